@@ -1,1 +1,7 @@
+pub mod error;
+pub mod load;
+pub mod node;
+pub mod topology;
+pub mod transport;
 
+pub use error::{Error, Result};

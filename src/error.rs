@@ -1,0 +1,52 @@
+//! What can go wrong, and the exit status that each kind of failure has.
+
+use serde::{Deserialize, Serialize};
+
+use crate::topology::RankId;
+
+/// Every failure that crosses a room's border.
+///
+/// The command line turns each into one sentence on standard error and into an [exit status](Error::exit_status).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum Error {
+    /// The caller asked for something that cannot be: the sentence names the option or the line.
+    #[error("{0}")]
+    Usage(String),
+    /// A rank died, as a carrier that survives it reports.
+    #[error("rank {rank} is lost")]
+    RankLost { rank: RankId },
+    /// Nobody made progress: the report says who waits for whom.
+    #[error("no progress: {report}")]
+    Stuck { report: String },
+    /// A message could not be read.
+    #[error("a message {what} from node {from} could not be read: {why}")]
+    Garbled { from: u32, what: String, why: String },
+    /// Tasks were lost, doubled or changed on the way.
+    #[error("{0}")]
+    Lost(String),
+    /// MPI reported an error.
+    #[error("MPI: {call} failed: {why}")]
+    Mpi { call: String, why: String },
+    /// Anything else that makes a run fail.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The result of everything that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// A wrong usage, in one sentence that names the option or the line.
+    pub fn usage(sentence: impl Into<String>) -> Error {
+        Error::Usage(sentence.into())
+    }
+
+    /// 2 for wrong usage, 3 for no progress, 1 for everything else.
+    pub fn exit_status(&self) -> i32 {
+        match self {
+            Error::Usage(_) => 2,
+            Error::Stuck { .. } => 3,
+            _ => 1,
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Collective operations made of point-to-point messages, so that they are counted like everything else and work in both worlds.
+//!
+//! All members of a [`Group`] call the same operation in the same order. Each takes `ceil(log2 n)` steps, two operations twice as many.
+//! Two collectives of one group may follow each other without a pause: order per pair keeps them apart.
+
+use std::rc::Rc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{Node, Tag};
+use crate::error::{Error, Result};
+use crate::topology::NodeId;
+
+const REDUCE: Tag = Tag::new(0x7f01, "reduction");
+const SCAN: Tag = Tag::new(0x7f02, "scan");
+const BROADCAST: Tag = Tag::new(0x7f03, "broadcast");
+const GATHER: Tag = Tag::new(0x7f04, "gather");
+const ALL_GATHER: Tag = Tag::new(0x7f05, "all-gather");
+const BARRIER: Tag = Tag::new(0x7f06, "barrier");
+
+/// Some nodes in an order, and this node's place among them.
+#[derive(Clone, Debug)]
+pub struct Group {
+    members: Members,
+    place: u32,
+}
+
+#[derive(Clone, Debug)]
+enum Members {
+    /// Nodes `0..n`: needs no list, so a million nodes can each have it.
+    Everyone(u32),
+    Listed(Rc<[NodeId]>),
+}
+
+impl Group {
+    /// Nodes `0..nodes`, in order.
+    pub(super) fn everyone(nodes: u32, me: NodeId) -> Group {
+        Group { members: Members::Everyone(nodes), place: me }
+    }
+
+    /// The listed nodes, in the listed order; `None` if `me` is not among them.
+    pub fn new(members: impl Into<Rc<[NodeId]>>, me: NodeId) -> Option<Group> {
+        let members = members.into();
+        let place = members.iter().position(|&node| node == me)? as u32;
+        Some(Group { members: Members::Listed(members), place })
+    }
+
+    /// Number of members.
+    pub fn size(&self) -> u32 {
+        match &self.members {
+            Members::Everyone(nodes) => *nodes,
+            Members::Listed(list) => list.len() as u32,
+        }
+    }
+
+    /// This node's place, from 0.
+    pub fn place(&self) -> u32 {
+        self.place
+    }
+
+    /// The node at a place.
+    pub fn node(&self, place: u32) -> NodeId {
+        match &self.members {
+            Members::Everyone(_) => place,
+            Members::Listed(list) => list[place as usize],
+        }
+    }
+
+    /// Combines one value of every member with a commutative and associative operation; every member gets the result.
+    ///
+    /// Recursive doubling: with the largest power of two below n, the members beyond it fold theirs in first and get the result last.
+    pub async fn all_reduce<T>(&self, node: &Node, mine: T, combine: impl Fn(T, T) -> T) -> Result<T>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        let (n, me) = (self.size(), self.place);
+        let core = 1 << n.ilog2();
+        let mut value = mine;
+        if me >= core {
+            node.send(self.node(me - core), REDUCE, &value);
+            return node.receive(self.node(me - core), REDUCE).await;
+        }
+        if me + core < n {
+            value = combine(value, node.receive(self.node(me + core), REDUCE).await?);
+        }
+        let mut bit = 1;
+        while bit < core {
+            let partner = self.node(me ^ bit);
+            node.send(partner, REDUCE, &value);
+            let other = node.receive(partner, REDUCE).await?;
+            // Lower places first, so that rounding and the like are the same on every member.
+            value = if me & bit == 0 { combine(value, other) } else { combine(other, value) };
+            bit <<= 1;
+        }
+        if me + core < n {
+            node.send(self.node(me + core), REDUCE, &value);
+        }
+        Ok(value)
+    }
+
+    /// The combination of the values of all members before this one, in order; `None` for the first member.
+    pub async fn exclusive_scan<T>(&self, node: &Node, mine: T, combine: impl Fn(&T, &T) -> T) -> Result<Option<T>>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        let (n, me) = (self.size(), self.place);
+        let mut before: Option<T> = None;
+        // `through` covers the `reach` members that end with this one.
+        let mut through = mine;
+        let mut reach = 1;
+        while reach < n {
+            if me + reach < n {
+                node.send(self.node(me + reach), SCAN, &through);
+            }
+            if me >= reach {
+                let earlier: T = node.receive(self.node(me - reach), SCAN).await?;
+                through = combine(&earlier, &through);
+                before = Some(match before {
+                    None => earlier,
+                    Some(value) => combine(&earlier, &value),
+                });
+            }
+            reach <<= 1;
+        }
+        Ok(before)
+    }
+
+    /// The value of the member at place `root`, on every member. The others' own values are not looked at.
+    pub async fn broadcast<T>(&self, node: &Node, root: u32, value: Option<T>) -> Result<T>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        let n = self.size();
+        // Places are counted from the root; a member's parent is itself without its highest bit.
+        let turned = (self.place + n - root) % n;
+        let place = |turned: u32| self.node((turned + root) % n);
+        let (value, first) = if turned == 0 {
+            let value = value.ok_or_else(|| Error::Failed("the root of a broadcast has no value".into()))?;
+            (value, 0)
+        } else {
+            let level = turned.ilog2();
+            (node.receive(place(turned ^ (1 << level)), BROADCAST).await?, level + 1)
+        };
+        for level in first..u32::BITS {
+            match turned.checked_add(1 << level) {
+                Some(child) if child < n => node.send(place(child), BROADCAST, &value),
+                _ => break,
+            }
+        }
+        Ok(value)
+    }
+
+    /// The values of all members by place, on the member at place 0; empty elsewhere. A binomial tree: nobody receives more than `log2 n` messages.
+    pub async fn gather<T>(&self, node: &Node, mine: T) -> Result<Vec<T>>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        let (n, me) = (self.size(), self.place);
+        let mut values = vec![mine];
+        let mut bit = 1;
+        while bit < n {
+            if me & bit != 0 {
+                node.send(self.node(me ^ bit), GATHER, &values);
+                return Ok(Vec::new());
+            }
+            if me + bit < n {
+                values.append(&mut node.receive::<Vec<T>>(self.node(me + bit), GATHER).await?);
+            }
+            bit <<= 1;
+        }
+        Ok(values)
+    }
+
+    /// The values of all members by place, on every member: Bruck's algorithm, `ceil(log2 n)` steps for any n.
+    pub async fn all_gather<T>(&self, node: &Node, mine: T) -> Result<Vec<T>>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        let (n, me) = (self.size(), self.place);
+        // The values of this member and those after it, around the end.
+        let mut values = vec![mine];
+        let mut reach = 1;
+        while reach < n {
+            let wanted = reach.min(n - reach) as usize;
+            node.send(self.node((me + n - reach) % n), ALL_GATHER, &values[..wanted].iter().collect::<Vec<_>>());
+            let from = self.node((me + reach) % n);
+            let mut more: Vec<T> = node.receive(from, ALL_GATHER).await?;
+            if more.len() != wanted {
+                return Err(Error::Garbled { from, what: "'all-gather'".into(), why: format!("{} values instead of {wanted}", more.len()) });
+            }
+            values.append(&mut more);
+            reach <<= 1;
+        }
+        values.rotate_right(me as usize);
+        Ok(values)
+    }
+
+    /// Returns when every member has called it (dissemination).
+    pub async fn barrier(&self, node: &Node) -> Result<()> {
+        let (n, me) = (self.size(), self.place);
+        let mut reach = 1;
+        while reach < n {
+            node.send(self.node((me + reach) % n), BARRIER, &());
+            node.receive::<()>(self.node((me + n - reach) % n), BARRIER).await?;
+            reach <<= 1;
+        }
+        Ok(())
+    }
+
+    /// The result of a step that may fail on any member: the first failing member's error on all of them, so that all stop together.
+    pub async fn agree<T>(&self, node: &Node, mine: Result<T>) -> Result<T> {
+        let failure = mine.as_ref().err().map(|why| (self.place, why.clone()));
+        let first = |a: Option<(u32, Error)>, b: Option<(u32, Error)>| match (a, b) {
+            (Some(a), Some(b)) => Some(if a.0 <= b.0 { a } else { b }),
+            (a, b) => a.or(b),
+        };
+        match self.all_reduce(node, failure, first).await? {
+            Some((_, why)) => Err(why),
+            None => mine,
+        }
+    }
+}

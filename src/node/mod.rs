@@ -1,0 +1,228 @@
+//! A node, as programs see it: typed messages, events, time and work, the same on real ranks and in simulation.
+//!
+//! A program is a straight-line `async fn` that takes a [`Node`]. [`run`] starts one on every node of a world.
+//!
+//! ```
+//! use equipoise::{node, topology::{Overlay, Topology}, transport::{Tag, sim, world::World}};
+//!
+//! const GREETING: Tag = Tag::new(1, "greeting");
+//! let mut world = World::Sim(sim::World::new(4, sim::Model::default()));
+//! let overlay = Overlay::one_host(Topology::parse("ring", 4)?, 4)?;
+//! let heard = node::run(&mut world, &overlay, |node| async move {
+//!     let (left, right) = ((node.me() + 3) % 4, (node.me() + 1) % 4);
+//!     node.send(right, GREETING, &node.me());
+//!     node.receive::<u32>(left, GREETING).await
+//! })?;
+//! assert_eq!(heard, [(0, 3), (1, 0), (2, 1), (3, 2)]);
+//! # Ok::<(), equipoise::Error>(())
+//! ```
+
+pub mod collective;
+pub mod migrate;
+
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::rc::Rc;
+
+use bytes::Bytes;
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Error, Result};
+use crate::topology::{HostId, NodeId, Overlay, RankId, Topology};
+use crate::transport::record::{Counts, Recorder};
+use crate::transport::world::World;
+use crate::transport::{Envelope, Interest, Job, Port, Scope, Wanted, wire};
+pub use crate::transport::{Event, Finished, Message, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
+pub use collective::Group;
+
+/// Runs a program on every node of the overlay; see [`World::run`] for what it returns and when it fails.
+pub fn run<T, F>(world: &mut World, overlay: &Overlay, mut program: impl FnMut(Node) -> F) -> Result<Vec<(NodeId, T)>>
+where
+    T: 'static,
+    F: Future<Output = Result<T>> + 'static,
+{
+    world.run(overlay, |port| Box::pin(program(Node::new(port))))
+}
+
+/// A node's view of its world, within one scope. Cheap to clone; all clones are the same node.
+#[derive(Clone)]
+pub struct Node {
+    port: Port,
+    scope: Scope,
+}
+
+impl Node {
+    /// A node on its port, in epoch 0 of the port's run.
+    pub fn new(port: Port) -> Node {
+        let scope = Scope { run: port.run(), epoch: 0 };
+        Node { port, scope }
+    }
+
+    /// The same node in another epoch: what it sends and receives, its timers and its work are apart from those of all other epochs.
+    pub fn epoch(&self, epoch: u32) -> Node {
+        Node { port: self.port.clone(), scope: Scope { epoch, ..self.scope } }
+    }
+
+    /// The same node, with everything that it sends from now on counted.
+    pub fn recorded(&self) -> (Node, Rc<Cell<Counts>>) {
+        let (port, counts) = Recorder::around(self.port.clone());
+        (Node { port, scope: self.scope }, counts)
+    }
+
+    /// This node's number.
+    pub fn me(&self) -> NodeId {
+        self.port.node()
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> u32 {
+        self.overlay().placement.nodes()
+    }
+
+    /// The topology, and where its nodes sit.
+    pub fn overlay(&self) -> &Overlay {
+        self.port.overlay()
+    }
+
+    pub fn topology(&self) -> &Topology {
+        &self.overlay().topology
+    }
+
+    /// The rank that hosts a node.
+    pub fn rank_of(&self, node: NodeId) -> RankId {
+        self.overlay().placement.rank_of(node)
+    }
+
+    /// The host that a node's rank runs on.
+    pub fn host_of(&self, node: NodeId) -> HostId {
+        self.overlay().placement.host_of(self.rank_of(node))
+    }
+
+    /// All nodes as a group.
+    pub fn everyone(&self) -> Group {
+        Group::everyone(self.nodes(), self.me())
+    }
+
+    /// The node's clock: nanoseconds, of real or of virtual time.
+    pub fn now(&self) -> Ticks {
+        self.port.now()
+    }
+
+    /// Accounts for own computing in virtual time (nothing on real ranks).
+    pub fn charge(&self, ticks: Ticks) {
+        self.port.charge(ticks);
+    }
+
+    /// The node's own stream of random numbers, from the start: the same for the same seed. Keep it; each call begins anew.
+    pub fn rng(&self) -> ChaCha8Rng {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.port.seed());
+        rng.set_stream(u64::from(self.me()));
+        rng
+    }
+
+    /// Sends a control message. Returns at once.
+    pub fn send<T: Serialize>(&self, to: NodeId, tag: Tag, value: &T) {
+        self.send_tasks(to, tag, wire::write(value), 0);
+    }
+
+    /// Sends bytes. Returns at once.
+    pub fn send_bytes(&self, to: NodeId, tag: Tag, body: Bytes) {
+        self.send_tasks(to, tag, body, 0);
+    }
+
+    /// Sends bytes that hold this many tasks. Returns at once.
+    pub fn send_tasks(&self, to: NodeId, tag: Tag, body: Bytes, tasks: u64) {
+        let envelope = Envelope { src: self.me(), dst: to, scope: self.scope, tag: tag.id(), chain: 0, tasks };
+        self.port.send(envelope, body);
+    }
+
+    /// Waits until the outbox has room; messages go on arriving meanwhile. A program that sends much calls this before each large send.
+    pub async fn ready_to_send(&self) {
+        poll_fn(|_| self.port.poll_room()).await;
+    }
+
+    /// Receives the next message with this tag from one node.
+    ///
+    /// # Errors
+    /// If the node's rank is lost, or the message is not a `T`.
+    pub async fn receive<T: DeserializeOwned>(&self, from: NodeId, tag: Tag) -> Result<T> {
+        let message = self.receive_message(Some(from), tag).await?;
+        open(&message, tag)
+    }
+
+    /// Receives the next message with this tag from any node, and says from which.
+    ///
+    /// # Errors
+    /// If a rank was lost and nobody has heard of it yet, or the message is not a `T`.
+    pub async fn receive_any<T: DeserializeOwned>(&self, tag: Tag) -> Result<(NodeId, T)> {
+        let message = self.receive_message(None, tag).await?;
+        Ok((message.envelope.src, open(&message, tag)?))
+    }
+
+    /// Receives the next message with this tag as it is; see [`receive`](Node::receive) and [`receive_any`](Node::receive_any).
+    pub async fn receive_message(&self, from: Option<NodeId>, tag: Tag) -> Result<Message> {
+        let interest = Interest { scope: self.scope, what: Wanted::Message { from, tag } };
+        match poll_fn(|_| self.port.poll_event(&interest)).await {
+            Event::Message(message) => Ok(message),
+            Event::RankLost(rank) => Err(Error::RankLost { rank }),
+            other => Err(Error::Failed(format!("the carrier answered a receive with {other:?}"))),
+        }
+    }
+
+    /// Waits for whatever happens next in this scope: a message, the end of work, a timer, a signal, the loss of a rank.
+    pub async fn next_event(&self) -> Event {
+        let interest = Interest { scope: self.scope, what: Wanted::Anything };
+        poll_fn(|_| self.port.poll_event(&interest)).await
+    }
+
+    /// What has happened by now, if anything, without waiting. Costs at least one tick of virtual time, so a loop that only asks ends.
+    pub async fn try_event(&self) -> Option<Event> {
+        let mut asked = false;
+        poll_fn(|_| self.port.poll_turn(&mut asked)).await;
+        let interest = Interest { scope: self.scope, what: Wanted::Anything };
+        match self.port.poll_event(&interest) {
+            std::task::Poll::Ready(event) => Some(event),
+            std::task::Poll::Pending => None,
+        }
+    }
+
+    /// Asks for an [`Event::Timer`] at this time of the node's clock.
+    pub fn set_timer(&self, at: Ticks) -> TimerId {
+        self.port.set_timer(self.scope, at)
+    }
+
+    /// Forgets a timer: its event does not come any more.
+    pub fn cancel_timer(&self, timer: TimerId) {
+        self.port.cancel_timer(timer);
+    }
+
+    /// Starts opaque work on a worker of the rank. The answer comes as [`Event::Finished`].
+    pub fn start<T: Send + 'static>(&self, work: impl FnOnce(&mut dyn Worker) -> T + Send + 'static) -> WorkId {
+        self.port.start(self.scope, Job::Opaque(Box::new(move |worker| Box::new(work(worker)))))
+    }
+
+    /// Starts sliced work between looks at the network. The answer comes as [`Event::Finished`].
+    pub fn start_sliced(&self, work: impl Sliced + 'static) -> WorkId {
+        self.port.start(self.scope, Job::Sliced(Box::new(work)))
+    }
+
+    /// Tells the watchdog of progress that neither a message nor the end of work shows.
+    pub fn progressed(&self) {
+        self.port.progressed();
+    }
+}
+
+/// Reads a control message.
+///
+/// # Errors
+/// If the message is not a `T`.
+pub fn open<T: DeserializeOwned>(message: &Message, tag: Tag) -> Result<T> {
+    wire::read(&message.body).map_err(|why| Error::Garbled {
+        from: message.envelope.src,
+        what: format!("'{}'", tag.name()),
+        why: why.to_string(),
+    })
+}

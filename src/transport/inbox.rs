@@ -1,0 +1,267 @@
+//! What has arrived at a node and was not taken yet, in the order of arrival.
+//!
+//! A short inbox is scanned; a long one (a coordinator that many ranks report to) is indexed by scope, tag and source, so that taking
+//! stays logarithmic. A million simulated nodes have a million inboxes: an empty one owns no memory.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::{Event, Interest, Scope, TimerId, Wanted};
+use crate::topology::NodeId;
+
+/// From this length on the inbox is indexed.
+const INDEXED_FROM: usize = 48;
+
+#[derive(Debug, Default)]
+pub struct Inbox {
+    /// Arrivals in order; a hole where one was taken from the middle. The first is never a hole.
+    queue: VecDeque<Option<Event>>,
+    /// Arrival number of the queue's first element.
+    first: u64,
+    held: usize,
+    index: Option<Box<Index>>,
+}
+
+/// Arrival numbers by what they can be asked for.
+#[derive(Debug, Default)]
+struct Index {
+    by_source: BTreeMap<(Scope, u16, NodeId), BTreeSet<u64>>,
+    by_tag: BTreeMap<(Scope, u16), BTreeSet<u64>>,
+    by_scope: BTreeMap<Scope, BTreeSet<u64>>,
+    /// Signals and losses, which belong to every scope.
+    scopeless: BTreeSet<u64>,
+}
+
+impl Inbox {
+    /// Number of events that wait.
+    pub fn len(&self) -> usize {
+        self.held
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.held == 0
+    }
+
+    pub fn push(&mut self, event: Event) {
+        let number = self.first + self.queue.len() as u64;
+        if let Some(index) = &mut self.index {
+            index.insert(number, &event);
+        }
+        self.queue.push_back(Some(event));
+        self.held += 1;
+        if self.index.is_none() && self.queue.len() >= INDEXED_FROM {
+            self.compact();
+            let mut index = Box::<Index>::default();
+            for (number, event) in (self.first..).zip(self.queue.iter().flatten()) {
+                index.insert(number, event);
+            }
+            self.index = Some(index);
+        }
+    }
+
+    /// Takes the first event that the interest covers. Losses are covered by [`Wanted::Anything`] only: the carrier decides when a
+    /// named receive fails.
+    pub fn take(&mut self, interest: &Interest) -> Option<Event> {
+        let number = match &self.index {
+            Some(index) => index.first(interest)?,
+            None => {
+                let covers = |event: &Option<Event>| event.as_ref().is_some_and(|event| covers(interest, event));
+                self.first + self.queue.iter().position(covers)? as u64
+            }
+        };
+        self.remove(number)
+    }
+
+    /// Takes the first loss that was not reported yet.
+    pub fn take_loss(&mut self) -> Option<Event> {
+        let found = self.queue.iter().position(|event| matches!(event, Some(Event::RankLost(_))))?;
+        self.remove(self.first + found as u64)
+    }
+
+    /// Forgets the events of a timer.
+    pub fn forget_timer(&mut self, timer: TimerId) {
+        let is_it = |event: &Option<Event>| matches!(event, Some(Event::Timer { timer: t, .. }) if *t == timer);
+        while let Some(found) = self.queue.iter().position(is_it) {
+            self.remove(self.first + found as u64);
+        }
+    }
+
+    /// Forgets everything, and gives the memory back.
+    pub fn clear(&mut self) {
+        *self = Inbox::default();
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Event> {
+        let event = self.queue.get_mut((number - self.first) as usize)?.take()?;
+        self.held -= 1;
+        if let Some(index) = &mut self.index {
+            index.remove(number, &event);
+        }
+        while let Some(None) = self.queue.front() {
+            self.queue.pop_front();
+            self.first += 1;
+        }
+        if self.held == 0 {
+            self.index = None;
+        }
+        Some(event)
+    }
+
+    fn compact(&mut self) {
+        self.queue.retain(Option::is_some);
+    }
+}
+
+impl Index {
+    fn insert(&mut self, number: u64, event: &Event) {
+        match event {
+            Event::Message(message) => {
+                let (scope, tag, src) = (message.envelope.scope, message.envelope.tag, message.envelope.src);
+                self.by_source.entry((scope, tag, src)).or_default().insert(number);
+                self.by_tag.entry((scope, tag)).or_default().insert(number);
+                self.by_scope.entry(scope).or_default().insert(number);
+            }
+            Event::Timer { scope, .. } | Event::Finished { scope, .. } => {
+                self.by_scope.entry(*scope).or_default().insert(number);
+            }
+            Event::Signal(_) | Event::RankLost(_) => {
+                self.scopeless.insert(number);
+            }
+        }
+    }
+
+    fn remove(&mut self, number: u64, event: &Event) {
+        fn drop_from<K: Ord>(map: &mut BTreeMap<K, BTreeSet<u64>>, key: K, number: u64) {
+            if let Some(numbers) = map.get_mut(&key) {
+                numbers.remove(&number);
+                if numbers.is_empty() {
+                    map.remove(&key);
+                }
+            }
+        }
+        match event {
+            Event::Message(message) => {
+                let (scope, tag, src) = (message.envelope.scope, message.envelope.tag, message.envelope.src);
+                drop_from(&mut self.by_source, (scope, tag, src), number);
+                drop_from(&mut self.by_tag, (scope, tag), number);
+                drop_from(&mut self.by_scope, scope, number);
+            }
+            Event::Timer { scope, .. } | Event::Finished { scope, .. } => drop_from(&mut self.by_scope, *scope, number),
+            Event::Signal(_) | Event::RankLost(_) => {
+                self.scopeless.remove(&number);
+            }
+        }
+    }
+
+    fn first(&self, interest: &Interest) -> Option<u64> {
+        let least = |numbers: Option<&BTreeSet<u64>>| numbers.and_then(BTreeSet::first).copied();
+        match interest.what {
+            Wanted::Message { from: Some(src), tag } => least(self.by_source.get(&(interest.scope, tag.id(), src))),
+            Wanted::Message { from: None, tag } => least(self.by_tag.get(&(interest.scope, tag.id()))),
+            Wanted::Anything => {
+                let scoped = least(self.by_scope.get(&interest.scope));
+                let scopeless = least(Some(&self.scopeless));
+                [scoped, scopeless].into_iter().flatten().min()
+            }
+        }
+    }
+}
+
+fn covers(interest: &Interest, event: &Event) -> bool {
+    match (interest.what, event) {
+        (Wanted::Message { from, tag }, Event::Message(message)) => {
+            let envelope = &message.envelope;
+            envelope.scope == interest.scope && envelope.tag == tag.id() && from.is_none_or(|src| src == envelope.src)
+        }
+        (Wanted::Message { .. }, _) => false,
+        (Wanted::Anything, Event::Message(message)) => message.envelope.scope == interest.scope,
+        (Wanted::Anything, Event::Timer { scope, .. } | Event::Finished { scope, .. }) => *scope == interest.scope,
+        (Wanted::Anything, Event::Signal(_) | Event::RankLost(_)) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::{Envelope, Message, Signal, Tag};
+    use bytes::Bytes;
+
+    const SCOPES: [Scope; 2] = [Scope { run: 1, epoch: 0 }, Scope { run: 1, epoch: 1 }];
+    const TAGS: [Tag; 2] = [Tag::new(1, "one"), Tag::background(2, "two")];
+
+    fn message(scope: Scope, tag: Tag, src: NodeId, number: u64) -> Event {
+        let envelope = Envelope { src, dst: 0, scope, tag: tag.id(), chain: 0, tasks: number };
+        Event::Message(Message { envelope, body: Bytes::new() })
+    }
+
+    fn number_of(event: &Event) -> u64 {
+        match event {
+            Event::Message(message) => message.envelope.tasks,
+            Event::Timer { timer, .. } => timer.0,
+            other => panic!("not expected here: {other:?}"),
+        }
+    }
+
+    /// The same questions to a short inbox, a long one and a plain list.
+    #[test]
+    fn long_and_short_inboxes_answer_as_a_list_does() {
+        use rand::{RngExt, SeedableRng};
+        let mut rng = rand::rngs::ChaCha8Rng::seed_from_u64(7);
+        for length in [3u64, 20, 47, 48, 49, 400] {
+            let mut inbox = Inbox::default();
+            let mut list: Vec<(Interest, u64, NodeId)> = Vec::new();
+            let mut number = 0;
+            for _ in 0..length * 4 {
+                if rng.random_range(0..3) > 0 && (inbox.len() as u64) < length {
+                    let (scope, tag) = (SCOPES[rng.random_range(0..2)], TAGS[rng.random_range(0..2)]);
+                    let src = rng.random_range(0..3);
+                    inbox.push(message(scope, tag, src, number));
+                    list.push((Interest { scope, what: Wanted::Message { from: Some(src), tag } }, number, src));
+                    number += 1;
+                } else {
+                    let scope = SCOPES[rng.random_range(0..2)];
+                    let tag = TAGS[rng.random_range(0..2)];
+                    let from = [None, Some(rng.random_range(0..3))][rng.random_range(0..2)];
+                    let anything = rng.random_range(0..3) == 0;
+                    let interest = Interest { scope, what: if anything { Wanted::Anything } else { Wanted::Message { from, tag } } };
+                    let expected = list.iter().position(|(sent, _, src)| {
+                        let Wanted::Message { tag: sent_tag, .. } = sent.what else { return false };
+                        sent.scope == scope && (anything || (sent_tag == tag && from.is_none_or(|f| f == *src)))
+                    });
+                    let expected = expected.map(|at| list.remove(at).1);
+                    assert_eq!(inbox.take(&interest).map(|event| number_of(&event)), expected);
+                    assert_eq!(inbox.len(), list.len());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn signals_and_losses_belong_to_every_scope_but_to_no_named_receive() {
+        for filler in [0, 100] {
+            let mut inbox = Inbox::default();
+            for number in 0..filler {
+                inbox.push(message(SCOPES[1], TAGS[0], 1, number));
+            }
+            inbox.push(Event::Signal(Signal::User1));
+            inbox.push(Event::RankLost(4));
+            let named = Interest { scope: SCOPES[0], what: Wanted::Message { from: None, tag: TAGS[0] } };
+            assert!(inbox.take(&named).is_none());
+            let anything = Interest { scope: SCOPES[0], what: Wanted::Anything };
+            assert!(matches!(inbox.take(&anything), Some(Event::Signal(Signal::User1))));
+            assert!(matches!(inbox.take_loss(), Some(Event::RankLost(4))));
+            assert!(inbox.take(&anything).is_none());
+            assert_eq!(inbox.len() as u64, filler);
+        }
+    }
+
+    #[test]
+    fn a_timer_can_be_forgotten_after_it_ran_out() {
+        let mut inbox = Inbox::default();
+        inbox.push(Event::Timer { scope: SCOPES[0], timer: TimerId(5) });
+        inbox.push(Event::Timer { scope: SCOPES[0], timer: TimerId(6) });
+        inbox.forget_timer(TimerId(5));
+        let anything = Interest { scope: SCOPES[0], what: Wanted::Anything };
+        assert_eq!(inbox.take(&anything).map(|event| number_of(&event)), Some(6));
+        assert!(inbox.is_empty());
+    }
+}

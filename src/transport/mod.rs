@@ -1,0 +1,223 @@
+//! The contract between a program that runs on a node and the world that carries its messages.
+//!
+//! A [`Transport`] is one node's port into its world. There are two worlds: [`mpi`] (real ranks) and [`sim`] (virtual time, one
+//! process). Programs never see either: they are written against [`Node`](crate::node::Node), which stands on this trait.
+//!
+//! # What a carrier promises
+//!
+//! 1. **Eager sends.** [`send`](Transport::send) returns without waiting for the receiver, however large the message.
+//! 2. **Order per pair.** Two messages from one node to another arrive in the order in which they were sent, whatever their sizes.
+//!    Between different pairs there is no order.
+//! 3. **Exactly once.** A message arrives once, unless the receiver's rank is lost.
+//! 4. **Nothing from the future.** A message can be taken only after it has arrived.
+//! 5. **Scopes are apart.** Who asks for one [`Scope`] never gets what belongs to another; what is not asked for waits in the inbox.
+//!    When a run has ended, its messages are gone: no later run sees them.
+//! 6. **Loss is an event.** A named receive from a rank that died, with nothing left of it in the inbox, yields
+//!    [`Event::RankLost`]. Sends to it vanish.
+//! 7. **Watched.** A carrier notices that nobody makes [progress](Transport::progressed) and ends the run with
+//!    [`Error::Stuck`](crate::Error::Stuck), saying who waits for whom.
+
+pub mod inbox;
+#[cfg(feature = "mpi")]
+pub mod mpi;
+pub mod record;
+pub mod sim;
+pub mod wire;
+pub mod work;
+pub mod world;
+
+use std::fmt;
+use std::rc::Rc;
+use std::task::Poll;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::topology::{NodeId, Overlay, RankId};
+pub use work::{Finished, Job, Output, Sliced, Step, Worker};
+
+/// Time: nanoseconds since the world began on real ranks, virtual nanoseconds in the simulator.
+pub type Ticks = u64;
+
+/// One node's port, as programs hold it.
+pub type Port = Rc<dyn Transport>;
+
+/// What a message belongs to: a run of the world, and an epoch within it.
+///
+/// A balancer that runs inside a scheduler has an epoch of its own; the closing check of a phase has another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Scope {
+    pub run: u32,
+    pub epoch: u32,
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "run {}, epoch {}", self.run, self.epoch)
+    }
+}
+
+/// What a message is about. The name is for people: it appears in the dump of who waits for what.
+#[derive(Clone, Copy, Debug)]
+pub struct Tag {
+    id: u16,
+    name: &'static str,
+}
+
+impl Tag {
+    const BACKGROUND: u16 = 1 << 15;
+
+    /// A tag whose messages count as progress.
+    pub const fn new(id: u16, name: &'static str) -> Tag {
+        assert!(id & Tag::BACKGROUND == 0);
+        Tag { id, name }
+    }
+
+    /// A tag for periodic announcements, requests for work and the like: a job in which only these are exchanged makes no progress.
+    pub const fn background(id: u16, name: &'static str) -> Tag {
+        assert!(id & Tag::BACKGROUND == 0);
+        Tag { id: id | Tag::BACKGROUND, name }
+    }
+
+    pub const fn id(self) -> u16 {
+        self.id
+    }
+
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+}
+
+impl PartialEq for Tag {
+    fn eq(&self, other: &Tag) -> bool {
+        self.id == other.id
+    }
+}
+
+/// What is written on the outside of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Envelope {
+    pub src: NodeId,
+    pub dst: NodeId,
+    pub scope: Scope,
+    /// The [`Tag`]'s number.
+    pub tag: u16,
+    /// Length of the longest chain of dependent messages that ends with this one, as far as its sender knew (see [`record`]).
+    pub chain: u32,
+    /// How many tasks travel in the message.
+    pub tasks: u64,
+}
+
+impl Envelope {
+    /// Whether the message's arrival counts as progress.
+    pub fn is_progress(&self) -> bool {
+        self.tag & Tag::BACKGROUND == 0
+    }
+}
+
+/// A message that has arrived. The body is shared, never copied: slices of it keep it alive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    pub envelope: Envelope,
+    pub body: Bytes,
+}
+
+/// A timer, as [`Transport::set_timer`] named it. Numbers are unique within a node's run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TimerId(pub u64);
+
+/// A piece of work, as [`Transport::start`] named it. Numbers are unique within a node's run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkId(pub u64);
+
+/// A signal that the launcher passed on to the ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    User1,
+    User2,
+}
+
+/// What can happen to a node.
+#[derive(Debug)]
+pub enum Event {
+    Message(Message),
+    /// A timer of this scope has run out.
+    Timer { scope: Scope, timer: TimerId },
+    /// Work that was started in this scope has ended.
+    Finished { scope: Scope, finished: Finished },
+    Signal(Signal),
+    RankLost(RankId),
+}
+
+/// What a program waits for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interest {
+    pub scope: Scope,
+    pub what: Wanted,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wanted {
+    /// A message with this tag, from one node or from any. A loss of the named rank, or of any rank not yet reported, ends the wait too.
+    Message { from: Option<NodeId>, tag: Tag },
+    /// Whatever happens next in the scope.
+    Anything,
+}
+
+impl fmt::Display for Interest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.what {
+            Wanted::Message { from: Some(node), tag } => write!(f, "a message '{}' from node {node} ({})", tag.name(), self.scope),
+            Wanted::Message { from: None, tag } => write!(f, "a message '{}' from any node ({})", tag.name(), self.scope),
+            Wanted::Anything => write!(f, "any event ({})", self.scope),
+        }
+    }
+}
+
+/// One node's port into its world. Single-threaded; all methods return at once.
+///
+/// `poll_*` methods take no waker: a world polls a program again whenever something has happened to its node.
+pub trait Transport {
+    /// The node whose port this is.
+    fn node(&self) -> NodeId;
+
+    /// The topology, and which rank and host each of its nodes sits on.
+    fn overlay(&self) -> &Overlay;
+
+    /// The number of the run that the program belongs to.
+    fn run(&self) -> u32;
+
+    /// The seed of the world: what repeats, repeats by it.
+    fn seed(&self) -> u64;
+
+    /// The node's own clock. In the simulator it includes what the node has been charged.
+    fn now(&self) -> Ticks;
+
+    /// Accounts for computing that the program did itself: passes virtual time, divided by the rank's speed, in the simulator; nothing on real ranks.
+    fn charge(&self, ticks: Ticks);
+
+    /// Sends without waiting (promises 1 to 3). `envelope.src` is this node.
+    fn send(&self, envelope: Envelope, body: Bytes);
+
+    /// Ready when the outbox is below its limit. Meanwhile messages go on arriving.
+    fn poll_room(&self) -> Poll<()>;
+
+    /// Takes the first event that the interest covers, in the order of arrival.
+    fn poll_event(&self, interest: &Interest) -> Poll<Event>;
+
+    /// Gives the world a turn: everything that has arrived by now can be taken afterwards. `asked` is false at the first call and
+    /// belongs to the transport until the turn is over. Costs at least one tick in the simulator.
+    fn poll_turn(&self, asked: &mut bool) -> Poll<()>;
+
+    /// Asks for an [`Event::Timer`] at the given time (at once if it is past).
+    fn set_timer(&self, scope: Scope, at: Ticks) -> TimerId;
+
+    /// Forgets a timer. Its event does not come any more, even if it has run out already and was not taken.
+    fn cancel_timer(&self, timer: TimerId);
+
+    /// Starts work beside the program; an [`Event::Finished`] tells its end. More than the rank can do at once waits, first come, first served.
+    fn start(&self, scope: Scope, job: Job) -> WorkId;
+
+    /// Tells the watchdog that a task began, moved or ended without a message or work that shows it.
+    fn progressed(&self);
+}

@@ -1,0 +1,150 @@
+//! A decorator that counts what passes through a port.
+//!
+//! It counts messages that cross from rank to rank; what two nodes of one rank tell each other stays in memory and counts as nothing
+//! (task-hops excepted: they are defined on the topology). The *longest chain of dependent messages*, which we call steps, is measured:
+//! each message carries one more than the longest chain that its sender knew when it sent it, and the receiver remembers it.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::task::Poll;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::{Envelope, Event, Interest, Job, Port, Scope, Ticks, TimerId, Transport, WorkId, wire};
+use crate::topology::{NodeId, Overlay};
+
+/// What one node sent, and the longest chain of messages that it took part in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Messages to nodes of other ranks.
+    pub messages: u64,
+    /// Bytes of these, headers included.
+    pub bytes: u64,
+    /// Bytes of these that went to another host.
+    pub host_bytes: u64,
+    /// Tasks sent, each as often as it was sent, whatever the ranks.
+    pub tasks: u64,
+    /// Sum over all tasks sent of the topology's distance from source to destination.
+    pub task_hops: u128,
+    /// Longest chain of dependent messages that ended at this node or left it.
+    pub chain: u32,
+}
+
+impl Counts {
+    /// The counts of two nodes together: sums, and the longer chain.
+    pub fn and(self, other: Counts) -> Counts {
+        Counts {
+            messages: self.messages + other.messages,
+            bytes: self.bytes + other.bytes,
+            host_bytes: self.host_bytes + other.host_bytes,
+            tasks: self.tasks.saturating_add(other.tasks),
+            task_hops: self.task_hops.saturating_add(other.task_hops),
+            chain: self.chain.max(other.chain),
+        }
+    }
+}
+
+/// A port that counts.
+pub struct Recorder {
+    inner: Port,
+    counts: Rc<Cell<Counts>>,
+    /// Longest chain that this node has heard of.
+    heard: Cell<u32>,
+}
+
+impl Recorder {
+    /// Wraps a port. The counts grow as the returned port is used.
+    pub fn around(inner: Port) -> (Port, Rc<Cell<Counts>>) {
+        let counts = Rc::new(Cell::new(Counts::default()));
+        let recorder = Recorder { inner, counts: counts.clone(), heard: Cell::new(0) };
+        (Rc::new(recorder), counts)
+    }
+}
+
+impl Transport for Recorder {
+    fn send(&self, mut envelope: Envelope, body: Bytes) {
+        let overlay = self.inner.overlay();
+        let placement = &overlay.placement;
+        let (from, to) = (placement.rank_of(envelope.src), placement.rank_of(envelope.dst));
+        let mut counts = self.counts.get();
+        envelope.chain = self.heard.get();
+        if from != to {
+            envelope.chain += 1;
+            let bytes = (wire::HEADER + body.len()) as u64;
+            counts.messages += 1;
+            counts.bytes += bytes;
+            if placement.host_of(from) != placement.host_of(to) {
+                counts.host_bytes += bytes;
+            }
+            counts.chain = counts.chain.max(envelope.chain);
+        }
+        if envelope.tasks > 0 {
+            let hops = overlay.topology.distance(envelope.src, envelope.dst);
+            counts.tasks = counts.tasks.saturating_add(envelope.tasks);
+            counts.task_hops = counts.task_hops.saturating_add(u128::from(envelope.tasks) * u128::from(hops));
+        }
+        self.counts.set(counts);
+        self.inner.send(envelope, body);
+    }
+
+    fn poll_event(&self, interest: &Interest) -> Poll<Event> {
+        let event = self.inner.poll_event(interest);
+        if let Poll::Ready(Event::Message(message)) = &event {
+            let heard = self.heard.get().max(message.envelope.chain);
+            self.heard.set(heard);
+            let mut counts = self.counts.get();
+            counts.chain = counts.chain.max(heard);
+            self.counts.set(counts);
+        }
+        event
+    }
+
+    fn node(&self) -> NodeId {
+        self.inner.node()
+    }
+
+    fn overlay(&self) -> &Overlay {
+        self.inner.overlay()
+    }
+
+    fn run(&self) -> u32 {
+        self.inner.run()
+    }
+
+    fn seed(&self) -> u64 {
+        self.inner.seed()
+    }
+
+    fn now(&self) -> Ticks {
+        self.inner.now()
+    }
+
+    fn charge(&self, ticks: Ticks) {
+        self.inner.charge(ticks);
+    }
+
+    fn poll_room(&self) -> Poll<()> {
+        self.inner.poll_room()
+    }
+
+    fn poll_turn(&self, asked: &mut bool) -> Poll<()> {
+        self.inner.poll_turn(asked)
+    }
+
+    fn set_timer(&self, scope: Scope, at: Ticks) -> TimerId {
+        self.inner.set_timer(scope, at)
+    }
+
+    fn cancel_timer(&self, timer: TimerId) {
+        self.inner.cancel_timer(timer);
+    }
+
+    fn start(&self, scope: Scope, job: Job) -> WorkId {
+        self.inner.start(scope, job)
+    }
+
+    fn progressed(&self) {
+        self.inner.progressed();
+    }
+}

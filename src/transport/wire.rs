@@ -1,0 +1,95 @@
+//! The only place that knows how headers and control messages are written: bincode with fixed-size integers, little-endian.
+//!
+//! A fixed-size encoding is three to four times as fast as the variable one on small messages. Reading is bounded: a hostile length
+//! yields an error, never an allocation, and trailing bytes are an error too.
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Envelope;
+
+/// The largest control message that is accepted, in bytes. Task payloads do not pass through here.
+pub const CONTROL_LIMIT: usize = 1 << 30;
+
+fn config() -> impl bincode::config::Config {
+    bincode::config::standard().with_fixed_int_encoding().with_limit::<CONTROL_LIMIT>()
+}
+
+/// Bytes that a header takes on the wire, in front of the body.
+pub const HEADER: usize = 4 + 4 + (4 + 4) + 2 + 4 + 8 + 8;
+
+/// Why a message could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unreadable(String);
+
+/// Writes a control message.
+///
+/// # Panics
+/// If the value's `Serialize` itself refuses (a map of unknown length, say): a mistake in the program, not in its input.
+pub fn write<T: Serialize>(value: &T) -> Bytes {
+    let mut out = Vec::new();
+    write_into(value, &mut out);
+    Bytes::from(out)
+}
+
+/// Appends a value to a buffer; see [`write`].
+pub fn write_into<T: Serialize>(value: &T, out: &mut Vec<u8>) {
+    bincode::serde::encode_into_std_write(value, out, config()).expect("a control message can be written");
+}
+
+/// Reads a value that fills the bytes exactly.
+pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unreadable> {
+    let (value, used) = read_prefix(bytes)?;
+    if used != bytes.len() {
+        return Err(Unreadable(format!("{} bytes too many", bytes.len() - used)));
+    }
+    Ok(value)
+}
+
+/// Reads a value from the front of the bytes, and says how many it took.
+pub fn read_prefix<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), Unreadable> {
+    bincode::serde::decode_from_slice(bytes, config()).map_err(|e| Unreadable(e.to_string()))
+}
+
+/// Appends the header of a message: its envelope and the length of its body.
+pub fn write_header(envelope: &Envelope, body: u64, out: &mut Vec<u8>) {
+    write_into(&(envelope, body), out);
+}
+
+/// Reads a header, and how long the body is that follows it.
+pub fn read_header(bytes: &[u8]) -> Result<(Envelope, u64), Unreadable> {
+    read_prefix(bytes).map(|(header, _)| header)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::Scope;
+
+    fn envelope() -> Envelope {
+        Envelope { src: 3, dst: 70_000, scope: Scope { run: 9, epoch: u32::MAX }, tag: 0x8001, chain: 12, tasks: u64::MAX }
+    }
+
+    #[test]
+    fn a_header_has_its_size_and_returns_as_it_was() {
+        let mut out = Vec::new();
+        write_header(&envelope(), 77, &mut out);
+        assert_eq!(out.len(), HEADER);
+        assert_eq!(read_header(&out).unwrap(), (envelope(), 77));
+    }
+
+    #[test]
+    fn trailing_missing_and_hostile_bytes_are_errors() {
+        let bytes = write(&(1u32, vec![1u64, 2, 3]));
+        assert_eq!(read::<(u32, Vec<u64>)>(&bytes).unwrap(), (1, vec![1, 2, 3]));
+        let mut longer = bytes.to_vec();
+        longer.push(0);
+        assert!(read::<(u32, Vec<u64>)>(&longer).is_err());
+        assert!(read::<(u32, Vec<u64>)>(&bytes[..bytes.len() - 1]).is_err());
+        let hostile = write(&(1u64 << 40));
+        assert!(read::<Vec<u64>>(&hostile).is_err());
+        assert!(read_header(&[0; 5]).is_err());
+    }
+}

@@ -1,0 +1,60 @@
+//! Work that runs beside a program: the two kinds, and what a piece of work sees of its world.
+//!
+//! *Opaque* work runs on a worker thread of its rank (in the simulator: for the virtual time that it says it takes).
+//! *Sliced* work can stop: it runs on the communication thread in slices, between looks at the network.
+
+use std::any::Any;
+
+use super::{Ticks, WorkId};
+
+/// What work leaves behind. The program that started it knows the type.
+pub type Output = Box<dyn Any + Send>;
+
+/// What opaque work is given: its link to the world it runs in.
+pub trait Worker {
+    /// A cheap call that lets the rank's communication thread have the processor. Tasks that take long should call it every few microseconds
+    /// to milliseconds, so that a rank that computes still answers.
+    fn checkpoint(&mut self);
+
+    /// Says that the work takes this much time: passes in the simulator, nothing on real ranks (there it really takes it).
+    fn charge(&mut self, ticks: Ticks);
+
+    /// Does nothing for the given time: sleeps on real ranks, passes virtual time in the simulator.
+    fn sleep(&mut self, ticks: Ticks);
+
+    /// Computes for the given time: spins on real ranks (with checkpoints), passes virtual time in the simulator.
+    fn spin(&mut self, ticks: Ticks);
+}
+
+/// Work that stops by itself after about the budget it was given.
+pub trait Sliced {
+    /// Computes for about `budget` nanoseconds. What it reports as spent passes as virtual time in the simulator.
+    fn step(&mut self, budget: Ticks) -> Step;
+}
+
+/// What a slice came to.
+pub enum Step {
+    More { spent: Ticks },
+    Done { spent: Ticks, output: Output },
+}
+
+/// A piece of work.
+pub enum Job {
+    Opaque(Box<dyn FnOnce(&mut dyn Worker) -> Output + Send>),
+    Sliced(Box<dyn Sliced>),
+}
+
+/// Work that has ended.
+pub struct Finished {
+    pub work: WorkId,
+    pub output: Output,
+    /// When it began and when it ended, on the clock of [`Transport::now`](super::Transport::now).
+    pub began: Ticks,
+    pub ended: Ticks,
+}
+
+impl std::fmt::Debug for Finished {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Finished({:?}, {}..{})", self.work, self.began, self.ended)
+    }
+}
