@@ -1,3 +1,4 @@
+pub mod balance;
 pub mod error;
 pub mod load;
 pub mod node;

@@ -11,4 +11,4 @@ pub mod quota;
 pub use pile::{Checksum, Parcel, Pile, Segment, Task, TaskId};
 pub use plan::{Plan, Transfer};
 pub use power::Powers;
-pub use quota::Quota;
+pub use quota::{Quota, Shares};

@@ -1,0 +1,31 @@
+//! No balancing: every task stays where it is. What everything else is compared with.
+
+use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running};
+use crate::error::Result;
+use crate::topology::Kind;
+
+pub(super) static ENTRY: Entry = Entry {
+    name: "none",
+    title: "no balancing",
+    source: "the reference that every balancer must beat",
+    kinds: &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring],
+    refuses: |_| None,
+    quota: QuotaRule::None,
+    promises: Promises { exact: false, local: true, ordered: true, optimal: false },
+    cost: |_| Cost { steps: 0, messages: 0, bytes: 0 },
+    options: "",
+    build,
+};
+
+struct Nothing;
+
+fn build(options: &Options) -> Result<Box<dyn Balancer>> {
+    options.only("none", &[])?;
+    Ok(Box::new(Nothing))
+}
+
+impl Balancer for Nothing {
+    fn run<'a>(&'a self, _: &'a mut Phase<'_>) -> Running<'a> {
+        Box::pin(async { Ok(()) })
+    }
+}
