@@ -13,7 +13,12 @@
 //! **Complexity.** A node that still has supply keeps potential 0 and an unserved demand's potential grows every
 //! round, so the rounds are at most the longest residual distance plus one: on a network whose arcs are unbounded and
 //! cost 1, its diameter plus one. A round costs O(m log n) and a maximum flow (at most n blocking flows of O(nm); a few
-//! of O(m) in practice). The amounts do not matter, 10^12 units cost what 10 do.
+//! of O(m) in practice). The bound does not depend on the amounts.
+//!
+//! **Why not network simplex.** Measured against a block-search network simplex on 4,096 nodes (release build, one core
+//! of a small virtual machine, 9 patterns of loads, means from 10 to 10^12), this takes 3 to 40 ms on Q12 where the
+//! simplex takes 12 to 850, the same as it on 64x64 meshes and tori (1 to 150 ms), and loses on lines and rings, where
+//! the rounds are many (0.7 s at worst, the simplex 0.25 s). Both found the same cost every time.
 //!
 //! This room knows nothing of ranks, tasks and topologies. Start at [`Network`], or at [`least_hops`] for balancing.
 
