@@ -2,7 +2,7 @@
 //!
 //! **Idea.** Every round a multi-source Dijkstra over the residual network gives each node its distance from the
 //! nodes that still have something to send, and node potentials turn the arcs on shortest paths into *tight* arcs of
-//! reduced cost zero. A maximum flow over the tight arcs alone (Dinic's blocking flows, [`blocking`]) then serves all
+//! reduced cost zero. A maximum flow over the tight arcs alone (Dinic's blocking flows) then serves all
 //! demands that these shortest paths can serve. No later round can improve on what was sent, because reduced costs
 //! stay non-negative; the rounds end when nothing is left or no demand can be reached.
 //!
@@ -15,10 +15,11 @@
 //! cost 1, its diameter plus one. A round costs O(m log n) and a maximum flow (at most n blocking flows of O(nm); a few
 //! of O(m) in practice). The bound does not depend on the amounts.
 //!
-//! **Why not network simplex.** Measured against a block-search network simplex on 4,096 nodes (release build, one core
-//! of a small virtual machine, 9 patterns of loads, means from 10 to 10^12), this takes 3 to 40 ms on Q12 where the
-//! simplex takes 12 to 850, the same as it on 64x64 meshes and tori (1 to 150 ms), and loses on lines and rings, where
-//! the rounds are many (0.7 s at worst, the simplex 0.25 s). Both found the same cost every time.
+//! **Why not network simplex.** Measured against a plain network simplex with block search on 4,096 nodes (release build,
+//! one core of a small shared machine, nine patterns of loads, means from 10 to 10^12): Q12 takes 3 to 40 ms here and
+//! 12 to 810 ms there; 64x64 meshes and tori up to 150 ms either way; long thin meshes, lines and rings, where the
+//! rounds are many, mostly favour the simplex (at worst 0.7 s here, 0.25 s there). The costs agreed in every case. Growth
+//! on square meshes is steep: 256x256 took half a minute, while Q16, of as many nodes, took under a second.
 //!
 //! This room knows nothing of ranks, tasks and topologies. Start at [`Network`], or at [`least_hops`] for balancing.
 
