@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::topology::RankId;
+use crate::topology::{InvalidTopology, RankId};
 
 /// Every failure that crosses a room's border.
 ///
@@ -48,5 +48,11 @@ impl Error {
             Error::Stuck { .. } => 3,
             _ => 1,
         }
+    }
+}
+
+impl From<InvalidTopology> for Error {
+    fn from(why: InvalidTopology) -> Error {
+        Error::Usage(why.to_string())
     }
 }

@@ -1,0 +1,84 @@
+//! The families of topologies.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::InvalidTopology;
+use super::error::shortened;
+
+/// A family of topologies; displayed and parsed as the word that `--topology` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// The binary d-cube.
+    Hypercube,
+    /// A mesh of any dimension.
+    Mesh,
+    /// A mesh of two or more dimensions with wrap-around links (the k-ary n-cube).
+    Torus,
+    /// A rooted tree.
+    Tree,
+    /// The hyper-grid of Savvas and Kechadi 2004.
+    Grid,
+    /// Nodes in a row.
+    Line,
+    /// Nodes in a circle.
+    Ring,
+    /// Every node next to every other.
+    Complete,
+}
+
+impl Kind {
+    /// Every kind, in the order in which they are listed.
+    pub const ALL: [Kind; 8] = [
+        Kind::Hypercube,
+        Kind::Mesh,
+        Kind::Torus,
+        Kind::Tree,
+        Kind::Grid,
+        Kind::Line,
+        Kind::Ring,
+        Kind::Complete,
+    ];
+
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Kind::Hypercube => "hypercube",
+            Kind::Mesh => "mesh",
+            Kind::Torus => "torus",
+            Kind::Tree => "tree",
+            Kind::Grid => "grid",
+            Kind::Line => "line",
+            Kind::Ring => "ring",
+            Kind::Complete => "complete",
+        }
+    }
+
+    /// All words, as a sentence lists them.
+    pub(super) fn names() -> String {
+        let words: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
+        words.join(", ")
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = InvalidTopology;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        Kind::ALL
+            .into_iter()
+            .find(|kind| kind.as_str() == word)
+            .ok_or_else(|| InvalidTopology::UnknownName {
+                spec: shortened(word),
+            })
+    }
+}

@@ -1,0 +1,215 @@
+//! Laying a topology's nodes onto ranks: native when there are as many of both, an overlay with virtual nodes otherwise.
+//!
+//! Any topology so runs on any number of ranks up to its nodes. A virtual node takes part in every exchange, has power 0 (Savvas and
+//! Kechadi 2004, section 3), and is served by the rank that hosts it.
+
+use std::sync::Arc;
+
+use super::{HostId, Hosts, InvalidTopology, NodeId, RankId, Topology};
+
+/// The most virtual nodes that one rank may host.
+pub const MAX_VIRTUAL_PER_RANK: u32 = 1024;
+
+/// A topology and where its nodes live.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Overlay {
+    pub topology: Topology,
+    pub placement: Placement,
+}
+
+impl Overlay {
+    /// The topology on ranks of these hosts, node i on rank i mod ranks; see [`Placement::new`].
+    pub fn new(topology: Topology, ranks: u32, hosts: Hosts) -> Result<Overlay, InvalidTopology> {
+        let placement = Placement::new(topology.nodes(), ranks, hosts)?;
+        Ok(Overlay { topology, placement })
+    }
+
+    /// The topology on ranks that all share one host.
+    pub fn one_host(topology: Topology, ranks: u32) -> Result<Overlay, InvalidTopology> {
+        Overlay::new(topology, ranks, Hosts::single(ranks))
+    }
+}
+
+/// Where each node lives; clones share it.
+///
+/// Every node is real or virtual. Each rank has exactly one real node: the lowest that it hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    nodes: u32,
+    ranks: u32,
+    hosts: Hosts,
+    map: Map,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Map {
+    /// Node i on rank i mod ranks: the real nodes are those below `ranks`.
+    Identity,
+    Custom {
+        node_rank: Arc<[RankId]>,
+        /// Nodes of rank r: `by_rank[first[r]..first[r + 1]]`, in ascending order.
+        first: Arc<[u32]>,
+        by_rank: Arc<[NodeId]>,
+    },
+}
+
+impl Placement {
+    /// The identity placement of `nodes` nodes on `ranks` ranks: node i on rank i, virtual node v on rank v mod ranks.
+    ///
+    /// Wrong usage: fewer nodes than ranks, more than [`MAX_VIRTUAL_PER_RANK`] virtual nodes on a rank, hosts of another number of
+    /// ranks.
+    pub fn new(nodes: u32, ranks: u32, hosts: Hosts) -> Result<Placement, InvalidTopology> {
+        check_counts(nodes, ranks, &hosts)?;
+        check_virtual(nodes, ranks, (nodes - ranks).div_ceil(ranks))?;
+        Ok(Placement {
+            nodes,
+            ranks,
+            hosts,
+            map: Map::Identity,
+        })
+    }
+
+    /// The identity placement on ranks that all share one host.
+    pub fn one_host(nodes: u32, ranks: u32) -> Result<Placement, InvalidTopology> {
+        Placement::new(nodes, ranks, Hosts::single(ranks))
+    }
+
+    /// Any placement: `node_rank[i]` is the rank of node i. Every rank must host a node; the lowest is its real one.
+    pub fn custom(
+        node_rank: Vec<RankId>,
+        ranks: u32,
+        hosts: Hosts,
+    ) -> Result<Placement, InvalidTopology> {
+        let nodes = u32::try_from(node_rank.len()).map_err(|_| InvalidTopology::TooManyNodes {
+            spec: "(placement)".into(),
+        })?;
+        check_counts(nodes, ranks, &hosts)?;
+        let mut first = vec![0u32; ranks as usize + 1];
+        for (node, rank) in node_rank.iter().enumerate() {
+            let Some(count) = first[1..].get_mut(*rank as usize) else {
+                let reason =
+                    format!("node {node} is placed on rank {rank}, but there are {ranks} ranks");
+                return Err(InvalidTopology::Placement { reason });
+            };
+            *count += 1;
+        }
+        if let Some(rank) = first[1..].iter().position(|count| *count == 0) {
+            let reason =
+                format!("no node is placed on rank {rank}, and every rank needs a node of its own");
+            return Err(InvalidTopology::Placement { reason });
+        }
+        let most = first[1..].iter().copied().max().unwrap_or(1);
+        check_virtual(nodes, ranks, most - 1)?;
+        for rank in 0..ranks as usize {
+            first[rank + 1] += first[rank];
+        }
+        let mut free = first.clone();
+        let mut by_rank = vec![0; nodes as usize];
+        for (node, rank) in node_rank.iter().enumerate() {
+            let slot = &mut free[*rank as usize];
+            by_rank[*slot as usize] = node as NodeId;
+            *slot += 1;
+        }
+        let map = Map::Custom {
+            node_rank: node_rank.into(),
+            first: first.into(),
+            by_rank: by_rank.into(),
+        };
+        Ok(Placement {
+            nodes,
+            ranks,
+            hosts,
+            map,
+        })
+    }
+
+    /// The number of nodes, virtual ones included.
+    pub fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
+    /// The number of ranks, which is also the number of real nodes.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Whether there are virtual nodes.
+    pub fn is_overlay(&self) -> bool {
+        self.nodes != self.ranks
+    }
+
+    /// Whether every node has a rank of its own.
+    pub fn native(&self) -> bool {
+        !self.is_overlay()
+    }
+
+    /// The rank that hosts a node.
+    pub fn rank_of(&self, node: NodeId) -> RankId {
+        debug_assert!(node < self.nodes);
+        match &self.map {
+            Map::Identity => node % self.ranks,
+            Map::Custom { node_rank, .. } => node_rank[node as usize],
+        }
+    }
+
+    /// The one real node of a rank.
+    pub fn real_node_of(&self, rank: RankId) -> NodeId {
+        match &self.map {
+            Map::Identity => rank,
+            Map::Custom { first, by_rank, .. } => by_rank[first[rank as usize] as usize],
+        }
+    }
+
+    /// Whether a node is virtual: not the real node of the rank that hosts it.
+    pub fn is_virtual(&self, node: NodeId) -> bool {
+        self.real_node_of(self.rank_of(node)) != node
+    }
+
+    /// The nodes that a rank hosts, in ascending order, so its real node first.
+    pub fn nodes_on(&self, rank: RankId) -> Vec<NodeId> {
+        match &self.map {
+            Map::Identity => (rank..self.nodes).step_by(self.ranks as usize).collect(),
+            Map::Custom { first, by_rank, .. } => {
+                by_rank[first[rank as usize] as usize..first[rank as usize + 1] as usize].to_vec()
+            }
+        }
+    }
+
+    /// The host of a rank.
+    pub fn host_of(&self, rank: RankId) -> HostId {
+        self.hosts.host_of(rank)
+    }
+
+    /// The map from ranks to hosts.
+    pub fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+}
+
+fn check_counts(nodes: u32, ranks: u32, hosts: &Hosts) -> Result<(), InvalidTopology> {
+    if ranks == 0 {
+        return Err(InvalidTopology::NoRanks);
+    }
+    if nodes < ranks {
+        return Err(InvalidTopology::TooFewNodes { nodes, ranks });
+    }
+    if hosts.ranks() != ranks {
+        let reason = format!(
+            "the map of hosts has {} ranks, but the run has {ranks}",
+            hosts.ranks()
+        );
+        return Err(InvalidTopology::Placement { reason });
+    }
+    Ok(())
+}
+
+fn check_virtual(nodes: u32, ranks: u32, virtual_nodes: u32) -> Result<(), InvalidTopology> {
+    if virtual_nodes > MAX_VIRTUAL_PER_RANK {
+        return Err(InvalidTopology::TooManyVirtual {
+            nodes,
+            ranks,
+            virtual_nodes,
+        });
+    }
+    Ok(())
+}
