@@ -61,12 +61,7 @@ impl Placement {
     pub fn new(nodes: u32, ranks: u32, hosts: Hosts) -> Result<Placement, InvalidTopology> {
         check_counts(nodes, ranks, &hosts)?;
         check_virtual(nodes, ranks, (nodes - ranks).div_ceil(ranks))?;
-        Ok(Placement {
-            nodes,
-            ranks,
-            hosts,
-            map: Map::Identity,
-        })
+        Ok(Placement { nodes, ranks, hosts, map: Map::Identity })
     }
 
     /// The identity placement on ranks that all share one host.
@@ -75,27 +70,19 @@ impl Placement {
     }
 
     /// Any placement: `node_rank[i]` is the rank of node i. Every rank must host a node; the lowest is its real one.
-    pub fn custom(
-        node_rank: Vec<RankId>,
-        ranks: u32,
-        hosts: Hosts,
-    ) -> Result<Placement, InvalidTopology> {
-        let nodes = u32::try_from(node_rank.len()).map_err(|_| InvalidTopology::TooManyNodes {
-            spec: "(placement)".into(),
-        })?;
+    pub fn custom(node_rank: Vec<RankId>, ranks: u32, hosts: Hosts) -> Result<Placement, InvalidTopology> {
+        let nodes = u32::try_from(node_rank.len()).map_err(|_| InvalidTopology::TooManyNodes { spec: "(placement)".into() })?;
         check_counts(nodes, ranks, &hosts)?;
         let mut first = vec![0u32; ranks as usize + 1];
         for (node, rank) in node_rank.iter().enumerate() {
             let Some(count) = first[1..].get_mut(*rank as usize) else {
-                let reason =
-                    format!("node {node} is placed on rank {rank}, but there are {ranks} ranks");
+                let reason = format!("node {node} is placed on rank {rank}, but there are {ranks} ranks");
                 return Err(InvalidTopology::Placement { reason });
             };
             *count += 1;
         }
         if let Some(rank) = first[1..].iter().position(|count| *count == 0) {
-            let reason =
-                format!("no node is placed on rank {rank}, and every rank needs a node of its own");
+            let reason = format!("no node is placed on rank {rank}, and every rank needs a node of its own");
             return Err(InvalidTopology::Placement { reason });
         }
         let most = first[1..].iter().copied().max().unwrap_or(1);
@@ -110,17 +97,8 @@ impl Placement {
             by_rank[*slot as usize] = node as NodeId;
             *slot += 1;
         }
-        let map = Map::Custom {
-            node_rank: node_rank.into(),
-            first: first.into(),
-            by_rank: by_rank.into(),
-        };
-        Ok(Placement {
-            nodes,
-            ranks,
-            hosts,
-            map,
-        })
+        let map = Map::Custom { node_rank: node_rank.into(), first: first.into(), by_rank: by_rank.into() };
+        Ok(Placement { nodes, ranks, hosts, map })
     }
 
     /// The number of nodes, virtual ones included.
@@ -169,9 +147,7 @@ impl Placement {
     pub fn nodes_on(&self, rank: RankId) -> Vec<NodeId> {
         match &self.map {
             Map::Identity => (rank..self.nodes).step_by(self.ranks as usize).collect(),
-            Map::Custom { first, by_rank, .. } => {
-                by_rank[first[rank as usize] as usize..first[rank as usize + 1] as usize].to_vec()
-            }
+            Map::Custom { first, by_rank, .. } => by_rank[first[rank as usize] as usize..first[rank as usize + 1] as usize].to_vec(),
         }
     }
 
@@ -194,10 +170,7 @@ fn check_counts(nodes: u32, ranks: u32, hosts: &Hosts) -> Result<(), InvalidTopo
         return Err(InvalidTopology::TooFewNodes { nodes, ranks });
     }
     if hosts.ranks() != ranks {
-        let reason = format!(
-            "the map of hosts has {} ranks, but the run has {ranks}",
-            hosts.ranks()
-        );
+        let reason = format!("the map of hosts has {} ranks, but the run has {ranks}", hosts.ranks());
         return Err(InvalidTopology::Placement { reason });
     }
     Ok(())
@@ -205,11 +178,7 @@ fn check_counts(nodes: u32, ranks: u32, hosts: &Hosts) -> Result<(), InvalidTopo
 
 fn check_virtual(nodes: u32, ranks: u32, virtual_nodes: u32) -> Result<(), InvalidTopology> {
     if virtual_nodes > MAX_VIRTUAL_PER_RANK {
-        return Err(InvalidTopology::TooManyVirtual {
-            nodes,
-            ranks,
-            virtual_nodes,
-        });
+        return Err(InvalidTopology::TooManyVirtual { nodes, ranks, virtual_nodes });
     }
     Ok(())
 }
