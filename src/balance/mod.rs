@@ -5,6 +5,8 @@
 
 mod cwa;
 mod none;
+#[cfg(test)]
+mod testing;
 
 use std::future::Future;
 use std::pin::Pin;
