@@ -7,6 +7,7 @@ mod cwa;
 mod none;
 #[cfg(test)]
 mod testing;
+mod twa;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,7 +19,7 @@ use crate::node::migrate::Mover;
 use crate::topology::{Kind, Topology};
 
 /// All balancers, in the order in which they are shown.
-pub const ALL: &[&Entry] = &[&cwa::ENTRY, &none::ENTRY];
+pub const ALL: &[&Entry] = &[&cwa::ENTRY, &twa::ENTRY, &none::ENTRY];
 
 /// A balancer's place in the registry: what is known of it before it runs.
 pub struct Entry {
@@ -76,6 +77,11 @@ pub struct Cost {
     /// Bytes of these, without the tasks' payloads.
     pub bytes: u64,
 }
+
+/// Bytes on the wire of a message that carries one number, header included: what costs are predicted with.
+const VALUE: u64 = 46;
+/// Bytes on the wire of a transfer that says nothing beside its tasks, which lie in one segment.
+const TRANSFER: u64 = 74;
 
 /// What the nodes do in a phase. Stateless: the same value serves all nodes.
 pub trait Balancer {
