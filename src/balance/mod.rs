@@ -5,9 +5,13 @@
 
 mod cwa;
 mod direct;
+mod mwa;
 mod none;
 mod pslb;
 mod psts;
+#[cfg(test)]
+mod testing;
+mod twa;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,7 +23,8 @@ use crate::node::migrate::Mover;
 use crate::topology::{Kind, Topology};
 
 /// All balancers, in the order in which they are shown.
-pub const ALL: &[&Entry] = &[&cwa::ENTRY, &pslb::ENTRY, &psts::ENTRY, &direct::ENTRY, &none::ENTRY];
+pub const ALL: &[&Entry] =
+    &[&cwa::ENTRY, &twa::ENTRY, &mwa::ENTRY, &pslb::ENTRY, &psts::ENTRY, &direct::ENTRY, &none::ENTRY];
 
 /// A balancer's place in the registry: what is known of it before it runs.
 pub struct Entry {
@@ -77,6 +82,11 @@ pub struct Cost {
     /// Bytes of these, without the tasks' payloads.
     pub bytes: u64,
 }
+
+/// Bytes on the wire of a message that carries one number, header included: what costs are predicted with.
+const VALUE: u64 = 46;
+/// Bytes on the wire of a transfer that says nothing beside its tasks, which lie in one segment.
+const TRANSFER: u64 = 74;
 
 /// What the nodes do in a phase. Stateless: the same value serves all nodes.
 pub trait Balancer {

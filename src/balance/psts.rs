@@ -236,7 +236,9 @@ impl Level<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::Trial;
     use super::*;
+    use crate::load::Transfer;
 
     const POWERS: [u64; 18] = [3, 4, 5, 2, 1, 5, 1, 2, 2, 1, 1, 3, 5, 1, 4, 2, 6, 2];
     const LOADS: [u64; 18] = [250, 300, 150, 100, 50, 150, 200, 300, 100, 400, 300, 700, 200, 50, 50, 200, 300, 200];
@@ -245,7 +247,7 @@ mod tests {
         Level { powers, first: 0, stride: 6, loads: LOADS.chunks(6).map(|row| row.iter().sum()).collect() }
     }
 
-    /// Column-free tables of the paper: node `v_ij` of the example.
+    /// The node that the paper calls v_ij.
     fn v(row: u32, column: u32) -> NodeId {
         (row - 1) * 6 + column - 1
     }
@@ -294,6 +296,19 @@ mod tests {
         let powers = Powers::listed(POWERS.to_vec()).unwrap();
         let shares = nested_shares(&[3, 6], LOADS.iter().sum(), &powers);
         assert_eq!(shares, [240, 320, 400, 160, 80, 400, 80, 160, 160, 80, 80, 240, 400, 80, 320, 160, 480, 160]);
+    }
+
+    #[test]
+    fn simulated_nodes_do_as_the_paper_says() {
+        for seed in 0..4 {
+            let trial = Trial::with("psts", "grid:3x6", &LOADS, Powers::listed(POWERS.to_vec()).unwrap(), seed);
+            assert_eq!(trial.after, [240, 320, 400, 160, 80, 400, 80, 160, 160, 80, 80, 240, 400, 80, 320, 160, 480, 160]);
+            assert_eq!(trial.after, trial.quota);
+            let between_rows = |sent: &&Transfer| sent.step == 0;
+            let given = |row: u32| trial.plan.transfers.iter().filter(between_rows).filter(move |sent| sent.src / 6 == row);
+            assert_eq!([0, 1, 2].map(|row| given(row).map(|sent| sent.tasks).sum()), [0u64, 1200, 0]);
+            assert!(given(1).any(|sent| (sent.src, sent.dst, sent.tasks) == (v(2, 2), v(1, 3), 90)));
+        }
     }
 
     #[test]
