@@ -4,6 +4,7 @@
 //! documentation's table and the tests go through. To add a balancer, write its file and enter it there.
 
 mod cwa;
+mod dem;
 mod mwa;
 mod none;
 #[cfg(test)]
@@ -20,7 +21,7 @@ use crate::node::migrate::Mover;
 use crate::topology::{Kind, Topology};
 
 /// All balancers, in the order in which they are shown.
-pub const ALL: &[&Entry] = &[&cwa::ENTRY, &twa::ENTRY, &mwa::ENTRY, &none::ENTRY];
+pub const ALL: &[&Entry] = &[&cwa::ENTRY, &twa::ENTRY, &mwa::ENTRY, &dem::ENTRY, &none::ENTRY];
 
 /// A balancer's place in the registry: what is known of it before it runs.
 pub struct Entry {
