@@ -105,8 +105,9 @@ async fn exchange(phase: &mut Phase<'_>, sweeps: Sweeps) -> Result<()> {
         Sweeps::Number(number) => number,
         Sweeps::UntilStable => MOST_SWEEPS,
     };
+    let mut rounds = 0;
     for _ in 0..most {
-        let moved = sweep(phase).await?;
+        let moved = sweep(phase, &mut rounds).await?;
         if sweeps == Sweeps::UntilStable && !phase.node.everyone().all_reduce(phase.node, moved, |a, b| a | b).await? {
             break;
         }
@@ -114,13 +115,15 @@ async fn exchange(phase: &mut Phase<'_>, sweeps: Sweeps) -> Result<()> {
     Ok(())
 }
 
-/// Goes through all dimensions once, and says whether this node sent anything.
-async fn sweep(phase: &mut Phase<'_>) -> Result<bool> {
+/// Goes through all dimensions once, counts the rounds, and says whether this node sent anything.
+async fn sweep(phase: &mut Phase<'_>, rounds: &mut u32) -> Result<bool> {
     let (node, me, topology) = (phase.node, phase.node.me(), phase.topology());
     let mut sent = false;
     for k in (0..topology.sides()).rev() {
         let Some(side) = topology.side(k) else { continue };
         for &round in rounds_along(side) {
+            phase.mover.at_step(*rounds);
+            *rounds += 1;
             let Some(partner) = partner(round, side.coordinate(me), side.length) else { continue };
             let partner = side.at(me, partner);
 

@@ -5,6 +5,7 @@
 
 mod cwa;
 mod dem;
+mod kwa;
 mod mwa;
 mod none;
 #[cfg(test)]
@@ -21,7 +22,7 @@ use crate::node::migrate::Mover;
 use crate::topology::{Kind, Topology};
 
 /// All balancers, in the order in which they are shown.
-pub const ALL: &[&Entry] = &[&cwa::ENTRY, &twa::ENTRY, &mwa::ENTRY, &dem::ENTRY, &none::ENTRY];
+pub const ALL: &[&Entry] = &[&cwa::ENTRY, &twa::ENTRY, &mwa::ENTRY, &kwa::ENTRY, &dem::ENTRY, &none::ENTRY];
 
 /// A balancer's place in the registry: what is known of it before it runs.
 pub struct Entry {
