@@ -5,9 +5,12 @@
 
 mod cwa;
 mod dem;
+mod direct;
 mod kwa;
 mod mwa;
 mod none;
+mod pslb;
+mod psts;
 #[cfg(test)]
 mod testing;
 mod twa;
@@ -22,7 +25,8 @@ use crate::node::migrate::Mover;
 use crate::topology::{Kind, Topology};
 
 /// All balancers, in the order in which they are shown.
-pub const ALL: &[&Entry] = &[&cwa::ENTRY, &twa::ENTRY, &mwa::ENTRY, &kwa::ENTRY, &dem::ENTRY, &none::ENTRY];
+pub const ALL: &[&Entry] =
+    &[&twa::ENTRY, &cwa::ENTRY, &mwa::ENTRY, &kwa::ENTRY, &dem::ENTRY, &pslb::ENTRY, &psts::ENTRY, &direct::ENTRY, &none::ENTRY];
 
 /// A balancer's place in the registry: what is known of it before it runs.
 pub struct Entry {
@@ -80,11 +84,6 @@ pub struct Cost {
     /// Bytes of these, without the tasks' payloads.
     pub bytes: u64,
 }
-
-/// Bytes on the wire of a message that carries one number, header included: what costs are predicted with.
-const VALUE: u64 = 46;
-/// Bytes on the wire of a transfer that says nothing beside its tasks, which lie in one segment.
-const TRANSFER: u64 = 74;
 
 /// What the nodes do in a phase. Stateless: the same value serves all nodes.
 pub trait Balancer {
