@@ -30,9 +30,10 @@
 //! agree on after each. That ends: a transfer between nodes with a and b tasks, a >= b + 2, makes the sum of the squares of all loads
 //! smaller. On long sides it may take long, so that it also ends after [`MOST_SWEEPS`] sweeps.
 
-use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running, TRANSFER, VALUE};
+use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
 use crate::error::{Error, Result};
-use crate::node::Tag;
+use crate::node::migrate::TRANSFER_BYTES;
+use crate::node::{HEADER_BYTES, Tag};
 use crate::topology::{Kind, Side, Topology};
 
 pub(super) static ENTRY: Entry = Entry {
@@ -91,7 +92,7 @@ fn cost(topology: &Topology) -> Cost {
         }
     }
     // Two messages tell the loads of a pair, a third one may carry tasks.
-    Cost { steps: 2 * rounds, messages: 3 * pairs, bytes: pairs * (2 * VALUE + TRANSFER) }
+    Cost { steps: 2 * rounds, messages: 3 * pairs, bytes: pairs * (2 * (HEADER_BYTES + 8) + TRANSFER_BYTES) }
 }
 
 impl Balancer for Dem {
@@ -277,7 +278,11 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn cubes_end_with_a_difference_of_their_dimension(d in 0u32..6, seed in any::<u64>(), loads in prop::collection::vec(0u64..100, 32)) {
+        fn cubes_end_with_a_difference_of_their_dimension(
+            d in 0u32..6,
+            seed in any::<u64>(),
+            loads in prop::collection::vec(0u64..100, 32),
+        ) {
             let nodes = 1usize << d;
             let powers = Powers::equal(nodes as u32, nodes as u32);
             let trial = Trial::with("dem", &format!("hypercube:{d}"), &loads[..nodes], powers, seed);
@@ -286,15 +291,21 @@ mod tests {
         }
 
         #[test]
-        fn sweeps_until_stable_leave_no_pair_uneven(a in 1usize..5, b in 1usize..5, torus in any::<bool>(), seed in any::<u64>(), loads in prop::collection::vec(0u64..100, 16)) {
+        fn sweeps_until_stable_leave_no_pair_uneven(
+            a in 1usize..5,
+            b in 1usize..5,
+            torus in any::<bool>(),
+            seed in any::<u64>(),
+            loads in prop::collection::vec(0u64..100, 16),
+        ) {
             let nodes = a * b;
             let spec = format!("{}:{a}x{b}", if torus { "torus" } else { "mesh" });
             let powers = Powers::equal(nodes as u32, nodes as u32);
             let trial = Trial::with("dem:sweeps=until-stable", &spec, &loads[..nodes], powers, seed);
             let topology = Topology::parse(&spec, nodes as u32).unwrap();
-            for node in 0..nodes {
-                for other in topology.neighbours(node as u32) {
-                    prop_assert!(trial.after[node].abs_diff(trial.after[other as usize]) <= 1);
+            for (node, load) in (0..).zip(&trial.after) {
+                for other in topology.neighbours(node) {
+                    prop_assert!(load.abs_diff(trial.after[other as usize]) <= 1);
                 }
             }
         }

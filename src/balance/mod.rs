@@ -85,11 +85,6 @@ pub struct Cost {
     pub bytes: u64,
 }
 
-/// Bytes on the wire of a message that carries one number, header included: what costs are predicted with.
-const VALUE: u64 = 46;
-/// Bytes on the wire of a transfer that says nothing beside its tasks, which lie in one segment.
-const TRANSFER: u64 = 74;
-
 /// What the nodes do in a phase. Stateless: the same value serves all nodes.
 pub trait Balancer {
     /// What each node should end with, for a total; the proportional quotas unless the balancer has a rule of its own.

@@ -71,10 +71,8 @@ fn cost(topology: &Topology) -> Cost {
         let transfers = grids * (m * s - 1);
         cost.steps += 2 * rounds(s) + rounds(m) + 1;
         cost.messages += scans + broadcasts + gathers + transfers;
-        cost.bytes += (scans + broadcasts) * (HEADER_BYTES + 8)
-            + gathers * (HEADER_BYTES + 8)
-            + n * (m - 1) * 8
-            + transfers * TRANSFER_BYTES;
+        cost.bytes +=
+            (scans + broadcasts) * (HEADER_BYTES + 8) + gathers * (HEADER_BYTES + 8) + n * (m - 1) * 8 + transfers * TRANSFER_BYTES;
     }
     cost
 }

@@ -79,6 +79,11 @@ impl Trial {
         self.plan.transfers.iter().map(|t| (t.src, t.dst, t.tasks)).collect()
     }
 
+    /// Whether every node kept as many of its own tasks as its quota let it keep, so that it never held less than that.
+    pub fn kept_what_it_could(&self, loads: &[u64]) -> bool {
+        self.stayed.iter().zip(loads).zip(&self.quota).all(|((&stayed, &load), &quota)| stayed >= load.min(quota))
+    }
+
     pub fn task_hops(&self) -> u128 {
         self.counts.task_hops
     }
