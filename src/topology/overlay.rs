@@ -10,26 +10,6 @@ use super::{HostId, Hosts, InvalidTopology, NodeId, RankId, Topology};
 /// The most virtual nodes that one rank may host.
 pub const MAX_VIRTUAL_PER_RANK: u32 = 1024;
 
-/// A topology and where its nodes live.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Overlay {
-    pub topology: Topology,
-    pub placement: Placement,
-}
-
-impl Overlay {
-    /// The topology on ranks of these hosts, node i on rank i mod ranks; see [`Placement::new`].
-    pub fn new(topology: Topology, ranks: u32, hosts: Hosts) -> Result<Overlay, InvalidTopology> {
-        let placement = Placement::new(topology.nodes(), ranks, hosts)?;
-        Ok(Overlay { topology, placement })
-    }
-
-    /// The topology on ranks that all share one host.
-    pub fn one_host(topology: Topology, ranks: u32) -> Result<Overlay, InvalidTopology> {
-        Overlay::new(topology, ranks, Hosts::single(ranks))
-    }
-}
-
 /// Where each node lives; clones share it.
 ///
 /// Every node is real or virtual. Each rank has exactly one real node: the lowest that it hosts.
