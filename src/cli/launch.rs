@@ -6,7 +6,6 @@ use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 
 use super::options::WorldOptions;
-use super::terminal;
 
 /// Where launchers tell a process its rank, before MPI does.
 const RANKS: [&str; 8] = [
@@ -97,7 +96,7 @@ fn real(options: &WorldOptions) -> Result<World> {
     if let Some((launcher, ranks)) = launcher::singletons(world.ranks(), variable) {
         return Err(alone(launcher, ranks));
     }
-    terminal::begin(world.rank() == 0);
+    super::terminal::begin(world.rank() == 0);
     Ok(World::Mpi(world))
 }
 

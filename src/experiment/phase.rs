@@ -128,10 +128,16 @@ async fn balance(node: Node, setting: Setting, barrier: bool) -> Result<Option<B
 
 fn outcome(tally: Tally, balancer: &str) -> Result<Outcome> {
     let Tally { finals, stayed, moves, transfers, counts, elapsed, times, before, after } = tally;
-    if before != after {
-        return Err(Error::Lost(difference(balancer, &before, &after)));
-    }
+    conserved(balancer, &before, &after)?;
     Ok(Outcome { finals, stayed, plan: Plan::new(moves), transfers, counts, elapsed, times })
+}
+
+/// Checks that what all nodes hold together is after a phase what it was before.
+///
+/// # Errors
+/// [`Error::Lost`], with the figures that differ.
+pub fn conserved(balancer: &str, before: &Checksum, after: &Checksum) -> Result<()> {
+    if before == after { Ok(()) } else { Err(Error::Lost(difference(balancer, before, after))) }
 }
 
 /// What differs, in one sentence.
