@@ -29,15 +29,19 @@ pub struct Group {
 
 #[derive(Clone, Debug)]
 enum Members {
-    /// Nodes `0..n`: needs no list, so a million nodes can each have it.
-    Everyone(u32),
+    /// Evenly spaced nodes: need no list, so a million nodes can each have them.
+    Spaced {
+        first: NodeId,
+        stride: u32,
+        size: u32,
+    },
     Listed(Rc<[NodeId]>),
 }
 
 impl Group {
     /// Nodes `0..nodes`, in order.
     pub(super) fn everyone(nodes: u32, me: NodeId) -> Group {
-        Group { members: Members::Everyone(nodes), place: me }
+        Group { members: Members::Spaced { first: 0, stride: 1, size: nodes }, place: me }
     }
 
     /// The listed nodes, in the listed order; `None` if `me` is not among them.
@@ -47,10 +51,17 @@ impl Group {
         Some(Group { members: Members::Listed(members), place })
     }
 
+    /// The `size` nodes `first`, `first + stride`, ..; `None` if `me` is not among them. `stride` is at least 1.
+    pub fn spaced(first: NodeId, stride: u32, size: u32, me: NodeId) -> Option<Group> {
+        let away = me.checked_sub(first)?;
+        let member = away % stride == 0 && away / stride < size;
+        member.then_some(Group { members: Members::Spaced { first, stride, size }, place: away / stride })
+    }
+
     /// Number of members.
     pub fn size(&self) -> u32 {
         match &self.members {
-            Members::Everyone(nodes) => *nodes,
+            Members::Spaced { size, .. } => *size,
             Members::Listed(list) => list.len() as u32,
         }
     }
@@ -63,7 +74,7 @@ impl Group {
     /// The node at a place.
     pub fn node(&self, place: u32) -> NodeId {
         match &self.members {
-            Members::Everyone(_) => place,
+            Members::Spaced { first, stride, .. } => first + place * stride,
             Members::Listed(list) => list[place as usize],
         }
     }
