@@ -124,6 +124,7 @@ fn partners(me: NodeId, loads: &[u64], quota: &Quota) -> Vec<(NodeId, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::Trial;
     use super::*;
     use crate::load::Powers;
     use proptest::prelude::*;
@@ -133,6 +134,16 @@ mod tests {
         let quota = Quota::proportional(16, &Powers::equal(4, 4));
         let all: Vec<_> = (0..4).map(|me| partners(me, &[9, 1, 0, 6], &quota)).collect();
         assert_eq!(all, [vec![(1, 3), (2, 2)], vec![(0, 3)], vec![(0, 2), (3, 2)], vec![(2, 2)]]);
+    }
+
+    #[test]
+    fn simulated_nodes_carry_out_the_plan() {
+        let trial = Trial::of("direct", "complete:4", &[9, 1, 0, 6]);
+        assert_eq!(trial.after, [4, 4, 4, 4]);
+        assert_eq!(trial.moves(), [(0, 1, 3), (0, 2, 2), (3, 2, 2)]);
+        // Two steps for the loads, one for the tasks.
+        assert_eq!((trial.counts.chain, trial.counts.messages, trial.task_hops()), (3, 8 + 3, 7));
+        assert_eq!(trial.stayed, [4, 1, 0, 4]);
     }
 
     #[test]

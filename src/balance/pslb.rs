@@ -144,6 +144,7 @@ impl Parts {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::Trial;
     use super::*;
     use crate::load::Powers;
 
@@ -166,6 +167,16 @@ mod tests {
         assert_eq!(parts, expected);
         let quota = Pslb.quota(&Topology::fitted(Kind::Line, 6), 1000, &Shares::new(powers));
         assert_eq!(quota.to_vec(), [150, 200, 250, 100, 50, 250]);
+    }
+
+    #[test]
+    fn simulated_nodes_carry_their_units_to_the_owners() {
+        for seed in 0..4 {
+            let powers = Powers::listed(vec![3, 4, 5, 2, 1, 5]).unwrap();
+            let trial = Trial::with("pslb", "line:6", &[250, 300, 150, 100, 50, 150], powers, seed);
+            assert_eq!(trial.after, [150, 200, 250, 100, 50, 250]);
+            assert_eq!(trial.moves(), [(0, 1, 100), (1, 2, 200), (2, 3, 100), (3, 4, 50), (3, 5, 50), (4, 5, 50)]);
+        }
     }
 
     #[test]

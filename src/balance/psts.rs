@@ -61,7 +61,7 @@ fn cost(topology: &Topology) -> Cost {
     let rounds = |nodes: u64| u64::from(nodes.next_power_of_two().ilog2());
     let n = u64::from(topology.nodes());
     let mut cost = Cost { steps: 0, messages: 0, bytes: 0 };
-    for (_, side, stride) in levels(&sides(topology).unwrap_or_default(), 0) {
+    for (_, side, stride) in levels(topology, 0) {
         let (m, s) = (u64::from(side), u64::from(stride));
         let (grids, sub_grids) = (n / (m * s), n / s);
         let scans = sub_grids * (s * rounds(s) + 1 - (1 << rounds(s)));
@@ -77,35 +77,16 @@ fn cost(topology: &Topology) -> Cost {
     cost
 }
 
-/// The sides of a topology seen as a grid, the highest dimension first.
-fn sides(topology: &Topology) -> Option<Vec<u32>> {
-    match topology {
-        Topology::Grid(grid) => Some(grid.dims().to_vec()),
-        Topology::Mesh(mesh) if !mesh.wraps() => Some(mesh.dims().to_vec()),
-        Topology::Hypercube(cube) => Some(vec![2; cube.dimension() as usize]),
-        Topology::Line(line) => Some(vec![line.nodes()]),
-        _ => None,
-    }
-}
-
-/// From the highest dimension down, where there is more than one sub-grid: the first node of the grid that is left around `me`, the number of its sub-grids,
-/// and the number of nodes of each. Grids and sub-grids are consecutive nodes.
-fn levels(sides: &[u32], me: NodeId) -> impl Iterator<Item = (NodeId, u32, u32)> {
-    let mut size: u32 = sides.iter().product();
-    sides
-        .iter()
-        .map(move |&side| {
-            let first = me - me % size;
-            size /= side;
-            (first, side, size)
-        })
-        .filter(|&(_, side, _)| side > 1)
+/// From the highest dimension down, where there is more than one sub-grid: the first node of the grid that is left around `me`, the number
+/// of its sub-grids, and the number of nodes of each. Grids and sub-grids are consecutive nodes.
+fn levels(topology: &Topology, me: NodeId) -> impl Iterator<Item = (NodeId, u32, u32)> + '_ {
+    let sides = (0..topology.sides()).filter_map(|k| topology.side(k)).filter(|side| side.length > 1);
+    sides.map(move |side| (me - me % (side.length * side.stride), side.length, side.stride))
 }
 
 impl Balancer for Psts {
     fn quota(&self, topology: &Topology, total: u64, shares: &Shares) -> Quota {
-        let sides = sides(topology).unwrap_or_default();
-        Quota::from_shares(&nested_shares(&sides, total, shares.powers()))
+        Quota::from_shares(&nested_shares(topology, total, shares.powers()))
     }
 
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
@@ -114,17 +95,16 @@ impl Balancer for Psts {
 }
 
 /// What each node ends with: the total shared by position among the sub-grids, then each sub-grid's share among its own.
-fn nested_shares(sides: &[u32], total: u64, powers: &Powers) -> Vec<u64> {
-    let mut size: u32 = sides.iter().product();
+fn nested_shares(topology: &Topology, total: u64, powers: &Powers) -> Vec<u64> {
     let mut shares = vec![total];
-    for &side in sides {
-        let stride = size / side;
+    for (_, side, stride) in levels(topology, 0) {
+        let size = side * stride;
         let mut below = Vec::with_capacity(shares.len() * side as usize);
         for (&units, first) in shares.iter().zip((0..).step_by(size as usize)) {
             let positions = Positions::new(powers, first..first + size, units);
             below.extend((0..side).map(|index| first + index * stride).map(|sub_grid| positions.between(sub_grid, sub_grid + stride)));
         }
-        (shares, size) = (below, stride);
+        shares = below;
     }
     shares
 }
@@ -133,8 +113,7 @@ async fn descend(phase: &mut Phase<'_>) -> Result<()> {
     let (node, me) = (phase.node, phase.node.me());
     let shares = phase.shares;
     let outside = || Error::Failed(format!("psts can't run on {}", node.topology()));
-    let sides = sides(node.topology()).ok_or_else(outside)?;
-    for (index, (first, side, stride)) in levels(&sides, me).enumerate() {
+    for (index, (first, side, stride)) in levels(node.topology(), me).enumerate() {
         phase.enter(Part::Information);
         phase.mover.at_step(index as u32);
         let load = phase.load();
@@ -234,7 +213,9 @@ impl Level<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::Trial;
     use super::*;
+    use crate::load::Transfer;
 
     const POWERS: [u64; 18] = [3, 4, 5, 2, 1, 5, 1, 2, 2, 1, 1, 3, 5, 1, 4, 2, 6, 2];
     const LOADS: [u64; 18] = [250, 300, 150, 100, 50, 150, 200, 300, 100, 400, 300, 700, 200, 50, 50, 200, 300, 200];
@@ -243,7 +224,11 @@ mod tests {
         Level { powers, first: 0, stride: 6, loads: LOADS.chunks(6).map(|row| row.iter().sum()).collect() }
     }
 
-    /// Column-free tables of the paper: node `v_ij` of the example.
+    fn topology(spec: &str) -> Topology {
+        Topology::parse(spec, 1).unwrap()
+    }
+
+    /// The node that the paper calls v_ij.
     fn v(row: u32, column: u32) -> NodeId {
         (row - 1) * 6 + column - 1
     }
@@ -290,21 +275,34 @@ mod tests {
     #[test]
     fn the_papers_example_ends_at_its_nested_shares() {
         let powers = Powers::listed(POWERS.to_vec()).unwrap();
-        let shares = nested_shares(&[3, 6], LOADS.iter().sum(), &powers);
+        let shares = nested_shares(&topology("grid:3x6"), LOADS.iter().sum(), &powers);
         assert_eq!(shares, [240, 320, 400, 160, 80, 400, 80, 160, 160, 80, 80, 240, 400, 80, 320, 160, 480, 160]);
     }
 
     #[test]
+    fn simulated_nodes_do_as_the_paper_says() {
+        for seed in 0..4 {
+            let trial = Trial::with("psts", "grid:3x6", &LOADS, Powers::listed(POWERS.to_vec()).unwrap(), seed);
+            assert_eq!(trial.after, [240, 320, 400, 160, 80, 400, 80, 160, 160, 80, 80, 240, 400, 80, 320, 160, 480, 160]);
+            assert_eq!(trial.after, trial.quota);
+            let between_rows = |sent: &&Transfer| sent.step == 0;
+            let given = |row: u32| trial.plan.transfers.iter().filter(between_rows).filter(move |sent| sent.src / 6 == row);
+            assert_eq!([0, 1, 2].map(|row| given(row).map(|sent| sent.tasks).sum()), [0u64, 1200, 0]);
+            assert!(given(1).any(|sent| (sent.src, sent.dst, sent.tasks) == (v(2, 2), v(1, 3), 90)));
+        }
+    }
+
+    #[test]
     fn a_grid_is_split_from_its_first_side_down() {
-        assert_eq!(levels(&[3, 1, 2, 4], 13).collect::<Vec<_>>(), [(0, 3, 8), (8, 2, 4), (12, 4, 1)]);
-        assert_eq!(levels(&[], 0).count(), 0);
-        assert_eq!(levels(&[1, 1], 0).count(), 0);
+        assert_eq!(levels(&topology("grid:3x1x2x4"), 13).collect::<Vec<_>>(), [(0, 3, 8), (8, 2, 4), (12, 4, 1)]);
+        assert_eq!(levels(&topology("hypercube:2"), 3).collect::<Vec<_>>(), [(0, 2, 2), (2, 2, 1)]);
+        assert_eq!(levels(&topology("grid:1x1"), 0).count() + levels(&topology("hypercube:0"), 0).count(), 0);
     }
 
     #[test]
     fn sub_grids_without_power_get_nothing() {
         let powers = Powers::listed(vec![0, 0, 0, 5, 0, 0]).unwrap();
-        assert_eq!(nested_shares(&[3, 2], 7, &powers), [0, 0, 0, 7, 0, 0]);
+        assert_eq!(nested_shares(&topology("grid:3x2"), 7, &powers), [0, 0, 0, 7, 0, 0]);
         // All that the first and the last row hold goes to the only node with power.
         let level = Level { powers: &powers, first: 0, stride: 2, loads: vec![3, 0, 4] };
         assert_eq!(level.gives(1, 1, 2), [(3, 2)]);
