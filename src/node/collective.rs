@@ -187,7 +187,11 @@ impl Group {
             let from = self.node((me + reach) % n);
             let mut more: Vec<T> = node.receive(from, ALL_GATHER).await?;
             if more.len() != wanted {
-                return Err(Error::Garbled { from, what: "'all-gather'".into(), why: format!("{} values instead of {wanted}", more.len()) });
+                return Err(Error::Garbled {
+                    from,
+                    what: "'all-gather'".into(),
+                    why: format!("{} values instead of {wanted}", more.len()),
+                });
             }
             values.append(&mut more);
             reach <<= 1;

@@ -144,14 +144,19 @@ fn decode<T: DeserializeOwned>(body: &Bytes) -> Result<(T, Parcel), String> {
     };
     let segments = usize::try_from(word(used)?).map_err(|_| short())?;
     let table = used + 8;
-    let mut payload_at = segments.checked_mul(24).and_then(|length| table.checked_add(length)).filter(|&end| end <= body.len()).ok_or_else(short)?;
+    let mut payload_at =
+        segments.checked_mul(24).and_then(|length| table.checked_add(length)).filter(|&end| end <= body.len()).ok_or_else(short)?;
     let mut parcel = Parcel::default();
     for entry in (table..payload_at).step_by(24) {
         let (first, second, third) = (word(entry)?, word(entry + 8)?, word(entry + 16)?);
         parcel.push(if third == RANGE {
             Segment::Range { first, count: second }
         } else {
-            let end = usize::try_from(third).ok().and_then(|length| payload_at.checked_add(length)).filter(|&end| end <= body.len()).ok_or_else(short)?;
+            let end = usize::try_from(third)
+                .ok()
+                .and_then(|length| payload_at.checked_add(length))
+                .filter(|&end| end <= body.len())
+                .ok_or_else(short)?;
             let payload = body.slice(payload_at..end);
             payload_at = end;
             Segment::One(Task { id: first, weight: second, payload })
@@ -165,7 +170,7 @@ mod tests {
     use super::*;
 
     fn parcel() -> Parcel {
-        let task = |id: u64, length: usize| Segment::One(Task { id, weight: id, payload: Bytes::from(vec![id as u8; length]) });
+        let task = |id: u64, length: usize| Segment::One(Task { id, weight: id % 7, payload: Bytes::from(vec![id as u8; length]) });
         [task(1, 0), Segment::Range { first: 5, count: 1 << 40 }, task(2, 3000), task(u64::MAX, 1)].into_iter().collect()
     }
 

@@ -11,12 +11,14 @@
 mod complete;
 mod error;
 mod fit;
+pub mod hadamard;
 mod hosts;
 mod hypercube;
 mod kind;
 mod lattice;
 mod line;
 mod overlay;
+pub mod regions;
 mod spec;
 mod tree;
 
