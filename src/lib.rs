@@ -1,5 +1,6 @@
 pub mod balance;
 pub mod error;
+pub mod flow;
 pub mod load;
 pub mod node;
 pub mod topology;

@@ -1,0 +1,274 @@
+//! What a run knows: of each node, of what is to happen, and of who made progress.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::calendar::{Calendar, Chain};
+use super::order::Order;
+use super::rules::Disturbance;
+use super::traffic::Links;
+use super::{Model, Speed};
+use crate::topology::{NodeId, Overlay, RankId};
+use crate::transport::inbox::Inbox;
+use crate::transport::{Event, Finished, Interest, Message, Output, Scope, Signal, Sliced, Ticks, TimerId, WorkId, Worker};
+
+/// What the ports and the engine of one run share.
+pub(super) struct Shared {
+    pub overlay: Overlay,
+    pub run: u32,
+    pub seed: u64,
+    pub state: RefCell<State>,
+}
+
+/// Something that is to happen.
+pub(super) enum Due {
+    /// A message arrives.
+    Deliver(Message),
+    /// A message leaves its node (only where messages contend).
+    Leave(Message),
+    /// The first byte of a message is at its destination's port (switched, with contention).
+    Head(Message),
+    /// A message is wholly at a node on its route (hops, with contention).
+    Hop(Message, NodeId),
+    /// The world catches up with a node's own clock.
+    Wake(NodeId),
+    Timer(NodeId, Scope, TimerId),
+    /// Opaque work comes to its rank's workers.
+    Submit(Box<Opaque>),
+    /// Work ends.
+    Finish(Box<Ended>),
+    Lose(RankId),
+    Signal(Signal),
+}
+
+pub(super) struct Opaque {
+    pub node: NodeId,
+    pub scope: Scope,
+    pub work: WorkId,
+    pub job: Box<dyn FnOnce(&mut dyn Worker) -> Output + Send>,
+}
+
+pub(super) struct Ended {
+    pub node: NodeId,
+    pub scope: Scope,
+    pub finished: Finished,
+    /// Whether one of the rank's workers gets free.
+    pub opaque: bool,
+}
+
+pub(super) struct Slices {
+    pub scope: Scope,
+    pub work: WorkId,
+    pub job: Box<dyn Sliced>,
+    pub began: Option<Ticks>,
+}
+
+/// A rank's workers and the work that waits for them.
+#[derive(Default)]
+pub(super) struct Workers {
+    pub busy: u32,
+    pub queue: VecDeque<Box<Opaque>>,
+}
+
+/// What a node's program was last found to wait for.
+#[derive(Clone, Copy)]
+pub(super) enum Waits {
+    /// For nothing that its port knows of.
+    Unknown,
+    Event(Interest),
+    Room,
+    Turn,
+}
+
+pub(super) struct NodeState {
+    pub inbox: Inbox,
+    /// The node's own clock; behind the world's while the node waits.
+    pub clock: Ticks,
+    /// When it is next woken, `NEVER` if it is not.
+    wake: Ticks,
+    /// What it waits for, and since when.
+    pub waits: Waits,
+    pub since: Ticks,
+    pub order: Order,
+    pub rest: Option<Box<Rest>>,
+    /// To be polled at this instant.
+    pub ready: bool,
+    /// Waits for room in its outbox.
+    pub full: bool,
+    /// Its program has ended or its rank is lost.
+    pub ended: bool,
+}
+
+/// What few nodes have.
+#[derive(Default)]
+pub(super) struct Rest {
+    /// Timers that have not run out and were not cancelled.
+    pub timers: BTreeSet<TimerId>,
+    pub slices: VecDeque<Slices>,
+    /// The next number for a timer or for work.
+    pub number: u64,
+}
+
+const NEVER: Ticks = Ticks::MAX;
+
+impl NodeState {
+    fn new() -> NodeState {
+        NodeState {
+            inbox: Inbox::default(),
+            clock: 0,
+            wake: NEVER,
+            waits: Waits::Unknown,
+            since: 0,
+            order: Order::default(),
+            rest: None,
+            ready: false,
+            full: false,
+            ended: false,
+        }
+    }
+
+    /// The next number for a timer or for work.
+    pub fn number(&mut self) -> u64 {
+        let rest = self.rest.get_or_insert_default();
+        rest.number += 1;
+        rest.number
+    }
+}
+
+pub(super) struct State {
+    pub now: Ticks,
+    pub calendar: Calendar<Due>,
+    pub nodes: Vec<NodeState>,
+    /// Bytes under way, by source.
+    pub outbox: Vec<u64>,
+    /// Nodes to be polled at this instant, in the order in which something happened to them.
+    pub ready: Vec<NodeId>,
+    pub lost: BTreeSet<RankId>,
+    pub links: Links,
+    pub disturbance: Disturbance,
+    pub workers: BTreeMap<RankId, Workers>,
+    /// Opaque work that goes on.
+    pub running: u64,
+    /// When there last was progress; ahead of the clock while a node computes.
+    pub progress: Ticks,
+    /// Looks at the network since then.
+    pub looks: u64,
+    pub model: Settings,
+}
+
+/// What the run needs of the [`Model`].
+pub(super) struct Settings {
+    speeds: Vec<Speed>,
+    pub workers: u32,
+    pub slice: Ticks,
+    pub look: Ticks,
+    pub outbox: u64,
+    pub timeout: Ticks,
+}
+
+impl State {
+    pub fn new(overlay: &Overlay, model: &Model) -> State {
+        let nodes = overlay.placement.nodes();
+        let mut calendar = Calendar::default();
+        for &(at, rank) in &model.rules.losses {
+            calendar.enter(at, Due::Lose(rank));
+        }
+        for &(at, signal) in &model.rules.signals {
+            calendar.enter(at, Due::Signal(signal));
+        }
+        State {
+            now: 0,
+            calendar,
+            nodes: (0..nodes).map(|_| NodeState::new()).collect(),
+            outbox: vec![0; nodes as usize],
+            ready: Vec::new(),
+            lost: BTreeSet::new(),
+            links: Links::new(model.network, overlay.placement.ranks()),
+            disturbance: Disturbance::new(model.rules.clone()),
+            workers: BTreeMap::new(),
+            running: 0,
+            progress: 0,
+            looks: 0,
+            model: Settings {
+                speeds: model.speeds.clone(),
+                workers: model.workers,
+                slice: model.slice.max(1),
+                look: model.look.max(1),
+                outbox: model.outbox,
+                timeout: model.timeout,
+            },
+        }
+    }
+
+    /// The node's own time.
+    pub fn time_of(&self, node: NodeId) -> Ticks {
+        self.nodes.get(node as usize).map_or(self.now, |state| state.clock.max(self.now))
+    }
+
+    /// How long a rank needs for what takes a rank of speed 1 so long.
+    pub fn scaled(&self, rank: RankId, ticks: Ticks) -> Ticks {
+        self.model.speeds.get(rank as usize).map_or(ticks, |speed| speed.time(ticks))
+    }
+
+    pub fn is_lost(&self, rank: RankId) -> bool {
+        !self.lost.is_empty() && self.lost.contains(&rank)
+    }
+
+    /// Something made progress that lasts until the given time.
+    pub fn progressed(&mut self, until: Ticks) {
+        self.progress = self.progress.max(until);
+        self.looks = 0;
+    }
+
+    /// Something happened to a node: it is polled at this instant, or when the world has caught up with its clock.
+    pub fn touch(&mut self, number: NodeId) {
+        let Some(node) = self.nodes.get_mut(number as usize) else { return };
+        if node.ended || node.ready {
+            return;
+        }
+        if node.clock > self.now {
+            self.wake(number);
+        } else {
+            node.ready = true;
+            self.ready.push(number);
+        }
+    }
+
+    /// Sees to it that the node is polled when the world has caught up with its clock.
+    pub fn wake(&mut self, number: NodeId) {
+        let Some(node) = self.nodes.get_mut(number as usize) else { return };
+        if node.wake > node.clock {
+            node.wake = node.clock;
+            self.calendar.enter(node.clock, Due::Wake(number));
+        }
+    }
+
+    /// The world has caught up with a node's clock (or had, when the clock was moved on).
+    pub fn woken(&mut self, number: NodeId) {
+        if let Some(node) = self.nodes.get_mut(number as usize) {
+            node.wake = NEVER;
+        }
+        self.touch(number);
+    }
+
+    /// An event comes to a node.
+    pub fn tell(&mut self, number: NodeId, event: Event) {
+        let Some(node) = self.nodes.get_mut(number as usize) else { return };
+        if !node.ended {
+            node.inbox.push(event);
+            self.touch(number);
+        }
+    }
+
+    /// The next event of an instant that has begun.
+    pub fn draw(&mut self, chain: &mut Chain) -> Option<Due> {
+        self.calendar.draw(chain)
+    }
+
+    /// Ends a node: nothing happens to it any more. What it leaves is returned, to be dropped when nobody borrows the state.
+    pub fn end(&mut self, number: NodeId) -> Option<NodeState> {
+        let node = self.nodes.get_mut(number as usize)?;
+        let ended = NodeState { ended: true, ..NodeState::new() };
+        Some(std::mem::replace(node, ended))
+    }
+}

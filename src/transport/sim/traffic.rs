@@ -1,0 +1,177 @@
+//! How messages get from node to node.
+
+use std::collections::HashMap;
+
+use super::network::{Link, Network};
+use super::state::{Due, State};
+use crate::topology::{NodeId, Overlay, Placement};
+use crate::transport::{Event, Message, Ticks, wire};
+
+/// The network's links, and until when each is busy.
+pub(super) struct Links {
+    network: Network,
+    /// Switched, by rank.
+    out: Vec<Ticks>,
+    into: Vec<Ticks>,
+    /// Hops, by directed link. Looked up and thinned out, never walked in an order that shows.
+    between: HashMap<(NodeId, NodeId), Ticks>,
+    thin_out_at: usize,
+}
+
+impl Links {
+    pub fn new(network: Network, ranks: u32) -> Links {
+        let ports = match network {
+            Network::Switched(link) if link.contention => ranks as usize,
+            _ => 0,
+        };
+        Links { network, out: vec![0; ports], into: vec![0; ports], between: HashMap::new(), thin_out_at: 1024 }
+    }
+
+    /// When a message that is ready at `now` gets the link, which then is busy for `busy` ticks.
+    fn between(&mut self, from: NodeId, to: NodeId, now: Ticks, busy: Ticks) -> Ticks {
+        if self.between.len() >= self.thin_out_at {
+            self.between.retain(|_, free| *free > now);
+            self.thin_out_at = (2 * self.between.len()).max(1024);
+        }
+        reserve(self.between.entry((from, to)).or_insert(0), now, busy)
+    }
+}
+
+/// When something that is ready at `now` gets what is free from `free` on, and keeps it for `busy` ticks.
+fn reserve(free: &mut Ticks, now: Ticks, busy: Ticks) -> Ticks {
+    let start = now.max(*free);
+    *free = start.saturating_add(busy);
+    start
+}
+
+fn size(message: &Message) -> u64 {
+    (wire::HEADER + message.body.len()) as u64
+}
+
+/// Whether two nodes share a rank, so that nothing between them needs the network.
+fn share_rank(placement: &Placement, a: NodeId, b: NodeId) -> bool {
+    placement.rank_of(a) == placement.rank_of(b)
+}
+
+impl State {
+    /// Sends a message at its node's own time.
+    pub fn send(&mut self, overlay: &Overlay, message: Message) {
+        let (src, dst) = (message.envelope.src, message.envelope.dst);
+        let nodes = overlay.placement.nodes();
+        assert!(dst < nodes, "node {src} sends to node {dst}, but the nodes are 0 to {}", nodes - 1);
+        if self.nodes.is_empty() || self.is_lost(overlay.placement.rank_of(dst)) {
+            return;
+        }
+        let now = self.time_of(src);
+        self.outbox[src as usize] += size(&message);
+        if self.disturbance.withholds(&message.envelope, now) {
+            return;
+        }
+        if share_rank(&overlay.placement, src, dst) {
+            return self.arrive(message, now.saturating_add(1));
+        }
+        let cost = match self.links.network {
+            Network::Zero => 1,
+            Network::Switched(link) | Network::Hops(link) if link.contention => {
+                if now > self.now {
+                    self.calendar.enter(now, Due::Leave(message));
+                } else {
+                    self.leave(overlay, message);
+                }
+                return;
+            }
+            Network::Switched(link) => link.passage(size(&message)),
+            Network::Hops(link) => {
+                let mut at = src;
+                let crossings = overlay
+                    .topology
+                    .route(src, dst)
+                    .filter(|next| !share_rank(&overlay.placement, std::mem::replace(&mut at, *next), *next));
+                link.passage(size(&message)).saturating_mul(crossings.count() as u64)
+            }
+        };
+        self.arrive(message, now.saturating_add(cost));
+    }
+
+    /// A message leaves its node, and waits for those before it.
+    pub fn leave(&mut self, overlay: &Overlay, message: Message) {
+        match self.links.network {
+            Network::Zero => self.arrive(message, self.now.saturating_add(1)),
+            Network::Switched(link) => {
+                let busy = link.transmission(size(&message));
+                let port = &mut self.links.out[overlay.placement.rank_of(message.envelope.src) as usize];
+                let start = reserve(port, self.now, busy);
+                // On a link that costs nothing the message takes its one tick here.
+                let ahead = if link.latency == 0 && busy == 0 { 1 } else { link.latency };
+                self.calendar.enter(start.saturating_add(ahead), Due::Head(message));
+            }
+            Network::Hops(link) => {
+                let src = message.envelope.src;
+                self.hop(overlay, link, message, src);
+            }
+        }
+    }
+
+    /// The beginning of a message is at its destination's port.
+    pub fn head(&mut self, overlay: &Overlay, message: Message) {
+        let Network::Switched(link) = self.links.network else { return self.arrive(message, self.now) };
+        let busy = link.transmission(size(&message));
+        let port = &mut self.links.into[overlay.placement.rank_of(message.envelope.dst) as usize];
+        let start = reserve(port, self.now, busy);
+        self.arrive(message, start.saturating_add(busy));
+    }
+
+    /// A message is wholly at a node on its way.
+    pub fn forward(&mut self, overlay: &Overlay, message: Message, at: NodeId) {
+        match self.links.network {
+            Network::Hops(link) => self.hop(overlay, link, message, at),
+            _ => self.arrive(message, self.now),
+        }
+    }
+
+    fn hop(&mut self, overlay: &Overlay, link: Link, message: Message, mut at: NodeId) {
+        let dst = message.envelope.dst;
+        while at != dst {
+            let next = overlay.topology.next_hop(at, dst);
+            if !share_rank(&overlay.placement, at, next) {
+                let bytes = size(&message);
+                let start = self.links.between(at, next, self.now, link.transmission(bytes));
+                self.calendar.enter(start.saturating_add(link.passage(bytes)), Due::Hop(message, next));
+                return;
+            }
+            at = next;
+        }
+        self.arrive(message, self.now);
+    }
+
+    /// A message that the network brings at this time arrives then, or later if rules or earlier messages of its pair say so.
+    fn arrive(&mut self, message: Message, at: Ticks) {
+        let mut at = at;
+        let delays = self.disturbance.delays;
+        if delays {
+            at = at.saturating_add(self.disturbance.delay(&message.envelope));
+        }
+        if delays || self.links.network.may_overtake() {
+            at = self.nodes[message.envelope.src as usize].order.after_earlier(message.envelope.dst, at, self.now);
+        }
+        self.calendar.enter(at, Due::Deliver(message));
+    }
+
+    /// A message has arrived.
+    pub fn deliver(&mut self, overlay: &Overlay, message: Message) {
+        let (src, dst) = (message.envelope.src, message.envelope.dst);
+        let outbox = &mut self.outbox[src as usize];
+        *outbox -= size(&message);
+        if *outbox <= self.model.outbox && self.nodes[src as usize].full {
+            self.nodes[src as usize].full = false;
+            self.touch(src);
+        }
+        if !self.lost.is_empty() && (self.is_lost(overlay.placement.rank_of(src)) || self.is_lost(overlay.placement.rank_of(dst))) {
+            return;
+        }
+        if message.envelope.is_progress() {
+            self.progressed(self.now);
+        }
+        self.tell(dst, Event::Message(message));
+    }
+}

@@ -1,0 +1,3 @@
+//! Everything that is tested from outside and needs no MPI, in one binary.
+
+mod flow_vectors;
