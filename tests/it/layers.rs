@@ -20,7 +20,8 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("workload", &["load", "topology"]),
     ("judge", &["load", "topology", "flow", "balance"]),
     ("experiment", &["load", "topology", "transport", "node", "balance", "schedule", "divisible", "workload", "judge"]),
-    ("report", &["experiment"]),
+    // Records of experiments only, and the types of their fields.
+    ("report", &["experiment", "judge", "topology"]),
     (
         "cli",
         &["load", "topology", "transport", "node", "balance", "schedule", "divisible", "workload", "flow", "judge", "experiment", "report"],
