@@ -1,0 +1,3 @@
+//! Experiments: repetitions and what can be said from them.
+
+pub mod statistics;
