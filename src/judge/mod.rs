@@ -1,6 +1,6 @@
 //! The judge: what a balancing phase was worth, from its loads, its plan and nothing else.
 //!
-//! [`mod@imbalance`] has the three figures that the field calls so, and how long the slowest rank takes; [`locality`] says which tasks had to
+//! [`mod@imbalance`] has the three figures that the field calls so, and when the slowest rank ends; [`locality`] says which tasks had to
 //! move and which did; [`hops`] the least task-hops with which the quotas can be reached. Plain functions over plain numbers: the judge
 //! does not know how a balancer works.
 
