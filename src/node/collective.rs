@@ -15,6 +15,7 @@ use crate::topology::NodeId;
 const REDUCE: Tag = Tag::new(0x7f01, "reduction");
 const SCAN: Tag = Tag::new(0x7f02, "scan");
 const BROADCAST: Tag = Tag::new(0x7f03, "broadcast");
+const COLLECT: Tag = Tag::new(0x7f07, "collection");
 const GATHER: Tag = Tag::new(0x7f04, "gather");
 const ALL_GATHER: Tag = Tag::new(0x7f05, "all-gather");
 const BARRIER: Tag = Tag::new(0x7f06, "barrier");
@@ -160,6 +161,28 @@ impl Group {
             }
         }
         Ok(value)
+    }
+
+    /// Combines one value of every member with an associative operation, lower places first; the member at place 0 gets the result. A
+    /// binomial tree: one message from each of the others.
+    pub async fn reduce<T>(&self, node: &Node, mine: T, combine: impl Fn(T, T) -> T) -> Result<Option<T>>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        let (n, me) = (self.size(), self.place);
+        let mut value = mine;
+        let mut bit = 1;
+        while bit < n {
+            if me & bit != 0 {
+                node.send(self.node(me ^ bit), COLLECT, &value);
+                return Ok(None);
+            }
+            if me + bit < n {
+                value = combine(value, node.receive(self.node(me + bit), COLLECT).await?);
+            }
+            bit <<= 1;
+        }
+        Ok(Some(value))
     }
 
     /// The values of all members by place, on the member at place 0; empty elsewhere. A binomial tree: nobody receives more than `log2 n` messages.
