@@ -21,7 +21,10 @@ pub struct Task {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment {
     /// Unit tasks without payload, by id: `first .. first + count`, count at least 1.
-    Range { first: TaskId, count: u64 },
+    Range {
+        first: TaskId,
+        count: u64,
+    },
     One(Task),
 }
 
@@ -54,7 +57,8 @@ impl Segment {
     }
 }
 
-/// Tasks on their way from one node to another, in order.
+/// Tasks on their way from one node to another, in order. Sums stay below 2^64 as long as those of the whole job do, which its input is
+/// checked for; what a garbled message claims wraps around.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parcel {
     segments: VecDeque<Segment>,
@@ -87,12 +91,12 @@ impl Parcel {
         if count == 0 {
             return;
         }
-        self.count += count;
-        self.work += work;
+        self.count = self.count.wrapping_add(count);
+        self.work = self.work.wrapping_add(work);
         if let (Some(Segment::Range { first, count }), Segment::Range { first: next, count: more }) = (self.segments.back_mut(), &segment)
-            && *first + *count == *next
+            && first.wrapping_add(*count) == *next
         {
-            *count += more;
+            *count = count.wrapping_add(*more);
             return;
         }
         self.segments.push_back(segment);
@@ -103,9 +107,10 @@ impl Parcel {
         if count == 0 {
             return;
         }
-        self.count += count;
-        self.work += work;
-        if let (Some(Segment::Range { first, count }), Segment::Range { first: earlier, count: more }) = (self.segments.front_mut(), &segment)
+        self.count = self.count.wrapping_add(count);
+        self.work = self.work.wrapping_add(work);
+        if let (Some(Segment::Range { first, count }), Segment::Range { first: earlier, count: more }) =
+            (self.segments.front_mut(), &segment)
             && *earlier + *more == *first
         {
             *first = *earlier;
@@ -135,7 +140,11 @@ impl Parcel {
         while taken.count < tasks {
             let missing = tasks - taken.count;
             let Some(front) = self.segments.front_mut() else { break };
-            let segment = if front.count() <= missing { self.segments.pop_front().unwrap_or(Segment::Range { first: 0, count: 0 }) } else { front.cut(missing) };
+            let segment = if front.count() <= missing {
+                self.segments.pop_front().unwrap_or(Segment::Range { first: 0, count: 0 })
+            } else {
+                front.cut(missing)
+            };
             taken.push(segment);
         }
         self.count -= taken.count;
@@ -324,7 +333,7 @@ fn triangle(n: u128) -> u128 {
 fn square_pyramid(n: u128) -> u128 {
     let product = triangle(n);
     let odd = 2 * n.max(1) - 1;
-    if product % 3 == 0 { (product / 3).wrapping_mul(odd) } else { product.wrapping_mul(odd / 3) }
+    if product.is_multiple_of(3) { (product / 3).wrapping_mul(odd) } else { product.wrapping_mul(odd / 3) }
 }
 
 #[cfg(test)]
@@ -368,7 +377,7 @@ mod tests {
         for first in (0..100).step_by(10) {
             pile.put_behind([range(first, 10)].into_iter().collect());
         }
-        for first in (100..200).step_by(10).rev() {
+        for first in (100..200u32).step_by(10).rev().map(u64::from) {
             pile.put_before([range(first, 10)].into_iter().collect());
         }
         assert_eq!(pile.segments().collect::<Vec<_>>(), [&range(100, 100), &range(0, 100)]);

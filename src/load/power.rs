@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Powers {
     /// The first `real` nodes have power 1, the others (virtual nodes) 0.
-    Equal { real: u32, nodes: u32 },
+    Equal {
+        real: u32,
+        nodes: u32,
+    },
     Listed(Arc<Listed>),
 }
 

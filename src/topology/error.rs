@@ -26,9 +26,7 @@ pub enum InvalidTopology {
         spec: String,
     },
     /// More than [`MAX_DIMENSION`] dimensions.
-    #[error(
-        "--topology {spec}: more than {MAX_DIMENSION} dimensions, the most a topology may have"
-    )]
+    #[error("--topology {spec}: more than {MAX_DIMENSION} dimensions, the most a topology may have")]
     TooManyDimensions {
         /// What was given.
         spec: String,
@@ -42,9 +40,7 @@ pub enum InvalidTopology {
         reason: String,
     },
     /// Some rank would have no node.
-    #[error(
-        "--topology: it has {nodes} nodes for {ranks} ranks, and every rank needs a node of its own"
-    )]
+    #[error("--topology: it has {nodes} nodes for {ranks} ranks, and every rank needs a node of its own")]
     TooFewNodes {
         /// Nodes of the topology.
         nodes: u32,
@@ -77,10 +73,7 @@ pub enum InvalidTopology {
 impl InvalidTopology {
     /// A malformed specification; a long one is shown by its beginning.
     pub(super) fn malformed(spec: &str, reason: impl Into<String>) -> Self {
-        InvalidTopology::Malformed {
-            spec: shortened(spec),
-            reason: reason.into(),
-        }
+        InvalidTopology::Malformed { spec: shortened(spec), reason: reason.into() }
     }
 }
 

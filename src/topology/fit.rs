@@ -7,9 +7,10 @@ use super::{Complete, Grid, Hypercube, Kind, Line, MAX_NODES, Mesh, Topology, Tr
 impl Topology {
     /// The topology of the given kind fitted to `ranks` ranks.
     ///
-    /// Hypercube: the next power of two. Mesh and torus: see [`near_square`]. Tree: binary, as many nodes as ranks. Line, ring and
-    /// complete: as many nodes as ranks. Grid: dimension ceil(log2 ranks), the best one by Savvas and Kechadi 2004, equation 15, with
-    /// sides of two. No ranks are fitted as one; more than 2^30 as 2^30, which [`super::Placement::new`] then refuses.
+    /// Hypercube: the next power of two. Mesh and torus: R rows and C columns with C <= R <= 2C, the fewest nodes that hold the ranks,
+    /// then the squarest. Tree: binary, as many nodes as ranks. Line, ring and complete: as many nodes as ranks. Grid: dimension
+    /// ceil(log2 ranks), the best one by Savvas and Kechadi 2004, equation 15, with sides of two. No ranks are fitted as one; more than
+    /// 2^30 as 2^30, which [`super::Placement::new`] then refuses.
     pub fn fitted(kind: Kind, ranks: u32) -> Topology {
         let ranks = ranks.clamp(1, MAX_NODES);
         match kind {
@@ -19,11 +20,7 @@ impl Topology {
             Kind::Tree => Topology::Tree(Arc::new(Tree::heap_shaped(ranks, 2))),
             Kind::Grid => {
                 let dimension = Hypercube::fitted(ranks).dimension();
-                let sides = if dimension == 0 {
-                    vec![1]
-                } else {
-                    vec![2; dimension as usize]
-                };
+                let sides = if dimension == 0 { vec![1] } else { vec![2; dimension as usize] };
                 Topology::Grid(Grid::of(&sides))
             }
             Kind::Line => Topology::Line(Line::fitted(ranks)),
@@ -60,15 +57,7 @@ mod tests {
 
     #[test]
     fn powers_of_two_give_the_papers_meshes() {
-        for (ranks, sides) in [
-            (1, [1, 1]),
-            (2, [2, 1]),
-            (4, [2, 2]),
-            (8, [4, 2]),
-            (16, [4, 4]),
-            (32, [8, 4]),
-            (128, [16, 8]),
-        ] {
+        for (ranks, sides) in [(1, [1, 1]), (2, [2, 1]), (4, [2, 2]), (8, [4, 2]), (16, [4, 4]), (32, [8, 4]), (128, [16, 8])] {
             assert_eq!(near_square(ranks), sides);
         }
         assert_eq!(near_square(1 << 20), [1 << 10, 1 << 10]);
@@ -77,28 +66,14 @@ mod tests {
 
     #[test]
     fn other_counts_waste_little_and_stay_near_square() {
-        for (ranks, sides) in [
-            (3, [2, 2]),
-            (5, [3, 2]),
-            (6, [3, 2]),
-            (7, [4, 2]),
-            (12, [4, 3]),
-            (13, [5, 3]),
-            (15, [5, 3]),
-        ] {
+        for (ranks, sides) in [(3, [2, 2]), (5, [3, 2]), (6, [3, 2]), (7, [4, 2]), (12, [4, 3]), (13, [5, 3]), (15, [5, 3])] {
             assert_eq!(near_square(ranks), sides);
         }
         for ranks in 1..=5000 {
             let [rows, columns] = near_square(ranks);
-            assert!(
-                columns <= rows && rows <= 2 * columns,
-                "{ranks}: {rows}x{columns}"
-            );
+            assert!(columns <= rows && rows <= 2 * columns, "{ranks}: {rows}x{columns}");
             // The square that holds them is a candidate, or nearly: never a whole row and column too many.
-            assert!(
-                rows * columns >= ranks && rows * columns - ranks < rows,
-                "{ranks}: {rows}x{columns}"
-            );
+            assert!(rows * columns >= ranks && rows * columns - ranks < rows, "{ranks}: {rows}x{columns}");
         }
     }
 }

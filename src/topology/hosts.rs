@@ -22,10 +22,7 @@ enum OfRank {
 impl Hosts {
     /// All ranks on one host, `localhost`.
     pub fn single(ranks: u32) -> Self {
-        Hosts {
-            names: Arc::new(["localhost".to_string()]),
-            of_rank: OfRank::Single(ranks),
-        }
+        Hosts { names: Arc::new(["localhost".to_string()]), of_rank: OfRank::Single(ranks) }
     }
 
     /// One host name per rank. Hosts are numbered in the order in which ranks first name them.
@@ -44,10 +41,7 @@ impl Hosts {
             1 => OfRank::Single(of_rank.len() as u32),
             _ => OfRank::Listed(of_rank.into()),
         };
-        Hosts {
-            names: names.into(),
-            of_rank,
-        }
+        Hosts { names: names.into(), of_rank }
     }
 
     /// The number of hosts.
@@ -83,9 +77,7 @@ impl Hosts {
 
     /// The ranks of a host, in ascending order.
     pub fn ranks_on(&self, host: HostId) -> Vec<RankId> {
-        (0..self.ranks())
-            .filter(|rank| self.host_of(*rank) == host)
-            .collect()
+        (0..self.ranks()).filter(|rank| self.host_of(*rank) == host).collect()
     }
 }
 
@@ -98,10 +90,7 @@ mod tests {
         let names: Vec<String> = ["b", "a", "b", "c", "a"].map(String::from).into();
         let hosts = Hosts::from_names(&names);
         assert_eq!((hosts.count(), hosts.ranks()), (3, 5));
-        assert_eq!(
-            (0..5).map(|rank| hosts.host_of(rank)).collect::<Vec<_>>(),
-            [0, 1, 0, 2, 1]
-        );
+        assert_eq!((0..5).map(|rank| hosts.host_of(rank)).collect::<Vec<_>>(), [0, 1, 0, 2, 1]);
         assert_eq!(hosts.names(), ["b", "a", "c"]);
         assert_eq!(hosts.ranks_on(1), [1, 4]);
     }
@@ -109,15 +98,7 @@ mod tests {
     #[test]
     fn one_name_is_one_host() {
         let hosts = Hosts::from_names(&vec!["n1".to_string(); 3]);
-        assert_eq!(
-            (
-                hosts.count(),
-                hosts.ranks(),
-                hosts.host_of(2),
-                hosts.name(0)
-            ),
-            (1, 3, 0, "n1")
-        );
+        assert_eq!((hosts.count(), hosts.ranks(), hosts.host_of(2), hosts.name(0)), (1, 3, 0, "n1"));
         assert_eq!(Hosts::single(1 << 20).ranks_on(0).len(), 1 << 20);
     }
 }

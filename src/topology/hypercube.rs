@@ -21,18 +21,14 @@ impl Hypercube {
     /// The cube of dimension `dimension`, 0 to [`MAX_DIMENSION`]; dimension 0 is a single node.
     pub fn new(dimension: u32) -> Result<Self, InvalidTopology> {
         if dimension > MAX_DIMENSION {
-            return Err(InvalidTopology::TooManyDimensions {
-                spec: format!("hypercube:{dimension}"),
-            });
+            return Err(InvalidTopology::TooManyDimensions { spec: format!("hypercube:{dimension}") });
         }
         Ok(Hypercube { dimension })
     }
 
     /// The smallest cube with at least `ranks` nodes, `1 <= ranks <= 2^30`.
     pub(super) fn fitted(ranks: u32) -> Self {
-        Hypercube {
-            dimension: ranks.next_power_of_two().trailing_zeros(),
-        }
+        Hypercube { dimension: ranks.next_power_of_two().trailing_zeros() }
     }
 
     /// Its dimension d, the number of address bits.

@@ -32,16 +32,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order in which they are listed.
-    pub const ALL: [Kind; 8] = [
-        Kind::Hypercube,
-        Kind::Mesh,
-        Kind::Torus,
-        Kind::Tree,
-        Kind::Grid,
-        Kind::Line,
-        Kind::Ring,
-        Kind::Complete,
-    ];
+    pub const ALL: [Kind; 8] = [Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Complete];
 
     /// The word for it.
     pub const fn as_str(self) -> &'static str {
@@ -74,11 +65,6 @@ impl FromStr for Kind {
     type Err = InvalidTopology;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
-        Kind::ALL
-            .into_iter()
-            .find(|kind| kind.as_str() == word)
-            .ok_or_else(|| InvalidTopology::UnknownName {
-                spec: shortened(word),
-            })
+        Kind::ALL.into_iter().find(|kind| kind.as_str() == word).ok_or_else(|| InvalidTopology::UnknownName { spec: shortened(word) })
     }
 }

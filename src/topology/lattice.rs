@@ -19,16 +19,10 @@ impl Lattice {
     fn new(name: &str, dims: &[u32]) -> Result<Self, InvalidTopology> {
         let spec = || format!("{name}:{}", joined(dims));
         if dims.is_empty() {
-            return Err(InvalidTopology::malformed(
-                &spec(),
-                "it has no sides; at least one is needed",
-            ));
+            return Err(InvalidTopology::malformed(&spec(), "it has no sides; at least one is needed"));
         }
         if dims.contains(&0) {
-            return Err(InvalidTopology::malformed(
-                &spec(),
-                "a side is zero; every side needs at least one node",
-            ));
+            return Err(InvalidTopology::malformed(&spec(), "a side is zero; every side needs at least one node"));
         }
         if dims.len() > MAX_DIMENSION as usize {
             return Err(InvalidTopology::TooManyDimensions { spec: spec() });
@@ -49,11 +43,7 @@ impl Lattice {
         for k in (1..dims.len()).rev() {
             strides[k - 1] = strides[k] * dims[k];
         }
-        Lattice {
-            nodes: dims.iter().product(),
-            dims: dims.into(),
-            strides: strides.into(),
-        }
+        Lattice { nodes: dims.iter().product(), dims: dims.into(), strides: strides.into() }
     }
 
     fn coordinate(&self, node: NodeId, k: usize) -> u32 {
@@ -61,18 +51,12 @@ impl Lattice {
     }
 
     fn coordinates(&self, node: NodeId) -> Vec<u32> {
-        (0..self.dims.len())
-            .map(|k| self.coordinate(node, k))
-            .collect()
+        (0..self.dims.len()).map(|k| self.coordinate(node, k)).collect()
     }
 
     fn node_at(&self, coordinates: &[u32]) -> NodeId {
         debug_assert_eq!(coordinates.len(), self.dims.len());
-        coordinates
-            .iter()
-            .zip(&*self.strides)
-            .map(|(x, stride)| x * stride)
-            .sum()
+        coordinates.iter().zip(&*self.strides).map(|(x, stride)| x * stride).sum()
     }
 
     /// The node one step up or down in dimension k, round the end when wrapped; `None` over an edge and in a side of one node.
@@ -88,15 +72,8 @@ impl Lattice {
     }
 
     fn neighbours(&self, node: NodeId, wrap: bool) -> Vec<NodeId> {
-        let mut all: Vec<NodeId> = (0..self.dims.len())
-            .flat_map(|k| {
-                [
-                    self.beside(node, k, false, wrap),
-                    self.beside(node, k, true, wrap),
-                ]
-            })
-            .flatten()
-            .collect();
+        let mut all: Vec<NodeId> =
+            (0..self.dims.len()).flat_map(|k| [self.beside(node, k, false, wrap), self.beside(node, k, true, wrap)]).flatten().collect();
         all.sort_unstable();
         // On a ring of two the ways up and down lead to the same node.
         all.dedup();
@@ -107,22 +84,14 @@ impl Lattice {
         (0..self.dims.len())
             .map(|k| {
                 let apart = self.coordinate(a, k).abs_diff(self.coordinate(b, k));
-                if wrap {
-                    apart.min(self.dims[k] - apart)
-                } else {
-                    apart
-                }
+                if wrap { apart.min(self.dims[k] - apart) } else { apart }
             })
             .sum()
     }
 
     fn next_hop(&self, from: NodeId, to: NodeId, wrap: bool) -> NodeId {
         for k in 0..self.dims.len() {
-            let (here, there, side) = (
-                self.coordinate(from, k),
-                self.coordinate(to, k),
-                self.dims[k],
-            );
+            let (here, there, side) = (self.coordinate(from, k), self.coordinate(to, k), self.dims[k]);
             if here == there {
                 continue;
             }
@@ -194,17 +163,11 @@ impl Mesh {
             (true, 1) => "ring",
             (true, _) => "torus",
         };
-        Ok(Mesh {
-            lattice: Lattice::new(name, dims)?,
-            wrap,
-        })
+        Ok(Mesh { lattice: Lattice::new(name, dims)?, wrap })
     }
 
     pub(super) fn of(dims: &[u32], wrap: bool) -> Self {
-        Mesh {
-            lattice: Lattice::of(dims),
-            wrap,
-        }
+        Mesh { lattice: Lattice::of(dims), wrap }
     }
 
     on_lattice!();
@@ -246,15 +209,11 @@ pub struct Grid {
 impl Grid {
     /// The grid of the given sides: 1 to 30 of them, at least 1 each, at most 2^30 nodes in all.
     pub fn new(dims: &[u32]) -> Result<Self, InvalidTopology> {
-        Ok(Grid {
-            lattice: Lattice::new("grid", dims)?,
-        })
+        Ok(Grid { lattice: Lattice::new("grid", dims)? })
     }
 
     pub(super) fn of(dims: &[u32]) -> Self {
-        Grid {
-            lattice: Lattice::of(dims),
-        }
+        Grid { lattice: Lattice::of(dims) }
     }
 
     on_lattice!();

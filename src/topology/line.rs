@@ -47,10 +47,7 @@ impl Line {
 pub(super) fn check_count(name: &str, nodes: u32) -> Result<(), InvalidTopology> {
     let spec = format!("{name}:{nodes}");
     match nodes {
-        0 => Err(InvalidTopology::malformed(
-            &spec,
-            "it has no nodes; at least one is needed",
-        )),
+        0 => Err(InvalidTopology::malformed(&spec, "it has no nodes; at least one is needed")),
         n if n > MAX_NODES => Err(InvalidTopology::TooManyNodes { spec }),
         _ => Ok(()),
     }

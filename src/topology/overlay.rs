@@ -10,26 +10,6 @@ use super::{HostId, Hosts, InvalidTopology, NodeId, RankId, Topology};
 /// The most virtual nodes that one rank may host.
 pub const MAX_VIRTUAL_PER_RANK: u32 = 1024;
 
-/// A topology and where its nodes live.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Overlay {
-    pub topology: Topology,
-    pub placement: Placement,
-}
-
-impl Overlay {
-    /// The topology on ranks of these hosts, node i on rank i mod ranks; see [`Placement::new`].
-    pub fn new(topology: Topology, ranks: u32, hosts: Hosts) -> Result<Overlay, InvalidTopology> {
-        let placement = Placement::new(topology.nodes(), ranks, hosts)?;
-        Ok(Overlay { topology, placement })
-    }
-
-    /// The topology on ranks that all share one host.
-    pub fn one_host(topology: Topology, ranks: u32) -> Result<Overlay, InvalidTopology> {
-        Overlay::new(topology, ranks, Hosts::single(ranks))
-    }
-}
-
 /// Where each node lives; clones share it.
 ///
 /// Every node is real or virtual. Each rank has exactly one real node: the lowest that it hosts.
@@ -162,6 +142,26 @@ impl Placement {
     }
 }
 
+/// A topology and where its nodes live: what a world runs programs on. Cheap to clone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Overlay {
+    pub topology: Topology,
+    pub placement: Placement,
+}
+
+impl Overlay {
+    /// The topology in identity placement on the ranks of these hosts. Fails as [`Placement::new`] does.
+    pub fn new(topology: Topology, hosts: Hosts) -> Result<Overlay, InvalidTopology> {
+        let placement = Placement::new(topology.nodes(), hosts.ranks(), hosts)?;
+        Ok(Overlay { topology, placement })
+    }
+
+    /// The topology in identity placement on ranks that all share one host. Fails as [`Placement::new`] does.
+    pub fn one_host(topology: Topology, ranks: u32) -> Result<Overlay, InvalidTopology> {
+        Overlay::new(topology, Hosts::single(ranks))
+    }
+}
+
 fn check_counts(nodes: u32, ranks: u32, hosts: &Hosts) -> Result<(), InvalidTopology> {
     if ranks == 0 {
         return Err(InvalidTopology::NoRanks);
@@ -181,4 +181,82 @@ fn check_virtual(nodes: u32, ranks: u32, virtual_nodes: u32) -> Result<(), Inval
         return Err(InvalidTopology::TooManyVirtual { nodes, ranks, virtual_nodes });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Every node on exactly one rank, every rank with exactly one real node, the lowest.
+    fn assert_covers(placement: &Placement) {
+        let mut seen = vec![false; placement.nodes() as usize];
+        for rank in 0..placement.ranks() {
+            let nodes = placement.nodes_on(rank);
+            assert!(nodes.is_sorted_by(|a, b| a < b));
+            assert_eq!(nodes.first(), Some(&placement.real_node_of(rank)));
+            for (index, node) in nodes.iter().enumerate() {
+                assert_eq!(placement.rank_of(*node), rank);
+                assert_eq!(placement.is_virtual(*node), index > 0);
+                assert!(!std::mem::replace(&mut seen[*node as usize], true));
+            }
+        }
+        assert!(seen.into_iter().all(|seen| seen));
+    }
+
+    proptest! {
+        #[test]
+        fn identity_covers_every_node_once(ranks in 1u32..50, more in 0u32..300) {
+            let placement = Placement::one_host(ranks + more, ranks).unwrap();
+            assert_covers(&placement);
+            prop_assert_eq!(placement.is_overlay(), more > 0);
+            for node in 0..placement.nodes() {
+                prop_assert_eq!(placement.rank_of(node), node % ranks);
+                prop_assert_eq!(placement.is_virtual(node), node >= ranks);
+            }
+        }
+
+        #[test]
+        fn custom_covers_every_node_once(mut extra in prop::collection::vec(0u32..10, 0..60), seed in any::<u64>()) {
+            // Each of ten ranks at least once, in an order that the seed turns round.
+            extra.extend(0..10);
+            let turn = seed as usize % extra.len();
+            extra.rotate_left(turn);
+            let placement = Placement::custom(extra, 10, Hosts::single(10)).unwrap();
+            assert_covers(&placement);
+        }
+    }
+
+    #[test]
+    fn custom_in_identity_order_is_the_identity() {
+        let identity = Placement::one_host(16, 5).unwrap();
+        let custom = Placement::custom((0..16).map(|node| node % 5).collect(), 5, Hosts::single(5)).unwrap();
+        for rank in 0..5 {
+            assert_eq!(custom.nodes_on(rank), identity.nodes_on(rank));
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_both_numbers() {
+        let few = Placement::one_host(8, 13).unwrap_err().to_string();
+        assert_eq!(few, "--topology: it has 8 nodes for 13 ranks, and every rank needs a node of its own");
+        let largest = 2 * (MAX_VIRTUAL_PER_RANK + 1);
+        assert!(Placement::one_host(largest, 2).is_ok());
+        let many = Placement::one_host(largest + 1, 2).unwrap_err().to_string();
+        assert_eq!(many, "--topology: its 2051 nodes on 2 ranks give a rank 1025 virtual nodes; at most 1024 are allowed");
+        assert_eq!(Placement::one_host(8, 0), Err(InvalidTopology::NoRanks));
+        assert!(Placement::new(8, 4, Hosts::single(3)).is_err());
+        assert!(Placement::custom(vec![0, 1, 3], 3, Hosts::single(3)).is_err());
+        assert!(Placement::custom(vec![0, 1, 1], 3, Hosts::single(3)).is_err());
+        assert!(Placement::custom(vec![0; 1026], 1, Hosts::single(1)).is_err());
+    }
+
+    #[test]
+    fn hosts_are_those_of_the_ranks() {
+        let hosts = Hosts::from_names(&["a", "a", "b"].map(String::from));
+        let placement = Placement::new(4, 3, hosts).unwrap();
+        assert_eq!((0..3).map(|rank| placement.host_of(rank)).collect::<Vec<_>>(), [0, 0, 1]);
+        assert_eq!(placement.hosts().count(), 2);
+    }
 }

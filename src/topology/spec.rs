@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use super::error::shortened;
 use super::lattice::joined;
-use super::{
-    Complete, Grid, Hypercube, InvalidTopology, Kind, Line, MAX_NODES, Mesh, NodeId, Topology, Tree,
-};
+use super::{Complete, Grid, Hypercube, InvalidTopology, Kind, Line, MAX_NODES, Mesh, NodeId, Topology, Tree};
 
 impl Topology {
     /// Reads `hypercube[:D] | mesh[:RxC..] | torus[:RxC..] | tree[:binary | :kary=K | :parents=-,0,1,1,..] | grid[:PxQ..] | line[:N] |
@@ -19,9 +17,7 @@ impl Topology {
             Some((word, size)) => (word, Some(size)),
             None => (spec, None),
         };
-        let kind: Kind = word.parse().map_err(|_| InvalidTopology::UnknownName {
-            spec: shortened(spec),
-        })?;
+        let kind: Kind = word.parse().map_err(|_| InvalidTopology::UnknownName { spec: shortened(spec) })?;
         match size {
             Some(size) => sized(spec, kind, size, ranks),
             None => {
@@ -43,10 +39,8 @@ impl Topology {
                 Some(2) => format!("{kind}:binary,nodes={}", tree.nodes()),
                 Some(arity) => format!("{kind}:kary={arity},nodes={}", tree.nodes()),
                 None => {
-                    let parents: Vec<String> = tree
-                        .parents()
-                        .map(|parent| parent.map_or("-".into(), |parent| parent.to_string()))
-                        .collect();
+                    let parents: Vec<String> =
+                        tree.parents().map(|parent| parent.map_or("-".into(), |parent| parent.to_string())).collect();
                     format!("{kind}:parents={}", parents.join(","))
                 }
             },
@@ -79,9 +73,7 @@ impl std::fmt::Display for Topology {
 fn check_ranks(spec: &str, ranks: u32) -> Result<(), InvalidTopology> {
     match ranks {
         0 => Err(InvalidTopology::NoRanks),
-        n if n > MAX_NODES => Err(InvalidTopology::TooManyNodes {
-            spec: shortened(spec),
-        }),
+        n if n > MAX_NODES => Err(InvalidTopology::TooManyNodes { spec: shortened(spec) }),
         _ => Ok(()),
     }
 }
@@ -99,9 +91,7 @@ fn sized(spec: &str, kind: Kind, size: &str, ranks: u32) -> Result<Topology, Inv
         Kind::Ring => Topology::Mesh(Mesh::new(&[number(spec, "number of nodes", size)?], true)?),
         Kind::Grid => Topology::Grid(Grid::new(&sides(spec, size)?)?),
         Kind::Line => Topology::Line(Line::new(number(spec, "number of nodes", size)?)?),
-        Kind::Complete => {
-            Topology::Complete(Complete::new(number(spec, "number of nodes", size)?)?)
-        }
+        Kind::Complete => Topology::Complete(Complete::new(number(spec, "number of nodes", size)?)?),
         Kind::Tree => Topology::Tree(Arc::new(tree(spec, size, ranks)?)),
     })
 }
@@ -110,29 +100,19 @@ fn sized(spec: &str, kind: Kind, size: &str, ranks: u32) -> Result<Topology, Inv
 fn number(spec: &str, what: &str, text: &str) -> Result<u32, InvalidTopology> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits {
-        return Err(InvalidTopology::malformed(
-            spec,
-            format!("{what} {text:?} is not a whole number"),
-        ));
+        return Err(InvalidTopology::malformed(spec, format!("{what} {text:?} is not a whole number")));
     }
     // Digits only fail to parse when they are too many.
-    text.parse().map_err(|_| InvalidTopology::TooManyNodes {
-        spec: shortened(spec),
-    })
+    text.parse().map_err(|_| InvalidTopology::TooManyNodes { spec: shortened(spec) })
 }
 
 fn sides(spec: &str, size: &str) -> Result<Vec<u32>, InvalidTopology> {
-    size.split('x')
-        .map(|side| number(spec, "side", side))
-        .collect()
+    size.split('x').map(|side| number(spec, "side", side)).collect()
 }
 
 fn tree(spec: &str, shape: &str, ranks: u32) -> Result<Tree, InvalidTopology> {
     if let Some(list) = shape.strip_prefix("parents=") {
-        let parents: Result<Vec<Option<NodeId>>, _> = list
-            .split(',')
-            .map(|entry| parent(spec, entry.trim()))
-            .collect();
+        let parents: Result<Vec<Option<NodeId>>, _> = list.split(',').map(|entry| parent(spec, entry.trim())).collect();
         return Tree::from_parents(&parents?);
     }
     let (shape, nodes) = match shape.split_once(",nodes=") {
@@ -153,15 +133,10 @@ fn tree(spec: &str, shape: &str, ranks: u32) -> Result<Tree, InvalidTopology> {
         }
     };
     if arity == 0 || nodes == 0 {
-        return Err(InvalidTopology::malformed(
-            spec,
-            "zero; a tree's arity and number of nodes are at least 1",
-        ));
+        return Err(InvalidTopology::malformed(spec, "zero; a tree's arity and number of nodes are at least 1"));
     }
     if nodes > MAX_NODES {
-        return Err(InvalidTopology::TooManyNodes {
-            spec: shortened(spec),
-        });
+        return Err(InvalidTopology::TooManyNodes { spec: shortened(spec) });
     }
     Ok(Tree::heap_shaped(nodes, arity))
 }

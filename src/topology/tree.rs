@@ -25,17 +25,13 @@ impl Tree {
     /// The tree with the given parents, in preorder: `None` for the root, which comes first.
     pub fn from_parents(parents: &[Option<NodeId>]) -> Result<Self, InvalidTopology> {
         if parents.len() > MAX_NODES as usize {
-            return Err(InvalidTopology::TooManyNodes {
-                spec: "tree:parents=..".into(),
-            });
+            return Err(InvalidTopology::TooManyNodes { spec: "tree:parents=..".into() });
         }
         let broken = |reason: String| Err(InvalidTopology::NotPreorder { reason });
         match parents.first() {
             None => return broken("no node is given".into()),
             Some(Some(parent)) => {
-                return broken(format!(
-                    "node 0 has parent {parent}, but it is the root and has none (-)"
-                ));
+                return broken(format!("node 0 has parent {parent}, but it is the root and has none (-)"));
             }
             Some(None) => {}
         }
@@ -46,9 +42,7 @@ impl Tree {
                 return broken(format!("node {node} is a second root"));
             };
             if parent as usize >= node {
-                return broken(format!(
-                    "node {node} has parent {parent}, which does not come before it"
-                ));
+                return broken(format!("node {node} has parent {parent}, which does not come before it"));
             }
             // In preorder the parent is the node just before or an ancestor of it. The branches climbed out of here are complete and
             // are not entered again, so that all climbs together are linear.
@@ -56,10 +50,7 @@ impl Tree {
             while branch != parent {
                 branch = checked[branch as usize];
                 if branch == NO_PARENT {
-                    return broken(format!(
-                        "node {node} has parent {parent}, whose descendants had ended before node {}",
-                        node - 1
-                    ));
+                    return broken(format!("node {node} has parent {parent}, whose descendants had ended before node {}", node - 1));
                 }
             }
             checked.push(parent);
@@ -114,15 +105,7 @@ impl Tree {
             diameter = diameter.max(heights[parent] + height);
             heights[parent] = heights[parent].max(height);
         }
-        Tree {
-            parents,
-            first_child,
-            children,
-            sizes,
-            depths,
-            diameter,
-            arity,
-        }
+        Tree { parents, first_child, children, sizes, depths, diameter, arity }
     }
 
     /// The number of nodes.
@@ -153,8 +136,7 @@ impl Tree {
 
     /// Whether `node` is `ancestor` or one of its descendants.
     pub fn in_subtree(&self, ancestor: NodeId, node: NodeId) -> bool {
-        node.checked_sub(ancestor)
-            .is_some_and(|offset| offset < self.subtree_size(ancestor))
+        node.checked_sub(ancestor).is_some_and(|offset| offset < self.subtree_size(ancestor))
     }
 
     /// How many hops a node is below the root.
@@ -173,10 +155,7 @@ impl Tree {
     }
 
     pub(super) fn neighbours(&self, node: NodeId) -> Vec<NodeId> {
-        self.parent(node)
-            .into_iter()
-            .chain(self.children(node).iter().copied())
-            .collect()
+        self.parent(node).into_iter().chain(self.children(node).iter().copied()).collect()
     }
 
     pub(super) fn distance(&self, a: NodeId, b: NodeId) -> u32 {

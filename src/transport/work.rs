@@ -38,9 +38,12 @@ pub enum Step {
     Done { spent: Ticks, output: Output },
 }
 
+/// Work that runs to its end once begun.
+pub type Opaque = Box<dyn FnOnce(&mut dyn Worker) -> Output + Send>;
+
 /// A piece of work.
 pub enum Job {
-    Opaque(Box<dyn FnOnce(&mut dyn Worker) -> Output + Send>),
+    Opaque(Opaque),
     Sliced(Box<dyn Sliced>),
 }
 
