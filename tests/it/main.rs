@@ -1,3 +1,4 @@
 //! Everything that is tested from outside and needs no MPI, in one binary.
 
 mod flow_vectors;
+mod sim;
