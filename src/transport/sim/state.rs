@@ -312,7 +312,9 @@ impl State {
     /// Ends a node: nothing happens to it any more. What it leaves is returned, to be dropped when nobody borrows the state.
     pub fn end(&mut self, number: NodeId) -> Option<NodeState> {
         let node = self.nodes.get_mut(number as usize)?;
-        let ended = NodeState { ended: true, ..NodeState::new() };
+        // What it sent goes on, in order.
+        let order = std::mem::take(&mut node.order);
+        let ended = NodeState { ended: true, order, ..NodeState::new() };
         Some(std::mem::replace(node, ended))
     }
 }
