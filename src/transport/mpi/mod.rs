@@ -25,6 +25,7 @@ pub mod abort;
 mod carrier;
 mod executor;
 mod ffi;
+mod heartbeat;
 mod incoming;
 pub mod launcher;
 mod outbox;
@@ -48,6 +49,7 @@ use signal_hook::consts::{SIGUSR1, SIGUSR2};
 
 use self::carrier::{Carrier, Links, State};
 use self::ffi::Comm;
+use self::heartbeat::Heartbeat;
 use super::world::Program;
 use super::{Port, Signal};
 use crate::error::{Error, Result};
@@ -155,7 +157,9 @@ impl World {
         let began = Instant::now();
         let flags = [(Signal::User1, one), (Signal::User2, two)];
         let state = RefCell::new(State::new(Links { comm, bulk }, host, &options, began, flags)?);
-        let carrier = Rc::new(Carrier { rank, ranks, options, began, state });
+        let heartbeat = Heartbeat::default();
+        heartbeat.watch(rank, options.timeout)?;
+        let carrier = Rc::new(Carrier { rank, ranks, options, began, heartbeat, state });
         Ok(World { carrier, hosts: Hosts::from_names(&names), signals, _universe: universe })
     }
 
