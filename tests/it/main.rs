@@ -1,4 +1,9 @@
 //! Everything that is tested from outside and needs no MPI, in one binary.
 
 mod flow_vectors;
+mod layers;
+mod properties;
+mod runner;
 mod sim;
+mod source;
+mod vectors;
