@@ -7,6 +7,6 @@ mod flow_vectors;
 mod layers;
 mod properties;
 mod runner;
+mod sim;
 mod source;
 mod vectors;
-mod sim;
