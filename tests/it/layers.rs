@@ -20,6 +20,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("workload", &["load", "topology"]),
     ("judge", &["load", "topology", "flow"]),
     ("experiment", &["load", "topology", "transport", "node", "balance", "schedule", "divisible", "workload", "judge"]),
+    // The library's own balancing phase, for a program's tasks.
     ("redistribute", &["load", "topology", "transport", "node", "balance", "experiment"]),
     // Records of experiments only, and the types of their fields.
     ("report", &["experiment", "judge", "topology"]),
