@@ -5,8 +5,9 @@ use std::rc::Rc;
 use serde::{Serialize, Serializer};
 
 use super::phase::{self, Outcome, Setting};
-use super::site::{Imbalances, Site, milliseconds};
+use super::site::{Imbalances, LoadMap, Site, milliseconds};
 use super::tasks::Tasks;
+use super::trace::{MOST_PASSAGES, Trace};
 use crate::balance::Chosen;
 use crate::error::Result;
 use crate::judge;
@@ -32,6 +33,8 @@ pub struct BalanceSpec {
     pub moves: bool,
     /// Whether to compute the least possible task-hops, however many nodes there are.
     pub optimum: bool,
+    /// Whether to note what happened when; see [`MOST_NODES`](super::trace::MOST_NODES).
+    pub trace: bool,
 }
 
 /// What came out. Serialised, it is what `balance --output json` prints.
@@ -87,6 +90,11 @@ pub struct BalanceRecord {
     pub ms_exchange: f64,
     /// How long a task must last, on a rank of average power, for the phase to pay; `None` if it never does.
     pub break_even_us: Option<f64>,
+    /// What pictures are drawn of.
+    #[serde(skip)]
+    pub map: LoadMap,
+    #[serde(skip)]
+    pub trace: Option<Trace>,
 }
 
 /// Powers as they are shown.
@@ -131,6 +139,7 @@ pub fn balance(world: &mut World, spec: &BalanceSpec) -> Result<Option<BalanceRe
         shares: Shares::new(spec.powers.clone()),
         pile: Rc::new(move |node| tasks.pile(node)),
         plan: spec.moves,
+        trace: spec.trace.then(|| MOST_PASSAGES / spec.overlay.topology.nodes() as usize),
     };
     let outcome = phase::run(world, &spec.overlay, &setting)?;
     Ok(outcome.map(|outcome| record(spec, site, &setting.shares, outcome)))
@@ -140,7 +149,14 @@ fn record(spec: &BalanceSpec, site: Site, shares: &Shares, outcome: Outcome) -> 
     let Overlay { topology, placement } = &spec.overlay;
     let judged = Judged::of(&spec.balancer, &spec.overlay, shares, spec.tasks.loads(), &outcome);
     let optimum = (spec.optimum || topology.nodes() <= OPTIMUM_UP_TO).then(|| judged.optimum(&spec.overlay)).flatten();
-    let Outcome { finals, stayed, plan, transfers, counts, elapsed, times } = outcome;
+    let Outcome { finals, stayed, plan, transfers, counts, elapsed, times, trace } = outcome;
+    let map = LoadMap {
+        topology: topology.clone(),
+        placement: placement.clone(),
+        before: judged.loads.clone(),
+        quota: judged.quota.to_vec(),
+        after: finals.clone(),
+    };
     BalanceRecord {
         balancer: spec.balancer.name.clone(),
         topology: topology.name(),
@@ -169,6 +185,12 @@ fn record(spec: &BalanceSpec, site: Site, shares: &Shares, outcome: Outcome) -> 
         ms_decision: milliseconds(times.decision),
         ms_exchange: milliseconds(times.exchange),
         break_even_us: judged.break_even_us(elapsed),
+        map,
+        trace: spec.trace.then(|| Trace {
+            name: format!("{} on {}", spec.balancer.name, topology.name()),
+            rows: trace,
+            overlay: Rc::new(spec.overlay.clone()),
+        }),
         loads: judged.loads,
     }
 }

@@ -6,13 +6,17 @@
 
 pub mod balance;
 pub mod compare;
+pub mod environment;
 pub mod phase;
 pub mod settle;
 pub mod site;
 pub mod statistics;
 pub mod tasks;
+pub mod trace;
 
 pub use balance::{BalanceRecord, BalanceSpec, balance};
 pub use compare::{CompareRecord, CompareSpec, compare};
-pub use site::{Imbalances, Site};
+pub use environment::Environment;
+pub use site::{Imbalances, LoadMap, Site};
 pub use tasks::Tasks;
+pub use trace::Trace;

@@ -5,16 +5,19 @@
 //!           uncounted  |          counted and timed                |    uncounted, in an epoch of its own
 //! ```
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
+use super::trace::{self, NodeTrace};
 use crate::balance::{Chosen, Phase, Times};
 use crate::error::{Error, Result};
 use crate::load::{Checksum, Pile, Plan, Shares, Transfer};
 use crate::node::{self, Node};
 use crate::topology::{NodeId, Overlay};
 use crate::transport::record::Counts;
+use crate::transport::tape::Tape;
 use crate::transport::world::World;
 
 /// What a phase needs beside a world and its overlay. Every process of the job builds the same.
@@ -26,6 +29,8 @@ pub struct Setting {
     pub pile: Rc<dyn Fn(NodeId) -> Result<Pile>>,
     /// Whether the plan is wanted. A million nodes make ten million transfers, so it is left out where nobody looks at it.
     pub plan: bool,
+    /// How many messages' ends are noted on each node; `None` if no trace is wanted.
+    pub trace: Option<usize>,
 }
 
 /// What a phase came to, over all nodes.
@@ -43,6 +48,8 @@ pub struct Outcome {
     /// Ticks of the slowest node, and how it spent them.
     pub elapsed: u64,
     pub times: Times,
+    /// By node; empty if it was not wanted.
+    pub trace: Vec<NodeTrace>,
 }
 
 /// Some consecutive nodes' part of an outcome, on its way to node 0.
@@ -55,6 +62,7 @@ struct Tally {
     counts: Counts,
     elapsed: u64,
     times: Times,
+    trace: Vec<NodeTrace>,
     before: Checksum,
     after: Checksum,
 }
@@ -63,6 +71,7 @@ impl Tally {
     fn and(mut self, mut next: Tally) -> Tally {
         self.finals.append(&mut next.finals);
         self.moves.append(&mut next.moves);
+        self.trace.append(&mut next.trace);
         let (elapsed, times) = if next.elapsed > self.elapsed { (next.elapsed, next.times) } else { (self.elapsed, self.times) };
         Tally {
             finals: self.finals,
@@ -72,6 +81,7 @@ impl Tally {
             counts: self.counts.and(next.counts),
             elapsed,
             times,
+            trace: self.trace,
             before: self.before.and(next.before),
             after: self.after.and(next.after),
         }
@@ -100,12 +110,25 @@ async fn balance(node: Node, setting: Setting, barrier: bool) -> Result<Option<B
         check.everyone().barrier(&check).await?;
     }
 
-    let (counted, counts) = node.recorded();
+    let tape = setting.trace.map(|limit| Rc::new(RefCell::new(Tape::new(limit))));
+    let (counted, counts) = tape.clone().map_or_else(|| node.recorded(), |tape| node.taped(tape));
+    let spans = Rc::new(RefCell::new(Vec::new()));
     let began = node.now();
     let mut phase = Phase::begin(&counted, &setting.shares, &mut pile);
+    if tape.is_some() {
+        phase.note_spans(spans.clone());
+    }
     setting.balancer.balancer.run(&mut phase).await?;
     let (sent, times) = phase.end();
     let elapsed = node.now() - began;
+
+    let mut trace = Vec::new();
+    if let Some(tape) = tape {
+        // Simulated nodes have one clock.
+        let offset = if barrier { trace::clock_offset(&check).await? } else { 0 };
+        let (passages, missed) = tape.borrow_mut().take();
+        trace.push(NodeTrace { node: node.me(), offset, spans: spans.take(), passages, missed });
+    }
 
     let tally = Tally {
         finals: vec![pile.len()],
@@ -115,6 +138,7 @@ async fn balance(node: Node, setting: Setting, barrier: bool) -> Result<Option<B
         counts: counts.get(),
         elapsed,
         times,
+        trace,
         before,
         after: pile.checksum(),
     };
@@ -126,9 +150,9 @@ async fn balance(node: Node, setting: Setting, barrier: bool) -> Result<Option<B
 }
 
 fn outcome(tally: Tally, balancer: &str) -> Result<Outcome> {
-    let Tally { finals, stayed, moves, transfers, counts, elapsed, times, before, after } = tally;
+    let Tally { finals, stayed, moves, transfers, counts, elapsed, times, trace, before, after } = tally;
     conserved(balancer, &before, &after)?;
-    Ok(Outcome { finals, stayed, plan: Plan::new(moves), transfers, counts, elapsed, times })
+    Ok(Outcome { finals, stayed, plan: Plan::new(moves), transfers, counts, elapsed, times, trace })
 }
 
 /// Checks that what all nodes hold together is after a phase what it was before.
@@ -174,6 +198,7 @@ mod tests {
             shares: Shares::new(Powers::equal(nodes, nodes)),
             pile: Rc::new(pile),
             plan: true,
+            trace: None,
         }
     }
 

@@ -1,7 +1,13 @@
 //! Reports: what experiment records look like to people and to programs. Everything here is made of records alone.
 
 pub mod advice;
+mod chart;
 pub mod csv;
 pub mod figures;
+pub mod html;
 pub mod json;
+mod layout;
+mod sketch;
+mod svg;
 pub mod table;
+pub mod timeline;

@@ -100,7 +100,8 @@ fn balance_prints_one_object() {
 fn every_balancer_prints_every_key_on_any_number_of_ranks() {
     for balancer in equipoise::balance::ALL {
         for ranks in [1, 5, 8] {
-            let lines = lines(&format!("balance --sim {ranks} --balancer {} --loads poisson:mean=9 --payload 3 --output json", balancer.name));
+            let lines =
+                lines(&format!("balance --sim {ranks} --balancer {} --loads poisson:mean=9 --payload 3 --output json", balancer.name));
             let [object] = &lines[..] else { panic!("{} lines", lines.len()) };
             assert_keys(object, BALANCE);
             let sum = |key: &str| object[key].as_array().unwrap().iter().map(|load| load.as_u64().unwrap()).sum::<u64>();
@@ -144,7 +145,8 @@ fn a_billion_tasks_a_node_cost_nothing() {
 
 #[test]
 fn the_same_seed_gives_the_same_output() {
-    let text = |seed: &str| lines(&format!("balance --sim 16 --loads sparse --powers uniform:1..10 --balancer mwa --seed {seed} --output json"));
+    let text =
+        |seed: &str| lines(&format!("balance --sim 16 --loads sparse --powers uniform:1..10 --balancer mwa --seed {seed} --output json"));
     assert_eq!(text("7"), text("7"));
     assert_ne!(text("7")[0]["loads"], text("8")[0]["loads"]);
 }
@@ -181,9 +183,14 @@ fn reports_are_written() {
     let records = std::fs::read_to_string(report.join("records.jsonl")).unwrap();
     let records: Vec<Value> = records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(records, shown);
+    let page = std::fs::read_to_string(report.join("report.html")).unwrap();
+    assert!(page.contains(&format!("compare --sim 4 --output json --csv {}", table.display())) && page.contains("<svg"));
+    assert!(!page.contains("src=") && !page.contains("href="));
     lines(&format!("balance --sim 4 --output quiet --report {}", report.display()));
     let nodes = std::fs::read_to_string(report.join("table.csv")).unwrap();
     assert_eq!(nodes.lines().count(), 1 + 4);
+    let page = std::fs::read_to_string(report.join("report.html")).unwrap();
+    assert!(page.contains("cwa on hypercube:2") && page.contains("<th scope=\"col\">quota</th>"));
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -198,5 +205,39 @@ fn files_are_tasks() {
     let lines = lines(&format!("balance --sim 2 --balancer direct --tasks files:{} --output json", folder.display()));
     assert_eq!(lines[0]["loads"], serde_json::json!([3, 1]));
     assert_eq!(lines[0]["final"], serde_json::json!([2, 2]));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn traces_are_valid_and_causes_come_before_effects() {
+    let folder = std::env::temp_dir().join(format!("equipoise-trace-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("trace.json");
+    for command in ["balance --sim 13 --loads hot:total=100 --payload 8", "compare --sim 6 --loads hot:total=60"] {
+        lines(&format!("{command} --output quiet --trace {}", file.display()));
+        let trace: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        let events = trace["traceEvents"].as_array().unwrap();
+        let (mut sent, mut now) = (std::collections::BTreeMap::new(), (0, 0.0));
+        let (mut arrows, mut phases) = (0, 0);
+        for event in events.iter().filter(|event| event["ph"] != "M") {
+            let (pid, ts) = (event["pid"].as_u64().unwrap(), event["ts"].as_f64().unwrap());
+            assert!(now.0 < pid || (now.0 == pid && now.1 <= ts), "{event} at {now:?}");
+            now = (pid, ts);
+            match event["ph"].as_str().unwrap() {
+                "X" => phases += u32::from(event["cat"] == "phase"),
+                "s" => assert!(sent.insert(event["id"].as_u64().unwrap(), ts).is_none(), "{event}"),
+                "f" => {
+                    let before = sent.get(&event["id"].as_u64().unwrap());
+                    assert!(before.is_some_and(|before| *before < ts), "{event}: sent at {before:?}");
+                    arrows += 1;
+                }
+                other => panic!("{other}"),
+            }
+        }
+        assert_eq!((sent.len(), Some(arrows)), (arrows as usize, trace["otherData"]["arrows"].as_u64()));
+        assert!(arrows > 30 && phases > 12, "{command}: {arrows} arrows, {phases} parts");
+        assert_eq!(trace["otherData"]["messages left out"], 0);
+        assert!(events.iter().any(|event| event["args"]["tasks"].as_u64() > Some(0)));
+    }
     std::fs::remove_dir_all(&folder).unwrap();
 }
