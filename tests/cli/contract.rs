@@ -184,6 +184,7 @@ fn reports_are_written() {
     let records: Vec<Value> = records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(records, shown);
     let page = std::fs::read_to_string(report.join("report.html")).unwrap();
+    let page = page.replace("&#x2f;", "/");
     assert!(page.contains(&format!("compare --sim 4 --output json --csv {}", table.display())) && page.contains("<svg"));
     assert!(!page.contains("src=") && !page.contains("href="));
     lines(&format!("balance --sim 4 --output quiet --report {}", report.display()));
