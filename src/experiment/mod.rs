@@ -13,6 +13,7 @@ pub mod site;
 pub mod statistics;
 pub mod tasks;
 pub mod trace;
+pub mod wu1997;
 
 pub use balance::{BalanceRecord, BalanceSpec, balance};
 pub use compare::{CompareRecord, CompareSpec, compare};

@@ -7,6 +7,7 @@ pub mod figures;
 pub mod html;
 pub mod json;
 mod layout;
+pub mod reproduction;
 mod sketch;
 mod svg;
 pub mod table;
