@@ -258,23 +258,31 @@ const PARTS: [(&str, &str); 3] = [("information", "gathering information"), ("de
 fn time(rows: &[Row]) -> Figure {
     let bar = |row: &Row| Bar {
         name: row.balancer.into(),
-        parts: PARTS.iter().zip(row.parts).map(|((class, _), ms)| (ms, *class)).collect(),
+        parts: PARTS.iter().zip(shares(row)).map(|((class, _), ms)| (ms, *class)).collect(),
         interval: row.interval.map(|[low, high]| (low, high)),
-        label: format!("{} ms", three(row.ms)),
+        label: duration_us(row.ms * 1e3),
         ..Bar::default()
     };
     let busy = || rows.iter().filter(|row| row.moved > 0);
     let fastest = busy().min_by(|a, b| a.ms.total_cmp(&b.ms));
     let mut says = match fastest {
-        Some(row) if rows.len() > 1 => format!("Of those that move anything, {} is the fastest with {} ms", row.balancer, three(row.ms)),
-        Some(row) => format!("The phase took {} ms", three(row.ms)),
+        Some(best) if rows.len() > 1 => {
+            let level = |row: &&Row| matches!((row.interval, best.interval), (Some([low, _]), Some([_, high])) if low <= high);
+            let rivals = busy().filter(level).count().saturating_sub(1);
+            let told = if rivals > 0 { format!(", but cannot be told from {}", several(rivals as u64, "other")) } else { String::new() };
+            format!("Of those that move anything, {} is the fastest with {}{told}", best.balancer, duration_us(best.ms * 1e3))
+        }
+        Some(row) => format!("The phase took {}", duration_us(row.ms * 1e3)),
         None => "Nothing moved".into(),
     };
     let mut legend = PARTS.to_vec();
     match rows.iter().filter(|row| row.interval.is_some()).map(|row| row.coverage).reduce(f64::min) {
         Some(coverage) => {
             legend.push(("whisker", "interval of the median"));
-            says.push_str(&format!("; whiskers cover the true median with {} % confidence.", three((coverage * 100.0).floor())));
+            says.push_str(&format!(
+                "; bars are medians, divided as the parts' medians are, and whiskers cover the true median with {} % confidence.",
+                (coverage * 100.0).floor()
+            ));
         }
         None => says.push('.'),
     }
@@ -285,6 +293,12 @@ fn time(rows: &[Row]) -> Figure {
         reference: None,
     };
     Figure { heading: "Time", says, legend, svg: chart::bars(&chart) }
+}
+
+/// The parts of the whole time. Medians of the parts need not add up to the median of the whole, so only their proportions are taken.
+fn shares(row: &Row) -> [f64; 3] {
+    let sum: f64 = row.parts.iter().sum();
+    row.parts.map(|part| if sum > 0.0 { part / sum * row.ms } else { 0.0 })
 }
 
 fn hops(rows: &[Row]) -> Figure {
