@@ -103,15 +103,19 @@ async fn balance(node: Node, setting: Setting, barrier: bool) -> Result<Option<B
     let (counted, counts) = node.recorded();
     let began = node.now();
     let mut phase = Phase::begin(&counted, &setting.shares, &mut pile);
+    if !setting.plan {
+        phase.mover.only_count();
+    }
     setting.balancer.balancer.run(&mut phase).await?;
-    let (sent, times) = phase.end();
+    let transfers = phase.mover.transfers();
+    let (moves, times) = phase.end();
     let elapsed = node.now() - began;
 
     let tally = Tally {
         finals: vec![pile.len()],
         stayed: pile.own(),
-        transfers: sent.len() as u64,
-        moves: if setting.plan { sent } else { Vec::new() },
+        transfers,
+        moves,
         counts: counts.get(),
         elapsed,
         times,
@@ -119,9 +123,15 @@ async fn balance(node: Node, setting: Setting, barrier: bool) -> Result<Option<B
         after: pile.checksum(),
     };
     drop(pile);
+    // In a box of its own, so that the program takes room for this part only when it comes to it.
+    Box::pin(collect(check, tally, setting.balancer.clone())).await
+}
+
+/// The closing check, and what node 0 is told.
+async fn collect(check: Node, tally: Tally, balancer: Rc<Chosen>) -> Result<Option<Box<Outcome>>> {
     match check.everyone().reduce(&check, tally, Tally::and).await? {
         None => Ok(None),
-        Some(tally) => outcome(tally, &setting.balancer.name).map(|outcome| Some(Box::new(outcome))),
+        Some(tally) => outcome(tally, &balancer.name).map(|outcome| Some(Box::new(outcome))),
     }
 }
 
