@@ -185,7 +185,9 @@ impl Pause {
         let cap = match (state.crew.is_busy(), open) {
             (true, _) => options.prompt_nap,
             // Whoever asks after a long silence is answered within a small part of it.
-            (false, true) => (now.duration_since(since) / Pause::PATIENCE).clamp(options.prompt_nap, options.longest_nap.max(options.prompt_nap)),
+            (false, true) => {
+                (now.duration_since(since) / Pause::PATIENCE).clamp(options.prompt_nap, options.longest_nap.max(options.prompt_nap))
+            }
             (false, false) => options.longest_nap,
         };
         let nap = self.nap.max(Pause::FIRST_NAP).min(cap);
