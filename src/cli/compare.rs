@@ -31,9 +31,9 @@ A line of the table is one balancer on one load:
   moved         tasks that left their node
   task-hops     in brackets: over the least possible
   steps         the longest chain of dependent messages
-  messages      from rank to rank, and their bytes
+  msgs          messages from rank to rank, and their bytes
   ms            the slowest node's time, median over the rounds, and its 95 % interval
-  inf/dec/exch  how that time was spent: gathering information, deciding, exchanging tasks
+  inf/dec/exch  how that time was spent, in %: gathering information, deciding, exchanging tasks
   pays from     how long a task must last for the phase to pay";
 
 /// Compare balancers on the same loads: what each costs, and from which task length on it pays
