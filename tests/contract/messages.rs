@@ -54,7 +54,10 @@ async fn order(node: Node) -> Result<()> {
             let message = node.receive_message(Some(from), tag).await?;
             ensure!(message.envelope.tasks == number, "node {me}: number {} from {from} instead of {number}", message.envelope.tasks);
             let length = message.body.len();
-            ensure!(message.body == pattern(from * 4 + step, number, length), "node {me}: {length} bytes from {from} are not what was sent");
+            ensure!(
+                message.body == pattern(from * 4 + step, number, length),
+                "node {me}: {length} bytes from {from} are not what was sent"
+            );
         }
     }
     Ok(())

@@ -1,5 +1,8 @@
 //! Everything that is tested from outside and needs no MPI, in one binary.
 
+#[path = "../contract/mod.rs"]
+mod contract;
+mod contract_in_sim;
 mod flow_vectors;
 mod layers;
 mod properties;

@@ -163,7 +163,10 @@ fn twice() {
     }
     drop(first);
     println!("{}", mpi::World::init(small_limits()).err().map_or_else(|| "no error".into(), |why| why.to_string()));
-    println!("{}", mpi::World::on(&SimpleCommunicator::world(), small_limits()).err().map_or_else(|| "no error".into(), |why| why.to_string()));
+    println!(
+        "{}",
+        mpi::World::on(&SimpleCommunicator::world(), small_limits()).err().map_or_else(|| "no error".into(), |why| why.to_string())
+    );
 }
 
 fn twice_judged(outcome: &Outcome) -> Result<(), String> {
