@@ -230,6 +230,7 @@ fn offences_are_seen() {
         ("transport/mpi/ffi.rs", "use mpi::ffi; fn f() { unsafe { ffi::g() } }"),
         ("transport/wire.rs", "use bincode::config;"),
         ("transport/world.rs", "use super::{mpi, sim}; type World = mpi::World;"),
+        ("cli/launch.rs", "use equipoise::transport::mpi::{self, launcher}; fn f() { mpi::World::init() }"),
         ("lib.rs", "pub use error::Error;"),
     ] {
         assert_eq!(seen(path, text), 0, "{path}: {text}");

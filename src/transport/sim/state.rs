@@ -9,8 +9,8 @@ use super::rules::Disturbance;
 use super::traffic::Links;
 use super::{Model, Speed};
 use crate::topology::{NodeId, Overlay, RankId};
-use crate::transport::inbox::Inbox;
-use crate::transport::{Event, Finished, Interest, Message, Output, Scope, Signal, Sliced, Ticks, TimerId, WorkId, Worker};
+use crate::transport::inbox::{Inbox, covers};
+use crate::transport::{Event, Finished, Interest, Message, Scope, Signal, Sliced, Ticks, TimerId, WorkId, work};
 
 /// What the ports and the engine of one run share.
 pub(super) struct Shared {
@@ -46,7 +46,7 @@ pub(super) struct Opaque {
     pub node: NodeId,
     pub scope: Scope,
     pub work: WorkId,
-    pub job: Box<dyn FnOnce(&mut dyn Worker) -> Output + Send>,
+    pub job: work::Opaque,
 }
 
 pub(super) struct Ended {
@@ -282,11 +282,19 @@ impl State {
         self.touch(number);
     }
 
-    /// An event comes to a node.
+    /// An event comes to a node. Its program is polled only if that may be what it waits for: most messages of a lock-step exchange come
+    /// before they are asked for.
     pub fn tell(&mut self, number: NodeId, event: Event) {
         let Some(node) = self.nodes.get_mut(number as usize) else { return };
-        if !node.ended {
-            node.inbox.push(event);
+        if node.ended {
+            return;
+        }
+        let asked_for = match (&node.waits, &event) {
+            (Waits::Event(interest), Event::Message(_)) => covers(interest, &event),
+            _ => true,
+        };
+        node.inbox.push(event);
+        if asked_for {
             self.touch(number);
         }
     }
