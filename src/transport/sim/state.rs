@@ -9,7 +9,7 @@ use super::rules::Disturbance;
 use super::traffic::Links;
 use super::{Model, Speed};
 use crate::topology::{NodeId, Overlay, RankId};
-use crate::transport::inbox::{Inbox, covers};
+use crate::transport::inbox::Inbox;
 use crate::transport::{Event, Finished, Interest, Message, Scope, Signal, Sliced, Ticks, TimerId, WorkId, work};
 
 /// What the ports and the engine of one run share.
@@ -282,19 +282,11 @@ impl State {
         self.touch(number);
     }
 
-    /// An event comes to a node. Its program is polled only if that may be what it waits for: most messages of a lock-step exchange come
-    /// before they are asked for.
+    /// An event comes to a node.
     pub fn tell(&mut self, number: NodeId, event: Event) {
         let Some(node) = self.nodes.get_mut(number as usize) else { return };
-        if node.ended {
-            return;
-        }
-        let asked_for = match (&node.waits, &event) {
-            (Waits::Event(interest), Event::Message(_)) => covers(interest, &event),
-            _ => true,
-        };
-        node.inbox.push(event);
-        if asked_for {
+        if !node.ended {
+            node.inbox.push(event);
             self.touch(number);
         }
     }
