@@ -191,7 +191,7 @@ fn case_table(records: &[CompareRecord], width: u16) -> String {
         if many_hosts {
             row.push(bytes(record.host_bytes));
         }
-        let is_nothing = measured && record.ms_ci95[1] < NOTHING;
+        let is_nothing = measured && record.ms_median < NOTHING;
         row.push(if is_nothing { format!("<{NOTHING}") } else { three(record.ms_median) });
         if is_nothing {
             row.push("-".into());
