@@ -96,7 +96,7 @@ pub struct CompareRecord {
 struct Combination<'a> {
     contender: &'a Contender,
     case: &'a Case,
-    setting: Setting,
+    setting: Rc<Setting>,
     samples: Vec<[u64; 4]>,
     first: Option<Outcome>,
 }
@@ -134,12 +134,12 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
 
 fn combination<'a>(contender: &'a Contender, case: &'a Case) -> Combination<'a> {
     let tasks = case.tasks.clone();
-    let setting = Setting {
+    let setting = Rc::new(Setting {
         balancer: contender.balancer.clone(),
         shares: Shares::new(contender.powers.clone()),
         pile: Rc::new(move |node| tasks.pile(node)),
         plan: false,
-    };
+    });
     Combination { contender, case, setting, samples: Vec::new(), first: None }
 }
 

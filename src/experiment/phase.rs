@@ -18,7 +18,6 @@ use crate::transport::record::Counts;
 use crate::transport::world::World;
 
 /// What a phase needs beside a world and its overlay. Every process of the job builds the same.
-#[derive(Clone)]
 pub struct Setting {
     pub balancer: Rc<Chosen>,
     pub shares: Shares,
@@ -84,54 +83,58 @@ const CHECK: u32 = 1;
 ///
 /// # Errors
 /// [`Error::Lost`] if tasks were lost, doubled or changed; otherwise as [`World::run`].
-pub fn run(world: &mut World, overlay: &Overlay, setting: &Setting) -> Result<Option<Outcome>> {
+pub fn run(world: &mut World, overlay: &Overlay, setting: &Rc<Setting>) -> Result<Option<Outcome>> {
     // In simulation all programs begin at the same instant, so a barrier would only make them begin at different ones.
     let barrier = !world.is_simulated();
     let mut results = node::run(world, overlay, |node| balance(node, setting.clone(), barrier))?;
     Ok(results.first_mut().and_then(|(_, outcome)| outcome.take()).map(|outcome| *outcome))
 }
 
-/// One node's part. The outcome is boxed: in simulation every node's program holds room for it.
-async fn balance(node: Node, setting: Setting, barrier: bool) -> Result<Option<Box<Outcome>>> {
+/// One node's part. In simulation there may be a million of these, so what is waited for before and after the phase is boxed: it takes
+/// room only while it lasts.
+async fn balance(node: Node, setting: Rc<Setting>, barrier: bool) -> Result<Option<Box<Outcome>>> {
     let mut pile = (setting.pile)(node.me())?;
     let before = pile.checksum();
-    let check = node.epoch(CHECK);
     if barrier {
-        check.everyone().barrier(&check).await?;
+        let apart = node.epoch(CHECK);
+        Box::pin(apart.everyone().barrier(&apart)).await?;
     }
+    let mut tally = measure(&node, &setting, &mut pile).await?;
+    tally.before = before;
+    tally.after = pile.checksum();
+    drop(pile);
+    Box::pin(close(node.epoch(CHECK), tally, setting)).await
+}
 
+/// The phase itself, counted and timed.
+async fn measure(node: &Node, setting: &Setting, pile: &mut Pile) -> Result<Box<Tally>> {
     let (counted, counts) = node.recorded();
     let began = node.now();
-    let mut phase = Phase::begin(&counted, &setting.shares, &mut pile);
+    let mut phase = Phase::begin(&counted, &setting.shares, pile);
     if !setting.plan {
         phase.mover.only_count();
     }
     setting.balancer.balancer.run(&mut phase).await?;
     let transfers = phase.mover.transfers();
     let (moves, times) = phase.end();
-    let elapsed = node.now() - began;
-
-    let tally = Tally {
+    Ok(Box::new(Tally {
         finals: vec![pile.len()],
         stayed: pile.own(),
         transfers,
         moves,
         counts: counts.get(),
-        elapsed,
+        elapsed: node.now() - began,
         times,
-        before,
-        after: pile.checksum(),
-    };
-    drop(pile);
-    // In a box of its own, so that the program takes room for this part only when it comes to it.
-    Box::pin(collect(check, tally, setting.balancer.clone())).await
+        before: Checksum::default(),
+        after: Checksum::default(),
+    }))
 }
 
-/// The closing check, and what node 0 is told.
-async fn collect(check: Node, tally: Tally, balancer: Rc<Chosen>) -> Result<Option<Box<Outcome>>> {
-    match check.everyone().reduce(&check, tally, Tally::and).await? {
+/// The closing check, on node 0.
+async fn close(node: Node, tally: Box<Tally>, setting: Rc<Setting>) -> Result<Option<Box<Outcome>>> {
+    match node.everyone().reduce(&node, *tally, Tally::and).await? {
         None => Ok(None),
-        Some(tally) => outcome(tally, &balancer.name).map(|outcome| Some(Box::new(outcome))),
+        Some(tally) => outcome(tally, &setting.balancer.name).map(|outcome| Some(Box::new(outcome))),
     }
 }
 
@@ -173,18 +176,18 @@ mod tests {
     use crate::topology::Topology;
     use crate::transport::sim;
 
-    fn setting(balancer: &str, loads: &'static [u64]) -> Setting {
+    fn setting(balancer: &str, loads: &'static [u64]) -> Rc<Setting> {
         let pile = move |node: NodeId| {
             let first = loads[..node as usize].iter().sum();
             Ok(Pile::new([Segment::Range { first, count: loads[node as usize] }].into_iter().collect()))
         };
         let nodes = loads.len() as u32;
-        Setting {
+        Rc::new(Setting {
             balancer: Rc::new(balance::find(balancer).unwrap()),
             shares: Shares::new(Powers::equal(nodes, nodes)),
             pile: Rc::new(pile),
             plan: true,
-        }
+        })
     }
 
     #[test]
