@@ -3,6 +3,7 @@ pub mod error;
 pub mod flow;
 pub mod load;
 pub mod node;
+pub mod schedule;
 pub mod topology;
 pub mod transport;
 
