@@ -61,9 +61,9 @@ pub struct NodeReport {
     pub migrated_out: u64,
     /// Migrations that arrived.
     pub migrated_in: u64,
-    /// Time of the longest task that ended here.
+    /// Time of the longest task that ended here. A task that was split is not looked at, nor are its parts.
     pub largest: Ticks,
-    /// Length of the longest chain of tasks, each spawned by the one before or waiting for it, that ended here.
+    /// Length of the longest chain of tasks, each spawned by the one before or waiting for it, that ended here; likewise.
     pub chain: Ticks,
     /// Most tasks that ever were ready here.
     pub peak_ready: u64,
@@ -90,6 +90,12 @@ impl NodeReport {
 pub struct Name {
     pub born: NodeId,
     pub number: u64,
+}
+
+impl std::fmt::Display for Name {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of node {}", self.number, self.born)
+    }
 }
 
 /// A line of a node's trace.

@@ -2,7 +2,7 @@
 //!
 //! A user writes a [`Computation`]; a [policy](policy::Policy) decides on each node where new tasks go; [`execute`] is what a node does: it
 //! executes tasks beside messages, carries out what the policy wants, keeps the parents that wait, and finds out when all is done
-//! ([`termination`]).
+//! (`termination`).
 //!
 //! ```text
 //!   roots -> host's policy -> queue here ----------> ready -> worker -> answer -> parent's node -> join -> ..
@@ -13,14 +13,24 @@
 
 pub mod accounting;
 pub mod computation;
+mod execution;
+mod host;
+mod item;
+mod moving;
+mod neighbour;
 pub mod policy;
+mod random;
 mod registry;
+mod runtime;
 mod static_;
+mod steal;
+mod termination;
 
 pub use accounting::{Graph, NodeReport, Outcome, Summary};
 pub use computation::{Computation, Roots, Slice, Source, Style, Yield};
 pub use policy::Order;
-pub use registry::{ALL, Chosen, Entry, Scheduler, Settings, find};
+pub use registry::{ALL, Chosen, Entry, Region, Scheduler, Settings, find};
+pub use runtime::execute;
 
 use crate::node::Ticks;
 
@@ -63,3 +73,6 @@ impl Default for Options {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

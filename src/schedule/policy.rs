@@ -235,9 +235,9 @@ pub trait Policy {
     fn on_load(&mut self, from: NodeId, load: u32, view: &View, act: &mut Actions<Self::Message>) {}
 }
 
-/// Something that happened, for a policy of any type.
+/// Something that happened, for a policy of any type; see the methods of [`Policy`].
 #[derive(Debug)]
-pub(super) enum Occurrence<'a> {
+pub enum Occurrence<'a> {
     Start,
     New(&'a [New], Origin),
     End(ItemId, &'a [New]),
@@ -249,17 +249,16 @@ pub(super) enum Occurrence<'a> {
     Load(NodeId, u32),
 }
 
-/// A policy whose messages are bytes, so that the runtime need not know their type.
-pub trait AnyPolicy: sealed::Sealed {}
+/// A policy whose messages are bytes, so that the runtime need not know their type. [`erase`] makes one of any policy.
+pub trait AnyPolicy {
+    /// See [`Policy::order`].
+    fn order(&self) -> Order;
 
-pub(super) mod sealed {
-    use super::{Action, Bytes, Occurrence, Order, Result, View};
-
-    pub trait Sealed {
-        fn order(&self) -> Order;
-        /// Tells the policy what happened, and appends what it wants done.
-        fn tell(&mut self, what: Occurrence<'_>, view: &View, out: &mut Vec<Action<Bytes>>) -> Result<()>;
-    }
+    /// Tells the policy what happened, and appends what it wants done.
+    ///
+    /// # Errors
+    /// If a message can't be read.
+    fn tell(&mut self, what: Occurrence<'_>, view: &View, out: &mut Vec<Action<Bytes>>) -> Result<()>;
 }
 
 /// The tag of what policies tell each other: requests and announcements are no progress.
@@ -275,9 +274,7 @@ pub fn erase(policy: impl Policy + 'static) -> Box<dyn AnyPolicy> {
     Box::new(Erased { policy, act: Actions::default() })
 }
 
-impl<P: Policy> AnyPolicy for Erased<P> {}
-
-impl<P: Policy> sealed::Sealed for Erased<P> {
+impl<P: Policy> AnyPolicy for Erased<P> {
     fn order(&self) -> Order {
         self.policy.order()
     }
