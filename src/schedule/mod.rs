@@ -14,6 +14,7 @@
 pub mod accounting;
 pub mod computation;
 mod execution;
+mod hierarchical;
 mod host;
 mod item;
 mod moving;

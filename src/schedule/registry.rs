@@ -5,12 +5,12 @@ use std::sync::Arc;
 use rand::rngs::ChaCha8Rng;
 
 use super::policy::{AnyPolicy, Place};
-use super::{neighbour, random, static_, steal};
+use super::{hierarchical, neighbour, random, static_, steal};
 use crate::error::{Error, Result};
 use crate::topology::{Kind, NodeId, Overlay, Topology};
 
 /// All schedulers, in the order in which they are shown.
-pub const ALL: &[&Entry] = &[&neighbour::ENTRY, &steal::ENTRY, &random::ENTRY, &static_::ENTRY];
+pub const ALL: &[&Entry] = &[&hierarchical::ENTRY, &neighbour::ENTRY, &steal::ENTRY, &random::ENTRY, &static_::ENTRY];
 
 /// Every kind of topology.
 pub(super) const ANY: &[Kind] = &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring];

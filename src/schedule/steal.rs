@@ -203,6 +203,7 @@ mod tests {
             assert_eq!(act.take(), []);
             policy.on_timer(&IDLE, &mut act);
         }
+        assert_eq!(act.take().len(), 1);
         assert!(pauses[0] <= 20_000 && pauses.iter().all(|pause| *pause <= 1_000_000), "{pauses:?}");
         assert!(pauses[7] >= 500_000 && pauses[..6].is_sorted(), "{pauses:?}");
         let item = New { item: ItemId(5), hops: 1 };

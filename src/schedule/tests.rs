@@ -14,10 +14,21 @@ use crate::transport::world::World;
 mod answers;
 mod exploration;
 mod failures;
+mod paper;
 
 /// All schedulers with the options that change what they do.
-const SCHEDULERS: [&str; 7] =
-    ["static", "random", "steal", "steal:victim=topology", "neighbour", "neighbour:age=0", "neighbour:age=0.01,hops=3"];
+const SCHEDULERS: [&str; 10] = [
+    "static",
+    "random",
+    "steal",
+    "steal:victim=topology",
+    "neighbour",
+    "neighbour:age=0",
+    "neighbour:age=0.01,hops=3",
+    "hierarchical",
+    "hierarchical:medians=hadamard",
+    "hierarchical:spread=1",
+];
 
 /// The sum of a Fibonacci tree: parents that wait. Each task takes `cost`.
 struct Fibonacci {

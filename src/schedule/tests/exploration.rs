@@ -101,3 +101,13 @@ fn neighbour_loses_nothing() {
 fn neighbour_with_fresh_loads_loses_nothing() {
     explore("neighbour:age=0");
 }
+
+#[test]
+fn hierarchical_loses_nothing() {
+    explore("hierarchical");
+}
+
+#[test]
+fn hierarchical_with_dedicated_ranks_loses_nothing() {
+    explore("hierarchical:medians=hadamard,medians=dedicated,host=dedicated");
+}
