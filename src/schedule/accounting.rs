@@ -49,6 +49,9 @@ pub struct NodeReport {
     pub elapsed: Ticks,
     /// Spent executing tasks, summed over its workers.
     pub busy: Ticks,
+    /// Spent otherwise: hearing, deciding, packing, joining. Beside the workers, unless tasks are executed on the communication thread. In
+    /// simulation this takes no time.
+    pub overhead: Ticks,
     /// Tasks that ended here.
     pub tasks: u64,
     /// Parents that were resumed here.
@@ -79,7 +82,7 @@ pub struct NodeReport {
 }
 
 impl NodeReport {
-    /// Time of its workers in which no task was executed.
+    /// Time of its workers in which no task was executed, overhead included.
     pub fn idle(&self) -> Ticks {
         (self.elapsed * Ticks::from(self.workers)).saturating_sub(self.busy)
     }
@@ -101,17 +104,20 @@ impl std::fmt::Display for Name {
 /// A line of a node's trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
+    /// Ticks from the node's beginning in the run.
     pub at: Ticks,
-    pub task: Name,
+    /// The task that it is about; `None` for what policies tell each other.
+    pub task: Option<Name>,
     pub what: Happening,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Happening {
-    /// It was executed, for so many ticks from `at` on (one line a slice).
+    /// The task was executed, for so many ticks from `at` on (one line a slice).
     Executed {
         ticks: Ticks,
     },
+    /// It left for another node, or came from one.
     Left {
         to: NodeId,
     },
@@ -121,6 +127,22 @@ pub enum Happening {
     /// It waits for its children.
     Waits {
         children: u32,
+    },
+    /// Its children are answered.
+    Resumed,
+    /// Its answer left for another node, or came from one.
+    AnswerLeft {
+        to: NodeId,
+    },
+    AnswerArrived {
+        from: NodeId,
+    },
+    /// The policy told another node's something, or was told.
+    Told {
+        to: NodeId,
+    },
+    Heard {
+        from: NodeId,
     },
 }
 

@@ -129,6 +129,7 @@ impl<C: Computation> Shell<C> {
             };
             let ended = self.node.now();
             self.spent(&mut card, began, ended);
+            self.executed_here += ended.saturating_sub(began);
             match slice {
                 Slice::More(task) => {
                     self.sliced = Some(Item { id, card, task });
@@ -149,7 +150,7 @@ impl<C: Computation> Shell<C> {
         let ticks = ended.saturating_sub(began);
         card.spent += ticks;
         self.report.busy += ticks;
-        self.trace(began, card.name, Happening::Executed { ticks });
+        self.trace_at(began, card.name, Happening::Executed { ticks });
     }
 
     /// A task has ended.
@@ -181,7 +182,7 @@ impl<C: Computation> Shell<C> {
                 Yield::Children { tasks, waiting } => {
                     let children = tasks.len() as u32;
                     let family = self.families.found(parent, card, Then::Join(waiting), children);
-                    self.trace(self.node.now(), card.name, Happening::Waits { children });
+                    self.trace(card.name, Happening::Waits { children });
                     let spawned = (0..).zip(tasks).map(|(index, task)| {
                         let card = self.birth(Home::Parent { node: self.me, family, index }, card.chain);
                         self.enter(card, task)
@@ -202,6 +203,7 @@ impl<C: Computation> Shell<C> {
     /// A parent's children are all answered.
     pub(super) fn resume(&mut self, resumed: Resumed<C>) -> Result<()> {
         let Resumed { parent, card, then, answers } = resumed;
+        self.trace(card.name, Happening::Resumed);
         match then {
             Then::Join(waiting) => {
                 self.report.joins += 1;

@@ -88,6 +88,7 @@ impl<C: Computation> Shell<C> {
 
     pub(super) fn tell_policy(&mut self, to: NodeId, message: Bytes) {
         self.report.control += 1;
+        self.trace(None, Happening::Told { to });
         self.node.send_bytes(to, POLICY, message);
     }
 
@@ -114,10 +115,9 @@ impl<C: Computation> Shell<C> {
             self.send_tasks(to, cargo.tasks)?;
             return self.send_tasks(to, rest);
         }
-        let now = self.node.now();
         for task in &cargo.tasks {
             self.report.migrated_out += u64::from(task.migration);
-            self.trace(now, task.card.name, Happening::Left { to });
+            self.trace(task.card.name, Happening::Left { to });
         }
         self.books.sent += 1;
         self.node.send_tasks(to, TASKS, body, count as u64);
@@ -132,7 +132,7 @@ impl<C: Computation> Shell<C> {
         let mut here = Vec::with_capacity(cargo.tasks.len());
         for Travelling { card, migration, task } in cargo.tasks {
             self.report.migrated_in += u64::from(migration);
-            self.trace(now, card.name, Happening::Arrived { from });
+            self.trace(card.name, Happening::Arrived { from });
             let item = Item { id: self.number(), card, task };
             match self.options.migration {
                 Some(mean) if migration => {
@@ -163,6 +163,7 @@ impl<C: Computation> Shell<C> {
         if let Some(load) = letter.load {
             self.tell(Occurrence::Load(message.envelope.src, load))?;
         }
+        self.trace(letter.answered.name, Happening::AnswerArrived { from: message.envelope.src });
         self.answers.push_back(letter.answered);
         Ok(())
     }
@@ -198,6 +199,7 @@ impl<C: Computation> Shell<C> {
         let name = answered.name;
         let body = node::pack(&Letter { load: self.load_told(), answered });
         self.check_answer(body.len(), || name.to_string())?;
+        self.trace(name, Happening::AnswerLeft { to });
         self.books.sent += 1;
         self.node.send_bytes(to, ANSWER, body);
         Ok(())
@@ -213,6 +215,7 @@ impl<C: Computation> Shell<C> {
     /// All is done: the reports of all nodes and the answers that nobody waited for go to the host.
     pub(super) async fn end(mut self) -> Result<Outcome<C::Answer>> {
         let now = self.node.now();
+        self.rests();
         if let Some(left) = self.leftover() {
             return Err(Error::Lost(format!("all seemed done, but on node {} there is left: {left}", self.me)));
         }

@@ -89,6 +89,9 @@ pub(super) struct Shell<C: Computation> {
     /// Messages with tasks or answers.
     pub books: Counts,
     pub began: Ticks,
+    /// Since when the program has not waited, and how long it has executed tasks since then.
+    awake_since: Ticks,
+    pub executed_here: Ticks,
     pub report: NodeReport,
 }
 
@@ -143,6 +146,8 @@ impl<C: Computation> Shell<C> {
             stopped: false,
             books: Counts::default(),
             began: node.now(),
+            awake_since: node.now(),
+            executed_here: 0,
             report,
             options,
             node,
@@ -159,12 +164,15 @@ impl<C: Computation> Shell<C> {
             if self.wave()? {
                 return Ok(());
             }
+            self.rests();
             self.node.ready_to_send().await;
             if !self.has_work_here() {
                 let event = self.node.next_event().await;
+                self.wakes();
                 self.handle(event)?;
                 continue;
             }
+            self.wakes();
             self.told_idle = false;
             self.work_here()?;
             for _ in 0..EVENTS_BETWEEN {
@@ -173,6 +181,17 @@ impl<C: Computation> Shell<C> {
                 self.settle_down()?;
             }
         }
+    }
+
+    /// The program has something to do from now on.
+    fn wakes(&mut self) {
+        self.awake_since = self.node.now();
+    }
+
+    /// It has nothing to do: what it did, but for the tasks it executed, is overhead.
+    pub fn rests(&mut self) {
+        let awake = self.node.now().saturating_sub(self.awake_since);
+        self.report.overhead += awake.saturating_sub(std::mem::take(&mut self.executed_here));
     }
 
     /// Lets everything follow from what happened: answers, tasks that begin, an idle node's requests.
@@ -242,9 +261,16 @@ impl<C: Computation> Shell<C> {
         Card { name, home, label: 0, hops: 0, chain, spent: 0, divided: false }
     }
 
-    pub fn trace(&mut self, at: Ticks, task: Name, what: Happening) {
+    /// Notes what happened now.
+    pub fn trace(&mut self, task: impl Into<Option<Name>>, what: Happening) {
         if self.options.trace {
-            self.report.trace.push(Entry { at: at.saturating_sub(self.began), task, what });
+            self.trace_at(self.node.now(), task, what);
+        }
+    }
+
+    pub fn trace_at(&mut self, at: Ticks, task: impl Into<Option<Name>>, what: Happening) {
+        if self.options.trace {
+            self.report.trace.push(Entry { at: at.saturating_sub(self.began), task: task.into(), what });
         }
     }
 
@@ -267,6 +293,7 @@ impl<C: Computation> Shell<C> {
             self.books.received += 1;
             self.answer_arrives(message)
         } else if tag == POLICY.id() {
+            self.trace(None, Happening::Heard { from: message.envelope.src });
             self.tell(Occurrence::Message(message))
         } else if tag == WAVE.id() {
             self.hear_wave(message)

@@ -25,7 +25,8 @@
 //!   (`medians=hadamard` takes the full code on small cubes too).
 //! - Where regions have unequal numbers of processors the level-1 list counts graphs for each processor.
 //! - A graph stays in its region by design, so a single root would keep one region busy: fewer roots than two for each region are expanded by the host,
-//!   breadth first, until there are at least two sub-trees for each region; these are spread by the level-1 list. Not for streams.
+//!   breadth first, until there are at least two sub-trees for each region (more where
+//!   regions are unequal, so that the smallest gets two); these are spread by the level-1 list. Not for streams.
 //! - A virtual node stands in no level-2 list; a virtual median is served by the rank that hosts it. Regions without processors get no graphs.
 //! - `host=dedicated` and `medians=dedicated` take the host and the medians out of the level-2 lists, where their region has another processor.
 
@@ -146,17 +147,25 @@ struct Host {
     expanded: BTreeSet<ItemId>,
 }
 
+/// How many sub-trees it takes until each region gets `spread` of them, when they are spread in proportion to the processors; 0 where there is only
+/// one region.
+fn enough(processors: &[u32], spread: usize) -> usize {
+    let working = || processors.iter().filter(|processors| **processors > 0);
+    match working().min() {
+        Some(smallest) if working().count() > 1 => spread * (working().sum::<u32>().div_ceil(*smallest)) as usize,
+        _ => 0,
+    }
+}
+
 impl Levels {
     fn new(place: Place, rng: ChaCha8Rng, layout: Arc<Layout>, spread: usize) -> Levels {
         let (me, region) = (place.me, layout.region_of(place.me));
         let serves = layout.regions.iter().find(|region| region.median == me);
         let median = serves.map(|region| Level2::new(&region.members));
         let sizes: Vec<u32> = layout.regions.iter().map(|region| region.members.len() as u32).collect();
-        let busy = sizes.iter().filter(|size| **size > 0).count();
         let host = (me == place.host()).then(|| Host {
             level1: Level1::new(&sizes),
-            // In a single region there is nothing to spread.
-            enough: if busy > 1 { spread * busy } else { 0 },
+            enough: enough(&sizes, spread),
             frontier: VecDeque::new(),
             expanding: None,
             expanded: BTreeSet::new(),

@@ -129,6 +129,14 @@ fn enough_roots_and_streams_are_spread_as_they_are_and_one_region_needs_no_sprea
 }
 
 #[test]
+fn unequal_regions_need_more_sub_trees() {
+    assert_eq!(enough(&[16; 16], 2), 32);
+    assert_eq!(enough(&[4, 1], 2), 10);
+    assert_eq!(enough(&[4, 0, 3], 1), 3);
+    assert_eq!((enough(&[4], 2), enough(&[4, 0], 2)), (0, 0));
+}
+
+#[test]
 fn options_are_read() {
     let regions = |spec: &str| super::super::find(spec).unwrap().scheduler.regions(&overlay(3, 8)).unwrap();
     assert_eq!(regions("hierarchical").len(), 2);

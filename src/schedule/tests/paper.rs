@@ -123,12 +123,12 @@ fn section_six_holds() {
         ((3, 2), 0.5, 4.0, 1.223, 1.377, 1.244),
     ];
     let (graphs, more) = GRAPHS;
-    for (graph, utilisation, rate, hierarchical, aged, fresh) in points {
+    let points = &points[..if cfg!(debug_assertions) { 2 } else { points.len() }];
+    for &(graph, utilisation, rate, hierarchical, aged, fresh) in points {
         for (scheduler, expected, tolerance) in
             [("hierarchical", hierarchical, 0.02), ("neighbour:age=0.5", aged, 0.04), ("neighbour:age=0", fresh, 0.03)]
         {
             let measured = response(scheduler, 8, graph, utilisation, Some(rate), graphs);
-            eprintln!("{scheduler} {graph:?} at {utilisation}, rate {rate}: {measured:.4}, expected {expected}");
             assert_near(&format!("{scheduler} {graph:?} at {utilisation}, rate {rate}"), measured, expected, tolerance + more);
         }
     }
