@@ -1,1 +1,9 @@
-fn main() {}
+//! The command `equipoise`.
+
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::run()
+}

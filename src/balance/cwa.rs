@@ -30,7 +30,8 @@
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
 use crate::error::{Error, Result};
 use crate::load::Quota;
-use crate::node::Tag;
+use crate::node::migrate::TRANSFER_BYTES;
+use crate::node::{HEADER_BYTES, Tag};
 use crate::topology::{Kind, NodeId, Topology};
 
 pub(super) static ENTRY: Entry = Entry {
@@ -58,9 +59,9 @@ fn build(options: &Options) -> Result<Box<dyn Balancer>> {
 fn cost(topology: &Topology) -> Cost {
     let d = u64::from(topology.diameter());
     let n = u64::from(topology.nodes());
-    // Each pair exchanges its loads; then one message per pair and dimension at the most.
-    let exchange = (0..d).map(|k| n / 2 * (60 + 16 * k.max(1))).sum::<u64>();
-    Cost { steps: 2 * d, messages: n * d + n * d / 2, bytes: n * d * 8 + exchange }
+    // Each pair exchanges its loads; then one message per pair and dimension at the most, with theta: its length and k + 1 numbers.
+    let exchange = (0..d).map(|k| n / 2 * (TRANSFER_BYTES + 8 + 16 * (k + 1))).sum::<u64>();
+    Cost { steps: 2 * d, messages: n * d + n * d / 2, bytes: n * d * (HEADER_BYTES + 8) + exchange }
 }
 
 impl Balancer for Cwa {

@@ -4,7 +4,16 @@
 //! documentation's table and the tests go through. To add a balancer, write its file and enter it there.
 
 mod cwa;
+mod dem;
+mod direct;
+mod kwa;
+mod mwa;
 mod none;
+mod pslb;
+mod psts;
+#[cfg(test)]
+mod testing;
+mod twa;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,7 +25,8 @@ use crate::node::migrate::Mover;
 use crate::topology::{Kind, Topology};
 
 /// All balancers, in the order in which they are shown.
-pub const ALL: &[&Entry] = &[&cwa::ENTRY, &none::ENTRY];
+pub const ALL: &[&Entry] =
+    &[&twa::ENTRY, &cwa::ENTRY, &mwa::ENTRY, &kwa::ENTRY, &dem::ENTRY, &pslb::ENTRY, &psts::ENTRY, &direct::ENTRY, &none::ENTRY];
 
 /// A balancer's place in the registry: what is known of it before it runs.
 pub struct Entry {

@@ -58,18 +58,10 @@ impl Residual {
     /// Depth-first, with everything the way can bring at once: a node passes on what it does not need itself. The stack
     /// is our own, since a way may be as long as the network. Returns how many of the units found a demand.
     fn send(&mut self, source: u32, units: u64) -> u64 {
-        let mut way = vec![Visit {
-            node: source,
-            brought: units,
-            placed: 0,
-        }];
+        let mut way = vec![Visit { node: source, brought: units, placed: 0 }];
         loop {
             let here = way.len() - 1;
-            let Visit {
-                node,
-                brought,
-                placed,
-            } = way[here];
+            let Visit { node, brought, placed } = way[here];
             let taken = self.demand[node as usize].min(brought - placed);
             self.demand[node as usize] -= taken;
             way[here].placed += taken;
@@ -78,16 +70,10 @@ impl Residual {
             let onward = if rest > 0 { self.next_half(node) } else { None };
             if let Some(at) = onward {
                 let half = self.halves[at];
-                way.push(Visit {
-                    node: half.head,
-                    brought: rest.min(half.room),
-                    placed: 0,
-                });
+                way.push(Visit { node: half.head, brought: rest.min(half.room), placed: 0 });
                 continue;
             }
-            let Visit {
-                brought, placed, ..
-            } = way[here];
+            let Visit { brought, placed, .. } = way[here];
             way.pop();
             let Some(before) = way.last_mut() else {
                 return placed;

@@ -33,12 +33,7 @@ pub struct LeastHops {
 /// assert_eq!(least.hops, 6 + 3);
 /// # Ok::<(), equipoise::flow::FlowError>(())
 /// ```
-pub fn least_hops(
-    nodes: u32,
-    edges: &[(u32, u32)],
-    loads: &[u64],
-    quota: &[u64],
-) -> Result<LeastHops, FlowError> {
+pub fn least_hops(nodes: u32, edges: &[(u32, u32)], loads: &[u64], quota: &[u64]) -> Result<LeastHops, FlowError> {
     for found in [loads.len(), quota.len()] {
         if found != nodes as usize {
             return Err(FlowError::WrongLength { nodes, found });
@@ -49,9 +44,7 @@ pub fn least_hops(
         network.arc(a, b, UNBOUNDED, 1);
         network.arc(b, a, UNBOUNDED, 1);
     }
-    let surplus: Vec<i128> = (loads.iter().zip(quota))
-        .map(|(&load, &quota)| i128::from(load) - i128::from(quota))
-        .collect();
+    let surplus: Vec<i128> = (loads.iter().zip(quota)).map(|(&load, &quota)| i128::from(load) - i128::from(quota)).collect();
     let flow = network.solve(&surplus)?;
     // A cheapest flow never uses both arcs of an edge: what crosses both ways could stay.
     let carries = (edges.iter().zip(flow.on.chunks_exact(2)))
@@ -61,8 +54,5 @@ pub fn least_hops(
             (amount > 0).then_some(Carry { src, dst, amount })
         })
         .collect();
-    Ok(LeastHops {
-        hops: flow.cost,
-        carries,
-    })
+    Ok(LeastHops { hops: flow.cost, carries })
 }

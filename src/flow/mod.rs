@@ -101,21 +101,13 @@ pub enum FlowError {
 impl Network {
     /// A network of `nodes` nodes and no arcs.
     pub fn new(nodes: u32) -> Self {
-        Network {
-            nodes,
-            arcs: Vec::new(),
-        }
+        Network { nodes, arcs: Vec::new() }
     }
 
     /// Adds an arc that carries at most `capacity` units ([`UNBOUNDED`]: any amount) at `cost` a unit, and returns its
     /// index in [`Flow::on`]. A node outside the network is reported by [`Network::solve`].
     pub fn arc(&mut self, from: u32, to: u32, capacity: u64, cost: u32) -> usize {
-        self.arcs.push(Arc {
-            from,
-            to,
-            capacity,
-            cost,
-        });
+        self.arcs.push(Arc { from, to, capacity, cost });
         self.arcs.len() - 1
     }
 
@@ -127,10 +119,7 @@ impl Network {
     pub fn solve(&self, supplies: &[i128]) -> Result<Flow, FlowError> {
         self.check()?;
         if supplies.len() != self.nodes as usize {
-            return Err(FlowError::WrongLength {
-                nodes: self.nodes,
-                found: supplies.len(),
-            });
+            return Err(FlowError::WrongLength { nodes: self.nodes, found: supplies.len() });
         }
         let side = |sign: i128| {
             supplies
@@ -167,20 +156,14 @@ impl Network {
         for (arc, &Arc { from, to, .. }) in self.arcs.iter().enumerate() {
             let node = from.max(to);
             if node >= self.nodes {
-                return Err(FlowError::NoSuchNode {
-                    arc,
-                    node,
-                    nodes: self.nodes,
-                });
+                return Err(FlowError::NoSuchNode { arc, node, nodes: self.nodes });
             }
         }
         Ok(())
     }
 
     fn flow(&self, on: Vec<u64>) -> Flow {
-        let cost = (self.arcs.iter().zip(&on))
-            .map(|(arc, &units)| u128::from(arc.cost) * u128::from(units))
-            .sum();
+        let cost = (self.arcs.iter().zip(&on)).map(|(arc, &units)| u128::from(arc.cost) * u128::from(units)).sum();
         Flow { cost, on }
     }
 }

@@ -55,28 +55,13 @@ impl Residual {
             free[node as usize] += 1;
             slot
         };
-        let blank = Half {
-            head: 0,
-            twin: 0,
-            room: 0,
-            cost: 0,
-        };
+        let blank = Half { head: 0, twin: 0, room: 0, cost: 0 };
         let mut halves = vec![blank; 2 * arcs.len()];
         let mut forward = Vec::with_capacity(arcs.len());
         for arc in arcs {
             let (out, back) = (place(arc.from), place(arc.to));
-            halves[out as usize] = Half {
-                head: arc.to,
-                twin: back,
-                room: arc.capacity,
-                cost: i64::from(arc.cost),
-            };
-            halves[back as usize] = Half {
-                head: arc.from,
-                twin: out,
-                room: 0,
-                cost: -i64::from(arc.cost),
-            };
+            halves[out as usize] = Half { head: arc.to, twin: back, room: arc.capacity, cost: i64::from(arc.cost) };
+            halves[back as usize] = Half { head: arc.from, twin: out, room: 0, cost: -i64::from(arc.cost) };
             forward.push(out);
         }
         Residual {

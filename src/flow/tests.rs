@@ -129,11 +129,7 @@ fn case(most: u64) -> impl Strategy<Value = (u32, Vec<Given>, Vec<i128>)> {
     ];
     (1u32..9).prop_flat_map(move |nodes| {
         let arc = (0..nodes, 0..nodes, capacity.clone(), 0u32..6);
-        (
-            Just(nodes),
-            prop::collection::vec(arc, 0..30),
-            supplies(nodes, most),
-        )
+        (Just(nodes), prop::collection::vec(arc, 0..30), supplies(nodes, most))
     })
 }
 
@@ -227,13 +223,7 @@ proptest! {
 #[test]
 fn a_later_round_gives_back_what_an_earlier_one_sent() {
     // The cheapest single way 0-1-2-3 is not part of the cheapest flow of two units.
-    let arcs = [
-        (0, 1, 1, 1),
-        (0, 2, 1, 4),
-        (1, 2, 1, 1),
-        (1, 3, 1, 4),
-        (2, 3, 1, 1),
-    ];
+    let arcs = [(0, 1, 1, 1), (0, 2, 1, 4), (1, 2, 1, 1), (1, 3, 1, 4), (2, 3, 1, 1)];
     let flow = network(4, &arcs).solve(&[2, 0, 0, -2]).unwrap();
     assert_eq!((flow.cost, flow.on), (10, vec![1, 1, 0, 1, 1]));
 }
@@ -269,22 +259,10 @@ fn carries_all_that_a_u64_holds() {
 #[test]
 fn says_what_is_wrong_in_one_sentence() {
     let cases = [
-        (
-            network(2, &[(0, 1, 1, 1), (0, 7, 1, 1)]).solve(&[0, 0]),
-            "arc 1 touches node 7, but the network has 2 nodes",
-        ),
-        (
-            network(2, &[]).solve(&[0]),
-            "1 numbers for the 2 nodes of the network",
-        ),
-        (
-            network(2, &[]).solve(&[3, -2]),
-            "the supplies add up to 3, the demands to 2",
-        ),
-        (
-            network(2, &[(0, 1, 4, 1), (1, 0, 9, 1)]).solve(&[7, -7]),
-            "3 units cannot reach any demand",
-        ),
+        (network(2, &[(0, 1, 1, 1), (0, 7, 1, 1)]).solve(&[0, 0]), "arc 1 touches node 7, but the network has 2 nodes"),
+        (network(2, &[]).solve(&[0]), "1 numbers for the 2 nodes of the network"),
+        (network(2, &[]).solve(&[3, -2]), "the supplies add up to 3, the demands to 2"),
+        (network(2, &[(0, 1, 4, 1), (1, 0, 9, 1)]).solve(&[7, -7]), "3 units cannot reach any demand"),
     ];
     for (result, sentence) in cases {
         assert_eq!(result.unwrap_err().to_string(), sentence);
@@ -294,20 +272,11 @@ fn says_what_is_wrong_in_one_sentence() {
 #[test]
 fn balancing_says_what_is_wrong() {
     let wrong_length = least_hops(2, &[(0, 1)], &[1], &[1, 0]);
-    assert_eq!(
-        wrong_length,
-        Err(FlowError::WrongLength { nodes: 2, found: 1 })
-    );
+    assert_eq!(wrong_length, Err(FlowError::WrongLength { nodes: 2, found: 1 }));
     let apart = least_hops(3, &[(0, 1)], &[0, 3, 4], &[3, 4, 0]);
     assert_eq!(apart, Err(FlowError::Infeasible { unserved: 4 }));
     let short = least_hops(2, &[(0, 1)], &[5, 0], &[1, 1]);
-    assert_eq!(
-        short,
-        Err(FlowError::Unbalanced {
-            supply: 4,
-            demand: 1
-        })
-    );
+    assert_eq!(short, Err(FlowError::Unbalanced { supply: 4, demand: 1 }));
 }
 
 #[test]

@@ -5,10 +5,12 @@
 
 pub mod pile;
 pub mod plan;
+pub mod position;
 pub mod power;
 pub mod quota;
 
 pub use pile::{Checksum, Parcel, Pile, Segment, Task, TaskId};
 pub use plan::{Plan, Transfer};
+pub use position::Positions;
 pub use power::Powers;
 pub use quota::{Quota, Shares};

@@ -15,6 +15,7 @@ use crate::topology::NodeId;
 const REDUCE: Tag = Tag::new(0x7f01, "reduction");
 const SCAN: Tag = Tag::new(0x7f02, "scan");
 const BROADCAST: Tag = Tag::new(0x7f03, "broadcast");
+const COLLECT: Tag = Tag::new(0x7f07, "collection");
 const GATHER: Tag = Tag::new(0x7f04, "gather");
 const ALL_GATHER: Tag = Tag::new(0x7f05, "all-gather");
 const BARRIER: Tag = Tag::new(0x7f06, "barrier");
@@ -28,15 +29,19 @@ pub struct Group {
 
 #[derive(Clone, Debug)]
 enum Members {
-    /// Nodes `0..n`: needs no list, so a million nodes can each have it.
-    Everyone(u32),
+    /// Evenly spaced nodes: need no list, so a million nodes can each have them.
+    Spaced {
+        first: NodeId,
+        stride: u32,
+        size: u32,
+    },
     Listed(Rc<[NodeId]>),
 }
 
 impl Group {
     /// Nodes `0..nodes`, in order.
     pub(super) fn everyone(nodes: u32, me: NodeId) -> Group {
-        Group { members: Members::Everyone(nodes), place: me }
+        Group { members: Members::Spaced { first: 0, stride: 1, size: nodes }, place: me }
     }
 
     /// The listed nodes, in the listed order; `None` if `me` is not among them.
@@ -46,10 +51,17 @@ impl Group {
         Some(Group { members: Members::Listed(members), place })
     }
 
+    /// The `size` nodes `first`, `first + stride`, ..; `None` if `me` is not among them. `stride` is at least 1.
+    pub fn spaced(first: NodeId, stride: u32, size: u32, me: NodeId) -> Option<Group> {
+        let away = me.checked_sub(first)?;
+        let member = away % stride == 0 && away / stride < size;
+        member.then_some(Group { members: Members::Spaced { first, stride, size }, place: away / stride })
+    }
+
     /// Number of members.
     pub fn size(&self) -> u32 {
         match &self.members {
-            Members::Everyone(nodes) => *nodes,
+            Members::Spaced { size, .. } => *size,
             Members::Listed(list) => list.len() as u32,
         }
     }
@@ -62,7 +74,7 @@ impl Group {
     /// The node at a place.
     pub fn node(&self, place: u32) -> NodeId {
         match &self.members {
-            Members::Everyone(_) => place,
+            Members::Spaced { first, stride, .. } => first + place * stride,
             Members::Listed(list) => list[place as usize],
         }
     }
@@ -149,6 +161,28 @@ impl Group {
             }
         }
         Ok(value)
+    }
+
+    /// Combines one value of every member with an associative operation, lower places first; the member at place 0 gets the result. A
+    /// binomial tree: one message from each of the others.
+    pub async fn reduce<T>(&self, node: &Node, mine: T, combine: impl Fn(T, T) -> T) -> Result<Option<T>>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        let (n, me) = (self.size(), self.place);
+        let mut value = mine;
+        let mut bit = 1;
+        while bit < n {
+            if me & bit != 0 {
+                node.send(self.node(me ^ bit), COLLECT, &value);
+                return Ok(None);
+            }
+            if me + bit < n {
+                value = combine(value, node.receive(self.node(me + bit), COLLECT).await?);
+            }
+            bit <<= 1;
+        }
+        Ok(Some(value))
     }
 
     /// The values of all members by place, on the member at place 0; empty elsewhere. A binomial tree: nobody receives more than `log2 n` messages.

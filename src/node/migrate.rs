@@ -7,7 +7,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Message, Node, Tag};
+use super::{HEADER_BYTES, Message, Node, Tag};
 use crate::error::{Error, Result};
 use crate::load::{Parcel, Pile, Segment, Task, Transfer};
 use crate::topology::NodeId;
@@ -89,6 +89,26 @@ impl<'a> Mover<'a> {
         Ok((tasks, arrival.said))
     }
 
+    /// Receives from any nodes until this many tasks have come, and returns the arrivals in the order of their sources.
+    ///
+    /// # Errors
+    /// If a rank is lost, a message is garbled, or more tasks come.
+    pub async fn receive_all(&mut self, tasks: u64) -> Result<Vec<Arrival<()>>> {
+        let mut arrivals = Vec::new();
+        let mut missing = tasks;
+        while missing > 0 {
+            let arrival = self.receive_any::<()>().await?;
+            missing = missing.checked_sub(arrival.parcel.len()).ok_or_else(|| Error::Garbled {
+                from: arrival.src,
+                what: "'tasks'".into(),
+                why: format!("it holds {} tasks where {missing} were missing", arrival.parcel.len()),
+            })?;
+            arrivals.push(arrival);
+        }
+        arrivals.sort_by_key(|arrival| arrival.src);
+        Ok(arrivals)
+    }
+
     fn unpack<T: DeserializeOwned>(&mut self, message: Message) -> Result<Arrival<T>> {
         let src = message.envelope.src;
         let garbled = |why: String| Error::Garbled { from: src, what: "'tasks'".into(), why };
@@ -102,6 +122,9 @@ impl<'a> Mover<'a> {
         Ok(Arrival { src, said, parcel })
     }
 }
+
+/// Bytes of a transfer of one range of tasks, beside what its sender has to say: header, step, length of the table, table.
+pub const TRANSFER_BYTES: u64 = HEADER_BYTES + 4 + 8 + 24;
 
 /// How a segment stands in the table: 24 bytes each.
 const RANGE: u64 = u64::MAX;

@@ -39,6 +39,9 @@ pub use crate::transport::record::Counts;
 pub use crate::transport::{Event, Finished, Message, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
 pub use collective::Group;
 
+/// Bytes of a message's header, which count as much as its body's.
+pub const HEADER_BYTES: u64 = wire::HEADER as u64;
+
 /// Runs a program on every node of the overlay; see [`World::run`] for what it returns and when it fails.
 pub fn run<T, F>(world: &mut World, overlay: &Overlay, mut program: impl FnMut(Node) -> F) -> Result<Vec<(NodeId, T)>>
 where

@@ -19,6 +19,7 @@ mod lattice;
 mod line;
 mod overlay;
 pub mod regions;
+mod side;
 mod spec;
 mod tree;
 
@@ -34,6 +35,7 @@ pub use kind::Kind;
 pub use lattice::{Grid, Mesh};
 pub use line::Line;
 pub use overlay::{MAX_VIRTUAL_PER_RANK, Overlay, Placement};
+pub use side::Side;
 pub use tree::Tree;
 
 /// A node of the topology, `0..nodes`.

@@ -166,7 +166,8 @@ impl Index {
     }
 }
 
-fn covers(interest: &Interest, event: &Event) -> bool {
+/// Whether an event is what somebody waits for.
+pub fn covers(interest: &Interest, event: &Event) -> bool {
     match (interest.what, event) {
         (Wanted::Message { from, tag }, Event::Message(message)) => {
             let envelope = &message.envelope;

@@ -164,6 +164,13 @@ pub enum Wanted {
     Anything,
 }
 
+impl Interest {
+    /// Whether what is waited for may come from anybody.
+    pub fn is_open(&self) -> bool {
+        !matches!(self.what, Wanted::Message { from: Some(_), .. })
+    }
+}
+
 impl fmt::Display for Interest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.what {

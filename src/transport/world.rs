@@ -1,13 +1,14 @@
 //! A world: what runs a program on every node of an overlay, on real ranks or in simulation.
 
 use std::future::Future;
+use std::ops::Range;
 use std::pin::Pin;
 
 #[cfg(feature = "mpi")]
 use super::mpi;
 use super::{Port, sim};
 use crate::error::Result;
-use crate::topology::{NodeId, Overlay};
+use crate::topology::{Hosts, NodeId, Overlay, RankId};
 
 /// One node's program, ready to be polled.
 pub type Program<T> = Pin<Box<dyn Future<Output = Result<T>>>>;
@@ -36,6 +37,29 @@ impl World {
             World::Mpi(world) => world.rank() == 0,
             World::Sim(_) => true,
         }
+    }
+
+    /// Which ranks share a host.
+    pub fn hosts(&self) -> Hosts {
+        match self {
+            #[cfg(feature = "mpi")]
+            World::Mpi(world) => world.hosts().clone(),
+            World::Sim(world) => world.hosts(),
+        }
+    }
+
+    /// The ranks that this process holds: all of them in simulation, itself on real ranks.
+    pub fn held(&self) -> Range<RankId> {
+        match self {
+            #[cfg(feature = "mpi")]
+            World::Mpi(world) => world.rank()..world.rank() + 1,
+            World::Sim(world) => 0..world.ranks(),
+        }
+    }
+
+    /// Whether time is virtual: then a run repeats to the tick, and all programs begin at the same instant.
+    pub fn is_simulated(&self) -> bool {
+        matches!(self, World::Sim(_))
     }
 
     /// Runs a program on every node of the overlay, and returns the results of the nodes that this process holds, in node order: all of

@@ -14,11 +14,7 @@ fn mesh(dims: &[u32]) -> Vec<(u32, u32)> {
     let mut edges = Vec::new();
     let mut stride = 1;
     for &extent in dims.iter().rev() {
-        edges.extend(
-            (0..nodes)
-                .filter(|v| v / stride % extent + 1 < extent)
-                .map(|v| (v, v + stride)),
-        );
+        edges.extend((0..nodes).filter(|v| v / stride % extent + 1 < extent).map(|v| (v, v + stride)));
         stride *= extent;
     }
     edges
@@ -29,15 +25,10 @@ fn edges(topology: &Value) -> Vec<(u32, u32)> {
     match topology["kind"].as_str().expect("a kind") {
         "hypercube" => {
             let dimension = size("dimension");
-            (0..1 << dimension)
-                .flat_map(|v| (0..dimension).map(move |k| (v, v ^ 1 << k)))
-                .filter(|(v, w)| v < w)
-                .collect()
+            (0..1 << dimension).flat_map(|v| (0..dimension).map(move |k| (v, v ^ 1 << k))).filter(|(v, w)| v < w).collect()
         }
         "mesh" if topology["dims"].is_array() => {
-            let dims: Vec<u32> = (numbers(&topology["dims"]).iter())
-                .map(|&extent| extent as u32)
-                .collect();
+            let dims: Vec<u32> = (numbers(&topology["dims"]).iter()).map(|&extent| extent as u32).collect();
             mesh(&dims)
         }
         "mesh" => mesh(&[size("rows"), size("columns")]),
@@ -56,8 +47,7 @@ fn check(lines: &str) -> usize {
         let case: Value = serde_json::from_str(text).expect("JSON");
         let edges = edges(&case["topology"]);
         let (mut held, quota) = (numbers(&case["loads"]), numbers(&case["quota"]));
-        let least = least_hops(held.len() as u32, &edges, &held, &quota)
-            .unwrap_or_else(|error| panic!("line {}: {error}", line + 1));
+        let least = least_hops(held.len() as u32, &edges, &held, &quota).unwrap_or_else(|error| panic!("line {}: {error}", line + 1));
 
         let optimum = case["optimum_task_hops"].as_u64().expect("the optimum");
         assert_eq!(least.hops, u128::from(optimum), "line {}", line + 1);
@@ -100,12 +90,7 @@ fn trees() {
 fn worked_examples() {
     let parents = [0, 1, 1, 0, 4, 0, 6, 6];
     let tree: Vec<(u32, u32)> = parents.into_iter().zip(1..).collect();
-    let example_1 = least_hops(
-        9,
-        &tree,
-        &[1, 4, 5, 11, 7, 2, 3, 3, 5],
-        &[5, 5, 5, 5, 5, 4, 4, 4, 4],
-    );
+    let example_1 = least_hops(9, &tree, &[1, 4, 5, 11, 7, 2, 3, 3, 5], &[5, 5, 5, 5, 5, 4, 4, 4, 4]);
     assert_eq!(example_1.expect("a tree is connected").hops, 16);
 
     let figure_1 = least_hops(8, &mesh(&[2, 2, 2]), &[19, 11, 2, 9, 0, 9, 10, 4], &[8; 8]);

@@ -90,12 +90,8 @@ impl<T> Engine<T> {
         loop {
             let mut state = shared.state.borrow_mut();
             let Some(due) = state.draw(&mut chain) else { break };
-            if let Due::Timer(node, _, timer) = due {
-                let rest = state.nodes[node as usize].rest.as_mut();
-                if !rest.is_some_and(|rest| rest.timers.remove(&timer)) {
-                    // It was cancelled: no time passes for it.
-                    continue;
-                }
+            if state.is_void(&due, at) {
+                continue;
             }
             state.now = at;
             match due {
@@ -104,7 +100,11 @@ impl<T> Engine<T> {
                 Due::Head(message) => state.head(overlay, message),
                 Due::Hop(message, node) => state.forward(overlay, message, node),
                 Due::Wake(node) => state.woken(node),
-                Due::Timer(node, scope, timer) => state.tell(node, Event::Timer { scope, timer }),
+                Due::Timer(node) => {
+                    while let Some(event) = state.timer(node) {
+                        state.tell(node, event);
+                    }
+                }
                 Due::Signal(signal) => {
                     for node in 0..state.nodes.len() as NodeId {
                         state.tell(node, Event::Signal(signal));

@@ -37,9 +37,6 @@ mod state;
 mod traffic;
 mod units;
 
-#[cfg(test)]
-mod tests;
-
 pub use network::{Link, Network};
 pub use rules::{Messages, Rules};
 pub use speed::Speed;

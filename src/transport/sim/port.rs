@@ -121,10 +121,10 @@ impl Transport for SimPort {
 
     fn set_timer(&self, scope: Scope, at: Ticks) -> TimerId {
         self.with(TimerId(0), |state, me| {
-            let at = at.max(state.time_of(me).saturating_add(1));
             let timer = TimerId(state.node(me).number());
-            state.node(me).rest.get_or_insert_default().timers.insert(timer);
-            state.calendar.enter(at, Due::Timer(me, scope, timer));
+            state.node(me).rest.get_or_insert_default().timers.set(at, scope, timer);
+            let at = at.max(state.time_of(me).saturating_add(1));
+            state.calendar.enter(at, Due::Timer(me));
             timer
         })
     }
@@ -132,7 +132,7 @@ impl Transport for SimPort {
     fn cancel_timer(&self, timer: TimerId) {
         self.with((), |state, me| {
             let node = state.node(me);
-            if !node.rest.as_mut().is_some_and(|rest| rest.timers.remove(&timer)) {
+            if !node.rest.as_mut().is_some_and(|rest| rest.timers.cancel(timer)) {
                 node.inbox.forget_timer(timer);
             }
         });

@@ -32,7 +32,8 @@ pub(super) enum Due {
     Hop(Message, NodeId),
     /// The world catches up with a node's own clock.
     Wake(NodeId),
-    Timer(NodeId, Scope, TimerId),
+    /// A timer of a node may have run out.
+    Timer(NodeId),
     /// Opaque work comes to its rank's workers.
     Submit(Box<Opaque>),
     /// Work ends.
@@ -102,11 +103,41 @@ pub(super) struct NodeState {
 /// What few nodes have.
 #[derive(Default)]
 pub(super) struct Rest {
-    /// Timers that have not run out and were not cancelled.
-    pub timers: BTreeSet<TimerId>,
+    pub timers: Timers,
     pub slices: VecDeque<Slices>,
     /// The next number for a timer or for work.
     pub number: u64,
+}
+
+/// A node's timers that have not run out and were not cancelled.
+#[derive(Default)]
+pub(super) struct Timers {
+    by_time: BTreeMap<(Ticks, TimerId), Scope>,
+    times: BTreeMap<TimerId, Ticks>,
+}
+
+impl Timers {
+    pub fn set(&mut self, at: Ticks, scope: Scope, timer: TimerId) {
+        self.by_time.insert((at, timer), scope);
+        self.times.insert(timer, at);
+    }
+
+    /// Forgets a timer; `false` if there is none of this number.
+    pub fn cancel(&mut self, timer: TimerId) -> bool {
+        self.times.remove(&timer).is_some_and(|at| self.by_time.remove(&(at, timer)).is_some())
+    }
+
+    fn first(&self) -> Option<Ticks> {
+        self.by_time.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// Takes the first timer that has run out by now: timers come in the order of the times that were asked for, even those of the past.
+    fn run_out(&mut self, now: Ticks) -> Option<Event> {
+        let entry = self.by_time.first_entry().filter(|entry| entry.key().0 <= now)?;
+        let ((_, timer), scope) = entry.remove_entry();
+        self.times.remove(&timer);
+        Some(Event::Timer { scope, timer })
+    }
 }
 
 const NEVER: Ticks = Ticks::MAX;
@@ -263,6 +294,19 @@ impl State {
     /// The next event of an instant that has begun.
     pub fn draw(&mut self, chain: &mut Chain) -> Option<Due> {
         self.calendar.draw(chain)
+    }
+
+    /// Whether an event, drawn at its time, does not happen because its timer was cancelled. No time passes for it.
+    pub fn is_void(&self, due: &Due, at: Ticks) -> bool {
+        let Due::Timer(node) = due else { return false };
+        let rest = self.nodes.get(*node as usize).and_then(|node| node.rest.as_ref());
+        rest.and_then(|rest| rest.timers.first()).is_none_or(|first| first > at)
+    }
+
+    /// Takes the node's first timer that has run out.
+    pub fn timer(&mut self, node: NodeId) -> Option<Event> {
+        let now = self.now;
+        self.nodes.get_mut(node as usize)?.rest.as_mut()?.timers.run_out(now)
     }
 
     /// Ends a node: nothing happens to it any more. What it leaves is returned, to be dropped when nobody borrows the state.

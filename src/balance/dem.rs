@@ -1,0 +1,313 @@
+//! The Dimension Exchange Method, for hypercubes (Wu 1997, section 3.2, figure 7, after Cybenko 1989), and for meshes and tori (generalised
+//! dimension exchange, Xu and Lau 1995).
+//!
+//! Pairs of neighbours share what the two of them have, dimension after dimension. Nobody knows more than its neighbour's load, so the
+//! method is simple, moves more than it has to, and ends near the balance but rarely on it.
+//!
+//! For each dimension k from 0 to d-1 (on a mesh: the sides from the last to the first), for each round of pairs in it:
+//!
+//! 1. The two nodes of a pair tell each other their loads.
+//! 2. If these differ by more than 1, the one with more sends half the difference, rounded down.
+//!
+//! A hypercube has one round in each dimension. A side of a mesh has two: pairs (even, odd), then (odd, even); a ring closes in the second
+//! round if its length is even, in a third one if it is odd.
+//!
+//! ```text
+//!     x --- x   x --- x   x          first round of a side of five
+//!     x   x --- x   x --- x          second round
+//!     ^- - - - - - - - - -^          third round, on a torus
+//! ```
+//!
+//! Cost: two steps a round, one for the loads and one for the tasks (the paper counts an exchange of loads as two: 3d); the figures are for
+//! one sweep over all dimensions.
+//!
+//! Guarantees: on a d-cube the loads differ by d at the most after one sweep. Nothing is said about quotas: powers are not looked at, and
+//! virtual nodes get their share like all others.
+//!
+//! Departures from the paper: none on hypercubes.
+//!
+//! Options: `sweeps=N` repeats the sweep over all dimensions. `sweeps=until-stable` repeats it until a sweep moved nothing, which all nodes
+//! agree on after each. That ends: a transfer between nodes with a and b tasks, a >= b + 2, makes the sum of the squares of all loads
+//! smaller. On long sides it may take long, so that it also ends after [`MOST_SWEEPS`] sweeps.
+
+use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
+use crate::error::{Error, Result};
+use crate::node::migrate::TRANSFER_BYTES;
+use crate::node::{HEADER_BYTES, Tag};
+use crate::topology::{Kind, Side, Topology};
+
+pub(super) static ENTRY: Entry = Entry {
+    name: "dem",
+    title: "Dimension Exchange Method",
+    source: "Wu 1997, section 3.2, figure 7",
+    kinds: &[Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Grid, Kind::Line, Kind::Ring],
+    refuses: |_| None,
+    quota: QuotaRule::None,
+    promises: Promises { exact: false, local: false, ordered: false, optimal: false },
+    cost,
+    options: "sweeps=1 (a number, or until-stable)",
+    build,
+};
+
+/// The sweeps after which `until-stable` gives up.
+pub const MOST_SWEEPS: u32 = 1 << 16;
+
+const LOAD: Tag = Tag::new(0x0301, "dem load");
+
+/// How often the dimensions are gone through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sweeps {
+    Number(u32),
+    UntilStable,
+}
+
+struct Dem {
+    sweeps: Sweeps,
+}
+
+fn build(options: &Options) -> Result<Box<dyn Balancer>> {
+    options.only("dem", &["sweeps"])?;
+    let sweeps = match options.get("sweeps") {
+        None => Sweeps::Number(1),
+        Some("until-stable") => Sweeps::UntilStable,
+        Some(text) => match text.parse() {
+            Ok(number @ 1..=MOST_SWEEPS) => Sweeps::Number(number),
+            _ => {
+                return Err(Error::usage(format!(
+                    "--balancer dem: sweeps={text} is neither a number from 1 to {MOST_SWEEPS} nor until-stable"
+                )));
+            }
+        },
+    };
+    Ok(Box::new(Dem { sweeps }))
+}
+
+fn cost(topology: &Topology) -> Cost {
+    let (mut rounds, mut pairs) = (0, 0);
+    for side in (0..topology.sides()).filter_map(|k| topology.side(k)) {
+        let rows = u64::from(topology.nodes() / side.length);
+        for &round in rounds_along(side) {
+            rounds += 1;
+            pairs += rows * u64::from(pairs_in(round, side.length));
+        }
+    }
+    // Two messages tell the loads of a pair, a third one may carry tasks.
+    Cost { steps: 2 * rounds, messages: 3 * pairs, bytes: pairs * (2 * (HEADER_BYTES + 8) + TRANSFER_BYTES) }
+}
+
+impl Balancer for Dem {
+    fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
+        Box::pin(exchange(phase, self.sweeps))
+    }
+}
+
+async fn exchange(phase: &mut Phase<'_>, sweeps: Sweeps) -> Result<()> {
+    let most = match sweeps {
+        Sweeps::Number(number) => number,
+        Sweeps::UntilStable => MOST_SWEEPS,
+    };
+    let mut rounds = 0;
+    for _ in 0..most {
+        let moved = sweep(phase, &mut rounds).await?;
+        if sweeps == Sweeps::UntilStable && !phase.node.everyone().all_reduce(phase.node, moved, |a, b| a | b).await? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Goes through all dimensions once, counts the rounds, and says whether this node sent anything.
+async fn sweep(phase: &mut Phase<'_>, rounds: &mut u32) -> Result<bool> {
+    let (node, me, topology) = (phase.node, phase.node.me(), phase.topology());
+    let mut sent = false;
+    for k in (0..topology.sides()).rev() {
+        let Some(side) = topology.side(k) else { continue };
+        for &round in rounds_along(side) {
+            phase.mover.at_step(*rounds);
+            *rounds += 1;
+            let Some(partner) = partner(round, side.coordinate(me), side.length) else { continue };
+            let partner = side.at(me, partner);
+
+            // Step 1.
+            phase.enter(Part::Information);
+            let mine = phase.load();
+            node.send(partner, LOAD, &mine);
+            let theirs = node.receive::<u64>(partner, LOAD).await?;
+
+            // Step 2.
+            phase.enter(Part::Exchange);
+            if mine.saturating_sub(theirs) > 1 {
+                phase.mover.give(partner, &(), (mine - theirs) / 2);
+                sent = true;
+            } else if theirs.saturating_sub(mine) > 1 {
+                phase.mover.take_in::<()>(partner).await?;
+            }
+        }
+    }
+    Ok(sent)
+}
+
+/// Which nodes of a row share what they have at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Round {
+    /// Each with an even place, with the next one.
+    Even,
+    /// Each with an odd place, with the next one.
+    Odd,
+    /// The same, and the last with the first.
+    OddClosed,
+    /// The last with the first.
+    Closing,
+}
+
+/// The rounds that cover each link of a row once.
+fn rounds_along(side: Side) -> &'static [Round] {
+    match side.length {
+        0 | 1 => &[],
+        2 => &[Round::Even],
+        _ if !side.wraps => &[Round::Even, Round::Odd],
+        length if length.is_multiple_of(2) => &[Round::Even, Round::OddClosed],
+        _ => &[Round::Even, Round::Odd, Round::Closing],
+    }
+}
+
+/// The place of the other node of the pair, if the node at this place has one in this round.
+fn partner(round: Round, place: u32, length: u32) -> Option<u32> {
+    let last = length - 1;
+    let with_next = match round {
+        Round::Even => place.is_multiple_of(2),
+        Round::Odd | Round::OddClosed => !place.is_multiple_of(2),
+        Round::Closing => return if place == 0 { Some(last) } else { (place == last).then_some(0) },
+    };
+    match (with_next, round) {
+        (true, _) if place < last => Some(place + 1),
+        (false, _) if place > 0 => Some(place - 1),
+        (true, Round::OddClosed) => Some(0),
+        (false, Round::OddClosed) => Some(last),
+        _ => None,
+    }
+}
+
+fn pairs_in(round: Round, length: u32) -> u32 {
+    match round {
+        Round::Even => length / 2,
+        Round::Odd => (length - 1) / 2,
+        Round::OddClosed => length / 2,
+        Round::Closing => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::balance::find;
+    use crate::balance::testing::Trial;
+    use crate::load::Powers;
+    use proptest::prelude::*;
+
+    #[test]
+    fn example_2_of_the_paper() {
+        let trial = Trial::of("dem", "hypercube:3", &[19, 11, 2, 9, 0, 9, 10, 4]);
+        assert_eq!(trial.after, [8, 9, 8, 8, 7, 8, 8, 8]);
+        assert_eq!(trial.task_hops(), 33);
+    }
+
+    /// Figure 9's case in its smallest form: in each dimension the difference can grow by one.
+    #[test]
+    fn loads_may_differ_by_the_dimension() {
+        let loads: Vec<u64> = (0..16u32).map(|node| u64::from(node.count_ones())).collect();
+        let trial = Trial::of("dem", "hypercube:4", &loads);
+        assert_eq!(trial.after, loads);
+    }
+
+    #[test]
+    fn a_side_of_two_is_one_pair_wrapped_or_not() {
+        for spec in ["mesh:2x2x2", "torus:2x2x2", "grid:2x2x2"] {
+            let loads = [19, 11, 2, 9, 0, 9, 10, 4];
+            assert_eq!(Trial::of("dem", spec, &loads).moves(), Trial::of("dem", "hypercube:3", &loads).moves());
+        }
+    }
+
+    #[test]
+    fn a_line_goes_on_until_neighbours_differ_by_one() {
+        let trial = Trial::of("dem:sweeps=until-stable", "line:5", &[25, 0, 0, 0, 0]);
+        assert!(trial.after.windows(2).all(|pair| pair[0].abs_diff(pair[1]) <= 1), "{:?}", trial.after);
+        assert_eq!(Trial::of("dem", "line:5", &[25, 0, 0, 0, 0]).after, [13, 6, 6, 0, 0]);
+        assert_eq!(Trial::of("dem:sweeps=2", "line:5", &[25, 0, 0, 0, 0]).after, [10, 6, 6, 2, 1]);
+        assert_eq!(Trial::of("dem", "ring:5", &[25, 0, 0, 0, 0]).after, [7, 6, 6, 0, 6]);
+    }
+
+    #[test]
+    fn huge_loads_are_halved() {
+        assert_eq!(Trial::of("dem", "hypercube:1", &[u64::MAX, 0]).after, [u64::MAX / 2 + 1, u64::MAX / 2]);
+    }
+
+    #[test]
+    fn wrong_sweeps_are_refused() {
+        for text in ["0", "-1", "1.5", "many", "", "65537"] {
+            let Err(Error::Usage(sentence)) = find(&format!("dem:sweeps={text}")) else { panic!("sweeps={text} is taken") };
+            assert_eq!(sentence, format!("--balancer dem: sweeps={text} is neither a number from 1 to 65536 nor until-stable"));
+        }
+    }
+
+    #[test]
+    fn the_rounds_cover_each_link_once() {
+        for wraps in [false, true] {
+            for length in 1..12 {
+                let mut links = Vec::new();
+                for &round in rounds_along(Side { length, stride: 1, wraps }) {
+                    let before = links.len();
+                    for place in 0..length {
+                        if let Some(other) = partner(round, place, length) {
+                            assert_eq!(partner(round, other, length), Some(place));
+                            links.extend((place < other).then_some((place, other)));
+                        }
+                    }
+                    assert_eq!(links.len() - before, pairs_in(round, length) as usize);
+                }
+                links.sort_unstable();
+                let mut all: Vec<_> = (1..length).map(|place| (place - 1, place)).collect();
+                all.extend((wraps && length > 2).then_some((0, length - 1)));
+                all.sort_unstable();
+                assert_eq!(links, all, "{length} {wraps}");
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn cubes_end_with_a_difference_of_their_dimension(
+            d in 0u32..6,
+            seed in any::<u64>(),
+            loads in prop::collection::vec(0u64..100, 32),
+        ) {
+            let nodes = 1usize << d;
+            let powers = Powers::equal(nodes as u32, nodes as u32);
+            let trial = Trial::with("dem", &format!("hypercube:{d}"), &loads[..nodes], powers, seed);
+            let (least, most) = (trial.after.iter().min().unwrap(), trial.after.iter().max().unwrap());
+            prop_assert!(most - least <= u64::from(d));
+        }
+
+        #[test]
+        fn sweeps_until_stable_leave_no_pair_uneven(
+            a in 1usize..5,
+            b in 1usize..5,
+            torus in any::<bool>(),
+            seed in any::<u64>(),
+            loads in prop::collection::vec(0u64..100, 16),
+        ) {
+            let nodes = a * b;
+            let spec = format!("{}:{a}x{b}", if torus { "torus" } else { "mesh" });
+            let powers = Powers::equal(nodes as u32, nodes as u32);
+            let trial = Trial::with("dem:sweeps=until-stable", &spec, &loads[..nodes], powers, seed);
+            let topology = Topology::parse(&spec, nodes as u32).unwrap();
+            for (node, load) in (0..).zip(&trial.after) {
+                for other in topology.neighbours(node) {
+                    prop_assert!(load.abs_diff(trial.after[other as usize]) <= 1);
+                }
+            }
+        }
+    }
+}

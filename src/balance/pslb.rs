@@ -1,0 +1,189 @@
+//! Positional Scan Load Balancing, for lines (Hegarty and Kechadi 1997; Savvas and Kechadi 2004, section 3.1, algorithm 1).
+//!
+//! All work units are numbered along the line. A scan tells each node the number of its first unit, and with the total and the powers it
+//! computes the owner of each unit that it holds. One step of direct transfers takes every unit to its owner, and the order stays.
+//!
+//! 1. Index the work units.
+//! 2. Scan: the load of the nodes before each node; the powers' scan is known from the start.
+//! 3. Broadcast: the last node tells all others the total.
+//! 4. Each node computes the destination of its units.
+//! 5. Each node sends them.
+//!
+//! ```text
+//!   units   0 ........ 250 ........ 550 .. 700 . 800 850 ... 1000      loads 250 300 150 100 50 150
+//!   before  |    v1     |     v2     |  v3  | v4 |v5|   v6   |
+//!   after   |  v1  |   v2    |    v3      | v4 |v5|    v6    |         powers 3 4 5 2 1 5: shares 150 200 250 100 50 250
+//! ```
+//!
+//! Cost: 2 ceil(log2 n) + 1 steps; at most n ceil(log2 n) + 3n messages (the paper, which passes the scan from neighbour to neighbour, counts
+//! 2(n - 1) steps). An all-gather of the loads would save the broadcast's steps, but takes no fewer messages and n times the bytes.
+//!
+//! Guarantees: every node ends with exactly the units of its interval, in their order. Not local: to keep the order, a node may have to
+//! give up its own tasks for others.
+//!
+//! Departures from the paper: the scan's tree has logarithmic depth. A receiver does not know who its sources are, but from its first unit
+//! and the total how many tasks it will get: it receives from anybody until they are there, then puts them in the order of their sources.
+
+use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
+use crate::error::Result;
+use crate::load::{Parcel, Positions, Quota, Shares};
+use crate::node::HEADER_BYTES;
+use crate::node::migrate::TRANSFER_BYTES;
+use crate::topology::{Kind, NodeId, Topology};
+
+pub(super) static ENTRY: Entry = Entry {
+    name: "pslb",
+    title: "Positional Scan Load Balancing",
+    source: "Hegarty and Kechadi 1997; Savvas and Kechadi 2004, section 3.1, algorithm 1",
+    kinds: &[Kind::Line, Kind::Complete],
+    refuses: |_| None,
+    quota: QuotaRule::Positional,
+    promises: Promises { exact: true, local: false, ordered: true, optimal: false },
+    cost,
+    options: "",
+    build,
+};
+
+struct Pslb;
+
+fn build(options: &Options) -> Result<Box<dyn Balancer>> {
+    options.only("pslb", &[])?;
+    Ok(Box::new(Pslb))
+}
+
+fn cost(topology: &Topology) -> Cost {
+    let n = u64::from(topology.nodes());
+    let rounds = u64::from(n.next_power_of_two().ilog2());
+    let scan = n * rounds + 1 - (1 << rounds);
+    let broadcast = n - 1;
+    // The borders between sources and those between owners cut the row into 2n - 1 parts; the first one stays, or a part is empty.
+    let transfers = 2 * (n - 1);
+    Cost {
+        steps: 2 * rounds + u64::from(n > 1),
+        messages: scan + broadcast + transfers,
+        bytes: (scan + broadcast) * (HEADER_BYTES + 8) + transfers * TRANSFER_BYTES,
+    }
+}
+
+impl Balancer for Pslb {
+    fn quota(&self, topology: &Topology, total: u64, shares: &Shares) -> Quota {
+        let positions = Positions::new(shares.powers(), 0..topology.nodes(), total);
+        let units: Vec<u64> = (0..topology.nodes()).map(|node| positions.of(node)).collect();
+        Quota::from_shares(&units)
+    }
+
+    fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
+        Box::pin(scan(phase))
+    }
+}
+
+async fn scan(phase: &mut Phase<'_>) -> Result<()> {
+    let (node, me) = (phase.node, phase.node.me());
+    let everyone = node.everyone();
+
+    // Steps 1 to 3.
+    let load = phase.load();
+    let before = everyone.exclusive_scan(node, load, |a, b| a + b).await?.unwrap_or(0);
+    let last = everyone.size() - 1;
+    let total = everyone.broadcast(node, last, (me == last).then_some(before + load)).await?;
+
+    // Step 4.
+    phase.enter(Part::Decision);
+    let shares = phase.shares;
+    let positions = Positions::new(shares.powers(), 0..node.nodes(), total);
+    let parts = Parts::of(me, &positions, before, load);
+    node.charge(2 * (parts.left.len() + parts.right.len()) as u64);
+
+    // Step 5. What goes to the right is cut off as a whole, then split from its front: cheap for long piles, too.
+    phase.enter(Part::Exchange);
+    let to_right = parts.right.iter().map(|(_, tasks)| tasks).sum();
+    let mut rightwards = phase.mover.pile.take_back(to_right);
+    for (dst, tasks) in parts.left {
+        node.ready_to_send().await;
+        let parcel = phase.mover.pile.take_front(tasks);
+        phase.mover.send(dst, &(), parcel);
+    }
+    for (dst, tasks) in parts.right {
+        node.ready_to_send().await;
+        phase.mover.send(dst, &(), rightwards.take_front(tasks));
+    }
+    let mut from_left = Parcel::default();
+    for arrival in phase.mover.receive_all(positions.of(me) - parts.stay).await? {
+        if arrival.src < me {
+            from_left.append(arrival.parcel);
+        } else {
+            phase.mover.pile.put_behind(arrival.parcel);
+        }
+    }
+    phase.mover.pile.put_before(from_left);
+    Ok(())
+}
+
+/// Where a node's units go, in their order.
+#[derive(Debug, PartialEq, Eq)]
+struct Parts {
+    left: Vec<(NodeId, u64)>,
+    stay: u64,
+    right: Vec<(NodeId, u64)>,
+}
+
+impl Parts {
+    /// The parts of node `me`, which holds units `before .. before + load`.
+    fn of(me: NodeId, positions: &Positions, before: u64, load: u64) -> Parts {
+        let mut parts = Parts { left: Vec::new(), stay: 0, right: Vec::new() };
+        for (owner, units) in positions.owners(before, before + load) {
+            match owner.cmp(&me) {
+                std::cmp::Ordering::Less => parts.left.push((owner, units)),
+                std::cmp::Ordering::Equal => parts.stay = units,
+                std::cmp::Ordering::Greater => parts.right.push((owner, units)),
+            }
+        }
+        parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Trial;
+    use super::*;
+    use crate::load::Powers;
+
+    #[test]
+    fn the_first_row_of_the_papers_example_is_shared_by_power() {
+        // Tables 1 and 2: v11 to v16; normalised powers 0.15 0.2 0.25 0.1 0.05 0.25 of 1000 units.
+        let powers = Powers::listed(vec![3, 4, 5, 2, 1, 5]).unwrap();
+        let (loads, scan) = ([250, 300, 150, 100, 50, 150], [0, 250, 550, 700, 800, 850]);
+        let positions = Positions::new(&powers, 0..6, 1000);
+        let parts: Vec<Parts> = (0..6).map(|me| Parts::of(me, &positions, scan[me as usize], loads[me as usize])).collect();
+        let expected = [
+            (vec![], 150, vec![(1, 100)]),
+            (vec![], 100, vec![(2, 200)]),
+            (vec![], 50, vec![(3, 100)]),
+            (vec![], 0, vec![(4, 50), (5, 50)]),
+            (vec![], 0, vec![(5, 50)]),
+            (vec![], 150, vec![]),
+        ];
+        let expected: Vec<Parts> = expected.into_iter().map(|(left, stay, right)| Parts { left, stay, right }).collect();
+        assert_eq!(parts, expected);
+        let quota = Pslb.quota(&Topology::fitted(Kind::Line, 6), 1000, &Shares::new(powers));
+        assert_eq!(quota.to_vec(), [150, 200, 250, 100, 50, 250]);
+    }
+
+    #[test]
+    fn simulated_nodes_carry_their_units_to_the_owners() {
+        for seed in 0..4 {
+            let powers = Powers::listed(vec![3, 4, 5, 2, 1, 5]).unwrap();
+            let trial = Trial::with("pslb", "line:6", &[250, 300, 150, 100, 50, 150], powers, seed);
+            assert_eq!(trial.after, [150, 200, 250, 100, 50, 250]);
+            assert_eq!(trial.moves(), [(0, 1, 100), (1, 2, 200), (2, 3, 100), (3, 4, 50), (3, 5, 50), (4, 5, 50)]);
+        }
+    }
+
+    #[test]
+    fn units_go_to_both_sides() {
+        // Five units on the second of three equal nodes: the first owns 0 and 1, the second 2 and 3.
+        let powers = Powers::equal(3, 3);
+        let parts = Parts::of(1, &Positions::new(&powers, 0..3, 5), 0, 5);
+        assert_eq!(parts, Parts { left: vec![(0, 2)], stay: 2, right: vec![(2, 1)] });
+    }
+}

@@ -1,0 +1,312 @@
+//! Positional Scan Task Scheduling, for hyper-grids of any dimension (Savvas and Kechadi 2004, section 3.2, algorithm 2).
+//!
+//! A grid of dimension d is a row of parallel sub-grids of dimension d - 1. What the sub-grids above their share have too much goes straight
+//! to nodes of those below it; then each sub-grid does the same one dimension lower, down to single nodes.
+//!
+//! For each dimension from the highest down, within the grid that is left (the paper's steps in brackets):
+//!
+//! 1. Each sub-grid scans the loads of its nodes; its last node tells the others their total (3 to 8).
+//! 2. The sub-grids tell each other their totals, and share the grid's total by position: each gets the units of its interval of
+//!    normalised power (9 to 14).
+//! 3. A sub-grid above its share is a sender: each of its nodes gives the same part of its load, its last tasks. What all senders
+//!    give, in the order of their nodes, fills what the receivers lack, in their order. Of the P units that a receiver gets, the unit
+//!    at position p goes to the node whose interval of the receiver's normalised power holds p / P (16, 17).
+//!
+//! ```text
+//!   grid:3x6, total 4000       power  load  share
+//!   row 1 (v11 .. v16)           20   1000   1600   receiver: the senders' units 0 .. 600
+//!   row 2 (v21 .. v26)           10   2000    800   sender: every node gives 60 % of its load
+//!   row 3 (v31 .. v36)           20   1000   1600   receiver: the senders' units 600 .. 1200
+//!   e.g. unit 100 of v22's 180 is unit 220 of row 1's 600: 220/600 = 0.37 lies in v13's interval 0.35 .. 0.60
+//! ```
+//!
+//! Cost: per dimension of side m with sub-grids of s nodes 2 ceil(log2 s) + ceil(log2 m) + 1 steps, nothing where m = 1. (The paper's scans
+//! pass from neighbour to neighbour: 2 (n_1 + .. + n_d - d) steps, equation 11; the best dimension is ceil(log2 n), equation 15.)
+//!
+//! Guarantees: the final loads are the nested shares, exactly; nodes and sub-grids of power 0 end with nothing. Not local: a sender's node
+//! gives its part even when it will get some back one dimension lower. Order is not kept.
+//!
+//! Departures from the paper: scans are trees of logarithmic depth; the levels follow each other, where the paper lets a sender move its
+//! surplus and balance inside at the same time, so that each level plans with the loads that are really there. Hypercubes are grids of
+//! sides of two, meshes and lines are grids as they are.
+
+use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
+use crate::error::{Error, Result};
+use crate::load::{Positions, Powers, Quota, Shares};
+use crate::node::migrate::TRANSFER_BYTES;
+use crate::node::{Group, HEADER_BYTES};
+use crate::topology::{Kind, NodeId, Topology};
+
+pub(super) static ENTRY: Entry = Entry {
+    name: "psts",
+    title: "Positional Scan Task Scheduling",
+    source: "Savvas and Kechadi 2004, section 3.2, algorithm 2",
+    kinds: &[Kind::Grid, Kind::Hypercube, Kind::Mesh, Kind::Line],
+    refuses: |_| None,
+    quota: QuotaRule::Positional,
+    promises: Promises { exact: true, local: false, ordered: false, optimal: false },
+    cost,
+    options: "",
+    build,
+};
+
+struct Psts;
+
+fn build(options: &Options) -> Result<Box<dyn Balancer>> {
+    options.only("psts", &[])?;
+    Ok(Box::new(Psts))
+}
+
+fn cost(topology: &Topology) -> Cost {
+    let rounds = |nodes: u64| u64::from(nodes.next_power_of_two().ilog2());
+    let n = u64::from(topology.nodes());
+    let mut cost = Cost { steps: 0, messages: 0, bytes: 0 };
+    for (_, side, stride) in levels(topology, 0) {
+        let (m, s) = (u64::from(side), u64::from(stride));
+        let (grids, sub_grids) = (n / (m * s), n / s);
+        let scans = sub_grids * (s * rounds(s) + 1 - (1 << rounds(s)));
+        let broadcasts = sub_grids * (s - 1);
+        let gathers = n * rounds(m);
+        // Senders' and receivers' nodes each have one interval of the units that move.
+        let transfers = grids * (m * s - 1);
+        cost.steps += 2 * rounds(s) + rounds(m) + 1;
+        cost.messages += scans + broadcasts + gathers + transfers;
+        cost.bytes +=
+            (scans + broadcasts) * (HEADER_BYTES + 8) + gathers * (HEADER_BYTES + 8) + n * (m - 1) * 8 + transfers * TRANSFER_BYTES;
+    }
+    cost
+}
+
+/// From the highest dimension down, where there is more than one sub-grid: the first node of the grid that is left around `me`, the number
+/// of its sub-grids, and the number of nodes of each. Grids and sub-grids are consecutive nodes.
+fn levels(topology: &Topology, me: NodeId) -> impl Iterator<Item = (NodeId, u32, u32)> + '_ {
+    let sides = (0..topology.sides()).filter_map(|k| topology.side(k)).filter(|side| side.length > 1);
+    sides.map(move |side| (me - me % (side.length * side.stride), side.length, side.stride))
+}
+
+impl Balancer for Psts {
+    fn quota(&self, topology: &Topology, total: u64, shares: &Shares) -> Quota {
+        Quota::from_shares(&nested_shares(topology, total, shares.powers()))
+    }
+
+    fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
+        Box::pin(descend(phase))
+    }
+}
+
+/// What each node ends with: the total shared by position among the sub-grids, then each sub-grid's share among its own.
+fn nested_shares(topology: &Topology, total: u64, powers: &Powers) -> Vec<u64> {
+    let mut shares = vec![total];
+    for (_, side, stride) in levels(topology, 0) {
+        let size = side * stride;
+        let mut below = Vec::with_capacity(shares.len() * side as usize);
+        for (&units, first) in shares.iter().zip((0..).step_by(size as usize)) {
+            let positions = Positions::new(powers, first..first + size, units);
+            below.extend((0..side).map(|index| first + index * stride).map(|sub_grid| positions.between(sub_grid, sub_grid + stride)));
+        }
+        shares = below;
+    }
+    shares
+}
+
+async fn descend(phase: &mut Phase<'_>) -> Result<()> {
+    let (node, me) = (phase.node, phase.node.me());
+    let shares = phase.shares;
+    let outside = || Error::Failed(format!("psts can't run on {}", node.topology()));
+    for (index, (first, side, stride)) in levels(node.topology(), me).enumerate() {
+        phase.enter(Part::Information);
+        phase.mover.at_step(index as u32);
+        let load = phase.load();
+        let sub_grid = Group::spaced(me - (me - first) % stride, 1, stride, me).ok_or_else(outside)?;
+        let before = sub_grid.exclusive_scan(node, load, |a, b| a + b).await?.unwrap_or(0);
+        let last = stride - 1;
+        let total = sub_grid.broadcast(node, last, (sub_grid.place() == last).then_some(before + load)).await?;
+        let alike = Group::spaced(first + (me - first) % stride, stride, side, me).ok_or_else(outside)?;
+        let loads = alike.all_gather(node, total).await?;
+
+        phase.enter(Part::Decision);
+        let level = Level { powers: shares.powers(), first, stride, loads };
+        let parts = level.gives(me, before, load);
+        let coming = level.gets(me);
+        node.charge(2 * (u64::from(side) + parts.len() as u64));
+        drop(level);
+
+        phase.enter(Part::Exchange);
+        let mut leaving = phase.mover.pile.take_back(parts.iter().map(|(_, tasks)| tasks).sum());
+        for (dst, tasks) in parts {
+            node.ready_to_send().await;
+            phase.mover.send(dst, &(), leaving.take_front(tasks));
+        }
+        for arrival in phase.mover.receive_all(coming).await? {
+            phase.mover.pile.put_behind(arrival.parcel);
+        }
+    }
+    Ok(())
+}
+
+/// One level: a grid as a row of sub-grids, with the loads that are there.
+struct Level<'a> {
+    powers: &'a Powers,
+    /// The grid's first node.
+    first: NodeId,
+    /// Number of nodes of a sub-grid.
+    stride: u32,
+    /// By sub-grid.
+    loads: Vec<u64>,
+}
+
+impl Level<'_> {
+    fn nodes(&self, sub_grid: usize) -> std::ops::Range<NodeId> {
+        let first = self.first + sub_grid as u32 * self.stride;
+        first..first + self.stride
+    }
+
+    /// By sub-grid: what it has above its share (a sender's surplus) or, negative, below it (a receiver's deficit).
+    fn surpluses(&self) -> Vec<i128> {
+        let total = self.loads.iter().sum();
+        let end = self.first + self.loads.len() as u32 * self.stride;
+        let positions = Positions::new(self.powers, self.first..end, total);
+        let surplus = |(index, &load): (usize, &u64)| {
+            let nodes = self.nodes(index);
+            i128::from(load) - i128::from(positions.between(nodes.start, nodes.end))
+        };
+        self.loads.iter().enumerate().map(surplus).collect()
+    }
+
+    fn sub_grid_of(&self, node: NodeId) -> usize {
+        ((node - self.first) / self.stride) as usize
+    }
+
+    /// What node `me` gives to whom, in the order in which its tasks leave: `before` is the load of its sub-grid's nodes in front of it.
+    fn gives(&self, me: NodeId, before: u64, load: u64) -> Vec<(NodeId, u64)> {
+        let surpluses = self.surpluses();
+        let mine = self.sub_grid_of(me);
+        let mut parts = Vec::new();
+        if surpluses[mine] <= 0 {
+            return parts;
+        }
+        let earlier: i128 = surpluses[..mine].iter().filter(|&&surplus| surplus > 0).sum();
+        // Units given by all senders are numbered; this node gives `at .. end` of them.
+        let given_before = |load: u64| (surpluses[mine] as u128 * u128::from(load) / u128::from(self.loads[mine])) as u64;
+        let mut at = earlier as u64 + given_before(before);
+        let end = earlier as u64 + given_before(before + load);
+        let mut filled = 0;
+        for (index, deficit) in surpluses.iter().enumerate().filter(|&(_, &surplus)| surplus < 0) {
+            let deficit = deficit.unsigned_abs() as u64;
+            let until = end.min(filled + deficit);
+            if at < until {
+                parts.extend(Positions::new(self.powers, self.nodes(index), deficit).owners(at - filled, until - filled));
+                at = until;
+            }
+            filled += deficit;
+        }
+        parts
+    }
+
+    /// How many tasks node `me` gets.
+    fn gets(&self, me: NodeId) -> u64 {
+        let mine = self.sub_grid_of(me);
+        let deficit = (-self.surpluses()[mine]).max(0) as u64;
+        Positions::new(self.powers, self.nodes(mine), deficit).of(me)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Trial;
+    use super::*;
+    use crate::load::Transfer;
+
+    const POWERS: [u64; 18] = [3, 4, 5, 2, 1, 5, 1, 2, 2, 1, 1, 3, 5, 1, 4, 2, 6, 2];
+    const LOADS: [u64; 18] = [250, 300, 150, 100, 50, 150, 200, 300, 100, 400, 300, 700, 200, 50, 50, 200, 300, 200];
+
+    fn rows(powers: &Powers) -> Level<'_> {
+        Level { powers, first: 0, stride: 6, loads: LOADS.chunks(6).map(|row| row.iter().sum()).collect() }
+    }
+
+    fn topology(spec: &str) -> Topology {
+        Topology::parse(spec, 1).unwrap()
+    }
+
+    /// The node that the paper calls v_ij.
+    fn v(row: u32, column: u32) -> NodeId {
+        (row - 1) * 6 + column - 1
+    }
+
+    #[test]
+    fn the_second_row_is_the_only_sender() {
+        // Table 3, and the sentence below it.
+        let powers = Powers::listed(POWERS.to_vec()).unwrap();
+        assert_eq!(rows(&powers).loads, [1000, 2000, 1000]);
+        assert_eq!(rows(&powers).surpluses(), [-600, 1200, -600]);
+    }
+
+    #[test]
+    fn each_node_of_the_sender_gives_sixty_percent() {
+        // Table 4, line M.
+        let powers = Powers::listed(POWERS.to_vec()).unwrap();
+        let level = rows(&powers);
+        let (mut before, mut given) = (0, Vec::new());
+        for node in 6..12 {
+            let load = LOADS[node as usize];
+            given.push(level.gives(node, before, load).iter().map(|(_, tasks)| tasks).sum::<u64>());
+            before += load;
+        }
+        assert_eq!(given, [120, 180, 60, 240, 180, 420]);
+        assert!((0..6).chain(12..18).all(|node| level.gives(node, 0, LOADS[node as usize]).is_empty()));
+    }
+
+    #[test]
+    fn units_land_where_the_paper_says() {
+        // Table 5: v22 gives units 120 .. 300 of row 1's 600; unit 220 lands on v13. v26 gives units 180 .. 600 of row 3's; 380 lands on v35.
+        let powers = Powers::listed(POWERS.to_vec()).unwrap();
+        let level = rows(&powers);
+        // v13 owns units 210 .. 360.
+        assert_eq!(level.gives(v(2, 2), 200, 300), [(v(1, 2), 90), (v(1, 3), 90)]);
+        // The intervals of row 3 begin at 0 150 180 300 360 540.
+        assert_eq!(level.gives(v(2, 6), 1300, 700), [(v(3, 3), 120), (v(3, 4), 60), (v(3, 5), 180), (v(3, 6), 60)]);
+        // v24 gives units 360 .. 600 of row 1's, v25 the first 180 of row 3's.
+        assert_eq!(level.gives(v(2, 4), 600, 400), [(v(1, 4), 60), (v(1, 5), 30), (v(1, 6), 150)]);
+        assert_eq!(level.gives(v(2, 5), 1000, 300), [(v(3, 1), 150), (v(3, 2), 30)]);
+        let got: Vec<u64> = (0..18).map(|node| level.gets(node)).collect();
+        assert_eq!(got, [90, 120, 150, 60, 30, 150, 0, 0, 0, 0, 0, 0, 150, 30, 120, 60, 180, 60]);
+    }
+
+    #[test]
+    fn the_papers_example_ends_at_its_nested_shares() {
+        let powers = Powers::listed(POWERS.to_vec()).unwrap();
+        let shares = nested_shares(&topology("grid:3x6"), LOADS.iter().sum(), &powers);
+        assert_eq!(shares, [240, 320, 400, 160, 80, 400, 80, 160, 160, 80, 80, 240, 400, 80, 320, 160, 480, 160]);
+    }
+
+    #[test]
+    fn simulated_nodes_do_as_the_paper_says() {
+        for seed in 0..4 {
+            let trial = Trial::with("psts", "grid:3x6", &LOADS, Powers::listed(POWERS.to_vec()).unwrap(), seed);
+            assert_eq!(trial.after, [240, 320, 400, 160, 80, 400, 80, 160, 160, 80, 80, 240, 400, 80, 320, 160, 480, 160]);
+            assert_eq!(trial.after, trial.quota);
+            let between_rows = |sent: &&Transfer| sent.step == 0;
+            let given = |row: u32| trial.plan.transfers.iter().filter(between_rows).filter(move |sent| sent.src / 6 == row);
+            assert_eq!([0, 1, 2].map(|row| given(row).map(|sent| sent.tasks).sum()), [0u64, 1200, 0]);
+            assert!(given(1).any(|sent| (sent.src, sent.dst, sent.tasks) == (v(2, 2), v(1, 3), 90)));
+        }
+    }
+
+    #[test]
+    fn a_grid_is_split_from_its_first_side_down() {
+        assert_eq!(levels(&topology("grid:3x1x2x4"), 13).collect::<Vec<_>>(), [(0, 3, 8), (8, 2, 4), (12, 4, 1)]);
+        assert_eq!(levels(&topology("hypercube:2"), 3).collect::<Vec<_>>(), [(0, 2, 2), (2, 2, 1)]);
+        assert_eq!(levels(&topology("grid:1x1"), 0).count() + levels(&topology("hypercube:0"), 0).count(), 0);
+    }
+
+    #[test]
+    fn sub_grids_without_power_get_nothing() {
+        let powers = Powers::listed(vec![0, 0, 0, 5, 0, 0]).unwrap();
+        assert_eq!(nested_shares(&topology("grid:3x2"), 7, &powers), [0, 0, 0, 7, 0, 0]);
+        // All that the first and the last row hold goes to the only node with power.
+        let level = Level { powers: &powers, first: 0, stride: 2, loads: vec![3, 0, 4] };
+        assert_eq!(level.gives(1, 1, 2), [(3, 2)]);
+        assert_eq!(level.gives(4, 0, 4), [(3, 4)]);
+        assert_eq!((2..4).map(|node| level.gets(node)).collect::<Vec<_>>(), [0, 7]);
+    }
+}

@@ -1,0 +1,153 @@
+//! `equipoise balance`: one balancing phase.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use clap::Args;
+use equipoise::balance;
+use equipoise::experiment::{self, BalanceRecord, BalanceSpec, Tasks, settle};
+use equipoise::report::{csv, json, table};
+use equipoise::topology::{Overlay, Topology};
+use equipoise::transport::world::World;
+use equipoise::workload::{FileTasks, LoadPattern, PowerPattern, TaskSource};
+use equipoise::{Error, Result};
+
+use super::options::{Output, WorldOptions};
+use super::output::Files;
+use super::{launch, terminal};
+
+const EXAMPLES: &str = "\
+Examples:
+  mpirun -n 8 equipoise balance --balancer direct --loads hot:total=10000 --payload 4096
+  equipoise balance --sim 8 --loads 19,11,2,9,0,9,10,4
+  equipoise balance --sim 13 --balancer mwa --topology mesh:4x4 --loads poisson:mean=100 --powers uniform:1..10 --output quiet
+  equipoise balance --sim 1024 --balancer dem --loads sparse:p=0.1,max=1000 --output json";
+
+/// Run one balancing phase and say what moved, at what cost
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The balancer, NAME[:key=value,..]; `equipoise list` shows all
+    #[arg(long, value_name = "NAME", default_value = "cwa")]
+    balancer: String,
+
+    /// hypercube[:D] | mesh[:RxC[xK]] | torus[:..] | tree[:binary | :kary=K | :parents=-,0,1,1,..] | grid[:PxQx..] | line | ring |
+    /// complete; without a size it is fitted to the ranks, with virtual nodes where they don't fill it [default: the balancer's own]
+    #[arg(long, value_name = "TOPOLOGY", verbatim_doc_comment)]
+    topology: Option<String>,
+
+    /// Tasks by node before: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 | sparse:p=0.2,max=100 | zero.
+    /// A list has a number for each node of the topology; patterns fill the real nodes only [default: uniform:mean=10]
+    #[arg(long, value_name = "LOADS", verbatim_doc_comment)]
+    loads: Option<String>,
+
+    /// Real tasks instead of loads: files:DIR makes every file below DIR a task, its bytes the payload (what .gitignore ignores is left
+    /// out); the files of a top-level folder lie together
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["loads", "payload"], verbatim_doc_comment)]
+    tasks: Option<String>,
+
+    /// How fast each node is, relative to the others: 3,4,5 | @FILE | uniform:1..10 | equal
+    #[arg(long, value_name = "POWERS", default_value = "equal")]
+    powers: String,
+
+    /// Bytes that each task carries; with 0 tasks are ranges of numbers, so that 10^9 a node cost nothing
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    payload: u64,
+
+    /// Compute the least possible task-hops however many nodes there are (beyond 4,096 that takes long)
+    #[arg(long)]
+    judge: bool,
+
+    #[command(flatten)]
+    world: WorldOptions,
+
+    /// Whom the result is for
+    #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
+    output: Output,
+
+    /// Write into this folder, too: table.csv (the nodes) and records.jsonl (the result)
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
+    report: Option<PathBuf>,
+}
+
+/// What the options ask for, as far as it can be told without ranks.
+struct Request<'a> {
+    arguments: &'a Arguments,
+    balancer: Rc<balance::Chosen>,
+    loads: LoadPattern,
+    powers: PowerPattern,
+    tasks: Option<TaskSource>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let request = Request {
+        arguments,
+        balancer: Rc::new(balance::find(&arguments.balancer)?),
+        loads: arguments.loads.as_deref().map(LoadPattern::parse).transpose()?.unwrap_or_default(),
+        powers: PowerPattern::parse(&arguments.powers)?,
+        tasks: arguments.tasks.as_deref().map(TaskSource::parse).transpose()?,
+    };
+    let Some(mut world) = launch::open(&arguments.world)? else { return Ok(()) };
+    let files = match world.is_first() {
+        true => Files::create(None, arguments.report.as_ref()),
+        false => Ok(Files::default()),
+    };
+    let files = settle::agree(&mut world, files)?;
+    let spec = request.prepare(&mut world)?;
+    let record = experiment::balance(&mut world, &spec)?;
+    record.map_or(Ok(()), |record| show(arguments.output, &record, files))
+}
+
+impl Request<'_> {
+    fn prepare(&self, world: &mut World) -> Result<BalanceSpec> {
+        let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
+        let entry = self.balancer.entry;
+        let topology = match &self.arguments.topology {
+            Some(spec) => Topology::parse(spec, ranks)?,
+            None => entry.default_topology(ranks),
+        };
+        if let Some(objection) = entry.objection(&topology) {
+            return Err(Error::usage(objection));
+        }
+        let nodes = topology.nodes();
+        let overlay = Overlay::new(topology, world.hosts())?;
+        let mut given_powers = None;
+        let powers = settle::from_first(world, || {
+            let (powers, given) = self.powers.draw(nodes, ranks, seed)?;
+            given_powers = (self.powers != PowerPattern::Equal).then_some(given);
+            Ok(powers)
+        })?;
+        let tasks = match &self.tasks {
+            Some(TaskSource::Files(folder)) => {
+                let files = settle::from_first(world, || FileTasks::scan(folder))?;
+                Tasks::files(world, &files)?
+            }
+            None => {
+                let loads = settle::from_first(world, || self.loads.draw(nodes, ranks, seed))?;
+                Tasks::numbered(world, loads, self.arguments.payload)?
+            }
+        };
+        let wants_moves = self.arguments.output == Output::Json || self.arguments.report.is_some();
+        Ok(BalanceSpec {
+            balancer: self.balancer.clone(),
+            overlay,
+            tasks,
+            powers,
+            given_powers,
+            seed,
+            moves: wants_moves,
+            optimum: self.arguments.judge,
+        })
+    }
+}
+
+fn show(output: Output, record: &BalanceRecord, files: Files) -> Result<()> {
+    match output {
+        Output::Human => terminal::print(|out| out.write_all(table::balance(record).as_bytes()))?,
+        Output::Json => terminal::print(|out| json::line(out, record))?,
+        Output::Quiet => {}
+    }
+    let Some(report) = files.report else { return Ok(()) };
+    report.table.write(|out| csv::balance(out, record))?;
+    report.records.write(|out| json::line(out, record))
+}

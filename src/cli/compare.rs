@@ -1,0 +1,242 @@
+//! `equipoise compare`: balancers side by side.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use clap::Args;
+use equipoise::balance::{self, Chosen};
+use equipoise::experiment::compare::{Case, Contender};
+use equipoise::experiment::{self, CompareRecord, CompareSpec, Tasks, settle};
+use equipoise::load::Powers;
+use equipoise::report::{advice, csv, json, table};
+use equipoise::topology::{Overlay, Topology};
+use equipoise::transport::world::World;
+use equipoise::workload::{FileTasks, LoadPattern, PowerPattern, TaskSource};
+use equipoise::{Error, Result};
+
+use super::options::{Output, WorldOptions};
+use super::output::Files;
+use super::{launch, terminal};
+
+const EXAMPLES: &str = "\
+Examples:
+  mpirun -n 8 equipoise compare
+  mpirun -n 8 equipoise compare --tasks files:. --loads uniform:mean=100 --loads hot:total=1000
+  mpirun -n 16 equipoise compare --balancer direct,cwa,none --payload 64,4096 --repeat 20 --csv result.csv
+  equipoise compare --sim 64 --topology hypercube --network hops --output json
+
+Each line of the table is one balancer on one load: the imbalance after the phase (max/mean over ranks), tasks that left their node,
+task-hops (in brackets: over the least possible), the longest chain of dependent messages, messages and bytes between ranks, the slowest
+node's time in ms and how it was spent (gathering information, deciding, exchanging tasks), and how long a task must last for the phase
+to pay.";
+
+/// Compare balancers on the same loads: what each costs, and from which task length on it pays
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Balancers to compare, A,B:key=value,.. [default: all that fit]
+    #[arg(long, value_name = "NAMES")]
+    balancer: Option<String>,
+
+    /// One topology for all, as in `equipoise balance`; balancers that can't run on it are left out [default: each balancer's own]
+    #[arg(long, value_name = "TOPOLOGY")]
+    topology: Option<String>,
+
+    /// Tasks by node before, may be given several times: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 |
+    /// sparse:p=0.2,max=100 | zero. A list has a number for each rank (with --topology: for each node) [default: uniform:mean=10]
+    #[arg(long, value_name = "LOADS", verbatim_doc_comment)]
+    loads: Vec<String>,
+
+    /// Real tasks, beside the loads or instead of them: files:DIR makes every file below DIR a task, its bytes the payload (what
+    /// .gitignore ignores is left out); the files of a top-level folder lie together
+    #[arg(long, value_name = "SOURCE", verbatim_doc_comment)]
+    tasks: Option<String>,
+
+    /// How fast each rank is, relative to the others: 3,4,5 | @FILE | uniform:1..10 | equal
+    #[arg(long, value_name = "POWERS", default_value = "equal")]
+    powers: String,
+
+    /// Bytes that each task carries, one or several sizes as in 64,4096
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "64")]
+    payload: Vec<u64>,
+
+    /// How often to measure everything, round by round; in simulation once is enough, since all rounds are the same
+    #[arg(long, value_name = "ROUNDS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+
+    #[command(flatten)]
+    world: WorldOptions,
+
+    /// Whom the result is for
+    #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
+    output: Output,
+
+    /// Write the results as a table of comma-separated values, too
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    csv: Option<PathBuf>,
+
+    /// Write into this folder, too: table.csv and records.jsonl
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
+    report: Option<PathBuf>,
+}
+
+/// What the options ask for, as far as it can be told without ranks.
+struct Request<'a> {
+    arguments: &'a Arguments,
+    balancers: Vec<Rc<Chosen>>,
+    loads: Vec<LoadPattern>,
+    powers: PowerPattern,
+    tasks: Option<TaskSource>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let tasks = arguments.tasks.as_deref().map(TaskSource::parse).transpose()?;
+    let mut loads = arguments.loads.iter().map(|text| LoadPattern::parse(text)).collect::<Result<Vec<_>>>()?;
+    if loads.is_empty() && tasks.is_none() {
+        loads.push(LoadPattern::default());
+    }
+    let balancers = match &arguments.balancer {
+        Some(names) => listed(names).iter().map(|name| balance::find(name)).collect::<Result<Vec<_>>>()?,
+        None => balance::ALL.iter().map(|entry| balance::find(entry.name)).collect::<Result<Vec<_>>>()?,
+    };
+    let balancers = balancers.into_iter().map(Rc::new).collect();
+    let request = Request { arguments, balancers, loads, powers: PowerPattern::parse(&arguments.powers)?, tasks };
+
+    let Some(mut world) = launch::open(&arguments.world)? else { return Ok(()) };
+    let files = match world.is_first() {
+        true => Files::create(arguments.csv.as_ref(), arguments.report.as_ref()),
+        false => Ok(Files::default()),
+    };
+    let files = settle::agree(&mut world, files)?;
+    let spec = request.prepare(&mut world)?;
+    let progress = terminal::Progress::begin(arguments.output != Output::Quiet);
+    let records = experiment::compare(&mut world, &spec, |done, of, now| progress.at(done, of, now))?;
+    drop(progress);
+    match world.is_first() {
+        true => show(arguments.output, &records, files),
+        false => Ok(()),
+    }
+}
+
+impl Request<'_> {
+    fn prepare(&self, world: &mut World) -> Result<CompareSpec> {
+        let contenders = self.contenders(world)?;
+        // With a topology for all, lists are by its nodes, otherwise by ranks.
+        let nodes = match (&self.arguments.topology, contenders.first()) {
+            (Some(_), Some(contender)) => contender.overlay.topology.nodes(),
+            _ => world.ranks(),
+        };
+        let cases = self.cases(world, nodes)?;
+        Ok(CompareSpec { contenders, cases, repeat: self.arguments.repeat, seed: self.arguments.world.seed })
+    }
+
+    /// The balancers that can run, each on its topology.
+    fn contenders(&self, world: &mut World) -> Result<Vec<Contender>> {
+        let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
+        let given = self.arguments.topology.as_deref().map(|spec| Topology::parse(spec, ranks)).transpose()?;
+        let nodes = given.as_ref().map_or(ranks, Topology::nodes);
+        let powers = settle::from_first(world, || self.powers.draw(nodes, ranks, seed).map(|(powers, _)| powers))?;
+        let (mut contenders, mut objections) = (Vec::new(), Vec::new());
+        for balancer in &self.balancers {
+            let topology = given.clone().unwrap_or_else(|| balancer.entry.default_topology(ranks));
+            match balancer.entry.objection(&topology) {
+                Some(objection) => objections.push((balancer.name.as_str(), objection)),
+                None => {
+                    let powers = padded(&powers, topology.nodes())?;
+                    let overlay = Overlay::new(topology, world.hosts())?;
+                    contenders.push(Contender { balancer: balancer.clone(), overlay, powers });
+                }
+            }
+        }
+        match objections.first() {
+            Some((_, objection)) if contenders.is_empty() => return Err(Error::usage(objection)),
+            Some(_) if self.arguments.output == Output::Human => {
+                let names: Vec<&str> = objections.iter().map(|(name, _)| *name).collect();
+                let topology = self.arguments.topology.as_deref().unwrap_or_default();
+                terminal::remark(&format!("left out, since not made for --topology {topology}: {}", names.join(", ")));
+            }
+            _ => {}
+        }
+        Ok(contenders)
+    }
+
+    /// All loads with all payloads, then the files.
+    fn cases(&self, world: &mut World, nodes: u32) -> Result<Vec<Case>> {
+        let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
+        let mut cases = Vec::new();
+        for pattern in &self.loads {
+            let loads = settle::from_first(world, || pattern.draw(nodes, ranks, seed))?;
+            for payload in &self.arguments.payload {
+                cases.push(Case { loads: pattern.to_string(), tasks: Tasks::numbered(world, loads.clone(), *payload)? });
+            }
+        }
+        if let Some(source @ TaskSource::Files(folder)) = &self.tasks {
+            let files = settle::from_first(world, || FileTasks::scan(folder))?;
+            cases.push(Case { loads: source.to_string(), tasks: Tasks::files(world, &files)? });
+        }
+        Ok(cases)
+    }
+}
+
+/// The names in a list. A `key=value` after a comma belongs to the balancer before it.
+fn listed(names: &str) -> Vec<String> {
+    let mut list: Vec<String> = Vec::new();
+    for piece in names.split(',') {
+        let is_option = piece.find('=').is_some_and(|equals| !piece[..equals].contains(':'));
+        match list.last_mut() {
+            Some(last) if is_option => {
+                last.push(',');
+                last.push_str(piece);
+            }
+            _ => list.push(piece.trim().to_string()),
+        }
+    }
+    list
+}
+
+/// The ranks' powers with 0 for the virtual nodes behind them.
+fn padded(powers: &Powers, nodes: u32) -> Result<Powers> {
+    match powers {
+        Powers::Equal { real, .. } => Ok(Powers::equal(*real, nodes)),
+        Powers::Listed(_) => {
+            let mut listed = powers.to_vec();
+            listed.resize(nodes as usize, 0);
+            Powers::listed(listed).map_err(|why| Error::usage(format!("--powers: {why}")))
+        }
+    }
+}
+
+fn show(output: Output, records: &[CompareRecord], files: Files) -> Result<()> {
+    match output {
+        Output::Human => terminal::print(|out| {
+            out.write_all(table::compare(records, terminal::width()).as_bytes())?;
+            writeln!(out, "{}", advice::sentence(records))
+        })?,
+        Output::Json => terminal::print(|out| records.iter().try_for_each(|record| json::line(out, record)))?,
+        Output::Quiet => {}
+    }
+    if let Some(target) = files.csv {
+        target.write(|out| csv::compare(out, records))?;
+    }
+    let Some(report) = files.report else { return Ok(()) };
+    report.table.write(|out| csv::compare(out, records))?;
+    report.records.write(|out| records.iter().try_for_each(|record| json::line(out, record)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_stay_with_their_balancer() {
+        assert_eq!(listed("cwa, dem"), ["cwa", "dem"]);
+        assert_eq!(listed("a:x=1,y=2,b,c:z=3"), ["a:x=1,y=2", "b", "c:z=3"]);
+        assert_eq!(listed(""), [""]);
+    }
+
+    #[test]
+    fn virtual_nodes_have_no_power() {
+        assert_eq!(padded(&Powers::equal(3, 3), 4).unwrap().to_vec(), [1, 1, 1, 0]);
+        assert_eq!(padded(&Powers::listed(vec![3, 4, 5]).unwrap(), 4).unwrap().to_vec(), [3, 4, 5, 0]);
+    }
+}

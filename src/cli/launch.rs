@@ -1,0 +1,129 @@
+//! From the environment and the options to a world.
+
+use equipoise::topology::Hosts;
+use equipoise::transport::sim;
+use equipoise::transport::world::World;
+use equipoise::{Error, Result};
+
+use super::options::WorldOptions;
+
+/// Where launchers tell a process its rank, before MPI does.
+const RANKS: [&str; 8] = [
+    "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "PMI_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "MVP_COMM_WORLD_RANK",
+    "PALS_RANKID",
+    "FLUX_TASK_RANK",
+    "SLURM_PROCID",
+];
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// This process's rank by the launcher's word; `None` if nobody launched it.
+fn launcher_rank(variable: impl Fn(&str) -> Option<String>) -> Option<u32> {
+    RANKS.iter().find_map(|name| variable(name)?.trim().parse().ok())
+}
+
+/// Whether this process is the one of its job that speaks, as far as the environment tells.
+pub fn speaks() -> bool {
+    launcher_rank(variable).unwrap_or(0) == 0
+}
+
+/// The world that the options ask for; `None` if there is nothing to do for this process (a simulation runs on one of the launched ranks
+/// only).
+///
+/// # Errors
+/// Wrong usage if there are neither real nor simulated ranks, or the ranks are each alone.
+pub fn open(options: &WorldOptions) -> Result<Option<World>> {
+    match options.sim {
+        Some(_) if !speaks() => Ok(None),
+        Some(ranks) => simulated(ranks, options).map(|world| Some(World::Sim(world))),
+        None => real(options).map(Some),
+    }
+}
+
+fn simulated(ranks: u32, options: &WorldOptions) -> Result<sim::World> {
+    let network = options.network.as_deref().map(sim::Network::parse).transpose()?.unwrap_or_default();
+    let hosts = options.sim_hosts.map(|hosts| blocks(ranks, hosts)).transpose()?;
+    let timeout = options.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
+    Ok(sim::World::new(ranks, sim::Model { network, hosts, seed: options.seed, timeout, ..sim::Model::default() }))
+}
+
+/// Ranks on hosts in blocks, as launchers place them.
+fn blocks(ranks: u32, hosts: u32) -> Result<Hosts> {
+    if hosts > ranks {
+        return Err(Error::usage(format!("--sim-hosts {hosts}: there are only {ranks} ranks to place on them")));
+    }
+    let host = |rank: u32| u64::from(rank) * u64::from(hosts) / u64::from(ranks);
+    Ok(Hosts::from_names(&(0..ranks).map(|rank| format!("host{}", host(rank))).collect::<Vec<_>>()))
+}
+
+/// The form of this very command that would run, as far as one can say it briefly.
+fn what_to_type() -> String {
+    let command = std::env::args().nth(1).unwrap_or_else(|| "compare".into());
+    format!("type `mpirun -n 8 equipoise {command} ..` for 8 real ranks or `equipoise {command} --sim 8 ..` for simulated ones")
+}
+
+#[cfg(not(feature = "mpi"))]
+fn real(_: &WorldOptions) -> Result<World> {
+    Err(Error::usage(format!(
+        "this program was built without real ranks (feature `mpi`), so --sim RANKS is needed; {}",
+        what_to_type().rsplit_once(" or ").map_or(String::new(), |(_, simulated)| format!("type {simulated}"))
+    )))
+}
+
+#[cfg(feature = "mpi")]
+fn real(options: &WorldOptions) -> Result<World> {
+    use equipoise::transport::mpi::{self, launcher};
+
+    let alone = |launcher: &str, ranks: u32| {
+        Error::usage(format!(
+            "{launcher} started {ranks} processes, but this program is linked with another MPI ({}), so each of them takes itself for \
+             the only rank; use the mpirun that belongs to it, or build equipoise with the other MPI's mpicc",
+            library()
+        ))
+    };
+    match launcher::detect(&library(), variable) {
+        launcher::Launch::Alone => return Err(Error::usage(format!("there are no ranks to run on; {}", what_to_type()))),
+        launcher::Launch::Singletons { launcher, ranks } => return Err(alone(launcher, ranks)),
+        launcher::Launch::Launched { .. } => {}
+    }
+    let world = mpi::World::init(mpi::Options { timeout: options.timeout, seed: options.seed, ..mpi::Options::default() })?;
+    if let Some((launcher, ranks)) = launcher::singletons(world.ranks(), variable) {
+        return Err(alone(launcher, ranks));
+    }
+    super::terminal::begin(world.rank() == 0);
+    Ok(World::Mpi(world))
+}
+
+/// The MPI that this program is linked with: the first words of its own description.
+#[cfg(feature = "mpi")]
+fn library() -> String {
+    let text = equipoise::transport::mpi::rsmpi::environment::library_version().unwrap_or_default();
+    text.split([',', '\n']).next().unwrap_or_default().trim().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launcher_tells_the_rank() {
+        let with = |name: &'static str, value: &'static str| move |asked: &str| (asked == name).then(|| value.to_string());
+        assert_eq!(launcher_rank(with("PMI_RANK", "3")), Some(3));
+        assert_eq!(launcher_rank(with("OMPI_COMM_WORLD_RANK", " 0 ")), Some(0));
+        assert_eq!(launcher_rank(with("SLURM_PROCID", "x")), None);
+        assert_eq!(launcher_rank(|_: &str| None), None);
+    }
+
+    #[test]
+    fn hosts_are_blocks() {
+        let hosts = blocks(5, 2).unwrap();
+        assert_eq!((0..5).map(|rank| hosts.host_of(rank)).collect::<Vec<_>>(), [0, 0, 0, 1, 1]);
+        assert_eq!(blocks(2, 3).unwrap_err().to_string(), "--sim-hosts 3: there are only 2 ranks to place on them");
+    }
+}

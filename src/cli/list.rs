@@ -1,0 +1,222 @@
+//! `equipoise list`: what there is to choose from.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use equipoise::balance::{self, Entry, QuotaRule};
+use equipoise::report::figures::{bytes, whole};
+use equipoise::report::{json, table};
+use equipoise::topology::{Kind, MAX_NODES, Topology};
+use equipoise::Result;
+use serde::Serialize;
+
+use super::options::Output;
+use super::terminal;
+
+/// List balancers, topologies, loads and networks, and what balancers cost by prediction
+#[derive(Args)]
+pub struct Arguments {
+    /// Predict the balancers' costs for this many ranks
+    #[arg(long, value_name = "RANKS", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_NODES)))]
+    ranks: u32,
+
+    /// Whom the list is for
+    #[arg(long, value_enum, value_name = "FORM", default_value = "human")]
+    output: Output,
+
+    /// Print the table of balancers as Markdown, for documentation
+    #[arg(long, conflicts_with = "output")]
+    markdown: bool,
+}
+
+#[derive(Serialize)]
+struct List {
+    ranks: u32,
+    balancers: Vec<Balancer>,
+    topologies: Vec<Choice>,
+    loads: Vec<Choice>,
+    powers: Vec<Choice>,
+    tasks: Vec<Choice>,
+    networks: Vec<Choice>,
+}
+
+/// A way to write an option, and what it means.
+#[derive(Serialize)]
+struct Choice {
+    syntax: &'static str,
+    meaning: &'static str,
+}
+
+#[derive(Serialize)]
+struct Balancer {
+    name: &'static str,
+    title: &'static str,
+    source: &'static str,
+    /// The first is the default.
+    topologies: Vec<Kind>,
+    promises: BTreeMap<&'static str, bool>,
+    quota: &'static str,
+    options: &'static str,
+    /// At the most, on its own topology fitted to the ranks.
+    topology: String,
+    steps: u64,
+    messages: u64,
+    bytes: u64,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let list = List {
+        ranks: arguments.ranks,
+        balancers: balance::ALL.iter().map(|entry| balancer(entry, arguments.ranks)).collect(),
+        topologies: Kind::ALL.iter().map(|kind| topology(*kind)).collect(),
+        loads: LOADS.map(choice).into(),
+        powers: POWERS.map(choice).into(),
+        tasks: TASKS.map(choice).into(),
+        networks: NETWORKS.map(choice).into(),
+    };
+    match (arguments.markdown, arguments.output) {
+        (true, _) => terminal::print(|out| out.write_all(markdown(&list).as_bytes())),
+        (_, Output::Human) => terminal::print(|out| out.write_all(human(&list).as_bytes())),
+        (_, Output::Json) => terminal::print(|out| json::line(out, &list)),
+        (_, Output::Quiet) => Ok(()),
+    }
+}
+
+fn choice((syntax, meaning): (&'static str, &'static str)) -> Choice {
+    Choice { syntax, meaning }
+}
+
+const LOADS: [(&str, &str); 7] = [
+    ("19,11,2", "the tasks of each node"),
+    ("@FILE", "the same from a file: commas, blanks or lines between the numbers, # for comments"),
+    ("uniform:mean=10", "uniform in 0 to twice the mean, with exactly this mean (Wu 1997, section 7)"),
+    ("hot:total=1000,node=0", "all tasks on one node"),
+    ("poisson:mean=10", "Poisson numbers"),
+    ("sparse:p=0.2,max=100", "with this probability 1 to max tasks, otherwise none"),
+    ("zero", "no tasks"),
+];
+
+const POWERS: [(&str, &str); 4] = [
+    ("equal", "all nodes alike"),
+    ("3,4,5", "the relative speed of each node; decimal fractions are fine"),
+    ("@FILE", "the same from a file"),
+    ("uniform:1..10", "drawn uniformly"),
+];
+
+const TASKS: [(&str, &str); 1] = [("files:DIR", "every file below a folder is a task, its bytes the payload")];
+
+const NETWORKS: [(&str, &str); 3] = [
+    ("zero", "messages take no time (one tick)"),
+    ("switched:latency=20us,per_byte=2.7ns[,contention]", "start-up and bytes for each message"),
+    ("hops:latency=20us,per_byte=2.7ns[,contention]", "start-up and bytes for each hop along the topology"),
+];
+
+fn topology(kind: Kind) -> Choice {
+    match kind {
+        Kind::Hypercube => choice(("hypercube[:D]", "the binary cube of dimension D")),
+        Kind::Mesh => choice(("mesh[:RxC[xK]]", "a mesh, row by row")),
+        Kind::Torus => choice(("torus[:RxC[xK]]", "a mesh that closes around its edges")),
+        Kind::Tree => choice(("tree[:binary | :kary=K | :parents=-,0,1,1,..]", "a rooted tree, numbered in preorder")),
+        Kind::Grid => choice(("grid[:PxQx..]", "the hyper-grid of Savvas and Kechadi 2004, of any dimension")),
+        Kind::Line => choice(("line[:N]", "nodes in a row")),
+        Kind::Ring => choice(("ring[:N]", "nodes in a circle")),
+        Kind::Complete => choice(("complete[:N]", "every node next to every other")),
+    }
+}
+
+fn balancer(entry: &Entry, ranks: u32) -> Balancer {
+    let topology: Topology = entry.default_topology(ranks);
+    let cost = (entry.cost)(&topology);
+    let promises = entry.promises;
+    Balancer {
+        name: entry.name,
+        title: entry.title,
+        source: entry.source,
+        topologies: entry.kinds.to_vec(),
+        promises: [("exact", promises.exact), ("local", promises.local), ("ordered", promises.ordered), ("optimal", promises.optimal)].into(),
+        quota: match entry.quota {
+            QuotaRule::Proportional => "proportional",
+            QuotaRule::Positional => "positional",
+            QuotaRule::None => "none",
+        },
+        options: entry.options,
+        topology: topology.name(),
+        steps: cost.steps,
+        messages: cost.messages,
+        bytes: cost.bytes,
+    }
+}
+
+fn promises(balancer: &Balancer) -> String {
+    let kept: Vec<&str> = balancer.promises.iter().filter(|(_, kept)| **kept).map(|(name, _)| *name).collect();
+    if kept.is_empty() { "-".into() } else { kept.join(", ") }
+}
+
+fn kinds(balancer: &Balancer) -> String {
+    match balancer.topologies.len() {
+        all if all == Kind::ALL.len() => "any".into(),
+        _ => balancer.topologies.iter().map(Kind::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn human(list: &List) -> String {
+    let width = terminal::width();
+    let mut out = format!("Balancers (--balancer), with their cost on {} ranks at the most, payloads left out\n\n", whole(list.ranks));
+    let mut balancers = table::table(&["name", "", "topologies", "promises", "steps", "messages", "bytes"], 4, width);
+    for balancer in &list.balancers {
+        balancers.add_row([
+            balancer.name.to_string(),
+            format!("{} ({})", balancer.title, balancer.source),
+            kinds(balancer),
+            promises(balancer),
+            whole(balancer.steps),
+            whole(balancer.messages),
+            bytes(balancer.bytes),
+        ]);
+    }
+    out.push_str(&table::lines(&balancers));
+    for balancer in list.balancers.iter().filter(|balancer| !balancer.options.is_empty()) {
+        out.push_str(&format!("\n--balancer {}:{}\n", balancer.name, balancer.options));
+    }
+    out.push_str(
+        "\nexact: every node ends at its quota; local: nobody ever holds less than the smaller of its load and its quota;\n\
+         ordered: the tasks keep their order over the nodes; optimal: the fewest task-hops possible.\n",
+    );
+    let parts = [
+        ("Topologies (--topology)", &list.topologies),
+        ("Loads (--loads)", &list.loads),
+        ("Powers (--powers)", &list.powers),
+        ("Real tasks (--tasks)", &list.tasks),
+        ("Simulated networks (--network)", &list.networks),
+    ];
+    for (title, choices) in parts {
+        let longest = choices.iter().map(|choice| choice.syntax.len()).max().unwrap_or(0);
+        out.push_str(&format!("\n{title}\n\n"));
+        for choice in choices {
+            out.push_str(&format!("{:longest$}  {}\n", choice.syntax, choice.meaning));
+        }
+    }
+    out
+}
+
+/// The table of balancers for the documentation.
+fn markdown(list: &List) -> String {
+    let mut out =
+        String::from("| balancer | | topologies | promises | quotas | steps | messages | bytes |\n|---|---|---|---|---|--:|--:|--:|\n");
+    for balancer in &list.balancers {
+        out.push_str(&format!(
+            "| `{}` | {} ({}) | {} | {} | {} | {} | {} | {} |\n",
+            balancer.name,
+            balancer.title,
+            balancer.source,
+            kinds(balancer),
+            promises(balancer),
+            balancer.quota,
+            balancer.steps,
+            balancer.messages,
+            balancer.bytes
+        ));
+    }
+    out.push_str(&format!("\nSteps, messages and bytes at the most on {} ranks, each on its own topology, payloads left out.\n", list.ranks));
+    out
+}

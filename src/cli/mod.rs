@@ -1,0 +1,123 @@
+//! The command line: one file per command, what they share beside them.
+//!
+//! A command reads its options, opens a world ([`launch`]), lets the library do the work, and prints on the rank that speaks
+//! ([`terminal`]). Options are judged before the world is opened where that is possible; what only one rank knows is agreed on after.
+
+mod balance;
+mod compare;
+mod launch;
+mod list;
+mod options;
+mod output;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+use equipoise::Result;
+
+const EXAMPLES: &str = "\
+Examples:
+  mpirun -n 8 equipoise compare                 every balancer on 8 real ranks
+  mpirun -n 8 equipoise compare --tasks files:. the files below this folder as tasks
+  equipoise compare --sim 64                    the same on 64 simulated ranks, without MPI
+  equipoise balance --sim 8 --loads 19,11,2,9,0,9,10,4
+  equipoise list                                what there is to choose from
+
+Exit status: 0 done; 1 a run failed or lost something; 2 wrong usage; 3 no progress (see --timeout); 101 a rank panicked; a killed rank
+gives the launcher's status. RUST_LOG=debug shows what goes on inside.";
+
+/// Balances dynamic, irregular work over MPI ranks, and measures what it costs and when it pays.
+///
+/// Commands that need ranks run on real ones under mpirun, and with --sim RANKS on simulated ones: the same program on both.
+#[derive(Parser)]
+#[command(name = "equipoise", version, after_help = EXAMPLES, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Balance(balance::Arguments),
+    Compare(compare::Arguments),
+    List(list::Arguments),
+}
+
+/// Runs the command that the process was called with; what it returns is the exit status.
+pub fn run() -> ExitCode {
+    terminal::begin(launch::speaks());
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(why) => return refused(&why),
+    };
+    env_logger::init();
+    match command.carry_out() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            terminal::complain(&why.to_string());
+            ExitCode::from(u8::try_from(why.exit_status()).unwrap_or(1))
+        }
+    }
+}
+
+impl Command {
+    fn carry_out(self) -> Result<()> {
+        match self {
+            Command::Balance(arguments) => balance::run(&arguments),
+            Command::Compare(arguments) => compare::run(&arguments),
+            Command::List(arguments) => list::run(&arguments),
+        }
+    }
+}
+
+/// Help and version are printed as they are; what is wrong becomes one sentence.
+fn refused(why: &clap::Error) -> ExitCode {
+    match why.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match terminal::print(|out| write!(out, "{}", why.render())) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        },
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            terminal::remark(&why.render().to_string());
+            ExitCode::from(2)
+        }
+        _ => {
+            terminal::complain(&sentence(&why.render().to_string()));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The first paragraph of what clap says, its tips included, in one line.
+fn sentence(text: &str) -> String {
+    let text = text.strip_prefix("error: ").unwrap_or(text);
+    let said = text.split("\n\nUsage:").next().unwrap_or(text).split("\n\nFor more").next().unwrap_or(text);
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_refusal_is_one_line_that_names_the_option() {
+        let said = |arguments: &[&str]| match Cli::try_parse_from(arguments) {
+            Ok(_) => String::new(),
+            Err(why) => sentence(&why.render().to_string()),
+        };
+        let wrong = said(&["equipoise", "balance", "--sim", "eight"]);
+        assert!(wrong.contains("'eight' for '--sim <RANKS>'") && !wrong.contains('\n'), "{wrong}");
+        let unknown = said(&["equipoise", "balance", "--lods", "1"]);
+        assert!(unknown.contains("'--lods'") && unknown.contains("--loads") && !unknown.contains('\n'), "{unknown}");
+        assert_eq!(said(&["equipoise", "list"]), "");
+    }
+}

@@ -1,0 +1,65 @@
+//! Options that several commands have.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use equipoise::topology::MAX_NODES;
+
+/// Which ranks, and how long they may stand still.
+#[derive(Args)]
+#[command(next_help_heading = "Ranks")]
+pub struct WorldOptions {
+    /// Simulate this many ranks in virtual time, without MPI; on real ranks (under mpirun) leave it out
+    #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_NODES)))]
+    pub sim: Option<u32>,
+
+    /// The simulated network: zero | switched | hops, the last two with :latency=20us,per_byte=2.7ns,contention.
+    /// switched: a message costs its start-up and its bytes; hops: the same for every hop along the topology; contention: messages wait
+    /// for each other [default: switched:latency=20us,per_byte=2.7ns]
+    #[arg(long, value_name = "MODEL", requires = "sim", verbatim_doc_comment)]
+    pub network: Option<String>,
+
+    /// Put the simulated ranks on this many hosts, in blocks, to see how much crosses between hosts [default: 1]
+    #[arg(long, value_name = "HOSTS", requires = "sim", value_parser = clap::value_parser!(u32).range(1..))]
+    pub sim_hosts: Option<u32>,
+
+    /// Seed of all random numbers: the same seed, the same loads and (in simulation) the same run
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Give up with exit status 3 after so long without progress, and say who waits for whom; in simulation the time is virtual
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
+    pub timeout: Duration,
+}
+
+/// A duration in seconds above zero; fractions are fine.
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 => Duration::try_from_secs_f64(seconds).map_err(|why| why.to_string()),
+        _ => Err("it must be a number of seconds above 0".into()),
+    }
+}
+
+/// Whom the result is printed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// Text and tables for people
+    Human,
+    /// One JSON object a line for programs
+    Json,
+    /// Nothing: the exit status tells
+    Quiet,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_is_a_positive_number_of_seconds() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        for wrong in ["0", "-1", "NaN", "soon", "inf", ""] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+}

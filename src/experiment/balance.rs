@@ -1,0 +1,219 @@
+//! One balancing phase, and everything that is known of it afterwards.
+
+use std::rc::Rc;
+
+use serde::{Serialize, Serializer};
+
+use super::phase::{self, Outcome, Setting};
+use super::site::{Imbalances, Site, milliseconds};
+use super::tasks::Tasks;
+use crate::balance::Chosen;
+use crate::error::Result;
+use crate::judge;
+use crate::load::{Powers, Quota, Shares, Transfer};
+use crate::topology::Overlay;
+use crate::transport::world::World;
+use crate::workload::Decimal;
+
+/// Above so many nodes the least possible task-hops are computed only when they are asked for.
+pub const OPTIMUM_UP_TO: u32 = 4096;
+
+/// One phase to be run.
+pub struct BalanceSpec {
+    pub balancer: Rc<Chosen>,
+    pub overlay: Overlay,
+    pub tasks: Tasks,
+    /// By node.
+    pub powers: Powers,
+    /// The powers as they were given, where that is known and not simply 1.
+    pub given_powers: Option<Vec<Decimal>>,
+    pub seed: u64,
+    /// Whether the record is to list all moves.
+    pub moves: bool,
+    /// Whether to compute the least possible task-hops, however many nodes there are.
+    pub optimum: bool,
+}
+
+/// What came out. Serialised, it is what `balance --output json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct BalanceRecord {
+    pub balancer: String,
+    pub topology: String,
+    /// Whether every node has a rank of its own.
+    pub native: bool,
+    #[serde(flatten)]
+    pub site: Site,
+    pub nodes: u32,
+    /// Number of tasks.
+    pub tasks: u64,
+    /// Bytes that a task carries.
+    pub payload: u64,
+    /// Tasks by node before.
+    pub loads: Vec<u64>,
+    /// By node, as they were given.
+    #[serde(serialize_with = "as_given")]
+    pub powers: ShownPowers,
+    /// Tasks that each node should have.
+    pub quota: Vec<u64>,
+    /// Tasks by node after.
+    #[serde(rename = "final")]
+    pub finals: Vec<u64>,
+    pub final_by_rank: Vec<u64>,
+    /// In an order in which they can be carried out one by one; empty unless wanted.
+    pub moves: Vec<Transfer>,
+    /// Number of moves.
+    pub transfers: u64,
+    pub task_hops: u128,
+    /// The least task-hops with which every node comes to its quota.
+    pub optimum_task_hops: Option<u128>,
+    /// Tasks that ended elsewhere than they began, or left and came back.
+    pub nonlocal_tasks: u64,
+    /// The least number of tasks that must leave their node.
+    pub minimum_nonlocal: u64,
+    /// Over ranks.
+    pub imbalance: Imbalances,
+    /// Longest chain of dependent messages.
+    pub steps: u32,
+    /// From rank to rank.
+    pub messages: u64,
+    pub bytes: u64,
+    /// Bytes that crossed from host to host.
+    pub host_bytes: u64,
+    /// The slowest node's time, virtual in simulation.
+    pub seconds: f64,
+    /// How the slowest node spent it.
+    pub ms_information: f64,
+    pub ms_decision: f64,
+    pub ms_exchange: f64,
+    /// How long a task must last, on a rank of average power, for the phase to pay; `None` if it never does.
+    pub break_even_us: Option<f64>,
+}
+
+/// Powers as they are shown.
+#[derive(Clone, Debug)]
+pub enum ShownPowers {
+    Exact(Powers),
+    /// As decimal fractions, of which only the ratios matter inside.
+    Given(Vec<Decimal>),
+}
+
+impl ShownPowers {
+    /// A node's power.
+    pub fn shown(&self, node: usize) -> String {
+        match self {
+            ShownPowers::Exact(powers) => powers.of(node as u32).to_string(),
+            ShownPowers::Given(powers) => powers[node].to_string(),
+        }
+    }
+
+    /// Whether some real node has another power than 1.
+    pub fn differ(&self) -> bool {
+        !matches!(self, ShownPowers::Exact(Powers::Equal { .. }))
+    }
+}
+
+fn as_given<S: Serializer>(powers: &ShownPowers, serializer: S) -> Result<S::Ok, S::Error> {
+    match powers {
+        ShownPowers::Exact(powers) => serializer.collect_seq((0..powers.nodes()).map(|node| powers.of(node))),
+        ShownPowers::Given(powers) => serializer.collect_seq(powers),
+    }
+}
+
+/// Runs one phase. The record comes where node 0 is.
+///
+/// # Errors
+/// As [`phase::run`].
+pub fn balance(world: &mut World, spec: &BalanceSpec) -> Result<Option<BalanceRecord>> {
+    let site = Site::of(world, spec.seed);
+    let tasks = spec.tasks.clone();
+    let setting = Setting {
+        balancer: spec.balancer.clone(),
+        shares: Shares::new(spec.powers.clone()),
+        pile: Rc::new(move |node| tasks.pile(node)),
+        plan: spec.moves,
+    };
+    let outcome = phase::run(world, &spec.overlay, &setting)?;
+    Ok(outcome.map(|outcome| record(spec, site, &setting.shares, outcome)))
+}
+
+fn record(spec: &BalanceSpec, site: Site, shares: &Shares, outcome: Outcome) -> BalanceRecord {
+    let Overlay { topology, placement } = &spec.overlay;
+    let judged = Judged::of(&spec.balancer, &spec.overlay, shares, spec.tasks.loads(), &outcome);
+    let optimum = (spec.optimum || topology.nodes() <= OPTIMUM_UP_TO).then(|| judged.optimum(&spec.overlay)).flatten();
+    let Outcome { finals, stayed, plan, transfers, counts, elapsed, times } = outcome;
+    BalanceRecord {
+        balancer: spec.balancer.name.clone(),
+        topology: topology.name(),
+        native: placement.native(),
+        site,
+        nodes: topology.nodes(),
+        tasks: judged.tasks,
+        payload: spec.tasks.payload(),
+        powers: spec.given_powers.clone().map_or_else(|| ShownPowers::Exact(spec.powers.clone()), ShownPowers::Given),
+        quota: judged.quota.to_vec(),
+        final_by_rank: judge::by_rank(&finals, placement),
+        finals,
+        moves: plan.transfers,
+        transfers,
+        task_hops: counts.task_hops,
+        optimum_task_hops: optimum,
+        nonlocal_tasks: judged.tasks - stayed,
+        minimum_nonlocal: judged.minimum_nonlocal,
+        imbalance: judged.imbalance,
+        steps: counts.chain,
+        messages: counts.messages,
+        bytes: counts.bytes,
+        host_bytes: counts.host_bytes,
+        seconds: elapsed as f64 / 1e9,
+        ms_information: milliseconds(times.information),
+        ms_decision: milliseconds(times.decision),
+        ms_exchange: milliseconds(times.exchange),
+        break_even_us: judged.break_even_us(elapsed),
+        loads: judged.loads,
+    }
+}
+
+/// What the judge says of an outcome.
+pub(super) struct Judged {
+    /// By node, virtual ones included.
+    pub loads: Vec<u64>,
+    pub tasks: u64,
+    pub quota: Quota,
+    pub minimum_nonlocal: u64,
+    pub imbalance: Imbalances,
+    /// The longest time of a rank, in unit tasks on a rank of average power.
+    pub finish_before: f64,
+    pub finish_after: f64,
+}
+
+impl Judged {
+    pub fn of(chosen: &Chosen, overlay: &Overlay, shares: &Shares, loads: &[u64], outcome: &Outcome) -> Judged {
+        let Overlay { topology, placement } = overlay;
+        let mut loads = loads.to_vec();
+        loads.resize(topology.nodes() as usize, 0);
+        let tasks = loads.iter().sum();
+        let quota = chosen.balancer.quota(topology, tasks, shares);
+        let by_rank = |values: &[u64]| judge::by_rank(values, placement);
+        let powers = by_rank(&shares.powers().to_vec());
+        let (before, after) = (by_rank(&loads), by_rank(&outcome.finals));
+        Judged {
+            tasks,
+            minimum_nonlocal: judge::minimum_nonlocal(&loads, &quota.to_vec()),
+            quota,
+            imbalance: Imbalances { before: judge::imbalance(&before, &powers), after: judge::imbalance(&after, &powers) },
+            finish_before: judge::finish(&before, &powers),
+            finish_after: judge::finish(&after, &powers),
+            loads,
+        }
+    }
+
+    /// The least task-hops; `None` where they can't be had.
+    pub fn optimum(&self, overlay: &Overlay) -> Option<u128> {
+        judge::optimum(&overlay.topology, &self.loads, &self.quota.to_vec()).ok()
+    }
+
+    /// Microseconds that a task must last for a phase of so many ticks to pay.
+    pub fn break_even_us(&self, elapsed: u64) -> Option<f64> {
+        judge::break_even_task_ticks(elapsed, self.finish_before, self.finish_after).map(|ticks| ticks / 1e3)
+    }
+}

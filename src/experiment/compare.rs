@@ -1,0 +1,199 @@
+//! Balancers side by side, on the same tasks.
+
+use std::rc::Rc;
+
+use serde::Serialize;
+
+use super::balance::{Judged, OPTIMUM_UP_TO};
+use super::phase::{self, Outcome, Setting};
+use super::site::{Imbalances, Site};
+use super::statistics::{self, Estimate};
+use super::tasks::Tasks;
+use crate::balance::Chosen;
+use crate::error::{Error, Result};
+use crate::load::{Powers, Shares};
+use crate::topology::Overlay;
+use crate::transport::world::World;
+
+/// What is compared with what, on what, and how often.
+pub struct CompareSpec {
+    pub contenders: Vec<Contender>,
+    pub cases: Vec<Case>,
+    /// Rounds; each goes through all combinations once, so that a machine that drifts treats all alike.
+    pub repeat: u32,
+    pub seed: u64,
+}
+
+/// A balancer on its topology.
+pub struct Contender {
+    pub balancer: Rc<Chosen>,
+    pub overlay: Overlay,
+    /// By node.
+    pub powers: Powers,
+}
+
+/// Some tasks to be balanced by all contenders.
+pub struct Case {
+    /// The loads as they were asked for.
+    pub loads: String,
+    pub tasks: Tasks,
+}
+
+/// One balancer on one case. Serialised, it is a line of `compare --output json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct CompareRecord {
+    pub balancer: String,
+    pub topology: String,
+    /// Whether every node has a rank of its own.
+    pub native: bool,
+    #[serde(flatten)]
+    pub site: Site,
+    pub nodes: u32,
+    /// The loads as they were asked for.
+    pub loads: String,
+    /// Bytes that a task carries.
+    pub payload: u64,
+    /// Number of tasks.
+    pub tasks: u64,
+    /// Rounds that were measured. In simulation one, since every round gives the same to the tick.
+    pub repeat: u32,
+    /// Over ranks, max/mean.
+    pub imbalance_before: f64,
+    pub imbalance_after: f64,
+    /// The same by all definitions.
+    pub imbalance: Imbalances,
+    /// Tasks that left their node.
+    pub moved: u64,
+    /// The least number of tasks that must.
+    pub least: u64,
+    pub task_hops: u128,
+    /// Task-hops over the least possible; `None` where these are not known.
+    pub hops_ratio: Option<f64>,
+    /// Longest chain of dependent messages.
+    pub steps: u32,
+    /// From rank to rank.
+    pub messages: u64,
+    pub bytes: u64,
+    /// Bytes that crossed from host to host.
+    pub host_bytes: u64,
+    /// Milliseconds of the slowest node: median over the rounds, and its 95 % confidence interval.
+    pub ms_median: f64,
+    pub ms_ci95: [f64; 2],
+    /// What the interval really covers: less than 0.95 when the rounds are few; 1 in simulation, where nothing varies.
+    pub ms_coverage: f64,
+    /// How the slowest node spent its time: medians over the rounds.
+    pub ms_information: f64,
+    pub ms_decision: f64,
+    pub ms_exchange: f64,
+    /// How long a task must last, on a rank of average power, for the phase to pay; `None` if it never does.
+    pub break_even_us: Option<f64>,
+    /// The longest time of a rank, in unit tasks on a rank of average power.
+    pub finish_before: f64,
+    pub finish_after: f64,
+}
+
+/// What is measured of one combination.
+struct Combination<'a> {
+    contender: &'a Contender,
+    case: &'a Case,
+    setting: Setting,
+    samples: Vec<[u64; 4]>,
+    first: Option<Outcome>,
+}
+
+/// Runs everything; `progress` hears, on every rank, how many of how many phases are done, and which comes next. The records come where
+/// node 0 is, cases in order, in each of them the contenders in order; elsewhere there are none.
+///
+/// # Errors
+/// As [`phase::run`].
+pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u64, u64, &str)) -> Result<Vec<CompareRecord>> {
+    let site = Site::of(world, spec.seed);
+    // Real ranks connect when they first talk to each other: a first round is run without being measured. In simulation every round is
+    // the same.
+    let (unmeasured, measured) = if world.is_simulated() { (0, 1) } else { (1, spec.repeat.max(1)) };
+    let mut combinations: Vec<_> =
+        spec.cases.iter().flat_map(|case| spec.contenders.iter().map(|contender| combination(contender, case))).collect();
+    let phases = combinations.len() as u64 * u64::from(unmeasured + measured);
+    let mut done = 0;
+    for round in 0..unmeasured + measured {
+        for combination in &mut combinations {
+            progress(done, phases, &combination.contender.balancer.name);
+            let outcome = phase::run(world, &combination.contender.overlay, &combination.setting)?;
+            done += 1;
+            let Some(outcome) = outcome else { continue };
+            if round >= unmeasured {
+                let times = outcome.times;
+                combination.samples.push([outcome.elapsed, times.information, times.decision, times.exchange]);
+            }
+            combination.first.get_or_insert(outcome);
+        }
+    }
+    progress(phases, phases, "");
+    combinations.into_iter().filter(|combination| combination.first.is_some()).map(|combination| record(combination, &site)).collect()
+}
+
+fn combination<'a>(contender: &'a Contender, case: &'a Case) -> Combination<'a> {
+    let tasks = case.tasks.clone();
+    let setting = Setting {
+        balancer: contender.balancer.clone(),
+        shares: Shares::new(contender.powers.clone()),
+        pile: Rc::new(move |node| tasks.pile(node)),
+        plan: false,
+    };
+    Combination { contender, case, setting, samples: Vec::new(), first: None }
+}
+
+fn record(combination: Combination, site: &Site) -> Result<CompareRecord> {
+    let Combination { contender, case, setting, samples, first } = combination;
+    let nothing = || Error::Failed(format!("{}: no phase was measured", contender.balancer.name));
+    let outcome = first.ok_or_else(nothing)?;
+    let median = |part: usize| {
+        let ms: Vec<f64> = samples.iter().map(|sample| super::site::milliseconds(sample[part])).collect();
+        statistics::median(&ms).ok_or_else(nothing)
+    };
+    let Estimate { value: ms, low, high, coverage } = median(0)?;
+    let judged = Judged::of(&contender.balancer, &contender.overlay, &setting.shares, case.tasks.loads(), &outcome);
+    let Overlay { topology, placement } = &contender.overlay;
+    let optimum = if topology.nodes() <= OPTIMUM_UP_TO { judged.optimum(&contender.overlay) } else { None };
+    let counts = outcome.counts;
+    Ok(CompareRecord {
+        balancer: contender.balancer.name.clone(),
+        topology: topology.name(),
+        native: placement.native(),
+        site: site.clone(),
+        nodes: topology.nodes(),
+        loads: case.loads.clone(),
+        payload: case.tasks.payload(),
+        tasks: judged.tasks,
+        repeat: samples.len() as u32,
+        imbalance_before: judged.imbalance.before.max_over_mean,
+        imbalance_after: judged.imbalance.after.max_over_mean,
+        imbalance: judged.imbalance,
+        moved: judged.tasks - outcome.stayed,
+        least: judged.minimum_nonlocal,
+        task_hops: counts.task_hops,
+        hops_ratio: optimum.and_then(|optimum| hops_ratio(counts.task_hops, optimum)),
+        steps: counts.chain,
+        messages: counts.messages,
+        bytes: counts.bytes,
+        host_bytes: counts.host_bytes,
+        ms_median: ms,
+        ms_ci95: [low, high],
+        ms_coverage: if site.network.is_some() { 1.0 } else { coverage },
+        ms_information: median(1)?.value,
+        ms_decision: median(2)?.value,
+        ms_exchange: median(3)?.value,
+        break_even_us: judged.break_even_us((ms * 1e6) as u64),
+        finish_before: judged.finish_before,
+        finish_after: judged.finish_after,
+    })
+}
+
+/// 1 where nothing has to move and nothing did; none where something moved that did not have to.
+fn hops_ratio(hops: u128, optimum: u128) -> Option<f64> {
+    match (hops, optimum) {
+        (0, 0) => Some(1.0),
+        (_, 0) => None,
+        (hops, optimum) => Some(hops as f64 / optimum as f64),
+    }
+}

@@ -1,0 +1,209 @@
+//! One balancing phase as a program for every node, measured and checked.
+//!
+//! ```text
+//!   pile -> barrier -> | balancer: information, decision, exchange | -> closing check, collection on node 0
+//!           uncounted  |          counted and timed                |    uncounted, in an epoch of its own
+//! ```
+
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::balance::{Chosen, Phase, Times};
+use crate::error::{Error, Result};
+use crate::load::{Checksum, Pile, Plan, Shares, Transfer};
+use crate::node::{self, Node};
+use crate::topology::{NodeId, Overlay};
+use crate::transport::record::Counts;
+use crate::transport::world::World;
+
+/// What a phase needs beside a world and its overlay. Every process of the job builds the same.
+#[derive(Clone)]
+pub struct Setting {
+    pub balancer: Rc<Chosen>,
+    pub shares: Shares,
+    /// A node's tasks at the beginning. Called once for each node that this process holds.
+    pub pile: Rc<dyn Fn(NodeId) -> Result<Pile>>,
+    /// Whether the plan is wanted. A million nodes make ten million transfers, so it is left out where nobody looks at it.
+    pub plan: bool,
+}
+
+/// What a phase came to, over all nodes.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Number of tasks by node.
+    pub finals: Vec<u64>,
+    /// Number of tasks that never left their node.
+    pub stayed: u64,
+    /// All transfers; empty if it was not wanted.
+    pub plan: Plan,
+    /// Number of transfers.
+    pub transfers: u64,
+    pub counts: Counts,
+    /// Ticks of the slowest node, and how it spent them.
+    pub elapsed: u64,
+    pub times: Times,
+}
+
+/// Some consecutive nodes' part of an outcome, on its way to node 0.
+#[derive(Debug, Serialize, Deserialize)]
+struct Tally {
+    finals: Vec<u64>,
+    stayed: u64,
+    moves: Vec<Transfer>,
+    transfers: u64,
+    counts: Counts,
+    elapsed: u64,
+    times: Times,
+    before: Checksum,
+    after: Checksum,
+}
+
+impl Tally {
+    fn and(mut self, mut next: Tally) -> Tally {
+        self.finals.append(&mut next.finals);
+        self.moves.append(&mut next.moves);
+        let (elapsed, times) =
+            if next.elapsed > self.elapsed { (next.elapsed, next.times) } else { (self.elapsed, self.times) };
+        Tally {
+            finals: self.finals,
+            stayed: self.stayed + next.stayed,
+            moves: self.moves,
+            transfers: self.transfers + next.transfers,
+            counts: self.counts.and(next.counts),
+            elapsed,
+            times,
+            before: self.before.and(next.before),
+            after: self.after.and(next.after),
+        }
+    }
+}
+
+const CHECK: u32 = 1;
+
+/// Runs one phase. The outcome comes where node 0 is, and is `None` in all other processes.
+///
+/// # Errors
+/// [`Error::Lost`] if tasks were lost, doubled or changed; otherwise as [`World::run`].
+pub fn run(world: &mut World, overlay: &Overlay, setting: &Setting) -> Result<Option<Outcome>> {
+    // In simulation all programs begin at the same instant, so a barrier would only make them begin at different ones.
+    let barrier = !world.is_simulated();
+    let mut results = node::run(world, overlay, |node| balance(node, setting.clone(), barrier))?;
+    Ok(results.first_mut().and_then(|(_, outcome)| outcome.take()).map(|outcome| *outcome))
+}
+
+/// One node's part. The outcome is boxed: in simulation every node's program holds room for it.
+async fn balance(node: Node, setting: Setting, barrier: bool) -> Result<Option<Box<Outcome>>> {
+    let mut pile = (setting.pile)(node.me())?;
+    let before = pile.checksum();
+    let check = node.epoch(CHECK);
+    if barrier {
+        check.everyone().barrier(&check).await?;
+    }
+
+    let (counted, counts) = node.recorded();
+    let began = node.now();
+    let mut phase = Phase::begin(&counted, &setting.shares, &mut pile);
+    setting.balancer.balancer.run(&mut phase).await?;
+    let (sent, times) = phase.end();
+    let elapsed = node.now() - began;
+
+    let tally = Tally {
+        finals: vec![pile.len()],
+        stayed: pile.own(),
+        transfers: sent.len() as u64,
+        moves: if setting.plan { sent } else { Vec::new() },
+        counts: counts.get(),
+        elapsed,
+        times,
+        before,
+        after: pile.checksum(),
+    };
+    drop(pile);
+    match check.everyone().reduce(&check, tally, Tally::and).await? {
+        None => Ok(None),
+        Some(tally) => outcome(tally, &setting.balancer.name).map(|outcome| Some(Box::new(outcome))),
+    }
+}
+
+fn outcome(tally: Tally, balancer: &str) -> Result<Outcome> {
+    let Tally { finals, stayed, moves, transfers, counts, elapsed, times, before, after } = tally;
+    conserved(balancer, &before, &after)?;
+    Ok(Outcome { finals, stayed, plan: Plan::new(moves), transfers, counts, elapsed, times })
+}
+
+/// Checks that what all nodes hold together is after a phase what it was before.
+///
+/// # Errors
+/// [`Error::Lost`], with the figures that differ.
+pub fn conserved(balancer: &str, before: &Checksum, after: &Checksum) -> Result<()> {
+    if before == after { Ok(()) } else { Err(Error::Lost(difference(balancer, before, after))) }
+}
+
+/// What differs, in one sentence.
+fn difference(balancer: &str, before: &Checksum, after: &Checksum) -> String {
+    let tasks = match (before.tasks, after.tasks) {
+        (before, after) if before > after => format!("{} of {before} tasks were lost", before - after),
+        (before, after) if before < after => format!("{before} tasks became {after}"),
+        (tasks, _) if before.payload != after.payload => {
+            format!("the payloads of {tasks} tasks had {} bytes before and {} after", before.payload, after.payload)
+        }
+        (tasks, _) => format!("{tasks} tasks are not the same after as before"),
+    };
+    format!(
+        "{balancer}: {tasks} (sum of ids {} before, {} after; of their squares {} and {}; work {} and {})",
+        before.ids, after.ids, before.squares, after.squares, before.work, after.work
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::balance;
+    use crate::load::{Powers, Segment};
+    use crate::topology::Topology;
+    use crate::transport::sim;
+
+    fn setting(balancer: &str, loads: &'static [u64]) -> Setting {
+        let pile = move |node: NodeId| {
+            let first = loads[..node as usize].iter().sum();
+            Ok(Pile::new([Segment::Range { first, count: loads[node as usize] }].into_iter().collect()))
+        };
+        let nodes = loads.len() as u32;
+        Setting {
+            balancer: Rc::new(balance::find(balancer).unwrap()),
+            shares: Shares::new(Powers::equal(nodes, nodes)),
+            pile: Rc::new(pile),
+            plan: true,
+        }
+    }
+
+    #[test]
+    fn the_papers_third_example() {
+        let loads = &[19, 11, 2, 9, 0, 9, 10, 4];
+        let mut world = World::Sim(sim::World::new(8, sim::Model::default()));
+        let overlay = Overlay::one_host(Topology::parse("hypercube:3", 8).unwrap(), 8).unwrap();
+        let outcome = run(&mut world, &overlay, &setting("cwa", loads)).unwrap().unwrap();
+        assert_eq!(outcome.finals, [8; 8]);
+        assert_eq!(outcome.counts.task_hops, 21);
+        assert_eq!(outcome.plan.apply(loads), Ok(vec![8; 8]));
+        assert_eq!(outcome.transfers, outcome.plan.transfers.len() as u64);
+        // Locality: nobody gives below the smaller of its load and its quota.
+        assert_eq!(outcome.stayed, 46, "8 + 8 + 2 + 8 + 0 + 8 + 8 + 4");
+        let times = outcome.times;
+        assert_eq!(times.information + times.decision + times.exchange, outcome.elapsed);
+        // 24 exchanged loads; a message per transfer, and some that carry a vector theta only.
+        assert!((24 + outcome.transfers..=24 + 12).contains(&outcome.counts.messages));
+        assert_eq!(outcome.counts.chain, 6);
+    }
+
+    #[test]
+    fn what_is_lost_doubled_or_changed_is_said() {
+        let of = |first, count| Checksum::of(&Segment::Range { first, count });
+        assert!(difference("cwa", &of(0, 10), &of(0, 9)).starts_with("cwa: 1 of 10 tasks were lost (sum of ids 45 before, 36 after"));
+        assert!(difference("cwa", &of(0, 10), &of(0, 11)).starts_with("cwa: 10 tasks became 11 "));
+        assert!(difference("cwa", &of(0, 10), &of(1, 10)).starts_with("cwa: 10 tasks are not the same after as before "));
+        let lighter = Checksum { payload: 5, ..of(0, 10) };
+        assert!(difference("cwa", &of(0, 10), &lighter).contains("had 0 bytes before and 5 after"));
+    }
+}

@@ -1,0 +1,67 @@
+//! What all ranks must know or agree on before a run: one rank reads a file and tells the others, and when one rank cannot go on, all of
+//! them stop with the same sentence.
+//!
+//! In simulation all ranks are in this process, so there is nothing to settle.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Error, Result};
+use crate::node;
+use crate::topology::{Complete, Overlay, Topology};
+use crate::transport::world::World;
+
+/// What the first rank makes, on every rank; its error on every rank, too.
+///
+/// # Errors
+/// The error of `make`, which runs on rank 0 only.
+pub fn from_first<T>(world: &mut World, make: impl FnOnce() -> Result<T>) -> Result<T>
+where
+    T: Clone + Serialize + DeserializeOwned + 'static,
+{
+    if world.is_simulated() {
+        return make();
+    }
+    let mut made = world.is_first().then(make);
+    let overlay = plain(world)?;
+    let told = node::run(world, &overlay, |node| {
+        let made = made.take();
+        async move { node.everyone().broadcast(&node, 0, made).await }
+    })?;
+    only(told)?
+}
+
+/// The rank's own result, if no rank failed; the error of the first failing rank on every rank otherwise.
+///
+/// # Errors
+/// The first failing rank's.
+pub fn agree<T: 'static>(world: &mut World, mine: Result<T>) -> Result<T> {
+    if world.is_simulated() {
+        return mine;
+    }
+    let mut mine = Some(mine);
+    let overlay = plain(world)?;
+    let agreed = node::run(world, &overlay, |node| {
+        let mine = mine.take();
+        async move {
+            let mine = mine.unwrap_or_else(|| Err(Error::Failed("a rank has one node here".into())));
+            // The outcome is the program's value, not its error: an error would end the whole job.
+            match node.everyone().agree(&node, mine).await {
+                Err(lost @ Error::RankLost { .. }) => Err(lost),
+                agreed => Ok(agreed),
+            }
+        }
+    })?;
+    only(agreed)?
+}
+
+/// One node on each rank.
+fn plain(world: &World) -> Result<Overlay> {
+    let ranks = world.ranks();
+    Ok(Overlay::new(Topology::Complete(Complete::new(ranks)?), world.hosts())?)
+}
+
+fn only<T>(results: Vec<(u32, T)>) -> Result<T> {
+    let mut results = results.into_iter();
+    results.next().map(|(_, result)| result).ok_or_else(|| Error::Failed("this rank's node left no result".into()))
+}

@@ -1,0 +1,41 @@
+//! Where an experiment took place, and how even its loads were: what all records have in common.
+
+use serde::Serialize;
+
+use crate::judge::Imbalance;
+use crate::transport::world::World;
+
+/// The ranks that an experiment ran on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Site {
+    pub ranks: u32,
+    pub hosts: u32,
+    /// The model of the simulated network; `None` on real ranks.
+    pub network: Option<String>,
+    pub seed: u64,
+}
+
+impl Site {
+    /// The site of a world whose programs see this seed.
+    pub fn of(world: &mut World, seed: u64) -> Site {
+        let (ranks, hosts) = (world.ranks(), world.hosts().count());
+        let network = match world {
+            #[cfg(feature = "mpi")]
+            World::Mpi(_) => None,
+            World::Sim(world) => Some(world.model().network.to_string()),
+        };
+        Site { ranks, hosts, network, seed }
+    }
+}
+
+/// The imbalance over ranks before and after a phase, by all three definitions in use.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Imbalances {
+    pub before: Imbalance,
+    pub after: Imbalance,
+}
+
+/// Ticks as milliseconds.
+pub(super) fn milliseconds(ticks: u64) -> f64 {
+    ticks as f64 / 1e6
+}

@@ -1,0 +1,230 @@
+//! Tables and summaries for people, as plain text.
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+
+use super::figures::{bytes, duration_us, ratio, several, three, whole};
+use crate::experiment::{BalanceRecord, CompareRecord, Site};
+use crate::topology::Topology;
+
+/// Lists with more entries than this are not shown to people.
+const LISTED: usize = 64;
+
+/// An empty table with these headings, the first `left` columns aligned to the left, made for a width in characters (`None`: as wide as the
+/// terminal).
+pub fn table(headings: &[&str], left: usize, width: Option<u16>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    if let Some(width) = width {
+        table.set_width(width);
+    }
+    table.set_header(headings.iter().enumerate().map(|(column, heading)| {
+        let alignment = if column < left { CellAlignment::Left } else { CellAlignment::Right };
+        Cell::new(heading).set_alignment(alignment)
+    }));
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 1));
+        if index >= left {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// The lines of a table, without the blanks at their ends.
+pub fn lines(table: &Table) -> String {
+    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// One phase in some lines.
+pub fn balance(record: &BalanceRecord) -> String {
+    let BalanceRecord { site, imbalance, .. } = record;
+    let mut out = format!("{} on {}, {}\n", record.balancer, topology(record), place(site));
+    let payload = if record.payload > 0 { format!(" of {}", bytes(record.payload)) } else { String::new() };
+    let mut line = |name: &str, text: String| out.push_str(&format!("  {name:<11}{text}\n"));
+    line("tasks", format!("{}{payload}", whole(record.tasks)));
+    let figures = |i: &crate::judge::Imbalance| {
+        format!("{} max/mean, {} max/mean - 1, {} mean/max", ratio(i.max_over_mean), three(i.max_over_mean_less_one), ratio(i.mean_over_max))
+    };
+    line("imbalance", format!("{} before", figures(&imbalance.before)));
+    line("", format!("{} after", figures(&imbalance.after)));
+    let optimum = record.optimum_task_hops.map(|optimum| format!(" (the least possible: {})", whole(optimum))).unwrap_or_default();
+    line(
+        "moved",
+        format!(
+            "{} (the least possible: {}) in {}",
+            several(record.nonlocal_tasks, "task"),
+            whole(record.minimum_nonlocal),
+            several(record.transfers, "transfer")
+        ),
+    );
+    line("task-hops", format!("{}{optimum}", whole(record.task_hops)));
+    let mut messages = format!(
+        "{}, {}, {}",
+        several(record.steps.into(), "step"),
+        several(record.messages, "message"),
+        bytes(record.bytes)
+    );
+    if record.site.hosts > 1 {
+        messages.push_str(&format!(" ({} of them between hosts)", bytes(record.host_bytes)));
+    }
+    line("cost", messages);
+    line(
+        "time",
+        format!(
+            "{} (information {}, decision {}, exchange {})",
+            duration_us(record.seconds * 1e6),
+            duration_us(record.ms_information * 1e3),
+            duration_us(record.ms_decision * 1e3),
+            duration_us(record.ms_exchange * 1e3)
+        ),
+    );
+    line("pays", pays(record.break_even_us));
+    if record.loads.len() <= LISTED {
+        let listed = |values: &[u64]| values.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+        line("loads", listed(&record.loads));
+        if record.powers.differ() {
+            line("powers", (0..record.loads.len()).map(|node| record.powers.shown(node)).collect::<Vec<_>>().join(" "));
+        }
+        line("quotas", listed(&record.quota));
+        line("final", listed(&record.finals));
+        if !record.native {
+            line("by rank", listed(&record.final_by_rank));
+        }
+    }
+    out
+}
+
+fn topology(record: &BalanceRecord) -> String {
+    let name = shortened(&record.topology);
+    match (u64::from(record.nodes)).saturating_sub(u64::from(record.site.ranks)) {
+        0 => format!("{name} (native)"),
+        virtual_nodes => format!("{name} (overlay: {})", several(virtual_nodes, "virtual node")),
+    }
+}
+
+/// A name cut to what a line can take: trees given by their parents have long ones.
+fn shortened(name: &str) -> String {
+    const MOST: usize = 48;
+    match name.char_indices().nth(MOST) {
+        None => name.to_string(),
+        Some((end, _)) => format!("{}..", &name[..end]),
+    }
+}
+
+fn pays(break_even_us: Option<f64>) -> String {
+    match break_even_us {
+        None => "never: the slowest rank has as much to do as before".into(),
+        Some(us) => format!("when a task lasts {} or more", duration_us(us)),
+    }
+}
+
+/// `8 ranks on 2 hosts` or `8 simulated ranks, network ..`.
+fn place(site: &Site) -> String {
+    match &site.network {
+        None => format!("{} on {}", several(site.ranks.into(), "rank"), several(site.hosts.into(), "host")),
+        Some(network) => {
+            let hosts = if site.hosts > 1 { format!(" on {} hosts", site.hosts) } else { String::new() };
+            format!("{}{hosts}, network {network}", several(site.ranks.into(), "simulated rank"))
+        }
+    }
+}
+
+/// A comparison: for each case a heading and a table.
+pub fn compare(records: &[CompareRecord], width: Option<u16>) -> String {
+    let Some(first) = records.first() else { return String::new() };
+    let rounds = match first.site.network {
+        None => format!("{}; times are medians with their 95 % intervals", several(first.repeat.into(), "round")),
+        Some(_) => "times are virtual and repeat exactly".into(),
+    };
+    let mut out = format!("{}; {rounds}\n", place(&first.site));
+    for case in records.chunk_by(|a, b| a.loads == b.loads && a.payload == b.payload) {
+        out.push('\n');
+        out.push_str(&heading(&case[0]));
+        out.push_str(&case_table(case, width));
+    }
+    out.push('\n');
+    if records.iter().any(|record| !record.native) {
+        out.push_str("* an overlay: the topology has more nodes than there are ranks\n");
+    }
+    out
+}
+
+fn heading(record: &CompareRecord) -> String {
+    let payload = match record.payload {
+        0 => "without payload".into(),
+        payload if record.loads.starts_with("files:") => format!("of {} on average", bytes(payload)),
+        payload => format!("of {}", bytes(payload)),
+    };
+    format!(
+        "{}: {} {payload}, imbalance {} (max/mean), at least {} must move\n",
+        shortened(&record.loads),
+        several(record.tasks, "task"),
+        ratio(record.imbalance_before),
+        whole(record.least)
+    )
+}
+
+fn case_table(records: &[CompareRecord], width: Option<u16>) -> String {
+    let many_hosts = records[0].site.hosts > 1;
+    let measured = records[0].site.network.is_none();
+    let mut headings = vec!["balancer", "topology", "after", "moved", "task-hops", "steps", "messages", "bytes"];
+    if many_hosts {
+        headings.push("to hosts");
+    }
+    headings.push("ms");
+    if measured {
+        headings.push("95 %");
+    }
+    headings.extend(["inf/dec/exch", "pays from"]);
+    let mut table = table(&headings, 2, width);
+    for record in records {
+        let mut row = vec![
+            record.balancer.clone(),
+            kind(record),
+            ratio(record.imbalance_after),
+            whole(record.moved),
+            hops(record),
+            record.steps.to_string(),
+            whole(record.messages),
+            bytes(record.bytes),
+        ];
+        if many_hosts {
+            row.push(bytes(record.host_bytes));
+        }
+        row.push(three(record.ms_median));
+        if measured {
+            row.push(format!("{}-{}", three(record.ms_ci95[0]), three(record.ms_ci95[1])));
+        }
+        row.push(split(record));
+        row.push(record.break_even_us.map_or("never".into(), duration_us));
+        table.add_row(row);
+    }
+    lines(&table)
+}
+
+/// The kind and size of the topology; a tree's name is too long for a column.
+fn kind(record: &CompareRecord) -> String {
+    let name = match Topology::parse(&record.topology, record.site.ranks) {
+        Ok(Topology::Tree(tree)) => format!("tree:{}", tree.nodes()),
+        _ => record.topology.clone(),
+    };
+    format!("{name}{}", if record.native { "" } else { "*" })
+}
+
+fn hops(record: &CompareRecord) -> String {
+    match record.hops_ratio {
+        Some(ratio) if record.task_hops > 0 => format!("{} ({})", whole(record.task_hops), super::figures::ratio(ratio)),
+        _ => whole(record.task_hops),
+    }
+}
+
+/// The parts of the time in percent.
+fn split(record: &CompareRecord) -> String {
+    let parts = [record.ms_information, record.ms_decision, record.ms_exchange];
+    let sum: f64 = parts.iter().sum();
+    if sum <= 0.0 {
+        return "-".into();
+    }
+    let [information, decision, exchange] = parts.map(|part| format!("{:.0}", 100.0 * part / sum));
+    format!("{information}/{decision}/{exchange} %")
+}

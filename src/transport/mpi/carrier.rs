@@ -1,0 +1,400 @@
+//! What the ports of a rank and its executor share: the two ends of the network, the nodes, and the work.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::abort;
+use super::ffi::{Comm, Summing};
+use super::incoming::{Heard, Incoming};
+use super::outbox::Outbox;
+use super::seats::{Run, Waits};
+use super::watchdog::{Duty, Watchdog, Word};
+use super::workers::{Crew, Owner, Slices, since};
+use super::{Options, STUCK};
+use crate::error::{Error, Result};
+use crate::topology::{Overlay, RankId};
+use crate::transport::{Envelope, Event, Finished, Message, Signal, Ticks, wire};
+
+/// How many messages one look at the network takes at most, so that programs get to see them: while a program does not ask, what
+/// its rank cannot take yet stays with the senders.
+const BATCH: usize = 16;
+/// As many when a program asks what has arrived by now.
+const TURN_BATCH: usize = 1024;
+
+pub(super) struct Carrier {
+    pub rank: RankId,
+    pub ranks: u32,
+    pub options: Options,
+    pub began: Instant,
+    pub state: RefCell<State>,
+}
+
+/// Our own duplicates of the communicator: one for headers and short messages, one for the bodies of long messages.
+pub(super) struct Links {
+    pub comm: Comm,
+    pub bulk: Comm,
+}
+
+pub(super) struct State {
+    me: RankId,
+    ranks: u32,
+    began: Instant,
+    host: String,
+    /// Gone when the world has ended.
+    links: Option<Links>,
+    pub outbox: Outbox,
+    outbox_limit: usize,
+    incoming: Incoming,
+    pub run: Option<Run>,
+    /// Number of the latest run.
+    runs: u32,
+    /// Messages of the next run: another rank has begun it.
+    early: VecDeque<Message>,
+    pub crew: Crew,
+    pub slices: Slices,
+    watchdog: Watchdog,
+    signals: [(Signal, Arc<AtomicBool>); 2],
+    /// What an MPI call in a port's method came to.
+    pub failure: Option<Error>,
+    /// A lower rank says that its program failed.
+    pub lower_fails: bool,
+    /// Number of looks at the network.
+    pub looks: u64,
+}
+
+impl Carrier {
+    pub fn now(&self) -> Ticks {
+        since(self.began)
+    }
+}
+
+impl State {
+    pub fn new(links: Links, host: String, options: &Options, began: Instant, signals: [(Signal, Arc<AtomicBool>); 2]) -> Result<State> {
+        let (me, ranks) = (links.comm.rank()?, links.comm.size()?);
+        let piece = options.chunk.clamp(1, i32::MAX as usize);
+        let inline = options.inline.min(i32::MAX as usize - wire::HEADER);
+        Ok(State {
+            me,
+            ranks,
+            began,
+            host,
+            links: Some(links),
+            outbox: Outbox::new(inline, piece),
+            outbox_limit: options.outbox.max(1),
+            incoming: Incoming::new(ranks, piece),
+            run: None,
+            runs: 0,
+            early: VecDeque::new(),
+            crew: Crew::new(options.workers, began),
+            slices: Slices::default(),
+            watchdog: Watchdog::new(me, ranks, options.timeout, Instant::now()),
+            signals,
+            failure: None,
+            lower_fails: false,
+            looks: 0,
+        })
+    }
+
+    /// Begins a run, and gives its nodes what other ranks have sent them already.
+    pub fn begin(&mut self, overlay: Rc<Overlay>) -> u32 {
+        self.runs += 1;
+        self.run = Some(Run::new(self.runs, overlay, self.me));
+        self.progressed();
+        for message in std::mem::take(&mut self.early) {
+            self.deliver(message);
+        }
+        self.runs
+    }
+
+    /// The run of this number, if it is the one that goes on.
+    pub fn run_of(&mut self, number: u32) -> Option<&mut Run> {
+        self.run.as_mut().filter(|run| run.number == number)
+    }
+
+    /// Ends the run, and returns what is left of it: to be dropped when the state is free, since it may hold ports.
+    pub fn end(&mut self) -> (Option<Run>, Slices) {
+        self.crew.recall();
+        self.progressed();
+        (self.run.take(), std::mem::take(&mut self.slices))
+    }
+
+    pub fn progressed(&mut self) {
+        self.watchdog.progressed(Instant::now());
+    }
+
+    pub fn is_working(&self) -> bool {
+        self.crew.is_busy() || self.slices.is_busy()
+    }
+
+    pub fn has_room(&self) -> bool {
+        self.outbox.bytes() < self.outbox_limit
+    }
+
+    /// Sends a message of the present run.
+    pub fn send(&mut self, envelope: Envelope, body: Bytes) {
+        let Some(run) = self.run.as_mut().filter(|run| run.number == envelope.scope.run) else { return };
+        if envelope.is_progress() {
+            self.watchdog.progressed(Instant::now());
+        }
+        if let Some(seat) = run.seat_of(envelope.dst) {
+            run.push(seat, Event::Message(Message { envelope, body }));
+            return;
+        }
+        let placement = &run.overlay.placement;
+        assert!(envelope.dst < placement.nodes(), "node {} sends to node {}, which is not there", envelope.src, envelope.dst);
+        let to = placement.rank_of(envelope.dst);
+        run.sent[to as usize] += 1;
+        let Some(links) = &self.links else { return };
+        if let Err(why) = self.outbox.send(&links.comm, &links.bulk, to, &envelope, body) {
+            self.failure.get_or_insert(why);
+        }
+    }
+
+    /// One look at everything that may have happened. True if something has. `watched`: the watchdog looks too.
+    pub fn look(&mut self, watched: bool) -> Result<bool> {
+        if let Some(why) = self.failure.take() {
+            return Err(why);
+        }
+        self.looks += 1;
+        let mut moved = self.outbox.collect()?;
+        moved |= self.receive()?;
+        moved |= self.local_events();
+        if watched {
+            self.watch()?;
+        }
+        let room = self.has_room();
+        if let Some(run) = &mut self.run {
+            run.wake(room);
+        }
+        Ok(moved)
+    }
+
+    fn receive(&mut self) -> Result<bool> {
+        let turn = self.run.as_ref().is_some_and(Run::takes_turn);
+        let mut moved = false;
+        for _ in 0..if turn { TURN_BATCH } else { BATCH } {
+            let Some(links) = &self.links else { break };
+            match self.incoming.look(&links.comm, &links.bulk)? {
+                Heard::Nothing => break,
+                Heard::Something => moved = true,
+                Heard::Control(source, word) => self.heard(source, &word)?,
+                Heard::Message(message) => {
+                    moved = true;
+                    self.received(&message);
+                    if self.deliver(message) && !turn {
+                        break;
+                    }
+                }
+            }
+        }
+        let mut complete = Vec::new();
+        if let Some(links) = &self.links {
+            self.incoming.finish(&links.bulk, |message| complete.push(message))?;
+        }
+        for message in complete {
+            moved = true;
+            self.received(&message);
+            self.deliver(message);
+        }
+        while let Some((source, word)) = self.incoming.late_word()? {
+            self.heard(source, &word)?;
+        }
+        Ok(moved)
+    }
+
+    fn received(&mut self, message: &Message) {
+        if message.envelope.is_progress() {
+            self.watchdog.progressed(Instant::now());
+        }
+    }
+
+    /// Gives a message from another rank to its node. True if the node waits for just that.
+    fn deliver(&mut self, message: Message) -> bool {
+        let envelope = &message.envelope;
+        if let Some(run) = self.run.as_mut().filter(|run| run.number == envelope.scope.run) {
+            run.received += 1;
+            return match run.seat_of(envelope.dst) {
+                Some(seat) => run.push(seat, Event::Message(message)),
+                None => {
+                    let what = format!("for node {}", envelope.dst);
+                    let why = format!("the node does not live on rank {}: do all ranks run the same overlay?", self.me);
+                    self.failure.get_or_insert(Error::Garbled { from: envelope.src, what, why });
+                    false
+                }
+            };
+        }
+        // No run ends before all its messages are there, so what is not of this one is of the next.
+        if envelope.scope.run > self.runs {
+            self.early.push_back(message);
+        }
+        false
+    }
+
+    /// Timers, work and signals.
+    fn local_events(&mut self) -> bool {
+        let mut moved = false;
+        if let Some(run) = &mut self.run
+            && run.timers.first().is_some()
+        {
+            let now = since(self.began);
+            while let Some((seat, event)) = run.timers.take_due(now) {
+                run.push(seat, event);
+                moved = true;
+            }
+        }
+        while let Some((owner, finished)) = self.crew.next_done() {
+            self.finished(owner, finished);
+            moved = true;
+        }
+        for (signal, raised) in &self.signals {
+            // The usual look costs a read only.
+            if raised.load(Ordering::Relaxed) && raised.swap(false, Ordering::Relaxed) {
+                let Some(run) = &mut self.run else { continue };
+                for seat in 0..run.seats.len() {
+                    run.push(seat, Event::Signal(*signal));
+                }
+                moved = true;
+            }
+        }
+        moved
+    }
+
+    /// Tells a node that its work has ended.
+    pub fn finished(&mut self, owner: Owner, finished: Finished) {
+        self.watchdog.progressed(Instant::now());
+        if let Some(run) = self.run_of(owner.scope.run) {
+            run.push(owner.seat, Event::Finished { scope: owner.scope, finished });
+        }
+    }
+
+    /// When something will happen by itself, from now on.
+    pub fn next_timer(&self) -> Option<Duration> {
+        let at = self.run.as_ref()?.timers.first()?;
+        Some(Duration::from_nanos(at.saturating_sub(since(self.began))))
+    }
+
+    /// Begins to add up how many messages of this run were sent to this rank. Its own programs have ended.
+    pub fn count(&mut self) -> Result<Option<Summing>> {
+        let sent = self.run.as_ref().map_or_else(|| vec![0; self.ranks as usize], |run| run.sent.clone());
+        self.links.as_ref().map(|links| links.comm.sum_for_me(sent)).transpose()
+    }
+
+    /// Gives the communicators back. All ranks must take part.
+    pub fn close(&mut self) -> Result<()> {
+        if let Some(links) = self.links.take() {
+            links.bulk.free()?;
+            links.comm.free()?;
+        }
+        Ok(())
+    }
+
+    /// Sends a word to another carrier.
+    pub fn tell(&mut self, to: RankId, word: Word) -> Result<()> {
+        let Some(links) = &self.links else { return Ok(()) };
+        let mut bytes = Vec::new();
+        wire::write_into(&word, &mut bytes);
+        self.outbox.send_control(&links.comm, to, bytes)
+    }
+
+    fn tell_others(&mut self, word: Word) -> Result<()> {
+        let me = self.me;
+        (0..self.ranks).filter(|&rank| rank != me).try_for_each(|rank| self.tell(rank, word))
+    }
+
+    fn heard(&mut self, source: RankId, word: &[u8]) -> Result<()> {
+        let garbled = |why: wire::Unreadable| Error::Garbled { from: source, what: "between carriers".into(), why: why.to_string() };
+        let now = Instant::now();
+        match wire::read(word).map_err(garbled)? {
+            Word::HowLong { round } => {
+                self.watchdog.asked(source, now);
+                let age = if self.is_working() { Duration::ZERO } else { self.watchdog.age(now) };
+                self.tell(source, Word::ThisLong { round, nanos: u64::try_from(age.as_nanos()).unwrap_or(u64::MAX) })?;
+            }
+            Word::ThisLong { round, nanos } => self.watchdog.answered(source, round, Duration::from_nanos(nanos)),
+            Word::Tell => {
+                self.watchdog.told(now);
+                self.say_what_we_wait_for(now);
+            }
+            Word::Failing => self.lower_fails |= source < self.me,
+        }
+        Ok(())
+    }
+
+    fn watch(&mut self) -> Result<()> {
+        let now = Instant::now();
+        match self.watchdog.look(now, self.is_working()) {
+            Duty::Nothing => {}
+            Duty::Ask { round } => self.tell_others(Word::HowLong { round })?,
+            Duty::Report { silent } => {
+                abort::say(&format!("equipoise: no progress for {}: {}", seconds(self.watchdog.timeout()), verdict(self.ranks, &silent)));
+                self.tell_others(Word::Tell)?;
+                self.say_what_we_wait_for(now);
+            }
+            Duty::End => {
+                abort::flush();
+                super::ffi::abort(STUCK);
+            }
+        }
+        Ok(())
+    }
+
+    fn say_what_we_wait_for(&self, now: Instant) {
+        let nodes = self.run.as_ref().map_or_else(|| "\n  it is between two runs, or ends".into(), Run::tell);
+        let out = match self.outbox.len() {
+            0 => String::new(),
+            sends => format!("; {sends} sends ({} bytes) have not left", self.outbox.bytes()),
+        };
+        let coming = match self.incoming.len() {
+            0 => String::new(),
+            messages => format!("; {messages} messages are on their way in"),
+        };
+        let age = seconds(self.watchdog.age(now));
+        abort::say(&format!("equipoise: rank {} on {} has made no progress for {age}{out}{coming}{nodes}", self.me, self.host));
+    }
+
+    /// Marks what a program waits for.
+    pub fn waits(&mut self, run: u32, seat: usize, waits: Waits) {
+        if let Some(run) = self.run_of(run) {
+            run.seats[seat].waits = waits;
+        }
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{} s", (time.as_secs_f64() * 10.0).round() / 10.0)
+}
+
+/// What the watchdog found, as the end of a sentence.
+fn verdict(ranks: u32, silent: &[RankId]) -> String {
+    match silent {
+        [] if ranks == 1 => "its only rank waits for what never comes".into(),
+        [] => format!("all {ranks} ranks wait for each other"),
+        [rank] => format!("rank {rank} does not answer, and the other ranks wait"),
+        many => {
+            let list: Vec<String> = many.iter().take(20).map(RankId::to_string).collect();
+            let more = if many.len() > 20 { ", .." } else { "" };
+            format!("ranks {}{more} do not answer, and the other ranks wait", list.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_verdict_is_a_sentence() {
+        assert_eq!(verdict(4, &[]), "all 4 ranks wait for each other");
+        assert_eq!(verdict(4, &[2]), "rank 2 does not answer, and the other ranks wait");
+        assert_eq!(verdict(4, &[2, 3]), "ranks 2, 3 do not answer, and the other ranks wait");
+        assert!(verdict(64, &(0..64).collect::<Vec<_>>()).contains("19, .. do"));
+        assert_eq!(seconds(Duration::from_millis(2040)), "2 s");
+        assert_eq!(seconds(Duration::from_millis(2160)), "2.2 s");
+    }
+}

@@ -1,0 +1,188 @@
+//! The loop that runs the programs of a rank's nodes, and what a rank does while they wait.
+
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::carrier::Carrier;
+use super::port::MpiPort;
+use super::seats::{Run, Waits};
+use super::watchdog::Word;
+use super::{abort, ffi};
+use crate::error::Error;
+use crate::topology::{NodeId, Overlay};
+use crate::transport::world::Program;
+use crate::transport::{Port, Step};
+
+/// Runs a program on every node of this rank, and returns when no message of the run is left on any rank.
+pub(super) fn run<T>(carrier: &Rc<Carrier>, overlay: &Overlay, mut program: impl FnMut(Port) -> Program<T>) -> Vec<(NodeId, T)> {
+    let overlay = Rc::new(overlay.clone());
+    let number = carrier.state.borrow_mut().begin(overlay.clone());
+    let nodes = overlay.placement.nodes_on(carrier.rank);
+    let mut programs: Vec<Option<Program<T>>> = Vec::with_capacity(nodes.len());
+    for (seat, &node) in nodes.iter().enumerate() {
+        let port = MpiPort { carrier: carrier.clone(), overlay: overlay.clone(), node, seat, run: number };
+        programs.push(Some(program(Rc::new(port))));
+    }
+    let mut results: Vec<Option<T>> = nodes.iter().map(|_| None).collect();
+    let mut left = programs.len();
+    let mut pause = Pause::default();
+    while left > 0 {
+        for seat in 0..programs.len() {
+            if let Some(result) = poll(carrier, seat, &mut programs[seat]) {
+                results[seat] = Some(result);
+                left -= 1;
+            }
+        }
+        let worked = slice(carrier);
+        let moved = look(carrier, true);
+        pause.after(carrier, worked || moved);
+    }
+    drop(programs);
+    quiesce(carrier, true);
+    // What the programs left in their inboxes is dropped here, with the state free for whoever hears of it.
+    let ended = carrier.state.borrow_mut().end();
+    drop(ended);
+    nodes.into_iter().zip(results).filter_map(|(node, result)| Some((node, result?))).collect()
+}
+
+/// Lets a program go on if something has happened to its node. Its result, if it ended.
+fn poll<T>(carrier: &Rc<Carrier>, seat: usize, program: &mut Option<Program<T>>) -> Option<T> {
+    let future = program.as_mut()?;
+    {
+        let mut state = carrier.state.borrow_mut();
+        let seat = &mut state.run.as_mut()?.seats[seat];
+        if !std::mem::take(&mut seat.dirty) {
+            return None;
+        }
+    }
+    let Poll::Ready(result) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) else { return None };
+    *program = None;
+    if let Some(run) = &mut carrier.state.borrow_mut().run {
+        run.seats[seat].waits = Waits::Ended;
+    }
+    match result {
+        Ok(result) => Some(result),
+        Err(why) => fail(carrier, &why),
+    }
+}
+
+/// One slice of the first sliced work. True if there was any.
+fn slice(carrier: &Carrier) -> bool {
+    let Some((owner, mut work)) = carrier.state.borrow_mut().slices.take(carrier.now()) else { return false };
+    let budget = u64::try_from(carrier.options.slice.as_nanos()).unwrap_or(u64::MAX);
+    // The state is free meanwhile: the work may send.
+    match work.step(budget) {
+        Step::More { .. } => carrier.state.borrow_mut().slices.put_back(owner, work),
+        Step::Done { output, .. } => {
+            drop(work);
+            let state = &mut *carrier.state.borrow_mut();
+            let finished = state.slices.done(owner, output, carrier.now());
+            state.finished(owner, finished);
+        }
+    }
+    true
+}
+
+fn look(carrier: &Carrier, watched: bool) -> bool {
+    let moved = carrier.state.borrow_mut().look(watched);
+    moved.unwrap_or_else(|why| fail(carrier, &why))
+}
+
+/// Waits until every rank is here and all messages of the run have arrived where they were sent to.
+pub(super) fn quiesce(carrier: &Carrier, watched: bool) {
+    let summing = carrier.state.borrow_mut().count();
+    let mut summing = summing.unwrap_or_else(|why| fail(carrier, &why));
+    let mut expected = None;
+    let mut pause = Pause::default();
+    loop {
+        let mut moved = look(carrier, watched);
+        if let (None, Some(sum)) = (expected, &mut summing) {
+            expected = sum.result().unwrap_or_else(|why| fail(carrier, &why));
+            moved |= expected.is_some();
+        }
+        {
+            let state = carrier.state.borrow();
+            let received = state.run.as_ref().map_or(0, |run| run.received);
+            if (summing.is_none() || expected == Some(received)) && state.outbox.len() == 0 {
+                return;
+            }
+        }
+        pause.after(carrier, moved);
+    }
+}
+
+/// Ends the job because of an error on this rank. If many ranks fail at once (they agreed on it, say), the lowest speaks for all.
+pub(super) fn fail(carrier: &Carrier, why: &Error) -> ! {
+    /// How long a rank listens whether a lower one fails too.
+    const LISTEN: Duration = Duration::from_millis(100);
+    /// How long it leaves the ending of the job to that one.
+    const LEAVE: Duration = Duration::from_secs(5);
+    let state = &carrier.state;
+    // Errors of MPI on this way can't be told any better than the one at hand.
+    for rank in carrier.rank + 1..carrier.ranks {
+        let _ = state.borrow_mut().tell(rank, Word::Failing);
+    }
+    if carrier.rank > 0 {
+        let since = Instant::now();
+        while since.elapsed() < if state.borrow().lower_fails { LEAVE } else { LISTEN } {
+            let _ = state.borrow_mut().look(false);
+            thread::sleep(Duration::from_micros(200));
+        }
+        if state.borrow().lower_fails {
+            ffi::abort(why.exit_status());
+        }
+    }
+    abort::job(&format!("equipoise: rank {}: {why}", carrier.rank), why.exit_status())
+}
+
+/// What a rank does between two looks at the network that found nothing: it looks again at once, then lets others have the processor,
+/// then sleeps, ever longer. Too little of the first makes partners sleep in lockstep (measured: 407 us instead of 2 for an exchange);
+/// any event starts it anew.
+#[derive(Default)]
+struct Pause {
+    looks: u32,
+    since: Option<Instant>,
+    nap: Duration,
+}
+
+impl Pause {
+    /// Looks before the rank lets others have the processor.
+    const SPIN: u32 = 8;
+    /// It sleeps after at least so many looks ..
+    const LOOKS: u32 = 20;
+    /// .. and this time.
+    const AWAKE: Duration = Duration::from_micros(50);
+    const FIRST_NAP: Duration = Duration::from_micros(20);
+
+    fn after(&mut self, carrier: &Carrier, moved: bool) {
+        if moved {
+            *self = Pause::default();
+            return;
+        }
+        self.looks += 1;
+        if self.looks <= Pause::SPIN {
+            std::hint::spin_loop();
+            return;
+        }
+        let now = Instant::now();
+        let since = *self.since.get_or_insert(now);
+        let state = carrier.state.borrow();
+        let run = state.run.as_ref();
+        if self.looks < Pause::LOOKS || now.duration_since(since) < Pause::AWAKE || run.is_some_and(Run::has_dirty) {
+            thread::yield_now();
+            return;
+        }
+        let options = &carrier.options;
+        // Between runs and at the end of one all wait for all.
+        let prompt = state.crew.is_busy() || run.is_none_or(|run| run.listens() || run.seats.iter().all(|seat| seat.waits == Waits::Ended));
+        let cap = if prompt { options.prompt_nap } else { options.longest_nap };
+        let nap = self.nap.max(Pause::FIRST_NAP).min(cap);
+        let nap = state.next_timer().map_or(nap, |timer| timer.min(nap));
+        drop(state);
+        // A worker that ends wakes us.
+        thread::park_timeout(nap);
+        self.nap = (nap * 2).min(cap);
+    }
+}

@@ -1,0 +1,415 @@
+//! The MPI calls that the carrier makes, each with its return code checked, and all of the project's unsafe code.
+//!
+//! The safe layer of `mpi` drops return codes and ties immediate operations to scopes on the stack. Here an immediate operation owns the
+//! buffer that MPI reads or writes, and a buffer whose operation is not over is never freed: it is leaked instead.
+
+use std::ffi::{c_int, c_void};
+use std::mem::{self, MaybeUninit};
+
+use ::mpi::ffi;
+use bytes::Bytes;
+
+use crate::error::{Error, Result};
+use crate::topology::RankId;
+
+/// What a call came to, as an error that names it.
+fn check(call: &'static str, code: c_int) -> Result<()> {
+    // MPI_SUCCESS is 0 in every MPI, by the standard.
+    if code == 0 {
+        return Ok(());
+    }
+    // No MPI has a longer MPI_MAX_ERROR_STRING than 1024.
+    let mut text = vec![0u8; 2048];
+    let mut length: c_int = 0;
+    // SAFETY: the buffer is longer than any error string, and both pointers are valid for the call.
+    let told = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &mut length) };
+    let why = match usize::try_from(length) {
+        Ok(length) if told == 0 && length <= text.len() => String::from_utf8_lossy(&text[..length]).into_owned(),
+        _ => format!("error {code}"),
+    };
+    Err(Error::Mpi { call: call.into(), why })
+}
+
+/// MPI's type of bytes.
+fn byte() -> ffi::MPI_Datatype {
+    // SAFETY: a constant that MPI's library holds; reading it has no condition.
+    unsafe { ffi::RSMPI_UINT8_T }
+}
+
+/// MPI's "no request".
+fn no_request() -> ffi::MPI_Request {
+    // SAFETY: a constant that MPI's library holds; reading it has no condition.
+    unsafe { ffi::RSMPI_REQUEST_NULL }
+}
+
+/// Whether MPI runs in this process: initialised and not finalised.
+pub(super) fn is_active() -> bool {
+    ::mpi::environment::is_initialized() && !::mpi::environment::is_finalized()
+}
+
+/// Ends the whole job with a status, from any thread. Never returns.
+pub(super) fn abort(status: i32) -> ! {
+    if is_active() {
+        // SAFETY: MPI is initialised and not finalised. Aborting from a thread that did not initialise MPI is outside what `funneled`
+        // promises; there is nothing left to damage, it was measured to work also while another thread is inside MPI, and if it does
+        // not, the next line ends the process and the launcher the job.
+        unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, status) };
+    }
+    std::process::abort()
+}
+
+/// Whether this thread may call MPI.
+pub(super) fn may_call() -> Result<bool> {
+    let mut main: c_int = 0;
+    // SAFETY: MPI is initialised (the callers see to it), and the pointer is valid for the call.
+    check("MPI_Is_thread_main", unsafe { ffi::MPI_Is_thread_main(&mut main) })?;
+    Ok(main != 0 || ::mpi::environment::threading_support() >= ::mpi::Threading::Serialized)
+}
+
+/// A communicator of our own. Freed by [`free`](Comm::free) only: a dropped one is left to MPI.
+pub(super) struct Comm {
+    raw: ffi::MPI_Comm,
+    /// MPI calls stay on the thread that made the communicator, also where the raw handle is a plain integer.
+    _here: std::marker::PhantomData<*const ()>,
+}
+
+impl Comm {
+    /// Duplicates a communicator; errors on the duplicate are returned instead of ending the job. All its ranks must take part.
+    pub fn duplicate(raw: ffi::MPI_Comm) -> Result<Comm> {
+        let mut duplicate = MaybeUninit::uninit();
+        // SAFETY: `raw` is a communicator that its owner keeps during the call; MPI writes the duplicate if it returns success, and
+        // only then it is read.
+        let raw = unsafe {
+            check("MPI_Comm_dup", ffi::MPI_Comm_dup(raw, duplicate.as_mut_ptr()))?;
+            duplicate.assume_init()
+        };
+        // SAFETY: `raw` is the valid communicator made above.
+        check("MPI_Comm_set_errhandler", unsafe { ffi::MPI_Comm_set_errhandler(raw, ffi::RSMPI_ERRORS_RETURN) })?;
+        Ok(Comm { raw, _here: std::marker::PhantomData })
+    }
+
+    /// A second communicator over the same ranks.
+    pub fn another(&self) -> Result<Comm> {
+        Comm::duplicate(self.raw)
+    }
+
+    pub fn rank(&self) -> Result<RankId> {
+        let mut rank: c_int = 0;
+        // SAFETY: the communicator is valid, and so is the pointer.
+        check("MPI_Comm_rank", unsafe { ffi::MPI_Comm_rank(self.raw, &mut rank) })?;
+        Ok(rank as RankId)
+    }
+
+    pub fn size(&self) -> Result<u32> {
+        let mut size: c_int = 0;
+        // SAFETY: the communicator is valid, and so is the pointer.
+        check("MPI_Comm_size", unsafe { ffi::MPI_Comm_size(self.raw, &mut size) })?;
+        Ok(size as u32)
+    }
+
+    /// Everybody's block of bytes, by rank. All ranks must take part, with blocks of one length. Waits.
+    pub fn all_gather(&self, mine: &[u8]) -> Result<Vec<u8>> {
+        let mut all = vec![0u8; mine.len() * self.size()? as usize];
+        let count = count(mine.len())?;
+        // SAFETY: both buffers are valid for the call, and the second has room for one block of each rank.
+        check("MPI_Allgather", unsafe {
+            ffi::MPI_Allgather(mine.as_ptr().cast(), count, byte(), all.as_mut_ptr().cast(), count, byte(), self.raw)
+        })?;
+        Ok(all)
+    }
+
+    /// The next message that has arrived from any rank with any tag, taken out of MPI's queue so that nobody else receives it.
+    pub fn probe(&self) -> Result<Option<Arrived>> {
+        let mut found: c_int = 0;
+        let mut message = MaybeUninit::uninit();
+        let mut status = MaybeUninit::<ffi::MPI_Status>::zeroed();
+        // SAFETY: the communicator is valid; MPI writes flag, message and status through valid pointers.
+        check("MPI_Improbe", unsafe {
+            let (source, tag) = (ffi::RSMPI_ANY_SOURCE, ffi::RSMPI_ANY_TAG);
+            ffi::MPI_Improbe(source, tag, self.raw, &mut found, message.as_mut_ptr(), status.as_mut_ptr())
+        })?;
+        if found == 0 {
+            return Ok(None);
+        }
+        // SAFETY: the flag is set, so MPI has written message and status (which was zeroed, a valid value, before).
+        let (message, status) = unsafe { (message.assume_init(), status.assume_init()) };
+        let length = received(&status)?;
+        Ok(Some(Arrived { message, source: status.MPI_SOURCE as RankId, tag: status.MPI_TAG, length }))
+    }
+
+    /// Starts to receive a body of this length from one rank, in pieces of at most `piece` bytes, straight into its buffer.
+    pub fn receive_pieces(&self, source: RankId, tag: c_int, length: u64, piece: usize) -> Result<Receiving> {
+        let mut receiving = Receiving::with_room_for(length)?;
+        let mut offset = 0;
+        while offset < receiving.length {
+            let size = piece.min(receiving.length - offset);
+            let mut request = no_request();
+            // SAFETY: the buffer has `length` bytes of capacity, so the piece lies within it; `receiving` owns the buffer until the
+            // request is over, and leaks it if it is dropped before. The heap block does not move when `receiving` moves.
+            check("MPI_Irecv", unsafe {
+                let start = receiving.buffer.as_mut_ptr().add(offset).cast::<c_void>();
+                ffi::MPI_Irecv(start, count(size)?, byte(), source as c_int, tag, self.raw, &mut request)
+            })?;
+            receiving.pieces.push((request, size));
+            offset += size;
+        }
+        // Tested from the back: the first piece, which comes first, must be the last of the list.
+        receiving.pieces.reverse();
+        Ok(receiving)
+    }
+
+    /// Starts to add up what everybody sent to this rank: `sent[r]` is what this rank sent to rank `r`. All ranks must take part.
+    pub fn sum_for_me(&self, sent: Vec<u64>) -> Result<Summing> {
+        let mut summing = Summing { request: no_request(), sent, sum: Box::new(0) };
+        // SAFETY: one u64 per rank is read from `sent`, and one is written to the box; `summing` owns both until the request is over,
+        // and leaks them if it is dropped before.
+        check("MPI_Ireduce_scatter_block", unsafe {
+            let (from, to) = (summing.sent.as_ptr().cast(), (&raw mut *summing.sum).cast());
+            ffi::MPI_Ireduce_scatter_block(from, to, 1, ffi::RSMPI_UINT64_T, ffi::RSMPI_SUM, self.raw, &mut summing.request)
+        })?;
+        Ok(summing)
+    }
+
+    /// Gives the communicator back to MPI. All ranks must take part.
+    pub fn free(mut self) -> Result<()> {
+        // SAFETY: the communicator is ours, valid, and nobody uses it any more since `self` is consumed.
+        check("MPI_Comm_free", unsafe { ffi::MPI_Comm_free(&mut self.raw) })
+    }
+}
+
+/// A length as MPI counts.
+fn count(length: usize) -> Result<c_int> {
+    c_int::try_from(length).map_err(|_| Error::Failed(format!("a message of {length} bytes is more than MPI can count")))
+}
+
+/// Number of bytes that a status tells of.
+fn received(status: &ffi::MPI_Status) -> Result<usize> {
+    let mut length: c_int = 0;
+    // SAFETY: the status was written by MPI, and both pointers are valid for the call.
+    check("MPI_Get_count", unsafe { ffi::MPI_Get_count(status, byte(), &mut length) })?;
+    usize::try_from(length).map_err(|_| Error::Failed("MPI delivered part of a byte".into()))
+}
+
+/// Whether a request is over; its status then.
+fn test(request: &mut ffi::MPI_Request) -> Result<Option<ffi::MPI_Status>> {
+    let mut over: c_int = 0;
+    let mut status = MaybeUninit::<ffi::MPI_Status>::zeroed();
+    // SAFETY: the request is one that MPI gave (or null, which is over at once); all pointers are valid; a zeroed status is a valid one.
+    unsafe {
+        check("MPI_Test", ffi::MPI_Test(request, &mut over, status.as_mut_ptr()))?;
+        Ok((over != 0).then(|| status.assume_init()))
+    }
+}
+
+/// A message that MPI holds for us.
+#[must_use = "a message that is matched must be received"]
+pub(super) struct Arrived {
+    message: ffi::MPI_Message,
+    pub source: RankId,
+    pub tag: c_int,
+    pub length: usize,
+}
+
+impl Arrived {
+    /// Starts to receive it.
+    pub fn receive(mut self) -> Result<Receiving> {
+        let mut receiving = Receiving::with_room_for(self.length as u64)?;
+        let mut request = no_request();
+        // SAFETY: the message was matched and not received yet (`self` is consumed); the buffer has room for all of it, and
+        // `receiving` owns it until the request is over, and leaks it if it is dropped before.
+        check("MPI_Imrecv", unsafe {
+            ffi::MPI_Imrecv(receiving.buffer.as_mut_ptr().cast(), count(self.length)?, byte(), &mut self.message, &mut request)
+        })?;
+        receiving.only = Some(request);
+        Ok(receiving)
+    }
+}
+
+/// Bytes on their way into a buffer.
+pub(super) struct Receiving {
+    /// The request of a message in one piece, so that the usual message needs no list.
+    only: Option<ffi::MPI_Request>,
+    /// The requests of a body in pieces and the length of each, the last piece first.
+    pieces: Vec<(ffi::MPI_Request, usize)>,
+    buffer: Vec<u8>,
+    length: usize,
+}
+
+impl Receiving {
+    /// Nothing, received.
+    pub fn empty() -> Receiving {
+        Receiving { only: None, pieces: Vec::new(), buffer: Vec::new(), length: 0 }
+    }
+
+    fn with_room_for(length: u64) -> Result<Receiving> {
+        let mut buffer = Vec::new();
+        let fits = usize::try_from(length).ok().filter(|&length| buffer.try_reserve_exact(length).is_ok());
+        let length = fits.ok_or_else(|| Error::Failed(format!("there is no memory for a message of {length} bytes")))?;
+        Ok(Receiving { only: None, pieces: Vec::new(), buffer, length })
+    }
+
+    /// Whether everything is here. After that, the bytes can be taken.
+    pub fn is_complete(&mut self) -> Result<bool> {
+        if let Some(request) = &mut self.only {
+            let Some(status) = test(request)? else { return Ok(false) };
+            self.only = None;
+            expect_length(self.length, received(&status)?)?;
+        }
+        while let Some((request, size)) = self.pieces.last_mut() {
+            let Some(status) = test(request)? else { return Ok(false) };
+            expect_length(*size, received(&status)?)?;
+            self.pieces.pop();
+        }
+        Ok(true)
+    }
+
+    /// The bytes, once complete; nothing before that.
+    pub fn into_bytes(mut self) -> Bytes {
+        if self.only.is_some() || !self.pieces.is_empty() {
+            return Bytes::new();
+        }
+        // SAFETY: the capacity is at least `length`, and all requests are over with the expected counts, so MPI has written that many bytes.
+        unsafe { self.buffer.set_len(self.length) };
+        Bytes::from(mem::take(&mut self.buffer))
+    }
+}
+
+fn expect_length(expected: usize, got: usize) -> Result<()> {
+    if expected == got {
+        return Ok(());
+    }
+    Err(Error::Failed(format!("{got} bytes of a message arrived instead of {expected}: do all ranks have the same options?")))
+}
+
+impl Drop for Receiving {
+    fn drop(&mut self) {
+        if self.only.is_some() || !self.pieces.is_empty() {
+            // MPI may still write into it.
+            mem::forget(mem::take(&mut self.buffer));
+        }
+    }
+}
+
+/// A sum over all ranks that is being made.
+pub(super) struct Summing {
+    request: ffi::MPI_Request,
+    sent: Vec<u64>,
+    sum: Box<u64>,
+}
+
+impl Summing {
+    /// The sum, once it is there.
+    pub fn result(&mut self) -> Result<Option<u64>> {
+        Ok(test(&mut self.request)?.map(|_| *self.sum))
+    }
+}
+
+impl Drop for Summing {
+    fn drop(&mut self) {
+        if self.request != no_request() {
+            // MPI may still read the one and write the other.
+            mem::forget(mem::take(&mut self.sent));
+            mem::forget(mem::take(&mut self.sum));
+        }
+    }
+}
+
+/// Bytes on their way out. Their address does not change when the value moves.
+pub(super) enum Outgoing {
+    Own(Vec<u8>),
+    Shared(Bytes),
+}
+
+impl Outgoing {
+    pub fn len(&self) -> usize {
+        self.bytes().len()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Outgoing::Own(vec) => vec,
+            Outgoing::Shared(bytes) => bytes,
+        }
+    }
+}
+
+/// Immediate sends that are not over, with the bytes they read.
+#[derive(Default)]
+pub(super) struct Sends {
+    requests: Vec<ffi::MPI_Request>,
+    bytes: Vec<Outgoing>,
+    /// Where the next look begins: many sends are looked at in turns.
+    cursor: usize,
+}
+
+/// How many sends one look covers.
+const LOOK: usize = 128;
+
+impl Sends {
+    pub fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Starts a send. One that is over at once gives its bytes back.
+    pub fn start(&mut self, comm: &Comm, to: RankId, tag: c_int, bytes: Outgoing) -> Result<Option<Outgoing>> {
+        let slice = bytes.bytes();
+        let mut request = no_request();
+        // SAFETY: the slice is valid now, and stays so where it is until the request is over: `self` owns the bytes, whose heap block
+        // (or static) does not move with them, and leaks them if it is dropped before.
+        check("MPI_Isend", unsafe {
+            ffi::MPI_Isend(slice.as_ptr().cast(), count(slice.len())?, byte(), to as c_int, tag, comm.raw, &mut request)
+        })?;
+        // From here on MPI may read the bytes, so they must be held before anything can fail.
+        self.requests.push(request);
+        self.bytes.push(bytes);
+        let newest = self.requests.len() - 1;
+        if test(&mut self.requests[newest])?.is_none() {
+            return Ok(None);
+        }
+        self.requests.pop();
+        Ok(self.bytes.pop())
+    }
+
+    /// Hands the bytes of some sends that are over to `done`.
+    pub fn collect(&mut self, mut done: impl FnMut(Outgoing)) -> Result<()> {
+        if self.requests.is_empty() {
+            return Ok(());
+        }
+        if self.cursor >= self.requests.len() {
+            self.cursor = 0;
+        }
+        let end = self.requests.len().min(self.cursor + LOOK);
+        let looked_at = &mut self.requests[self.cursor..end];
+        let mut indices = [0 as c_int; LOOK];
+        let mut over: c_int = 0;
+        // SAFETY: `looked_at` holds requests that MPI gave, `indices` has room for as many, and statuses are not wanted.
+        check("MPI_Testsome", unsafe {
+            let (incount, statuses) = (looked_at.len() as c_int, ffi::RSMPI_STATUSES_IGNORE);
+            ffi::MPI_Testsome(incount, looked_at.as_mut_ptr(), &mut over, indices.as_mut_ptr(), statuses)
+        })?;
+        // MPI_UNDEFINED (negative) says that there was nothing active, which cannot be here.
+        let over = &mut indices[..usize::try_from(over).unwrap_or(0)];
+        // From the back, so that taking one out does not move another that is still to be taken out.
+        over.sort_unstable_by(|a, b| b.cmp(a));
+        for &mut index in over {
+            let index = self.cursor + index as usize;
+            self.requests.swap_remove(index);
+            done(self.bytes.swap_remove(index));
+        }
+        self.cursor = end;
+        Ok(())
+    }
+}
+
+impl Drop for Sends {
+    fn drop(&mut self) {
+        // MPI may still read them.
+        mem::forget(mem::take(&mut self.bytes));
+    }
+}
+
+/// The raw world communicator.
+pub(super) fn world() -> ffi::MPI_Comm {
+    // SAFETY: a constant that MPI's library holds; reading it has no condition.
+    unsafe { ffi::RSMPI_COMM_WORLD }
+}

@@ -1,0 +1,142 @@
+//! Who started this process, as far as its environment tells: to say what to type when nobody did, and to notice the launcher of one MPI
+//! starting a program that is linked with another, which makes N jobs of one rank each.
+//!
+//! Plain functions, to be asked before MPI is initialised.
+
+/// Who started this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Launch {
+    /// No launcher.
+    Alone,
+    /// A launcher that this program's MPI understands, as far as one can tell. `ranks` where the environment says so.
+    Launched { launcher: &'static str, ranks: Option<u32> },
+    /// The launcher of another MPI: every process will take itself for the only rank.
+    Singletons { launcher: &'static str, ranks: u32 },
+}
+
+/// The family of an MPI library, as its version string tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Library {
+    OpenMpi,
+    /// MPICH and what is built on it: Intel MPI, MVAPICH, Cray MPICH.
+    Mpich,
+    Other,
+}
+
+/// Traces that launchers leave: the name, the variable with the number of ranks, and whether each family understands it.
+const TRACES: [(&str, &str, bool, bool); 4] = [
+    ("Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", true, false),
+    ("MVAPICH's launcher", "MV2_COMM_WORLD_SIZE", false, true),
+    ("MVAPICH's launcher", "MVP_COMM_WORLD_SIZE", false, true),
+    ("MPICH's mpiexec (Hydra)", "PMI_SIZE", false, true),
+];
+
+/// Judges the environment, given the version string of the MPI that this program is linked with.
+pub fn detect(library: &str, env: impl Fn(&str) -> Option<String>) -> Launch {
+    let number = |name: &str| env(name).and_then(|text| text.trim().parse::<u32>().ok());
+    let library = family(library);
+    let understood = |by_open_mpi, by_mpich| match library {
+        Library::OpenMpi => by_open_mpi,
+        Library::Mpich => by_mpich,
+        Library::Other => true,
+    };
+    let traces = || TRACES.iter().filter_map(|&(name, variable, open, mpich)| Some((name, number(variable)?, understood(open, mpich))));
+    // A launcher that is understood counts more than the traces of one that started it (a resource manager's, or a shell under mpirun).
+    if let Some((launcher, ranks, _)) = traces().find(|&(_, _, understood)| understood) {
+        return Launch::Launched { launcher, ranks: Some(ranks) };
+    }
+    if env("PMIX_RANK").is_some() && library != Library::Mpich {
+        return Launch::Launched { launcher: "a PMIx launcher", ranks: slurm_step(&env) };
+    }
+    if let Some((launcher, ranks, _)) = traces().find(|&(_, ranks, _)| ranks > 1) {
+        return Launch::Singletons { launcher, ranks };
+    }
+    if let Some(ranks) = slurm_step(&env) {
+        // srun speaks PMI-2 or PMIx where it is asked to; whether our MPI understands shows after its initialisation only.
+        return Launch::Launched { launcher: "Slurm's srun", ranks: Some(ranks) };
+    }
+    Launch::Alone
+}
+
+/// Ranks that the environment promises, when MPI came up with one only: then this is one of so many singletons. `None` if all is well.
+pub fn singletons(size: u32, env: impl Fn(&str) -> Option<String>) -> Option<(&'static str, u32)> {
+    if size != 1 {
+        return None;
+    }
+    let number = |name: &str| env(name).and_then(|text| text.trim().parse::<u32>().ok());
+    let traced = TRACES.iter().filter_map(|&(name, variable, ..)| Some((name, number(variable)?)));
+    // A process that a launcher started with one rank has a trace that says one: then the others are left over from around it.
+    let mut traced: Vec<_> = traced.collect();
+    if traced.iter().any(|&(_, ranks)| ranks == 1) {
+        return None;
+    }
+    traced.extend(slurm_step(&env).map(|ranks| ("Slurm's srun", ranks)));
+    traced.into_iter().find(|&(_, ranks)| ranks > 1)
+}
+
+/// Ranks of the Slurm step that this process belongs to. Within a batch script, outside any step, there is none.
+fn slurm_step(env: &impl Fn(&str) -> Option<String>) -> Option<u32> {
+    env("SLURM_STEP_ID").or_else(|| env("SLURM_STEPID"))?;
+    env("SLURM_PROCID")?;
+    env("SLURM_STEP_NUM_TASKS").or_else(|| env("SLURM_NTASKS"))?.trim().parse().ok()
+}
+
+fn family(library: &str) -> Library {
+    let library = library.to_lowercase();
+    match library {
+        _ if library.contains("open mpi") => Library::OpenMpi,
+        _ if ["mpich", "intel", "mvapich", "cray"].iter().any(|name| library.contains(name)) => Library::Mpich,
+        _ => Library::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPEN_MPI: &str = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4";
+    const MPICH: &str = "MPICH Version:      5.0.2\nMPICH Release date: ..";
+
+    fn with(variables: &'static [(&str, &str)]) -> impl Fn(&str) -> Option<String> {
+        move |name| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| value.to_string())
+    }
+
+    #[test]
+    fn nobody_started_it() {
+        assert_eq!(detect(OPEN_MPI, with(&[])), Launch::Alone);
+        assert_eq!(detect(OPEN_MPI, with(&[("SLURM_NTASKS", "8"), ("SLURM_JOB_ID", "7")])), Launch::Alone);
+        assert_eq!(detect(OPEN_MPI, with(&[("PMI_SIZE", "1")])), Launch::Alone);
+        assert_eq!(detect(OPEN_MPI, with(&[("PMI_SIZE", "many")])), Launch::Alone);
+    }
+
+    #[test]
+    fn its_own_launcher_started_it() {
+        let own = Launch::Launched { launcher: "Open MPI's mpirun", ranks: Some(8) };
+        assert_eq!(detect(OPEN_MPI, with(&[("OMPI_COMM_WORLD_SIZE", "8")])), own);
+        assert_eq!(detect(OPEN_MPI, with(&[("OMPI_COMM_WORLD_SIZE", "8"), ("PMI_SIZE", "2")])), own);
+        let hydra = Launch::Launched { launcher: "MPICH's mpiexec (Hydra)", ranks: Some(4) };
+        assert_eq!(detect(MPICH, with(&[("PMI_SIZE", "4")])), hydra);
+        let srun = &[("SLURM_STEP_ID", "0"), ("SLURM_PROCID", "1"), ("SLURM_NTASKS", "8"), ("PMIX_RANK", "1")];
+        assert_eq!(detect(OPEN_MPI, with(srun)), Launch::Launched { launcher: "a PMIx launcher", ranks: Some(8) });
+        let unknown = detect("Some MPI 1.0", with(&[("PMI_SIZE", "3")]));
+        assert_eq!(unknown, Launch::Launched { launcher: "MPICH's mpiexec (Hydra)", ranks: Some(3) });
+    }
+
+    #[test]
+    fn the_launcher_of_another_mpi_started_it() {
+        let hydra = Launch::Singletons { launcher: "MPICH's mpiexec (Hydra)", ranks: 8 };
+        assert_eq!(detect(OPEN_MPI, with(&[("PMI_SIZE", "8"), ("PMI_RANK", "3")])), hydra);
+        let open = Launch::Singletons { launcher: "Open MPI's mpirun", ranks: 4 };
+        assert_eq!(detect(MPICH, with(&[("OMPI_COMM_WORLD_SIZE", "4"), ("PMIX_RANK", "0")])), open);
+    }
+
+    #[test]
+    fn after_initialisation_one_rank_where_more_were_promised_is_a_singleton() {
+        assert_eq!(singletons(8, with(&[("PMI_SIZE", "8")])), None);
+        assert_eq!(singletons(1, with(&[("PMI_SIZE", "8")])), Some(("MPICH's mpiexec (Hydra)", 8)));
+        assert_eq!(singletons(1, with(&[("OMPI_COMM_WORLD_SIZE", "1"), ("PMI_SIZE", "8")])), None);
+        let srun = &[("SLURM_STEP_ID", "0"), ("SLURM_PROCID", "1"), ("SLURM_STEP_NUM_TASKS", "8")];
+        assert_eq!(singletons(1, with(srun)), Some(("Slurm's srun", 8)));
+        assert_eq!(singletons(1, with(&[])), None);
+    }
+}

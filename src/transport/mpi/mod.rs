@@ -1,0 +1,235 @@
+//! Real ranks: the world that runs under an MPI launcher, and the only place that knows MPI.
+//!
+//! ```no_run
+//! use equipoise::transport::mpi;
+//!
+//! let world = mpi::World::init(mpi::Options::default())?;
+//! println!("rank {} of {} on {}", world.rank(), world.ranks(), world.hosts().name(world.hosts().host_of(world.rank())));
+//! # Ok::<(), equipoise::Error>(())
+//! ```
+//!
+//! A program that uses MPI itself builds a world [on its own communicator](World::on); equipoise works on duplicates and never sends on the
+//! caller's. The crate that the bindings come from is re-exported as [`rsmpi`].
+//!
+//! # How it works
+//!
+//! All MPI calls stay on the thread that initialised MPI (*funneled*). The [executor](executor) polls the programs of the rank's nodes and,
+//! while they wait, looks at the network: the [outbox](outbox) takes back what has left, [incoming](incoming) receives with a matched probe
+//! whatever has come and puts it into the node's inbox. Opaque work runs on [worker threads](workers), sliced work between two looks.
+//! The [watchdog](watchdog) talks to the other ranks below all that. A rank that panics, on whichever thread, or whose program fails
+//! [ends the whole job](abort).
+//!
+//! Errors of MPI are returned by every call and end the job with a sentence that names the call: plain MPI cannot go on without a rank.
+
+pub mod abort;
+mod carrier;
+mod executor;
+mod ffi;
+mod incoming;
+pub mod launcher;
+mod outbox;
+mod port;
+mod seats;
+mod watchdog;
+mod workers;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// The bindings, for programs that use MPI themselves.
+pub use ::mpi as rsmpi;
+use ::mpi::environment::Universe;
+use ::mpi::traits::AsRaw;
+use signal_hook::SigId;
+use signal_hook::consts::{SIGUSR1, SIGUSR2};
+
+use self::carrier::{Carrier, Links, State};
+use self::ffi::Comm;
+use super::world::Program;
+use super::{Port, Signal};
+use crate::error::{Error, Result};
+use crate::topology::{Hosts, NodeId, Overlay, RankId};
+
+/// The status of a job that the watchdog ended.
+pub const STUCK: i32 = 3;
+
+/// What a world can be told. All ranks must be told the same, the number of workers excepted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// The job ends with status 3 after so long without progress on any rank.
+    pub timeout: Duration,
+    /// What repeats, repeats by it.
+    pub seed: u64,
+    /// Threads per rank for opaque work, started when the first comes; at least one.
+    pub workers: usize,
+    /// Bodies up to so many bytes travel in one message with their header, and are copied once for that; longer ones are not copied.
+    pub inline: usize,
+    /// Longer bodies travel in pieces of so many bytes: MPI counts in C ints.
+    pub chunk: usize,
+    /// `ready_to_send` waits while so many bytes have not left the rank.
+    pub outbox: usize,
+    /// How long sliced work runs between two looks at the network.
+    pub slice: Duration,
+    /// The longest sleep of a rank that others may ask, or whose worker is busy.
+    pub prompt_nap: Duration,
+    /// The longest sleep of a rank that waits for one other.
+    pub longest_nap: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            timeout: Duration::from_secs(300),
+            seed: 0,
+            workers: 1,
+            inline: 64 << 10,
+            chunk: 1 << 30,
+            outbox: 64 << 20,
+            slice: Duration::from_micros(50),
+            prompt_nap: Duration::from_micros(200),
+            longest_nap: Duration::from_millis(1),
+        }
+    }
+}
+
+/// The ranks of an MPI job, or of one of its communicators.
+///
+/// It stays on the thread that made it. Dropping it waits until all ranks do the same, and finalises MPI if [`init`](World::init) made it.
+pub struct World {
+    carrier: Rc<Carrier>,
+    hosts: Hosts,
+    signals: [SigId; 2],
+    /// Dropped last: everything of MPI is gone by then.
+    _universe: Option<Universe>,
+}
+
+impl World {
+    /// Initialises MPI, and sees to it that a panic on any thread ends the job.
+    ///
+    /// # Errors
+    /// If MPI was initialised in this process before, which it can be once only; or if MPI fails.
+    pub fn init(options: Options) -> Result<World> {
+        abort::on_panic();
+        let Some((universe, level)) = ::mpi::initialize_with_threading(::mpi::Threading::Funneled) else {
+            return Err(Error::Failed("MPI was initialised in this process before, and it can be once only".into()));
+        };
+        if level < ::mpi::Threading::Funneled {
+            return Err(Error::Failed("this MPI cannot live in a process with threads (it does not offer MPI_THREAD_FUNNELED)".into()));
+        }
+        World::over(ffi::world(), Some(universe), options)
+    }
+
+    /// Stands on a communicator of the caller's, which is duplicated and otherwise left alone. All its ranks must call this, each on
+    /// the thread that initialised MPI. The world must be dropped before MPI is finalised.
+    ///
+    /// From now on a panic on any thread ends the job, and so does an error of a program that runs on the world.
+    ///
+    /// # Errors
+    /// If MPI is not initialised, or this is not the thread that did it; or if MPI fails.
+    pub fn on(comm: &impl AsRaw<Raw = rsmpi::ffi::MPI_Comm>, options: Options) -> Result<World> {
+        if !ffi::is_active() {
+            return Err(Error::Failed("MPI is not initialised, so there is no communicator to stand on".into()));
+        }
+        if !ffi::may_call()? {
+            return Err(Error::Failed("a world must be made on the thread that initialised MPI".into()));
+        }
+        abort::on_panic();
+        World::over(comm.as_raw(), None, options)
+    }
+
+    fn over(comm: rsmpi::ffi::MPI_Comm, universe: Option<Universe>, options: Options) -> Result<World> {
+        let comm = Comm::duplicate(comm)?;
+        let bulk = comm.another()?;
+        let names = host_names(&comm)?;
+        let (rank, ranks) = (comm.rank()?, comm.size()?);
+        let host = names.get(rank as usize).cloned().unwrap_or_default();
+        let (one, two) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
+        let caught = |why: std::io::Error| Error::Failed(format!("no signals can be caught: {why}"));
+        let signals = [
+            signal_hook::flag::register(SIGUSR1, one.clone()).map_err(caught)?,
+            signal_hook::flag::register(SIGUSR2, two.clone()).map_err(caught)?,
+        ];
+        let began = Instant::now();
+        let flags = [(Signal::User1, one), (Signal::User2, two)];
+        let state = RefCell::new(State::new(Links { comm, bulk }, host, &options, began, flags)?);
+        let carrier = Rc::new(Carrier { rank, ranks, options, began, state });
+        Ok(World { carrier, hosts: Hosts::from_names(&names), signals, _universe: universe })
+    }
+
+    /// Number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.carrier.ranks
+    }
+
+    /// This process's rank.
+    pub fn rank(&self) -> RankId {
+        self.carrier.rank
+    }
+
+    /// Which ranks share a machine, by the processor names that MPI gives.
+    pub fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    /// What the world was told.
+    pub fn options(&self) -> &Options {
+        &self.carrier.options
+    }
+
+    /// Runs a program on every node of the overlay that this rank hosts, and returns their results in node order. Every rank must call
+    /// this with the same overlay. When it returns, no message of the run is left anywhere.
+    ///
+    /// An error of a program ends the job with the error's [exit status](Error::exit_status), so it does not return.
+    ///
+    /// # Errors
+    /// If the overlay is not for this number of ranks.
+    pub fn run<T: 'static>(&mut self, overlay: &Overlay, program: impl FnMut(Port) -> Program<T>) -> Result<Vec<(NodeId, T)>> {
+        let planned = overlay.placement.ranks();
+        if planned != self.ranks() {
+            return Err(Error::usage(format!("the overlay is for {planned} ranks, and there are {}", self.ranks())));
+        }
+        Ok(executor::run(&self.carrier, overlay, program))
+    }
+
+    /// Ends the whole job because of an error that this rank found between two runs: says it, and exits with its status.
+    pub fn fail(&self, why: &Error) -> ! {
+        executor::fail(&self.carrier, why)
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        for signal in self.signals {
+            signal_hook::low_level::unregister(signal);
+        }
+        if !ffi::is_active() {
+            return;
+        }
+        // Everybody's last words have left and arrived before the communicators go. Without the watchdog: some rank may have much to do
+        // after the last run.
+        executor::quiesce(&self.carrier, false);
+        if let Err(why) = self.carrier.state.borrow_mut().close() {
+            abort::say(&format!("equipoise: rank {}: {why}", self.rank()));
+        }
+    }
+}
+
+/// Every rank's processor name. All ranks must take part.
+fn host_names(comm: &Comm) -> Result<Vec<String>> {
+    /// Longer names are cut: no MPI has longer ones than 256 bytes.
+    const NAME: usize = 256;
+    let unreadable = |_| Error::Failed("MPI's name of this processor is not UTF-8".into());
+    let name = ::mpi::environment::processor_name().map_err(unreadable)?;
+    let mut mine = [0u8; NAME];
+    let length = name.len().min(NAME);
+    mine[..length].copy_from_slice(&name.as_bytes()[..length]);
+    let all = comm.all_gather(&mine)?;
+    let names = all.chunks(NAME).map(|name| {
+        let length = name.iter().position(|&byte| byte == 0).unwrap_or(NAME);
+        String::from_utf8_lossy(&name[..length]).into_owned()
+    });
+    Ok(names.collect())
+}

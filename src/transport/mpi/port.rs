@@ -1,0 +1,137 @@
+//! A node's port on real ranks.
+
+use std::rc::Rc;
+use std::task::Poll;
+
+use bytes::Bytes;
+
+use super::carrier::Carrier;
+use super::seats::Waits;
+use super::workers::Owner;
+use crate::topology::{NodeId, Overlay};
+use crate::transport::{Envelope, Event, Interest, Job, Scope, Ticks, TimerId, Transport, WorkId};
+
+/// A port that outlives its run sends nothing and hears nothing.
+pub(super) struct MpiPort {
+    pub carrier: Rc<Carrier>,
+    pub overlay: Rc<Overlay>,
+    pub node: NodeId,
+    pub seat: usize,
+    pub run: u32,
+}
+
+impl Transport for MpiPort {
+    fn node(&self) -> NodeId {
+        self.node
+    }
+
+    fn overlay(&self) -> &Overlay {
+        &self.overlay
+    }
+
+    fn run(&self) -> u32 {
+        self.run
+    }
+
+    fn seed(&self) -> u64 {
+        self.carrier.options.seed
+    }
+
+    fn now(&self) -> Ticks {
+        self.carrier.now()
+    }
+
+    fn charge(&self, _: Ticks) {}
+
+    fn send(&self, envelope: Envelope, body: Bytes) {
+        self.carrier.state.borrow_mut().send(envelope, body);
+    }
+
+    fn poll_room(&self) -> Poll<()> {
+        let mut state = self.carrier.state.borrow_mut();
+        if !state.has_room()
+            && let Err(why) = state.outbox.collect()
+        {
+            state.failure.get_or_insert(why);
+        }
+        if state.has_room() {
+            return Poll::Ready(());
+        }
+        state.waits(self.run, self.seat, Waits::Room);
+        Poll::Pending
+    }
+
+    fn poll_event(&self, interest: &Interest) -> Poll<Event> {
+        let mut state = self.carrier.state.borrow_mut();
+        let Some(run) = state.run_of(self.run) else { return Poll::Pending };
+        let seat = &mut run.seats[self.seat];
+        match seat.inbox.take(interest) {
+            Some(event) => {
+                seat.waits = Waits::Nothing;
+                Poll::Ready(event)
+            }
+            None => {
+                seat.waits = Waits::Event(*interest);
+                Poll::Pending
+            }
+        }
+    }
+
+    fn poll_turn(&self, asked: &mut bool) -> Poll<()> {
+        let mut state = self.carrier.state.borrow_mut();
+        let looks = state.looks;
+        let Some(run) = state.run_of(self.run) else { return Poll::Pending };
+        let waits = &mut run.seats[self.seat].waits;
+        match *waits {
+            Waits::Turn(before) if *asked && before < looks => {
+                *waits = Waits::Nothing;
+                Poll::Ready(())
+            }
+            Waits::Turn(_) if *asked => Poll::Pending,
+            _ => {
+                *asked = true;
+                *waits = Waits::Turn(looks);
+                Poll::Pending
+            }
+        }
+    }
+
+    fn set_timer(&self, scope: Scope, at: Ticks) -> TimerId {
+        let mut state = self.carrier.state.borrow_mut();
+        match state.run_of(self.run) {
+            Some(run) => run.timers.set(self.seat, scope, at),
+            None => TimerId(0),
+        }
+    }
+
+    fn cancel_timer(&self, timer: TimerId) {
+        let mut state = self.carrier.state.borrow_mut();
+        if let Some(run) = state.run_of(self.run)
+            && !run.timers.cancel(timer)
+        {
+            run.seats[self.seat].inbox.forget_timer(timer);
+        }
+    }
+
+    fn start(&self, scope: Scope, job: Job) -> WorkId {
+        let mut state = self.carrier.state.borrow_mut();
+        let Some(run) = state.run_of(self.run) else { return WorkId(0) };
+        run.works += 1;
+        let work = WorkId(run.works);
+        let owner = Owner { seat: self.seat, scope, work };
+        state.progressed();
+        match job {
+            Job::Sliced(sliced) => state.slices.give(owner, sliced),
+            Job::Opaque(opaque) => {
+                if let Err(why) = state.crew.give(owner, opaque) {
+                    state.failure.get_or_insert(why);
+                }
+            }
+        }
+        work
+    }
+
+    fn progressed(&self) {
+        self.carrier.state.borrow_mut().progressed();
+    }
+}

@@ -1,0 +1,189 @@
+//! The nodes that a rank hosts during a run, and what each of them waits for.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::rc::Rc;
+
+use crate::topology::{NodeId, Overlay, RankId};
+use crate::transport::inbox::{Inbox, covers};
+use crate::transport::{Event, Interest, Scope, Ticks, TimerId};
+
+/// One run of the world, on this rank.
+pub(super) struct Run {
+    pub number: u32,
+    pub overlay: Rc<Overlay>,
+    /// The nodes that this rank hosts, in ascending order.
+    pub seats: Vec<Seat>,
+    /// Messages of this run sent to each rank.
+    pub sent: Vec<u64>,
+    /// Messages of this run that came from other ranks.
+    pub received: u64,
+    pub timers: Timers,
+    /// Number of the last piece of work.
+    pub works: u64,
+}
+
+/// A node of this rank.
+pub(super) struct Seat {
+    pub node: NodeId,
+    pub inbox: Inbox,
+    pub waits: Waits,
+    /// Something has happened since its program was last polled.
+    pub dirty: bool,
+}
+
+/// What a node's program waits for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Waits {
+    /// Nothing that the carrier knows of.
+    Nothing,
+    Event(Interest),
+    Room,
+    /// A look at the network later than this one.
+    Turn(u64),
+    /// It has ended.
+    Ended,
+}
+
+impl Run {
+    pub fn new(number: u32, overlay: Rc<Overlay>, me: RankId) -> Run {
+        let nodes = overlay.placement.nodes_on(me);
+        let seat = |node| Seat { node, inbox: Inbox::default(), waits: Waits::Nothing, dirty: true };
+        let sent = vec![0; overlay.placement.ranks() as usize];
+        let seats = nodes.into_iter().map(seat).collect();
+        Run { number, overlay, seats, sent, received: 0, timers: Timers::default(), works: 0 }
+    }
+
+    /// The seat of a node of this rank.
+    pub fn seat_of(&self, node: NodeId) -> Option<usize> {
+        self.seats.binary_search_by_key(&node, |seat| seat.node).ok()
+    }
+
+    /// Gives an event to a node. True if its program waits for just that.
+    pub fn push(&mut self, seat: usize, event: Event) -> bool {
+        let seat = &mut self.seats[seat];
+        let wanted = matches!(&seat.waits, Waits::Event(interest) if covers(interest, &event));
+        seat.inbox.push(event);
+        seat.dirty = true;
+        wanted
+    }
+
+    /// Marks the seats that a look at the network, or room in the outbox, lets go on.
+    pub fn wake(&mut self, room: bool) {
+        for seat in &mut self.seats {
+            match seat.waits {
+                Waits::Turn(_) => seat.dirty = true,
+                Waits::Room if room => seat.dirty = true,
+                _ => {}
+            }
+        }
+    }
+
+    pub fn has_dirty(&self) -> bool {
+        self.seats.iter().any(|seat| seat.dirty)
+    }
+
+    /// Whether some program only gives the network a turn.
+    pub fn takes_turn(&self) -> bool {
+        self.seats.iter().any(|seat| matches!(seat.waits, Waits::Turn(_)))
+    }
+
+    /// Whether some program waits for what may come from anybody.
+    pub fn listens(&self) -> bool {
+        self.seats.iter().any(|seat| match seat.waits {
+            Waits::Event(interest) => interest.is_open(),
+            _ => false,
+        })
+    }
+
+    /// Who waits for what, a line per node.
+    pub fn tell(&self) -> String {
+        /// More lines than this tell nobody anything.
+        const LINES: usize = 16;
+        let mut lines = String::new();
+        let waiting = || self.seats.iter().filter(|seat| seat.waits != Waits::Ended);
+        for seat in waiting().take(LINES) {
+            let _ = match seat.waits {
+                Waits::Event(interest) => write!(lines, "\n  node {} waits for {interest}", seat.node),
+                Waits::Room => write!(lines, "\n  node {} waits for room in the outbox", seat.node),
+                _ => write!(lines, "\n  node {} runs, and makes no progress", seat.node),
+            };
+            if !seat.inbox.is_empty() {
+                let _ = write!(lines, "; {} other events are in its inbox", seat.inbox.len());
+            }
+        }
+        match waiting().count() {
+            0 => lines.push_str("\n  its nodes have ended; it waits for the other ranks to end the run"),
+            many if many > LINES => {
+                let _ = write!(lines, "\n  and {} nodes more", many - LINES);
+            }
+            _ => {}
+        }
+        lines
+    }
+}
+
+/// Timers that have not run out.
+#[derive(Default)]
+pub(super) struct Timers {
+    last: u64,
+    by_time: BTreeMap<(Ticks, TimerId), (usize, Scope)>,
+    times: BTreeMap<TimerId, Ticks>,
+}
+
+impl Timers {
+    pub fn set(&mut self, seat: usize, scope: Scope, at: Ticks) -> TimerId {
+        self.last += 1;
+        let timer = TimerId(self.last);
+        self.by_time.insert((at, timer), (seat, scope));
+        self.times.insert(timer, at);
+        timer
+    }
+
+    /// False if it is not there any more.
+    pub fn cancel(&mut self, timer: TimerId) -> bool {
+        match self.times.remove(&timer) {
+            Some(at) => self.by_time.remove(&(at, timer)).is_some(),
+            None => false,
+        }
+    }
+
+    /// When the first runs out.
+    pub fn first(&self) -> Option<Ticks> {
+        self.by_time.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// Takes the first, if it has run out.
+    pub fn take_due(&mut self, now: Ticks) -> Option<(usize, Event)> {
+        let first = self.by_time.first_entry()?;
+        let (at, timer) = *first.key();
+        if at > now {
+            return None;
+        }
+        let (seat, scope) = first.remove();
+        self.times.remove(&timer);
+        Some((seat, Event::Timer { scope, timer }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_run_out_in_order_and_cancelled_ones_never() {
+        let scope = Scope { run: 1, epoch: 0 };
+        let mut timers = Timers::default();
+        let set: Vec<TimerId> = [30, 10, 20, 10].map(|at| timers.set(0, scope, at)).into();
+        assert!(timers.cancel(set[2]));
+        assert!(!timers.cancel(set[2]));
+        assert_eq!(timers.first(), Some(10));
+        assert!(timers.take_due(9).is_none());
+        let mut order = Vec::new();
+        while let Some((_, Event::Timer { timer, .. })) = timers.take_due(100) {
+            order.push(timer);
+        }
+        assert_eq!(order, [set[1], set[3], set[0]]);
+        assert_eq!(timers.first(), None);
+    }
+}

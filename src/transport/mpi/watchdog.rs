@@ -1,0 +1,233 @@
+//! Who notices that nobody makes progress.
+//!
+//! A rank without progress for the timeout asks all others how long they have been without. If all have been for that long, or don't
+//! answer within a grace, the job is stuck: the asker says so and which ranks are silent, tells all to say what they wait for, and ends
+//! the job. Ranks ask one after another, so that usually one asks; and the lowest that does is the one that speaks.
+//!
+//! Here are the decisions only, without clock and network.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::topology::RankId;
+
+/// Words between carriers. They are not counted, and no program sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Word {
+    /// How long have you been without progress?
+    HowLong { round: u64 },
+    /// For so many nanoseconds.
+    ThisLong { round: u64, nanos: u64 },
+    /// Say what you wait for.
+    Tell,
+    /// My program failed; I will say why.
+    Failing,
+}
+
+/// What is to be done now.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Duty {
+    Nothing,
+    /// Ask all others.
+    Ask { round: u64 },
+    /// Say that the job is stuck, and which ranks are silent, and tell all to say what they wait for.
+    Report { silent: Vec<RankId> },
+    /// End the job.
+    End,
+}
+
+/// How long the others have to say what they wait for before the job ends.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+pub(super) struct Watchdog {
+    me: RankId,
+    ranks: u32,
+    timeout: Duration,
+    grace: Duration,
+    /// How much later than rank 0 this rank asks.
+    stagger: Duration,
+    progress: Instant,
+    /// Not before this time does this rank ask (again).
+    not_before: Instant,
+    round: u64,
+    phase: Phase,
+}
+
+enum Phase {
+    Quiet,
+    Asking { since: Instant, ages: Vec<Option<Duration>> },
+    Stuck { end: Instant },
+}
+
+impl Watchdog {
+    pub fn new(me: RankId, ranks: u32, timeout: Duration, now: Instant) -> Watchdog {
+        let grace = (timeout / 5).clamp(Duration::from_secs(1), Duration::from_secs(10));
+        let stagger = (timeout / 10 / ranks.max(1)).min(Duration::from_millis(10)) * me;
+        Watchdog { me, ranks, timeout, grace, stagger, progress: now, not_before: now, round: 0, phase: Phase::Quiet }
+    }
+
+    /// Something that counts as progress happened.
+    pub fn progressed(&mut self, now: Instant) {
+        self.progress = now;
+    }
+
+    /// For how long there was none.
+    pub fn age(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.progress)
+    }
+
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Looks at the clock. `working`: a task runs, which is progress.
+    pub fn look(&mut self, now: Instant, working: bool) -> Duty {
+        if working {
+            self.progress = now;
+        }
+        match &self.phase {
+            Phase::Quiet => {
+                if now < self.not_before || self.age(now) < self.timeout + self.stagger {
+                    return Duty::Nothing;
+                }
+                self.round += 1;
+                self.phase = Phase::Asking { since: now, ages: vec![None; self.ranks as usize] };
+                Duty::Ask { round: self.round }
+            }
+            Phase::Asking { since, ages } => {
+                let others = || (0..self.ranks).filter(|&rank| rank != self.me);
+                let youngest = ages.iter().flatten().min().copied().unwrap_or(self.timeout);
+                if self.progress > *since {
+                    self.phase = Phase::Quiet;
+                } else if youngest < self.timeout {
+                    // Somebody was at work when the question came; look again when that will be too long ago.
+                    self.not_before = now + (self.timeout - youngest) + self.stagger;
+                    self.phase = Phase::Quiet;
+                } else if others().all(|rank| ages[rank as usize].is_some()) || now.duration_since(*since) >= self.grace {
+                    let silent = others().filter(|&rank| ages[rank as usize].is_none()).collect();
+                    self.phase = Phase::Stuck { end: now + LAST_WORDS };
+                    return Duty::Report { silent };
+                }
+                Duty::Nothing
+            }
+            Phase::Stuck { end } if now >= *end => Duty::End,
+            Phase::Stuck { .. } => Duty::Nothing,
+        }
+    }
+
+    /// Another rank asks. A lower one takes over; a higher one will hear from us.
+    pub fn asked(&mut self, by: RankId, now: Instant) {
+        match self.phase {
+            Phase::Stuck { .. } => {}
+            Phase::Asking { .. } if by > self.me => {}
+            _ => self.postpone(now),
+        }
+    }
+
+    /// Another rank answers.
+    pub fn answered(&mut self, by: RankId, round: u64, age: Duration) {
+        if let Phase::Asking { ages, .. } = &mut self.phase
+            && round == self.round
+            && let Some(slot) = ages.get_mut(by as usize)
+        {
+            *slot = Some(age);
+        }
+    }
+
+    /// Another rank found that the job is stuck, and will end it.
+    pub fn told(&mut self, now: Instant) {
+        self.postpone(now);
+    }
+
+    /// Leaves it to somebody else for a while.
+    fn postpone(&mut self, now: Instant) {
+        self.phase = Phase::Quiet;
+        self.not_before = now + 2 * self.grace + self.stagger;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn dogs(ranks: u32, start: Instant) -> Vec<Watchdog> {
+        (0..ranks).map(|rank| Watchdog::new(rank, ranks, 10 * SECOND, start)).collect()
+    }
+
+    #[test]
+    fn the_lowest_rank_asks_first_and_reports_when_all_have_waited_as_long() {
+        let start = Instant::now();
+        let mut dogs = dogs(3, start);
+        assert_eq!(dogs[0].look(start + 9 * SECOND, false), Duty::Nothing);
+        let now = start + 10 * SECOND;
+        assert_eq!(dogs[0].look(now, false), Duty::Ask { round: 1 });
+        assert_eq!(dogs[1].look(now, false), Duty::Nothing);
+        for rank in 1..3 {
+            dogs[rank].asked(0, now);
+            assert_eq!(dogs[rank].look(now + SECOND, false), Duty::Nothing);
+            let age = dogs[rank].age(now);
+            dogs[0].answered(rank as u32, 1, age);
+        }
+        assert_eq!(dogs[0].look(now, false), Duty::Report { silent: vec![] });
+        assert_eq!(dogs[0].look(now, false), Duty::Nothing);
+        assert_eq!(dogs[0].look(now + SECOND, false), Duty::End);
+    }
+
+    #[test]
+    fn a_rank_that_works_makes_the_asker_wait_as_long_as_needed() {
+        let start = Instant::now();
+        let mut dogs = dogs(2, start);
+        let mut now = start + 10 * SECOND;
+        assert_eq!(dogs[0].look(now, false), Duty::Ask { round: 1 });
+        dogs[0].answered(1, 1, 4 * SECOND);
+        assert_eq!(dogs[0].look(now, false), Duty::Nothing);
+        now += 5 * SECOND;
+        assert_eq!(dogs[0].look(now, false), Duty::Nothing);
+        now += SECOND;
+        assert_eq!(dogs[0].look(now, false), Duty::Ask { round: 2 });
+        // An answer to an earlier question counts for nothing.
+        dogs[0].answered(1, 1, 10 * SECOND);
+        assert_eq!(dogs[0].look(now, false), Duty::Nothing);
+        dogs[0].answered(1, 2, 10 * SECOND);
+        assert_eq!(dogs[0].look(now, false), Duty::Report { silent: vec![] });
+    }
+
+    #[test]
+    fn silent_ranks_are_named_even_rank_0() {
+        let start = Instant::now();
+        let mut dogs = dogs(3, start);
+        let now = start + 11 * SECOND;
+        assert_eq!(dogs[1].look(now, false), Duty::Ask { round: 1 });
+        dogs[1].answered(2, 1, 11 * SECOND);
+        assert_eq!(dogs[1].look(now + SECOND, false), Duty::Nothing);
+        assert_eq!(dogs[1].look(now + 2 * SECOND, false), Duty::Report { silent: vec![0] });
+    }
+
+    #[test]
+    fn of_two_that_ask_the_lower_goes_on() {
+        let start = Instant::now();
+        let mut dogs = dogs(2, start);
+        let now = start + 11 * SECOND;
+        assert_eq!(dogs[0].look(now, false), Duty::Ask { round: 1 });
+        assert_eq!(dogs[1].look(now, false), Duty::Ask { round: 1 });
+        dogs[0].asked(1, now);
+        dogs[1].asked(0, now);
+        dogs[0].answered(1, 1, 11 * SECOND);
+        dogs[1].answered(0, 1, 11 * SECOND);
+        assert_eq!(dogs[0].look(now, false), Duty::Report { silent: vec![] });
+        assert_eq!(dogs[1].look(now, false), Duty::Nothing);
+    }
+
+    #[test]
+    fn work_is_progress_and_one_rank_alone_needs_nobody() {
+        let start = Instant::now();
+        let mut dogs = dogs(1, start);
+        assert_eq!(dogs[0].look(start + 100 * SECOND, true), Duty::Nothing);
+        let now = start + 110 * SECOND;
+        assert_eq!(dogs[0].look(now, false), Duty::Ask { round: 1 });
+        assert_eq!(dogs[0].look(now, false), Duty::Report { silent: vec![] });
+    }
+}

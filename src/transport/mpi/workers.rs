@@ -1,0 +1,226 @@
+//! Work beside the programs of a rank: opaque work on worker threads, sliced work on the communication thread.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+
+use crate::error::{Error, Result};
+use crate::transport::{Finished, Output, Scope, Sliced, Ticks, WorkId, Worker};
+
+/// A task that asks often for a pause gets one at most this often.
+const PAUSE_EVERY: Duration = Duration::from_micros(50);
+
+/// Which node of the rank started a piece of work, and in which scope.
+#[derive(Clone, Copy)]
+pub(super) struct Owner {
+    pub seat: usize,
+    pub scope: Scope,
+    pub work: WorkId,
+}
+
+type Opaque = Box<dyn FnOnce(&mut dyn Worker) -> Output + Send>;
+
+/// Threads that carry out opaque work, started when the first work comes.
+pub(super) struct Crew {
+    size: usize,
+    /// The beginning of the clock.
+    began: Instant,
+    hired: usize,
+    jobs: (Sender<(Owner, Opaque)>, Receiver<(Owner, Opaque)>),
+    done: (Sender<(Owner, Finished)>, Receiver<(Owner, Finished)>),
+    /// Work that was given out and has not come back.
+    out: usize,
+}
+
+impl Crew {
+    pub fn new(size: usize, began: Instant) -> Crew {
+        Crew { size: size.max(1), began, hired: 0, jobs: unbounded(), done: unbounded(), out: 0 }
+    }
+
+    pub fn is_busy(&self) -> bool {
+        self.out > 0
+    }
+
+    /// Gives out work; it begins as soon as a worker is free.
+    pub fn give(&mut self, owner: Owner, work: Opaque) -> Result<()> {
+        self.out += 1;
+        // One more thread as long as all may be busy.
+        if self.hired < self.size && self.out > self.hired {
+            self.hire()?;
+        }
+        // Both ends of the channel live here, so it cannot be closed.
+        let _ = self.jobs.0.send((owner, work));
+        Ok(())
+    }
+
+    /// The next work that has ended.
+    pub fn next_done(&mut self) -> Option<(Owner, Finished)> {
+        if self.out == 0 {
+            return None;
+        }
+        let done = self.done.1.try_recv().ok()?;
+        self.out -= 1;
+        Some(done)
+    }
+
+    /// Takes back the work that has not begun.
+    pub fn recall(&mut self) {
+        while self.jobs.1.try_recv().is_ok() {
+            self.out -= 1;
+        }
+    }
+
+    fn hire(&mut self) -> Result<()> {
+        let (jobs, done) = (self.jobs.1.clone(), self.done.0.clone());
+        let (began, boss) = (self.began, thread::current());
+        thread::Builder::new()
+            .name(format!("worker {}", self.hired))
+            .spawn(move || work_on(&jobs, &done, began, &boss))
+            .map_err(|why| Error::Failed(format!("no worker thread could be started: {why}")))?;
+        self.hired += 1;
+        Ok(())
+    }
+}
+
+/// A worker's life: it ends when the crew is gone.
+fn work_on(jobs: &Receiver<(Owner, Opaque)>, done: &Sender<(Owner, Finished)>, epoch: Instant, boss: &Thread) {
+    for (owner, work) in jobs {
+        let began = since(epoch);
+        let output = work(&mut RealWorker { last_pause: Instant::now() });
+        let finished = Finished { work: owner.work, output, began, ended: since(epoch) };
+        if done.send((owner, finished)).is_err() {
+            break;
+        }
+        boss.unpark();
+    }
+}
+
+/// Nanoseconds since the clock began.
+pub(super) fn since(began: Instant) -> Ticks {
+    Ticks::try_from(began.elapsed().as_nanos()).unwrap_or(Ticks::MAX)
+}
+
+struct RealWorker {
+    last_pause: Instant,
+}
+
+impl Worker for RealWorker {
+    fn checkpoint(&mut self) {
+        if self.last_pause.elapsed() >= PAUSE_EVERY {
+            thread::yield_now();
+            self.last_pause = Instant::now();
+        }
+    }
+
+    fn charge(&mut self, _: Ticks) {}
+
+    fn sleep(&mut self, ticks: Ticks) {
+        thread::sleep(Duration::from_nanos(ticks));
+    }
+
+    fn spin(&mut self, ticks: Ticks) {
+        let began = Instant::now();
+        while since(began) < ticks {
+            self.checkpoint();
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// Sliced work, first come, first served: the first runs until it is done.
+#[derive(Default)]
+pub(super) struct Slices {
+    waiting: VecDeque<(Owner, Box<dyn Sliced>)>,
+    /// When the first began, if it did.
+    began: Option<Ticks>,
+    /// Whether the first is out for its slice.
+    out: bool,
+}
+
+impl Slices {
+    pub fn is_busy(&self) -> bool {
+        self.out || !self.waiting.is_empty()
+    }
+
+    pub fn give(&mut self, owner: Owner, work: Box<dyn Sliced>) {
+        self.waiting.push_back((owner, work));
+    }
+
+    /// Takes the first out, to give it a slice.
+    pub fn take(&mut self, now: Ticks) -> Option<(Owner, Box<dyn Sliced>)> {
+        let first = self.waiting.pop_front()?;
+        self.began.get_or_insert(now);
+        self.out = true;
+        Some(first)
+    }
+
+    /// Puts the first back, which has more to do.
+    pub fn put_back(&mut self, owner: Owner, work: Box<dyn Sliced>) {
+        self.out = false;
+        self.waiting.push_front((owner, work));
+    }
+
+    /// The first is done.
+    pub fn done(&mut self, owner: Owner, output: Box<dyn Any + Send>, now: Ticks) -> Finished {
+        self.out = false;
+        Finished { work: owner.work, output, began: self.began.take().unwrap_or(now), ended: now }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner(number: u64) -> Owner {
+        Owner { seat: 0, scope: Scope { run: 1, epoch: 0 }, work: WorkId(number) }
+    }
+
+    #[test]
+    fn a_crew_does_all_it_is_given_and_no_more_than_it_can_at_once() {
+        let mut crew = Crew::new(2, Instant::now());
+        for number in 0..20u64 {
+            crew.give(owner(number), Box::new(move |worker| {
+                worker.spin(1000);
+                Box::new(number * number)
+            })).unwrap();
+        }
+        let mut results = Vec::new();
+        while crew.is_busy() {
+            match crew.next_done() {
+                Some((owner, finished)) => {
+                    assert!(finished.began <= finished.ended);
+                    results.push((owner.work.0, *finished.output.downcast::<u64>().unwrap()));
+                }
+                None => thread::park_timeout(Duration::from_millis(1)),
+            }
+        }
+        results.sort_unstable();
+        assert_eq!(results, (0..20).map(|n| (n, n * n)).collect::<Vec<_>>());
+        assert_eq!(crew.hired, 2);
+    }
+
+    #[test]
+    fn recalled_work_does_not_begin() {
+        let mut crew = Crew::new(1, Instant::now());
+        let (go, gate) = unbounded::<()>();
+        crew.give(owner(0), Box::new(move |_| {
+            let _ = gate.recv();
+            Box::new(())
+        })).unwrap();
+        // The only worker holds the first when its queue is empty again.
+        while !crew.jobs.1.is_empty() {
+            thread::yield_now();
+        }
+        crew.give(owner(1), Box::new(|_| panic!("this must not begin"))).unwrap();
+        crew.recall();
+        go.send(()).unwrap();
+        while crew.is_busy() {
+            if let Some((owner, _)) = crew.next_done() {
+                assert_eq!(owner.work, WorkId(0));
+            }
+        }
+    }
+}

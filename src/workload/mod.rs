@@ -1,0 +1,24 @@
+//! What there is to balance: loads and powers by node, the tasks behind the loads, and real files as tasks.
+//!
+//! Parsing an option touches no file, so every rank may do it; drawing a pattern may read one (`@FILE`) and belongs to rank 0, which
+//! tells the others. Patterns depend on the seed and the number of ranks only, never on the topology: every balancer of a comparison
+//! gets the same loads.
+
+mod decimal;
+pub mod files;
+mod items;
+pub mod loads;
+pub mod memory;
+mod pattern;
+pub mod powers;
+pub mod tasks;
+
+pub use decimal::Decimal;
+pub use files::{FileTask, FileTasks, TaskSource};
+pub use loads::LoadPattern;
+pub use powers::PowerPattern;
+pub use tasks::{InitialTasks, is_intact};
+
+/// The streams of random numbers that are drawn under one seed. Nodes draw from the streams of their own numbers, which are below 2^32.
+const LOADS_STREAM: u64 = 1 << 32;
+const POWERS_STREAM: u64 = (1 << 32) + 1;

@@ -1,0 +1,179 @@
+//! The tasks behind the loads: which ids each node holds at first, and what they carry.
+
+use bytes::Bytes;
+
+use crate::error::{Error, Result};
+use crate::load::{Parcel, Pile, Segment, Task, TaskId};
+use crate::topology::NodeId;
+
+/// The tasks that every node holds before it is balanced. Their ids are consecutive over the nodes: node 0 has the first, the last node the
+/// last.
+#[derive(Clone, Debug)]
+pub struct InitialTasks {
+    /// `first[i]` is the first id of node i; one more entry ends the last node's.
+    first: Vec<TaskId>,
+    payload: u64,
+}
+
+impl InitialTasks {
+    /// As many tasks for each node as `loads` says, each of weight 1 and with `payload` bytes.
+    ///
+    /// # Errors
+    /// If there are more tasks in all than a u64 can number.
+    pub fn new(loads: &[u64], payload: u64) -> Result<InitialTasks> {
+        let mut first = Vec::with_capacity(loads.len() + 1);
+        let mut next: TaskId = 0;
+        first.push(next);
+        for load in loads {
+            next = next.checked_add(*load).ok_or_else(|| Error::usage("--loads: the tasks of all nodes together are beyond 2^64 - 1"))?;
+            first.push(next);
+        }
+        Ok(InitialTasks { first, payload })
+    }
+
+    /// Number of tasks of all nodes.
+    pub fn total(&self) -> u64 {
+        self.first.last().copied().unwrap_or(0)
+    }
+
+    /// Number of tasks of a node.
+    pub fn load(&self, node: NodeId) -> u64 {
+        self.first[node as usize + 1] - self.first[node as usize]
+    }
+
+    /// Bytes that each task carries.
+    pub fn payload(&self) -> u64 {
+        self.payload
+    }
+
+    /// What a node holds: without payload one range of ids, otherwise tasks whose payloads are all cut out of one buffer.
+    ///
+    /// # Errors
+    /// If the buffer is not to be had.
+    pub fn pile(&self, node: NodeId) -> Result<Pile> {
+        let (first, count) = (self.first[node as usize], self.load(node));
+        if self.payload == 0 {
+            return Ok(Pile::new(Parcel::from_iter([Segment::Range { first, count }])));
+        }
+        let flat = flat_payloads(first, count, self.payload)
+            .ok_or_else(|| Error::usage(format!("--payload {}: there is no memory for the {count} tasks of node {node}", self.payload)))?;
+        let length = self.payload as usize;
+        let cut = |index: u64| {
+            let start = index as usize * length;
+            Segment::One(Task { id: first + index, weight: 1, payload: flat.slice(start..start + length) })
+        };
+        Ok(Pile::new((0..count).map(cut).collect()))
+    }
+}
+
+/// The payloads of consecutive tasks one behind the other, or nothing if memory does not hold them.
+fn flat_payloads(first: TaskId, count: u64, length: u64) -> Option<Bytes> {
+    let bytes = usize::try_from(count.checked_mul(length)?).ok()?;
+    let mut flat: Vec<u8> = Vec::new();
+    flat.try_reserve_exact(bytes).ok()?;
+    for id in first..first + count {
+        let end = flat.len() + length as usize;
+        for word in words(id, length) {
+            let missing = end - flat.len();
+            flat.extend_from_slice(&word[..missing.min(word.len())]);
+            if missing <= word.len() {
+                break;
+            }
+        }
+    }
+    Some(Bytes::from(flat))
+}
+
+/// Whether a segment is as [`InitialTasks`] with this payload made it: a payload still belongs to its task's id, byte for byte.
+pub fn is_intact(segment: &Segment, payload: u64) -> bool {
+    match segment {
+        Segment::Range { .. } => payload == 0,
+        Segment::One(task) => {
+            task.weight == 1
+                && task.payload.len() as u64 == payload
+                && task.payload.chunks(8).zip(words(task.id, payload)).all(|(chunk, word)| *chunk == word[..chunk.len()])
+        }
+    }
+}
+
+/// A task's payload in words without end: the stream of SplitMix64 (Steele, Lea and Flood 2014) that starts from its id and length.
+fn words(id: TaskId, length: u64) -> impl Iterator<Item = [u8; 8]> {
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut state = mix(id ^ length.rotate_left(40));
+    std::iter::repeat_with(move || {
+        state = state.wrapping_add(GOLDEN);
+        mix(state).to_le_bytes()
+    })
+}
+
+/// SplitMix64's mixing function, a bijection.
+fn mix(z: u64) -> u64 {
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn tasks_without_payload_are_one_range() {
+        let tasks = InitialTasks::new(&[3, 0, 1_000_000_000_000, 2], 0).unwrap();
+        assert_eq!((tasks.total(), tasks.load(2)), (1_000_000_000_005, 1_000_000_000_000));
+        let pile = tasks.pile(2).unwrap();
+        assert_eq!(pile.segments().collect::<Vec<_>>(), [&Segment::Range { first: 3, count: 1_000_000_000_000 }]);
+        assert!(tasks.pile(1).unwrap().is_empty());
+        assert!(pile.segments().all(|segment| is_intact(segment, 0) && !is_intact(segment, 8)));
+    }
+
+    #[test]
+    fn tasks_beyond_numbering_or_memory_are_refused() {
+        assert!(matches!(InitialTasks::new(&[u64::MAX, 1], 0), Err(Error::Usage(_))));
+        let tasks = InitialTasks::new(&[u64::MAX / 2], 16).unwrap();
+        assert_eq!(
+            tasks.pile(0).unwrap_err().to_string(),
+            format!("--payload 16: there is no memory for the {} tasks of node 0", u64::MAX / 2)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn payloads_lie_in_one_buffer_and_belong_to_their_ids(loads in prop::collection::vec(0u64..20, 1..6), payload in 1u64..40) {
+            let tasks = InitialTasks::new(&loads, payload).unwrap();
+            let mut next = 0;
+            for node in 0..loads.len() as u32 {
+                let pile = tasks.pile(node).unwrap();
+                prop_assert_eq!((pile.len(), pile.own()), (loads[node as usize], loads[node as usize]));
+                let mut end = None;
+                for segment in pile.segments() {
+                    prop_assert!(is_intact(segment, payload));
+                    let Segment::One(task) = segment else { panic!("a range with payload") };
+                    prop_assert_eq!(task.id, next);
+                    next += 1;
+                    let begins = task.payload.as_ptr() as usize;
+                    prop_assert!(end.is_none_or(|end| end == begins), "payloads lie apart");
+                    end = Some(begins + payload as usize);
+                }
+            }
+            prop_assert_eq!(next, tasks.total());
+        }
+
+        #[test]
+        fn one_wrong_byte_or_another_id_is_noticed(
+            id in 0u64..1000,
+            payload in 1u64..40,
+            at in any::<prop::sample::Index>(),
+            flip in 1u8..,
+        ) {
+            let mut bytes = flat_payloads(id, 1, payload).unwrap().to_vec();
+            let task = |id, bytes: &[u8]| Segment::One(Task { id, weight: 1, payload: Bytes::copy_from_slice(bytes) });
+            prop_assert!(is_intact(&task(id, &bytes), payload));
+            prop_assert!(payload < 8 || !is_intact(&task(id + 1, &bytes), payload));
+            prop_assert!(!is_intact(&task(id, &bytes[1..]), payload));
+            bytes[at.index(payload as usize)] ^= flip;
+            prop_assert!(!is_intact(&task(id, &bytes), payload));
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Runs one phase of a balancer in the simulator, and keeps all that can be known of it.
+
+use std::rc::Rc;
+
+use equipoise::balance::{Chosen, Cost, Phase, Times, find};
+use equipoise::load::{Checksum, Parcel, Pile, Plan, Powers, Segment, Shares};
+use equipoise::node;
+use equipoise::topology::{Overlay, Topology};
+use equipoise::transport::record::Counts;
+use equipoise::transport::sim::{self, Rules};
+use equipoise::transport::world::World;
+
+/// What a phase is run on.
+pub struct Setup {
+    pub chosen: Rc<Chosen>,
+    pub overlay: Overlay,
+    pub powers: Powers,
+    /// Disturbs the order in which messages arrive; `None` leaves the network as it is.
+    pub disturbance: Option<u64>,
+}
+
+/// What came of it, by node where it is a list.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub before: Vec<u64>,
+    pub checksum_before: Checksum,
+    pub piles: Vec<Pile>,
+    pub plan: Plan,
+    pub quota: Vec<u64>,
+    pub cost: Cost,
+    /// Of all nodes together.
+    pub counts: Counts,
+    pub times: Vec<Times>,
+}
+
+impl Setup {
+    /// A balancer on a topology with a rank for each node.
+    pub fn native(balancer: &str, topology: Topology, powers: Powers) -> Setup {
+        let ranks = topology.nodes();
+        Setup::new(balancer, Overlay::one_host(topology, ranks).expect("one rank a node fits"), powers)
+    }
+
+    pub fn new(balancer: &str, overlay: Overlay, powers: Powers) -> Setup {
+        let chosen = Rc::new(find(balancer).expect("a balancer of the registry"));
+        assert_eq!(chosen.entry.objection(&overlay.topology), None);
+        Setup { chosen, overlay, powers, disturbance: None }
+    }
+
+    /// One phase over these piles, by node.
+    pub fn run(&self, piles: Vec<Pile>) -> Outcome {
+        let placement = &self.overlay.placement;
+        assert_eq!((piles.len(), self.powers.nodes()), (placement.nodes() as usize, placement.nodes()));
+        let before: Vec<u64> = piles.iter().map(Pile::len).collect();
+        let checksum_before = checksum(&piles);
+        let shares = Shares::new(self.powers.clone());
+        let total = before.iter().sum();
+        let quota = self.chosen.balancer.quota(&self.overlay.topology, total, &shares).to_vec();
+
+        let rules = self.disturbance.map_or_else(Rules::default, |seed| Rules::seeded(seed).delay_heavily(20_000).shuffle());
+        let mut world = World::Sim(sim::World::new(placement.ranks(), sim::Model { rules, ..sim::Model::default() }));
+        let mut piles = piles.into_iter();
+        let results = node::run(&mut world, &self.overlay, |node| {
+            let mut pile = piles.next().expect("a pile for each node");
+            let (node, counts) = node.recorded();
+            let (chosen, shares) = (self.chosen.clone(), shares.clone());
+            async move {
+                let mut phase = Phase::begin(&node, &shares, &mut pile);
+                chosen.balancer.run(&mut phase).await?;
+                let (sent, times) = phase.end();
+                Ok((pile, sent, times, counts.get()))
+            }
+        });
+        let mut outcome = Outcome {
+            before,
+            checksum_before,
+            piles: Vec::new(),
+            plan: Plan::default(),
+            quota,
+            cost: (self.chosen.entry.cost)(&self.overlay.topology),
+            counts: Counts::default(),
+            times: Vec::new(),
+        };
+        let mut transfers = Vec::new();
+        for (_, (pile, sent, times, counts)) in results.unwrap_or_else(|why| panic!("{} fails: {why}", self.chosen.name)) {
+            outcome.piles.push(pile);
+            transfers.extend(sent);
+            outcome.times.push(times);
+            outcome.counts = outcome.counts.and(counts);
+        }
+        outcome.plan = Plan::new(transfers);
+        outcome
+    }
+
+    /// One phase over unit tasks without payload, numbered in node order.
+    pub fn run_on_loads(&self, loads: &[u64]) -> Outcome {
+        let mut first = 0;
+        let ranges = loads.iter().map(|&count| {
+            let range = Segment::Range { first, count };
+            first += count;
+            Pile::new(Parcel::from_iter([range]))
+        });
+        self.run(ranges.collect())
+    }
+}
+
+impl Outcome {
+    pub fn after(&self) -> Vec<u64> {
+        self.piles.iter().map(Pile::len).collect()
+    }
+
+    pub fn checksum_after(&self) -> Checksum {
+        checksum(&self.piles)
+    }
+
+    /// Tasks that left their node, even if they came back.
+    pub fn nonlocal(&self) -> u64 {
+        self.before.iter().zip(&self.piles).map(|(load, pile)| load - pile.own()).sum()
+    }
+
+    /// The least number of tasks that must leave their node for the quotas.
+    pub fn minimum_nonlocal(&self) -> u64 {
+        self.before.iter().zip(&self.quota).map(|(load, quota)| load.saturating_sub(*quota)).sum()
+    }
+
+    /// Whether tasks that were numbered in node order still lie in it, from the first node to the last.
+    pub fn is_in_order(&self) -> bool {
+        let row = self.piles.iter().flat_map(Pile::segments).cloned().collect::<Parcel>();
+        let whole = Segment::Range { first: 0, count: row.len() };
+        row.is_empty() || row.segments().eq([&whole])
+    }
+
+    /// Source, destination and number of tasks of each transfer, sorted.
+    pub fn moves(&self) -> Vec<(u32, u32, u64)> {
+        let mut moves: Vec<_> = self.plan.transfers.iter().map(|t| (t.src, t.dst, t.tasks)).collect();
+        moves.sort_unstable();
+        moves
+    }
+
+    /// The least load that each node ever had, when the plan is carried out in its steps, giving before getting.
+    pub fn lowest(&self) -> Vec<u64> {
+        let mut loads = self.before.clone();
+        let mut lowest = loads.clone();
+        for step in self.plan.transfers.chunk_by(|a, b| a.step == b.step) {
+            for transfer in step {
+                let src = transfer.src as usize;
+                loads[src] = loads[src].checked_sub(transfer.tasks).unwrap_or_else(|| panic!("{transfer:?} gives what is not there"));
+                lowest[src] = lowest[src].min(loads[src]);
+            }
+            for transfer in step {
+                loads[transfer.dst as usize] += transfer.tasks;
+            }
+        }
+        assert_eq!(loads, self.after(), "the plan and the piles differ");
+        lowest
+    }
+}
+
+fn checksum(piles: &[Pile]) -> Checksum {
+    piles.iter().map(Pile::checksum).fold(Checksum::default(), Checksum::and)
+}

@@ -1,0 +1,230 @@
+//! Jobs that go wrong: each must end in seconds, with its status, and a sentence that says what happened.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use equipoise::node::{self, Node, Tag};
+use equipoise::transport::mpi;
+use equipoise::transport::world::World;
+use equipoise::{Error, Result};
+
+use crate::launch::{Book, Outcome};
+use crate::real::everywhere;
+
+const WORD: Tag = Tag::new(1, "word");
+const NEWS: Tag = Tag::background(2, "news");
+const SOON: Duration = Duration::from_secs(10);
+
+pub fn enter(book: &mut Book) {
+    book.job("a panic on one rank ends the job", 3, || run(panic_on_a_rank), |outcome| {
+        outcome.expect(101, SOON, &[("panicked at", 1), ("rank 1 has had enough", 1)])
+    });
+    book.job("a panic on a worker thread ends the job", 3, || run(panic_on_a_worker), |outcome| {
+        outcome.expect(101, SOON, &[("panicked at", 1), ("this work is too much", 1)])
+    });
+    book.job("a panic on a worker ends the job while its rank computes", 2, || run(panic_beside), |outcome| outcome.expect(101, SOON, &[]));
+    book.job("a panic between runs ends the job", 2, panic_between, |outcome| outcome.expect(101, SOON, &[("panicked at", 1)]));
+    book.job("a killed rank ends the job", 3, || run(killed), |outcome| {
+        match outcome.status {
+            Some(0) | None => Err("the status should not be 0".into()),
+            Some(_) if outcome.took > SOON => Err("it took too long".into()),
+            // Open MPI 4.1 gives 128 and the signal.
+            Some(137) => Ok(()),
+            Some(_) => Ok(()),
+        }
+    });
+    book.job("a program's error ends the job with its status", 3, || run(failing), |outcome| {
+        outcome.expect(1, SOON, &[("equipoise: rank 2: this task is broken\n", 1)])
+    });
+    book.job("an error that all ranks have is said once", 8, || run(all_failing), |outcome| {
+        outcome.expect(2, SOON, &[("equipoise: rank 0: --loads: too many", 1), ("too many", 1)])
+    });
+    book.job("a rank that never answers is found", 4, || run(looping), |outcome| {
+        outcome.expect(3, SOON, &[
+            ("equipoise: no progress for 2 s: rank 2 does not answer, and the other ranks wait\n", 1),
+            ("node 3 waits for a message 'word' from node 2 (run 1, epoch 0)", 1),
+        ])
+    });
+    book.job("rank 0 that never answers is found", 4, || run(looping_0), |outcome| {
+        outcome.expect(3, SOON, &[("equipoise: no progress for 2 s: rank 0 does not answer, and the other ranks wait\n", 1)])
+    });
+    book.job("a rank that was stopped is found", 3, || run(stopped), |outcome| {
+        outcome.expect(3, SOON, &[("equipoise: no progress for 2 s: rank 0 does not answer, and the other ranks wait\n", 1)])
+    });
+    book.job("ranks that wait for each other say so", 3, || run(deadlock), |outcome| {
+        outcome.expect(3, SOON, &[
+            ("equipoise: no progress for 2 s: all 3 ranks wait for each other\n", 1),
+            ("has made no progress for", 3),
+            ("node 0 waits for a message 'word' from node 1 (run 1, epoch 0)", 1),
+            ("node 1 waits for a message 'word' from node 0 (run 1, epoch 0)", 1),
+            ("it waits for the other ranks to end the run", 1),
+        ])
+    });
+    book.job("news and timers are no progress", 2, || run(gossip), |outcome| {
+        outcome.expect(3, SOON, &[("equipoise: no progress for 2 s: all 2 ranks wait for each other\n", 1)])
+    });
+    book.job("one rank alone that waits says so", 1, || run(alone), |outcome| {
+        outcome.expect(3, SOON, &[("equipoise: no progress for 2 s: its only rank waits for what never comes\n", 1)])
+    });
+    book.job("work, progress that is told, and slow partners keep the watchdog quiet", 3, || run(slow), slow_judged);
+}
+
+/// Runs a program on every rank of a world whose watchdog waits 2 seconds.
+fn run<F: Future<Output = Result<()>> + 'static>(program: fn(Node) -> F) {
+    let options = mpi::Options { timeout: Duration::from_secs(2), ..mpi::Options::default() };
+    let mut world = World::Mpi(mpi::World::init(options).unwrap_or_else(|why| panic!("{why}")));
+    let overlay = everywhere(&world).unwrap_or_else(|why| panic!("{why}"));
+    let done = node::run(&mut world, &overlay, program).unwrap_or_else(|why| panic!("{why}"));
+    println!("ended: {}", done.len());
+}
+
+/// Waits for a word that never comes.
+async fn wait_for(node: &Node, from: u32) -> Result<()> {
+    node.receive::<()>(from, WORD).await
+}
+
+async fn panic_on_a_rank(node: Node) -> Result<()> {
+    if node.me() == 1 {
+        panic!("rank 1 has had enough");
+    }
+    wait_for(&node, 1).await
+}
+
+async fn panic_on_a_worker(node: Node) -> Result<()> {
+    if node.me() == 1 {
+        node.start(|worker| {
+            worker.sleep(10_000_000);
+            if worker_is_tired() {
+                panic!("this work is too much");
+            }
+        });
+    }
+    wait_for(&node, 0).await
+}
+
+fn worker_is_tired() -> bool {
+    true
+}
+
+async fn panic_beside(node: Node) -> Result<()> {
+    node.start(|worker| {
+        worker.sleep(50_000_000);
+        if worker_is_tired() {
+            panic!("this work is too much");
+        }
+    });
+    compute_for_ever(&node)
+}
+
+fn panic_between() {
+    let options = mpi::Options { timeout: Duration::from_secs(2), ..mpi::Options::default() };
+    let world = mpi::World::init(options).unwrap_or_else(|why| panic!("{why}"));
+    assert_ne!(world.rank(), 1, "rank 1 has had enough");
+}
+
+async fn killed(node: Node) -> Result<()> {
+    if node.me() == 1 {
+        send_to_self("KILL");
+    }
+    wait_for(&node, 1).await
+}
+
+async fn failing(node: Node) -> Result<()> {
+    if node.me() == 2 {
+        return Err(Error::Lost("this task is broken".into()));
+    }
+    wait_for(&node, 2).await
+}
+
+async fn all_failing(node: Node) -> Result<()> {
+    let mine = if node.me() == 3 { Err(Error::usage("--loads: too many")) } else { Ok(()) };
+    node.everyone().agree(&node, mine).await
+}
+
+fn compute_for_ever(node: &Node) -> Result<()> {
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(100) {
+        std::hint::black_box(node.me());
+    }
+    Ok(())
+}
+
+async fn looping(node: Node) -> Result<()> {
+    if node.me() == 2 {
+        return compute_for_ever(&node);
+    }
+    wait_for(&node, 2).await
+}
+
+async fn looping_0(node: Node) -> Result<()> {
+    if node.me() == 0 {
+        return compute_for_ever(&node);
+    }
+    wait_for(&node, 0).await
+}
+
+async fn stopped(node: Node) -> Result<()> {
+    node.everyone().barrier(&node).await?;
+    if node.me() == 0 {
+        send_to_self("STOP");
+    }
+    wait_for(&node, 0).await
+}
+
+async fn deadlock(node: Node) -> Result<()> {
+    match node.me() {
+        2 => Ok(()),
+        me => wait_for(&node, 1 - me).await,
+    }
+}
+
+/// Both keep announcing that they have nothing.
+async fn gossip(node: Node) -> Result<()> {
+    loop {
+        node.send(1 - node.me(), NEWS, &());
+        node.set_timer(node.now() + 20_000_000);
+        node.next_event().await;
+        node.next_event().await;
+    }
+}
+
+async fn alone(node: Node) -> Result<()> {
+    wait_for(&node, 0).await
+}
+
+/// Longer than the watchdog's limit, but never stuck.
+async fn slow(node: Node) -> Result<()> {
+    const LONG: u64 = 3_500_000_000;
+    match node.me() {
+        0 => {
+            // One piece of work that takes longer than the limit.
+            node.start(|worker| worker.sleep(LONG));
+            node.next_event().await;
+        }
+        1 => {
+            // Progress that only the program sees.
+            let end = node.now() + LONG;
+            while node.now() < end {
+                node.set_timer(node.now() + 500_000_000);
+                node.next_event().await;
+                node.progressed();
+            }
+        }
+        _ => {}
+    }
+    // Rank 2 waits all the time.
+    node.everyone().barrier(&node).await
+}
+
+fn slow_judged(outcome: &Outcome) -> Result<(), String> {
+    outcome.expect(0, SOON, &[("no progress", 0)])?;
+    if outcome.took < Duration::from_secs(3) {
+        return Err("it should take longer".into());
+    }
+    Ok(())
+}
+
+fn send_to_self(signal: &str) {
+    let sent = Command::new("kill").args([&format!("-{signal}"), &std::process::id().to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()), "the signal could not be sent");
+}

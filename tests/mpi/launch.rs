@@ -1,0 +1,186 @@
+//! Starts jobs of real ranks from tests: this same executable is the rank program, told by its first argument what to be.
+//!
+//! A [`Book`] lists what there is. A *suite* is a list of cases that one launch runs one after the other on each number of ranks (starting
+//! ranks is what costs). A *job* is a launch of its own, with its own program, whose outcome is judged from outside.
+
+use std::env;
+use std::process::Command;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use equipoise::Result;
+use equipoise::transport::mpi;
+use equipoise::transport::world::World;
+use libtest_mimic::{Failed, Trial};
+
+use crate::contract::Case;
+
+/// The first argument of a rank.
+const AS_RANK: &str = "--as-rank";
+
+/// All that can be launched.
+#[derive(Default)]
+pub struct Book {
+    suites: Vec<Suite>,
+    jobs: Vec<Job>,
+}
+
+pub struct Suite {
+    pub name: &'static str,
+    /// One launch for each number of ranks.
+    pub ranks: &'static [u32],
+    /// How long a launch may take.
+    pub limit: Duration,
+    pub options: mpi::Options,
+    pub cases: Vec<Case>,
+}
+
+pub struct Job {
+    pub name: &'static str,
+    pub ranks: u32,
+    pub limit: Duration,
+    /// What each rank does.
+    pub program: fn(),
+    pub judge: fn(&Outcome) -> Result<(), String>,
+}
+
+/// What a launch came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The launcher's exit status; `None` if a signal ended it.
+    pub status: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    pub took: Duration,
+}
+
+impl Book {
+    pub fn suite(&mut self, suite: Suite) {
+        self.suites.push(suite);
+    }
+
+    pub fn job(&mut self, name: &'static str, ranks: u32, program: fn(), judge: fn(&Outcome) -> Result<(), String>) {
+        self.jobs.push(Job { name, ranks, limit: Duration::from_secs(60), program, judge });
+    }
+
+    /// Is a rank, if the arguments say so. True if it was.
+    pub fn play_rank(&self) -> bool {
+        let args: Vec<String> = env::args().collect();
+        if args.get(1).map(String::as_str) != Some(AS_RANK) {
+            return false;
+        }
+        let name = args.get(2).map_or("", String::as_str);
+        if let Some(suite) = self.suites.iter().find(|suite| suite.name == name) {
+            play_suite(suite);
+        } else if let Some(job) = self.jobs.iter().find(|job| job.name == name) {
+            (job.program)();
+        } else {
+            eprintln!("there is no suite or job '{name}'");
+            std::process::exit(2);
+        }
+        true
+    }
+
+    /// A trial for each case on each number of ranks, and for each job.
+    pub fn trials(self) -> Vec<Trial> {
+        let mut trials = Vec::new();
+        for suite in self.suites {
+            for &ranks in suite.ranks {
+                let launch = Arc::new(OnceLock::new());
+                for case in &suite.cases {
+                    let (name, limit, launch) = (suite.name, suite.limit, launch.clone());
+                    let case = case.name;
+                    trials.push(Trial::test(format!("{name} on {ranks} ranks: {case}"), move || {
+                        let outcome = launch.get_or_init(|| launched(name, ranks, limit));
+                        verdict(outcome.as_ref()?, case)
+                    }));
+                }
+            }
+        }
+        for job in self.jobs {
+            trials.push(Trial::test(job.name, move || {
+                let outcome = launched(job.name, job.ranks, job.limit)?;
+                (job.judge)(&outcome).map_err(|why| Failed::from(format!("{why}\n{}", outcome.told())))
+            }));
+        }
+        trials
+    }
+}
+
+impl Outcome {
+    /// Everything, for people.
+    pub fn told(&self) -> String {
+        let Outcome { status, stdout, stderr, took } = self;
+        format!("status {status:?} after {took:.1?}\n--- standard output\n{stdout}\n--- standard error\n{stderr}")
+    }
+
+    /// Whether the launch ended with this status, within this time, saying this exactly so often on standard error.
+    pub fn expect(&self, status: i32, within: Duration, says: &[(&str, usize)]) -> Result<(), String> {
+        if self.status != Some(status) {
+            return Err(format!("the status should be {status}"));
+        }
+        if self.took > within {
+            return Err(format!("it should not take longer than {within:?}"));
+        }
+        for (sentence, times) in says {
+            let found = self.stderr.matches(sentence).count();
+            if found != *times {
+                return Err(format!("it should say '{sentence}' {times} times, not {found}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn play_suite(suite: &Suite) {
+    let world = mpi::World::init(suite.options.clone()).unwrap_or_else(|why| panic!("{why}"));
+    let mut world = World::Mpi(world);
+    for case in &suite.cases {
+        let begin = Instant::now();
+        if let Err(why) = (case.check)(&mut world) {
+            panic!("case '{}': {why}", case.name);
+        }
+        if world.is_first() {
+            println!("case '{}' holds ({:.1?})", case.name, begin.elapsed());
+        }
+    }
+}
+
+fn verdict(outcome: &Outcome, case: &str) -> Result<(), Failed> {
+    if outcome.stdout.contains(&format!("case '{case}' holds")) {
+        return Ok(());
+    }
+    // Cases run one after the other: the first that did not end is the one that failed.
+    Err(format!("the case did not end; the launch: {}", outcome.told()).into())
+}
+
+fn launched(name: &str, ranks: u32, limit: Duration) -> Result<Outcome, String> {
+    let me = env::current_exe().map_err(|why| format!("where am I? {why}"))?;
+    let mut command = Command::new("timeout");
+    command.args(["-k", "5", &limit.as_secs().to_string(), "mpirun"]);
+    if is_open_mpi()? {
+        command.args(["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]);
+        for variable in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "PRTE_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM"] {
+            command.env(variable, "1");
+        }
+    }
+    command.args(["-n", &ranks.to_string()]).arg(me).args([AS_RANK, name]);
+    let begin = Instant::now();
+    let output = command.output().map_err(|why| format!("'timeout' cannot be started: {why}"))?;
+    Ok(Outcome {
+        status: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        took: begin.elapsed(),
+    })
+}
+
+/// Whether `mpirun` is Open MPI's, which needs to be told that there may be more ranks than cores.
+fn is_open_mpi() -> Result<bool, String> {
+    static ANSWER: OnceLock<Result<bool, String>> = OnceLock::new();
+    let ask = || match Command::new("mpirun").arg("--version").output() {
+        Ok(output) => Ok(String::from_utf8_lossy(&output.stdout).contains("Open MPI")),
+        Err(why) => Err(format!("mpirun cannot be started ({why}), so real ranks were NOT tested; EQUIPOISE_SKIP_MPI=1 skips these tests")),
+    };
+    ANSWER.get_or_init(ask).clone()
+}

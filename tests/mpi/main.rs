@@ -1,0 +1,48 @@
+//! Tests on real ranks. This executable launches itself under mpirun; see [`launch`].
+
+#[path = "../contract/mod.rs"]
+mod contract;
+mod faults;
+mod launch;
+mod real;
+
+use std::env;
+use std::time::Duration;
+
+use equipoise::transport::mpi;
+use launch::{Book, Suite};
+
+/// Small limits, so that every way a message can take is taken.
+fn small_limits() -> mpi::Options {
+    mpi::Options {
+        timeout: Duration::from_secs(20),
+        inline: contract::INLINE,
+        chunk: contract::CHUNK,
+        outbox: contract::OUTBOX,
+        ..mpi::Options::default()
+    }
+}
+
+fn book() -> Book {
+    let mut book = Book::default();
+    let limit = Duration::from_secs(150);
+    book.suite(Suite { name: "contract", ranks: &[1, 2, 3, 5, 8, 16], limit, options: small_limits(), cases: contract::cases() });
+    real::enter(&mut book);
+    faults::enter(&mut book);
+    book
+}
+
+fn main() {
+    let book = book();
+    if book.play_rank() {
+        return;
+    }
+    let mut arguments = libtest_mimic::Arguments::from_args();
+    if env::var_os("EQUIPOISE_SKIP_MPI").is_some_and(|value| value == "1") && env::var_os("CI").is_none() {
+        eprintln!("EQUIPOISE_SKIP_MPI=1: real ranks are NOT tested");
+        return;
+    }
+    // Launches compete for the same cores.
+    arguments.test_threads.get_or_insert(1);
+    libtest_mimic::run(&arguments, book.trials()).exit();
+}

@@ -1,0 +1,174 @@
+//! What only real ranks have: signals, communicators, hosts, processors that idle, many ranks.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use equipoise::node::{self, Event, Node, Signal, Tag};
+use equipoise::topology::{Overlay, Topology};
+use equipoise::transport::mpi::{self, rsmpi};
+use equipoise::transport::world::World;
+use equipoise::{Error, Result};
+use rsmpi::topology::{Color, Communicator, SimpleCommunicator};
+use rsmpi::traits::{Destination, Source};
+
+use crate::contract::{self, Case};
+use crate::launch::{Book, Outcome, Suite};
+use crate::small_limits;
+
+const WORD: Tag = Tag::new(1, "word");
+
+/// The share of a core that a waiting rank may use, in percent. The target is 4; shared machines are given some slack.
+const IDLE_LIMIT: f64 = 10.0;
+
+pub fn enter(book: &mut Book) {
+    let cases = || {
+        vec![
+            Case { name: "signals reach every node", check: signals },
+            Case { name: "a rank that waits leaves its core alone", check: idle },
+            Case { name: "the map of hosts covers all ranks", check: hosts },
+        ]
+    };
+    let limit = Duration::from_secs(120);
+    book.suite(Suite { name: "real", ranks: &[1, 2, 8], limit, options: small_limits(), cases: cases() });
+    let first: Vec<Case> = contract::cases().into_iter().take(1).collect();
+    let many = mpi::Options { timeout: Duration::from_secs(100), ..mpi::Options::default() };
+    book.suite(Suite { name: "many", ranks: &[64], limit, options: many, cases: first });
+    book.job("worlds on communicators of the caller's", 5, communicators, |outcome| outcome.expect(0, Duration::from_secs(40), &[]));
+    book.job("MPI cannot be initialised twice", 2, twice, twice_judged);
+}
+
+pub fn everywhere(world: &World) -> Result<Overlay> {
+    let wrong = |why: equipoise::topology::InvalidTopology| Error::usage(why.to_string());
+    let topology = Topology::parse("complete", world.ranks()).map_err(wrong)?;
+    Overlay::one_host(topology, world.ranks()).map_err(wrong)
+}
+
+fn signals(world: &mut World) -> Result<()> {
+    let overlay = everywhere(world)?;
+    node::run(world, &overlay, |node| async move {
+        for (number, expected) in [(signal_hook::consts::SIGUSR1, Signal::User1), (signal_hook::consts::SIGUSR2, Signal::User2)] {
+            signal_hook::low_level::raise(number).map_err(|why| Error::Failed(why.to_string()))?;
+            match node.epoch(3).next_event().await {
+                Event::Signal(signal) if signal == expected => {}
+                other => return Err(Error::Failed(format!("{other:?} instead of {expected:?}"))),
+            }
+        }
+        Ok(())
+    })
+    .map(|_| ())
+}
+
+/// Processor time of this process so far.
+fn processor_time() -> Duration {
+    let mut nanos = 0;
+    for task in fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+        let spent = fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
+        nanos += spent.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(0);
+    }
+    Duration::from_nanos(nanos)
+}
+
+/// All ranks wait for rank 0: first in a named receive, then for whatever comes. Rank 0 sleeps, and doesn't look at the network.
+fn idle(world: &mut World) -> Result<()> {
+    const WHILE: Duration = Duration::from_secs(2);
+    let overlay = everywhere(world)?;
+    node::run(world, &overlay, |node| async move {
+        for open in [false, true] {
+            node.everyone().barrier(&node).await?;
+            let (begin, before) = (Instant::now(), processor_time());
+            if node.me() == 0 {
+                // With ranks of its own it waits like the others, for a timer.
+                node.set_timer(node.now() + WHILE.as_nanos() as u64);
+                node.next_event().await;
+                for other in 1..node.nodes() {
+                    node.send(other, WORD, &());
+                }
+            } else if open {
+                node.next_event().await;
+            } else {
+                node.receive::<()>(0, WORD).await?;
+            }
+            let share = 100.0 * (processor_time() - before).as_secs_f64() / begin.elapsed().as_secs_f64();
+            let most = node.everyone().all_reduce(&node, (share * 100.0) as u64, u64::max).await? as f64 / 100.0;
+            if node.me() == 0 {
+                println!("idle, {}: {most} % of a core", if open { "waiting for anything" } else { "waiting for one" });
+            }
+            if most > IDLE_LIMIT {
+                return Err(Error::Failed(format!("a waiting rank used {most} % of a core")));
+            }
+        }
+        Ok(())
+    })
+    .map(|_| ())
+}
+
+fn hosts(world: &mut World) -> Result<()> {
+    let World::Mpi(world) = world else { return Ok(()) };
+    let hosts = world.hosts();
+    if hosts.ranks() != world.ranks() || hosts.count() != 1 || hosts.name(0).is_empty() {
+        return Err(Error::Failed(format!("{hosts:?}")));
+    }
+    Ok(())
+}
+
+async fn sum_of_ranks(node: Node) -> Result<()> {
+    let sum = node.everyone().all_reduce(&node, node.me(), |a, b| a + b).await?;
+    if sum != node.nodes() * (node.nodes() - 1) / 2 {
+        return Err(Error::Failed(format!("the sum is {sum}")));
+    }
+    Ok(())
+}
+
+fn on(comm: &SimpleCommunicator) -> World {
+    World::Mpi(mpi::World::on(comm, small_limits()).unwrap_or_else(|why| panic!("{why}")))
+}
+
+fn sum_on(world: &mut World) {
+    let overlay = everywhere(world).unwrap_or_else(|why| panic!("{why}"));
+    node::run(world, &overlay, sum_of_ranks).unwrap_or_else(|why| panic!("{why}"));
+}
+
+/// A program with an MPI of its own: worlds one after the other, two at once, on parts; its own messages are left alone.
+fn communicators() {
+    let universe = rsmpi::initialize().expect("MPI can be initialised");
+    let comm = universe.world();
+    let (rank, ranks) = (comm.rank(), comm.size());
+    // On its way while worlds come and go.
+    comm.process_at_rank((rank + 1) % ranks).send(&rank);
+    for _ in 0..3 {
+        sum_on(&mut on(&comm));
+    }
+    let part = comm.split_by_color(Color::with_value(rank % 2)).expect("every rank has a colour");
+    let (mut whole, mut half) = (on(&comm), on(&part));
+    for _ in 0..3 {
+        sum_on(&mut half);
+        sum_on(&mut whole);
+    }
+    assert_eq!((half.ranks(), whole.ranks()), (part.size() as u32, ranks as u32));
+    drop(half);
+    drop(whole);
+    let (heard, _) = comm.process_at_rank((rank + ranks - 1) % ranks).receive::<i32>();
+    assert_eq!(heard, (rank + ranks - 1) % ranks);
+    let wrong = thread::scope(|scope| scope.spawn(|| mpi::World::on(&SimpleCommunicator::world(), small_limits()).err()).join());
+    assert!(wrong.is_ok_and(|error| error.is_some_and(|error| error.to_string().contains("thread"))));
+}
+
+fn twice() {
+    let first = mpi::World::init(small_limits());
+    assert!(first.is_ok());
+    for _ in 0..2 {
+        let second = mpi::World::init(small_limits());
+        println!("{}", second.err().map_or_else(|| "no error".into(), |why| why.to_string()));
+    }
+    drop(first);
+    println!("{}", mpi::World::init(small_limits()).err().map_or_else(|| "no error".into(), |why| why.to_string()));
+    println!("{}", mpi::World::on(&SimpleCommunicator::world(), small_limits()).err().map_or_else(|| "no error".into(), |why| why.to_string()));
+}
+
+fn twice_judged(outcome: &Outcome) -> Result<(), String> {
+    outcome.expect(0, Duration::from_secs(30), &[])?;
+    let (again, not) = ("MPI was initialised in this process before", "MPI is not initialised");
+    let found = (outcome.stdout.matches(again).count(), outcome.stdout.matches(not).count());
+    if found == (6, 2) { Ok(()) } else { Err(format!("{found:?} sentences instead of (6, 2)")) }
+}
