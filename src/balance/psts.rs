@@ -287,7 +287,7 @@ mod tests {
             assert_eq!(trial.after, trial.quota);
             let between_rows = |sent: &&Transfer| sent.step == 0;
             let given = |row: u32| trial.plan.transfers.iter().filter(between_rows).filter(move |sent| sent.src / 6 == row);
-            assert_eq!([0, 1, 2].map(|row| given(row).map(|sent| sent.tasks).sum()), [0u64, 1200, 0]);
+            assert_eq!([0, 1, 2].map(|row| given(row).map(|sent| sent.tasks).sum::<u64>()), [0u64, 1200, 0]);
             assert!(given(1).any(|sent| (sent.src, sent.dst, sent.tasks) == (v(2, 2), v(1, 3), 90)));
         }
     }
