@@ -114,10 +114,10 @@ fn dedicated_hosts_and_medians_execute_nothing_but_expansions() {
         for spec in ["hierarchical:host=dedicated", "hierarchical:medians=dedicated", "hierarchical:host=dedicated,medians=dedicated"] {
             let overlay = fitted(spec, ranks);
             let regions = find(spec).unwrap().scheduler.regions(&overlay).unwrap();
-            let roots = || Roots::Many((0..40).map(|root| root % 9).collect());
+            let roots = || Roots::Many((0..80).map(|root| root % 9).collect());
             let outcome = run(spec, &overlay, Model::default(), &Options::default(), Fibonacci { cost: 9_000 }, &roots);
             let outcome = outcome.unwrap_or_else(|why| panic!("{spec} on {ranks}: {why}"));
-            assert_eq!(outcome.answer, Some((0..40).map(|root| fibonacci(root % 9)).sum()));
+            assert_eq!(outcome.answer, Some((0..80).map(|root| fibonacci(root % 9)).sum()));
             for node in &outcome.nodes {
                 let works = regions.iter().any(|region| region.members.contains(&node.node));
                 assert!(works || node.tasks == 0, "{spec} on {ranks}: node {} executes", node.node);
