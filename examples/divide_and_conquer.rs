@@ -22,7 +22,11 @@ impl Computation for Integral {
         let middle = (from + to) / 2.0;
         let (rough, fine) = (simpson(from, to), simpson(from, middle) + simpson(middle, to));
         worker.spin(200_000);
-        if (fine - rough).abs() < 1e-12 { Yield::Answer(fine) } else { Yield::Children { tasks: vec![(from, middle), (middle, to)], waiting: () } }
+        if (fine - rough).abs() < 1e-12 {
+            Yield::Answer(fine)
+        } else {
+            Yield::Children { tasks: vec![(from, middle), (middle, to)], waiting: () }
+        }
     }
 
     fn join(&self, (): (), halves: Vec<f64>) -> Yield<Self> {
