@@ -32,9 +32,10 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 use crate::topology::{HostId, NodeId, Overlay, RankId, Topology};
-use crate::transport::record::{Counts, Recorder};
+use crate::transport::record::Recorder;
 use crate::transport::world::World;
 use crate::transport::{Envelope, Interest, Job, Port, Scope, Wanted, wire};
+pub use crate::transport::record::Counts;
 pub use crate::transport::{Event, Finished, Message, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
 pub use collective::Group;
 
@@ -212,10 +213,23 @@ impl Node {
         self.port.start(self.scope, Job::Sliced(Box::new(work)))
     }
 
+    /// A worker for work that the program does itself, at once. In simulation what it is told passes on the node's own clock.
+    pub fn worker(&self) -> Box<dyn Worker> {
+        self.port.worker()
+    }
+
     /// Tells the watchdog of progress that neither a message nor the end of work shows.
     pub fn progressed(&self) {
         self.port.progressed();
     }
+}
+
+/// The largest control message that can be sent, in bytes.
+pub const LARGEST_MESSAGE: usize = wire::CONTROL_LIMIT;
+
+/// Writes a control message, to be sent later or measured first; [`open`] reads it.
+pub fn pack<T: Serialize>(value: &T) -> Bytes {
+    wire::write(value)
 }
 
 /// Reads a control message.

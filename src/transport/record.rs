@@ -11,7 +11,7 @@ use std::task::Poll;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{Envelope, Event, Interest, Job, Port, Scope, Ticks, TimerId, Transport, WorkId, wire};
+use super::{Envelope, Event, Interest, Job, Port, Scope, Ticks, TimerId, Transport, WorkId, Worker, wire};
 use crate::topology::{NodeId, Overlay};
 
 /// What one node sent, and the longest chain of messages that it took part in.
@@ -142,6 +142,10 @@ impl Transport for Recorder {
 
     fn start(&self, scope: Scope, job: Job) -> WorkId {
         self.inner.start(scope, job)
+    }
+
+    fn worker(&self) -> Box<dyn Worker> {
+        self.inner.worker()
     }
 
     fn progressed(&self) {
