@@ -1,6 +1,6 @@
 //! Executing tasks: on worker threads, in batches or in slices; and what follows from their ends.
 
-use super::accounting::Happening;
+use super::accounting::{Happening, NodeReport};
 use super::computation::{Computation, Slice, Style, Yield};
 use super::item::{Answered, Card, Home, Item, Resumed, Then};
 use super::policy::{ItemId, New, Occurrence, Order, Origin};
@@ -12,6 +12,9 @@ use crate::node::{Finished, Ticks};
 const BATCH: usize = 256;
 /// Slices on a worker thread are so much longer, since each is handed over and back.
 const LONGER: Ticks = 10;
+
+/// Tasks that must have ended before any is handed over ahead.
+const BEFORE_AHEAD: u64 = 4;
 
 impl<C: Computation> Shell<C> {
     fn next_ready(&mut self) -> Option<Item<C>> {
@@ -34,14 +37,22 @@ impl<C: Computation> Shell<C> {
     /// Hands ready tasks to workers that have nothing to do; says whether there were any.
     pub(super) fn begin_tasks(&mut self) -> bool {
         let mut any = false;
+        let most = self.workers + self.ahead();
         while !self.works_here()
-            && self.running.len() < self.workers
+            && self.running.len() < most
             && let Some(item) = self.next_ready()
         {
             any = true;
             self.begin(item);
         }
         any
+    }
+
+    /// How many tasks more than there are workers are handed over.
+    fn ahead(&self) -> usize {
+        let NodeReport { busy, tasks, .. } = self.report;
+        let short = tasks >= BEFORE_AHEAD && busy / tasks < self.options.ahead_below;
+        if short && self.style == Style::Worker { self.workers } else { 0 }
     }
 
     fn begin(&mut self, item: Item<C>) {

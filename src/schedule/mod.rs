@@ -51,6 +51,10 @@ pub struct Options {
     /// Mean of the exponential time that each migration takes on top of the network's, charged at the receiver (Ahmad, Ghafoor and Fox 1994,
     /// section 5); `None` for none.
     pub migration: Option<Ticks>,
+    /// Where tasks take less than this on average, each worker is handed its next one before it has ended the last, so that it need not wait for
+    /// the communication thread in between; that one can't be given away any more. 0: never, which is best in simulation, where handing over
+    /// takes no time.
+    pub ahead_below: Ticks,
     /// Whether a node's load travels with the tasks and answers that it sends.
     pub loads_travel: bool,
     /// Whether to record what happened when.
@@ -59,6 +63,14 @@ pub struct Options {
     pub largest_answer: usize,
 }
 
+impl Options {
+    /// What the paper's simulation does: tasks are handed over when a worker is free, and loads are known by announcement only.
+    pub fn exact() -> Options {
+        Options { ahead_below: 0, loads_travel: false, ..Options::default() }
+    }
+}
+
+/// What is best on real ranks.
 impl Default for Options {
     fn default() -> Options {
         Options {
@@ -68,6 +80,7 @@ impl Default for Options {
             slice: 100_000,
             unit: 1_000_000,
             migration: None,
+            ahead_below: 300_000,
             loads_travel: true,
             trace: false,
             largest_answer: crate::node::LARGEST_MESSAGE,

@@ -89,8 +89,7 @@ impl Iterator for Arrivals {
 /// Mean response in units of time.
 fn response(scheduler: &str, dimension: u32, (levels, most): (u32, u8), utilisation: f64, rate: Option<f64>, graphs: u64) -> f64 {
     let overlay = overlay(&format!("hypercube:{dimension}"), 1 << dimension);
-    let options =
-        Options { unit: UNIT, migration: rate.map(|rate| (UNIT as f64 / rate) as Ticks), loads_travel: false, ..Options::default() };
+    let options = Options { unit: UNIT, migration: rate.map(|rate| (UNIT as f64 / rate) as Ticks), ..Options::exact() };
     let warm_up = graphs / 8;
     let make = move || {
         let rate = f64::from(1 << dimension) * utilisation;
