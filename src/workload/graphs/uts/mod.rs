@@ -5,8 +5,8 @@
 //! 1. A task carries many nodes: a stack of those that are found and not yet visited. It visits them depth-first, in slices of 128 to 512
 //!    nodes between two looks at the network.
 //! 2. Asked for a part, it gives away half of its stack, the end nearest the root, where the large sub-trees are expected.
-//! 3. Schedulers that move whole tasks only want many: so a task that has visited its share ends, and spawns its stack in two halves. The first shares are small, so that
-//!    there is soon something for everybody, and double up to `grain`.
+//! 3. Schedulers that move whole tasks only want many: so a task that has visited its share ends, and spawns what is on its stack, dealt
+//!    into two halves. The first shares are small, so that there is soon something for everybody, and double up to `grain`.
 //! 4. Nobody waits: the answers of all tasks are summed.
 //!
 //! ```text
@@ -150,13 +150,17 @@ impl Uts {
             0 => Slice::Done(Yield::Answer(*tally)),
             2.. if tally.nodes >= *share => {
                 let share = share.saturating_mul(2).min(self.grain);
-                let near = nearest_the_root(stack);
-                let tasks = [near, std::mem::take(stack)].map(|stack| Part { stack, tally: Tally::default(), share });
+                let tasks = alternately(stack).map(|stack| Part { stack, tally: Tally::default(), share });
                 Slice::Done(Yield::Detached { tasks: tasks.into(), answer: *tally })
             }
             _ => Slice::More(part),
         }
     }
+}
+
+/// Deals a stack into two that are alike.
+fn alternately(stack: &[Knot]) -> [Vec<Knot>; 2] {
+    [0, 1].map(|first| stack.iter().skip(first).step_by(2).copied().collect())
 }
 
 /// Takes the half nearest the root off a stack.
