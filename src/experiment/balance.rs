@@ -134,13 +134,13 @@ fn as_given<S: Serializer>(powers: &ShownPowers, serializer: S) -> Result<S::Ok,
 pub fn balance(world: &mut World, spec: &BalanceSpec) -> Result<Option<BalanceRecord>> {
     let site = Site::of(world, spec.seed);
     let tasks = spec.tasks.clone();
-    let setting = Setting {
+    let setting = Rc::new(Setting {
         balancer: spec.balancer.clone(),
         shares: Shares::new(spec.powers.clone()),
         pile: Rc::new(move |node| tasks.pile(node)),
         plan: spec.moves,
         trace: spec.trace.then(|| MOST_PASSAGES / spec.overlay.topology.nodes() as usize),
-    };
+    });
     let outcome = phase::run(world, &spec.overlay, &setting)?;
     Ok(outcome.map(|outcome| record(spec, site, &setting.shares, outcome)))
 }

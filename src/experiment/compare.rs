@@ -106,7 +106,7 @@ pub struct CompareRecord {
 struct Combination<'a> {
     contender: &'a Contender,
     case: &'a Case,
-    setting: Setting,
+    setting: Rc<Setting>,
     samples: Vec<[u64; 4]>,
     first: Option<Outcome>,
     trace: Option<Trace>,
@@ -133,7 +133,7 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
         for combination in &mut combinations {
             progress(done, phases, &combination.contender.balancer.name);
             let overlay = &combination.contender.overlay;
-            combination.setting.trace = traced.then(|| MOST_PASSAGES / combined / overlay.topology.nodes() as usize);
+            Rc::make_mut(&mut combination.setting).trace = traced.then(|| MOST_PASSAGES / combined / overlay.topology.nodes() as usize);
             let outcome = phase::run(world, overlay, &combination.setting)?;
             done += 1;
             let Some(mut outcome) = outcome else { continue };
@@ -152,13 +152,13 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
 
 fn combination<'a>(contender: &'a Contender, case: &'a Case) -> Combination<'a> {
     let tasks = case.tasks.clone();
-    let setting = Setting {
+    let setting = Rc::new(Setting {
         balancer: contender.balancer.clone(),
         shares: Shares::new(contender.powers.clone()),
         pile: Rc::new(move |node| tasks.pile(node)),
         plan: false,
         trace: None,
-    };
+    });
     Combination { contender, case, setting, samples: Vec::new(), first: None, trace: None }
 }
 

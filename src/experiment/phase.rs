@@ -5,19 +5,17 @@
 //!           uncounted  |          counted and timed                |    uncounted, in an epoch of its own
 //! ```
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
-use super::trace::{self, NodeTrace};
+use super::trace::{self, NodeTrace, Notes};
 use crate::balance::{Chosen, Phase, Times};
 use crate::error::{Error, Result};
 use crate::load::{Checksum, Pile, Plan, Shares, Transfer};
 use crate::node::{self, Node};
 use crate::topology::{NodeId, Overlay};
 use crate::transport::record::Counts;
-use crate::transport::tape::Tape;
 use crate::transport::world::World;
 
 /// What a phase needs beside a world and its overlay. Every process of the job builds the same.
@@ -94,56 +92,67 @@ const CHECK: u32 = 1;
 ///
 /// # Errors
 /// [`Error::Lost`] if tasks were lost, doubled or changed; otherwise as [`World::run`].
-pub fn run(world: &mut World, overlay: &Overlay, setting: &Setting) -> Result<Option<Outcome>> {
+pub fn run(world: &mut World, overlay: &Overlay, setting: &Rc<Setting>) -> Result<Option<Outcome>> {
     // In simulation all programs begin at the same instant, so a barrier would only make them begin at different ones.
     let barrier = !world.is_simulated();
     let mut results = node::run(world, overlay, |node| balance(node, setting.clone(), barrier))?;
     Ok(results.first_mut().and_then(|(_, outcome)| outcome.take()).map(|outcome| *outcome))
 }
 
-/// One node's part. The outcome is boxed: in simulation every node's program holds room for it.
-async fn balance(node: Node, setting: Setting, barrier: bool) -> Result<Option<Box<Outcome>>> {
+/// One node's part. In simulation there may be a million of these, so what is waited for before and after the phase is boxed: it takes
+/// room only while it lasts.
+async fn balance(node: Node, setting: Rc<Setting>, barrier: bool) -> Result<Option<Box<Outcome>>> {
     let mut pile = (setting.pile)(node.me())?;
     let before = pile.checksum();
-    let check = node.epoch(CHECK);
     if barrier {
-        check.everyone().barrier(&check).await?;
+        let apart = node.epoch(CHECK);
+        Box::pin(apart.everyone().barrier(&apart)).await?;
     }
+    let mut tally = measure(&node, &setting, &mut pile).await?;
+    if barrier && let Some(trace) = tally.trace.first_mut() {
+        trace.offset = Box::pin(trace::clock_offset(&node.epoch(CHECK))).await?;
+    }
+    tally.before = before;
+    tally.after = pile.checksum();
+    drop(pile);
+    Box::pin(close(node.epoch(CHECK), tally, setting)).await
+}
 
-    let tape = setting.trace.map(|limit| Rc::new(RefCell::new(Tape::new(limit))));
-    let (counted, counts) = tape.clone().map_or_else(|| node.recorded(), |tape| node.taped(tape));
-    let spans = Rc::new(RefCell::new(Vec::new()));
+/// The phase itself, counted and timed.
+async fn measure(node: &Node, setting: &Setting, pile: &mut Pile) -> Result<Box<Tally>> {
+    let notes = setting.trace.map(Notes::new);
+    let (counted, counts) = match &notes {
+        None => node.recorded(),
+        Some(notes) => node.taped(notes.tape.clone()),
+    };
     let began = node.now();
-    let mut phase = Phase::begin(&counted, &setting.shares, &mut pile);
-    if tape.is_some() {
-        phase.note_spans(spans.clone());
+    let mut phase = Phase::begin(&counted, &setting.shares, pile);
+    if let Some(notes) = &notes {
+        phase.note_spans(notes.spans.clone());
+    }
+    if !setting.plan {
+        phase.mover.only_count();
     }
     setting.balancer.balancer.run(&mut phase).await?;
-    let (sent, times) = phase.end();
-    let elapsed = node.now() - began;
-
-    let mut trace = Vec::new();
-    if let Some(tape) = tape {
-        // Simulated nodes have one clock.
-        let offset = if barrier { trace::clock_offset(&check).await? } else { 0 };
-        let (passages, missed) = tape.borrow_mut().take();
-        trace.push(NodeTrace { node: node.me(), offset, spans: spans.take(), passages, missed });
-    }
-
-    let tally = Tally {
+    let transfers = phase.mover.transfers();
+    let (moves, times) = phase.end();
+    Ok(Box::new(Tally {
         finals: vec![pile.len()],
         stayed: pile.own(),
-        transfers: sent.len() as u64,
-        moves: if setting.plan { sent } else { Vec::new() },
+        transfers,
+        moves,
         counts: counts.get(),
-        elapsed,
+        elapsed: node.now() - began,
         times,
-        trace,
-        before,
-        after: pile.checksum(),
-    };
-    drop(pile);
-    match check.everyone().reduce(&check, tally, Tally::and).await? {
+        trace: notes.map(|notes| notes.of(node.me())).into_iter().collect(),
+        before: Checksum::default(),
+        after: Checksum::default(),
+    }))
+}
+
+/// The closing check, on node 0.
+async fn close(node: Node, tally: Box<Tally>, setting: Rc<Setting>) -> Result<Option<Box<Outcome>>> {
+    match node.everyone().reduce(&node, *tally, Tally::and).await? {
         None => Ok(None),
         Some(tally) => outcome(tally, &setting.balancer.name).map(|outcome| Some(Box::new(outcome))),
     }
@@ -187,19 +196,19 @@ mod tests {
     use crate::topology::Topology;
     use crate::transport::sim;
 
-    fn setting(balancer: &str, loads: &'static [u64]) -> Setting {
+    fn setting(balancer: &str, loads: &'static [u64]) -> Rc<Setting> {
         let pile = move |node: NodeId| {
             let first = loads[..node as usize].iter().sum();
             Ok(Pile::new([Segment::Range { first, count: loads[node as usize] }].into_iter().collect()))
         };
         let nodes = loads.len() as u32;
-        Setting {
+        Rc::new(Setting {
             balancer: Rc::new(balance::find(balancer).unwrap()),
             shares: Shares::new(Powers::equal(nodes, nodes)),
             pile: Rc::new(pile),
             plan: true,
             trace: None,
-        }
+        })
     }
 
     #[test]

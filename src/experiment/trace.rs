@@ -1,5 +1,6 @@
 //! What happened when on which node in one phase: the parts of the phase, and every message.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use crate::balance::Span;
 use crate::error::Result;
 use crate::node::{Node, Tag};
 use crate::topology::{NodeId, Overlay};
-use crate::transport::tape::Passage;
+use crate::transport::tape::{Passage, Tape};
 
 /// The most nodes that a trace may have; each is a row of its picture.
 pub const MOST_NODES: u32 = 4096;
@@ -35,6 +36,25 @@ pub struct NodeTrace {
     pub passages: Vec<Passage>,
     /// Passages that did not fit.
     pub missed: u64,
+}
+
+/// What one node notes while a phase lasts.
+pub(super) struct Notes {
+    pub tape: Rc<RefCell<Tape>>,
+    pub spans: Rc<RefCell<Vec<Span>>>,
+}
+
+impl Notes {
+    /// With room for so many passages.
+    pub fn new(limit: usize) -> Notes {
+        Notes { tape: Rc::new(RefCell::new(Tape::new(limit))), spans: Rc::default() }
+    }
+
+    /// The node's trace, on its own clock as yet.
+    pub fn of(self, node: NodeId) -> NodeTrace {
+        let (passages, missed) = self.tape.borrow_mut().take();
+        NodeTrace { node, offset: 0, spans: self.spans.take(), passages, missed }
+    }
 }
 
 const CLOCK: Tag = Tag::new(0x7d01, "clock");

@@ -175,20 +175,20 @@ fn point(series: &Series, bench: &mut Bench, index: usize, mean_load: u64, cases
 struct Bench {
     world: World,
     overlay: Overlay,
-    setting: Setting,
+    setting: Rc<Setting>,
 }
 
 impl Bench {
     fn new(balancer: &str, topology: Topology) -> Result<Bench> {
         let nodes = topology.nodes();
         let model = sim::Model { network: sim::Network::parse("zero")?, ..sim::Model::default() };
-        let setting = Setting {
+        let setting = Rc::new(Setting {
             balancer: Rc::new(balance::find(balancer)?),
             shares: Shares::new(Powers::equal(nodes, nodes)),
             pile: Rc::new(|_| Ok(Pile::default())),
             plan: false,
             trace: None,
-        };
+        });
         Ok(Bench { world: World::Sim(sim::World::new(nodes, model)), overlay: Overlay::one_host(topology, nodes)?, setting })
     }
 
@@ -198,7 +198,7 @@ impl Bench {
         let nodes = topology.nodes();
         let loads: Rc<[u64]> = LoadPattern::Uniform { mean }.draw(nodes, nodes, seed)?.into();
         let held = loads.clone();
-        self.setting.pile = Rc::new(move |node| {
+        Rc::make_mut(&mut self.setting).pile = Rc::new(move |node| {
             let first = held[..node as usize].iter().sum();
             Ok(Pile::new([Segment::Range { first, count: held[node as usize] }].into_iter().collect()))
         });

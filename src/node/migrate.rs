@@ -20,6 +20,9 @@ pub struct Mover<'a> {
     node: &'a Node,
     pub pile: &'a mut Pile,
     sent: Vec<Transfer>,
+    /// Whether each transfer is logged, or only counted.
+    logs: bool,
+    transfers: u64,
     /// The step that this node's next transfer gets at the least: one more than that of the last one that it received.
     step: u32,
 }
@@ -33,7 +36,17 @@ pub struct Arrival<T> {
 
 impl<'a> Mover<'a> {
     pub fn new(node: &'a Node, pile: &'a mut Pile) -> Mover<'a> {
-        Mover { node, pile, sent: Vec::new(), step: 0 }
+        Mover { node, pile, sent: Vec::new(), logs: true, transfers: 0, step: 0 }
+    }
+
+    /// Only counts transfers from now on: a million nodes need not keep a log that nobody reads.
+    pub fn only_count(&mut self) {
+        self.logs = false;
+    }
+
+    /// Number of transfers sent so far.
+    pub fn transfers(&self) -> u64 {
+        self.transfers
     }
 
     /// What was sent so far, in order of sending.
@@ -49,7 +62,10 @@ impl<'a> Mover<'a> {
     /// Sends tasks, and what the receiver must know beside them (an empty parcel carries only that).
     pub fn send<T: Serialize>(&mut self, dst: NodeId, said: &T, parcel: Parcel) {
         if !parcel.is_empty() {
-            self.sent.push(Transfer { step: self.step, src: self.node.me(), dst, tasks: parcel.len() });
+            self.transfers += 1;
+            if self.logs {
+                self.sent.push(Transfer { step: self.step, src: self.node.me(), dst, tasks: parcel.len() });
+            }
         }
         self.node.send_tasks(dst, TASKS, encode(&(self.step, said), &parcel), parcel.len());
     }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::tape::Tape;
-use super::{Envelope, Event, Interest, Job, Port, Scope, Ticks, TimerId, Transport, WorkId, wire};
+use super::{Envelope, Event, Interest, Job, Port, Scope, Ticks, TimerId, Transport, WorkId, Worker, wire};
 use crate::topology::{NodeId, Overlay};
 
 /// What one node sent, and the longest chain of messages that it took part in.
@@ -49,27 +49,26 @@ impl Counts {
 /// A port that counts.
 pub struct Recorder {
     inner: Port,
-    counts: Rc<Cell<Counts>>,
+    counts: Cell<Counts>,
     /// Longest chain that this node has heard of.
     heard: Cell<u32>,
     tape: Option<Rc<RefCell<Tape>>>,
 }
 
 impl Recorder {
-    /// Wraps a port. The counts grow as the returned port is used.
-    pub fn around(inner: Port) -> (Port, Rc<Cell<Counts>>) {
-        Recorder::with(inner, None)
+    /// A port that counts what goes through it to `inner`.
+    pub fn around(inner: Port) -> Rc<Recorder> {
+        Rc::new(Recorder { inner, counts: Cell::default(), heard: Cell::new(0), tape: None })
     }
 
-    /// Wraps a port, and notes on the tape which messages pass through it.
-    pub fn taping(inner: Port, tape: Rc<RefCell<Tape>>) -> (Port, Rc<Cell<Counts>>) {
-        Recorder::with(inner, Some(tape))
+    /// A port that counts, and notes on a tape which messages go through it.
+    pub fn taping(inner: Port, tape: Rc<RefCell<Tape>>) -> Rc<Recorder> {
+        Rc::new(Recorder { inner, counts: Cell::default(), heard: Cell::new(0), tape: Some(tape) })
     }
 
-    fn with(inner: Port, tape: Option<Rc<RefCell<Tape>>>) -> (Port, Rc<Cell<Counts>>) {
-        let counts = Rc::new(Cell::new(Counts::default()));
-        let recorder = Recorder { inner, counts: counts.clone(), heard: Cell::new(0), tape };
-        (Rc::new(recorder), counts)
+    /// What was counted so far.
+    pub fn get(&self) -> Counts {
+        self.counts.get()
     }
 
     fn note(&self, sent: bool, envelope: &Envelope, body: &Bytes) {
@@ -161,6 +160,10 @@ impl Transport for Recorder {
 
     fn start(&self, scope: Scope, job: Job) -> WorkId {
         self.inner.start(scope, job)
+    }
+
+    fn worker(&self) -> Box<dyn Worker> {
+        self.inner.worker()
     }
 
     fn progressed(&self) {
