@@ -145,6 +145,11 @@ impl Parcel {
         if tasks >= self.count {
             return std::mem::take(self);
         }
+        if self.are_single() {
+            let rest = self.segments.split_off(tasks as usize);
+            let front = std::mem::replace(&mut self.segments, rest);
+            return self.cut_off(front);
+        }
         let mut taken = Parcel::default();
         while taken.count < tasks {
             let missing = tasks - taken.count;
@@ -164,8 +169,32 @@ impl Parcel {
     /// Takes the last tasks, at most as many as there are; they keep their order.
     pub fn take_back(&mut self, tasks: u64) -> Parcel {
         let tasks = tasks.min(self.count);
+        if tasks < self.count && self.are_single() {
+            let back = self.segments.split_off((self.count - tasks) as usize);
+            return self.cut_off(back);
+        }
         let front = self.take_front(self.count - tasks);
         std::mem::replace(self, front)
+    }
+}
+
+impl Parcel {
+    /// An empty parcel with room for so many segments.
+    pub fn with_capacity(segments: usize) -> Parcel {
+        Parcel { segments: VecDeque::with_capacity(segments), ..Parcel::default() }
+    }
+
+    /// Whether every segment is one task, so that a row of tasks can be cut without looking at each.
+    fn are_single(&self) -> bool {
+        self.segments.len() as u64 == self.count
+    }
+
+    /// Segments that were taken out, as a parcel of single tasks of their own.
+    fn cut_off(&mut self, segments: VecDeque<Segment>) -> Parcel {
+        let (count, work) = (segments.len() as u64, segments.iter().fold(0, |sum: u64, segment| sum.wrapping_add(segment.work())));
+        self.count -= count;
+        self.work = self.work.wrapping_sub(work);
+        Parcel { segments, count, work }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A transfer is one flat buffer: what the walk has to say, then the table of segments, then the payloads. The receiver slices the payloads
 //! out of the buffer without copying.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -149,22 +149,24 @@ fn encode<T: Serialize>(said: &T, parcel: &Parcel) -> Bytes {
     let mut front = Vec::with_capacity(64);
     wire::write_into(said, &mut front);
     let payloads: usize = parcel.segments().map(payload_length).sum();
-    let mut out = BytesMut::with_capacity(front.len() + 8 + parcel.segments().len() * 24 + payloads);
-    out.put_slice(&front);
-    out.put_u64_le(parcel.segments().len() as u64);
+    let mut out = Vec::with_capacity(front.len() + 8 + parcel.segments().len() * 24 + payloads);
+    out.extend_from_slice(&front);
+    out.extend_from_slice(&(parcel.segments().len() as u64).to_le_bytes());
     for segment in parcel.segments() {
         let entry = match segment {
             Segment::Range { first, count } => [*first, *count, RANGE],
             Segment::One(task) => [task.id, task.weight, task.payload.len() as u64],
         };
-        entry.into_iter().for_each(|word| out.put_u64_le(word));
+        let mut bytes = [0; 24];
+        bytes.chunks_exact_mut(8).zip(entry).for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_le_bytes()));
+        out.extend_from_slice(&bytes);
     }
     for segment in parcel.segments() {
         if let Segment::One(task) = segment {
-            out.put_slice(&task.payload);
+            out.extend_from_slice(&task.payload);
         }
     }
-    out.freeze()
+    Bytes::from(out)
 }
 
 fn payload_length(segment: &Segment) -> usize {
@@ -185,7 +187,7 @@ fn decode<T: DeserializeOwned>(body: &Bytes) -> Result<(T, Parcel), String> {
     let table = used + 8;
     let mut payload_at =
         segments.checked_mul(24).and_then(|length| table.checked_add(length)).filter(|&end| end <= body.len()).ok_or_else(short)?;
-    let mut parcel = Parcel::default();
+    let mut parcel = Parcel::with_capacity(segments);
     for entry in (table..payload_at).step_by(24) {
         let (first, second, third) = (word(entry)?, word(entry + 8)?, word(entry + 16)?);
         parcel.push(if third == RANGE {
