@@ -140,3 +140,52 @@ fn tasks_to_send(me: NodeId, k: u32, delta: &[i128]) -> Vec<i128> {
     }
     theta
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Trial;
+    use super::*;
+    use crate::load::Powers;
+
+    /// Figure 1.
+    const LOADS: [u64; 8] = [19, 11, 2, 9, 0, 9, 10, 4];
+
+    #[test]
+    fn example_3_of_the_paper() {
+        for seed in 0..4 {
+            let trial = Trial::with("cwa", "hypercube:3", &LOADS, Powers::equal(8, 8), seed);
+            assert_eq!(trial.after, [8; 8]);
+            let moves: Vec<_> = trial.plan.transfers.iter().map(|t| (2 - t.step, t.src, t.dst, t.tasks)).collect();
+            let expected = [(2, 0, 4, 6), (2, 1, 5, 3), (1, 0, 2, 5), (1, 5, 7, 2), (0, 3, 2, 1), (0, 5, 4, 2), (0, 6, 7, 2)];
+            assert_eq!(moves, expected);
+            assert_eq!((trial.task_hops(), trial.counts.chain), (21, 6));
+            assert!(trial.kept_what_it_could(&LOADS));
+        }
+    }
+
+    #[test]
+    fn example_3_dimension_by_dimension() {
+        // The loads of node 1's sub-cubes are 11, 30, 41, 64; each has 8, 16, 32, 64 as its quota.
+        let quota = Quota::proportional(64, &Powers::equal(8, 8));
+        let delta = surplus_by_subcube(1, &[11, 30, 41, 64], &quota);
+        assert_eq!(delta, [3, 14, 9, 0]);
+        // Of the 9 that the front face gives, all come from its lower edge, 3 of them from node 1 and the others from node 0.
+        assert_eq!(tasks_to_send(1, 2, &delta), [3, 9, 9]);
+        assert_eq!(tasks_to_send(0, 2, &surplus_by_subcube(0, &[19, 30, 41, 64], &quota)), [6, 9, 9]);
+        assert_eq!(tasks_to_send(2, 2, &surplus_by_subcube(2, &[2, 11, 41, 64], &quota)), [0, 0, 9]);
+    }
+
+    #[test]
+    fn loads_may_sum_up_to_the_end_of_64_bits() {
+        let loads = [0, u64::MAX - 5, 3, 2];
+        let trial = Trial::of("cwa", "hypercube:2", &loads);
+        assert_eq!(trial.after, trial.quota);
+        assert!(trial.kept_what_it_could(&loads));
+    }
+
+    #[test]
+    fn one_node_sends_nothing() {
+        let trial = Trial::of("cwa", "hypercube:0", &[7]);
+        assert_eq!((trial.after, trial.counts.messages), (vec![7], 0));
+    }
+}

@@ -1,7 +1,7 @@
 //! Positional Scan Task Scheduling, for hyper-grids of any dimension (Savvas and Kechadi 2004, section 3.2, algorithm 2).
 //!
-//! A grid of dimension d is a row of parallel sub-grids of dimension d - 1. What the sub-grids above their share have too much goes straight
-//! to nodes of those below it; then each sub-grid does the same one dimension lower, down to single nodes.
+//! A grid of dimension d is a row of parallel sub-grids of dimension d - 1. What the sub-grids above their share have too much goes
+//! straight to nodes of those below it; then each sub-grid does the same one dimension lower, down to single nodes.
 //!
 //! For each dimension from the highest down, within the grid that is left (the paper's steps in brackets):
 //!
@@ -21,7 +21,8 @@
 //! ```
 //!
 //! Cost: per dimension of side m with sub-grids of s nodes 2 ceil(log2 s) + ceil(log2 m) + 1 steps, nothing where m = 1. (The paper's scans
-//! pass from neighbour to neighbour: 2 (n_1 + .. + n_d - d) steps, equation 11; the best dimension is ceil(log2 n), equation 15.)
+//! pass from neighbour to neighbour: 2 (n_1 + .. + n_d - d) steps, equation 11; the best dimension is ceil(log2 n), equation 15.) While it
+//! decides, a node holds the totals of a dimension's m sub-grids: on a long line as many as `direct`.
 //!
 //! Guarantees: the final loads are the nested shares, exactly; nodes and sub-grids of power 0 end with nothing. Not local: a sender's node
 //! gives its part even when it will get some back one dimension lower. Order is not kept.
@@ -125,7 +126,7 @@ async fn descend(phase: &mut Phase<'_>) -> Result<()> {
         let loads = alike.all_gather(node, total).await?;
 
         phase.enter(Part::Decision);
-        let level = Level { powers: shares.powers(), first, stride, loads };
+        let level = Level::new(shares.powers(), first, stride, loads);
         let parts = level.gives(me, before, load);
         let coming = level.gets(me);
         node.charge(2 * (u64::from(side) + parts.len() as u64));
@@ -153,24 +154,27 @@ struct Level<'a> {
     stride: u32,
     /// By sub-grid.
     loads: Vec<u64>,
+    /// By sub-grid: what it has above its share (a sender), or, negative, below it (a receiver).
+    surpluses: Vec<i128>,
 }
 
-impl Level<'_> {
+impl<'a> Level<'a> {
+    fn new(powers: &'a Powers, first: NodeId, stride: u32, loads: Vec<u64>) -> Level<'a> {
+        let end = first + loads.len() as u32 * stride;
+        let positions = Positions::new(powers, first..end, loads.iter().sum());
+        let mut shared = 0;
+        let surplus = |(&load, next): (&u64, u32)| {
+            let share = positions.before(next) - shared;
+            shared += share;
+            i128::from(load) - i128::from(share)
+        };
+        let surpluses = loads.iter().zip((first + stride..=end).step_by(stride as usize)).map(surplus).collect();
+        Level { powers, first, stride, loads, surpluses }
+    }
+
     fn nodes(&self, sub_grid: usize) -> std::ops::Range<NodeId> {
         let first = self.first + sub_grid as u32 * self.stride;
         first..first + self.stride
-    }
-
-    /// By sub-grid: what it has above its share (a sender's surplus) or, negative, below it (a receiver's deficit).
-    fn surpluses(&self) -> Vec<i128> {
-        let total = self.loads.iter().sum();
-        let end = self.first + self.loads.len() as u32 * self.stride;
-        let positions = Positions::new(self.powers, self.first..end, total);
-        let surplus = |(index, &load): (usize, &u64)| {
-            let nodes = self.nodes(index);
-            i128::from(load) - i128::from(positions.between(nodes.start, nodes.end))
-        };
-        self.loads.iter().enumerate().map(surplus).collect()
     }
 
     fn sub_grid_of(&self, node: NodeId) -> usize {
@@ -179,8 +183,7 @@ impl Level<'_> {
 
     /// What node `me` gives to whom, in the order in which its tasks leave: `before` is the load of its sub-grid's nodes in front of it.
     fn gives(&self, me: NodeId, before: u64, load: u64) -> Vec<(NodeId, u64)> {
-        let surpluses = self.surpluses();
-        let mine = self.sub_grid_of(me);
+        let (mine, surpluses) = (self.sub_grid_of(me), &self.surpluses);
         let mut parts = Vec::new();
         if surpluses[mine] <= 0 {
             return parts;
@@ -206,7 +209,7 @@ impl Level<'_> {
     /// How many tasks node `me` gets.
     fn gets(&self, me: NodeId) -> u64 {
         let mine = self.sub_grid_of(me);
-        let deficit = (-self.surpluses()[mine]).max(0) as u64;
+        let deficit = (-self.surpluses[mine]).max(0) as u64;
         Positions::new(self.powers, self.nodes(mine), deficit).of(me)
     }
 }
@@ -221,7 +224,7 @@ mod tests {
     const LOADS: [u64; 18] = [250, 300, 150, 100, 50, 150, 200, 300, 100, 400, 300, 700, 200, 50, 50, 200, 300, 200];
 
     fn rows(powers: &Powers) -> Level<'_> {
-        Level { powers, first: 0, stride: 6, loads: LOADS.chunks(6).map(|row| row.iter().sum()).collect() }
+        Level::new(powers, 0, 6, LOADS.chunks(6).map(|row| row.iter().sum()).collect())
     }
 
     fn topology(spec: &str) -> Topology {
@@ -238,7 +241,7 @@ mod tests {
         // Table 3, and the sentence below it.
         let powers = Powers::listed(POWERS.to_vec()).unwrap();
         assert_eq!(rows(&powers).loads, [1000, 2000, 1000]);
-        assert_eq!(rows(&powers).surpluses(), [-600, 1200, -600]);
+        assert_eq!(rows(&powers).surpluses, [-600, 1200, -600]);
     }
 
     #[test]
@@ -258,7 +261,8 @@ mod tests {
 
     #[test]
     fn units_land_where_the_paper_says() {
-        // Table 5: v22 gives units 120 .. 300 of row 1's 600; unit 220 lands on v13. v26 gives units 180 .. 600 of row 3's; 380 lands on v35.
+        // Table 5: v22 gives units 120 .. 300 of row 1's 600, unit 220 lands on v13;
+        // v26 gives units 180 .. 600 of row 3's, unit 380 lands on v35.
         let powers = Powers::listed(POWERS.to_vec()).unwrap();
         let level = rows(&powers);
         // v13 owns units 210 .. 360.
@@ -287,7 +291,7 @@ mod tests {
             assert_eq!(trial.after, trial.quota);
             let between_rows = |sent: &&Transfer| sent.step == 0;
             let given = |row: u32| trial.plan.transfers.iter().filter(between_rows).filter(move |sent| sent.src / 6 == row);
-            assert_eq!([0, 1, 2].map(|row| given(row).map(|sent| sent.tasks).sum::<u64>()), [0u64, 1200, 0]);
+            assert_eq!([0, 1, 2].map(|row| given(row).map(|sent| sent.tasks).sum::<u64>()), [0, 1200, 0]);
             assert!(given(1).any(|sent| (sent.src, sent.dst, sent.tasks) == (v(2, 2), v(1, 3), 90)));
         }
     }
@@ -304,7 +308,7 @@ mod tests {
         let powers = Powers::listed(vec![0, 0, 0, 5, 0, 0]).unwrap();
         assert_eq!(nested_shares(&topology("grid:3x2"), 7, &powers), [0, 0, 0, 7, 0, 0]);
         // All that the first and the last row hold goes to the only node with power.
-        let level = Level { powers: &powers, first: 0, stride: 2, loads: vec![3, 0, 4] };
+        let level = Level::new(&powers, 0, 2, vec![3, 0, 4]);
         assert_eq!(level.gives(1, 1, 2), [(3, 2)]);
         assert_eq!(level.gives(4, 0, 4), [(3, 4)]);
         assert_eq!((2..4).map(|node| level.gets(node)).collect::<Vec<_>>(), [0, 7]);

@@ -12,9 +12,10 @@ use equipoise::transport::world::World;
 use equipoise::workload::{FileTasks, LoadPattern, PowerPattern, TaskSource};
 use equipoise::{Error, Result};
 
+use super::launch::{self, Ending};
 use super::options::{Output, WorldOptions};
 use super::output::Files;
-use super::{launch, terminal};
+use super::terminal;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -79,7 +80,7 @@ struct Request<'a> {
     tasks: Option<TaskSource>,
 }
 
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     let request = Request {
         arguments,
         balancer: Rc::new(balance::find(&arguments.balancer)?),
@@ -87,15 +88,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         powers: PowerPattern::parse(&arguments.powers)?,
         tasks: arguments.tasks.as_deref().map(TaskSource::parse).transpose()?,
     };
-    let Some(mut world) = launch::open(&arguments.world)? else { return Ok(()) };
-    let files = match world.is_first() {
-        true => Files::create(None, arguments.report.as_ref()),
-        false => Ok(Files::default()),
-    };
-    let files = settle::agree(&mut world, files)?;
-    let spec = request.prepare(&mut world)?;
-    let record = experiment::balance(&mut world, &spec)?;
-    record.map_or(Ok(()), |record| show(arguments.output, &record, files))
+    launch::within(&arguments.world, |world| {
+        let files = match world.is_first() {
+            true => Files::create(None, arguments.report.as_ref()),
+            false => Ok(Files::default()),
+        };
+        let files = settle::agree(world, files)?;
+        let spec = request.prepare(world)?;
+        let record = experiment::balance(world, &spec)?;
+        record.map_or(Ok(()), |record| show(arguments.output, &record, files))
+    })
 }
 
 impl Request<'_> {

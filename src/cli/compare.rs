@@ -14,9 +14,10 @@ use equipoise::transport::world::World;
 use equipoise::workload::{FileTasks, LoadPattern, PowerPattern, TaskSource};
 use equipoise::{Error, Result};
 
+use super::launch::{self, Ending};
 use super::options::{Output, WorldOptions};
 use super::output::Files;
-use super::{launch, terminal};
+use super::terminal;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -89,7 +90,7 @@ struct Request<'a> {
     tasks: Option<TaskSource>,
 }
 
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     let tasks = arguments.tasks.as_deref().map(TaskSource::parse).transpose()?;
     let mut loads = arguments.loads.iter().map(|text| LoadPattern::parse(text)).collect::<Result<Vec<_>>>()?;
     if loads.is_empty() && tasks.is_none() {
@@ -102,20 +103,21 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let balancers = balancers.into_iter().map(Rc::new).collect();
     let request = Request { arguments, balancers, loads, powers: PowerPattern::parse(&arguments.powers)?, tasks };
 
-    let Some(mut world) = launch::open(&arguments.world)? else { return Ok(()) };
-    let files = match world.is_first() {
-        true => Files::create(arguments.csv.as_ref(), arguments.report.as_ref()),
-        false => Ok(Files::default()),
-    };
-    let files = settle::agree(&mut world, files)?;
-    let spec = request.prepare(&mut world)?;
-    let progress = terminal::Progress::begin(arguments.output != Output::Quiet);
-    let records = experiment::compare(&mut world, &spec, |done, of, now| progress.at(done, of, now))?;
-    drop(progress);
-    match world.is_first() {
-        true => show(arguments.output, &records, files),
-        false => Ok(()),
-    }
+    launch::within(&arguments.world, |world| {
+        let files = match world.is_first() {
+            true => Files::create(arguments.csv.as_ref(), arguments.report.as_ref()),
+            false => Ok(Files::default()),
+        };
+        let files = settle::agree(world, files)?;
+        let spec = request.prepare(world)?;
+        let progress = terminal::Progress::begin(arguments.output != Output::Quiet);
+        let records = experiment::compare(world, &spec, |done, of, now| progress.at(done, of, now))?;
+        drop(progress);
+        match world.is_first() {
+            true => show(arguments.output, &records, files),
+            false => Ok(()),
+        }
+    })
 }
 
 impl Request<'_> {

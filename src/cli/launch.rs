@@ -6,6 +6,7 @@ use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 
 use super::options::WorldOptions;
+use super::terminal;
 
 /// Where launchers tell a process its rank, before MPI does.
 const RANKS: [&str; 8] = [
@@ -33,12 +34,40 @@ pub fn speaks() -> bool {
     launcher_rank(variable).unwrap_or(0) == 0
 }
 
+/// Does something in the world that the options ask for. What goes wrong there is said before the world ends: its end waits for all ranks,
+/// so none of them is gone, and the others killed by the launcher, before the sentence is out.
+///
+/// # Errors
+/// How the process is to end, if not well.
+pub fn within(options: &WorldOptions, work: impl FnOnce(&mut World) -> Result<()>) -> Result<(), Ending> {
+    let Some(mut world) = open(options)? else { return Ok(()) };
+    work(&mut world).map_err(|why| {
+        terminal::complain(&why.to_string());
+        Ending::Said(why.exit_status())
+    })
+}
+
+/// How a command failed.
+#[derive(Debug)]
+pub enum Ending {
+    /// It is still to be said why.
+    Unsaid(Error),
+    /// It has been said; the exit status is left.
+    Said(i32),
+}
+
+impl From<Error> for Ending {
+    fn from(why: Error) -> Ending {
+        Ending::Unsaid(why)
+    }
+}
+
 /// The world that the options ask for; `None` if there is nothing to do for this process (a simulation runs on one of the launched ranks
 /// only).
 ///
 /// # Errors
 /// Wrong usage if there are neither real nor simulated ranks, or the ranks are each alone.
-pub fn open(options: &WorldOptions) -> Result<Option<World>> {
+fn open(options: &WorldOptions) -> Result<Option<World>> {
     match options.sim {
         Some(_) if !speaks() => Ok(None),
         Some(ranks) => simulated(ranks, options).map(|world| Some(World::Sim(world))),
@@ -96,7 +125,7 @@ fn real(options: &WorldOptions) -> Result<World> {
     if let Some((launcher, ranks)) = launcher::singletons(world.ranks(), variable) {
         return Err(alone(launcher, ranks));
     }
-    super::terminal::begin(world.rank() == 0);
+    terminal::begin(world.rank() == 0);
     Ok(World::Mpi(world))
 }
 

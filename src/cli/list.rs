@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
+use equipoise::Result;
 use equipoise::balance::{self, Entry, QuotaRule};
 use equipoise::report::figures::{bytes, whole};
 use equipoise::report::{json, table};
 use equipoise::topology::{Kind, MAX_NODES, Topology};
-use equipoise::Result;
 use serde::Serialize;
 
 use super::options::Output;
@@ -133,7 +133,8 @@ fn balancer(entry: &Entry, ranks: u32) -> Balancer {
         title: entry.title,
         source: entry.source,
         topologies: entry.kinds.to_vec(),
-        promises: [("exact", promises.exact), ("local", promises.local), ("ordered", promises.ordered), ("optimal", promises.optimal)].into(),
+        promises: [("exact", promises.exact), ("local", promises.local), ("ordered", promises.ordered), ("optimal", promises.optimal)]
+            .into(),
         quota: match entry.quota {
             QuotaRule::Proportional => "proportional",
             QuotaRule::Positional => "positional",
@@ -217,6 +218,9 @@ fn markdown(list: &List) -> String {
             balancer.bytes
         ));
     }
-    out.push_str(&format!("\nSteps, messages and bytes at the most on {} ranks, each on its own topology, payloads left out.\n", list.ranks));
+    out.push_str(&format!(
+        "\nSteps, messages and bytes at the most on {} ranks, each on its own topology, payloads left out.\n",
+        list.ranks
+    ));
     out
 }

@@ -15,18 +15,19 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
-use equipoise::Result;
+use launch::Ending;
 
 const EXAMPLES: &str = "\
 Examples:
-  mpirun -n 8 equipoise compare                 every balancer on 8 real ranks
-  mpirun -n 8 equipoise compare --tasks files:. the files below this folder as tasks
-  equipoise compare --sim 64                    the same on 64 simulated ranks, without MPI
+  mpirun -n 8 equipoise compare                   every balancer on 8 real ranks
+  mpirun -n 8 equipoise compare --tasks files:.   the files below this folder as tasks
+  equipoise compare --sim 64                      on 64 simulated ranks, without MPI
   equipoise balance --sim 8 --loads 19,11,2,9,0,9,10,4
-  equipoise list                                what there is to choose from
+  equipoise list                                  what there is to choose from
 
-Exit status: 0 done; 1 a run failed or lost something; 2 wrong usage; 3 no progress (see --timeout); 101 a rank panicked; a killed rank
-gives the launcher's status. RUST_LOG=debug shows what goes on inside.";
+Exit status: 0 done; 1 a run failed or lost something; 2 wrong usage; 3 no progress (see --timeout);
+101 a rank panicked; a killed rank gives the launcher's status.
+RUST_LOG=debug shows what goes on inside.";
 
 /// Balances dynamic, irregular work over MPI ranks, and measures what it costs and when it pays.
 ///
@@ -55,19 +56,25 @@ pub fn run() -> ExitCode {
     env_logger::init();
     match command.carry_out() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
+        Err(Ending::Said(status)) => status_of(status),
+        Err(Ending::Unsaid(why)) => {
             terminal::complain(&why.to_string());
-            ExitCode::from(u8::try_from(why.exit_status()).unwrap_or(1))
+            terminal::let_the_speaker_speak();
+            status_of(why.exit_status())
         }
     }
 }
 
+fn status_of(status: i32) -> ExitCode {
+    ExitCode::from(u8::try_from(status).unwrap_or(1))
+}
+
 impl Command {
-    fn carry_out(self) -> Result<()> {
+    fn carry_out(self) -> Result<(), Ending> {
         match self {
             Command::Balance(arguments) => balance::run(&arguments),
             Command::Compare(arguments) => compare::run(&arguments),
-            Command::List(arguments) => list::run(&arguments),
+            Command::List(arguments) => Ok(list::run(&arguments)?),
         }
     }
 }
@@ -81,10 +88,12 @@ fn refused(why: &clap::Error) -> ExitCode {
         },
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             terminal::remark(&why.render().to_string());
+            terminal::let_the_speaker_speak();
             ExitCode::from(2)
         }
         _ => {
             terminal::complain(&sentence(&why.render().to_string()));
+            terminal::let_the_speaker_speak();
             ExitCode::from(2)
         }
     }

@@ -42,10 +42,21 @@ pub fn remark(text: &str) {
     }
 }
 
-/// How wide tables may be: `None` for as wide as the terminal is.
-pub fn width() -> Option<u16> {
-    (!io::stdout().is_terminal()).then_some(100)
+/// A process that fails without a word leaves the speaker time for its sentence: launchers kill all others as soon as one has failed.
+pub fn let_the_speaker_speak() {
+    if !speaks() {
+        std::thread::sleep(std::time::Duration::from_secs(2));
+    }
 }
+
+/// How wide tables may be: as wide as the terminal. Launchers give their ranks terminals without a width, and files have none.
+pub fn width() -> u16 {
+    let terminal = comfy_table::Table::new().width();
+    terminal.filter(|width| io::stdout().is_terminal() && *width >= NARROWEST).unwrap_or(USUAL)
+}
+
+const NARROWEST: u16 = 60;
+const USUAL: u16 = 100;
 
 /// A bar on standard error while something runs, if that is a terminal.
 pub struct Progress(ProgressBar);

@@ -63,8 +63,7 @@ impl Tally {
     fn and(mut self, mut next: Tally) -> Tally {
         self.finals.append(&mut next.finals);
         self.moves.append(&mut next.moves);
-        let (elapsed, times) =
-            if next.elapsed > self.elapsed { (next.elapsed, next.times) } else { (self.elapsed, self.times) };
+        let (elapsed, times) = if next.elapsed > self.elapsed { (next.elapsed, next.times) } else { (self.elapsed, self.times) };
         Tally {
             finals: self.finals,
             stayed: self.stayed + next.stayed,

@@ -1,8 +1,8 @@
 //! Positions: work units in a row, and which node each belongs to.
 //!
-//! The rule of PSLB (Hegarty and Kechadi 1997, as told by Savvas and Kechadi 2004, section 3.1): W units are numbered from 0, a node with the
-//! normalised power interval [a, b) owns the units i with a <= i / W < b. In integers its first unit is `ceil(W * prefix / sum)`, where
-//! `prefix` is the power of the nodes before it and `sum` that of all.
+//! The rule of PSLB (Hegarty and Kechadi 1997, as told by Savvas and Kechadi 2004, section 3.1): W units are numbered from 0, a node with
+//! the normalised power interval `[a, b)` owns the units i with a <= i / W < b. In integers its first unit is `ceil(W * prefix / sum)`,
+//! where `prefix` is the power of the nodes before it and `sum` that of all.
 
 use std::ops::Range;
 

@@ -259,3 +259,21 @@ impl Group {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spaced_groups_are_lists_without_the_list() {
+        let (first, stride, size) = (5, 3, 4);
+        let list = [5, 8, 11, 14];
+        for me in 0..20 {
+            let (spaced, listed) = (Group::spaced(first, stride, size, me), Group::new(list.to_vec(), me));
+            assert_eq!(spaced.is_some(), listed.is_some(), "{me}");
+            let (Some(spaced), Some(listed)) = (spaced, listed) else { continue };
+            assert_eq!((spaced.size(), spaced.place()), (listed.size(), listed.place()));
+            assert!((0..size).all(|place| spaced.node(place) == listed.node(place)));
+        }
+    }
+}

@@ -14,7 +14,8 @@ pub fn sentence(records: &[CompareRecord]) -> String {
     let Some(first) = records.first() else { return "Nothing was compared.".into() };
     let ranks = several(first.site.ranks.into(), if first.site.network.is_some() { "simulated rank" } else { "rank" });
     if first.site.ranks == 1 {
-        return "There is one rank only, so there is nothing to balance: compare on more ranks, as in `mpirun -n 8 equipoise compare`.".into();
+        return "There is one rank only, so there is nothing to balance: compare on more ranks, as in `mpirun -n 8 equipoise compare`."
+            .into();
     }
     let cases: Vec<&[CompareRecord]> = records.chunk_by(|a, b| a.loads == b.loads && a.payload == b.payload).collect();
     let paying: Vec<&[CompareRecord]> = cases.iter().copied().filter(|case| case.iter().any(|r| r.break_even_us.is_some())).collect();
@@ -25,15 +26,23 @@ pub fn sentence(records: &[CompareRecord]) -> String {
     let Some(best) = standings.first() else { return nothing_pays(records, &ranks) };
     let rivals: Vec<&Standing> = standings[1..].iter().filter(|rival| rival.is_level_with(best)).collect();
     let several_compared = records.iter().any(|record| record.balancer != best.balancer);
-    let mut advice = if several_compared { format!("On these {ranks} use {}", best.balancer) } else { format!("{} on these {ranks}", best.balancer) };
+    let mut advice =
+        if several_compared { format!("On these {ranks} use {}", best.balancer) } else { format!("{} on these {ranks}", best.balancer) };
     if !rivals.is_empty() {
         let names: Vec<&str> = rivals.iter().map(|rival| rival.balancer).collect();
-        advice.push_str(&format!(" ({} cannot be told from it)", names.join(", ")));
+        let names = match names.len() {
+            ..=3 => names.join(", "),
+            others => format!("{others} others that balance as well"),
+        };
+        advice.push_str(&format!(" ({names} cannot be told from it)"));
     }
     advice.push_str(&format!(": {}", from_when(&best.records)));
     let idle = cases.len() - paying.len();
     if idle > 0 {
-        advice.push_str(&format!(", and on {} nothing pays", if idle == 1 { "one of the loads".into() } else { format!("{idle} of the loads") }));
+        advice.push_str(&format!(
+            ", and on {} nothing pays",
+            if idle == 1 { "one of the loads".into() } else { format!("{idle} of the loads") }
+        ));
     }
     advice.push('.');
     advice
@@ -116,7 +125,10 @@ fn nothing_pays(records: &[CompareRecord], ranks: &str) -> String {
     }
     let most = records.iter().map(|record| record.imbalance_before).fold(1.0, f64::max);
     if records.iter().all(|record| record.balancer == "none") {
-        return format!("No balancer was compared: the imbalance on these {ranks} is {}, see which one mends it with `--balancer`.", ratio(most));
+        return format!(
+            "No balancer was compared: the imbalance on these {ranks} is {}, see which one mends it with `--balancer`.",
+            ratio(most)
+        );
     }
     format!("Leave the tasks where they are: on these {ranks} no balancer makes the slowest rank faster (imbalance {}).", ratio(most))
 }
@@ -169,7 +181,12 @@ pub(crate) mod tests {
 
     #[test]
     fn the_fastest_of_the_best_is_named() {
-        let records = [record("none", "hot", 0.001, 20.0), record("cwa", "hot", 0.2, 10.0), record("direct", "hot", 0.1, 10.0), record("dem", "hot", 0.01, 12.0)];
+        let records = [
+            record("none", "hot", 0.001, 20.0),
+            record("cwa", "hot", 0.2, 10.0),
+            record("direct", "hot", 0.1, 10.0),
+            record("dem", "hot", 0.01, 12.0),
+        ];
         assert_eq!(
             sentence(&records),
             "On these 4 ranks use direct: it brings the imbalance from 2.00 to 1.00 in 0.100 ms, which pays when a task lasts 10.0 us or more."
@@ -179,9 +196,12 @@ pub(crate) mod tests {
     #[test]
     fn over_several_cases_the_range_is_said() {
         let records = [
-            record("cwa", "hot", 0.2, 10.0), record("direct", "hot", 0.1, 10.0),
-            record("cwa", "uniform", 0.2, 10.0), record("direct", "uniform", 0.15, 10.0),
-            record("cwa", "zero", 0.2, 20.0), record("direct", "zero", 0.15, 20.0),
+            record("cwa", "hot", 0.2, 10.0),
+            record("direct", "hot", 0.1, 10.0),
+            record("cwa", "uniform", 0.2, 10.0),
+            record("direct", "uniform", 0.15, 10.0),
+            record("cwa", "zero", 0.2, 20.0),
+            record("direct", "zero", 0.15, 20.0),
         ];
         assert_eq!(
             sentence(&records),

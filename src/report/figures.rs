@@ -31,7 +31,7 @@ pub fn three(number: f64) -> String {
 pub fn ratio(number: f64) -> String {
     match number {
         n if !n.is_finite() => three(n),
-        n if n < 1.0 || n >= 100.0 => three(n),
+        n if !(1.0..100.0).contains(&n) => three(n),
         n if n < 1.1 && n != 1.0 => format!("{n:.3}"),
         n => format!("{n:.2}"),
     }

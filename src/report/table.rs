@@ -9,14 +9,10 @@ use crate::topology::Topology;
 /// Lists with more entries than this are not shown to people.
 const LISTED: usize = 64;
 
-/// An empty table with these headings, the first `left` columns aligned to the left, made for a width in characters (`None`: as wide as the
-/// terminal).
-pub fn table(headings: &[&str], left: usize, width: Option<u16>) -> Table {
+/// An empty table with these headings, the first `left` columns aligned to the left, made for a width in characters.
+pub fn table(headings: &[&str], left: usize, width: u16) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    if let Some(width) = width {
-        table.set_width(width);
-    }
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     table.set_header(headings.iter().enumerate().map(|(column, heading)| {
         let alignment = if column < left { CellAlignment::Left } else { CellAlignment::Right };
         Cell::new(heading).set_alignment(alignment)
@@ -43,7 +39,12 @@ pub fn balance(record: &BalanceRecord) -> String {
     let mut line = |name: &str, text: String| out.push_str(&format!("  {name:<11}{text}\n"));
     line("tasks", format!("{}{payload}", whole(record.tasks)));
     let figures = |i: &crate::judge::Imbalance| {
-        format!("{} max/mean, {} max/mean - 1, {} mean/max", ratio(i.max_over_mean), three(i.max_over_mean_less_one), ratio(i.mean_over_max))
+        format!(
+            "{} max/mean, {} max/mean - 1, {} mean/max",
+            ratio(i.max_over_mean),
+            three(i.max_over_mean_less_one),
+            ratio(i.mean_over_max)
+        )
     };
     line("imbalance", format!("{} before", figures(&imbalance.before)));
     line("", format!("{} after", figures(&imbalance.after)));
@@ -58,12 +59,8 @@ pub fn balance(record: &BalanceRecord) -> String {
         ),
     );
     line("task-hops", format!("{}{optimum}", whole(record.task_hops)));
-    let mut messages = format!(
-        "{}, {}, {}",
-        several(record.steps.into(), "step"),
-        several(record.messages, "message"),
-        bytes(record.bytes)
-    );
+    let mut messages =
+        format!("{}, {}, {}", several(record.steps.into(), "step"), several(record.messages, "message"), bytes(record.bytes));
     if record.site.hosts > 1 {
         messages.push_str(&format!(" ({} of them between hosts)", bytes(record.host_bytes)));
     }
@@ -130,7 +127,7 @@ fn place(site: &Site) -> String {
 }
 
 /// A comparison: for each case a heading and a table.
-pub fn compare(records: &[CompareRecord], width: Option<u16>) -> String {
+pub fn compare(records: &[CompareRecord], width: u16) -> String {
     let Some(first) = records.first() else { return String::new() };
     let rounds = match first.site.network {
         None => format!("{}; times are medians with their 95 % intervals", several(first.repeat.into(), "round")),
@@ -164,7 +161,7 @@ fn heading(record: &CompareRecord) -> String {
     )
 }
 
-fn case_table(records: &[CompareRecord], width: Option<u16>) -> String {
+fn case_table(records: &[CompareRecord], width: u16) -> String {
     let many_hosts = records[0].site.hosts > 1;
     let measured = records[0].site.network.is_none();
     let mut headings = vec!["balancer", "topology", "after", "moved", "task-hops", "steps", "messages", "bytes"];

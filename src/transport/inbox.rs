@@ -50,11 +50,6 @@ impl Inbox {
         self.held += 1;
         if self.index.is_none() && self.queue.len() >= INDEXED_FROM {
             self.compact();
-            let mut index = Box::<Index>::default();
-            for (number, event) in (self.first..).zip(self.queue.iter().flatten()) {
-                index.insert(number, event);
-            }
-            self.index = Some(index);
         }
     }
 
@@ -100,14 +95,28 @@ impl Inbox {
             self.queue.pop_front();
             self.first += 1;
         }
+        // What stays behind something that nobody takes must not leave holes for ever.
+        while let Some(None) = self.queue.back() {
+            self.queue.pop_back();
+        }
         if self.held == 0 {
             self.index = None;
+        } else if self.queue.len() > 2 * self.held + INDEXED_FROM {
+            self.compact();
         }
         Some(event)
     }
 
+    /// Closes the holes. Arrival numbers change, so the index is made anew; it goes when the inbox has become short.
     fn compact(&mut self) {
         self.queue.retain(Option::is_some);
+        self.index = (self.queue.len() >= INDEXED_FROM).then(|| {
+            let mut index = Box::<Index>::default();
+            for (number, event) in (self.first..).zip(self.queue.iter().flatten()) {
+                index.insert(number, event);
+            }
+            index
+        });
     }
 }
 
@@ -233,6 +242,31 @@ mod tests {
                     assert_eq!(inbox.len(), list.len());
                 }
             }
+        }
+    }
+
+    /// Something that nobody takes waits at the front (and in the middle) while many others come and go.
+    #[test]
+    fn a_forgotten_event_does_not_make_the_inbox_grow() {
+        let wanted = Interest { scope: SCOPES[0], what: Wanted::Message { from: None, tag: TAGS[0] } };
+        for batch in [1, 10, 100] {
+            let mut inbox = Inbox::default();
+            inbox.push(message(SCOPES[1], TAGS[1], 0, 0));
+            let mut next = 0;
+            for number in 0..10_000 {
+                inbox.push(message(SCOPES[0], TAGS[0], 1, number));
+                if number % 1000 == 500 {
+                    inbox.push(message(SCOPES[1], TAGS[1], 0, 0));
+                }
+                if number % batch == batch - 1 {
+                    while let Some(event) = inbox.take(&wanted) {
+                        assert_eq!(number_of(&event), next);
+                        next += 1;
+                    }
+                }
+                assert!(inbox.queue.len() <= 2 * inbox.held + INDEXED_FROM + 1);
+            }
+            assert_eq!(inbox.len(), 11);
         }
     }
 

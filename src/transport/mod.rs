@@ -142,9 +142,15 @@ pub enum Signal {
 pub enum Event {
     Message(Message),
     /// A timer of this scope has run out.
-    Timer { scope: Scope, timer: TimerId },
+    Timer {
+        scope: Scope,
+        timer: TimerId,
+    },
     /// Work that was started in this scope has ended.
-    Finished { scope: Scope, finished: Finished },
+    Finished {
+        scope: Scope,
+        finished: Finished,
+    },
     Signal(Signal),
     RankLost(RankId),
 }

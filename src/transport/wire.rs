@@ -34,7 +34,7 @@ pub fn write<T: Serialize>(value: &T) -> Bytes {
     Bytes::from(out)
 }
 
-/// Appends a value to a buffer; see [`write`].
+/// Appends a value to a buffer; see [`write()`].
 pub fn write_into<T: Serialize>(value: &T, out: &mut Vec<u8>) {
     bincode::serde::encode_into_std_write(value, out, config()).expect("a control message can be written");
 }

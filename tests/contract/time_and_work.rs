@@ -22,6 +22,9 @@ pub const CASES: &[Entry] = &[
 ];
 
 async fn timers(node: Node) -> Result<()> {
+    // So that there is a past.
+    node.set_timer(node.now() + 1);
+    node.next_event().await;
     let begin = node.now();
     let delays = [5, 1, 3, 1, 0];
     let set: Vec<_> = delays.iter().map(|delay| (begin + delay * MILLISECOND, node.set_timer(begin + delay * MILLISECOND))).collect();

@@ -20,6 +20,8 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("workload", &["load", "topology"]),
     ("judge", &["load", "topology", "flow"]),
     ("experiment", &["load", "topology", "transport", "node", "balance", "schedule", "divisible", "workload", "judge"]),
+    // The library's own balancing phase, for a program's tasks.
+    ("redistribute", &["load", "topology", "transport", "node", "balance", "experiment"]),
     // Records of experiments only, and the types of their fields.
     ("report", &["experiment", "judge", "topology"]),
     (
@@ -228,6 +230,7 @@ fn offences_are_seen() {
         ("transport/mpi/ffi.rs", "use mpi::ffi; fn f() { unsafe { ffi::g() } }"),
         ("transport/wire.rs", "use bincode::config;"),
         ("transport/world.rs", "use super::{mpi, sim}; type World = mpi::World;"),
+        ("cli/launch.rs", "use equipoise::transport::mpi::{self, launcher}; fn f() { mpi::World::init() }"),
         ("lib.rs", "pub use error::Error;"),
     ] {
         assert_eq!(seen(path, text), 0, "{path}: {text}");

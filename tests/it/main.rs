@@ -1,8 +1,12 @@
 //! Everything that is tested from outside and needs no MPI, in one binary.
 
+#[path = "../contract/mod.rs"]
+mod contract;
+mod contract_in_sim;
 mod flow_vectors;
 mod layers;
 mod properties;
 mod runner;
+mod sim;
 mod source;
 mod vectors;

@@ -194,7 +194,7 @@ impl Case {
         let topology = self.topology(entry);
         let powers = self.powers(topology.nodes());
         let overlay = Overlay::one_host(topology, self.ranks).expect("the topology holds the ranks");
-        Setup::new(entry.name, overlay, powers)
+        Setup { seed: self.seed, ..Setup::new(entry.name, overlay, powers) }
     }
 }
 
@@ -210,7 +210,8 @@ fn describe(setup: &Setup, outcome: &Outcome) -> String {
     let (name, topology, ranks) = (&setup.chosen.name, &setup.overlay.topology, setup.overlay.placement.ranks());
     let (after, powers, disturbance) = (outcome.after(), setup.powers.to_vec(), setup.disturbance);
     format!(
-        "{name} on {topology} with {ranks} ranks, disturbed by {disturbance:?}\nloads {before:?}\npowers {powers:?}\nquota {quota:?}\nfinal {after:?}\n{counts:?}, {cost:?}"
+        "{name} on {topology} with {ranks} ranks, disturbed by {disturbance:?}\nloads {before:?}\npowers {powers:?}\n\
+         quota {quota:?}\nfinal {after:?}\n{counts:?}, {cost:?}"
     )
 }
 
@@ -229,6 +230,9 @@ fn check_promises(entry: &Entry, setup: &Setup, outcome: &Outcome) -> Result<(),
     }
     prop_assert!(u64::from(outcome.counts.chain) <= outcome.cost.steps, "steps: {}", case());
     prop_assert!(outcome.counts.messages <= outcome.cost.messages, "messages: {}", case());
+    // What goes on is in several pieces, each with its line in a transfer's table; what is still with its first owner is one range.
+    let first_hand = outcome.plan.transfers.iter().all(|transfer| transfer.step == 0);
+    prop_assert!(!first_hand || outcome.counts.bytes <= outcome.cost.bytes, "bytes: {}", case());
     Ok(())
 }
 
@@ -261,7 +265,7 @@ fn check_hops(entry: &Entry, setup: &Setup, outcome: &Outcome) -> Result<(), Tes
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::default())]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 2))]
 
     #[test]
     fn every_balancer_keeps_its_promises(case in case()) {

@@ -15,6 +15,8 @@ pub struct Setup {
     pub chosen: Rc<Chosen>,
     pub overlay: Overlay,
     pub powers: Powers,
+    /// What the nodes' random numbers come from.
+    pub seed: u64,
     /// Disturbs the order in which messages arrive; `None` leaves the network as it is.
     pub disturbance: Option<u64>,
 }
@@ -43,7 +45,7 @@ impl Setup {
     pub fn new(balancer: &str, overlay: Overlay, powers: Powers) -> Setup {
         let chosen = Rc::new(find(balancer).expect("a balancer of the registry"));
         assert_eq!(chosen.entry.objection(&overlay.topology), None);
-        Setup { chosen, overlay, powers, disturbance: None }
+        Setup { chosen, overlay, powers, seed: 0, disturbance: None }
     }
 
     /// One phase over these piles, by node.
@@ -57,7 +59,7 @@ impl Setup {
         let quota = self.chosen.balancer.quota(&self.overlay.topology, total, &shares).to_vec();
 
         let rules = self.disturbance.map_or_else(Rules::default, |seed| Rules::seeded(seed).delay_heavily(20_000).shuffle());
-        let mut world = World::Sim(sim::World::new(placement.ranks(), sim::Model { rules, ..sim::Model::default() }));
+        let mut world = World::Sim(sim::World::new(placement.ranks(), sim::Model { rules, seed: self.seed, ..sim::Model::default() }));
         let mut piles = piles.into_iter();
         let results = node::run(&mut world, &self.overlay, |node| {
             let mut pile = piles.next().expect("a pile for each node");

@@ -221,6 +221,7 @@ fn use_tree(tokens: &[Token], mut at: usize, prefix: &[String], found: &mut Vec<
             }
             "," | "}" | ";" => break,
             "as" => at += 1,
+            "self" if !path.is_empty() => {}
             "::" => {}
             text => path.push(text.to_string()),
         }
@@ -240,8 +241,8 @@ mod tests {
 
     #[test]
     fn groups_are_spelt_out() {
-        let source = "use crate::{error::{Error, Result}, load::Pile as Heap, node::*};\nuse std::time;";
-        let expected = ["crate::error::Error", "crate::error::Result", "crate::load::Pile", "crate::node::*", "std::time"];
+        let source = "use crate::{error::{Error, Result}, load::Pile as Heap, node::{self, *}};\nuse std::time;";
+        let expected = ["crate::error::Error", "crate::error::Result", "crate::load::Pile", "crate::node", "crate::node::*", "std::time"];
         assert_eq!(written(source), expected);
     }
 

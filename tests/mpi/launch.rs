@@ -160,7 +160,9 @@ fn launched(name: &str, ranks: u32, limit: Duration) -> Result<Outcome, String> 
     command.args(["-k", "5", &limit.as_secs().to_string(), "mpirun"]);
     if is_open_mpi()? {
         command.args(["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]);
-        for variable in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "PRTE_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM"] {
+        for variable in
+            ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "PRTE_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM"]
+        {
             command.env(variable, "1");
         }
     }

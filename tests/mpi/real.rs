@@ -69,25 +69,25 @@ fn processor_time() -> Duration {
     Duration::from_nanos(nanos)
 }
 
-/// All ranks wait for rank 0: first in a named receive, then for whatever comes. Rank 0 sleeps, and doesn't look at the network.
+/// All ranks wait for rank 0, first in a named receive, then for whatever comes; rank 0 waits for a timer.
 fn idle(world: &mut World) -> Result<()> {
     const WHILE: Duration = Duration::from_secs(2);
     let overlay = everywhere(world)?;
     node::run(world, &overlay, |node| async move {
         for open in [false, true] {
+            let here = node.epoch(1 + u32::from(open));
             node.everyone().barrier(&node).await?;
             let (begin, before) = (Instant::now(), processor_time());
             if node.me() == 0 {
-                // With ranks of its own it waits like the others, for a timer.
-                node.set_timer(node.now() + WHILE.as_nanos() as u64);
-                node.next_event().await;
-                for other in 1..node.nodes() {
-                    node.send(other, WORD, &());
+                here.set_timer(here.now() + WHILE.as_nanos() as u64);
+                here.next_event().await;
+                for other in 1..here.nodes() {
+                    here.send(other, WORD, &());
                 }
             } else if open {
-                node.next_event().await;
+                here.next_event().await;
             } else {
-                node.receive::<()>(0, WORD).await?;
+                here.receive::<()>(0, WORD).await?;
             }
             let share = 100.0 * (processor_time() - before).as_secs_f64() / begin.elapsed().as_secs_f64();
             let most = node.everyone().all_reduce(&node, (share * 100.0) as u64, u64::max).await? as f64 / 100.0;
@@ -163,7 +163,10 @@ fn twice() {
     }
     drop(first);
     println!("{}", mpi::World::init(small_limits()).err().map_or_else(|| "no error".into(), |why| why.to_string()));
-    println!("{}", mpi::World::on(&SimpleCommunicator::world(), small_limits()).err().map_or_else(|| "no error".into(), |why| why.to_string()));
+    println!(
+        "{}",
+        mpi::World::on(&SimpleCommunicator::world(), small_limits()).err().map_or_else(|| "no error".into(), |why| why.to_string())
+    );
 }
 
 fn twice_judged(outcome: &Outcome) -> Result<(), String> {

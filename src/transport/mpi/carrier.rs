@@ -11,6 +11,7 @@ use bytes::Bytes;
 
 use super::abort;
 use super::ffi::{Comm, Summing};
+use super::heartbeat::Heartbeat;
 use super::incoming::{Heard, Incoming};
 use super::outbox::Outbox;
 use super::seats::{Run, Waits};
@@ -32,6 +33,7 @@ pub(super) struct Carrier {
     pub ranks: u32,
     pub options: Options,
     pub began: Instant,
+    pub heartbeat: Heartbeat,
     pub state: RefCell<State>,
 }
 

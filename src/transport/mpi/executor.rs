@@ -27,6 +27,7 @@ pub(super) fn run<T>(carrier: &Rc<Carrier>, overlay: &Overlay, mut program: impl
     }
     let mut results: Vec<Option<T>> = nodes.iter().map(|_| None).collect();
     let mut left = programs.len();
+    carrier.heartbeat.set_running(true);
     let mut pause = Pause::default();
     while left > 0 {
         for seat in 0..programs.len() {
@@ -41,6 +42,7 @@ pub(super) fn run<T>(carrier: &Rc<Carrier>, overlay: &Overlay, mut program: impl
     }
     drop(programs);
     quiesce(carrier, true);
+    carrier.heartbeat.set_running(false);
     // What the programs left in their inboxes is dropped here, with the state free for whoever hears of it.
     let ended = carrier.state.borrow_mut().end();
     drop(ended);
@@ -86,6 +88,7 @@ fn slice(carrier: &Carrier) -> bool {
 }
 
 fn look(carrier: &Carrier, watched: bool) -> bool {
+    carrier.heartbeat.beat();
     let moved = carrier.state.borrow_mut().look(watched);
     moved.unwrap_or_else(|why| fail(carrier, &why))
 }

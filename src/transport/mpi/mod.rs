@@ -13,11 +13,11 @@
 //!
 //! # How it works
 //!
-//! All MPI calls stay on the thread that initialised MPI (*funneled*). The [executor](executor) polls the programs of the rank's nodes and,
-//! while they wait, looks at the network: the [outbox](outbox) takes back what has left, [incoming](incoming) receives with a matched probe
-//! whatever has come and puts it into the node's inbox. Opaque work runs on [worker threads](workers), sliced work between two looks.
-//! The [watchdog](watchdog) talks to the other ranks below all that. A rank that panics, on whichever thread, or whose program fails
-//! [ends the whole job](abort).
+//! All MPI calls stay on the thread that initialised MPI (*funneled*). The executor (`executor.rs`) polls the programs of the rank's nodes
+//! and, while they wait, looks at the network: the outbox (`outbox.rs`) takes back what has left, `incoming.rs` receives with a matched
+//! probe whatever has come and puts it into the node's inbox. Opaque work runs on worker threads (`workers.rs`), sliced work between two
+//! looks. The watchdog (`watchdog.rs`) talks to the other ranks below all that. A rank that panics, on whichever thread, or whose program
+//! fails [ends the whole job](abort).
 //!
 //! Errors of MPI are returned by every call and end the job with a sentence that names the call: plain MPI cannot go on without a rank.
 
@@ -25,6 +25,7 @@ pub mod abort;
 mod carrier;
 mod executor;
 mod ffi;
+mod heartbeat;
 mod incoming;
 pub mod launcher;
 mod outbox;
@@ -48,6 +49,7 @@ use signal_hook::consts::{SIGUSR1, SIGUSR2};
 
 use self::carrier::{Carrier, Links, State};
 use self::ffi::Comm;
+use self::heartbeat::Heartbeat;
 use super::world::Program;
 use super::{Port, Signal};
 use crate::error::{Error, Result};
@@ -155,7 +157,9 @@ impl World {
         let began = Instant::now();
         let flags = [(Signal::User1, one), (Signal::User2, two)];
         let state = RefCell::new(State::new(Links { comm, bulk }, host, &options, began, flags)?);
-        let carrier = Rc::new(Carrier { rank, ranks, options, began, state });
+        let heartbeat = Heartbeat::default();
+        heartbeat.watch(rank, options.timeout)?;
+        let carrier = Rc::new(Carrier { rank, ranks, options, began, heartbeat, state });
         Ok(World { carrier, hosts: Hosts::from_names(&names), signals, _universe: universe })
     }
 

@@ -108,9 +108,11 @@ impl Run {
                 Waits::Room => write!(lines, "\n  node {} waits for room in the outbox", seat.node),
                 _ => write!(lines, "\n  node {} runs, and makes no progress", seat.node),
             };
-            if !seat.inbox.is_empty() {
-                let _ = write!(lines, "; {} other events are in its inbox", seat.inbox.len());
-            }
+            let _ = match seat.inbox.len() {
+                0 => Ok(()),
+                1 => write!(lines, "; one other event is in its inbox"),
+                many => write!(lines, "; {many} other events are in its inbox"),
+            };
         }
         match waiting().count() {
             0 => lines.push_str("\n  its nodes have ended; it waits for the other ranks to end the run"),

@@ -30,9 +30,13 @@ pub(super) enum Word {
 pub(super) enum Duty {
     Nothing,
     /// Ask all others.
-    Ask { round: u64 },
+    Ask {
+        round: u64,
+    },
     /// Say that the job is stuck, and which ranks are silent, and tell all to say what they wait for.
-    Report { silent: Vec<RankId> },
+    Report {
+        silent: Vec<RankId>,
+    },
     /// End the job.
     End,
 }

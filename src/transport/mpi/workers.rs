@@ -23,21 +23,34 @@ pub(super) struct Owner {
 
 type Opaque = Box<dyn FnOnce(&mut dyn Worker) -> Output + Send>;
 
+/// Both ends of a channel.
+struct Pipe<T> {
+    entry: Sender<(Owner, T)>,
+    exit: Receiver<(Owner, T)>,
+}
+
+impl<T> Pipe<T> {
+    fn new() -> Pipe<T> {
+        let (entry, exit) = unbounded();
+        Pipe { entry, exit }
+    }
+}
+
 /// Threads that carry out opaque work, started when the first work comes.
 pub(super) struct Crew {
     size: usize,
     /// The beginning of the clock.
     began: Instant,
     hired: usize,
-    jobs: (Sender<(Owner, Opaque)>, Receiver<(Owner, Opaque)>),
-    done: (Sender<(Owner, Finished)>, Receiver<(Owner, Finished)>),
+    jobs: Pipe<Opaque>,
+    done: Pipe<Finished>,
     /// Work that was given out and has not come back.
     out: usize,
 }
 
 impl Crew {
     pub fn new(size: usize, began: Instant) -> Crew {
-        Crew { size: size.max(1), began, hired: 0, jobs: unbounded(), done: unbounded(), out: 0 }
+        Crew { size: size.max(1), began, hired: 0, jobs: Pipe::new(), done: Pipe::new(), out: 0 }
     }
 
     pub fn is_busy(&self) -> bool {
@@ -52,7 +65,7 @@ impl Crew {
             self.hire()?;
         }
         // Both ends of the channel live here, so it cannot be closed.
-        let _ = self.jobs.0.send((owner, work));
+        let _ = self.jobs.entry.send((owner, work));
         Ok(())
     }
 
@@ -61,20 +74,20 @@ impl Crew {
         if self.out == 0 {
             return None;
         }
-        let done = self.done.1.try_recv().ok()?;
+        let done = self.done.exit.try_recv().ok()?;
         self.out -= 1;
         Some(done)
     }
 
     /// Takes back the work that has not begun.
     pub fn recall(&mut self) {
-        while self.jobs.1.try_recv().is_ok() {
+        while self.jobs.exit.try_recv().is_ok() {
             self.out -= 1;
         }
     }
 
     fn hire(&mut self) -> Result<()> {
-        let (jobs, done) = (self.jobs.1.clone(), self.done.0.clone());
+        let (jobs, done) = (self.jobs.exit.clone(), self.done.entry.clone());
         let (began, boss) = (self.began, thread::current());
         thread::Builder::new()
             .name(format!("worker {}", self.hired))
@@ -182,10 +195,14 @@ mod tests {
     fn a_crew_does_all_it_is_given_and_no_more_than_it_can_at_once() {
         let mut crew = Crew::new(2, Instant::now());
         for number in 0..20u64 {
-            crew.give(owner(number), Box::new(move |worker| {
-                worker.spin(1000);
-                Box::new(number * number)
-            })).unwrap();
+            crew.give(
+                owner(number),
+                Box::new(move |worker| {
+                    worker.spin(1000);
+                    Box::new(number * number)
+                }),
+            )
+            .unwrap();
         }
         let mut results = Vec::new();
         while crew.is_busy() {
@@ -206,12 +223,16 @@ mod tests {
     fn recalled_work_does_not_begin() {
         let mut crew = Crew::new(1, Instant::now());
         let (go, gate) = unbounded::<()>();
-        crew.give(owner(0), Box::new(move |_| {
-            let _ = gate.recv();
-            Box::new(())
-        })).unwrap();
+        crew.give(
+            owner(0),
+            Box::new(move |_| {
+                let _ = gate.recv();
+                Box::new(())
+            }),
+        )
+        .unwrap();
         // The only worker holds the first when its queue is empty again.
-        while !crew.jobs.1.is_empty() {
+        while !crew.jobs.exit.is_empty() {
             thread::yield_now();
         }
         crew.give(owner(1), Box::new(|_| panic!("this must not begin"))).unwrap();

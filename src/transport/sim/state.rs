@@ -10,7 +10,7 @@ use super::traffic::Links;
 use super::{Model, Speed};
 use crate::topology::{NodeId, Overlay, RankId};
 use crate::transport::inbox::Inbox;
-use crate::transport::{Event, Finished, Interest, Message, Output, Scope, Signal, Sliced, Ticks, TimerId, WorkId, Worker};
+use crate::transport::{Event, Finished, Interest, Message, Scope, Signal, Sliced, Ticks, TimerId, WorkId, work};
 
 /// What the ports and the engine of one run share.
 pub(super) struct Shared {
@@ -46,7 +46,7 @@ pub(super) struct Opaque {
     pub node: NodeId,
     pub scope: Scope,
     pub work: WorkId,
-    pub job: Box<dyn FnOnce(&mut dyn Worker) -> Output + Send>,
+    pub job: work::Opaque,
 }
 
 pub(super) struct Ended {
@@ -312,7 +312,9 @@ impl State {
     /// Ends a node: nothing happens to it any more. What it leaves is returned, to be dropped when nobody borrows the state.
     pub fn end(&mut self, number: NodeId) -> Option<NodeState> {
         let node = self.nodes.get_mut(number as usize)?;
-        let ended = NodeState { ended: true, ..NodeState::new() };
+        // What it sent goes on, in order.
+        let order = std::mem::take(&mut node.order);
+        let ended = NodeState { ended: true, order, ..NodeState::new() };
         Some(std::mem::replace(node, ended))
     }
 }

@@ -1,0 +1,202 @@
+//! The keys of JSON that other programs rely on, and their types.
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+/// A key and what its value is.
+type Key = (&'static str, fn(&Value) -> bool);
+
+fn integers(value: &Value) -> bool {
+    value.as_array().is_some_and(|list| list.iter().all(Value::is_u64))
+}
+
+fn number_or_null(value: &Value) -> bool {
+    value.is_number() || value.is_null()
+}
+
+fn moves(value: &Value) -> bool {
+    let is_move = |item: &Value| ["step", "src", "dst", "tasks"].iter().all(|key| item[*key].is_u64());
+    value.as_array().is_some_and(|list| list.iter().all(is_move))
+}
+
+fn interval(value: &Value) -> bool {
+    value.as_array().is_some_and(|list| list.len() == 2 && list.iter().all(Value::is_number) && list[0].as_f64() <= list[1].as_f64())
+}
+
+const BALANCE: &[Key] = &[
+    ("balancer", Value::is_string),
+    ("topology", Value::is_string),
+    ("ranks", Value::is_u64),
+    ("nodes", Value::is_u64),
+    ("loads", integers),
+    ("powers", |value| value.as_array().is_some_and(|list| list.iter().all(Value::is_number))),
+    ("quota", integers),
+    ("final", integers),
+    ("final_by_rank", integers),
+    ("moves", moves),
+    ("task_hops", Value::is_u64),
+    ("optimum_task_hops", |value| value.is_u64() || value.is_null()),
+    ("nonlocal_tasks", Value::is_u64),
+    ("minimum_nonlocal", Value::is_u64),
+    ("steps", Value::is_u64),
+    ("messages", Value::is_u64),
+    ("bytes", Value::is_u64),
+    ("seconds", Value::is_f64),
+];
+
+const COMPARE: &[Key] = &[
+    ("balancer", Value::is_string),
+    ("topology", Value::is_string),
+    ("native", Value::is_boolean),
+    ("ranks", Value::is_u64),
+    ("loads", Value::is_string),
+    ("payload", Value::is_u64),
+    ("imbalance_before", Value::is_f64),
+    ("imbalance_after", Value::is_f64),
+    ("moved", Value::is_u64),
+    ("least", Value::is_u64),
+    ("task_hops", Value::is_u64),
+    ("hops_ratio", number_or_null),
+    ("steps", Value::is_u64),
+    ("messages", Value::is_u64),
+    ("bytes", Value::is_u64),
+    ("ms_median", Value::is_f64),
+    ("ms_ci95", interval),
+    ("ms_information", Value::is_f64),
+    ("ms_decision", Value::is_f64),
+    ("ms_exchange", Value::is_f64),
+    ("break_even_us", number_or_null),
+];
+
+fn lines(arguments: &str) -> Vec<Value> {
+    let output = Command::cargo_bin("equipoise").unwrap().args(arguments.split_whitespace()).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments}: {errors}");
+    assert_eq!(errors, "", "{arguments}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{arguments}: {why}: {line}"))).collect()
+}
+
+fn assert_keys(object: &Value, keys: &[Key]) {
+    for (key, is_right) in keys {
+        assert!(object.get(key).is_some_and(is_right), "{key}: {:?}", object.get(key));
+    }
+}
+
+#[test]
+fn balance_prints_one_object() {
+    let lines = lines("balance --sim 8 --loads 19,11,2,9,0,9,10,4 --output json");
+    let [object] = &lines[..] else { panic!("{} lines", lines.len()) };
+    assert_keys(object, BALANCE);
+    assert_eq!(object["balancer"], "cwa");
+    assert_eq!(object["topology"], "hypercube:3");
+    assert_eq!(object["final"], serde_json::json!([8, 8, 8, 8, 8, 8, 8, 8]));
+    assert_eq!((object["task_hops"].as_u64(), object["optimum_task_hops"].as_u64()), (Some(21), Some(21)));
+    assert_eq!((object["nonlocal_tasks"].as_u64(), object["minimum_nonlocal"].as_u64()), (Some(18), Some(18)));
+    assert_eq!(object["steps"], 6);
+}
+
+#[test]
+fn every_balancer_prints_every_key_on_any_number_of_ranks() {
+    for balancer in equipoise::balance::ALL {
+        for ranks in [1, 5, 8] {
+            let lines = lines(&format!("balance --sim {ranks} --balancer {} --loads poisson:mean=9 --payload 3 --output json", balancer.name));
+            let [object] = &lines[..] else { panic!("{} lines", lines.len()) };
+            assert_keys(object, BALANCE);
+            let sum = |key: &str| object[key].as_array().unwrap().iter().map(|load| load.as_u64().unwrap()).sum::<u64>();
+            assert_eq!(sum("loads"), sum("final"), "{}", balancer.name);
+            assert_eq!(sum("final"), sum("final_by_rank"));
+            assert_eq!(sum("final"), sum("quota"));
+            assert_eq!(object["final_by_rank"].as_array().unwrap().len(), ranks);
+            assert_eq!(object["nodes"].as_u64().unwrap() as usize, object["final"].as_array().unwrap().len());
+        }
+    }
+}
+
+#[test]
+fn a_virtual_nodes_tasks_count_for_its_rank() {
+    let lines = lines("balance --sim 5 --balancer none --topology mesh:2x4 --loads 1,1,1,1,1,10,20,30 --output json");
+    assert_eq!(lines[0]["final_by_rank"], serde_json::json!([11, 21, 31, 1, 1]));
+    assert_eq!(lines[0]["native"], false);
+}
+
+#[test]
+fn compare_prints_a_line_for_each_combination() {
+    let lines = lines("compare --sim 6 --loads hot:total=60 --loads zero --payload 0,100 --output json");
+    assert_eq!(lines.len(), equipoise::balance::ALL.len() * 2 * 2);
+    for line in &lines {
+        assert_keys(line, COMPARE);
+        assert_eq!(line["ranks"], 6);
+    }
+    let none = lines.iter().find(|line| line["balancer"] == "none").unwrap();
+    assert_eq!((none["imbalance_before"].as_f64(), none["moved"].as_u64(), none["least"].as_u64()), (Some(6.0), Some(0), Some(50)));
+    assert!(none["break_even_us"].is_null());
+    let cwa = lines.iter().find(|line| line["balancer"] == "cwa" && line["payload"] == 100).unwrap();
+    assert_eq!((cwa["imbalance_after"].as_f64(), cwa["native"].as_bool()), (Some(1.0), Some(false)));
+    assert!(cwa["bytes"].as_u64().unwrap() > 50 * 100);
+}
+
+#[test]
+fn a_billion_tasks_a_node_cost_nothing() {
+    let lines = lines("balance --sim 8 --loads hot:total=8000000000 --output json");
+    assert_eq!(lines[0]["final"][7], 1_000_000_000u64);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_output() {
+    let text = |seed: &str| lines(&format!("balance --sim 16 --loads sparse --powers uniform:1..10 --balancer mwa --seed {seed} --output json"));
+    assert_eq!(text("7"), text("7"));
+    assert_ne!(text("7")[0]["loads"], text("8")[0]["loads"]);
+}
+
+#[test]
+fn list_tells_what_there_is() {
+    let lines = lines("list --output json --ranks 16");
+    let balancers = lines[0]["balancers"].as_array().unwrap();
+    assert_eq!(balancers.len(), equipoise::balance::ALL.len());
+    for balancer in balancers {
+        assert!(["steps", "messages", "bytes"].iter().all(|key| balancer[*key].is_u64()));
+        assert!(["name", "title", "source", "options", "topology", "quota"].iter().all(|key| balancer[*key].is_string()));
+    }
+    assert_eq!(lines[0]["topologies"].as_array().unwrap().len(), 8);
+}
+
+#[test]
+fn quiet_says_nothing() {
+    assert!(lines("balance --sim 8 --output quiet").is_empty());
+    assert!(lines("compare --sim 3 --output quiet").is_empty());
+}
+
+#[test]
+fn reports_are_written() {
+    let folder = std::env::temp_dir().join(format!("equipoise-report-{}", std::process::id()));
+    let (table, report) = (folder.join("table.csv"), folder.join("report"));
+    std::fs::create_dir_all(&folder).unwrap();
+    let shown = lines(&format!("compare --sim 4 --output json --csv {} --report {}", table.display(), report.display()));
+    let csv = std::fs::read_to_string(&table).unwrap();
+    assert_eq!(csv, std::fs::read_to_string(report.join("table.csv")).unwrap());
+    assert_eq!(csv.lines().count(), 1 + shown.len());
+    let columns = csv.lines().next().unwrap().split(',').count();
+    assert!(csv.lines().all(|line| line.split(',').count() >= columns));
+    let records = std::fs::read_to_string(report.join("records.jsonl")).unwrap();
+    let records: Vec<Value> = records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(records, shown);
+    lines(&format!("balance --sim 4 --output quiet --report {}", report.display()));
+    let nodes = std::fs::read_to_string(report.join("table.csv")).unwrap();
+    assert_eq!(nodes.lines().count(), 1 + 4);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn files_are_tasks() {
+    let folder = std::env::temp_dir().join(format!("equipoise-files-{}", std::process::id()));
+    for (name, text) in [("a/one", "1"), ("a/two", "22"), ("a/three", "333"), ("b/four", "4444")] {
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let lines = lines(&format!("balance --sim 2 --balancer direct --tasks files:{} --output json", folder.display()));
+    assert_eq!(lines[0]["loads"], serde_json::json!([3, 1]));
+    assert_eq!(lines[0]["final"], serde_json::json!([2, 2]));
+    std::fs::remove_dir_all(&folder).unwrap();
+}

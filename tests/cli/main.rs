@@ -1,0 +1,10 @@
+//! The command line from outside, in simulation: transcripts, the contract of its JSON, and what it says to wrong usage.
+
+mod contract;
+mod refusals;
+
+/// The transcripts beside this file; `TRYCMD=overwrite` writes them anew.
+#[test]
+fn transcripts() {
+    trycmd::TestCases::new().case("tests/cli/*.trycmd").insert_var("[VERSION]", env!("CARGO_PKG_VERSION")).expect("a variable's name");
+}

@@ -1,0 +1,96 @@
+//! Wrong usage: status 2, nothing on standard output, and one line on standard error that names the option.
+
+use assert_cmd::Command;
+
+/// What is typed, and what the sentence must contain.
+const WRONG: &[(&str, &str)] = &[
+    ("balance", "--sim"),
+    ("compare", "--sim"),
+    ("balance --sim 0", "--sim"),
+    ("balance --sim -3", "-3"),
+    ("balance --sim eight", "--sim"),
+    ("balance --sim 4294967296", "--sim"),
+    ("balance --sim 8 --balancer magic", "--balancer 'magic'"),
+    ("balance --sim 8 --balancer cwa:fast=1", "--balancer cwa"),
+    ("balance --sim 8 --balancer cwa:fast", "--balancer cwa"),
+    ("balance --sim 8 --topology cube", "--topology cube"),
+    ("balance --sim 8 --topology hypercube:31", "--topology"),
+    ("balance --sim 8 --topology hypercube:2", "--topology"),
+    ("balance --sim 2 --topology hypercube:12", "--topology"),
+    ("balance --sim 8 --topology mesh:3x5", "--topology mesh:3x5"),
+    ("balance --sim 8 --topology tree:parents=-,0,5", "--topology"),
+    ("balance --sim 4 --loads 1,2", "--loads"),
+    ("balance --sim 2 --loads 1,-2", "--loads"),
+    ("balance --sim 2 --loads 18446744073709551615,1", "--loads"),
+    ("balance --sim 2 --loads 18446744073709551616,1", "--loads"),
+    ("balance --sim 2 --loads uniform:mean=x", "--loads"),
+    ("balance --sim 2 --loads normal", "--loads"),
+    ("balance --sim 2 --loads @/no/such/file", "--loads @/no/such/file"),
+    ("balance --sim 2 --loads hot:total=18446744073709551615 --payload 1", "payload"),
+    ("balance --sim 2 --powers 1,NaN", "--powers"),
+    ("balance --sim 2 --powers 1,-1", "--powers"),
+    ("balance --sim 2 --powers 0,0", "--powers"),
+    ("balance --sim 2 --powers 1,2,3", "--powers"),
+    ("balance --sim 2 --payload -1", "-1"),
+    ("balance --sim 2 --payload much", "--payload"),
+    ("balance --sim 2 --tasks files:/no/such/folder", "--tasks"),
+    ("balance --sim 2 --tasks tape:1", "--tasks"),
+    ("balance --sim 2 --tasks files:. --loads zero", "--loads"),
+    ("balance --sim 2 --network teleport", "--network teleport"),
+    ("balance --sim 2 --network switched:latency=5", "--network"),
+    ("balance --network zero", "--sim"),
+    ("balance --sim 2 --sim-hosts 3", "--sim-hosts 3"),
+    ("balance --sim 2 --timeout 0", "--timeout"),
+    ("balance --sim 2 --timeout NaN", "--timeout"),
+    ("balance --sim 2 --seed x", "--seed"),
+    ("balance --sim 2 --output xml", "--output"),
+    ("balance --sim 2 --report /dev/null/x", "--report /dev/null/x"),
+    ("balance --sim 2 --colour", "--colour"),
+    ("compare --sim 2 --csv /no/such/folder/x.csv", "--csv /no/such/folder/x.csv"),
+    ("compare --sim 2 --repeat 0", "--repeat"),
+    ("compare --sim 2 --payload 1,x", "--payload"),
+    ("compare --sim 2 --balancer cwa,,dem", "--balancer"),
+    ("compare --sim 8 --balancer twa --topology hypercube", "--balancer twa"),
+    ("compare --sim 8 --loads 1,2,3", "--loads"),
+    ("list --ranks 0", "--ranks"),
+    ("dance", "dance"),
+];
+
+#[test]
+fn wrong_usage_gets_one_line_and_status_2() {
+    for (typed, named) in WRONG {
+        let output = Command::cargo_bin("equipoise").unwrap().args(typed.split_whitespace()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{typed}: {said}");
+        assert!(output.stdout.is_empty(), "{typed}");
+        assert_eq!(said.lines().count(), 1, "{typed}: {said}");
+        assert!(said.starts_with("equipoise: ") && said.contains(named), "{typed}: {said}");
+    }
+}
+
+#[test]
+fn no_command_at_all_shows_the_help_and_is_wrong() {
+    let output = Command::cargo_bin("equipoise").unwrap().output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("Usage: equipoise"));
+}
+
+/// A simulation is one process's affair: of several launched ones the first does it.
+#[test]
+fn only_the_first_launched_process_simulates_and_speaks() {
+    let run = |rank: &str, arguments: &str| {
+        let mut command = Command::cargo_bin("equipoise").unwrap();
+        command.env("OMPI_COMM_WORLD_RANK", rank).env("OMPI_COMM_WORLD_SIZE", "2").args(arguments.split_whitespace());
+        command.output().unwrap()
+    };
+    let first = run("0", "balance --sim 4");
+    assert!(first.status.success() && !first.stdout.is_empty());
+    for silent in ["balance --sim 4", "--help", "--version", "list"] {
+        let second = run("1", silent);
+        assert!(second.status.success() && second.stdout.is_empty() && second.stderr.is_empty(), "{silent}");
+    }
+    let refused = run("1", "balance --sim 4 --loads 1");
+    assert!(refused.stderr.is_empty());
+    let refused = run("1", "balance --balancer magic");
+    assert!(refused.status.code() == Some(2) && refused.stderr.is_empty());
+}
