@@ -32,10 +32,10 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 use crate::topology::{HostId, NodeId, Overlay, RankId, Topology};
+pub use crate::transport::record::Counts;
 use crate::transport::record::Recorder;
 use crate::transport::world::World;
 use crate::transport::{Envelope, Interest, Job, Port, Scope, Wanted, wire};
-pub use crate::transport::record::Counts;
 pub use crate::transport::{Event, Finished, Message, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
 pub use collective::Group;
 
