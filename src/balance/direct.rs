@@ -100,7 +100,7 @@ async fn exchange(phase: &mut Phase<'_>) -> Result<()> {
 /// Whom a node sends its surplus to, or gets what it lacks from, and how many tasks; in node order.
 ///
 /// Its own part of one row (of surpluses, or of deficits) lies beside parts of the other row: these are its partners.
-fn partners(me: NodeId, loads: &[u64], quota: &Quota) -> Vec<(NodeId, u64)> {
+pub(super) fn partners(me: NodeId, loads: &[u64], quota: &Quota) -> Vec<(NodeId, u64)> {
     let surplus = |node: NodeId| i128::from(loads[node as usize]) - i128::from(quota.of(node));
     let mine = surplus(me);
     let side = |node: NodeId, sign: i128| (surplus(node) * sign).max(0) as u64;

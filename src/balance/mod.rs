@@ -9,6 +9,7 @@ mod direct;
 mod kwa;
 mod mwa;
 mod none;
+mod optimal;
 mod pslb;
 mod psts;
 #[cfg(test)]
@@ -25,8 +26,18 @@ use crate::node::migrate::Mover;
 use crate::topology::{Kind, Topology};
 
 /// All balancers, in the order in which they are shown.
-pub const ALL: &[&Entry] =
-    &[&twa::ENTRY, &cwa::ENTRY, &mwa::ENTRY, &kwa::ENTRY, &dem::ENTRY, &pslb::ENTRY, &psts::ENTRY, &direct::ENTRY, &none::ENTRY];
+pub const ALL: &[&Entry] = &[
+    &twa::ENTRY,
+    &cwa::ENTRY,
+    &mwa::ENTRY,
+    &kwa::ENTRY,
+    &dem::ENTRY,
+    &pslb::ENTRY,
+    &psts::ENTRY,
+    &optimal::ENTRY,
+    &direct::ENTRY,
+    &none::ENTRY,
+];
 
 /// A balancer's place in the registry: what is known of it before it runs.
 pub struct Entry {
