@@ -110,6 +110,7 @@ impl Optimal {
         // Step 2.
         phase.enter(Part::Decision);
         let quota = phase.shares.quota(loads.iter().sum());
+        let mine = quota.of(node.me());
         let parts = self.parts(node.me(), node.topology(), loads, &quota)?;
         let rounds = u64::from(node.topology().diameter());
         node.charge(u64::from(node.nodes()) * rounds);
@@ -119,9 +120,11 @@ impl Optimal {
         for (src, _) in parts.gets {
             phase.mover.take_in::<()>(src).await?;
         }
-        for (dst, tasks) in parts.gives {
+        let mut after = mine + parts.gives.iter().map(|(_, amount)| amount).sum::<u64>();
+        for (dst, amount) in parts.gives {
             node.ready_to_send().await;
-            phase.mover.give(dst, &(), tasks);
+            after -= amount;
+            phase.give(dst, &(), amount, after, mine);
         }
         Ok(())
     }
