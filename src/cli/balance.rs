@@ -7,7 +7,7 @@ use clap::Args;
 use equipoise::balance;
 use equipoise::experiment::{self, BalanceRecord, BalanceSpec, Tasks, settle};
 use equipoise::report::{csv, json, table};
-use equipoise::topology::{Overlay, Topology};
+use equipoise::topology::Overlay;
 use equipoise::transport::world::World;
 use equipoise::workload::{FileTasks, LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
 use equipoise::{Error, Result};
@@ -33,7 +33,7 @@ pub struct Arguments {
     balancer: String,
 
     /// hypercube[:D] | mesh[:RxC[xK]] | torus[:..] | tree[:binary | :kary=K | :parents=-,0,1,1,..] | grid[:PxQx..] | line | ring |
-    /// complete; without a size it is fitted to the ranks, with virtual nodes where they don't fill it [default: the balancer's own]
+    /// complete | graph:FILE (a line `a b` for each link); without a size it is fitted to the ranks, with virtual nodes where they don't fill it [default: the balancer's own]
     #[arg(long, value_name = "TOPOLOGY", verbatim_doc_comment)]
     topology: Option<String>,
 
@@ -113,7 +113,7 @@ impl Request<'_> {
         let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
         let entry = self.balancer.entry;
         let topology = match &self.arguments.topology {
-            Some(spec) => Topology::parse(spec, ranks)?,
+            Some(spec) => settle::topology(world, spec)?,
             None => entry.default_topology(ranks),
         };
         if let Some(objection) = entry.objection(&topology) {

@@ -141,7 +141,7 @@ impl Request<'_> {
     /// The balancers that can run, each on its topology.
     fn contenders(&self, world: &mut World) -> Result<Vec<Contender>> {
         let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
-        let given = self.arguments.topology.as_deref().map(|spec| Topology::parse(spec, ranks)).transpose()?;
+        let given = self.arguments.topology.as_deref().map(|spec| settle::topology(world, spec)).transpose()?;
         let nodes = given.as_ref().map_or(ranks, Topology::nodes);
         let powers = settle::from_first(world, || self.powers.draw(nodes, ranks, seed).map(|(powers, _)| powers))?;
         let (mut contenders, mut objections) = (Vec::new(), Vec::new());

@@ -131,6 +131,7 @@ fn topology(kind: Kind) -> Choice {
         Kind::Line => choice(("line[:N]", "nodes in a row")),
         Kind::Ring => choice(("ring[:N]", "nodes in a circle")),
         Kind::Complete => choice(("complete[:N]", "every node next to every other")),
+        Kind::Graph => choice(("graph:FILE", "any connected graph: a line `a b` for each link, # for comments")),
     }
 }
 

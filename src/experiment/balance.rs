@@ -12,7 +12,7 @@ use crate::balance::Chosen;
 use crate::error::Result;
 use crate::judge;
 use crate::load::{Powers, Shares};
-use crate::topology::Overlay;
+use crate::topology::{Overlay, Topology};
 use crate::transport::world::World;
 use crate::workload::Decimal;
 
@@ -42,6 +42,9 @@ pub struct BalanceRecord {
     pub topology: String,
     /// Whether every node has a rank of its own.
     pub native: bool,
+    /// Where the topology is a graph: how it lies in a hyper-grid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub embedding: Option<Embedded>,
     #[serde(flatten)]
     pub site: Site,
     pub nodes: u32,
@@ -93,6 +96,35 @@ pub struct BalanceRecord {
     pub ms_exchange: f64,
     /// How long a task must last, on a rank of average power, for the phase to pay; `None` if it never does.
     pub break_even_us: Option<f64>,
+}
+
+/// How a graph lies in a hyper-grid (Savvas and Kechadi 2004, first phase).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Embedded {
+    /// The grid, as `--topology` names it.
+    pub grid: String,
+    /// Places of the grid without a node, and links of it that the graph does not have.
+    pub virtual_nodes: u64,
+    pub virtual_links: u64,
+    /// The most links of the graph that a link of the grid stands for, and their mean.
+    pub dilation: u32,
+    pub mean_dilation: f64,
+}
+
+impl Embedded {
+    fn of(topology: &Topology) -> Option<Embedded> {
+        let Topology::Graph(graph) = topology else { return None };
+        let embedding = graph.embedding();
+        let (dilation, mean_dilation) = embedding.dilation();
+        let sides = vec!["2"; embedding.dimension() as usize].join("x");
+        Some(Embedded {
+            grid: format!("grid:{}", if sides.is_empty() { "1" } else { &sides }),
+            virtual_nodes: embedding.virtual_nodes(),
+            virtual_links: embedding.virtual_links(),
+            dilation,
+            mean_dilation,
+        })
+    }
 }
 
 /// Powers as they are shown.
@@ -155,6 +187,7 @@ fn record(spec: &BalanceSpec, site: Site, shares: &Shares, outcome: Outcome) -> 
         balancer: spec.balancer.name.clone(),
         topology: topology.name(),
         native: placement.native(),
+        embedding: Embedded::of(topology),
         site,
         nodes: topology.nodes(),
         tasks,

@@ -3,6 +3,7 @@
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
 use super::figures::{bytes, duration_us, ratio, several, three, whole};
+use crate::experiment::balance::Embedded;
 use crate::experiment::{BalanceRecord, CompareRecord, Site};
 use crate::topology::Topology;
 
@@ -35,6 +36,10 @@ pub fn lines(table: &Table) -> String {
 pub fn balance(record: &BalanceRecord) -> String {
     let BalanceRecord { site, imbalance, .. } = record;
     let mut out = format!("{} on {}, {}\n", record.balancer, topology(record), place(site));
+    if let Some(Embedded { grid, virtual_nodes, virtual_links, dilation, mean_dilation }) = &record.embedding {
+        let missing = format!("{}, {}", several(*virtual_nodes, "virtual node"), several(*virtual_links, "virtual link"));
+        out.push_str(&format!("  embedded   in {grid}: {missing}, dilation {dilation} ({} on average)\n", ratio(*mean_dilation)));
+    }
     let payload = if record.payload > 0 { format!(" of {}", bytes(record.payload)) } else { String::new() };
     let mut line = |name: &str, text: String| out.push_str(&format!("  {name:<11}{text}\n"));
     line("tasks", format!("{}{payload}", whole(record.tasks)));

@@ -180,6 +180,35 @@ fn weights_are_compared() {
 }
 
 #[test]
+fn a_graph_is_read_from_its_file() {
+    let path = std::env::temp_dir().join(format!("equipoise-graph-{}.txt", std::process::id()));
+    std::fs::write(&path, "# a ring of six\n0 1\n1 2\n2 3\n3 4\n4 5 0.5\n5 0\n").unwrap();
+    let graph = format!("graph:{}", path.display());
+    for balancer in ["optimal", "direct", "psts", "dem", "none"] {
+        let lines = lines(&format!("balance --sim 6 --balancer {balancer} --topology {graph} --loads 12,0,0,0,0,0 --output json"));
+        assert_keys(&lines[0], BALANCE);
+        assert_eq!((lines[0]["topology"].as_str(), lines[0]["native"].as_bool()), (Some(graph.as_str()), Some(true)));
+        assert_eq!((&lines[0]["embedding"]["grid"], &lines[0]["embedding"]["virtual_nodes"]), (&"grid:2x2x2".into(), &2.into()));
+        assert!(lines[0]["embedding"]["dilation"].as_u64().is_some_and(|dilation| (1..=3).contains(&dilation)));
+        if ["optimal", "direct", "psts"].contains(&balancer) {
+            assert_eq!(lines[0]["final"], serde_json::json!([2, 2, 2, 2, 2, 2]), "{balancer}");
+        }
+        // 2 * (1 + 2 + 3 + 2 + 1) task-hops.
+        assert_eq!(lines[0]["optimum_task_hops"], 18);
+        assert!(balancer != "optimal" || lines[0]["task_hops"] == 18);
+    }
+    let compared = lines(&format!("compare --sim 4 --topology {graph} --output json"));
+    assert_eq!(compared.len(), 5);
+    assert!(compared.iter().all(|line| line["native"] == false));
+    std::fs::write(&path, "0 1\n1 one\n").unwrap();
+    let output = Command::cargo_bin("equipoise").unwrap().args(["balance", "--sim", "2", "--topology", &graph]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1));
+    assert!(said.contains(&format!("{}: line 2: \"one\"", path.display())), "{said}");
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
 fn a_billion_tasks_a_node_cost_nothing() {
     let lines = lines("balance --sim 8 --loads hot:total=8000000000 --output json");
     assert_eq!(lines[0]["final"][7], 1_000_000_000u64);
@@ -201,7 +230,7 @@ fn list_tells_what_there_is() {
         assert!(["steps", "messages", "bytes"].iter().all(|key| balancer[*key].is_u64()));
         assert!(["name", "title", "source", "options", "topology", "quota"].iter().all(|key| balancer[*key].is_string()));
     }
-    assert_eq!(lines[0]["topologies"].as_array().unwrap().len(), 8);
+    assert_eq!(lines[0]["topologies"].as_array().unwrap().len(), 9);
 }
 
 #[test]

@@ -156,6 +156,17 @@ impl Case {
                 let parents: Vec<String> = parents.iter().map(|parent| parent.map_or("-".into(), |parent| parent.to_string())).collect();
                 format!("tree:parents={}", parents.join(","))
             }
+            Kind::Graph => {
+                // A random tree, and some links more.
+                let mut links: Vec<(u32, u32)> = (1..nodes).map(|node| (shape(node as usize, u64::from(node)), node)).collect();
+                links.extend((0..nodes / 2).map(|at| (shape(at as usize, u64::from(nodes)), shape(at as usize + 50, u64::from(nodes)))));
+                let mut links: Vec<(u32, u32)> = links.into_iter().map(|(a, b)| (a.min(b), a.max(b))).collect();
+                links.retain(|(a, b)| a < b);
+                links.sort_unstable();
+                links.dedup();
+                let links: Vec<String> = links.iter().map(|(a, b)| format!("{a}-{b}")).collect();
+                format!("graph:edges={}", if links.is_empty() { "0".into() } else { links.join(",") })
+            }
             Kind::Line | Kind::Ring | Kind::Complete => format!("{kind}:{nodes}"),
         }
     }
