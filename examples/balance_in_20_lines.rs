@@ -27,7 +27,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let foreign = mine.iter().filter(|block| !block.name.starts_with(&format!("{}.", comm.rank()))).count();
     let sum: f64 = mine.iter().flat_map(|block| &block.cells).sum();
-    println!("rank {}: {before} blocks before, {} after, {foreign} of them from other ranks; their cells sum to {sum}", comm.rank(), mine.len());
+    println!(
+        "rank {}: {before} blocks before, {} after, {foreign} of them from other ranks; their cells sum to {sum}",
+        comm.rank(),
+        mine.len()
+    );
     comm.barrier();
     Ok(())
 }

@@ -52,6 +52,7 @@
 //! - [`node`]: what a program sees of its world: messages, time, work, collectives and the mover of tasks.
 //! - [`balance`]: the balancers, one file each, and their registry.
 //! - [`workload`]: what there is to balance: patterns of loads and powers, tasks, files.
+//! - [`schedule`]: computations whose tasks create tasks, spread while they run.
 //! - [`flow`]: min-cost flow, which knows nothing of the rest.
 //! - [`judge`]: what a phase was worth: imbalance, locality, the least task-hops.
 //! - [`experiment`]: what is run, how often and on what, and the records of it.
@@ -68,6 +69,7 @@ pub mod load;
 pub mod node;
 pub mod redistribute;
 pub mod report;
+pub mod schedule;
 pub mod topology;
 pub mod transport;
 pub mod workload;

@@ -21,7 +21,8 @@ const EXAMPLES: &str = "\
 Examples:
   mpirun -n 8 equipoise balance --balancer direct --loads hot:total=10000 --payload 4096
   equipoise balance --sim 8 --loads 19,11,2,9,0,9,10,4
-  equipoise balance --sim 13 --balancer mwa --topology mesh:4x4 --loads poisson:mean=100 --powers uniform:1..10 --output quiet
+  equipoise balance --sim 13 --balancer mwa --topology mesh:4x4 --loads poisson:mean=100
+  equipoise balance --sim 8 --balancer direct --powers uniform:1..10 --sim-hosts 2
   equipoise balance --sim 1024 --balancer dem --loads sparse:p=0.1,max=1000 --output json";
 
 /// Run one balancing phase and say what moved, at what cost
@@ -34,17 +35,17 @@ pub struct Arguments {
 
     /// hypercube[:D] | mesh[:RxC[xK]] | torus[:..] | tree[:binary | :kary=K | :parents=-,0,1,1,..] | grid[:PxQx..] | line | ring |
     /// complete | graph:FILE (a line `a b` for each link); without a size it is fitted to the ranks, with virtual nodes where they don't fill it [default: the balancer's own]
-    #[arg(long, value_name = "TOPOLOGY", verbatim_doc_comment)]
+    #[arg(long, value_name = "TOPOLOGY")]
     topology: Option<String>,
 
     /// Tasks by node before: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 | sparse:p=0.2,max=100 | zero.
     /// A list has a number for each node of the topology; patterns fill the real nodes only [default: uniform:mean=10]
-    #[arg(long, value_name = "LOADS", verbatim_doc_comment)]
+    #[arg(long, value_name = "LOADS")]
     loads: Option<String>,
 
     /// Real tasks instead of loads: files:DIR makes every file below DIR a task, its bytes the payload (what .gitignore ignores is left
     /// out); the files of a top-level folder lie together
-    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["loads", "payload", "weights", "pinned"], verbatim_doc_comment)]
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["loads", "payload", "weights", "pinned"])]
     tasks: Option<String>,
 
     /// How fast each node is, relative to the others: 3,4,5 | @FILE | uniform:1..10 | equal

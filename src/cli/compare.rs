@@ -23,13 +23,18 @@ const EXAMPLES: &str = "\
 Examples:
   mpirun -n 8 equipoise compare
   mpirun -n 8 equipoise compare --tasks files:. --loads uniform:mean=100 --loads hot:total=1000
-  mpirun -n 16 equipoise compare --balancer direct,cwa,none --payload 64,4096 --repeat 20 --csv result.csv
+  mpirun -n 16 equipoise compare --balancer direct,cwa --payload 64,4096 --csv result.csv
   equipoise compare --sim 64 --topology hypercube --network hops --output json
 
-Each line of the table is one balancer on one load: the imbalance after the phase (max/mean over ranks), tasks that left their node,
-task-hops (in brackets: over the least possible), the longest chain of dependent messages, messages and bytes between ranks, the slowest
-node's time in ms and how it was spent (gathering information, deciding, exchanging tasks), and how long a task must last for the phase
-to pay.";
+A line of the table is one balancer on one load:
+  after         the imbalance it leaves, max/mean over ranks
+  moved         tasks that left their node
+  task-hops     in brackets: over the least possible
+  steps         the longest chain of dependent messages
+  msgs          messages from rank to rank, and their bytes
+  ms            the slowest node's time, median over the rounds, and its 95 % interval
+  inf/dec/exch  how that time was spent, in %: gathering information, deciding, exchanging tasks
+  pays from     how long a task must last for the phase to pay";
 
 /// Compare balancers on the same loads: what each costs, and from which task length on it pays
 #[derive(Args)]
@@ -45,12 +50,12 @@ pub struct Arguments {
 
     /// Tasks by node before, may be given several times: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 |
     /// sparse:p=0.2,max=100 | zero. A list has a number for each rank (with --topology: for each node) [default: uniform:mean=10]
-    #[arg(long, value_name = "LOADS", verbatim_doc_comment)]
+    #[arg(long, value_name = "LOADS")]
     loads: Vec<String>,
 
     /// Real tasks, beside the loads or instead of them: files:DIR makes every file below DIR a task, its bytes the payload (what
     /// .gitignore ignores is left out); the files of a top-level folder lie together
-    #[arg(long, value_name = "SOURCE", verbatim_doc_comment)]
+    #[arg(long, value_name = "SOURCE")]
     tasks: Option<String>,
 
     /// How fast each rank is, relative to the others: 3,4,5 | @FILE | uniform:1..10 | equal

@@ -174,7 +174,7 @@ fn kinds(balancer: &Balancer) -> String {
 fn human(list: &List) -> String {
     let width = terminal::width();
     let mut out = format!("Balancers (--balancer), with their cost on {} ranks at the most, payloads left out\n\n", whole(list.ranks));
-    let mut balancers = table::table(&["name", "", "topologies", "promises", "steps", "messages", "bytes"], 4, width);
+    let mut balancers = table::table(&["name", "what it is", "topologies", "promises", "steps", "messages", "bytes"], 4, width);
     for balancer in &list.balancers {
         balancers.add_row([
             balancer.name.to_string(),
@@ -214,8 +214,9 @@ fn human(list: &List) -> String {
 
 /// The table of balancers for the documentation.
 fn markdown(list: &List) -> String {
-    let mut out =
-        String::from("| balancer | | topologies | promises | quotas | steps | messages | bytes |\n|---|---|---|---|---|--:|--:|--:|\n");
+    let mut out = String::from(
+        "| balancer | what it is | topologies | promises | quotas | steps | messages | bytes |\n|---|---|---|---|---|--:|--:|--:|\n",
+    );
     for balancer in &list.balancers {
         out.push_str(&format!(
             "| `{}` | {} ({}) | {} | {} | {} | {} | {} | {} |\n",

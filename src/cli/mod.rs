@@ -104,7 +104,7 @@ fn sentence(text: &str) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(text);
     let said = text.split("\n\nUsage:").next().unwrap_or(text).split("\n\nFor more").next().unwrap_or(text);
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    lines.join(" ")
+    lines.join(" ").replace(" tip: ", "; ")
 }
 
 #[cfg(test)]
@@ -126,7 +126,10 @@ mod tests {
         let wrong = said(&["equipoise", "balance", "--sim", "eight"]);
         assert!(wrong.contains("'eight' for '--sim <RANKS>'") && !wrong.contains('\n'), "{wrong}");
         let unknown = said(&["equipoise", "balance", "--lods", "1"]);
-        assert!(unknown.contains("'--lods'") && unknown.contains("--loads") && !unknown.contains('\n'), "{unknown}");
+        assert!(
+            unknown.contains("'--lods'") && unknown.contains("; a similar argument exists: '--loads'") && !unknown.contains('\n'),
+            "{unknown}"
+        );
         assert_eq!(said(&["equipoise", "list"]), "");
     }
 }

@@ -18,7 +18,7 @@ pub struct WorldOptions {
     /// The simulated network: zero | switched | hops, the last two with :latency=20us,per_byte=2.7ns,contention.
     /// switched: a message costs its start-up and its bytes; hops: the same for every hop along the topology; contention: messages wait
     /// for each other [default: switched:latency=20us,per_byte=2.7ns]
-    #[arg(long, value_name = "MODEL", requires = "sim", verbatim_doc_comment)]
+    #[arg(long, value_name = "MODEL", requires = "sim")]
     pub network: Option<String>,
 
     /// Put the simulated ranks on this many hosts, in blocks, to see how much crosses between hosts [default: 1]

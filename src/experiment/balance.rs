@@ -164,12 +164,13 @@ fn as_given<S: Serializer>(powers: &ShownPowers, serializer: S) -> Result<S::Ok,
 pub fn balance(world: &mut World, spec: &BalanceSpec) -> Result<Option<BalanceRecord>> {
     let site = Site::of(world, spec.seed);
     let tasks = spec.tasks.clone();
-    let setting = Setting {
+    let setting = Rc::new(Setting {
         balancer: spec.balancer.clone(),
         shares: spec.tasks.shares(&spec.powers),
         pile: Rc::new(move |node| tasks.pile(node)),
         plan: spec.moves,
-    };
+        weighted: spec.tasks.unit() == Unit::Work,
+    });
     let outcome = phase::run(world, &spec.overlay, &setting)?;
     Ok(outcome.map(|outcome| record(spec, site, &setting.shares, outcome)))
 }
@@ -265,19 +266,15 @@ impl Judged {
         let mut pinned = amounts.pinned.clone();
         pinned.resize(self.quota.len(), 0);
         let work = self.loads.iter().sum::<u64>();
-        let in_work = || Work {
-            work,
-            work_hops: outcome.work_hops,
-            optimum_work_hops: optimum,
-            nonlocal_work: work - outcome.stayed_work,
-        };
+        let in_work =
+            |moved: phase::InWork| Work { work, work_hops: moved.hops, optimum_work_hops: optimum, nonlocal_work: work - moved.stayed };
         Weighing {
             unit: tasks.unit(),
             largest_task: amounts.largest,
             pinned_tasks: amounts.pinned_tasks,
             deviation: judge::deviation(&outcome.finals, &self.quota),
             best_deviation: judge::best_deviation(&self.quota, &pinned),
-            work: (tasks.unit() == Unit::Work).then(in_work),
+            work: outcome.work.map(in_work),
         }
     }
 

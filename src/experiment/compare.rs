@@ -9,7 +9,7 @@ use super::phase::{self, Outcome, Setting};
 use super::site::{Imbalances, Site};
 use super::statistics::{self, Estimate};
 use super::tasks::Tasks;
-use super::weighing::Weighing;
+use super::weighing::{Unit, Weighing};
 use crate::balance::Chosen;
 use crate::error::{Error, Result};
 use crate::load::Powers;
@@ -99,7 +99,7 @@ pub struct CompareRecord {
 struct Combination<'a> {
     contender: &'a Contender,
     case: &'a Case,
-    setting: Setting,
+    setting: Rc<Setting>,
     samples: Vec<[u64; 4]>,
     first: Option<Outcome>,
 }
@@ -137,12 +137,13 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
 
 fn combination<'a>(contender: &'a Contender, case: &'a Case) -> Combination<'a> {
     let tasks = case.tasks.clone();
-    let setting = Setting {
+    let setting = Rc::new(Setting {
         balancer: contender.balancer.clone(),
         shares: case.tasks.shares(&contender.powers),
         pile: Rc::new(move |node| tasks.pile(node)),
         plan: false,
-    };
+        weighted: case.tasks.unit() == Unit::Work,
+    });
     Combination { contender, case, setting, samples: Vec::new(), first: None }
 }
 

@@ -121,7 +121,15 @@ impl Parcel {
             *count = count.wrapping_add(*more);
             return;
         }
+        self.reserve();
         self.segments.push_back(segment);
+    }
+
+    /// Most parcels of most nodes are one range: the first segment takes room for one, not for several.
+    fn reserve(&mut self) {
+        if self.segments.capacity() == 0 {
+            self.segments.reserve_exact(1);
+        }
     }
 
     /// Adds tasks in front of the others.
@@ -140,6 +148,7 @@ impl Parcel {
             *count = count.wrapping_add(*more);
             return;
         }
+        self.reserve();
         self.segments.push_front(segment);
     }
 

@@ -19,17 +19,12 @@ const TASKS: Tag = Tag::new(0x7e01, "tasks");
 pub struct Mover<'a> {
     node: &'a Node,
     pub pile: &'a mut Pile,
-    sent: Vec<Sent>,
+    sent: Vec<Transfer>,
+    /// Whether each transfer is logged, or only counted.
+    logs: bool,
+    transfers: u64,
     /// The step that this node's next transfer gets at the least: one more than that of the last one that it received.
     step: u32,
-}
-
-/// A transfer in the sender's log, where the source goes without saying: a million nodes have ten million of them.
-struct Sent {
-    step: u32,
-    dst: NodeId,
-    tasks: u64,
-    work: u64,
 }
 
 /// Tasks that arrived, with what their sender had to say.
@@ -41,13 +36,22 @@ pub struct Arrival<T> {
 
 impl<'a> Mover<'a> {
     pub fn new(node: &'a Node, pile: &'a mut Pile) -> Mover<'a> {
-        Mover { node, pile, sent: Vec::new(), step: 0 }
+        Mover { node, pile, sent: Vec::new(), logs: true, transfers: 0, step: 0 }
+    }
+
+    /// Only counts transfers from now on: a million nodes need not keep a log that nobody reads.
+    pub fn only_count(&mut self) {
+        self.logs = false;
+    }
+
+    /// Number of transfers sent so far.
+    pub fn transfers(&self) -> u64 {
+        self.transfers
     }
 
     /// What was sent so far, in order of sending.
     pub fn into_sent(self) -> Vec<Transfer> {
-        let src = self.node.me();
-        self.sent.into_iter().map(|Sent { step, dst, tasks, work }| Transfer { step, src, dst, tasks, work }).collect()
+        self.sent
     }
 
     /// Begins a step of the algorithm: transfers from now on have at least this number.
@@ -58,7 +62,10 @@ impl<'a> Mover<'a> {
     /// Sends tasks, and what the receiver must know beside them (an empty parcel carries only that).
     pub fn send<T: Serialize>(&mut self, dst: NodeId, said: &T, parcel: Parcel) {
         if !parcel.is_empty() {
-            self.sent.push(Sent { step: self.step, dst, tasks: parcel.len(), work: parcel.work() });
+            self.transfers += 1;
+            if self.logs {
+                self.sent.push(Transfer { step: self.step, src: self.node.me(), dst, tasks: parcel.len(), work: parcel.work() });
+            }
         }
         self.node.send_tasks(dst, TASKS, encode(&(self.step, said), &parcel), parcel.len());
     }

@@ -20,7 +20,6 @@
 pub mod collective;
 pub mod migrate;
 
-use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 
@@ -32,7 +31,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 use crate::topology::{HostId, NodeId, Overlay, RankId, Topology};
-use crate::transport::record::{Counts, Recorder};
+pub use crate::transport::record::{Counts, Recorder};
 use crate::transport::world::World;
 use crate::transport::{Envelope, Interest, Job, Port, Scope, Wanted, wire};
 pub use crate::transport::{Event, Finished, Message, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
@@ -70,9 +69,9 @@ impl Node {
     }
 
     /// The same node, with everything that it sends from now on counted.
-    pub fn recorded(&self) -> (Node, Rc<Cell<Counts>>) {
-        let (port, counts) = Recorder::around(self.port.clone());
-        (Node { port, scope: self.scope }, counts)
+    pub fn recorded(&self) -> (Node, Rc<Recorder>) {
+        let recorder = Recorder::around(self.port.clone());
+        (Node { port: recorder.clone(), scope: self.scope }, recorder)
     }
 
     /// This node's number.
@@ -212,10 +211,23 @@ impl Node {
         self.port.start(self.scope, Job::Sliced(Box::new(work)))
     }
 
+    /// A worker for work that the program does itself, at once. In simulation what it is told passes on the node's own clock.
+    pub fn worker(&self) -> Box<dyn Worker> {
+        self.port.worker()
+    }
+
     /// Tells the watchdog of progress that neither a message nor the end of work shows.
     pub fn progressed(&self) {
         self.port.progressed();
     }
+}
+
+/// The largest control message that can be sent, in bytes.
+pub const LARGEST_MESSAGE: usize = wire::CONTROL_LIMIT;
+
+/// Writes a control message, to be sent later or measured first; [`open`] reads it.
+pub fn pack<T: Serialize>(value: &T) -> Bytes {
+    wire::write(value)
 }
 
 /// Reads a control message.

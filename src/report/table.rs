@@ -2,10 +2,13 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
-use super::figures::{bytes, duration_us, ratio, several, three, whole};
+use super::figures::{bytes, duration_us, ratio, several, three, two, whole};
 use crate::experiment::balance::Embedded;
 use crate::experiment::{BalanceRecord, CompareRecord, Site};
 use crate::topology::Topology;
+
+/// Times below this many milliseconds are those of doing nothing, on real ranks.
+const NOTHING: f64 = 0.01;
 
 /// Lists with more entries than this are not shown to people.
 const LISTED: usize = 64;
@@ -191,7 +194,7 @@ fn heading(record: &CompareRecord) -> String {
 fn case_table(records: &[CompareRecord], width: u16) -> String {
     let many_hosts = records[0].site.hosts > 1;
     let measured = records[0].site.network.is_none();
-    let mut headings = vec!["balancer", "topology", "after", "moved", "task-hops", "steps", "messages", "bytes"];
+    let mut headings = vec!["balancer", "topology", "after", "moved", "task-hops", "steps", "msgs", "bytes"];
     if many_hosts {
         headings.push("to hosts");
     }
@@ -199,7 +202,7 @@ fn case_table(records: &[CompareRecord], width: u16) -> String {
     if measured {
         headings.push("95 %");
     }
-    headings.extend(["inf/dec/exch", "pays from"]);
+    headings.extend(["inf/dec/\nexch %", "pays\nfrom"]);
     let mut table = table(&headings, 2, width);
     for record in records {
         let mut row = vec![
@@ -215,9 +218,12 @@ fn case_table(records: &[CompareRecord], width: u16) -> String {
         if many_hosts {
             row.push(bytes(record.host_bytes));
         }
-        row.push(three(record.ms_median));
-        if measured {
-            row.push(format!("{}-{}", three(record.ms_ci95[0]), three(record.ms_ci95[1])));
+        let is_nothing = measured && record.ms_median < NOTHING;
+        row.push(if is_nothing { format!("<{NOTHING}") } else { three(record.ms_median) });
+        if is_nothing {
+            row.push("-".into());
+        } else if measured {
+            row.push(format!("{}-{}", two(record.ms_ci95[0]), two(record.ms_ci95[1])));
         }
         row.push(split(record));
         row.push(record.break_even_us.map_or("never".into(), duration_us));
@@ -226,10 +232,13 @@ fn case_table(records: &[CompareRecord], width: u16) -> String {
     lines(&table)
 }
 
-/// The kind and size of the topology; a tree's name is too long for a column.
+/// The kind and size of the topology; those of trees and of grids of many dimensions are too long for a column.
 fn kind(record: &CompareRecord) -> String {
     let name = match Topology::parse(&record.topology, record.site.ranks) {
         Ok(Topology::Tree(tree)) => format!("tree:{}", tree.nodes()),
+        Ok(Topology::Grid(grid)) if grid.dims().len() > 3 && grid.dims().iter().all(|side| *side == grid.dims()[0]) => {
+            format!("grid:{}^{}", grid.dims()[0], grid.dims().len())
+        }
         _ => record.topology.clone(),
     };
     format!("{name}{}", if record.native { "" } else { "*" })
@@ -250,5 +259,5 @@ fn split(record: &CompareRecord) -> String {
         return "-".into();
     }
     let [information, decision, exchange] = parts.map(|part| format!("{:.0}", 100.0 * part / sum));
-    format!("{information}/{decision}/{exchange} %")
+    format!("{information}/{decision}/{exchange}")
 }

@@ -231,6 +231,11 @@ pub trait Transport {
     /// Starts work beside the program; an [`Event::Finished`] tells its end. More than the rank can do at once waits, first come, first served.
     fn start(&self, scope: Scope, job: Job) -> WorkId;
 
+    /// A worker for work that the program does itself, on its own thread. The default is that of real ranks.
+    fn worker(&self) -> Box<dyn Worker> {
+        Box::new(work::Inline)
+    }
+
     /// Tells the watchdog that a task began, moved or ended without a message or work that shows it.
     fn progressed(&self);
 }

@@ -11,7 +11,7 @@ use std::task::Poll;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{Envelope, Event, Interest, Job, Port, Scope, Ticks, TimerId, Transport, WorkId, wire};
+use super::{Envelope, Event, Interest, Job, Port, Scope, Ticks, TimerId, Transport, WorkId, Worker, wire};
 use crate::topology::{NodeId, Overlay};
 
 /// What one node sent, and the longest chain of messages that it took part in.
@@ -48,17 +48,20 @@ impl Counts {
 /// A port that counts.
 pub struct Recorder {
     inner: Port,
-    counts: Rc<Cell<Counts>>,
+    counts: Cell<Counts>,
     /// Longest chain that this node has heard of.
     heard: Cell<u32>,
 }
 
 impl Recorder {
-    /// Wraps a port. The counts grow as the returned port is used.
-    pub fn around(inner: Port) -> (Port, Rc<Cell<Counts>>) {
-        let counts = Rc::new(Cell::new(Counts::default()));
-        let recorder = Recorder { inner, counts: counts.clone(), heard: Cell::new(0) };
-        (Rc::new(recorder), counts)
+    /// A port that counts what goes through it to `inner`.
+    pub fn around(inner: Port) -> Rc<Recorder> {
+        Rc::new(Recorder { inner, counts: Cell::default(), heard: Cell::new(0) })
+    }
+
+    /// What was counted so far.
+    pub fn get(&self) -> Counts {
+        self.counts.get()
     }
 }
 
@@ -142,6 +145,10 @@ impl Transport for Recorder {
 
     fn start(&self, scope: Scope, job: Job) -> WorkId {
         self.inner.start(scope, job)
+    }
+
+    fn worker(&self) -> Box<dyn Worker> {
+        self.inner.worker()
     }
 
     fn progressed(&self) {

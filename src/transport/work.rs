@@ -4,6 +4,7 @@
 //! *Sliced* work can stop: it runs on the communication thread in slices, between looks at the network.
 
 use std::any::Any;
+use std::time::{Duration, Instant};
 
 use super::{Ticks, WorkId};
 
@@ -24,6 +25,26 @@ pub trait Worker {
 
     /// Computes for the given time: spins on real ranks (with checkpoints), passes virtual time in the simulator.
     fn spin(&mut self, ticks: Ticks);
+}
+
+/// The worker of work that a program on a real rank does itself, on the communication thread. It has no one to give way to.
+pub(super) struct Inline;
+
+impl Worker for Inline {
+    fn checkpoint(&mut self) {}
+
+    fn charge(&mut self, _: Ticks) {}
+
+    fn sleep(&mut self, ticks: Ticks) {
+        std::thread::sleep(Duration::from_nanos(ticks));
+    }
+
+    fn spin(&mut self, ticks: Ticks) {
+        let (began, long) = (Instant::now(), Duration::from_nanos(ticks));
+        while began.elapsed() < long {
+            std::hint::spin_loop();
+        }
+    }
 }
 
 /// Work that stops by itself after about the budget it was given.

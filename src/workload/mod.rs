@@ -1,4 +1,5 @@
-//! What there is to balance: loads and powers by node, the tasks behind the loads, and real files as tasks.
+//! What there is to balance: loads and powers by node, the tasks behind the loads, and real files as tasks; and what there is to schedule:
+//! [graphs] of tasks that spawn tasks.
 //!
 //! Parsing an option touches no file, so every rank may do it; drawing a pattern may read one (`@FILE`) and belongs to rank 0, which
 //! tells the others. Patterns depend on the seed and the number of ranks only, never on the topology: every balancer of a comparison
@@ -6,6 +7,7 @@
 
 mod decimal;
 pub mod files;
+pub mod graphs;
 mod items;
 pub mod loads;
 pub mod memory;
@@ -24,5 +26,12 @@ pub use weights::{Pins, WeightPattern, Weights};
 /// The streams of random numbers that are drawn under one seed. Nodes draw from the streams of their own numbers, which are below 2^32.
 const LOADS_STREAM: u64 = 1 << 32;
 const POWERS_STREAM: u64 = (1 << 32) + 1;
-const WEIGHTS_STREAM: u64 = (1 << 32) + 2;
-const PINNED_STREAM: u64 = (1 << 32) + 3;
+/// The seeds of task trees.
+const SHAPES_STREAM: u64 = (1 << 32) + 2;
+/// When the graphs of a stream arrive.
+const ARRIVALS_STREAM: u64 = (1 << 32) + 3;
+/// How long they take.
+const TIMES_STREAM: u64 = (1 << 32) + 4;
+/// How much work each task is, and which may not move.
+const WEIGHTS_STREAM: u64 = (1 << 32) + 5;
+const PINNED_STREAM: u64 = (1 << 32) + 6;

@@ -105,7 +105,8 @@ fn balance_prints_one_object() {
 fn every_balancer_prints_every_key_on_any_number_of_ranks() {
     for balancer in equipoise::balance::ALL {
         for ranks in [1, 5, 8] {
-            let lines = lines(&format!("balance --sim {ranks} --balancer {} --loads poisson:mean=9 --payload 3 --output json", balancer.name));
+            let lines =
+                lines(&format!("balance --sim {ranks} --balancer {} --loads poisson:mean=9 --payload 3 --output json", balancer.name));
             let [object] = &lines[..] else { panic!("{} lines", lines.len()) };
             assert_keys(object, BALANCE);
             let sum = |key: &str| object[key].as_array().unwrap().iter().map(|load| load.as_u64().unwrap()).sum::<u64>();
@@ -216,7 +217,8 @@ fn a_billion_tasks_a_node_cost_nothing() {
 
 #[test]
 fn the_same_seed_gives_the_same_output() {
-    let text = |seed: &str| lines(&format!("balance --sim 16 --loads sparse --powers uniform:1..10 --balancer mwa --seed {seed} --output json"));
+    let text =
+        |seed: &str| lines(&format!("balance --sim 16 --loads sparse --powers uniform:1..10 --balancer mwa --seed {seed} --output json"));
     assert_eq!(text("7"), text("7"));
     assert_ne!(text("7")[0]["loads"], text("8")[0]["loads"]);
 }

@@ -15,9 +15,9 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("transport", &["load", "topology"]),
     ("node", &["load", "topology", "transport"]),
     ("balance", &["load", "topology", "node", "flow"]),
-    ("schedule", &["load", "topology", "node", "balance", "workload"]),
+    ("schedule", &["load", "topology", "node", "balance"]),
     ("divisible", &["load", "topology", "node"]),
-    ("workload", &["load", "topology"]),
+    ("workload", &["load", "topology", "node", "schedule"]),
     ("judge", &["load", "topology", "flow"]),
     ("experiment", &["load", "topology", "transport", "node", "balance", "schedule", "divisible", "workload", "judge"]),
     // The library's own balancing phase, for a program's tasks.
@@ -270,4 +270,18 @@ fn every_balancer_is_one_file_and_one_entry() {
     let mut in_registry: Vec<String> = equipoise::balance::ALL.iter().map(|entry| entry.name.to_string()).collect();
     in_registry.sort();
     assert_eq!(in_folder, in_registry, "the files in src/balance, and the entries in its registry");
+}
+
+#[test]
+fn every_workload_of_task_graphs_is_one_file_and_one_entry() {
+    let mut in_folder: Vec<String> = program()
+        .iter()
+        .filter_map(|file| Some(file.path.strip_prefix("workload/graphs/")?.split('/').next()?.trim_end_matches(".rs").to_string()))
+        .filter(|name| name != "mod")
+        .collect();
+    in_folder.sort();
+    in_folder.dedup();
+    let mut in_registry: Vec<String> = equipoise::workload::graphs::ALL.iter().map(|entry| entry.name.to_string()).collect();
+    in_registry.sort();
+    assert_eq!(in_folder, in_registry, "the files in src/workload/graphs, and the entries in its registry");
 }

@@ -14,8 +14,8 @@
 //! # How it works
 //!
 //! All MPI calls stay on the thread that initialised MPI (*funneled*). The executor (`executor.rs`) polls the programs of the rank's nodes
-//! and, while they wait, looks at the network: the outbox (`outbox.rs`) takes back what has left, `incoming.rs` receives with a matched
-//! probe whatever has come and puts it into the node's inbox. Opaque work runs on worker threads (`workers.rs`), sliced work between two
+//! and, while they wait, looks at the network: the outbox (`outbox.rs`) takes back what has left, `incoming.rs` takes through one posted
+//! receive what has come and puts it into the node's inbox. Opaque work runs on worker threads (`workers.rs`), sliced work between two
 //! looks. The watchdog (`watchdog.rs`) talks to the other ranks below all that. A rank that panics, on whichever thread, or whose program
 //! fails [ends the whole job](abort).
 //!
@@ -68,6 +68,8 @@ pub struct Options {
     /// Threads per rank for opaque work, started when the first comes; at least one.
     pub workers: usize,
     /// Bodies up to so many bytes travel in one message with their header, and are copied once for that; longer ones are not copied.
+    /// Together they should be within MPI's eager limit (4 KiB over shared memory in Open MPI): a message that needs its sender's help
+    /// to arrive holds up those of other ranks.
     pub inline: usize,
     /// Longer bodies travel in pieces of so many bytes: MPI counts in C ints.
     pub chunk: usize,
@@ -75,9 +77,9 @@ pub struct Options {
     pub outbox: usize,
     /// How long sliced work runs between two looks at the network.
     pub slice: Duration,
-    /// The longest sleep of a rank that others may ask, or whose worker is busy.
+    /// The longest sleep of a rank whose worker is busy, or that others may ask and have asked lately.
     pub prompt_nap: Duration,
-    /// The longest sleep of a rank that waits for one other.
+    /// The longest sleep of a rank that waits for one other, or has waited for long.
     pub longest_nap: Duration,
 }
 
@@ -87,7 +89,7 @@ impl Default for Options {
             timeout: Duration::from_secs(300),
             seed: 0,
             workers: 1,
-            inline: 64 << 10,
+            inline: 4000,
             chunk: 1 << 30,
             outbox: 64 << 20,
             slice: Duration::from_micros(50),

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::state::{Due, NodeState, Opaque, Shared, Slices, State, Waits};
 use crate::topology::{NodeId, Overlay};
-use crate::transport::{Envelope, Event, Interest, Job, Message, Scope, Ticks, TimerId, Transport, Wanted, WorkId};
+use crate::transport::{Envelope, Event, Interest, Job, Message, Scope, Ticks, TimerId, Transport, Wanted, WorkId, Worker};
 
 pub(super) struct SimPort {
     pub node: NodeId,
@@ -155,7 +155,34 @@ impl Transport for SimPort {
         })
     }
 
+    fn worker(&self) -> Box<dyn Worker> {
+        Box::new(OwnWork(SimPort { node: self.node, shared: self.shared.clone() }))
+    }
+
     fn progressed(&self) {
         self.with((), |state, me| state.progressed(state.time_of(me)));
+    }
+}
+
+/// Work that a node's program does itself: it passes on the node's own clock.
+struct OwnWork(SimPort);
+
+impl Worker for OwnWork {
+    fn checkpoint(&mut self) {}
+
+    fn charge(&mut self, ticks: Ticks) {
+        self.0.charge(ticks);
+    }
+
+    fn sleep(&mut self, ticks: Ticks) {
+        self.0.with((), |state, me| {
+            let clock = state.time_of(me).saturating_add(ticks);
+            state.node(me).clock = clock;
+            state.progressed(clock);
+        });
+    }
+
+    fn spin(&mut self, ticks: Ticks) {
+        self.charge(ticks);
     }
 }

@@ -1,0 +1,223 @@
+//! What a run tells of itself: by node, and in sum.
+
+use serde::{Deserialize, Serialize};
+
+use crate::node::Ticks;
+use crate::topology::{NodeId, RankId};
+
+/// What a node of a run knows at its end.
+#[derive(Clone, Debug)]
+pub struct Outcome<A> {
+    /// At the host: all answers of roots and detached tasks, combined. `None` elsewhere, and where there was no task.
+    pub answer: Option<A>,
+    /// At the host: the graphs in the order in which they were answered.
+    pub graphs: Vec<Graph>,
+    /// At the host: what each node did, in node order. Elsewhere empty.
+    pub nodes: Vec<NodeReport>,
+    /// At the host: ticks from the submission of the first root until the last task had ended (see [`Summary::makespan`]).
+    pub makespan: Ticks,
+}
+
+/// One root and all that it spawned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Graph {
+    /// Roots are numbered from 0 in the order of their submission.
+    pub number: u64,
+    /// Ticks from the beginning of the run.
+    pub submitted: Ticks,
+    /// When the host had its answer.
+    pub answered: Ticks,
+}
+
+impl Graph {
+    /// Ticks from submission to answer.
+    pub fn response(&self) -> Ticks {
+        self.answered - self.submitted
+    }
+}
+
+/// What one node did in a run. Times are ticks of its own clock.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeReport {
+    pub node: NodeId,
+    pub rank: RankId,
+    /// Virtual nodes execute nothing.
+    pub is_virtual: bool,
+    /// Tasks that it could execute at a time.
+    pub workers: u32,
+    /// From its beginning to its end in the run.
+    pub elapsed: Ticks,
+    /// Spent executing tasks, summed over its workers.
+    pub busy: Ticks,
+    /// Spent otherwise: hearing, deciding, packing, joining. Beside the workers, unless tasks are executed on the communication thread. In
+    /// simulation this takes no time.
+    pub overhead: Ticks,
+    /// Tasks that ended here.
+    pub tasks: u64,
+    /// Parents that were resumed here.
+    pub joins: u64,
+    /// Tasks that were born here: roots, children, detached tasks and split-off parts.
+    pub born: u64,
+    /// Of the tasks that ended here, those that nobody waited for.
+    pub detached: u64,
+    /// Migrations that left. A root on its way from the host to where it is first scheduled does not migrate yet.
+    pub migrated_out: u64,
+    /// Migrations that arrived.
+    pub migrated_in: u64,
+    /// Time of the longest task that ended here. A task that was split is not looked at, nor are its parts.
+    pub largest: Ticks,
+    /// Length of the longest chain of tasks, each spawned by the one before or waiting for it, that ended here; likewise.
+    pub chain: Ticks,
+    /// Most tasks that ever were ready here.
+    pub peak_ready: u64,
+    /// Most parents that ever waited here.
+    pub peak_waiting: u64,
+    /// Messages to other ranks, with headers.
+    pub messages: u64,
+    pub bytes: u64,
+    /// Of the messages, those of the policy and of the termination waves.
+    pub control: u64,
+    /// What happened when, if [`Options::trace`](super::Options::trace) asked for it.
+    pub trace: Vec<Entry>,
+}
+
+impl NodeReport {
+    /// Time of its workers in which no task was executed, overhead included.
+    pub fn idle(&self) -> Ticks {
+        (self.elapsed * Ticks::from(self.workers)).saturating_sub(self.busy)
+    }
+}
+
+/// A task's name: the node where it was born, and a number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Name {
+    pub born: NodeId,
+    pub number: u64,
+}
+
+impl std::fmt::Display for Name {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of node {}", self.number, self.born)
+    }
+}
+
+/// A line of a node's trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Ticks from the node's beginning in the run.
+    pub at: Ticks,
+    /// The task that it is about; `None` for what policies tell each other.
+    pub task: Option<Name>,
+    pub what: Happening,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Happening {
+    /// The task was executed, for so many ticks from `at` on (one line a slice).
+    Executed {
+        ticks: Ticks,
+    },
+    /// It left for another node, or came from one.
+    Left {
+        to: NodeId,
+    },
+    Arrived {
+        from: NodeId,
+    },
+    /// It waits for its children.
+    Waits {
+        children: u32,
+    },
+    /// Its children are answered.
+    Resumed,
+    /// Its answer left for another node, or came from one.
+    AnswerLeft {
+        to: NodeId,
+    },
+    AnswerArrived {
+        from: NodeId,
+    },
+    /// The policy told another node's something, or was told.
+    Told {
+        to: NodeId,
+    },
+    Heard {
+        from: NodeId,
+    },
+}
+
+/// A run in sum.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    pub tasks: u64,
+    pub joins: u64,
+    /// Sum of the tasks' times: what one worker would take.
+    pub sequential: Ticks,
+    /// From the first submission to the last answer; where detached tasks were spawned, until termination was detected.
+    pub makespan: Ticks,
+    /// Workers of all ranks.
+    pub workers: u64,
+    /// Time of the longest task.
+    pub largest: Ticks,
+    /// Length of the longest chain of tasks.
+    pub chain: Ticks,
+    /// What no scheduler can beat: the longest of the chain, the largest task, and the sequential time divided by the workers.
+    pub bound: Ticks,
+    /// Sequential time over makespan and workers.
+    pub efficiency: f64,
+    /// How much of the gain over one worker that the bound leaves possible was had: 1 at the bound, 0 where nothing was gained. `None` where
+    /// nothing could be gained.
+    pub gain: Option<f64>,
+    pub migrated: u64,
+    pub messages: u64,
+    pub bytes: u64,
+    /// Of the messages, those of the policy and of the termination waves.
+    pub control: u64,
+}
+
+impl Summary {
+    /// The sum of what the nodes did within a makespan.
+    pub fn of(nodes: &[NodeReport], makespan: Ticks) -> Summary {
+        let sum = |part: fn(&NodeReport) -> u64| nodes.iter().map(part).sum::<u64>();
+        let most = |part: fn(&NodeReport) -> u64| nodes.iter().map(part).max().unwrap_or(0);
+        let sequential = sum(|node| node.busy);
+        let workers = sum(|node| u64::from(node.workers));
+        let (largest, chain) = (most(|node| node.largest), most(|node| node.chain));
+        let bound = largest.max(chain).max(sequential.div_ceil(workers.max(1)));
+        let possible = sequential.saturating_sub(bound);
+        let had = sequential as f64 - makespan as f64;
+        Summary {
+            tasks: sum(|node| node.tasks),
+            joins: sum(|node| node.joins),
+            sequential,
+            makespan,
+            workers,
+            largest,
+            chain,
+            bound,
+            efficiency: if makespan == 0 { 1.0 } else { sequential as f64 / makespan as f64 / workers.max(1) as f64 },
+            gain: (possible > 0).then(|| had / possible as f64),
+            migrated: sum(|node| node.migrated_out),
+            messages: sum(|node| node.messages),
+            bytes: sum(|node| node.bytes),
+            control: sum(|node| node.control),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_compares_with_the_granularity_bound() {
+        let node = |busy, largest, chain| NodeReport { workers: 1, busy, largest, chain, tasks: 2, elapsed: 60, ..NodeReport::default() };
+        let summary = Summary::of(&[node(60, 30, 50), node(40, 20, 40)], 60);
+        assert_eq!((summary.sequential, summary.bound, summary.tasks), (100, 50, 4));
+        assert_eq!(summary.gain, Some(0.8));
+        assert!((summary.efficiency - 100.0 / 120.0).abs() < 1e-12);
+        assert_eq!(node(60, 30, 50).idle(), 0);
+        // A chain can't be sped up.
+        assert_eq!(Summary::of(&[node(50, 10, 50), node(0, 0, 0)], 55).gain, None);
+    }
+}

@@ -1,0 +1,129 @@
+//! What a user writes: a computation whose tasks create tasks.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::node::{Ticks, Worker};
+
+/// A computation as a graph of tasks that grows while it runs.
+///
+/// A task yields an answer, or children whose answers are joined later, or tasks that nobody waits for. A parent that waits holds no
+/// processor; it is resumed on the node where it waits. Every node has the same value of the computation; what differs travels in tasks.
+///
+/// ```
+/// use equipoise::{node::Worker, schedule::{Computation, Yield}};
+///
+/// struct Fibonacci;
+///
+/// impl Computation for Fibonacci {
+///     type Task = u32;
+///     type Answer = u64;
+///     type Waiting = ();
+///
+///     fn execute(&self, n: u32, _: &mut dyn Worker) -> Yield<Self> {
+///         if n < 2 { Yield::Answer(n.into()) } else { Yield::Children { tasks: vec![n - 1, n - 2], waiting: () } }
+///     }
+///
+///     fn join(&self, _: (), answers: Vec<u64>) -> Yield<Self> {
+///         Yield::Answer(answers.iter().sum())
+///     }
+///
+///     fn combine(&self, into: u64, more: u64) -> u64 {
+///         into + more
+///     }
+/// }
+/// ```
+pub trait Computation: Send + Sync + Sized + 'static {
+    /// What a task carries. It is serialised only when it leaves its node.
+    type Task: Serialize + DeserializeOwned + Send + 'static;
+    /// What a task, or a parent with all its children, comes to.
+    type Answer: Serialize + DeserializeOwned + Send + 'static;
+    /// What a parent keeps while it waits. It never leaves its node.
+    type Waiting: Send + 'static;
+
+    /// How tasks are executed unless [`Options::style`](super::Options::style) says otherwise.
+    const STYLE: Style = Style::Worker;
+
+    /// Executes a task to its end. In simulation only what it tells the worker takes time.
+    fn execute(&self, task: Self::Task, worker: &mut dyn Worker) -> Yield<Self>;
+
+    /// Joins the answers of a parent's children, in the order in which they were spawned. Runs between two looks at the network, so it
+    /// should be short. It may spawn again.
+    fn join(&self, waiting: Self::Waiting, answers: Vec<Self::Answer>) -> Yield<Self>;
+
+    /// Puts two answers that no parent waits for into one: of roots, of detached tasks, of the parts of a split task. In any order, so it must
+    /// be commutative and associative.
+    fn combine(&self, into: Self::Answer, more: Self::Answer) -> Self::Answer;
+
+    /// Executes a task for about `budget` ticks. Only [`Style::Sliced`] calls it.
+    fn step(&self, task: Self::Task, budget: Ticks, worker: &mut dyn Worker) -> Slice<Self> {
+        let _ = budget;
+        Slice::Done(self.execute(task, worker))
+    }
+
+    /// Takes a part off a task between two of its slices, about half of what is left; `None` if it can't be divided (now). The answers of
+    /// both are [combined](Computation::combine).
+    fn split(&self, task: &mut Self::Task) -> Option<Self::Task> {
+        let _ = task;
+        None
+    }
+}
+
+/// What executing a task, or joining answers, comes to.
+pub enum Yield<C: Computation> {
+    /// The task's answer.
+    Answer(C::Answer),
+    /// The task waits for these, at this node, and is joined when all of them are answered.
+    Children { tasks: Vec<C::Task>, waiting: C::Waiting },
+    /// The task's answer, and tasks that nobody waits for: their answers are combined into the run's.
+    Detached { tasks: Vec<C::Task>, answer: C::Answer },
+}
+
+/// What a slice of a task came to.
+pub enum Slice<C: Computation> {
+    More(C::Task),
+    Done(Yield<C>),
+}
+
+/// How a node executes its tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Each on one of the rank's worker threads, so that the rank answers meanwhile: for tasks above some tens of microseconds.
+    Worker,
+    /// On the communication thread, as many as a slice holds between two looks at the network: for tasks shorter than a hand-over.
+    Inline,
+    /// In slices, between which the task can be [split](Computation::split): on the communication thread with one worker, on worker
+    /// threads with more.
+    Sliced,
+}
+
+/// The tasks that a run begins with. Only the host's are looked at: elsewhere give [`Roots::Elsewhere`].
+pub enum Roots<C: Computation> {
+    /// The one task of a computation.
+    One(C::Task),
+    /// Several, at once.
+    Many(Vec<C::Task>),
+    /// Tasks that arrive over time.
+    Stream(Box<dyn Source<C>>),
+    /// This node is not the host.
+    Elsewhere,
+}
+
+/// Where the roots of a stream come from.
+pub trait Source<C: Computation> {
+    /// The next root and when it arrives, in ticks from the beginning of the run, not before the one before it. It is asked for when the one
+    /// before it has arrived. `None`: no more will come.
+    fn next(&mut self) -> Option<(Ticks, C::Task)>;
+
+    /// Hears that the graph of a root (they are numbered from 0) was answered, so many ticks after it arrived.
+    fn answered(&mut self, graph: u64, response: Ticks) {
+        let _ = (graph, response);
+    }
+}
+
+/// Any iterator over arrivals is a source.
+impl<C: Computation, I: Iterator<Item = (Ticks, C::Task)>> Source<C> for I {
+    fn next(&mut self) -> Option<(Ticks, C::Task)> {
+        Iterator::next(self)
+    }
+}

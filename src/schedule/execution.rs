@@ -1,0 +1,248 @@
+//! Executing tasks: on worker threads, in batches or in slices; and what follows from their ends.
+
+use super::accounting::{Happening, NodeReport};
+use super::computation::{Computation, Slice, Style, Yield};
+use super::item::{Answered, Card, Home, Item, Resumed, Then};
+use super::policy::{ItemId, New, Occurrence, Order, Origin};
+use super::runtime::Shell;
+use crate::error::{Error, Result};
+use crate::node::{Finished, Ticks};
+
+/// Short tasks that are executed between two looks at the network, at the most.
+const BATCH: usize = 256;
+/// Slices on a worker thread are so much longer, since each is handed over and back.
+const LONGER: Ticks = 10;
+
+/// Tasks that must have ended before any is handed over ahead.
+const BEFORE_AHEAD: u64 = 4;
+
+impl<C: Computation> Shell<C> {
+    fn next_ready(&mut self) -> Option<Item<C>> {
+        match self.order {
+            Order::Fifo => self.ready.pop_front(),
+            Order::Lifo => self.ready.pop_back(),
+        }
+    }
+
+    /// Whether tasks are executed on this thread.
+    fn works_here(&self) -> bool {
+        self.style != Style::Worker && self.workers == 1
+    }
+
+    /// Whether there is a task to be executed on this thread.
+    pub(super) fn has_work_here(&self) -> bool {
+        self.works_here() && (self.sliced.is_some() || !self.ready.is_empty())
+    }
+
+    /// Hands ready tasks to workers that have nothing to do; says whether there were any.
+    pub(super) fn begin_tasks(&mut self) -> bool {
+        let mut any = false;
+        let most = self.workers + self.ahead();
+        while !self.works_here()
+            && self.running.len() < most
+            && let Some(item) = self.next_ready()
+        {
+            any = true;
+            self.begin(item);
+        }
+        any
+    }
+
+    /// How many tasks more than there are workers are handed over.
+    fn ahead(&self) -> usize {
+        let NodeReport { busy, tasks, .. } = self.report;
+        let short = tasks >= BEFORE_AHEAD && busy / tasks < self.options.ahead_below;
+        if short && self.style == Style::Worker { self.workers } else { 0 }
+    }
+
+    fn begin(&mut self, item: Item<C>) {
+        let Item { id, card, task } = item;
+        let computation = self.computation.clone();
+        let work = match self.style {
+            Style::Sliced => {
+                let budget = self.options.slice.saturating_mul(LONGER);
+                self.node.start(move |worker| computation.step(task, budget, worker))
+            }
+            Style::Worker | Style::Inline => self.node.start(move |worker| Slice::Done(computation.execute(task, worker))),
+        };
+        self.running.insert(work, (id, card));
+    }
+
+    /// A worker has ended a task, or a slice of it.
+    pub(super) fn finished(&mut self, finished: Finished) -> Result<()> {
+        let Finished { work, output, began, ended } = finished;
+        let Some((id, mut card)) = self.running.remove(&work) else { return Ok(()) };
+        let slice =
+            output.downcast::<Slice<C>>().map_err(|_| Error::Failed(format!("a worker returned no slice of task {}", card.name)))?;
+        self.spent(&mut card, began, ended);
+        match *slice {
+            Slice::More(task) => {
+                let mut item = Item { id, card, task };
+                self.feed(&mut item)?;
+                self.begin(item);
+                Ok(())
+            }
+            Slice::Done(yielded) => {
+                self.settle(id, card, yielded)?;
+                if self.running.is_empty() {
+                    self.disappoint();
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Between two slices: parts for those who asked, and for a worker here that has nothing to do.
+    fn feed(&mut self, item: &mut Item<C>) -> Result<()> {
+        while let Some((to, otherwise)) = self.hungry.pop_front() {
+            match self.split(item) {
+                Some((card, task)) => self.send_tasks(to, vec![self.travelling(card, task, true)])?,
+                None => self.tell_policy(to, otherwise),
+            }
+        }
+        if self.ready.is_empty()
+            && self.running.len() + 1 < self.workers
+            && let Some((card, task)) = self.split(item)
+        {
+            let part = self.enter(card, task);
+            self.tell(Occurrence::New(&[part], Origin::Split))?;
+        }
+        Ok(())
+    }
+
+    /// Takes a part off a task that is being executed. Who waits for the task then waits for both.
+    pub(super) fn split(&mut self, item: &mut Item<C>) -> Option<(Card, C::Task)> {
+        let part = self.computation.split(&mut item.task)?;
+        item.card.divided = true;
+        let home = match item.card.home {
+            Home::Nobody => Home::Nobody,
+            Home::Parent { .. } | Home::Root { .. } => {
+                let family = self.families.found(item.id, item.card, Then::Combine, 2);
+                let part_of = |index| Home::Parent { node: self.me, family, index };
+                (item.card.home, item.card.label) = (part_of(0), 0);
+                part_of(1)
+            }
+        };
+        Some((Card { divided: true, ..self.birth(home, item.card.chain) }, part))
+    }
+
+    /// Executes tasks on this thread until it is time to look at the network.
+    pub(super) fn work_here(&mut self) -> Result<()> {
+        let mut worker = self.node.worker();
+        let start = self.node.now();
+        for _ in 0..BATCH {
+            let Some(item) = self.sliced.take().or_else(|| self.next_ready()) else { break };
+            let Item { id, mut card, task } = item;
+            let began = self.node.now();
+            let slice = match self.style {
+                Style::Sliced => self.computation.step(task, self.options.slice, &mut *worker),
+                Style::Inline | Style::Worker => Slice::Done(self.computation.execute(task, &mut *worker)),
+            };
+            let ended = self.node.now();
+            self.spent(&mut card, began, ended);
+            self.executed_here += ended.saturating_sub(began);
+            match slice {
+                Slice::More(task) => {
+                    self.sliced = Some(Item { id, card, task });
+                    break;
+                }
+                Slice::Done(yielded) => self.settle(id, card, yielded)?,
+            }
+            self.deliver_answers()?;
+            if ended.saturating_sub(start) >= self.options.slice {
+                break;
+            }
+        }
+        self.node.progressed();
+        Ok(())
+    }
+
+    fn spent(&mut self, card: &mut Card, began: Ticks, ended: Ticks) {
+        let ticks = ended.saturating_sub(began);
+        card.spent += ticks;
+        self.report.busy += ticks;
+        self.trace_at(began, card.name, Happening::Executed { ticks });
+    }
+
+    /// A task has ended.
+    fn settle(&mut self, id: ItemId, mut card: Card, yielded: Yield<C>) -> Result<()> {
+        self.report.tasks += 1;
+        self.report.detached += u64::from(card.home == Home::Nobody);
+        let spent = std::mem::take(&mut card.spent);
+        if !card.divided {
+            self.report.largest = self.report.largest.max(spent);
+            card.chain += spent;
+            self.report.chain = self.report.chain.max(card.chain);
+        }
+        let (spawned, answer) = self.spawn(id, card, yielded);
+        self.tell(Occurrence::End(id, &spawned))?;
+        self.answers.extend(answer);
+        Ok(())
+    }
+
+    /// What a task or a join yields: new tasks, and an answer or not.
+    fn spawn(&mut self, parent: ItemId, card: Card, mut yielded: Yield<C>) -> (Vec<New>, Option<Answered<C::Answer>>) {
+        loop {
+            match yielded {
+                Yield::Answer(answer) => return (Vec::new(), Some(answered(card, answer))),
+                // A parent without children waits for nothing.
+                Yield::Children { tasks, waiting } if tasks.is_empty() => {
+                    self.report.joins += 1;
+                    yielded = self.computation.join(waiting, Vec::new());
+                }
+                Yield::Children { tasks, waiting } => {
+                    let children = tasks.len() as u32;
+                    let family = self.families.found(parent, card, Then::Join(waiting), children);
+                    self.trace(card.name, Happening::Waits { children });
+                    let spawned = (0..).zip(tasks).map(|(index, task)| {
+                        let card = self.birth(Home::Parent { node: self.me, family, index }, card.chain);
+                        self.enter(card, task)
+                    });
+                    return (spawned.collect(), None);
+                }
+                Yield::Detached { tasks, answer } => {
+                    let spawned = tasks.into_iter().map(|task| {
+                        let card = self.birth(Home::Nobody, card.chain);
+                        self.enter(card, task)
+                    });
+                    return (spawned.collect(), Some(answered(card, answer)));
+                }
+            }
+        }
+    }
+
+    /// A parent's children are all answered.
+    pub(super) fn resume(&mut self, resumed: Resumed<C>) -> Result<()> {
+        let Resumed { parent, card, then, answers } = resumed;
+        self.trace(card.name, Happening::Resumed);
+        match then {
+            Then::Join(waiting) => {
+                self.report.joins += 1;
+                let yielded = self.computation.join(waiting, answers);
+                let (spawned, answer) = self.spawn(parent, card, yielded);
+                self.answers.extend(answer);
+                match spawned.is_empty() {
+                    true => Ok(()),
+                    false => self.tell(Occurrence::New(&spawned, Origin::Joined { parent })),
+                }
+            }
+            Then::Combine => {
+                let whole = answers.into_iter().reduce(|into, more| self.computation.combine(into, more));
+                self.answers.extend(whole.map(|answer| answered(card, answer)));
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts an answer to those that nobody waits for.
+    pub(super) fn combine(&mut self, answer: C::Answer) {
+        self.partial = Some(match self.partial.take() {
+            Some(partial) => self.computation.combine(partial, answer),
+            None => answer,
+        });
+    }
+}
+
+fn answered<A>(card: Card, answer: A) -> Answered<A> {
+    Answered { name: card.name, home: card.home, label: card.label, chain: card.chain, answer }
+}

@@ -1,0 +1,195 @@
+//! The two load lists. They answer as the paper's sorted lists do, in constant or short time.
+
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
+
+use crate::topology::NodeId;
+
+/// Level 1, at the host: graphs in flight by region.
+#[derive(Debug)]
+pub(super) struct Level1 {
+    /// Graphs in flight, and processors.
+    regions: Vec<(u32, u32)>,
+}
+
+impl Level1 {
+    /// All regions empty, with their numbers of processors.
+    pub fn new(processors: &[u32]) -> Level1 {
+        Level1 { regions: processors.iter().map(|processors| (0, *processors)).collect() }
+    }
+
+    /// Assigns a graph to the region that then has the fewest for each processor; ties random.
+    pub fn assign(&mut self, rng: &mut ChaCha8Rng) -> u32 {
+        let mut ties: Vec<usize> = Vec::new();
+        for (region, (graphs, processors)) in self.regions.iter().enumerate().filter(|(_, (_, processors))| *processors > 0) {
+            let fewer = ties.first().map(|best| {
+                let (other_graphs, other_processors) = self.regions[*best];
+                let here = u64::from(graphs + 1) * u64::from(other_processors);
+                here.cmp(&(u64::from(other_graphs + 1) * u64::from(*processors)))
+            });
+            match fewer {
+                Some(std::cmp::Ordering::Greater) => {}
+                Some(std::cmp::Ordering::Equal) => ties.push(region),
+                Some(std::cmp::Ordering::Less) | None => ties = vec![region],
+            }
+        }
+        let region = ties.get(pick(ties.len(), rng)).copied().unwrap_or(0);
+        self.regions[region].0 += 1;
+        region as u32
+    }
+
+    /// A graph of this region was answered.
+    pub fn answered(&mut self, region: u32) {
+        if let Some((graphs, _)) = self.regions.get_mut(region as usize) {
+            *graphs = graphs.saturating_sub(1);
+        }
+    }
+}
+
+/// Level 2, at a median: tasks assigned and not completed by processor. Processors of equal load share a bucket.
+#[derive(Debug)]
+pub(super) struct Level2 {
+    /// In ascending order.
+    members: Vec<NodeId>,
+    /// Each member's load and its position in the bucket of that load.
+    loads: Vec<(usize, usize)>,
+    /// Members by load.
+    buckets: Vec<Vec<u32>>,
+    /// No member has less.
+    least: usize,
+}
+
+impl Level2 {
+    /// No tasks anywhere.
+    pub fn new(members: &[NodeId]) -> Level2 {
+        let count = members.len();
+        Level2 {
+            members: members.to_vec(),
+            loads: (0..count).map(|at| (0, at)).collect(),
+            buckets: vec![(0..count as u32).collect()],
+            least: 0,
+        }
+    }
+
+    fn index(&self, node: NodeId) -> Option<usize> {
+        self.members.binary_search(&node).ok()
+    }
+
+    #[cfg(test)]
+    pub fn load(&self, node: NodeId) -> Option<usize> {
+        self.index(node).map(|index| self.loads[index].0)
+    }
+
+    /// What a request asks for: so many tasks of the requester have completed, so many want places.
+    pub fn place(&mut self, requester: NodeId, completed: u32, wanted: u32, rng: &mut ChaCha8Rng) -> Vec<NodeId> {
+        (0..completed).for_each(|_| self.complete(requester));
+        (0..wanted).map(|_| self.assign(requester, rng)).collect()
+    }
+
+    /// Assigns a task to the least loaded processor: the requester if it is one of them, else a random one.
+    pub fn assign(&mut self, requester: NodeId, rng: &mut ChaCha8Rng) -> NodeId {
+        let least = &self.buckets[self.least];
+        let index = match self.index(requester) {
+            Some(index) if self.loads[index].0 == self.least => index,
+            _ => match least.get(pick(least.len(), rng)) {
+                Some(index) => *index as usize,
+                // There are no members.
+                None => return requester,
+            },
+        };
+        self.shift(index, self.least + 1);
+        self.members[index]
+    }
+
+    /// A task of this processor has completed.
+    fn complete(&mut self, node: NodeId) {
+        if let Some(index) = self.index(node)
+            && let (load @ 1.., _) = self.loads[index]
+        {
+            self.shift(index, load - 1);
+        }
+    }
+
+    fn shift(&mut self, index: usize, load: usize) {
+        let (from, at) = self.loads[index];
+        self.buckets[from].swap_remove(at);
+        if let Some(moved) = self.buckets[from].get(at) {
+            self.loads[*moved as usize].1 = at;
+        }
+        if self.buckets.len() <= load {
+            self.buckets.resize_with(load + 1, Vec::new);
+        }
+        self.loads[index] = (load, self.buckets[load].len());
+        self.buckets[load].push(index as u32);
+        self.least = self.least.min(load);
+        while self.buckets[self.least].is_empty() {
+            self.least += 1;
+        }
+    }
+}
+
+/// One of so many, at random where there is a choice.
+fn pick(count: usize, rng: &mut ChaCha8Rng) -> usize {
+    if count > 1 { rng.random_range(0..count) } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+
+    #[test]
+    fn level_one_takes_the_region_with_the_fewest_graphs_a_processor() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut equal = Level1::new(&[16; 4]);
+        let mut round: Vec<u32> = (0..4).map(|_| equal.assign(&mut rng)).collect();
+        round.sort_unstable();
+        assert_eq!(round, [0, 1, 2, 3]);
+        equal.answered(2);
+        assert_eq!(equal.assign(&mut rng), 2);
+        // Four processors take four graphs for each one of a single processor; where there is none there is no graph.
+        let mut unequal = Level1::new(&[4, 0, 1]);
+        let assigned: Vec<u32> = (0..10).map(|_| unequal.assign(&mut rng)).collect();
+        assert_eq!([0, 1, 2].map(|region| assigned.iter().filter(|other| **other == region).count()), [8, 0, 2]);
+    }
+
+    #[test]
+    fn level_two_prefers_the_requester_among_the_least_loaded() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut list = Level2::new(&[2, 3, 5, 7]);
+        assert_eq!(list.place(5, 0, 1, &mut rng), [5]);
+        // Siblings one after the other: each of the others once, then all are equal and the requester is first.
+        let mut places = list.place(5, 0, 4, &mut rng);
+        assert_eq!(places.pop(), Some(5));
+        places.sort_unstable();
+        assert_eq!(places, [2, 3, 7]);
+        // A completed task leaves before its children are placed.
+        assert!(list.place(5, 1, 0, &mut rng).is_empty());
+        assert_eq!(list.place(7, 1, 1, &mut rng), [7]);
+        assert_eq!([2, 3, 5, 7, 8].map(|node| list.load(node)), [Some(1), Some(1), Some(1), Some(1), None]);
+        // Who is no member asks for others.
+        let place = list.place(9, 1, 1, &mut rng)[0];
+        assert_eq!(list.load(place), Some(2));
+    }
+
+    #[test]
+    fn the_buckets_answer_as_a_sorted_list_does() {
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        let members: Vec<NodeId> = (0..20).collect();
+        let (mut list, mut loads) = (Level2::new(&members), [0usize; 20]);
+        for _ in 0..5_000 {
+            let node = rng.random_range(0..20u32);
+            if rng.random_range(0..2) == 0 && loads[node as usize] > 0 {
+                list.place(node, 1, 0, &mut rng);
+                loads[node as usize] -= 1;
+            } else {
+                let place = list.assign(node, &mut rng);
+                let least = loads.iter().min().copied().unwrap();
+                assert_eq!(loads[place as usize], least);
+                assert!(place == node || loads[node as usize] > least);
+                loads[place as usize] += 1;
+            }
+            assert!((0..20).all(|node| list.load(node) == Some(loads[node as usize])));
+        }
+    }
+}

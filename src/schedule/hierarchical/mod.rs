@@ -1,0 +1,301 @@
+//! Hierarchical scheduling: Ahmad, Ghafoor and Fox, "Hierarchical scheduling of dynamic parallel computations on hypercube multicomputers",
+//! J. Parallel Distrib. Comput. 20, 1994. The cube is divided into regions around medians; the host spreads computations over the regions,
+//! each median places the tasks of its region.
+//!
+//! 1. (4.1) The host assigns each root to the median of the region with the fewest graphs in flight (level-1 list), ties random.
+//! 2. (4.2) A median assigns a task to the processor of its region with the fewest tasks assigned and not completed (level-2 list), those under
+//!    way included; ties: the requester first, which then needs no message, else random. Siblings are placed one after the other.
+//! 3. A processor whose task spawned asks its median, once for all of them, and sends each task where the median says. So a task migrates once
+//!    at most, and a graph stays in its region.
+//! 4. A completed task leaves the level-2 list; a parent before its children are placed. A parent that waits is not counted.
+//! 5. The host hears of the answer of a root, which leaves the level-1 list.
+//!
+//! ```text
+//!    host --root--> median --task (least loaded)--> processor
+//!                     ^  |                              |  spawned 3:
+//!                     |  +--- Placed [a, b, c] ---------|  one request
+//!                     +------ Place 3, 1 completed -----+  ---> a, b, c
+//! ```
+//!
+//! Cost: two messages for all the children of a task, one for each task without, and at most one migration a task. Guarantee: within a region no
+//! processor is given a task while another has fewer.
+//!
+//! Where it departs from the paper:
+//! - Medians are those of `topology::hadamard`, regions disjoint and as equal as possible; by default regions hold at least four processors
+//!   (`medians=hadamard` takes the full code on small cubes too).
+//! - Where regions have unequal numbers of processors the level-1 list counts graphs for each processor.
+//! - A graph stays in its region by design, so a single root would keep one region busy: fewer roots than two for each region are expanded by the host,
+//!   breadth first, until there are at least two sub-trees for each region (more where
+//!   regions are unequal, so that the smallest gets two); these are spread by the level-1 list. Not for streams.
+//! - A virtual node stands in no level-2 list; a virtual median is served by the rank that hosts it. Regions without processors get no graphs.
+//! - `host=dedicated` and `medians=dedicated` take the host and the medians out of the level-2 lists, where their region has another processor.
+
+mod layout;
+mod lists;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rand::rngs::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::policy::{Actions, AnyPolicy, ItemId, New, Origin, Place, Policy, View, erase};
+use super::registry::{Entry, Region, Scheduler, Settings};
+use crate::error::Result;
+use crate::topology::hadamard::MedianSet;
+use crate::topology::{Kind, NodeId, Overlay};
+use layout::{Layout, Wishes};
+use lists::{Level1, Level2};
+
+pub(super) static ENTRY: Entry = Entry {
+    name: "hierarchical",
+    title: "two levels: host and Hadamard medians",
+    source: "Ahmad, Ghafoor and Fox 1994",
+    kinds: &[Kind::Hypercube],
+    options: "medians=default|hadamard, medians=shared|dedicated, host=shared|dedicated, spread=2 (sub-trees for each region)",
+    build,
+};
+
+fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
+    let mut wishes = Wishes { set: MedianSet::Default, host_works: true, medians_work: true };
+    let mut spread = 2;
+    for (key, value) in settings.pairs() {
+        match (key, value) {
+            ("medians", "default") => wishes.set = MedianSet::Default,
+            ("medians", "hadamard") => wishes.set = MedianSet::Full,
+            ("medians", "shared") => wishes.medians_work = true,
+            ("medians", "dedicated") => wishes.medians_work = false,
+            ("medians", _) => return Err(settings.wrong(key, value, "default, hadamard, shared or dedicated")),
+            ("host", "shared") => wishes.host_works = true,
+            ("host", "dedicated") => wishes.host_works = false,
+            ("host", _) => return Err(settings.wrong(key, value, "shared or dedicated")),
+            ("spread", _) => {
+                let number = value.parse().ok().filter(|number| (1..=1_000_000).contains(number));
+                spread = number.ok_or_else(|| settings.wrong(key, value, "a number of sub-trees from 1 to 1000000"))?;
+            }
+            _ => return Err(settings.unknown(key, &["medians", "host", "spread"])),
+        }
+    }
+    Ok(Arc::new(Hierarchical { wishes, spread, layout: Mutex::new(None) }))
+}
+
+struct Hierarchical {
+    wishes: Wishes,
+    spread: usize,
+    /// The layout of the overlay that was last asked for: all nodes of a run share it.
+    layout: Mutex<Option<(Overlay, Arc<Layout>)>>,
+}
+
+impl Hierarchical {
+    fn layout(&self, overlay: &Overlay) -> Result<Arc<Layout>> {
+        let mut last = self.layout.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, layout)) = &*last
+            && of == overlay
+        {
+            return Ok(layout.clone());
+        }
+        let layout = Arc::new(Layout::of(overlay, self.wishes)?);
+        *last = Some((overlay.clone(), layout.clone()));
+        Ok(layout)
+    }
+}
+
+impl Scheduler for Hierarchical {
+    fn policy(&self, place: Place, rng: ChaCha8Rng) -> Result<Box<dyn AnyPolicy>> {
+        let layout = self.layout(&place.overlay)?;
+        Ok(erase(Levels::new(place, rng, layout, self.spread)))
+    }
+
+    fn regions(&self, overlay: &Overlay) -> Result<Vec<Region>> {
+        Ok(self.layout(overlay)?.regions.clone())
+    }
+}
+
+/// What processors and medians tell each other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Word {
+    /// To the median: so many of the tasks that it had assigned here have completed (0 or 1), and so many want places.
+    Place { completed: u32, wanted: u32, request: u64 },
+    /// To the processor: the places of the tasks of that request, in order.
+    Placed { request: u64, places: Vec<NodeId> },
+}
+
+/// One node's part: any of the host, a median, and a processor.
+struct Levels {
+    place: Place,
+    rng: ChaCha8Rng,
+    layout: Arc<Layout>,
+    /// The region that this node belongs to.
+    region: u32,
+    /// Requests that the median has not answered.
+    asked: BTreeMap<u64, Vec<ItemId>>,
+    requests: u64,
+    median: Option<Level2>,
+    host: Option<Host>,
+}
+
+/// The host's part.
+struct Host {
+    level1: Level1,
+    /// Sub-trees that should be there before they are spread.
+    enough: usize,
+    /// Tasks to be spread, or to be expanded before.
+    frontier: VecDeque<ItemId>,
+    /// The one that is being executed here, to expand it.
+    expanding: Option<ItemId>,
+    /// Those that were: what their joins spawn is spread too.
+    expanded: BTreeSet<ItemId>,
+}
+
+/// How many sub-trees it takes until each region gets `spread` of them, when they are spread in proportion to the processors; 0 where there is only
+/// one region.
+fn enough(processors: &[u32], spread: usize) -> usize {
+    let working = || processors.iter().filter(|processors| **processors > 0);
+    match working().min() {
+        Some(smallest) if working().count() > 1 => spread * (working().sum::<u32>().div_ceil(*smallest)) as usize,
+        _ => 0,
+    }
+}
+
+impl Levels {
+    fn new(place: Place, rng: ChaCha8Rng, layout: Arc<Layout>, spread: usize) -> Levels {
+        let (me, region) = (place.me, layout.region_of(place.me));
+        let serves = layout.regions.iter().find(|region| region.median == me);
+        let median = serves.map(|region| Level2::new(&region.members));
+        let sizes: Vec<u32> = layout.regions.iter().map(|region| region.members.len() as u32).collect();
+        let host = (me == place.host()).then(|| Host {
+            level1: Level1::new(&sizes),
+            enough: enough(&sizes, spread),
+            frontier: VecDeque::new(),
+            expanding: None,
+            expanded: BTreeSet::new(),
+        });
+        Levels { place, rng, layout, region, asked: BTreeMap::new(), requests: 0, median, host }
+    }
+
+    fn my_median(&self) -> NodeId {
+        self.layout.regions[self.region as usize].median
+    }
+
+    /// Sends a task where it was assigned.
+    fn go(&self, item: ItemId, to: NodeId, act: &mut Actions<Word>) {
+        if to == self.place.me { act.queue(item) } else { act.migrate(item, to) }
+    }
+
+    /// Asks for places for these, and says that a task has completed.
+    fn ask(&mut self, items: Vec<ItemId>, completed: u32, act: &mut Actions<Word>) {
+        let (me, wanted) = (self.place.me, items.len() as u32);
+        if let Some(list) = &mut self.median
+            && self.layout.regions[self.region as usize].median == me
+        {
+            let places = list.place(me, completed, wanted, &mut self.rng);
+            for (item, to) in items.into_iter().zip(places) {
+                self.go(item, to, act);
+            }
+            return;
+        }
+        let request = self.requests;
+        if wanted > 0 {
+            self.requests += 1;
+            self.asked.insert(request, items);
+        }
+        act.tell(self.my_median(), Word::Place { completed, wanted, request });
+    }
+
+    /// At the host: roots, or sub-trees of expanded ones.
+    fn submit(&mut self, items: &[New], stream: bool, act: &mut Actions<Word>) {
+        if let Some(host) = &mut self.host {
+            host.frontier.extend(items.iter().map(|new| new.item));
+            self.advance(stream, act);
+        }
+    }
+
+    /// Spreads the frontier if it is wide enough, else expands it.
+    fn advance(&mut self, stream: bool, act: &mut Actions<Word>) {
+        let Some(host) = &mut self.host else { return };
+        if !stream && host.frontier.len() < host.enough {
+            if host.expanding.is_none()
+                && let Some(item) = host.frontier.pop_front()
+            {
+                host.expanding = Some(item);
+                act.queue(item);
+            }
+            return;
+        }
+        for item in std::mem::take(&mut host.frontier) {
+            let region = host.level1.assign(&mut self.rng);
+            act.label(item, region + 1);
+            let median = self.layout.regions[region as usize].median;
+            if median != self.place.me {
+                act.submit(item, median);
+            } else if let Some(list) = &mut self.median {
+                let to = list.assign(self.place.me, &mut self.rng);
+                if to == self.place.me { act.queue(item) } else { act.migrate(item, to) }
+            }
+        }
+    }
+}
+
+impl Policy for Levels {
+    type Message = Word;
+
+    fn on_new(&mut self, items: &[New], origin: Origin, _: &View, act: &mut Actions<Word>) {
+        match origin {
+            Origin::Root { stream } => self.submit(items, stream, act),
+            Origin::Joined { parent } if self.host.as_ref().is_some_and(|host| host.expanded.contains(&parent)) => {
+                self.submit(items, false, act);
+            }
+            Origin::Migrated { .. } => {
+                for new in items {
+                    match &mut self.median {
+                        // It comes from the host, and was not assigned yet.
+                        Some(list) if new.hops == 0 => {
+                            let to = list.assign(self.place.me, &mut self.rng);
+                            self.go(new.item, to, act);
+                        }
+                        _ => act.queue(new.item),
+                    }
+                }
+            }
+            Origin::Spawned | Origin::Joined { .. } | Origin::Split => self.ask(items.iter().map(|new| new.item).collect(), 0, act),
+        }
+    }
+
+    fn on_end(&mut self, item: ItemId, spawned: &[New], _: &View, act: &mut Actions<Word>) {
+        match &mut self.host {
+            Some(host) if host.expanding == Some(item) => {
+                host.expanding = None;
+                host.expanded.insert(item);
+                self.submit(spawned, false, act);
+            }
+            _ => self.ask(spawned.iter().map(|new| new.item).collect(), 1, act),
+        }
+    }
+
+    fn on_message(&mut self, from: NodeId, word: Word, _: &View, act: &mut Actions<Word>) {
+        match word {
+            Word::Place { completed, wanted, request } => {
+                let Some(list) = &mut self.median else { return };
+                let places = list.place(from, completed, wanted, &mut self.rng);
+                if wanted > 0 {
+                    act.tell(from, Word::Placed { request, places });
+                }
+            }
+            Word::Placed { request, places } => {
+                let items = self.asked.remove(&request).unwrap_or_default();
+                for (item, to) in items.into_iter().zip(places) {
+                    self.go(item, to, act);
+                }
+            }
+        }
+    }
+
+    fn on_answer(&mut self, label: u32, _: &View, _: &mut Actions<Word>) {
+        if let Some(host) = &mut self.host {
+            host.level1.answered(label - 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+use rand::SeedableRng;
+
+use super::*;
+use crate::schedule::policy::Action;
+use crate::topology::Topology;
+
+const VIEW: View = View { now: 5, ready: 0, running: 0, workers: 1 };
+const SHARED: Wishes = Wishes { set: MedianSet::Default, host_works: true, medians_work: true };
+
+fn overlay(dimension: u32, ranks: u32) -> Overlay {
+    Overlay::one_host(Topology::parse(&format!("hypercube:{dimension}"), ranks).unwrap(), ranks).unwrap()
+}
+
+fn node(me: NodeId, dimension: u32, ranks: u32, wishes: Wishes) -> Levels {
+    let overlay = overlay(dimension, ranks);
+    let layout = Arc::new(Layout::of(&overlay, wishes).unwrap());
+    let place = Place { me, overlay, workers: 1, unit: 1 };
+    Levels::new(place, ChaCha8Rng::seed_from_u64(u64::from(me)), layout, 2)
+}
+
+fn new(item: u64, hops: u32) -> New {
+    New { item: ItemId(item), hops }
+}
+
+#[test]
+fn q8_has_sixteen_regions_of_sixteen() {
+    let layout = Layout::of(&overlay(8, 256), SHARED).unwrap();
+    assert_eq!(layout.regions.len(), 16);
+    assert!(layout.regions.iter().all(|region| region.members.len() == 16 && region.members.contains(&region.median)));
+}
+
+#[test]
+fn virtual_nodes_stand_in_no_list_and_dedicated_ones_neither() {
+    // Q3 on 5 ranks: medians 0 and 7; 7 is virtual, and of its region 3, 5, 6, 7 only 3 is real.
+    let members = |wishes| -> Vec<Vec<NodeId>> {
+        Layout::of(&overlay(3, 5), wishes).unwrap().regions.into_iter().map(|region| region.members).collect()
+    };
+    assert_eq!(members(SHARED), [vec![0, 1, 2, 4], vec![3]]);
+    assert_eq!(members(Wishes { host_works: false, ..SHARED }), [vec![1, 2, 4], vec![3]]);
+    assert_eq!(members(Wishes { medians_work: false, ..SHARED }), [vec![1, 2, 4], vec![3]]);
+    let eight = Layout::of(&overlay(3, 8), Wishes { medians_work: false, ..SHARED }).unwrap();
+    assert_eq!(eight.regions[1], Region { median: 7, members: vec![3, 5, 6] });
+    // With the full code on Q2 every processor is its own region, and the median has to work.
+    let full = Wishes { set: MedianSet::Full, host_works: true, medians_work: false };
+    assert!(Layout::of(&overlay(2, 4), full).unwrap().regions.iter().all(|region| region.members == [region.median]));
+    let alone = Layout::of(&overlay(0, 1), Wishes { host_works: false, ..SHARED }).unwrap_err();
+    assert_eq!(alone.to_string(), "--scheduler hierarchical: host=dedicated needs at least 2 ranks, there is 1");
+}
+
+#[test]
+fn a_processor_asks_once_for_all_children_and_sends_them_where_the_median_says() {
+    let mut processor = node(5, 3, 8, SHARED);
+    let mut act = Actions::default();
+    processor.on_end(ItemId(1), &[new(2, 0), new(3, 0), new(4, 0)], &VIEW, &mut act);
+    assert_eq!(act.take(), [Action::Tell { to: 7, message: Word::Place { completed: 1, wanted: 3, request: 0 } }]);
+    processor.on_message(7, Word::Placed { request: 0, places: vec![5, 3, 7] }, &VIEW, &mut act);
+    let migrate = |item, to| Action::Send { item: ItemId(item), to, migration: true };
+    assert_eq!(act.take(), [Action::Queue(ItemId(2)), migrate(3, 3), migrate(4, 7)]);
+    // It migrates once: what has come stays.
+    processor.on_new(&[new(9, 1)], Origin::Migrated { from: 3 }, &VIEW, &mut act);
+    assert_eq!(act.take(), [Action::Queue(ItemId(9))]);
+    processor.on_end(ItemId(9), &[], &VIEW, &mut act);
+    assert_eq!(act.take(), [Action::Tell { to: 7, message: Word::Place { completed: 1, wanted: 0, request: 1 } }]);
+    processor.on_new(&[new(10, 0)], Origin::Joined { parent: ItemId(1) }, &VIEW, &mut act);
+    assert_eq!(act.take(), [Action::Tell { to: 7, message: Word::Place { completed: 0, wanted: 1, request: 1 } }]);
+}
+
+#[test]
+fn a_median_answers_and_places_what_comes_from_the_host() {
+    let mut median = node(7, 3, 8, SHARED);
+    let mut act = Actions::default();
+    // All are idle: the requester itself, then one of the others.
+    median.on_message(5, Word::Place { completed: 0, wanted: 2, request: 8 }, &VIEW, &mut act);
+    let [Action::Tell { to: 5, message: Word::Placed { request: 8, places } }] = &act.take()[..] else { panic!("no places") };
+    assert!(places[0] == 5 && [3, 6, 7].contains(&places[1]), "{places:?}");
+    median.on_message(5, Word::Place { completed: 1, wanted: 0, request: 0 }, &VIEW, &mut act);
+    median.on_message(places[1], Word::Place { completed: 1, wanted: 0, request: 0 }, &VIEW, &mut act);
+    assert_eq!(act.take(), []);
+    // A root stays at the median while it has nothing, and then goes to another.
+    median.on_new(&[new(1, 0), new(2, 0)], Origin::Migrated { from: 0 }, &VIEW, &mut act);
+    let placed = act.take();
+    assert_eq!(placed[0], Action::Queue(ItemId(1)));
+    assert!(matches!(placed[1], Action::Send { item: ItemId(2), to: 3 | 5 | 6, migration: true }), "{placed:?}");
+}
+
+#[test]
+fn the_host_expands_a_single_root_and_spreads_two_sub_trees_for_each_region() {
+    let mut host = node(0, 3, 8, SHARED);
+    let mut act = Actions::default();
+    host.on_new(&[new(1, 0)], Origin::Root { stream: false }, &VIEW, &mut act);
+    assert_eq!(act.take(), [Action::Queue(ItemId(1))]);
+    host.on_end(ItemId(1), &[new(2, 0), new(3, 0)], &VIEW, &mut act);
+    assert_eq!(act.take(), [Action::Queue(ItemId(2))]);
+    // A leaf: 3 alone is left, and is expanded too.
+    host.on_end(ItemId(2), &[], &VIEW, &mut act);
+    assert_eq!(act.take(), [Action::Queue(ItemId(3))]);
+    let four: Vec<New> = (4..8).map(|item| new(item, 0)).collect();
+    host.on_end(ItemId(3), &four, &VIEW, &mut act);
+    let actions = act.take();
+    let to_seven = actions.iter().filter(|action| matches!(action, Action::Send { to: 7, migration: false, .. })).count();
+    let labels: Vec<u32> =
+        actions.iter().filter_map(|action| if let Action::Label { label, .. } = action { Some(*label) } else { None }).collect();
+    assert_eq!((to_seven, labels.iter().filter(|label| **label == 2).count(), labels.len()), (2, 2, 4), "{actions:?}");
+    // Of the two that stay in the host's own region one is executed here, the other goes to another processor of it.
+    assert_eq!(actions.iter().filter(|action| matches!(action, Action::Queue(_))).count(), 1, "{actions:?}");
+    // When a graph of region 1 is answered the next goes there.
+    host.on_answer(2, &VIEW, &mut act);
+    host.on_new(&[new(20, 0)], Origin::Root { stream: true }, &VIEW, &mut act);
+    assert_eq!(act.take(), [Action::Label { item: ItemId(20), label: 2 }, Action::Send { item: ItemId(20), to: 7, migration: false }]);
+    // What the join of an expanded task spawns is spread as well, what that of another spawns stays in the region.
+    host.on_new(&(30..40).map(|item| new(item, 0)).collect::<Vec<_>>(), Origin::Joined { parent: ItemId(1) }, &VIEW, &mut act);
+    assert!(act.take().iter().any(|action| matches!(action, Action::Send { to: 7, migration: false, .. })));
+    host.on_new(&[new(50, 0)], Origin::Joined { parent: ItemId(44) }, &VIEW, &mut act);
+    assert!(matches!(act.take()[..], [Action::Queue(_) | Action::Send { to: 1 | 2 | 4, migration: true, .. }]));
+}
+
+#[test]
+fn enough_roots_and_streams_are_spread_as_they_are_and_one_region_needs_no_spreading() {
+    let mut act = Actions::default();
+    let mut host = node(0, 3, 8, SHARED);
+    host.on_new(&(0..4).map(|item| new(item, 0)).collect::<Vec<_>>(), Origin::Root { stream: false }, &VIEW, &mut act);
+    assert_eq!(act.take().iter().filter(|action| matches!(action, Action::Label { .. })).count(), 4);
+    let mut host = node(0, 3, 8, SHARED);
+    host.on_new(&[new(1, 0)], Origin::Root { stream: true }, &VIEW, &mut act);
+    assert!(matches!(act.take()[0], Action::Label { .. }));
+    let mut host = node(0, 2, 4, SHARED);
+    host.on_new(&[new(1, 0)], Origin::Root { stream: false }, &VIEW, &mut act);
+    assert_eq!(act.take(), [Action::Label { item: ItemId(1), label: 1 }, Action::Queue(ItemId(1))]);
+}
+
+#[test]
+fn unequal_regions_need_more_sub_trees() {
+    assert_eq!(enough(&[16; 16], 2), 32);
+    assert_eq!(enough(&[4, 1], 2), 10);
+    assert_eq!(enough(&[4, 0, 3], 1), 3);
+    assert_eq!((enough(&[4], 2), enough(&[4, 0], 2)), (0, 0));
+}
+
+#[test]
+fn options_are_read() {
+    let regions = |spec: &str| super::super::find(spec).unwrap().scheduler.regions(&overlay(3, 8)).unwrap();
+    assert_eq!(regions("hierarchical").len(), 2);
+    assert_eq!(regions("hierarchical:medians=hadamard").len(), 8);
+    assert_eq!(regions("hierarchical:medians=dedicated,host=dedicated,spread=4")[0].members, [1, 2, 4]);
+    for (spec, sentence) in [
+        ("hierarchical:medians=no", "--scheduler hierarchical: medians is default, hadamard, shared or dedicated, not 'no'"),
+        ("hierarchical:spread=0", "--scheduler hierarchical: spread is a number of sub-trees from 1 to 1000000, not '0'"),
+        ("hierarchical:level=1", "--scheduler hierarchical has no option 'level'; it has medians, host, spread"),
+    ] {
+        assert_eq!(super::super::find(spec).err().unwrap().to_string(), sentence);
+    }
+}

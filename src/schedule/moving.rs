@@ -1,0 +1,261 @@
+//! What leaves a node and what arrives: tasks, answers, the policies' messages, and at the end the reports.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use rand::RngExt;
+
+use super::accounting::{Happening, NodeReport, Outcome};
+use super::computation::{Computation, Style};
+use super::item::{ANSWER, Answered, Card, Cargo, Home, Item, Letter, TASKS, Travelling};
+use super::policy::{Action, ItemId, New, Occurrence, Origin, POLICY};
+use super::runtime::Shell;
+use super::termination::REPORT;
+use crate::error::{Error, Result};
+use crate::node::{self, LARGEST_MESSAGE, Message, Ticks};
+use crate::topology::NodeId;
+
+impl<C: Computation> Shell<C> {
+    /// Does what the policy wants.
+    pub(super) fn carry_out(&mut self, actions: impl Iterator<Item = Action<Bytes>>) -> Result<()> {
+        let mut leaving: BTreeMap<NodeId, Vec<Travelling<C::Task>>> = BTreeMap::new();
+        for action in actions {
+            match action {
+                Action::Queue(item) => self.queue(item)?,
+                Action::Send { item, to, .. } if to == self.me => self.queue(item)?,
+                Action::Send { item, to, migration } => {
+                    let item = self.placed(item)?;
+                    leaving.entry(to).or_default().push(self.travelling(item.card, item.task, migration));
+                }
+                Action::Label { item, label } => {
+                    let Some(found) = self.unplaced.get_mut(&item) else { return Err(self.unknown(item)) };
+                    found.card.label = label;
+                }
+                Action::Tell { to, message } => self.tell_policy(to, message),
+                Action::Timer { at } => self.set_policy_timer(at),
+                Action::Give { to, otherwise } => self.give(to, otherwise)?,
+            }
+        }
+        leaving.into_iter().try_for_each(|(to, tasks)| self.send_tasks(to, tasks))
+    }
+
+    fn unknown(&self, item: ItemId) -> Error {
+        Error::Failed(format!("the policy of node {} places item {}, which is not there to be placed", self.me, item.0))
+    }
+
+    fn placed(&mut self, item: ItemId) -> Result<Item<C>> {
+        self.unplaced.remove(&item).ok_or_else(|| self.unknown(item))
+    }
+
+    fn queue(&mut self, item: ItemId) -> Result<()> {
+        if self.workers == 0 {
+            return Err(Error::Failed(format!("the policy queues a task on node {}, which is virtual", self.me)));
+        }
+        let item = self.placed(item)?;
+        self.ready.push_back(item);
+        Ok(())
+    }
+
+    /// Half of the ready tasks, or part of one that is being executed, or the word that there is nothing.
+    fn give(&mut self, to: NodeId, otherwise: Bytes) -> Result<()> {
+        let half = self.ready.len().div_ceil(2);
+        if half > 0 {
+            let given: Vec<_> = self.ready.drain(..half).collect();
+            let given = given.into_iter().map(|item| self.travelling(item.card, item.task, true)).collect();
+            return self.send_tasks(to, given);
+        }
+        if let Some(mut item) = self.sliced.take() {
+            let part = self.split(&mut item);
+            self.sliced = Some(item);
+            match part {
+                Some((card, task)) => self.send_tasks(to, vec![self.travelling(card, task, true)])?,
+                None => self.tell_policy(to, otherwise),
+            }
+        } else if self.style == Style::Sliced && !self.running.is_empty() {
+            self.hungry.push_back((to, otherwise));
+        } else {
+            self.tell_policy(to, otherwise);
+        }
+        Ok(())
+    }
+
+    /// No task is being executed any more: those who asked for a part of one get none.
+    pub(super) fn disappoint(&mut self) {
+        while let Some((to, otherwise)) = self.hungry.pop_front() {
+            self.tell_policy(to, otherwise);
+        }
+    }
+
+    pub(super) fn tell_policy(&mut self, to: NodeId, message: Bytes) {
+        self.report.control += 1;
+        self.trace(None, Happening::Told { to });
+        self.node.send_bytes(to, POLICY, message);
+    }
+
+    pub(super) fn travelling(&self, mut card: Card, task: C::Task, migration: bool) -> Travelling<C::Task> {
+        card.hops += u32::from(migration);
+        Travelling { card, migration, task }
+    }
+
+    /// This node's load, if loads travel.
+    fn load_told(&self) -> Option<u32> {
+        self.options.loads_travel.then(|| self.view().load())
+    }
+
+    /// Sends tasks, in as many messages as their sizes need.
+    pub(super) fn send_tasks(&mut self, to: NodeId, tasks: Vec<Travelling<C::Task>>) -> Result<()> {
+        let mut cargo = Cargo { load: self.load_told(), tasks };
+        let body = node::pack(&cargo);
+        let count = cargo.tasks.len();
+        if body.len() > LARGEST_MESSAGE {
+            if let [task] = &cargo.tasks[..] {
+                return Err(Error::Failed(too_large("task", &task.card.name.to_string(), body.len(), LARGEST_MESSAGE)));
+            }
+            let rest = cargo.tasks.split_off(count / 2);
+            self.send_tasks(to, cargo.tasks)?;
+            return self.send_tasks(to, rest);
+        }
+        for task in &cargo.tasks {
+            self.report.migrated_out += u64::from(task.migration);
+            self.trace(task.card.name, Happening::Left { to });
+        }
+        self.books.sent += 1;
+        self.node.send_tasks(to, TASKS, body, count as u64);
+        Ok(())
+    }
+
+    /// Tasks have come. Each migration among them is under way for a while longer, if migrations take time.
+    pub(super) fn arrive(&mut self, message: &Message) -> Result<()> {
+        let from = message.envelope.src;
+        let cargo: Cargo<C::Task> = node::open(message, TASKS)?;
+        let now = self.node.now();
+        let mut here = Vec::with_capacity(cargo.tasks.len());
+        for Travelling { card, migration, task } in cargo.tasks {
+            self.report.migrated_in += u64::from(migration);
+            self.trace(card.name, Happening::Arrived { from });
+            let item = Item { id: self.number(), card, task };
+            match self.options.migration {
+                Some(mean) if migration => {
+                    let timer = self.node.set_timer(now.saturating_add(exponential(&mut self.rng, mean)));
+                    self.delayed.insert(timer, (from, item));
+                }
+                _ => here.push(item),
+            }
+        }
+        if let Some(load) = cargo.load {
+            self.tell(Occurrence::Load(from, load))?;
+        }
+        self.migrated(from, here)
+    }
+
+    /// Tasks from another node are to be placed.
+    pub(super) fn migrated(&mut self, from: NodeId, items: Vec<Item<C>>) -> Result<()> {
+        if items.is_empty() {
+            return Ok(());
+        }
+        let news: Vec<New> = items.iter().map(|item| New { item: item.id, hops: item.card.hops }).collect();
+        self.unplaced.extend(items.into_iter().map(|item| (item.id, item)));
+        self.tell(Occurrence::New(&news, Origin::Migrated { from }))
+    }
+
+    pub(super) fn answer_arrives(&mut self, message: &Message) -> Result<()> {
+        let letter: Letter<C::Answer> = node::open(message, ANSWER)?;
+        if let Some(load) = letter.load {
+            self.tell(Occurrence::Load(message.envelope.src, load))?;
+        }
+        self.trace(letter.answered.name, Happening::AnswerArrived { from: message.envelope.src });
+        self.answers.push_back(letter.answered);
+        Ok(())
+    }
+
+    /// Brings each answer to where it belongs, and so on with the answers that follow from it here.
+    pub(super) fn deliver_answers(&mut self) -> Result<()> {
+        while let Some(answered) = self.answers.pop_front() {
+            match answered.home {
+                Home::Nobody => self.combine(answered.answer),
+                Home::Parent { node, .. } if node != self.me => self.send_answer(node, answered)?,
+                Home::Root { .. } if self.host.is_none() => self.send_answer(self.host_node, answered)?,
+                Home::Parent { family, index, .. } => {
+                    self.label_returns(answered.label)?;
+                    let resumed = self.families.answer(family, index, answered.chain, answered.answer).map_err(Error::Lost)?;
+                    if let Some(resumed) = resumed {
+                        self.resume(resumed)?;
+                    }
+                }
+                Home::Root { graph } => {
+                    self.label_returns(answered.label)?;
+                    self.graph_answered(graph, answered.answer)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn label_returns(&mut self, label: u32) -> Result<()> {
+        if label == 0 { Ok(()) } else { self.tell(Occurrence::Answer(label)) }
+    }
+
+    fn send_answer(&mut self, to: NodeId, answered: Answered<C::Answer>) -> Result<()> {
+        let name = answered.name;
+        let body = node::pack(&Letter { load: self.load_told(), answered });
+        self.check_answer(body.len(), || name.to_string())?;
+        self.trace(name, Happening::AnswerLeft { to });
+        self.books.sent += 1;
+        self.node.send_bytes(to, ANSWER, body);
+        Ok(())
+    }
+
+    fn check_answer(&self, bytes: usize, of: impl Fn() -> String) -> Result<()> {
+        match self.options.largest_answer {
+            most if bytes > most => Err(Error::Failed(too_large("answer of task", &of(), bytes, most))),
+            _ => Ok(()),
+        }
+    }
+
+    /// All is done: the reports of all nodes and the answers that nobody waited for go to the host.
+    pub(super) async fn end(mut self) -> Result<Outcome<C::Answer>> {
+        let now = self.node.now();
+        self.rests();
+        if let Some(left) = self.leftover() {
+            return Err(Error::Lost(format!("all seemed done, but on node {} there is left: {left}", self.me)));
+        }
+        let counts = self.counts.get();
+        let mut report = std::mem::take(&mut self.report);
+        report.elapsed = now.saturating_sub(self.began);
+        (report.messages, report.bytes) = (counts.messages, counts.bytes);
+        report.peak_waiting = self.families.peak as u64;
+        let mut reports = vec![report];
+        for child in self.waves.tree.children.clone() {
+            let (mut theirs, partial): (Vec<NodeReport>, Option<C::Answer>) = self.node.receive(child, REPORT).await?;
+            reports.append(&mut theirs);
+            if let Some(partial) = partial {
+                self.combine(partial);
+            }
+        }
+        let partial = self.partial.take();
+        if let Some(parent) = self.waves.tree.parent {
+            let body = node::pack(&(&reports, &partial));
+            self.check_answer(body.len(), || "all detached tasks of a sub-tree of nodes".into())?;
+            self.node.send_bytes(parent, REPORT, body);
+            return Ok(Outcome { answer: None, graphs: Vec::new(), nodes: Vec::new(), makespan: 0 });
+        }
+        reports.sort_by_key(|report| report.node);
+        let graphs = self.host.take().map(|host| host.answered).unwrap_or_default();
+        let first = graphs.iter().map(|graph| graph.submitted).min().unwrap_or(0);
+        let last = match reports.iter().any(|report| report.detached > 0) {
+            true => now.saturating_sub(self.began),
+            false => graphs.iter().map(|graph| graph.answered).max().unwrap_or(0),
+        };
+        Ok(Outcome { answer: partial, graphs, nodes: reports, makespan: last - first })
+    }
+}
+
+fn too_large(what: &str, name: &str, bytes: usize, most: usize) -> String {
+    format!("the {what} {name} takes {bytes} bytes; no more than {most} can be sent")
+}
+
+/// A time drawn from the exponential distribution with this mean.
+fn exponential(rng: &mut impl rand::Rng, mean: Ticks) -> Ticks {
+    let uniform: f64 = rng.random();
+    (-(1.0 - uniform).ln() * mean as f64).round() as Ticks
+}

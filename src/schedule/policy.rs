@@ -1,0 +1,305 @@
+//! What a scheduler decides, as plain values: no network, no waiting.
+//!
+//! The runtime tells the policy of its node what happened ([`Policy`]), shows it what the node knows of itself ([`View`]), and carries out what
+//! it wants done ([`Actions`]).
+
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use bytes::Bytes;
+
+use crate::error::Result;
+use crate::node::{self, Message, Ticks};
+use crate::topology::{NodeId, Overlay};
+
+/// A task that is at a node, as the node's policy names it. Numbers are not used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ItemId(pub u64);
+
+/// A task that must be placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct New {
+    pub item: ItemId,
+    /// How often it has migrated.
+    pub hops: u32,
+}
+
+/// Where new tasks come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Submitted at the host, at the start or (`stream`) over time.
+    Root { stream: bool },
+    /// Spawned by a task that ended here.
+    Spawned,
+    /// Spawned by the join of a task that had waited here.
+    Joined { parent: ItemId },
+    /// Split off a task that is being executed here.
+    Split,
+    /// Sent here.
+    Migrated { from: NodeId },
+}
+
+/// Which of the ready tasks is executed next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// First come, first served.
+    Fifo,
+    /// The newest first: depth-first, so that few tasks wait at a time.
+    Lifo,
+}
+
+/// Where a node stands; the same throughout a run.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub me: NodeId,
+    pub overlay: Overlay,
+    /// Tasks that a real node executes at a time.
+    pub workers: u32,
+    /// Ticks in one unit of the workload's time.
+    pub unit: Ticks,
+}
+
+impl Place {
+    /// Where roots are submitted: the real node of rank 0.
+    pub fn host(&self) -> NodeId {
+        self.overlay.placement.real_node_of(0)
+    }
+
+    /// Whether this node executes nothing.
+    pub fn is_virtual(&self) -> bool {
+        self.overlay.placement.is_virtual(self.me)
+    }
+
+    /// Number of real nodes.
+    pub fn real_nodes(&self) -> u32 {
+        self.overlay.placement.ranks()
+    }
+
+    /// A real node, uniformly at random.
+    pub fn any_real(&self, rng: &mut ChaCha8Rng) -> NodeId {
+        self.overlay.placement.real_node_of(rng.random_range(0..self.real_nodes()))
+    }
+
+    /// The real nodes next to this real node, in ascending order. Under an overlay a virtual node stands for the real node of its rank: two ranks
+    /// are neighbours if any of their nodes are.
+    pub fn neighbours(&self) -> Vec<NodeId> {
+        let placement = &self.overlay.placement;
+        let rank = placement.rank_of(self.me);
+        let around = placement.nodes_on(rank).into_iter().flat_map(|node| self.overlay.topology.neighbours(node));
+        let mut ranks: Vec<_> = around.map(|node| placement.rank_of(node)).filter(|other| *other != rank).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        let mut nodes: Vec<_> = ranks.into_iter().map(|rank| placement.real_node_of(rank)).collect();
+        nodes.sort_unstable();
+        nodes
+    }
+}
+
+/// What a node knows of itself at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    pub now: Ticks,
+    /// Tasks that wait for a worker. Those not placed yet and parents that wait don't count.
+    pub ready: u32,
+    /// Tasks that are being executed.
+    pub running: u32,
+    /// How many can be; 0 on a virtual node.
+    pub workers: u32,
+}
+
+impl View {
+    /// The node's load: tasks that are ready or running.
+    pub fn load(&self) -> u32 {
+        self.ready + self.running
+    }
+
+    /// Whether a worker has nothing to do.
+    pub fn is_idle(&self) -> bool {
+        self.ready == 0 && self.running < self.workers
+    }
+}
+
+/// Something that a policy wants done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action<M> {
+    /// Execute a task here.
+    Queue(ItemId),
+    /// Send a task to a node, whose policy places it. A migration counts and costs; a root's way to where it is first scheduled is free.
+    Send { item: ItemId, to: NodeId, migration: bool },
+    /// Write a number other than 0 on a task: it comes back with its answer ([`Policy::on_answer`]).
+    Label { item: ItemId, label: u32 },
+    /// Tell the policy of another node something.
+    Tell { to: NodeId, message: M },
+    /// Call [`Policy::on_timer`] at this time.
+    Timer { at: Ticks },
+    /// Give a node half of the ready tasks, rounded up, the oldest; or part of a task that is being executed if it can be split; or else tell it this.
+    Give { to: NodeId, otherwise: M },
+}
+
+/// What a policy wants done, in this order.
+#[derive(Debug)]
+pub struct Actions<M> {
+    list: Vec<Action<M>>,
+}
+
+impl<M> Default for Actions<M> {
+    fn default() -> Self {
+        Actions { list: Vec::new() }
+    }
+}
+
+impl<M> Actions<M> {
+    /// See [`Action::Queue`].
+    pub fn queue(&mut self, item: ItemId) {
+        self.list.push(Action::Queue(item));
+    }
+
+    /// Sends a task as a migration; see [`Action::Send`].
+    pub fn migrate(&mut self, item: ItemId, to: NodeId) {
+        self.list.push(Action::Send { item, to, migration: true });
+    }
+
+    /// Sends a root to where it is first scheduled; see [`Action::Send`].
+    pub fn submit(&mut self, item: ItemId, to: NodeId) {
+        self.list.push(Action::Send { item, to, migration: false });
+    }
+
+    /// See [`Action::Label`].
+    pub fn label(&mut self, item: ItemId, label: u32) {
+        self.list.push(Action::Label { item, label });
+    }
+
+    /// See [`Action::Tell`].
+    pub fn tell(&mut self, to: NodeId, message: M) {
+        self.list.push(Action::Tell { to, message });
+    }
+
+    /// See [`Action::Timer`].
+    pub fn timer(&mut self, at: Ticks) {
+        self.list.push(Action::Timer { at });
+    }
+
+    /// See [`Action::Give`].
+    pub fn give(&mut self, to: NodeId, otherwise: M) {
+        self.list.push(Action::Give { to, otherwise });
+    }
+
+    /// Takes all of them.
+    pub fn take(&mut self) -> Vec<Action<M>> {
+        std::mem::take(&mut self.list)
+    }
+}
+
+/// What one node decides. It must place each new task, now or later: queue it here, or send it on.
+#[expect(unused_variables, reason = "the names tell what the arguments are")]
+pub trait Policy {
+    /// What the nodes' policies tell each other.
+    type Message: Serialize + DeserializeOwned;
+
+    /// Which ready task is executed next.
+    fn order(&self) -> Order {
+        Order::Fifo
+    }
+
+    /// The run begins.
+    fn start(&mut self, view: &View, act: &mut Actions<Self::Message>) {}
+
+    /// There are new tasks.
+    fn on_new(&mut self, items: &[New], origin: Origin, view: &View, act: &mut Actions<Self::Message>);
+
+    /// A task that was executed here ended, and spawned these (with a parent or detached), which must be placed.
+    fn on_end(&mut self, item: ItemId, spawned: &[New], view: &View, act: &mut Actions<Self::Message>) {
+        if !spawned.is_empty() {
+            self.on_new(spawned, Origin::Spawned, view, act);
+        }
+    }
+
+    /// The policy of another node says something.
+    fn on_message(&mut self, from: NodeId, message: Self::Message, view: &View, act: &mut Actions<Self::Message>) {}
+
+    /// A worker of this node has nothing to do. Told once, until a task was begun again.
+    fn on_idle(&mut self, view: &View, act: &mut Actions<Self::Message>) {}
+
+    /// A time that the policy asked for has come.
+    fn on_timer(&mut self, view: &View, act: &mut Actions<Self::Message>) {}
+
+    /// The node's [load](View::load) has changed.
+    fn on_change(&mut self, view: &View, act: &mut Actions<Self::Message>) {}
+
+    /// A task that this policy had labelled was answered. Told on the node where the answer belongs.
+    fn on_answer(&mut self, label: u32, view: &View, act: &mut Actions<Self::Message>) {}
+
+    /// A task or an answer came from another node, whose load then was this (if loads travel with messages).
+    fn on_load(&mut self, from: NodeId, load: u32, view: &View, act: &mut Actions<Self::Message>) {}
+}
+
+/// Something that happened, for a policy of any type; see the methods of [`Policy`].
+#[derive(Debug)]
+pub enum Occurrence<'a> {
+    Start,
+    New(&'a [New], Origin),
+    End(ItemId, &'a [New]),
+    Message(&'a Message),
+    Idle,
+    Timer,
+    Change,
+    Answer(u32),
+    Load(NodeId, u32),
+}
+
+/// A policy whose messages are bytes, so that the runtime need not know their type. [`erase`] makes one of any policy.
+pub trait AnyPolicy {
+    /// See [`Policy::order`].
+    fn order(&self) -> Order;
+
+    /// Tells the policy what happened, and appends what it wants done.
+    ///
+    /// # Errors
+    /// If a message can't be read.
+    fn tell(&mut self, what: Occurrence<'_>, view: &View, out: &mut Vec<Action<Bytes>>) -> Result<()>;
+}
+
+/// The tag of what policies tell each other: requests and announcements are no progress.
+pub(super) const POLICY: node::Tag = node::Tag::background(0x0203, "policy");
+
+struct Erased<P: Policy> {
+    policy: P,
+    act: Actions<P::Message>,
+}
+
+/// A policy, with its type forgotten.
+pub fn erase(policy: impl Policy + 'static) -> Box<dyn AnyPolicy> {
+    Box::new(Erased { policy, act: Actions::default() })
+}
+
+impl<P: Policy> AnyPolicy for Erased<P> {
+    fn order(&self) -> Order {
+        self.policy.order()
+    }
+
+    fn tell(&mut self, what: Occurrence<'_>, view: &View, out: &mut Vec<Action<Bytes>>) -> Result<()> {
+        let Erased { policy, act } = self;
+        match what {
+            Occurrence::Start => policy.start(view, act),
+            Occurrence::New(items, origin) => policy.on_new(items, origin, view, act),
+            Occurrence::End(item, spawned) => policy.on_end(item, spawned, view, act),
+            Occurrence::Message(message) => policy.on_message(message.envelope.src, node::open(message, POLICY)?, view, act),
+            Occurrence::Idle => policy.on_idle(view, act),
+            Occurrence::Timer => policy.on_timer(view, act),
+            Occurrence::Change => policy.on_change(view, act),
+            Occurrence::Answer(label) => policy.on_answer(label, view, act),
+            Occurrence::Load(from, load) => policy.on_load(from, load, view, act),
+        }
+        out.extend(act.list.drain(..).map(|action| match action {
+            Action::Queue(item) => Action::Queue(item),
+            Action::Send { item, to, migration } => Action::Send { item, to, migration },
+            Action::Label { item, label } => Action::Label { item, label },
+            Action::Tell { to, message } => Action::Tell { to, message: node::pack(&message) },
+            Action::Timer { at } => Action::Timer { at },
+            Action::Give { to, otherwise } => Action::Give { to, otherwise: node::pack(&otherwise) },
+        }));
+        Ok(())
+    }
+}

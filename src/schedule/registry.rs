@@ -1,0 +1,143 @@
+//! All schedulers: what is known of each before it runs, and how the command line names it.
+
+use std::sync::Arc;
+
+use rand::rngs::ChaCha8Rng;
+
+use super::policy::{AnyPolicy, Place};
+use super::{hierarchical, neighbour, random, static_, steal};
+use crate::error::{Error, Result};
+use crate::topology::{Kind, NodeId, Overlay, Topology};
+
+/// All schedulers, in the order in which they are shown.
+pub const ALL: &[&Entry] = &[&hierarchical::ENTRY, &neighbour::ENTRY, &steal::ENTRY, &random::ENTRY, &static_::ENTRY];
+
+/// Every kind of topology.
+pub(super) const ANY: &[Kind] = &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring];
+
+/// A scheduler's place in the registry.
+pub struct Entry {
+    /// As the command line names it.
+    pub name: &'static str,
+    /// In words.
+    pub title: &'static str,
+    /// Author, year, section.
+    pub source: &'static str,
+    /// The kinds of topology that it runs on; the first is the one it gets when none is asked for.
+    pub kinds: &'static [Kind],
+    /// Its options as `key=value, ..` with the default first; empty if it has none.
+    pub options: &'static str,
+    /// Makes the scheduler with the given options.
+    pub build: fn(&Settings) -> Result<Arc<dyn Scheduler>>,
+}
+
+/// Makes the policies of a run's nodes. The same value serves all nodes of a process.
+pub trait Scheduler: Send + Sync {
+    /// The policy of one node, which draws from this stream of random numbers.
+    ///
+    /// # Errors
+    /// If the options don't fit the overlay: a sentence that names the option.
+    fn policy(&self, place: Place, rng: ChaCha8Rng) -> Result<Box<dyn AnyPolicy>>;
+
+    /// How it divides the overlay's nodes; empty if it does not.
+    ///
+    /// # Errors
+    /// As [`policy`](Scheduler::policy).
+    fn regions(&self, overlay: &Overlay) -> Result<Vec<Region>> {
+        let _ = overlay;
+        Ok(Vec::new())
+    }
+}
+
+/// A part of the topology whose tasks are scheduled together.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Region {
+    /// The node that schedules them. A virtual one is served by the rank that hosts it.
+    pub median: NodeId,
+    /// The nodes that execute them, in ascending order.
+    pub members: Vec<NodeId>,
+}
+
+/// A scheduler that was asked for, ready to run.
+#[derive(Clone)]
+pub struct Chosen {
+    /// As it was asked for, options included.
+    pub name: String,
+    pub entry: &'static Entry,
+    pub scheduler: Arc<dyn Scheduler>,
+}
+
+/// The scheduler named `name[:key=value,..]`.
+///
+/// # Errors
+/// If there is none of this name (the sentence lists all), or its options are wrong.
+pub fn find(spec: &str) -> Result<Chosen> {
+    let (name, options) = spec.split_once(':').unwrap_or((spec, ""));
+    let entry = ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
+        let known: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
+        Error::usage(format!("--scheduler '{name}' is unknown; known are {}", known.join(", ")))
+    })?;
+    let scheduler = (entry.build)(&Settings::parse(entry.name, options)?)?;
+    Ok(Chosen { name: spec.to_string(), entry, scheduler })
+}
+
+impl Entry {
+    /// Why this scheduler can't run on a topology, if it can't.
+    pub fn objection(&self, topology: &Topology) -> Option<String> {
+        if self.kinds.contains(&topology.kind()) {
+            return None;
+        }
+        let kinds: Vec<_> = self.kinds.iter().map(Kind::to_string).collect();
+        Some(format!("--scheduler {} runs on {}, not on --topology {}", self.name, kinds.join(", "), topology.name()))
+    }
+
+    /// The topology that it gets when none is asked for, fitted to the ranks.
+    pub fn default_topology(&self, ranks: u32) -> Topology {
+        Topology::fitted(self.kinds[0], ranks)
+    }
+}
+
+/// A scheduler's options, as `key=value` pairs from the command line.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    scheduler: &'static str,
+    pairs: Vec<(String, String)>,
+}
+
+impl Settings {
+    fn parse(scheduler: &'static str, text: &str) -> Result<Settings> {
+        let pair = |pair: &str| match pair.split_once('=') {
+            Some((key, value)) => Ok((key.trim().to_string(), value.trim().to_string())),
+            None => Err(Error::usage(format!("--scheduler {scheduler}: '{pair}' is not of the form key=value"))),
+        };
+        let pairs = text.split(',').filter(|text| !text.trim().is_empty()).map(pair).collect::<Result<Vec<_>>>()?;
+        Ok(Settings { scheduler, pairs })
+    }
+
+    /// All pairs, in the order in which they were given.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.pairs.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// The error for a key that the scheduler does not know.
+    pub fn unknown(&self, key: &str, known: &[&str]) -> Error {
+        let name = self.scheduler;
+        if known.is_empty() {
+            return Error::usage(format!("--scheduler {name} takes no options, '{key}' was given"));
+        }
+        Error::usage(format!("--scheduler {name} has no option '{key}'; it has {}", known.join(", ")))
+    }
+
+    /// The error for a value that is none of those that the key takes.
+    pub fn wrong(&self, key: &str, value: &str, takes: &str) -> Error {
+        Error::usage(format!("--scheduler {}: {key} is {takes}, not '{value}'", self.scheduler))
+    }
+
+    /// Checks that there are no options.
+    ///
+    /// # Errors
+    /// If there is one.
+    pub fn none(&self) -> Result<()> {
+        self.pairs().next().map_or(Ok(()), |(key, _)| Err(self.unknown(key, &[])))
+    }
+}

@@ -1,0 +1,166 @@
+use std::collections::{BTreeMap, VecDeque};
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn the_tree_is_binomial_for_any_number_of_nodes_and_any_root() {
+    for nodes in 1..70u32 {
+        for root in [0, nodes / 2, nodes - 1] {
+            let trees: Vec<Tree> = (0..nodes).map(|me| Tree::new(me, root, nodes)).collect();
+            for (me, tree) in (0..).zip(&trees) {
+                assert_eq!(tree.parent.is_none(), me == root);
+                for child in &tree.children {
+                    assert_eq!(trees[*child as usize].parent, Some(me));
+                }
+                let depth = std::iter::successors(Some(me), |node| trees[*node as usize].parent).count() as u32 - 1;
+                assert!(depth <= nodes.next_power_of_two().ilog2());
+            }
+            assert_eq!(trees.iter().map(|tree| tree.children.len() as u32).sum::<u32>(), nodes - 1);
+        }
+    }
+    // The drawing.
+    assert_eq!(Tree::new(0, 0, 8).children, [4, 2, 1]);
+    assert_eq!(Tree::new(6, 0, 8), Tree { parent: Some(4), children: vec![7] });
+}
+
+#[test]
+fn what_does_not_belong_into_a_wave_is_an_error() {
+    let mut waves = Waves::new(Tree::new(1, 0, 4));
+    assert!(waves.hear(Say::Counts(Counts::default())).is_err());
+    waves.hear(Say::Ask).unwrap();
+    assert!(waves.hear(Say::Ask).is_err());
+    assert!(waves.hear(Say::Stop).is_err());
+}
+
+/// Nodes that hand tokens round at random, under waves. A token is a message that makes its receiver busy for a while; it may be passed on, doubled
+/// or dropped. The messages of a pair keep their order; everything else happens in an order that is drawn.
+struct Game {
+    waves: Vec<Waves>,
+    books: Vec<Counts>,
+    /// Pieces of work at each node.
+    busy: Vec<u32>,
+    under_way: BTreeMap<(NodeId, NodeId), VecDeque<Option<Say>>>,
+    tokens_left: u32,
+    now: Ticks,
+    stopped: Vec<bool>,
+}
+
+impl Game {
+    fn new(nodes: u32, tokens: u32) -> Game {
+        let waves = (0..nodes).map(|me| Waves::new(Tree::new(me, 0, nodes))).collect();
+        let mut busy = vec![0; nodes as usize];
+        busy[0] = 1;
+        let books = vec![Counts::default(); nodes as usize];
+        Game { waves, books, busy, under_way: BTreeMap::new(), tokens_left: tokens, now: 0, stopped: vec![false; nodes as usize] }
+    }
+
+    fn send(&mut self, from: NodeId, to: NodeId, what: Option<Say>) {
+        self.under_way.entry((from, to)).or_default().push_back(what);
+    }
+
+    fn say_down(&mut self, me: NodeId, say: Say) {
+        for child in self.waves[me as usize].tree.children.clone() {
+            self.send(me, child, Some(say));
+        }
+    }
+
+    /// All that is really left.
+    fn is_over(&self) -> bool {
+        self.busy.iter().all(|busy| *busy == 0) && self.under_way.values().flatten().all(Option::is_some)
+    }
+
+    /// Lets a node take part in the waves.
+    fn turn(&mut self, me: NodeId) {
+        let index = me as usize;
+        loop {
+            match self.waves[index].next(self.busy[index] == 0, self.books[index], self.now) {
+                Next::Wait => return,
+                Next::Pause(until) => {
+                    self.now = self.now.max(until);
+                }
+                Next::Ask => self.say_down(me, Say::Ask),
+                Next::Answer(counts) => {
+                    let parent = self.waves[index].tree.parent.unwrap();
+                    self.send(me, parent, Some(Say::Counts(counts)));
+                }
+                Next::Done => {
+                    assert!(self.is_over(), "stopped early");
+                    self.stopped[index] = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Does one of the things that can be done; says whether there was any.
+    fn step(&mut self, draw: &mut impl FnMut(u32) -> u32) -> bool {
+        self.now += 1;
+        let arrivals: Vec<(NodeId, NodeId)> = self.under_way.iter().filter(|(_, queue)| !queue.is_empty()).map(|(pair, _)| *pair).collect();
+        let workers: Vec<NodeId> = (0..).zip(&self.busy).filter(|(_, busy)| **busy > 0).map(|(node, _)| node).collect();
+        let choices = (arrivals.len() + workers.len()) as u32;
+        if choices == 0 {
+            return false;
+        }
+        let chosen = draw(choices) as usize;
+        let me = match arrivals.get(chosen) {
+            Some(&(from, to)) => {
+                match self.under_way.get_mut(&(from, to)).and_then(VecDeque::pop_front).unwrap() {
+                    None => {
+                        self.books[to as usize].received += 1;
+                        self.busy[to as usize] += 1;
+                    }
+                    Some(say) => {
+                        self.waves[to as usize].hear(say).unwrap();
+                        if say == Say::Ask {
+                            self.say_down(to, say);
+                        }
+                    }
+                }
+                to
+            }
+            None => {
+                let me = workers[chosen - arrivals.len()];
+                self.busy[me as usize] -= 1;
+                for _ in 0..draw(3) {
+                    if self.tokens_left > 0 {
+                        self.tokens_left -= 1;
+                        let to = draw(self.waves.len() as u32);
+                        if to == me {
+                            self.busy[me as usize] += 1;
+                        } else {
+                            self.books[me as usize].sent += 1;
+                            self.send(me, to, None);
+                        }
+                    }
+                }
+                me
+            }
+        };
+        self.turn(me);
+        true
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn waves_end_when_all_is_done_and_never_before(nodes in 1u32..9, tokens in 0u32..60, seed in any::<u64>()) {
+        let mut state = seed | 1;
+        let mut draw = move |most: u32| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 33) as u32 % most.max(1)
+        };
+        let mut game = Game::new(nodes, tokens);
+        let mut steps = 0;
+        while !game.stopped[0] {
+            prop_assert!(game.step(&mut draw), "it hangs");
+            steps += 1;
+            prop_assert!(steps < 100_000, "it never ends");
+        }
+    }
+}

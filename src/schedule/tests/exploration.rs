@@ -1,0 +1,113 @@
+//! Orders of events, explored by seed: messages are delayed by up to many times the length of a task, and nothing is lost, nothing stops early,
+//! nothing hangs.
+
+use super::*;
+
+/// Seeds for each scheduler: 10,000 where the code is optimised.
+const SEEDS: u64 = if cfg!(debug_assertions) { 500 } else { 10_000 };
+
+/// A network that delays messages, more or less and in one way or the other.
+fn disturbed(seed: u64, task: Ticks) -> Model {
+    let rules = Rules::seeded(seed);
+    let rules = match seed % 4 {
+        0 => rules.delay_up_to(task / 2),
+        1 => rules.delay_up_to(task * 5).shuffle(),
+        2 => rules.delay_up_to(task * 60),
+        _ => rules.delay_heavily(task / 2).shuffle(),
+    };
+    let network = if seed / 3 % 3 == 0 { Network::Zero } else { Network::default() };
+    Model { seed, network, rules, ..Model::default() }
+}
+
+/// Ranks and a topology that they may not fill.
+fn shape(scheduler: &str, seed: u64) -> Overlay {
+    let ranks = [2, 3, 5, 8, 6][(seed / 5 % 5) as usize];
+    match seed / 25 % 2 {
+        0 => fitted(scheduler, ranks),
+        _ => overlay("hypercube:3", ranks),
+    }
+}
+
+fn explore(scheduler: &str) {
+    const TASK: Ticks = 50_000;
+    for seed in 0..SEEDS {
+        let (overlay, model) = (shape(scheduler, seed), disturbed(seed, TASK));
+        let ranks = overlay.placement.ranks();
+        let options = Options {
+            workers: if seed % 7 == 0 { 3 } else { 1 },
+            style: [None, Some(Style::Inline), Some(Style::Worker), None][(seed / 2 % 4) as usize],
+            migration: (seed % 11 == 0).then_some(TASK),
+            ..Options::default()
+        };
+        let context = |why: &dyn std::fmt::Debug| format!("{scheduler}, seed {seed}, {ranks} ranks: {why:?}");
+        let (answer, expected, nodes, tasks) = match seed % 3 {
+            0 => {
+                let tree = Detached { seed, cost: TASK / 3 };
+                let root = Knot { number: seed, levels: 4 };
+                let size = tree.size(root);
+                let outcome = run(scheduler, &overlay, model, &options, tree, &move || Roots::One(root));
+                let outcome = outcome.unwrap_or_else(|why| panic!("{}", context(&why)));
+                (outcome.answer, Some(size), outcome.nodes, Some(size))
+            }
+            1 => {
+                let (n, roots) = (5 + seed / 3 % 2, 1 + seed / 6 % 3);
+                let make = move || Roots::Many(vec![n as u32; roots as usize]);
+                let outcome = run(scheduler, &overlay, model, &options, Fibonacci { cost: TASK }, &make);
+                let outcome = outcome.unwrap_or_else(|why| panic!("{}", context(&why)));
+                (outcome.answer, Some(roots * fibonacci(n as u32)), outcome.nodes, Some(roots * fibonacci_tasks(n as u32)))
+            }
+            _ => {
+                let make = move || Roots::Many(vec![Range::below(400); 1 + (seed / 3 % 2) as usize]);
+                let outcome = run(scheduler, &overlay, model, &options, Range { cost: TASK / 20 }, &make);
+                let outcome = outcome.unwrap_or_else(|why| panic!("{}", context(&why)));
+                (outcome.answer, Some((1 + seed / 3 % 2) * 400 * 399 / 2), outcome.nodes, None)
+            }
+        };
+        assert_eq!(answer, expected, "{}", context(&"answer"));
+        let sum = |part: fn(&NodeReport) -> u64| nodes.iter().map(part).sum::<u64>();
+        let (executed, born) = (sum(|node| node.tasks), sum(|node| node.born));
+        assert_eq!(executed, born, "{}", context(&"tasks"));
+        assert_eq!(executed, tasks.unwrap_or(executed), "{}", context(&"tasks"));
+        assert_eq!(sum(|node| node.migrated_out), sum(|node| node.migrated_in), "{}", context(&"migrations"));
+    }
+}
+
+#[test]
+fn static_loses_nothing() {
+    explore("static");
+}
+
+#[test]
+fn random_loses_nothing() {
+    explore("random");
+}
+
+#[test]
+fn steal_loses_nothing() {
+    explore("steal");
+}
+
+#[test]
+fn steal_from_neighbours_loses_nothing() {
+    explore("steal:victim=topology");
+}
+
+#[test]
+fn neighbour_loses_nothing() {
+    explore("neighbour:age=0.5");
+}
+
+#[test]
+fn neighbour_with_fresh_loads_loses_nothing() {
+    explore("neighbour:age=0");
+}
+
+#[test]
+fn hierarchical_loses_nothing() {
+    explore("hierarchical");
+}
+
+#[test]
+fn hierarchical_with_dedicated_ranks_loses_nothing() {
+    explore("hierarchical:medians=hadamard,medians=dedicated,host=dedicated");
+}
