@@ -36,6 +36,7 @@ struct List {
     topologies: Vec<Choice>,
     loads: Vec<Choice>,
     powers: Vec<Choice>,
+    weights: Vec<Choice>,
     tasks: Vec<Choice>,
     networks: Vec<Choice>,
 }
@@ -71,6 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         topologies: Kind::ALL.iter().map(|kind| topology(*kind)).collect(),
         loads: LOADS.map(choice).into(),
         powers: POWERS.map(choice).into(),
+        weights: WEIGHTS.map(choice).into(),
         tasks: TASKS.map(choice).into(),
         networks: NETWORKS.map(choice).into(),
     };
@@ -103,6 +105,14 @@ const POWERS: [(&str, &str); 4] = [
     ("uniform:1..10", "drawn uniformly"),
 ];
 
+const WEIGHTS: [(&str, &str); 5] = [
+    ("unit", "one work unit each"),
+    ("1,2,3", "the work units of each task, those of node 0 first"),
+    ("@FILE", "the same from a file"),
+    ("uniform:1..10", "drawn uniformly"),
+    ("exponential:mean=10", "exponential, rounded up"),
+];
+
 const TASKS: [(&str, &str); 1] = [("files:DIR", "every file below a folder is a task, its bytes the payload")];
 
 const NETWORKS: [(&str, &str); 3] = [
@@ -121,6 +131,7 @@ fn topology(kind: Kind) -> Choice {
         Kind::Line => choice(("line[:N]", "nodes in a row")),
         Kind::Ring => choice(("ring[:N]", "nodes in a circle")),
         Kind::Complete => choice(("complete[:N]", "every node next to every other")),
+        Kind::Graph => choice(("graph:FILE", "any connected graph: a line `a b` for each link, # for comments")),
     }
 }
 
@@ -187,6 +198,7 @@ fn human(list: &List) -> String {
         ("Topologies (--topology)", &list.topologies),
         ("Loads (--loads)", &list.loads),
         ("Powers (--powers)", &list.powers),
+        ("Weights of tasks (--weights)", &list.weights),
         ("Real tasks (--tasks)", &list.tasks),
         ("Simulated networks (--network)", &list.networks),
     ];

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use equipoise::Result;
 use equipoise::topology::MAX_NODES;
+use equipoise::workload::{Pins, WeightPattern};
 
 /// Which ranks, and how long they may stand still.
 #[derive(Args)]
@@ -32,8 +34,29 @@ pub struct WorldOptions {
     pub timeout: Duration,
 }
 
+/// What the tasks behind `--loads` are like.
+#[derive(Args)]
+pub struct TaskOptions {
+    /// Work units of each task: 1,2,3 (by task, those of node 0 first) | @FILE | uniform:1..10 | exponential:mean=10 | unit. Loads, quotas
+    /// and final loads are then work units
+    #[arg(long, value_name = "WEIGHTS", default_value = "unit", verbatim_doc_comment)]
+    weights: String,
+
+    /// Pin each task to its node with this probability, p=0.1: pinned tasks count as load and never move
+    #[arg(long, value_name = "SHARE")]
+    pinned: Option<String>,
+}
+
+impl TaskOptions {
+    /// Reads both, as far as it can be done without files.
+    pub fn parse(&self, seed: u64) -> Result<(WeightPattern, Pins)> {
+        let pins = self.pinned.as_deref().map(|text| Pins::parse(text, seed)).transpose()?;
+        Ok((WeightPattern::parse(&self.weights)?, pins.unwrap_or_default()))
+    }
+}
+
 /// A duration in seconds above zero; fractions are fine.
-fn seconds(text: &str) -> Result<Duration, String> {
+fn seconds(text: &str) -> std::result::Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 => Duration::try_from_secs_f64(seconds).map_err(|why| why.to_string()),
         _ => Err("it must be a number of seconds above 0".into()),

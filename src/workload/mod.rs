@@ -14,12 +14,14 @@ pub mod memory;
 mod pattern;
 pub mod powers;
 pub mod tasks;
+pub mod weights;
 
 pub use decimal::Decimal;
 pub use files::{FileTask, FileTasks, TaskSource};
 pub use loads::LoadPattern;
 pub use powers::PowerPattern;
 pub use tasks::{InitialTasks, is_intact};
+pub use weights::{Pins, WeightPattern, Weights};
 
 /// The streams of random numbers that are drawn under one seed. Nodes draw from the streams of their own numbers, which are below 2^32.
 const LOADS_STREAM: u64 = 1 << 32;
@@ -30,3 +32,6 @@ const SHAPES_STREAM: u64 = (1 << 32) + 2;
 const ARRIVALS_STREAM: u64 = (1 << 32) + 3;
 /// How long they take.
 const TIMES_STREAM: u64 = (1 << 32) + 4;
+/// How much work each task is, and which may not move.
+const WEIGHTS_STREAM: u64 = (1 << 32) + 5;
+const PINNED_STREAM: u64 = (1 << 32) + 6;

@@ -10,3 +10,4 @@ mod runner;
 mod sim;
 mod source;
 mod vectors;
+mod weights;
