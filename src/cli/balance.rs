@@ -112,7 +112,7 @@ impl Request<'_> {
             return Err(Error::usage(objection));
         }
         let nodes = topology.nodes();
-        let overlay = Overlay::new(topology, world.hosts())?;
+        let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement, seed)?;
         let mut given_powers = None;
         let powers = settle::from_first(world, || {
             let (powers, given) = self.powers.draw(nodes, ranks, seed)?;
@@ -122,7 +122,7 @@ impl Request<'_> {
         let tasks = match &self.tasks {
             Some(TaskSource::Files(folder)) => {
                 let files = settle::from_first(world, || FileTasks::scan(folder))?;
-                Tasks::files(world, &files)?
+                Tasks::files(world, &files, [&overlay.placement])?
             }
             None => {
                 let loads = settle::from_first(world, || self.loads.draw(nodes, ranks, seed))?;

@@ -128,7 +128,7 @@ impl Request<'_> {
             (Some(_), Some(contender)) => contender.overlay.topology.nodes(),
             _ => world.ranks(),
         };
-        let cases = self.cases(world, nodes)?;
+        let cases = self.cases(world, nodes, &contenders)?;
         Ok(CompareSpec { contenders, cases, repeat: self.arguments.repeat, seed: self.arguments.world.seed })
     }
 
@@ -145,7 +145,7 @@ impl Request<'_> {
                 Some(objection) => objections.push((balancer.name.as_str(), objection)),
                 None => {
                     let powers = padded(&powers, topology.nodes())?;
-                    let overlay = Overlay::new(topology, world.hosts())?;
+                    let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement, seed)?;
                     contenders.push(Contender { balancer: balancer.clone(), overlay, powers });
                 }
             }
@@ -163,7 +163,7 @@ impl Request<'_> {
     }
 
     /// All loads with all payloads, then the files.
-    fn cases(&self, world: &mut World, nodes: u32) -> Result<Vec<Case>> {
+    fn cases(&self, world: &mut World, nodes: u32, contenders: &[Contender]) -> Result<Vec<Case>> {
         let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
         let mut cases = Vec::new();
         for pattern in &self.loads {
@@ -174,7 +174,10 @@ impl Request<'_> {
         }
         if let Some(source @ TaskSource::Files(folder)) = &self.tasks {
             let files = settle::from_first(world, || FileTasks::scan(folder))?;
-            cases.push(Case { loads: source.to_string(), tasks: Tasks::files(world, &files)? });
+            cases.push(Case {
+                loads: source.to_string(),
+                tasks: Tasks::files(world, &files, contenders.iter().map(|contender| &contender.overlay.placement))?,
+            });
         }
         Ok(cases)
     }

@@ -1,12 +1,12 @@
 //! The tasks of an experiment, as the nodes of this process hold them at the beginning of every phase.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::settle::agree;
 use crate::error::Result;
 use crate::load::Pile;
-use crate::topology::NodeId;
+use crate::topology::{NodeId, Placement};
 use crate::transport::world::World;
 use crate::workload::files::FileTasks;
 use crate::workload::memory;
@@ -24,7 +24,7 @@ pub struct Tasks {
 enum Origin {
     /// Made anew for every phase.
     Numbered(Rc<InitialTasks>),
-    /// Read once: the piles of the ranks that this process holds.
+    /// Read once: the piles of the nodes that this process holds.
     Read(Rc<BTreeMap<NodeId, Pile>>),
 }
 
@@ -43,13 +43,15 @@ impl Tasks {
         Ok(Tasks { loads: loads.into(), payload, origin: Origin::Numbered(Rc::new(tasks)) })
     }
 
-    /// One task for each file; every process reads those that its ranks hold first. The list of files is the same on all ranks.
+    /// One task for each file; real node i holds the i-th part first. Every process reads what the nodes hold that it has in one of the
+    /// placements. The list of files is the same on all ranks.
     ///
     /// # Errors
     /// Wrong usage if a file cannot be read, on all ranks the same.
-    pub fn files(world: &mut World, files: &FileTasks) -> Result<Tasks> {
+    pub fn files<'a>(world: &mut World, files: &FileTasks, placements: impl IntoIterator<Item = &'a Placement>) -> Result<Tasks> {
         let ranks = world.ranks();
-        let read = world.held().map(|rank| Ok((rank, files.pile(rank, ranks)?))).collect::<Result<BTreeMap<_, _>>>();
+        let held = real_nodes_held(world, placements);
+        let read = held.into_iter().map(|node| Ok((node, files.pile(node, ranks)?))).collect::<Result<BTreeMap<_, _>>>();
         let piles = agree(world, read)?;
         let payload = files.bytes().checked_div(files.len()).unwrap_or(0);
         Ok(Tasks { loads: files.loads(ranks).into(), payload, origin: Origin::Read(Rc::new(piles)) })
@@ -76,4 +78,9 @@ impl Tasks {
             Origin::Read(piles) => Ok(piles.get(&node).cloned().unwrap_or_default()),
         }
     }
+}
+
+/// The real nodes that this process has in one of the placements.
+fn real_nodes_held<'a>(world: &World, placements: impl IntoIterator<Item = &'a Placement>) -> BTreeSet<NodeId> {
+    placements.into_iter().flat_map(|placement| world.held().map(|rank| placement.real_node_of(rank))).collect()
 }
