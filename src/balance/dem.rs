@@ -28,7 +28,7 @@
 //!
 //! Options: `sweeps=N` repeats the sweep over all dimensions. `sweeps=until-stable` repeats it until a sweep moved nothing, which all nodes
 //! agree on after each. That ends: a transfer between nodes with a and b tasks, a >= b + 2, makes the sum of the squares of all loads
-//! smaller. On long sides it may take long, so that it also ends after [`MOST_SWEEPS`] sweeps.
+//! smaller; with tasks of several units, any amount below a - b does. On long sides it may take long, so that it also ends after [`MOST_SWEEPS`] sweeps.
 
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
 use crate::error::{Error, Result};
@@ -137,8 +137,8 @@ async fn sweep(phase: &mut Phase<'_>, rounds: &mut u32) -> Result<bool> {
             // Step 2.
             phase.enter(Part::Exchange);
             if mine.saturating_sub(theirs) > 1 {
-                phase.mover.give(partner, &(), (mine - theirs) / 2);
-                sent = true;
+                // Among tasks of several units there may be none that makes the two more even.
+                sent |= phase.mover.give(partner, &(), (mine - theirs) / 2) > 0;
             } else if theirs.saturating_sub(mine) > 1 {
                 phase.mover.take_in::<()>(partner).await?;
             }

@@ -31,9 +31,9 @@
 //! surplus and balance inside at the same time, so that each level plans with the loads that are really there. Hypercubes are grids of
 //! sides of two, meshes and lines are grids as they are.
 
-use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
+use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running, aim};
 use crate::error::{Error, Result};
-use crate::load::{Positions, Powers, Quota, Shares};
+use crate::load::{Aim, Parcel, Positions, Powers, Quota, Shares};
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::node::{Group, HEADER_BYTES};
 use crate::topology::{Kind, NodeId, Topology};
@@ -47,15 +47,17 @@ pub(super) static ENTRY: Entry = Entry {
     quota: QuotaRule::Positional,
     promises: Promises { exact: true, local: false, ordered: false, optimal: false },
     cost,
-    options: "",
+    options: "unit=middle (or first)",
     build,
 };
 
-struct Psts;
+struct Psts {
+    aim: Aim,
+}
 
 fn build(options: &Options) -> Result<Box<dyn Balancer>> {
-    options.only("psts", &[])?;
-    Ok(Box::new(Psts))
+    options.only("psts", &["unit"])?;
+    Ok(Box::new(Psts { aim: aim(options, "psts")? }))
 }
 
 fn cost(topology: &Topology) -> Cost {
@@ -73,7 +75,7 @@ fn cost(topology: &Topology) -> Cost {
         cost.steps += 2 * rounds(s) + rounds(m) + 1;
         cost.messages += scans + broadcasts + gathers + transfers;
         cost.bytes +=
-            (scans + broadcasts) * (HEADER_BYTES + 8) + gathers * (HEADER_BYTES + 8) + n * (m - 1) * 8 + transfers * TRANSFER_BYTES;
+            (scans + broadcasts) * (HEADER_BYTES + 8) + gathers * (HEADER_BYTES + 8) + n * (m - 1) * 8 + transfers * (TRANSFER_BYTES + 8);
     }
     cost
 }
@@ -91,7 +93,7 @@ impl Balancer for Psts {
     }
 
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
-        Box::pin(descend(phase))
+        Box::pin(self.descend(phase))
     }
 }
 
@@ -110,39 +112,42 @@ fn nested_shares(topology: &Topology, total: u64, powers: &Powers) -> Vec<u64> {
     shares
 }
 
-async fn descend(phase: &mut Phase<'_>) -> Result<()> {
-    let (node, me) = (phase.node, phase.node.me());
-    let shares = phase.shares;
-    let outside = || Error::Failed(format!("psts can't run on {}", node.topology()));
-    for (index, (first, side, stride)) in levels(node.topology(), me).enumerate() {
-        phase.enter(Part::Information);
-        phase.mover.at_step(index as u32);
-        let load = phase.load();
-        let sub_grid = Group::spaced(me - (me - first) % stride, 1, stride, me).ok_or_else(outside)?;
-        let before = sub_grid.exclusive_scan(node, load, |a, b| a + b).await?.unwrap_or(0);
-        let last = stride - 1;
-        let total = sub_grid.broadcast(node, last, (sub_grid.place() == last).then_some(before + load)).await?;
-        let alike = Group::spaced(first + (me - first) % stride, stride, side, me).ok_or_else(outside)?;
-        let loads = alike.all_gather(node, total).await?;
+impl Psts {
+    async fn descend(&self, phase: &mut Phase<'_>) -> Result<()> {
+        let (node, me) = (phase.node, phase.node.me());
+        let outside = || Error::Failed(format!("psts can't run on {}", node.topology()));
+        let mut powers = None;
+        for (index, (first, side, stride)) in levels(node.topology(), me).enumerate() {
+            phase.enter(Part::Information);
+            phase.mover.at_step(index as u32);
+            let load = phase.mover.pile.movable();
+            let sub_grid = Group::spaced(me - (me - first) % stride, 1, stride, me).ok_or_else(outside)?;
+            let before = sub_grid.exclusive_scan(node, load, |a, b| a + b).await?.unwrap_or(0);
+            let last = stride - 1;
+            let total = sub_grid.broadcast(node, last, (sub_grid.place() == last).then_some(before + load)).await?;
+            let alike = Group::spaced(first + (me - first) % stride, stride, side, me).ok_or_else(outside)?;
+            let loads = alike.all_gather(node, total).await?;
 
-        phase.enter(Part::Decision);
-        let level = Level::new(shares.powers(), first, stride, loads);
-        let parts = level.gives(me, before, load);
-        let coming = level.gets(me);
-        node.charge(2 * (u64::from(side) + parts.len() as u64));
-        drop(level);
+            phase.enter(Part::Decision);
+            // The first level knows the total of all nodes.
+            let powers = powers.get_or_insert_with(|| phase.powers_of_movable(self, loads.iter().sum()));
+            let level = Level::new(powers, first, stride, loads);
+            let parts = level.gives(me, before, load);
+            let coming = level.gets(me);
+            node.charge(2 * (u64::from(side) + parts.len() as u64));
 
-        phase.enter(Part::Exchange);
-        let mut leaving = phase.mover.pile.take_back(parts.iter().map(|(_, tasks)| tasks).sum());
-        for (dst, tasks) in parts {
-            node.ready_to_send().await;
-            phase.mover.send(dst, &(), leaving.take_front(tasks));
+            // The last units leave, with the tasks that aim at them.
+            phase.enter(Part::Exchange);
+            let units = parts.iter().map(|(_, units)| units).sum::<u64>();
+            let leaving = if units > 0 { phase.mover.pile.take_back_from(load - units, self.aim) } else { Parcel::default() };
+            let begins = load - leaving.work();
+            phase.deal(leaving, begins, load - units, &parts, self.aim).await;
+            for arrival in phase.mover.receive_units(coming).await? {
+                phase.mover.pile.put_behind(arrival.parcel);
+            }
         }
-        for arrival in phase.mover.receive_all(coming).await? {
-            phase.mover.pile.put_behind(arrival.parcel);
-        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// One level: a grid as a row of sub-grids, with the loads that are there.

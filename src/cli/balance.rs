@@ -9,11 +9,11 @@ use equipoise::experiment::{self, BalanceRecord, BalanceSpec, Tasks, settle};
 use equipoise::report::{csv, json, table};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::world::World;
-use equipoise::workload::{FileTasks, LoadPattern, PowerPattern, TaskSource};
+use equipoise::workload::{FileTasks, LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
 use equipoise::{Error, Result};
 
 use super::launch::{self, Ending};
-use super::options::{Output, WorldOptions};
+use super::options::{Output, TaskOptions, WorldOptions};
 use super::output::Files;
 use super::terminal;
 
@@ -44,7 +44,7 @@ pub struct Arguments {
 
     /// Real tasks instead of loads: files:DIR makes every file below DIR a task, its bytes the payload (what .gitignore ignores is left
     /// out); the files of a top-level folder lie together
-    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["loads", "payload"], verbatim_doc_comment)]
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["loads", "payload", "weights", "pinned"], verbatim_doc_comment)]
     tasks: Option<String>,
 
     /// How fast each node is, relative to the others: 3,4,5 | @FILE | uniform:1..10 | equal
@@ -54,6 +54,9 @@ pub struct Arguments {
     /// Bytes that each task carries; with 0 tasks are ranges of numbers, so that 10^9 a node cost nothing
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     payload: u64,
+
+    #[command(flatten)]
+    kind: TaskOptions,
 
     /// Compute the least possible task-hops however many nodes there are (beyond 4,096 that takes long)
     #[arg(long)]
@@ -77,15 +80,20 @@ struct Request<'a> {
     balancer: Rc<balance::Chosen>,
     loads: LoadPattern,
     powers: PowerPattern,
+    weights: WeightPattern,
+    pins: Pins,
     tasks: Option<TaskSource>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Ending> {
+    let (weights, pins) = arguments.kind.parse(arguments.world.seed)?;
     let request = Request {
         arguments,
         balancer: Rc::new(balance::find(&arguments.balancer)?),
         loads: arguments.loads.as_deref().map(LoadPattern::parse).transpose()?.unwrap_or_default(),
         powers: PowerPattern::parse(&arguments.powers)?,
+        weights,
+        pins,
         tasks: arguments.tasks.as_deref().map(TaskSource::parse).transpose()?,
     };
     launch::within(&arguments.world, |world| {
@@ -126,7 +134,9 @@ impl Request<'_> {
             }
             None => {
                 let loads = settle::from_first(world, || self.loads.draw(nodes, ranks, seed))?;
-                Tasks::numbered(world, loads, self.arguments.payload)?
+                let count = loads.iter().sum();
+                let weights = settle::from_first(world, || self.weights.draw(count, seed))?;
+                Tasks::weighing(world, loads, self.arguments.payload, weights, self.pins)?
             }
         };
         let wants_moves = self.arguments.output == Output::Json || self.arguments.report.is_some();

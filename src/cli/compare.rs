@@ -11,11 +11,11 @@ use equipoise::load::Powers;
 use equipoise::report::{advice, csv, json, table};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::world::World;
-use equipoise::workload::{FileTasks, LoadPattern, PowerPattern, TaskSource};
+use equipoise::workload::{FileTasks, LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
 use equipoise::{Error, Result};
 
 use super::launch::{self, Ending};
-use super::options::{Output, WorldOptions};
+use super::options::{Output, TaskOptions, WorldOptions};
 use super::output::Files;
 use super::terminal;
 
@@ -61,6 +61,9 @@ pub struct Arguments {
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "64")]
     payload: Vec<u64>,
 
+    #[command(flatten)]
+    kind: TaskOptions,
+
     /// How often to measure everything, round by round; in simulation once is enough, since all rounds are the same
     #[arg(long, value_name = "ROUNDS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
@@ -87,6 +90,8 @@ struct Request<'a> {
     balancers: Vec<Rc<Chosen>>,
     loads: Vec<LoadPattern>,
     powers: PowerPattern,
+    weights: WeightPattern,
+    pins: Pins,
     tasks: Option<TaskSource>,
 }
 
@@ -101,7 +106,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         None => balance::ALL.iter().map(|entry| balance::find(entry.name)).collect::<Result<Vec<_>>>()?,
     };
     let balancers = balancers.into_iter().map(Rc::new).collect();
-    let request = Request { arguments, balancers, loads, powers: PowerPattern::parse(&arguments.powers)?, tasks };
+    let (weights, pins) = arguments.kind.parse(arguments.world.seed)?;
+    let request = Request { arguments, balancers, loads, powers: PowerPattern::parse(&arguments.powers)?, weights, pins, tasks };
 
     launch::within(&arguments.world, |world| {
         let files = match world.is_first() {
@@ -168,8 +174,11 @@ impl Request<'_> {
         let mut cases = Vec::new();
         for pattern in &self.loads {
             let loads = settle::from_first(world, || pattern.draw(nodes, ranks, seed))?;
+            let count = loads.iter().sum();
+            let weights = settle::from_first(world, || self.weights.draw(count, seed))?;
             for payload in &self.arguments.payload {
-                cases.push(Case { loads: pattern.to_string(), tasks: Tasks::numbered(world, loads.clone(), *payload)? });
+                let tasks = Tasks::weighing(world, loads.clone(), *payload, weights.clone(), self.pins)?;
+                cases.push(Case { loads: pattern.to_string(), tasks });
             }
         }
         if let Some(source @ TaskSource::Files(folder)) = &self.tasks {

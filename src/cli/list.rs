@@ -36,6 +36,7 @@ struct List {
     topologies: Vec<Choice>,
     loads: Vec<Choice>,
     powers: Vec<Choice>,
+    weights: Vec<Choice>,
     tasks: Vec<Choice>,
     networks: Vec<Choice>,
 }
@@ -71,6 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         topologies: Kind::ALL.iter().map(|kind| topology(*kind)).collect(),
         loads: LOADS.map(choice).into(),
         powers: POWERS.map(choice).into(),
+        weights: WEIGHTS.map(choice).into(),
         tasks: TASKS.map(choice).into(),
         networks: NETWORKS.map(choice).into(),
     };
@@ -101,6 +103,14 @@ const POWERS: [(&str, &str); 4] = [
     ("3,4,5", "the relative speed of each node; decimal fractions are fine"),
     ("@FILE", "the same from a file"),
     ("uniform:1..10", "drawn uniformly"),
+];
+
+const WEIGHTS: [(&str, &str); 5] = [
+    ("unit", "one work unit each"),
+    ("1,2,3", "the work units of each task, those of node 0 first"),
+    ("@FILE", "the same from a file"),
+    ("uniform:1..10", "drawn uniformly"),
+    ("exponential:mean=10", "exponential, rounded up"),
 ];
 
 const TASKS: [(&str, &str); 1] = [("files:DIR", "every file below a folder is a task, its bytes the payload")];
@@ -187,6 +197,7 @@ fn human(list: &List) -> String {
         ("Topologies (--topology)", &list.topologies),
         ("Loads (--loads)", &list.loads),
         ("Powers (--powers)", &list.powers),
+        ("Weights of tasks (--weights)", &list.weights),
         ("Real tasks (--tasks)", &list.tasks),
         ("Simulated networks (--network)", &list.networks),
     ];

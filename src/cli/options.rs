@@ -4,8 +4,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use equipoise::Error;
 use equipoise::topology::{Hosts, MAX_NODES, PlacementRule};
+use equipoise::workload::{Pins, WeightPattern};
+use equipoise::{Error, Result};
 
 /// Which ranks, and how long they may stand still.
 #[derive(Args)]
@@ -50,7 +51,7 @@ pub struct SimHosts {
 impl FromStr for SimHosts {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<SimHosts, String> {
+    fn from_str(text: &str) -> std::result::Result<SimHosts, String> {
         let (count, cyclic) = text.strip_suffix(",cyclic").map_or((text, false), |count| (count, true));
         match count.parse() {
             Ok(count) if count > 0 => Ok(SimHosts { count, cyclic }),
@@ -64,7 +65,7 @@ impl SimHosts {
     ///
     /// # Errors
     /// Wrong usage if there are more hosts than ranks.
-    pub fn of(self, ranks: u32) -> Result<Hosts, Error> {
+    pub fn of(self, ranks: u32) -> Result<Hosts> {
         if self.count > ranks {
             return Err(Error::usage(format!("--sim-hosts {}: there are only {ranks} ranks to place on them", self.count)));
         }
@@ -76,8 +77,29 @@ impl SimHosts {
     }
 }
 
+/// What the tasks behind `--loads` are like.
+#[derive(Args)]
+pub struct TaskOptions {
+    /// Work units of each task: 1,2,3 (by task, those of node 0 first) | @FILE | uniform:1..10 | exponential:mean=10 | unit. Loads, quotas
+    /// and final loads are then work units
+    #[arg(long, value_name = "WEIGHTS", default_value = "unit", verbatim_doc_comment)]
+    weights: String,
+
+    /// Pin each task to its node with this probability, p=0.1: pinned tasks count as load and never move
+    #[arg(long, value_name = "SHARE")]
+    pinned: Option<String>,
+}
+
+impl TaskOptions {
+    /// Reads both, as far as it can be done without files.
+    pub fn parse(&self, seed: u64) -> Result<(WeightPattern, Pins)> {
+        let pins = self.pinned.as_deref().map(|text| Pins::parse(text, seed)).transpose()?;
+        Ok((WeightPattern::parse(&self.weights)?, pins.unwrap_or_default()))
+    }
+}
+
 /// A duration in seconds above zero; fractions are fine.
-fn seconds(text: &str) -> Result<Duration, String> {
+fn seconds(text: &str) -> std::result::Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 => Duration::try_from_secs_f64(seconds).map_err(|why| why.to_string()),
         _ => Err("it must be a number of seconds above 0".into()),

@@ -11,8 +11,10 @@ pub mod settle;
 pub mod site;
 pub mod statistics;
 pub mod tasks;
+pub mod weighing;
 
 pub use balance::{BalanceRecord, BalanceSpec, balance};
 pub use compare::{CompareRecord, CompareSpec, compare};
 pub use site::{Imbalances, Site};
 pub use tasks::Tasks;
+pub use weighing::{Move, Unit, Weighing, Work};

@@ -31,10 +31,14 @@ pub struct Setting {
 /// What a phase came to, over all nodes.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Number of tasks by node.
+    /// Work units by node: as many as tasks if these are unit tasks.
     pub finals: Vec<u64>,
     /// Number of tasks that never left their node.
     pub stayed: u64,
+    /// Their work units.
+    pub stayed_work: u64,
+    /// Work units sent times hops.
+    pub work_hops: u128,
     /// All transfers; empty if it was not wanted.
     pub plan: Plan,
     /// Number of transfers.
@@ -50,6 +54,8 @@ pub struct Outcome {
 struct Tally {
     finals: Vec<u64>,
     stayed: u64,
+    stayed_work: u64,
+    work_hops: u128,
     moves: Vec<Transfer>,
     transfers: u64,
     counts: Counts,
@@ -67,6 +73,8 @@ impl Tally {
         Tally {
             finals: self.finals,
             stayed: self.stayed + next.stayed,
+            stayed_work: self.stayed_work + next.stayed_work,
+            work_hops: self.work_hops.saturating_add(next.work_hops),
             moves: self.moves,
             transfers: self.transfers + next.transfers,
             counts: self.counts.and(next.counts),
@@ -106,10 +114,13 @@ async fn balance(node: Node, setting: Setting, barrier: bool) -> Result<Option<B
     setting.balancer.balancer.run(&mut phase).await?;
     let (sent, times) = phase.end();
     let elapsed = node.now() - began;
+    let hops = |sent: &Transfer| u128::from(sent.work) * u128::from(node.topology().distance(sent.src, sent.dst));
 
     let tally = Tally {
-        finals: vec![pile.len()],
+        finals: vec![pile.work()],
         stayed: pile.own(),
+        stayed_work: pile.own_work(),
+        work_hops: sent.iter().map(hops).fold(0, u128::saturating_add),
         transfers: sent.len() as u64,
         moves: if setting.plan { sent } else { Vec::new() },
         counts: counts.get(),
@@ -126,9 +137,9 @@ async fn balance(node: Node, setting: Setting, barrier: bool) -> Result<Option<B
 }
 
 fn outcome(tally: Tally, balancer: &str) -> Result<Outcome> {
-    let Tally { finals, stayed, moves, transfers, counts, elapsed, times, before, after } = tally;
+    let Tally { finals, stayed, stayed_work, work_hops, moves, transfers, counts, elapsed, times, before, after } = tally;
     conserved(balancer, &before, &after)?;
-    Ok(Outcome { finals, stayed, plan: Plan::new(moves), transfers, counts, elapsed, times })
+    Ok(Outcome { finals, stayed, stayed_work, work_hops, plan: Plan::new(moves), transfers, counts, elapsed, times })
 }
 
 /// Checks that what all nodes hold together is after a phase what it was before.

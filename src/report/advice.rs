@@ -136,7 +136,7 @@ fn nothing_pays(records: &[CompareRecord], ranks: &str) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::experiment::{Imbalances, Site};
+    use crate::experiment::{Imbalances, Site, Weighing};
     use crate::judge::Imbalance;
 
     /// A record of four ranks with an imbalance of 2 before.
@@ -155,6 +155,7 @@ pub(crate) mod tests {
             loads: loads.into(),
             payload: 64,
             tasks: 40,
+            weighing: Weighing::default(),
             repeat: 5,
             imbalance_before: 2.0,
             imbalance_after: finish_after / 10.0,

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::experiment::{BalanceRecord, CompareRecord};
 
-const COMPARE: [&str; 36] = [
+const COMPARE: [&str; 41] = [
     "balancer",
     "topology",
     "native",
@@ -41,6 +41,11 @@ const COMPARE: [&str; 36] = [
     "break_even_us",
     "finish_before",
     "finish_after",
+    "unit",
+    "largest_task",
+    "pinned_tasks",
+    "deviation",
+    "best_deviation",
 ];
 
 /// Writes the records of a comparison, with a header. What is unknown is empty.
@@ -96,6 +101,11 @@ fn row(record: &CompareRecord) -> [String; COMPARE.len()] {
         or_empty(record.break_even_us),
         record.finish_before.to_string(),
         record.finish_after.to_string(),
+        record.weighing.unit.to_string(),
+        record.weighing.largest_task.to_string(),
+        record.weighing.pinned_tasks.to_string(),
+        record.weighing.deviation.to_string(),
+        record.weighing.best_deviation.to_string(),
     ]
 }
 

@@ -12,13 +12,17 @@ pub mod memory;
 mod pattern;
 pub mod powers;
 pub mod tasks;
+pub mod weights;
 
 pub use decimal::Decimal;
 pub use files::{FileTask, FileTasks, TaskSource};
 pub use loads::LoadPattern;
 pub use powers::PowerPattern;
 pub use tasks::{InitialTasks, is_intact};
+pub use weights::{Pins, WeightPattern, Weights};
 
 /// The streams of random numbers that are drawn under one seed. Nodes draw from the streams of their own numbers, which are below 2^32.
 const LOADS_STREAM: u64 = 1 << 32;
 const POWERS_STREAM: u64 = (1 << 32) + 1;
+const WEIGHTS_STREAM: u64 = (1 << 32) + 2;
+const PINNED_STREAM: u64 = (1 << 32) + 3;

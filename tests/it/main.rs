@@ -11,3 +11,4 @@ mod runner;
 mod sim;
 mod source;
 mod vectors;
+mod weights;
