@@ -11,7 +11,7 @@ use equipoise::load::Powers;
 use equipoise::report::{advice, csv, json, table};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::world::World;
-use equipoise::workload::{FileTasks, LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
+use equipoise::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
 use equipoise::{Error, Result};
 
 use super::launch::{self, Ending};
@@ -48,7 +48,9 @@ pub struct Arguments {
     #[arg(long, value_name = "LOADS", verbatim_doc_comment)]
     loads: Vec<String>,
 
-    /// Real tasks, beside the loads or instead of them: files:DIR makes every file below DIR a task, its bytes the payload (what
+    /// Real tasks, beside the loads or instead of them: lbaf:DIR[,phase=N] are the task times of a real run as DARMA's LBAF has them, a
+    /// file for each rank, and FILE.csv a table with the columns rank,work,bytes; the run's ranks are dealt out in blocks, loads are then
+    /// work (ns or the table's units). files:DIR makes every file below DIR a task, its bytes the payload (what
     /// .gitignore ignores is left out); the files of a top-level folder lie together
     #[arg(long, value_name = "SOURCE", verbatim_doc_comment)]
     tasks: Option<String>,
@@ -168,7 +170,7 @@ impl Request<'_> {
         Ok(contenders)
     }
 
-    /// All loads with all payloads, then the files.
+    /// All loads with all payloads, then the real tasks.
     fn cases(&self, world: &mut World, nodes: u32, contenders: &[Contender]) -> Result<Vec<Case>> {
         let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
         let mut cases = Vec::new();
@@ -181,12 +183,9 @@ impl Request<'_> {
                 cases.push(Case { loads: pattern.to_string(), tasks });
             }
         }
-        if let Some(source @ TaskSource::Files(folder)) = &self.tasks {
-            let files = settle::from_first(world, || FileTasks::scan(folder))?;
-            cases.push(Case {
-                loads: source.to_string(),
-                tasks: Tasks::files(world, &files, contenders.iter().map(|contender| &contender.overlay.placement))?,
-            });
+        if let Some(source) = &self.tasks {
+            let placements = contenders.iter().map(|contender| &contender.overlay.placement);
+            cases.push(Case { loads: source.to_string(), tasks: Tasks::of_source(world, source, placements)? });
         }
         Ok(cases)
     }

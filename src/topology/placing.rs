@@ -34,8 +34,8 @@ pub enum PlacementRule {
     Random,
 }
 
-/// The stream of random numbers for placements; nodes draw from the streams of their own numbers, loads and powers from the next two.
-const PLACEMENT_STREAM: u64 = (1 << 32) + 2;
+/// The stream of random numbers for placements; nodes draw from the streams of their own numbers, workloads from the next four.
+const PLACEMENT_STREAM: u64 = (1 << 32) + 4;
 
 impl PlacementRule {
     /// All rules.
