@@ -9,7 +9,7 @@ use equipoise::experiment::{self, BalanceRecord, BalanceSpec, Tasks, settle};
 use equipoise::report::{csv, json, table};
 use equipoise::topology::Overlay;
 use equipoise::transport::world::World;
-use equipoise::workload::{FileTasks, LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
+use equipoise::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
 use equipoise::{Error, Result};
 
 use super::launch::{self, Ending};
@@ -43,7 +43,9 @@ pub struct Arguments {
     #[arg(long, value_name = "LOADS")]
     loads: Option<String>,
 
-    /// Real tasks instead of loads: files:DIR makes every file below DIR a task, its bytes the payload (what .gitignore ignores is left
+    /// Real tasks instead of loads: lbaf:DIR[,phase=N] are the task times of a real run as DARMA's LBAF has them, a file for each rank,
+    /// and FILE.csv a table with the columns rank,work,bytes; the run's ranks are dealt out in blocks, loads are then work (ns or the
+    /// table's units). files:DIR makes every file below DIR a task, its bytes the payload (what .gitignore ignores is left
     /// out); the files of a top-level folder lie together
     #[arg(long, value_name = "SOURCE", conflicts_with_all = ["loads", "payload", "weights", "pinned"])]
     tasks: Option<String>,
@@ -121,7 +123,7 @@ impl Request<'_> {
             return Err(Error::usage(objection));
         }
         let nodes = topology.nodes();
-        let overlay = Overlay::new(topology, world.hosts())?;
+        let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement, seed)?;
         let mut given_powers = None;
         let powers = settle::from_first(world, || {
             let (powers, given) = self.powers.draw(nodes, ranks, seed)?;
@@ -129,10 +131,7 @@ impl Request<'_> {
             Ok(powers)
         })?;
         let tasks = match &self.tasks {
-            Some(TaskSource::Files(folder)) => {
-                let files = settle::from_first(world, || FileTasks::scan(folder))?;
-                Tasks::files(world, &files)?
-            }
+            Some(source) => Tasks::of_source(world, source, [&overlay.placement])?,
             None => {
                 let loads = settle::from_first(world, || self.loads.draw(nodes, ranks, seed))?;
                 let count = loads.iter().sum();

@@ -11,7 +11,7 @@ use equipoise::load::Powers;
 use equipoise::report::{advice, csv, json, table};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::world::World;
-use equipoise::workload::{FileTasks, LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
+use equipoise::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
 use equipoise::{Error, Result};
 
 use super::launch::{self, Ending};
@@ -53,7 +53,9 @@ pub struct Arguments {
     #[arg(long, value_name = "LOADS")]
     loads: Vec<String>,
 
-    /// Real tasks, beside the loads or instead of them: files:DIR makes every file below DIR a task, its bytes the payload (what
+    /// Real tasks, beside the loads or instead of them: lbaf:DIR[,phase=N] are the task times of a real run as DARMA's LBAF has them, a
+    /// file for each rank, and FILE.csv a table with the columns rank,work,bytes; the run's ranks are dealt out in blocks, loads are then
+    /// work (ns or the table's units). files:DIR makes every file below DIR a task, its bytes the payload (what
     /// .gitignore ignores is left out); the files of a top-level folder lie together
     #[arg(long, value_name = "SOURCE")]
     tasks: Option<String>,
@@ -139,7 +141,7 @@ impl Request<'_> {
             (Some(_), Some(contender)) => contender.overlay.topology.nodes(),
             _ => world.ranks(),
         };
-        let cases = self.cases(world, nodes)?;
+        let cases = self.cases(world, nodes, &contenders)?;
         Ok(CompareSpec { contenders, cases, repeat: self.arguments.repeat, seed: self.arguments.world.seed })
     }
 
@@ -156,7 +158,7 @@ impl Request<'_> {
                 Some(objection) => objections.push((balancer.name.as_str(), objection)),
                 None => {
                     let powers = padded(&powers, topology.nodes())?;
-                    let overlay = Overlay::new(topology, world.hosts())?;
+                    let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement, seed)?;
                     contenders.push(Contender { balancer: balancer.clone(), overlay, powers });
                 }
             }
@@ -173,8 +175,8 @@ impl Request<'_> {
         Ok(contenders)
     }
 
-    /// All loads with all payloads, then the files.
-    fn cases(&self, world: &mut World, nodes: u32) -> Result<Vec<Case>> {
+    /// All loads with all payloads, then the real tasks.
+    fn cases(&self, world: &mut World, nodes: u32, contenders: &[Contender]) -> Result<Vec<Case>> {
         let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
         let mut cases = Vec::new();
         for pattern in &self.loads {
@@ -186,9 +188,9 @@ impl Request<'_> {
                 cases.push(Case { loads: pattern.to_string(), tasks });
             }
         }
-        if let Some(source @ TaskSource::Files(folder)) = &self.tasks {
-            let files = settle::from_first(world, || FileTasks::scan(folder))?;
-            cases.push(Case { loads: source.to_string(), tasks: Tasks::files(world, &files)? });
+        if let Some(source) = &self.tasks {
+            let placements = contenders.iter().map(|contender| &contender.overlay.placement);
+            cases.push(Case { loads: source.to_string(), tasks: Tasks::of_source(world, source, placements)? });
         }
         Ok(cases)
     }

@@ -1,6 +1,5 @@
 //! From the environment and the options to a world.
 
-use equipoise::topology::Hosts;
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -77,18 +76,9 @@ fn open(options: &WorldOptions) -> Result<Option<World>> {
 
 fn simulated(ranks: u32, options: &WorldOptions) -> Result<sim::World> {
     let network = options.network.as_deref().map(sim::Network::parse).transpose()?.unwrap_or_default();
-    let hosts = options.sim_hosts.map(|hosts| blocks(ranks, hosts)).transpose()?;
+    let hosts = options.sim_hosts.map(|hosts| hosts.of(ranks)).transpose()?;
     let timeout = options.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
     Ok(sim::World::new(ranks, sim::Model { network, hosts, seed: options.seed, timeout, ..sim::Model::default() }))
-}
-
-/// Ranks on hosts in blocks, as launchers place them.
-fn blocks(ranks: u32, hosts: u32) -> Result<Hosts> {
-    if hosts > ranks {
-        return Err(Error::usage(format!("--sim-hosts {hosts}: there are only {ranks} ranks to place on them")));
-    }
-    let host = |rank: u32| u64::from(rank) * u64::from(hosts) / u64::from(ranks);
-    Ok(Hosts::from_names(&(0..ranks).map(|rank| format!("host{}", host(rank))).collect::<Vec<_>>()))
 }
 
 /// The form of this very command that would run, as far as one can say it briefly.
@@ -147,12 +137,5 @@ mod tests {
         assert_eq!(launcher_rank(with("OMPI_COMM_WORLD_RANK", " 0 ")), Some(0));
         assert_eq!(launcher_rank(with("SLURM_PROCID", "x")), None);
         assert_eq!(launcher_rank(|_: &str| None), None);
-    }
-
-    #[test]
-    fn hosts_are_blocks() {
-        let hosts = blocks(5, 2).unwrap();
-        assert_eq!((0..5).map(|rank| hosts.host_of(rank)).collect::<Vec<_>>(), [0, 0, 0, 1, 1]);
-        assert_eq!(blocks(2, 3).unwrap_err().to_string(), "--sim-hosts 3: there are only 2 ranks to place on them");
     }
 }

@@ -113,7 +113,11 @@ const WEIGHTS: [(&str, &str); 5] = [
     ("exponential:mean=10", "exponential, rounded up"),
 ];
 
-const TASKS: [(&str, &str); 1] = [("files:DIR", "every file below a folder is a task, its bytes the payload")];
+const TASKS: [(&str, &str); 3] = [
+    ("files:DIR", "every file below a folder is a task, its bytes the payload"),
+    ("lbaf:DIR[,phase=N]", "the task times of a real run, as DARMA's LBAF has them; tasks that are not migratable stay"),
+    ("FILE.csv", "a table of tasks: rank,work,bytes"),
+];
 
 const NETWORKS: [(&str, &str); 3] = [
     ("zero", "messages take no time (one tick)"),

@@ -1,18 +1,19 @@
 //! The tasks of an experiment, as the nodes of this process hold them at the beginning of every phase.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::settle::agree;
+use super::settle::{agree, from_first};
 use super::weighing::Unit;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::load::{Pile, Powers, Shares};
-use crate::topology::NodeId;
+use crate::topology::{NodeId, Placement};
 use crate::transport::world::World;
 use crate::workload::files::FileTasks;
 use crate::workload::memory;
 use crate::workload::tasks::{Amounts, InitialTasks};
 use crate::workload::weights::{Pins, Weights};
+use crate::workload::{MeasuredTasks, TaskSource};
 
 /// Tasks by node. Cheap to clone.
 #[derive(Clone)]
@@ -28,7 +29,7 @@ pub struct Tasks {
 enum Origin {
     /// Made anew for every phase.
     Numbered(Rc<InitialTasks>),
-    /// Read once: the piles of the ranks that this process holds.
+    /// Read once: the piles of the nodes that this process holds.
     Read(Rc<BTreeMap<NodeId, Pile>>),
 }
 
@@ -60,20 +61,56 @@ impl Tasks {
         Ok(Tasks { count, unit, amounts: Rc::new(amounts), payload, origin: Origin::Numbered(Rc::new(tasks)) })
     }
 
-    /// One task for each file; every process reads those that its ranks hold first. The list of files is the same on all ranks.
+    /// One task for each file; real node i holds the i-th part first. Every process reads what the nodes hold that it has in one of the
+    /// placements. The list of files is the same on all ranks.
     ///
     /// # Errors
     /// Wrong usage if a file cannot be read, on all ranks the same.
-    pub fn files(world: &mut World, files: &FileTasks) -> Result<Tasks> {
+    pub fn files<'a>(world: &mut World, files: &FileTasks, placements: impl IntoIterator<Item = &'a Placement>) -> Result<Tasks> {
         let ranks = world.ranks();
-        let read = world.held().map(|rank| Ok((rank, files.pile(rank, ranks)?))).collect::<Result<BTreeMap<_, _>>>();
+        let held = real_nodes_held(world, placements);
+        let read = held.into_iter().map(|node| Ok((node, files.pile(node, ranks)?))).collect::<Result<BTreeMap<_, _>>>();
         let piles = agree(world, read)?;
         let payload = files.bytes().checked_div(files.len()).unwrap_or(0);
         let loads = files.loads(ranks);
-        let amounts =
-            Amounts { pinned: Vec::new(), work: loads, pinned_tasks: 0, largest: u64::from(!files.is_empty()) };
+        let amounts = Amounts { pinned: Vec::new(), work: loads, pinned_tasks: 0, largest: u64::from(!files.is_empty()) };
         let count = files.len();
         Ok(Tasks { count, unit: Unit::Tasks, amounts: Rc::new(amounts), payload, origin: Origin::Read(Rc::new(piles)) })
+    }
+
+    /// The tasks of a run, dealt out in blocks; real node i holds the i-th block first. They are the same on all ranks.
+    ///
+    /// # Errors
+    /// Wrong usage if they don't fit into memory, or are too much work; on all ranks the same.
+    pub fn measured<'a>(world: &mut World, run: &MeasuredTasks, placements: impl IntoIterator<Item = &'a Placement>) -> Result<Tasks> {
+        let ranks = world.ranks();
+        let held = real_nodes_held(world, placements);
+        let made = run.amounts(ranks).and_then(|amounts| {
+            // In simulation all that moves is held at once.
+            let bytes = if world.is_simulated() { run.bytes() } else { run.most_bytes(ranks) };
+            memory::check_bytes(run.len(), "--tasks", bytes.into(), memory::available())?;
+            let piles = held.into_iter().map(|node| Ok((node, run.pile(node, ranks)?))).collect::<Result<BTreeMap<_, _>>>()?;
+            Ok((amounts, piles))
+        });
+        let (amounts, piles) = agree(world, made)?;
+        let payload = run.bytes().checked_div(run.len()).unwrap_or(0);
+        let origin = Origin::Read(Rc::new(piles));
+        Ok(Tasks { count: run.len(), unit: Unit::Work, amounts: Rc::new(amounts), payload, origin })
+    }
+
+    /// The tasks of a source.
+    ///
+    /// # Errors
+    /// Wrong usage if they can't be read, are not what they should be, or don't fit into memory; on all ranks the same.
+    pub fn of_source<'a>(world: &mut World, source: &TaskSource, placements: impl IntoIterator<Item = &'a Placement>) -> Result<Tasks> {
+        if let TaskSource::Files(folder) = source {
+            let files = from_first(world, || FileTasks::scan(folder))?;
+            return Tasks::files(world, &files, placements);
+        }
+        match from_first(world, || source.measured())? {
+            Some(run) => Tasks::measured(world, &run, placements),
+            None => Err(Error::usage(format!("--tasks {source}: there is nothing to read"))),
+        }
     }
 
     /// Number of tasks.
@@ -107,7 +144,7 @@ impl Tasks {
         shares.with_pinned(pinned)
     }
 
-    /// Bytes that a task carries; of files, the mean.
+    /// Bytes that a task carries; of files and measured tasks, the mean.
     pub fn payload(&self) -> u64 {
         self.payload
     }
@@ -123,4 +160,9 @@ impl Tasks {
             Origin::Read(piles) => Ok(piles.get(&node).cloned().unwrap_or_default()),
         }
     }
+}
+
+/// The real nodes that this process has in one of the placements.
+fn real_nodes_held<'a>(world: &World, placements: impl IntoIterator<Item = &'a Placement>) -> BTreeSet<NodeId> {
+    placements.into_iter().flat_map(|placement| world.held().map(|rank| placement.real_node_of(rank))).collect()
 }

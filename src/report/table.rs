@@ -2,7 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
-use super::figures::{bytes, duration_us, ratio, several, three, two, whole};
+use super::figures::{bytes, duration_us, of_real_tasks, ratio, several, three, two, whole};
 use crate::experiment::balance::Embedded;
 use crate::experiment::{BalanceRecord, CompareRecord, Site};
 use crate::topology::Topology;
@@ -172,7 +172,7 @@ pub fn compare(records: &[CompareRecord], width: u16) -> String {
 fn heading(record: &CompareRecord) -> String {
     let payload = match record.payload {
         0 => "without payload".into(),
-        payload if record.loads.starts_with("files:") => format!("of {} on average", bytes(payload)),
+        payload if of_real_tasks(&record.loads) => format!("of {} on average", bytes(payload)),
         payload => format!("of {}", bytes(payload)),
     };
     let weighing = &record.weighing;

@@ -20,6 +20,7 @@ mod kind;
 mod lattice;
 mod line;
 mod overlay;
+mod placing;
 pub mod regions;
 mod side;
 mod spec;
@@ -39,6 +40,7 @@ pub use kind::Kind;
 pub use lattice::{Grid, Mesh};
 pub use line::Line;
 pub use overlay::{MAX_VIRTUAL_PER_RANK, Overlay, Placement};
+pub use placing::PlacementRule;
 pub use side::Side;
 pub use tree::Tree;
 

@@ -56,6 +56,8 @@ const WRONG: &[(&str, &str)] = &[
     ("balance --sim 2 --network switched:latency=5", "--network"),
     ("balance --network zero", "--sim"),
     ("balance --sim 2 --sim-hosts 3", "--sim-hosts 3"),
+    ("balance --sim 2 --sim-hosts 2,block", "--sim-hosts"),
+    ("balance --sim 2 --placement near", "--placement"),
     ("balance --sim 2 --timeout 0", "--timeout"),
     ("balance --sim 2 --timeout NaN", "--timeout"),
     ("balance --sim 2 --seed x", "--seed"),

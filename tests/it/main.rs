@@ -5,6 +5,8 @@ mod contract;
 mod contract_in_sim;
 mod flow_vectors;
 mod layers;
+mod measured;
+mod placement;
 mod properties;
 mod runner;
 mod sim;
