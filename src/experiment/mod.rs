@@ -7,6 +7,7 @@
 pub mod balance;
 pub mod compare;
 pub mod phase;
+pub mod responses;
 pub mod settle;
 pub mod site;
 pub mod statistics;
@@ -14,5 +15,6 @@ pub mod tasks;
 
 pub use balance::{BalanceRecord, BalanceSpec, balance};
 pub use compare::{CompareRecord, CompareSpec, compare};
+pub use responses::Responses;
 pub use site::{Imbalances, Site};
 pub use tasks::Tasks;

@@ -1,8 +1,8 @@
 //! N-Queens, all solutions: in how many ways n queens stand on a board of n times n so that none attacks another.
 //!
 //! Rows are filled from the top; three words of bits say which squares of the next row are attacked along columns and both diagonals.
-//! A task is a board whose first rows are filled. Below `cutoff` rows it spawns a task for each safe square of the next row; from there on it
-//! counts by itself.
+//! A task is a board whose first rows are filled. Below `cutoff` rows it spawns a task for each safe square of the next row; from there on
+//! it counts by itself.
 //!
 //! ```text
 //!   row 0      Q . . .        . Q . .    ..         cutoff = 2: tasks of two rows count, those above spawn

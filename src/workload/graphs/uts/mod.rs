@@ -1,5 +1,5 @@
-//! Unbalanced Tree Search: Olivier, Huan, Liu, Prins, Dinan, Sadayappan and Tseng, "UTS: an unbalanced tree search benchmark", Languages and
-//! Compilers for Parallel Computing, 2006. Count the nodes of a tree whose sub-trees differ wildly in size, and can't be told
+//! Unbalanced Tree Search: Olivier, Huan, Liu, Prins, Dinan, Sadayappan and Tseng, "UTS: an unbalanced tree search benchmark", Languages
+//! and Compilers for Parallel Computing, 2006. Count the nodes of a tree whose sub-trees differ wildly in size, and can't be told
 //! apart before they are grown.
 //!
 //! 1. A task carries many nodes: a stack of those that are found and not yet visited. It visits them depth-first, in slices of 128 to 512
