@@ -197,7 +197,7 @@ impl Request<'_> {
 }
 
 /// The names in a list. A `key=value` after a comma belongs to the balancer before it.
-fn listed(names: &str) -> Vec<String> {
+pub(super) fn listed(names: &str) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
     for piece in names.split(',') {
         let is_option = piece.find('=').is_some_and(|equals| !piece[..equals].contains(':'));

@@ -9,6 +9,7 @@ mod launch;
 mod list;
 mod options;
 mod output;
+mod run;
 mod terminal;
 
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   mpirun -n 8 equipoise compare                   every balancer on 8 real ranks
   mpirun -n 8 equipoise compare --tasks files:.   the files below this folder as tasks
+  mpirun -n 8 equipoise run --workload queens:n=12    tasks that spawn tasks
   equipoise compare --sim 64                      on 64 simulated ranks, without MPI
   equipoise balance --sim 8 --loads 19,11,2,9,0,9,10,4
   equipoise list                                  what there is to choose from
@@ -43,6 +45,7 @@ struct Cli {
 enum Command {
     Balance(balance::Arguments),
     Compare(compare::Arguments),
+    Run(run::Arguments),
     List(list::Arguments),
 }
 
@@ -74,6 +77,7 @@ impl Command {
         match self {
             Command::Balance(arguments) => balance::run(&arguments),
             Command::Compare(arguments) => compare::run(&arguments),
+            Command::Run(arguments) => run::run(&arguments),
             Command::List(arguments) => Ok(list::run(&arguments)?),
         }
     }

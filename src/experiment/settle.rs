@@ -68,7 +68,7 @@ pub fn agree<T: 'static>(world: &mut World, mine: Result<T>) -> Result<T> {
 }
 
 /// One node on each rank.
-fn plain(world: &World) -> Result<Overlay> {
+pub(super) fn plain(world: &World) -> Result<Overlay> {
     let ranks = world.ranks();
     Ok(Overlay::new(Topology::Complete(Complete::new(ranks)?), world.hosts())?)
 }

@@ -139,7 +139,7 @@ fn pays(break_even_us: Option<f64>) -> String {
 }
 
 /// `8 ranks on 2 hosts` or `8 simulated ranks, network ..`.
-fn place(site: &Site) -> String {
+pub(super) fn place(site: &Site) -> String {
     match &site.network {
         None => format!("{} on {}", several(site.ranks.into(), "rank"), several(site.hosts.into(), "host")),
         Some(network) => {

@@ -34,7 +34,7 @@ mod seats;
 mod watchdog;
 mod workers;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -161,7 +161,8 @@ impl World {
         let state = RefCell::new(State::new(Links { comm, bulk }, host, &options, began, flags)?);
         let heartbeat = Heartbeat::default();
         heartbeat.watch(rank, options.timeout)?;
-        let carrier = Rc::new(Carrier { rank, ranks, options, began, heartbeat, state });
+        let seed = Cell::new(options.seed);
+        let carrier = Rc::new(Carrier { rank, ranks, options, began, heartbeat, state, seed });
         Ok(World { carrier, hosts: Hosts::from_names(&names), signals, _universe: universe })
     }
 
@@ -183,6 +184,11 @@ impl World {
     /// What the world was told.
     pub fn options(&self) -> &Options {
         &self.carrier.options
+    }
+
+    /// Changes the seed that the programs of later runs see. Every rank must call this with the same one.
+    pub fn reseed(&mut self, seed: u64) {
+        self.carrier.seed.set(seed);
     }
 
     /// Runs a program on every node of the overlay that this rank hosts, and returns their results in node order. Every rank must call
