@@ -264,6 +264,10 @@ mod tests {
 
     #[test]
     fn wrong_sweeps_are_refused() {
+        for (options, said) in [("", "'' is not of the form key=value"), ("sweeps=1,sweeps=2", "sweeps is given twice")] {
+            let Err(Error::Usage(sentence)) = find(&format!("dem:{options}")) else { panic!("dem:{options} is taken") };
+            assert_eq!(sentence, format!("--balancer dem: {said}"));
+        }
         for text in ["0", "-1", "1.5", "many", "", "65537"] {
             let Err(Error::Usage(sentence)) = find(&format!("dem:sweeps={text}")) else { panic!("sweeps={text} is taken") };
             assert_eq!(sentence, format!("--balancer dem: sweeps={text} is neither a number from 1 to 65536 nor until-stable"));

@@ -275,7 +275,7 @@ pub struct Chosen {
 /// # Errors
 /// If there is none of this name (the sentence lists all), or its options are wrong.
 pub fn find(spec: &str) -> Result<Chosen> {
-    let (name, options) = spec.split_once(':').unwrap_or((spec, ""));
+    let (name, options) = spec.split_once(':').map_or((spec, None), |(name, options)| (name, Some(options)));
     let entry = ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
         let known: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
         Error::usage(format!("--balancer '{name}' is unknown; known are {}", known.join(", ")))
@@ -284,7 +284,11 @@ pub fn find(spec: &str) -> Result<Chosen> {
         Some((key, value)) => Ok((key.trim().to_string(), value.trim().to_string())),
         None => Err(Error::usage(format!("--balancer {name}: '{pair}' is not of the form key=value"))),
     };
-    let options = options.split(',').filter(|text| !text.trim().is_empty()).map(pair).collect::<Result<Vec<_>>>()?;
+    let options = options.into_iter().flat_map(|options| options.split(',')).map(pair).collect::<Result<Vec<_>>>()?;
+    let twice = |(index, (key, _)): (usize, &(String, String))| options[..index].iter().any(|(earlier, _)| earlier == key).then(|| key.clone());
+    if let Some(key) = options.iter().enumerate().find_map(twice) {
+        return Err(Error::usage(format!("--balancer {name}: {key} is given twice")));
+    }
     let balancer = (entry.build)(&Options(options))?;
     Ok(Chosen { name: spec.to_string(), entry, balancer })
 }

@@ -88,7 +88,10 @@ fn refused(why: &clap::Error) -> ExitCode {
     match why.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match terminal::print(|out| write!(out, "{}", why.render())) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
+            Err(why) => {
+                terminal::complain(&why.to_string());
+                status_of(why.exit_status())
+            }
         },
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             terminal::remark(&why.render().to_string());

@@ -60,6 +60,8 @@ const WRONG: &[(&str, &str)] = &[
     ("balance --sim 2 --placement near", "--placement"),
     ("balance --sim 2 --timeout 0", "--timeout"),
     ("balance --sim 2 --timeout NaN", "--timeout"),
+    ("balance --sim 2 --timeout 1e-300", "--timeout"),
+    ("balance --sim 2 --balancer dem:sweeps=1,sweeps=2", "sweeps is given twice"),
     ("balance --sim 2 --seed x", "--seed"),
     ("balance --sim 2 --output xml", "--output"),
     ("balance --sim 2 --report /dev/null/x", "--report /dev/null/x"),

@@ -58,6 +58,9 @@ use crate::topology::{Hosts, NodeId, Overlay, RankId};
 /// The status of a job that the watchdog ended.
 pub const STUCK: i32 = 3;
 
+/// A timeout beyond this counts as this: some thirty years.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(1_000_000_000);
+
 /// What a world can be told. All ranks must be told the same, the number of workers excepted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
@@ -147,6 +150,8 @@ impl World {
     fn over(comm: rsmpi::ffi::MPI_Comm, universe: Option<Universe>, options: Options) -> Result<World> {
         let comm = Comm::duplicate(comm)?;
         let bulk = comm.another()?;
+        // Any longer and the watchdog could not add and double it.
+        let options = Options { timeout: options.timeout.min(LONGEST_TIMEOUT), ..options };
         let names = host_names(&comm)?;
         let (rank, ranks) = (comm.rank()?, comm.size()?);
         let host = names.get(rank as usize).cloned().unwrap_or_default();
