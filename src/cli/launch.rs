@@ -3,6 +3,7 @@
 use equipoise::topology::Hosts;
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
+use equipoise::workload::memory;
 use equipoise::{Error, Result};
 
 use super::options::WorldOptions;
@@ -76,6 +77,7 @@ fn open(options: &WorldOptions) -> Result<Option<World>> {
 }
 
 fn simulated(ranks: u32, options: &WorldOptions) -> Result<sim::World> {
+    memory::check_simulated(ranks, memory::available())?;
     let network = options.network.as_deref().map(sim::Network::parse).transpose()?.unwrap_or_default();
     let hosts = options.sim_hosts.map(|hosts| blocks(ranks, hosts)).transpose()?;
     let timeout = options.timeout.as_nanos().try_into().unwrap_or(u64::MAX);

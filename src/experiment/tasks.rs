@@ -6,11 +6,21 @@ use std::rc::Rc;
 use super::settle::agree;
 use crate::error::Result;
 use crate::load::Pile;
-use crate::topology::NodeId;
+use crate::topology::{Hosts, NodeId};
 use crate::transport::world::World;
 use crate::workload::files::FileTasks;
 use crate::workload::memory;
 use crate::workload::tasks::InitialTasks;
+
+/// The most tasks that the ranks of one host hold together at first.
+fn on_one_host(loads: &[u64], hosts: &Hosts) -> u64 {
+    let mut held = vec![0u64; hosts.count() as usize];
+    for (&load, rank) in loads.iter().zip((0..hosts.ranks()).cycle()) {
+        let host = &mut held[hosts.host_of(rank) as usize];
+        *host = host.saturating_add(load);
+    }
+    held.into_iter().max().unwrap_or(0)
+}
 
 /// Tasks by node. Cheap to clone.
 #[derive(Clone)]
@@ -35,8 +45,7 @@ impl Tasks {
     /// Wrong usage if there are more than 2^64 - 1, or if they don't fit into memory.
     pub fn numbered(world: &mut World, loads: Vec<u64>, payload: u64) -> Result<Tasks> {
         let tasks = InitialTasks::new(&loads, payload).and_then(|tasks| {
-            // A rank may come to hold as many as the largest load before, or all of what a few ranks hold after.
-            let held = if world.is_simulated() { tasks.total() } else { loads.iter().copied().max().unwrap_or(0) };
+            let held = if world.is_simulated() { tasks.total() } else { on_one_host(&loads, &world.hosts()) };
             memory::check(held, payload, memory::available()).map(|()| tasks)
         });
         let tasks = agree(world, tasks)?;
@@ -75,5 +84,20 @@ impl Tasks {
             Origin::Numbered(_) => Ok(Pile::default()),
             Origin::Read(piles) => Ok(piles.get(&node).cloned().unwrap_or_default()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ranks_of_a_host_share_its_memory() {
+        let hosts = Hosts::from_names(&["a", "a", "b"].map(String::from));
+        assert_eq!(on_one_host(&[5, 6, 7], &hosts), 11);
+        // A virtual node's tasks lie on the rank that hosts it.
+        assert_eq!(on_one_host(&[5, 6, 7, 1, 1, 9], &hosts), 16);
+        assert_eq!(on_one_host(&[u64::MAX, 1], &hosts), u64::MAX);
+        assert_eq!(on_one_host(&[], &hosts), 0);
     }
 }
