@@ -285,7 +285,8 @@ pub fn find(spec: &str) -> Result<Chosen> {
         None => Err(Error::usage(format!("--balancer {name}: '{pair}' is not of the form key=value"))),
     };
     let options = options.into_iter().flat_map(|options| options.split(',')).map(pair).collect::<Result<Vec<_>>>()?;
-    let twice = |(index, (key, _)): (usize, &(String, String))| options[..index].iter().any(|(earlier, _)| earlier == key).then(|| key.clone());
+    let twice =
+        |(index, (key, _)): (usize, &(String, String))| options[..index].iter().any(|(earlier, _)| earlier == key).then(|| key.clone());
     if let Some(key) = options.iter().enumerate().find_map(twice) {
         return Err(Error::usage(format!("--balancer {name}: {key} is given twice")));
     }

@@ -2,6 +2,7 @@
 
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
+use equipoise::workload::memory;
 use equipoise::{Error, Result};
 
 use super::options::WorldOptions;
@@ -83,6 +84,7 @@ fn open(options: &WorldOptions, workers: u32) -> Result<Option<World>> {
 }
 
 fn simulated(ranks: u32, options: &WorldOptions, workers: u32) -> Result<sim::World> {
+    memory::check_simulated(ranks, memory::available())?;
     let network = options.network.as_deref().map(sim::Network::parse).transpose()?.unwrap_or_default();
     let hosts = options.sim_hosts.map(|hosts| hosts.of(ranks)).transpose()?;
     let timeout = options.timeout.as_nanos().try_into().unwrap_or(u64::MAX);

@@ -7,17 +7,20 @@ use equipoise::Result;
 use equipoise::balance::{self, Entry, QuotaRule};
 use equipoise::report::figures::{bytes, whole};
 use equipoise::report::{json, table};
-use equipoise::topology::{Kind, MAX_NODES, Topology};
+use equipoise::topology::{Kind, Topology};
 use serde::Serialize;
 
 use super::options::Output;
 use super::terminal;
 
+/// The predictions build each topology, which for more ranks than this takes long and much memory.
+const MOST_RANKS: i64 = 1 << 24;
+
 /// List balancers, topologies, loads and networks, and what balancers cost by prediction
 #[derive(Args)]
 pub struct Arguments {
     /// Predict the balancers' costs for this many ranks
-    #[arg(long, value_name = "RANKS", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_NODES)))]
+    #[arg(long, value_name = "RANKS", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=MOST_RANKS))]
     ranks: u32,
 
     /// Whom the list is for

@@ -7,13 +7,23 @@ use super::settle::{agree, from_first};
 use super::weighing::Unit;
 use crate::error::{Error, Result};
 use crate::load::{Pile, Powers, Shares};
-use crate::topology::{NodeId, Placement};
+use crate::topology::{Hosts, NodeId, Placement};
 use crate::transport::world::World;
 use crate::workload::files::FileTasks;
 use crate::workload::memory;
 use crate::workload::tasks::{Amounts, InitialTasks};
 use crate::workload::weights::{Pins, Weights};
 use crate::workload::{MeasuredTasks, TaskSource};
+
+/// The most tasks that the ranks of one host hold together at first.
+fn on_one_host(loads: &[u64], hosts: &Hosts) -> u64 {
+    let mut held = vec![0u64; hosts.count() as usize];
+    for (&load, rank) in loads.iter().zip((0..hosts.ranks()).cycle()) {
+        let host = &mut held[hosts.host_of(rank) as usize];
+        *host = host.saturating_add(load);
+    }
+    held.into_iter().max().unwrap_or(0)
+}
 
 /// Tasks by node. Cheap to clone.
 #[derive(Clone)]
@@ -48,8 +58,7 @@ impl Tasks {
     /// Wrong usage if there are more than 2^64 - 1 tasks or work units, or if they don't fit into memory.
     pub fn weighing(world: &mut World, loads: Vec<u64>, payload: u64, weights: Weights, pins: Pins) -> Result<Tasks> {
         let tasks = InitialTasks::new(&loads, payload).map(|tasks| tasks.weighing(weights, pins)).and_then(|tasks| {
-            // A rank may come to hold as many as the largest load before, or all of what a few ranks hold after.
-            let held = if world.is_simulated() { tasks.total() } else { loads.iter().copied().max().unwrap_or(0) };
+            let held = if world.is_simulated() { tasks.total() } else { on_one_host(&loads, &world.hosts()) };
             memory::check(held, payload, memory::available())?;
             let option = if tasks.are_unit() { "--pinned" } else { "--weights" };
             memory::check_bytes(held, option, tasks.described_in(held), memory::available())?;
@@ -165,4 +174,19 @@ impl Tasks {
 /// The real nodes that this process has in one of the placements.
 fn real_nodes_held<'a>(world: &World, placements: impl IntoIterator<Item = &'a Placement>) -> BTreeSet<NodeId> {
     placements.into_iter().flat_map(|placement| world.held().map(|rank| placement.real_node_of(rank))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ranks_of_a_host_share_its_memory() {
+        let hosts = Hosts::from_names(&["a", "a", "b"].map(String::from));
+        assert_eq!(on_one_host(&[5, 6, 7], &hosts), 11);
+        // A virtual node's tasks lie on the rank that hosts it.
+        assert_eq!(on_one_host(&[5, 6, 7, 1, 1, 9], &hosts), 16);
+        assert_eq!(on_one_host(&[u64::MAX, 1], &hosts), u64::MAX);
+        assert_eq!(on_one_host(&[], &hosts), 0);
+    }
 }

@@ -64,6 +64,8 @@ const WRONG: &[(&str, &str)] = &[
     ("balance --sim 2 --timeout 0", "--timeout"),
     ("balance --sim 2 --timeout NaN", "--timeout"),
     ("balance --sim 2 --timeout 1e-300", "--timeout"),
+    ("balance --sim 1073741824", "--sim 1073741824"),
+    ("list --ranks 1073741824", "--ranks"),
     ("balance --sim 2 --balancer dem:sweeps=1,sweeps=2", "sweeps is given twice"),
     ("balance --sim 2 --seed x", "--seed"),
     ("balance --sim 2 --output xml", "--output"),
