@@ -85,7 +85,7 @@ impl Queens {
         std::iter::from_fn(move || {
             let square = safe & safe.wrapping_neg();
             safe ^= square;
-            (square != 0).then(|| Board {
+            (square != 0).then_some(Board {
                 columns: board.columns | square,
                 left: (board.left | square) << 1,
                 right: (board.right | square) >> 1,
