@@ -7,13 +7,13 @@ use clap::Args;
 use equipoise::balance;
 use equipoise::experiment::{self, BalanceRecord, BalanceSpec, Tasks, settle};
 use equipoise::report::{csv, json, table};
-use equipoise::topology::{Overlay, Topology};
+use equipoise::topology::Overlay;
 use equipoise::transport::world::World;
-use equipoise::workload::{FileTasks, LoadPattern, PowerPattern, TaskSource};
+use equipoise::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
 use equipoise::{Error, Result};
 
 use super::launch::{self, Ending};
-use super::options::{Output, WorldOptions};
+use super::options::{Output, TaskOptions, WorldOptions};
 use super::output::Files;
 use super::terminal;
 
@@ -21,7 +21,8 @@ const EXAMPLES: &str = "\
 Examples:
   mpirun -n 8 equipoise balance --balancer direct --loads hot:total=10000 --payload 4096
   equipoise balance --sim 8 --loads 19,11,2,9,0,9,10,4
-  equipoise balance --sim 13 --balancer mwa --topology mesh:4x4 --loads poisson:mean=100 --powers uniform:1..10 --output quiet
+  equipoise balance --sim 13 --balancer mwa --topology mesh:4x4 --loads poisson:mean=100
+  equipoise balance --sim 8 --balancer direct --powers uniform:1..10 --sim-hosts 2
   equipoise balance --sim 1024 --balancer dem --loads sparse:p=0.1,max=1000 --output json";
 
 /// Run one balancing phase and say what moved, at what cost
@@ -33,18 +34,20 @@ pub struct Arguments {
     balancer: String,
 
     /// hypercube[:D] | mesh[:RxC[xK]] | torus[:..] | tree[:binary | :kary=K | :parents=-,0,1,1,..] | grid[:PxQx..] | line | ring |
-    /// complete; without a size it is fitted to the ranks, with virtual nodes where they don't fill it [default: the balancer's own]
-    #[arg(long, value_name = "TOPOLOGY", verbatim_doc_comment)]
+    /// complete | graph:FILE (a line `a b` for each link); without a size it is fitted to the ranks, with virtual nodes where they don't fill it [default: the balancer's own]
+    #[arg(long, value_name = "TOPOLOGY")]
     topology: Option<String>,
 
     /// Tasks by node before: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 | sparse:p=0.2,max=100 | zero.
     /// A list has a number for each node of the topology; patterns fill the real nodes only [default: uniform:mean=10]
-    #[arg(long, value_name = "LOADS", verbatim_doc_comment)]
+    #[arg(long, value_name = "LOADS")]
     loads: Option<String>,
 
-    /// Real tasks instead of loads: files:DIR makes every file below DIR a task, its bytes the payload (what .gitignore ignores is left
+    /// Real tasks instead of loads: lbaf:DIR[,phase=N] are the task times of a real run as DARMA's LBAF has them, a file for each rank,
+    /// and FILE.csv a table with the columns rank,work,bytes; the run's ranks are dealt out in blocks, loads are then work (ns or the
+    /// table's units). files:DIR makes every file below DIR a task, its bytes the payload (what .gitignore ignores is left
     /// out); the files of a top-level folder lie together
-    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["loads", "payload"], verbatim_doc_comment)]
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["loads", "payload", "weights", "pinned"])]
     tasks: Option<String>,
 
     /// How fast each node is, relative to the others: 3,4,5 | @FILE | uniform:1..10 | equal
@@ -54,6 +57,9 @@ pub struct Arguments {
     /// Bytes that each task carries; with 0 tasks are ranges of numbers, so that 10^9 a node cost nothing
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     payload: u64,
+
+    #[command(flatten)]
+    kind: TaskOptions,
 
     /// Compute the least possible task-hops however many nodes there are (beyond 4,096 that takes long)
     #[arg(long)]
@@ -77,15 +83,20 @@ struct Request<'a> {
     balancer: Rc<balance::Chosen>,
     loads: LoadPattern,
     powers: PowerPattern,
+    weights: WeightPattern,
+    pins: Pins,
     tasks: Option<TaskSource>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Ending> {
+    let (weights, pins) = arguments.kind.parse(arguments.world.seed)?;
     let request = Request {
         arguments,
         balancer: Rc::new(balance::find(&arguments.balancer)?),
         loads: arguments.loads.as_deref().map(LoadPattern::parse).transpose()?.unwrap_or_default(),
         powers: PowerPattern::parse(&arguments.powers)?,
+        weights,
+        pins,
         tasks: arguments.tasks.as_deref().map(TaskSource::parse).transpose()?,
     };
     launch::within(&arguments.world, |world| {
@@ -105,14 +116,14 @@ impl Request<'_> {
         let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
         let entry = self.balancer.entry;
         let topology = match &self.arguments.topology {
-            Some(spec) => Topology::parse(spec, ranks)?,
+            Some(spec) => settle::topology(world, spec)?,
             None => entry.default_topology(ranks),
         };
         if let Some(objection) = entry.objection(&topology) {
             return Err(Error::usage(objection));
         }
         let nodes = topology.nodes();
-        let overlay = Overlay::new(topology, world.hosts())?;
+        let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement, seed)?;
         let mut given_powers = None;
         let powers = settle::from_first(world, || {
             let (powers, given) = self.powers.draw(nodes, ranks, seed)?;
@@ -120,13 +131,12 @@ impl Request<'_> {
             Ok(powers)
         })?;
         let tasks = match &self.tasks {
-            Some(TaskSource::Files(folder)) => {
-                let files = settle::from_first(world, || FileTasks::scan(folder))?;
-                Tasks::files(world, &files)?
-            }
+            Some(source) => Tasks::of_source(world, source, [&overlay.placement])?,
             None => {
                 let loads = settle::from_first(world, || self.loads.draw(nodes, ranks, seed))?;
-                Tasks::numbered(world, loads, self.arguments.payload)?
+                let count = loads.iter().sum();
+                let weights = settle::from_first(world, || self.weights.draw(count, seed))?;
+                Tasks::weighing(world, loads, self.arguments.payload, weights, self.pins)?
             }
         };
         let wants_moves = self.arguments.output == Output::Json || self.arguments.report.is_some();

@@ -11,11 +11,11 @@ use equipoise::load::Powers;
 use equipoise::report::{advice, csv, json, table};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::world::World;
-use equipoise::workload::{FileTasks, LoadPattern, PowerPattern, TaskSource};
+use equipoise::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
 use equipoise::{Error, Result};
 
 use super::launch::{self, Ending};
-use super::options::{Output, WorldOptions};
+use super::options::{Output, TaskOptions, WorldOptions};
 use super::output::Files;
 use super::terminal;
 
@@ -23,13 +23,18 @@ const EXAMPLES: &str = "\
 Examples:
   mpirun -n 8 equipoise compare
   mpirun -n 8 equipoise compare --tasks files:. --loads uniform:mean=100 --loads hot:total=1000
-  mpirun -n 16 equipoise compare --balancer direct,cwa,none --payload 64,4096 --repeat 20 --csv result.csv
+  mpirun -n 16 equipoise compare --balancer direct,cwa --payload 64,4096 --csv result.csv
   equipoise compare --sim 64 --topology hypercube --network hops --output json
 
-Each line of the table is one balancer on one load: the imbalance after the phase (max/mean over ranks), tasks that left their node,
-task-hops (in brackets: over the least possible), the longest chain of dependent messages, messages and bytes between ranks, the slowest
-node's time in ms and how it was spent (gathering information, deciding, exchanging tasks), and how long a task must last for the phase
-to pay.";
+A line of the table is one balancer on one load:
+  after         the imbalance it leaves, max/mean over ranks
+  moved         tasks that left their node
+  task-hops     in brackets: over the least possible
+  steps         the longest chain of dependent messages
+  msgs          messages from rank to rank, and their bytes
+  ms            the slowest node's time, median over the rounds, and its 95 % interval
+  inf/dec/exch  how that time was spent, in %: gathering information, deciding, exchanging tasks
+  pays from     how long a task must last for the phase to pay";
 
 /// Compare balancers on the same loads: what each costs, and from which task length on it pays
 #[derive(Args)]
@@ -45,12 +50,14 @@ pub struct Arguments {
 
     /// Tasks by node before, may be given several times: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 |
     /// sparse:p=0.2,max=100 | zero. A list has a number for each rank (with --topology: for each node) [default: uniform:mean=10]
-    #[arg(long, value_name = "LOADS", verbatim_doc_comment)]
+    #[arg(long, value_name = "LOADS")]
     loads: Vec<String>,
 
-    /// Real tasks, beside the loads or instead of them: files:DIR makes every file below DIR a task, its bytes the payload (what
+    /// Real tasks, beside the loads or instead of them: lbaf:DIR[,phase=N] are the task times of a real run as DARMA's LBAF has them, a
+    /// file for each rank, and FILE.csv a table with the columns rank,work,bytes; the run's ranks are dealt out in blocks, loads are then
+    /// work (ns or the table's units). files:DIR makes every file below DIR a task, its bytes the payload (what
     /// .gitignore ignores is left out); the files of a top-level folder lie together
-    #[arg(long, value_name = "SOURCE", verbatim_doc_comment)]
+    #[arg(long, value_name = "SOURCE")]
     tasks: Option<String>,
 
     /// How fast each rank is, relative to the others: 3,4,5 | @FILE | uniform:1..10 | equal
@@ -60,6 +67,9 @@ pub struct Arguments {
     /// Bytes that each task carries, one or several sizes as in 64,4096
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "64")]
     payload: Vec<u64>,
+
+    #[command(flatten)]
+    kind: TaskOptions,
 
     /// How often to measure everything, round by round; in simulation once is enough, since all rounds are the same
     #[arg(long, value_name = "ROUNDS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
@@ -87,6 +97,8 @@ struct Request<'a> {
     balancers: Vec<Rc<Chosen>>,
     loads: Vec<LoadPattern>,
     powers: PowerPattern,
+    weights: WeightPattern,
+    pins: Pins,
     tasks: Option<TaskSource>,
 }
 
@@ -101,7 +113,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         None => balance::ALL.iter().map(|entry| balance::find(entry.name)).collect::<Result<Vec<_>>>()?,
     };
     let balancers = balancers.into_iter().map(Rc::new).collect();
-    let request = Request { arguments, balancers, loads, powers: PowerPattern::parse(&arguments.powers)?, tasks };
+    let (weights, pins) = arguments.kind.parse(arguments.world.seed)?;
+    let request = Request { arguments, balancers, loads, powers: PowerPattern::parse(&arguments.powers)?, weights, pins, tasks };
 
     launch::within(&arguments.world, |world| {
         let files = match world.is_first() {
@@ -128,14 +141,14 @@ impl Request<'_> {
             (Some(_), Some(contender)) => contender.overlay.topology.nodes(),
             _ => world.ranks(),
         };
-        let cases = self.cases(world, nodes)?;
+        let cases = self.cases(world, nodes, &contenders)?;
         Ok(CompareSpec { contenders, cases, repeat: self.arguments.repeat, seed: self.arguments.world.seed })
     }
 
     /// The balancers that can run, each on its topology.
     fn contenders(&self, world: &mut World) -> Result<Vec<Contender>> {
         let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
-        let given = self.arguments.topology.as_deref().map(|spec| Topology::parse(spec, ranks)).transpose()?;
+        let given = self.arguments.topology.as_deref().map(|spec| settle::topology(world, spec)).transpose()?;
         let nodes = given.as_ref().map_or(ranks, Topology::nodes);
         let powers = settle::from_first(world, || self.powers.draw(nodes, ranks, seed).map(|(powers, _)| powers))?;
         let (mut contenders, mut objections) = (Vec::new(), Vec::new());
@@ -145,7 +158,7 @@ impl Request<'_> {
                 Some(objection) => objections.push((balancer.name.as_str(), objection)),
                 None => {
                     let powers = padded(&powers, topology.nodes())?;
-                    let overlay = Overlay::new(topology, world.hosts())?;
+                    let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement, seed)?;
                     contenders.push(Contender { balancer: balancer.clone(), overlay, powers });
                 }
             }
@@ -162,26 +175,29 @@ impl Request<'_> {
         Ok(contenders)
     }
 
-    /// All loads with all payloads, then the files.
-    fn cases(&self, world: &mut World, nodes: u32) -> Result<Vec<Case>> {
+    /// All loads with all payloads, then the real tasks.
+    fn cases(&self, world: &mut World, nodes: u32, contenders: &[Contender]) -> Result<Vec<Case>> {
         let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
         let mut cases = Vec::new();
         for pattern in &self.loads {
             let loads = settle::from_first(world, || pattern.draw(nodes, ranks, seed))?;
+            let count = loads.iter().sum();
+            let weights = settle::from_first(world, || self.weights.draw(count, seed))?;
             for payload in &self.arguments.payload {
-                cases.push(Case { loads: pattern.to_string(), tasks: Tasks::numbered(world, loads.clone(), *payload)? });
+                let tasks = Tasks::weighing(world, loads.clone(), *payload, weights.clone(), self.pins)?;
+                cases.push(Case { loads: pattern.to_string(), tasks });
             }
         }
-        if let Some(source @ TaskSource::Files(folder)) = &self.tasks {
-            let files = settle::from_first(world, || FileTasks::scan(folder))?;
-            cases.push(Case { loads: source.to_string(), tasks: Tasks::files(world, &files)? });
+        if let Some(source) = &self.tasks {
+            let placements = contenders.iter().map(|contender| &contender.overlay.placement);
+            cases.push(Case { loads: source.to_string(), tasks: Tasks::of_source(world, source, placements)? });
         }
         Ok(cases)
     }
 }
 
 /// The names in a list. A `key=value` after a comma belongs to the balancer before it.
-fn listed(names: &str) -> Vec<String> {
+pub(super) fn listed(names: &str) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
     for piece in names.split(',') {
         let is_option = piece.find('=').is_some_and(|equals| !piece[..equals].contains(':'));

@@ -36,6 +36,7 @@ struct List {
     topologies: Vec<Choice>,
     loads: Vec<Choice>,
     powers: Vec<Choice>,
+    weights: Vec<Choice>,
     tasks: Vec<Choice>,
     networks: Vec<Choice>,
 }
@@ -71,6 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         topologies: Kind::ALL.iter().map(|kind| topology(*kind)).collect(),
         loads: LOADS.map(choice).into(),
         powers: POWERS.map(choice).into(),
+        weights: WEIGHTS.map(choice).into(),
         tasks: TASKS.map(choice).into(),
         networks: NETWORKS.map(choice).into(),
     };
@@ -103,7 +105,19 @@ const POWERS: [(&str, &str); 4] = [
     ("uniform:1..10", "drawn uniformly"),
 ];
 
-const TASKS: [(&str, &str); 1] = [("files:DIR", "every file below a folder is a task, its bytes the payload")];
+const WEIGHTS: [(&str, &str); 5] = [
+    ("unit", "one work unit each"),
+    ("1,2,3", "the work units of each task, those of node 0 first"),
+    ("@FILE", "the same from a file"),
+    ("uniform:1..10", "drawn uniformly"),
+    ("exponential:mean=10", "exponential, rounded up"),
+];
+
+const TASKS: [(&str, &str); 3] = [
+    ("files:DIR", "every file below a folder is a task, its bytes the payload"),
+    ("lbaf:DIR[,phase=N]", "the task times of a real run, as DARMA's LBAF has them; tasks that are not migratable stay"),
+    ("FILE.csv", "a table of tasks: rank,work,bytes"),
+];
 
 const NETWORKS: [(&str, &str); 3] = [
     ("zero", "messages take no time (one tick)"),
@@ -121,6 +135,7 @@ fn topology(kind: Kind) -> Choice {
         Kind::Line => choice(("line[:N]", "nodes in a row")),
         Kind::Ring => choice(("ring[:N]", "nodes in a circle")),
         Kind::Complete => choice(("complete[:N]", "every node next to every other")),
+        Kind::Graph => choice(("graph:FILE", "any connected graph: a line `a b` for each link, # for comments")),
     }
 }
 
@@ -163,7 +178,7 @@ fn kinds(balancer: &Balancer) -> String {
 fn human(list: &List) -> String {
     let width = terminal::width();
     let mut out = format!("Balancers (--balancer), with their cost on {} ranks at the most, payloads left out\n\n", whole(list.ranks));
-    let mut balancers = table::table(&["name", "", "topologies", "promises", "steps", "messages", "bytes"], 4, width);
+    let mut balancers = table::table(&["name", "what it is", "topologies", "promises", "steps", "messages", "bytes"], 4, width);
     for balancer in &list.balancers {
         balancers.add_row([
             balancer.name.to_string(),
@@ -187,6 +202,7 @@ fn human(list: &List) -> String {
         ("Topologies (--topology)", &list.topologies),
         ("Loads (--loads)", &list.loads),
         ("Powers (--powers)", &list.powers),
+        ("Weights of tasks (--weights)", &list.weights),
         ("Real tasks (--tasks)", &list.tasks),
         ("Simulated networks (--network)", &list.networks),
     ];
@@ -202,8 +218,9 @@ fn human(list: &List) -> String {
 
 /// The table of balancers for the documentation.
 fn markdown(list: &List) -> String {
-    let mut out =
-        String::from("| balancer | | topologies | promises | quotas | steps | messages | bytes |\n|---|---|---|---|---|--:|--:|--:|\n");
+    let mut out = String::from(
+        "| balancer | what it is | topologies | promises | quotas | steps | messages | bytes |\n|---|---|---|---|---|--:|--:|--:|\n",
+    );
     for balancer in &list.balancers {
         out.push_str(&format!(
             "| `{}` | {} ({}) | {} | {} | {} | {} | {} | {} |\n",

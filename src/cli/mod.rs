@@ -9,6 +9,7 @@ mod launch;
 mod list;
 mod options;
 mod output;
+mod run;
 mod terminal;
 
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   mpirun -n 8 equipoise compare                   every balancer on 8 real ranks
   mpirun -n 8 equipoise compare --tasks files:.   the files below this folder as tasks
+  mpirun -n 8 equipoise run --workload queens:n=12    tasks that spawn tasks
   equipoise compare --sim 64                      on 64 simulated ranks, without MPI
   equipoise balance --sim 8 --loads 19,11,2,9,0,9,10,4
   equipoise list                                  what there is to choose from
@@ -43,6 +45,7 @@ struct Cli {
 enum Command {
     Balance(balance::Arguments),
     Compare(compare::Arguments),
+    Run(run::Arguments),
     List(list::Arguments),
 }
 
@@ -74,6 +77,7 @@ impl Command {
         match self {
             Command::Balance(arguments) => balance::run(&arguments),
             Command::Compare(arguments) => compare::run(&arguments),
+            Command::Run(arguments) => run::run(&arguments),
             Command::List(arguments) => Ok(list::run(&arguments)?),
         }
     }
@@ -84,7 +88,10 @@ fn refused(why: &clap::Error) -> ExitCode {
     match why.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match terminal::print(|out| write!(out, "{}", why.render())) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
+            Err(why) => {
+                terminal::complain(&why.to_string());
+                status_of(why.exit_status())
+            }
         },
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             terminal::remark(&why.render().to_string());
@@ -104,7 +111,7 @@ fn sentence(text: &str) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(text);
     let said = text.split("\n\nUsage:").next().unwrap_or(text).split("\n\nFor more").next().unwrap_or(text);
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    lines.join(" ")
+    lines.join(" ").replace(" tip: ", "; ")
 }
 
 #[cfg(test)]
@@ -126,7 +133,10 @@ mod tests {
         let wrong = said(&["equipoise", "balance", "--sim", "eight"]);
         assert!(wrong.contains("'eight' for '--sim <RANKS>'") && !wrong.contains('\n'), "{wrong}");
         let unknown = said(&["equipoise", "balance", "--lods", "1"]);
-        assert!(unknown.contains("'--lods'") && unknown.contains("--loads") && !unknown.contains('\n'), "{unknown}");
+        assert!(
+            unknown.contains("'--lods'") && unknown.contains("; a similar argument exists: '--loads'") && !unknown.contains('\n'),
+            "{unknown}"
+        );
         assert_eq!(said(&["equipoise", "list"]), "");
     }
 }

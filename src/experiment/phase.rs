@@ -18,7 +18,6 @@ use crate::transport::record::Counts;
 use crate::transport::world::World;
 
 /// What a phase needs beside a world and its overlay. Every process of the job builds the same.
-#[derive(Clone)]
 pub struct Setting {
     pub balancer: Rc<Chosen>,
     pub shares: Shares,
@@ -26,15 +25,19 @@ pub struct Setting {
     pub pile: Rc<dyn Fn(NodeId) -> Result<Pile>>,
     /// Whether the plan is wanted. A million nodes make ten million transfers, so it is left out where nobody looks at it.
     pub plan: bool,
+    /// Whether tasks may have several work units.
+    pub weighted: bool,
 }
 
 /// What a phase came to, over all nodes.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Number of tasks by node.
+    /// Work units by node: as many as tasks if these are unit tasks.
     pub finals: Vec<u64>,
     /// Number of tasks that never left their node.
     pub stayed: u64,
+    /// The same and more in work units, where tasks may have several.
+    pub work: Option<InWork>,
     /// All transfers; empty if it was not wanted.
     pub plan: Plan,
     /// Number of transfers.
@@ -45,11 +48,21 @@ pub struct Outcome {
     pub times: Times,
 }
 
+/// What moved, in work units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InWork {
+    /// Work units of the tasks that never left their node.
+    pub stayed: u64,
+    /// Work units sent, times hops.
+    pub hops: u128,
+}
+
 /// Some consecutive nodes' part of an outcome, on its way to node 0.
 #[derive(Debug, Serialize, Deserialize)]
 struct Tally {
     finals: Vec<u64>,
     stayed: u64,
+    work: Option<Box<InWork>>,
     moves: Vec<Transfer>,
     transfers: u64,
     counts: Counts,
@@ -67,6 +80,9 @@ impl Tally {
         Tally {
             finals: self.finals,
             stayed: self.stayed + next.stayed,
+            work: self.work.zip(next.work).map(|(a, b)| {
+                Box::new(InWork { stayed: a.stayed + b.stayed, hops: a.hops.saturating_add(b.hops) })
+            }),
             moves: self.moves,
             transfers: self.transfers + next.transfers,
             counts: self.counts.and(next.counts),
@@ -84,51 +100,69 @@ const CHECK: u32 = 1;
 ///
 /// # Errors
 /// [`Error::Lost`] if tasks were lost, doubled or changed; otherwise as [`World::run`].
-pub fn run(world: &mut World, overlay: &Overlay, setting: &Setting) -> Result<Option<Outcome>> {
+pub fn run(world: &mut World, overlay: &Overlay, setting: &Rc<Setting>) -> Result<Option<Outcome>> {
     // In simulation all programs begin at the same instant, so a barrier would only make them begin at different ones.
     let barrier = !world.is_simulated();
     let mut results = node::run(world, overlay, |node| balance(node, setting.clone(), barrier))?;
     Ok(results.first_mut().and_then(|(_, outcome)| outcome.take()).map(|outcome| *outcome))
 }
 
-/// One node's part. The outcome is boxed: in simulation every node's program holds room for it.
-async fn balance(node: Node, setting: Setting, barrier: bool) -> Result<Option<Box<Outcome>>> {
+/// One node's part. In simulation there may be a million of these, so what is waited for before and after the phase is boxed: it takes
+/// room only while it lasts.
+async fn balance(node: Node, setting: Rc<Setting>, barrier: bool) -> Result<Option<Box<Outcome>>> {
     let mut pile = (setting.pile)(node.me())?;
     let before = pile.checksum();
-    let check = node.epoch(CHECK);
     if barrier {
-        check.everyone().barrier(&check).await?;
+        let apart = node.epoch(CHECK);
+        Box::pin(apart.everyone().barrier(&apart)).await?;
     }
+    let mut tally = measure(&node, &setting, &mut pile).await?;
+    tally.before = before;
+    tally.after = pile.checksum();
+    drop(pile);
+    Box::pin(close(node.epoch(CHECK), tally, setting)).await
+}
 
+/// The phase itself, counted and timed.
+async fn measure(node: &Node, setting: &Setting, pile: &mut Pile) -> Result<Box<Tally>> {
     let (counted, counts) = node.recorded();
     let began = node.now();
-    let mut phase = Phase::begin(&counted, &setting.shares, &mut pile);
+    let mut phase = Phase::begin(&counted, &setting.shares, pile);
+    if !setting.plan && !setting.weighted {
+        phase.mover.only_count();
+    }
     setting.balancer.balancer.run(&mut phase).await?;
-    let (sent, times) = phase.end();
+    let transfers = phase.mover.transfers();
+    let (moves, times) = phase.end();
     let elapsed = node.now() - began;
-
-    let tally = Tally {
-        finals: vec![pile.len()],
+    let hops = |sent: &Transfer| u128::from(sent.work) * u128::from(node.topology().distance(sent.src, sent.dst));
+    let in_work = || InWork { stayed: pile.own_work(), hops: moves.iter().map(hops).fold(0, u128::saturating_add) };
+    Ok(Box::new(Tally {
+        finals: vec![pile.work()],
         stayed: pile.own(),
-        transfers: sent.len() as u64,
-        moves: if setting.plan { sent } else { Vec::new() },
+        work: setting.weighted.then(|| Box::new(in_work())),
+        transfers,
+        moves: if setting.plan { moves } else { Vec::new() },
         counts: counts.get(),
         elapsed,
         times,
-        before,
-        after: pile.checksum(),
-    };
-    drop(pile);
-    match check.everyone().reduce(&check, tally, Tally::and).await? {
+        before: Checksum::default(),
+        after: Checksum::default(),
+    }))
+}
+
+/// The closing check, on node 0.
+async fn close(node: Node, tally: Box<Tally>, setting: Rc<Setting>) -> Result<Option<Box<Outcome>>> {
+    match node.everyone().reduce(&node, *tally, Tally::and).await? {
         None => Ok(None),
         Some(tally) => outcome(tally, &setting.balancer.name).map(|outcome| Some(Box::new(outcome))),
     }
 }
 
 fn outcome(tally: Tally, balancer: &str) -> Result<Outcome> {
-    let Tally { finals, stayed, moves, transfers, counts, elapsed, times, before, after } = tally;
+    let Tally { finals, stayed, work, moves, transfers, counts, elapsed, times, before, after } = tally;
     conserved(balancer, &before, &after)?;
-    Ok(Outcome { finals, stayed, plan: Plan::new(moves), transfers, counts, elapsed, times })
+    Ok(Outcome { finals, stayed, work: work.map(|work| *work), plan: Plan::new(moves), transfers, counts, elapsed, times })
 }
 
 /// Checks that what all nodes hold together is after a phase what it was before.
@@ -163,18 +197,19 @@ mod tests {
     use crate::topology::Topology;
     use crate::transport::sim;
 
-    fn setting(balancer: &str, loads: &'static [u64]) -> Setting {
+    fn setting(balancer: &str, loads: &'static [u64]) -> Rc<Setting> {
         let pile = move |node: NodeId| {
             let first = loads[..node as usize].iter().sum();
             Ok(Pile::new([Segment::Range { first, count: loads[node as usize] }].into_iter().collect()))
         };
         let nodes = loads.len() as u32;
-        Setting {
+        Rc::new(Setting {
             balancer: Rc::new(balance::find(balancer).unwrap()),
             shares: Shares::new(Powers::equal(nodes, nodes)),
             pile: Rc::new(pile),
             plan: true,
-        }
+            weighted: false,
+        })
     }
 
     #[test]

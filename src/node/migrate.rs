@@ -20,6 +20,9 @@ pub struct Mover<'a> {
     node: &'a Node,
     pub pile: &'a mut Pile,
     sent: Vec<Transfer>,
+    /// Whether each transfer is logged, or only counted.
+    logs: bool,
+    transfers: u64,
     /// The step that this node's next transfer gets at the least: one more than that of the last one that it received.
     step: u32,
 }
@@ -33,7 +36,17 @@ pub struct Arrival<T> {
 
 impl<'a> Mover<'a> {
     pub fn new(node: &'a Node, pile: &'a mut Pile) -> Mover<'a> {
-        Mover { node, pile, sent: Vec::new(), step: 0 }
+        Mover { node, pile, sent: Vec::new(), logs: true, transfers: 0, step: 0 }
+    }
+
+    /// Only counts transfers from now on: a million nodes need not keep a log that nobody reads.
+    pub fn only_count(&mut self) {
+        self.logs = false;
+    }
+
+    /// Number of transfers sent so far.
+    pub fn transfers(&self) -> u64 {
+        self.transfers
     }
 
     /// What was sent so far, in order of sending.
@@ -49,15 +62,20 @@ impl<'a> Mover<'a> {
     /// Sends tasks, and what the receiver must know beside them (an empty parcel carries only that).
     pub fn send<T: Serialize>(&mut self, dst: NodeId, said: &T, parcel: Parcel) {
         if !parcel.is_empty() {
-            self.sent.push(Transfer { step: self.step, src: self.node.me(), dst, tasks: parcel.len() });
+            self.transfers += 1;
+            if self.logs {
+                self.sent.push(Transfer { step: self.step, src: self.node.me(), dst, tasks: parcel.len(), work: parcel.work() });
+            }
         }
         self.node.send_tasks(dst, TASKS, encode(&(self.step, said), &parcel), parcel.len());
     }
 
-    /// Takes tasks off the pile, foreign ones first, and sends them.
-    pub fn give<T: Serialize>(&mut self, dst: NodeId, said: &T, tasks: u64) {
-        let parcel = self.pile.take(tasks);
+    /// Takes about so much work off the pile, foreign tasks first, and sends it; see [`Pile::take`]. Returns how much it was.
+    pub fn give<T: Serialize>(&mut self, dst: NodeId, said: &T, amount: u64) -> u64 {
+        let parcel = self.pile.take(amount);
+        let work = parcel.work();
         self.send(dst, said, parcel);
+        work
     }
 
     /// Receives what a node sends. The tasks are the caller's to put onto the pile.
@@ -78,30 +96,31 @@ impl<'a> Mover<'a> {
         self.unpack(message)
     }
 
-    /// Receives what a node sends, puts its tasks behind the pile, and returns how many they were and what was said.
+    /// Receives what a node sends, puts its tasks behind the pile, and returns how much work they are and what was said.
     ///
     /// # Errors
     /// If the node's rank is lost or the message is garbled.
     pub async fn take_in<T: DeserializeOwned>(&mut self, src: NodeId) -> Result<(u64, T)> {
         let arrival = self.receive::<T>(src).await?;
-        let tasks = arrival.parcel.len();
+        let work = arrival.parcel.work();
         self.pile.put_behind(arrival.parcel);
-        Ok((tasks, arrival.said))
+        Ok((work, arrival.said))
     }
 
-    /// Receives from any nodes until this many tasks have come, and returns the arrivals in the order of their sources.
+    /// Receives from any nodes until what they say are so many units of a row, and returns the arrivals in the order of their sources. A
+    /// sender says how many units its part of the row has in common with the receiver's; its tasks may have more or fewer.
     ///
     /// # Errors
-    /// If a rank is lost, a message is garbled, or more tasks come.
-    pub async fn receive_all(&mut self, tasks: u64) -> Result<Vec<Arrival<()>>> {
+    /// If a rank is lost, a message is garbled, or more units come.
+    pub async fn receive_units(&mut self, units: u64) -> Result<Vec<Arrival<u64>>> {
         let mut arrivals = Vec::new();
-        let mut missing = tasks;
+        let mut missing = units;
         while missing > 0 {
-            let arrival = self.receive_any::<()>().await?;
-            missing = missing.checked_sub(arrival.parcel.len()).ok_or_else(|| Error::Garbled {
+            let arrival = self.receive_any::<u64>().await?;
+            missing = missing.checked_sub(arrival.said).ok_or_else(|| Error::Garbled {
                 from: arrival.src,
                 what: "'tasks'".into(),
-                why: format!("it holds {} tasks where {missing} were missing", arrival.parcel.len()),
+                why: format!("it stands for {} units where {missing} were missing", arrival.said),
             })?;
             arrivals.push(arrival);
         }

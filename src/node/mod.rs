@@ -20,7 +20,6 @@
 pub mod collective;
 pub mod migrate;
 
-use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 
@@ -32,8 +31,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 use crate::topology::{HostId, NodeId, Overlay, RankId, Topology};
-pub use crate::transport::record::Counts;
-use crate::transport::record::Recorder;
+pub use crate::transport::record::{Counts, Recorder};
 use crate::transport::world::World;
 use crate::transport::{Envelope, Interest, Job, Port, Scope, Wanted, wire};
 pub use crate::transport::{Event, Finished, Message, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
@@ -71,9 +69,9 @@ impl Node {
     }
 
     /// The same node, with everything that it sends from now on counted.
-    pub fn recorded(&self) -> (Node, Rc<Cell<Counts>>) {
-        let (port, counts) = Recorder::around(self.port.clone());
-        (Node { port, scope: self.scope }, counts)
+    pub fn recorded(&self) -> (Node, Rc<Recorder>) {
+        let recorder = Recorder::around(self.port.clone());
+        (Node { port: recorder.clone(), scope: self.scope }, recorder)
     }
 
     /// This node's number.

@@ -13,8 +13,17 @@ pub fn whole(number: impl Into<u128>) -> String {
     out
 }
 
-/// Three significant digits, whole numbers in full: `0.0123`, `1.23`, `45.6`, `1234`.
+/// Three significant digits, whole numbers as such: `0.0123`, `1.23`, `45.6`, `1230`.
 pub fn three(number: f64) -> String {
+    rounded(number, 3)
+}
+
+/// Two significant digits.
+pub fn two(number: f64) -> String {
+    rounded(number, 2)
+}
+
+fn rounded(number: f64, digits: usize) -> String {
     if !number.is_finite() {
         return if number.is_nan() { "-".into() } else { "inf".into() };
     }
@@ -22,8 +31,8 @@ pub fn three(number: f64) -> String {
         return "0".into();
     }
     // Rounding may carry into one digit more (9.996 is 10.0), so the digits are counted after it.
-    let rounded: f64 = format!("{number:.2e}").parse().unwrap_or(number);
-    let decimals = (2 - rounded.abs().log10().floor() as i32).clamp(0, 9) as usize;
+    let rounded: f64 = format!("{number:.0$e}", digits - 1).parse().unwrap_or(number);
+    let decimals = (digits as i32 - 1 - rounded.abs().log10().floor() as i32).clamp(0, 9) as usize;
     format!("{rounded:.decimals$}")
 }
 
@@ -64,6 +73,11 @@ pub fn several(number: u64, one: &str) -> String {
     format!("{} {one}{}", whole(number), if number == 1 { "" } else { "s" })
 }
 
+/// Whether loads are those of real tasks, each of which carries as much as it does, so that one number of bytes is the mean.
+pub fn of_real_tasks(loads: &str) -> bool {
+    loads.starts_with("files:") || loads.starts_with("lbaf:") || (loads.ends_with(".csv") && !loads.starts_with('@'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +87,7 @@ mod tests {
         assert_eq!([0u64, 999, 1000, 1_048_576].map(whole), ["0", "999", "1,000", "1,048,576"]);
         let shown = [0.0, 0.012_34, 0.999_9, 1.234, 9.996, 45.67, 123.4, 12_345.0, f64::INFINITY].map(three);
         assert_eq!(shown, ["0", "0.0123", "1.00", "1.23", "10.0", "45.7", "123", "12300", "inf"]);
+        assert_eq!([0.996, 14.4, 0.003_62].map(two), ["1.0", "14", "0.0036"]);
         assert_eq!([1.0, 1.004, 1.5, 8.0, 0.125, 1234.0].map(ratio), ["1.00", "1.004", "1.50", "8.00", "0.125", "1230"]);
     }
 

@@ -4,4 +4,6 @@ pub mod advice;
 pub mod csv;
 pub mod figures;
 pub mod json;
+pub mod run;
 pub mod table;
+pub mod trace;

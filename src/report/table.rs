@@ -2,9 +2,13 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
-use super::figures::{bytes, duration_us, ratio, several, three, whole};
+use super::figures::{bytes, duration_us, of_real_tasks, ratio, several, three, two, whole};
+use crate::experiment::balance::Embedded;
 use crate::experiment::{BalanceRecord, CompareRecord, Site};
 use crate::topology::Topology;
+
+/// Times below this many milliseconds are those of doing nothing, on real ranks.
+const NOTHING: f64 = 0.01;
 
 /// Lists with more entries than this are not shown to people.
 const LISTED: usize = 64;
@@ -35,9 +39,20 @@ pub fn lines(table: &Table) -> String {
 pub fn balance(record: &BalanceRecord) -> String {
     let BalanceRecord { site, imbalance, .. } = record;
     let mut out = format!("{} on {}, {}\n", record.balancer, topology(record), place(site));
+    if let Some(Embedded { grid, virtual_nodes, virtual_links, dilation, mean_dilation }) = &record.embedding {
+        let missing = format!("{}, {}", several(*virtual_nodes, "virtual node"), several(*virtual_links, "virtual link"));
+        out.push_str(&format!("  embedded   in {grid}: {missing}, dilation {dilation} ({} on average)\n", ratio(*mean_dilation)));
+    }
     let payload = if record.payload > 0 { format!(" of {}", bytes(record.payload)) } else { String::new() };
     let mut line = |name: &str, text: String| out.push_str(&format!("  {name:<11}{text}\n"));
     line("tasks", format!("{}{payload}", whole(record.tasks)));
+    let weighing = &record.weighing;
+    if let Some(work) = &weighing.work {
+        line("work", format!("{}, the largest task {}", several(work.work, "unit"), whole(weighing.largest_task)));
+    }
+    if weighing.pinned_tasks > 0 {
+        line("pinned", several(weighing.pinned_tasks, "task"));
+    }
     let figures = |i: &crate::judge::Imbalance| {
         format!(
             "{} max/mean, {} max/mean - 1, {} mean/max",
@@ -54,11 +69,19 @@ pub fn balance(record: &BalanceRecord) -> String {
         format!(
             "{} (the least possible: {}) in {}",
             several(record.nonlocal_tasks, "task"),
-            whole(record.minimum_nonlocal),
+            weighing.work.as_ref().map_or(whole(record.minimum_nonlocal), |_| several(record.minimum_nonlocal, "unit")),
             several(record.transfers, "transfer")
         ),
     );
     line("task-hops", format!("{}{optimum}", whole(record.task_hops)));
+    if let Some(work) = &weighing.work {
+        let optimum = work.optimum_work_hops.map(|optimum| format!(" (the least for quotas met exactly: {})", whole(optimum)));
+        line("work-hops", format!("{}{}", whole(work.work_hops), optimum.unwrap_or_default()));
+    }
+    if weighing.work.is_some() || weighing.pinned_tasks > 0 {
+        let best = format!("at best {} with what is pinned", whole(weighing.best_deviation));
+        line("deviation", format!("{} from a quota at the most ({best})", whole(weighing.deviation)));
+    }
     let mut messages =
         format!("{}, {}, {}", several(record.steps.into(), "step"), several(record.messages, "message"), bytes(record.bytes));
     if record.site.hosts > 1 {
@@ -116,7 +139,7 @@ fn pays(break_even_us: Option<f64>) -> String {
 }
 
 /// `8 ranks on 2 hosts` or `8 simulated ranks, network ..`.
-fn place(site: &Site) -> String {
+pub(super) fn place(site: &Site) -> String {
     match &site.network {
         None => format!("{} on {}", several(site.ranks.into(), "rank"), several(site.hosts.into(), "host")),
         Some(network) => {
@@ -149,22 +172,29 @@ pub fn compare(records: &[CompareRecord], width: u16) -> String {
 fn heading(record: &CompareRecord) -> String {
     let payload = match record.payload {
         0 => "without payload".into(),
-        payload if record.loads.starts_with("files:") => format!("of {} on average", bytes(payload)),
+        payload if of_real_tasks(&record.loads) => format!("of {} on average", bytes(payload)),
         payload => format!("of {}", bytes(payload)),
     };
+    let weighing = &record.weighing;
+    let work = weighing.work.as_ref();
+    let work_of = |work: &crate::experiment::Work| {
+        format!(" of {} (the largest {})", several(work.work, "work unit"), whole(weighing.largest_task))
+    };
+    let pinned = if weighing.pinned_tasks > 0 { format!(", {} pinned", whole(weighing.pinned_tasks)) } else { String::new() };
     format!(
-        "{}: {} {payload}, imbalance {} (max/mean), at least {} must move\n",
+        "{}: {} {payload}{}{pinned}, imbalance {} (max/mean), at least {} must move\n",
         shortened(&record.loads),
         several(record.tasks, "task"),
+        work.map(work_of).unwrap_or_default(),
         ratio(record.imbalance_before),
-        whole(record.least)
+        work.map_or(whole(record.least), |_| several(record.least, "unit"))
     )
 }
 
 fn case_table(records: &[CompareRecord], width: u16) -> String {
     let many_hosts = records[0].site.hosts > 1;
     let measured = records[0].site.network.is_none();
-    let mut headings = vec!["balancer", "topology", "after", "moved", "task-hops", "steps", "messages", "bytes"];
+    let mut headings = vec!["balancer", "topology", "after", "moved", "task-hops", "steps", "msgs", "bytes"];
     if many_hosts {
         headings.push("to hosts");
     }
@@ -172,7 +202,7 @@ fn case_table(records: &[CompareRecord], width: u16) -> String {
     if measured {
         headings.push("95 %");
     }
-    headings.extend(["inf/dec/exch", "pays from"]);
+    headings.extend(["inf/dec/\nexch %", "pays\nfrom"]);
     let mut table = table(&headings, 2, width);
     for record in records {
         let mut row = vec![
@@ -188,9 +218,12 @@ fn case_table(records: &[CompareRecord], width: u16) -> String {
         if many_hosts {
             row.push(bytes(record.host_bytes));
         }
-        row.push(three(record.ms_median));
-        if measured {
-            row.push(format!("{}-{}", three(record.ms_ci95[0]), three(record.ms_ci95[1])));
+        let is_nothing = measured && record.ms_median < NOTHING;
+        row.push(if is_nothing { format!("<{NOTHING}") } else { three(record.ms_median) });
+        if is_nothing {
+            row.push("-".into());
+        } else if measured {
+            row.push(format!("{}-{}", two(record.ms_ci95[0]), two(record.ms_ci95[1])));
         }
         row.push(split(record));
         row.push(record.break_even_us.map_or("never".into(), duration_us));
@@ -199,10 +232,13 @@ fn case_table(records: &[CompareRecord], width: u16) -> String {
     lines(&table)
 }
 
-/// The kind and size of the topology; a tree's name is too long for a column.
+/// The kind and size of the topology; those of trees and of grids of many dimensions are too long for a column.
 fn kind(record: &CompareRecord) -> String {
     let name = match Topology::parse(&record.topology, record.site.ranks) {
         Ok(Topology::Tree(tree)) => format!("tree:{}", tree.nodes()),
+        Ok(Topology::Grid(grid)) if grid.dims().len() > 3 && grid.dims().iter().all(|side| *side == grid.dims()[0]) => {
+            format!("grid:{}^{}", grid.dims()[0], grid.dims().len())
+        }
         _ => record.topology.clone(),
     };
     format!("{name}{}", if record.native { "" } else { "*" })
@@ -223,5 +259,5 @@ fn split(record: &CompareRecord) -> String {
         return "-".into();
     }
     let [information, decision, exchange] = parts.map(|part| format!("{:.0}", 100.0 * part / sum));
-    format!("{information}/{decision}/{exchange} %")
+    format!("{information}/{decision}/{exchange}")
 }

@@ -3,7 +3,6 @@
 //! Everything that happens to the node is an event; the policy is told of it and says what it wants done. Between two events tasks are
 //! executed: by worker threads, or here in batches or slices.
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -45,7 +44,7 @@ pub async fn execute<C: Computation>(
 pub(super) struct Shell<C: Computation> {
     pub node: Node,
     pub me: NodeId,
-    pub counts: Rc<Cell<node::Counts>>,
+    pub counts: Rc<node::Recorder>,
     pub computation: Arc<C>,
     pub policy: Box<dyn AnyPolicy>,
     pub options: Options,

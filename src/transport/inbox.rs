@@ -46,6 +46,10 @@ impl Inbox {
         if let Some(index) = &mut self.index {
             index.insert(number, &event);
         }
+        if self.queue.capacity() == 0 {
+            // Most inboxes never hold more than two: a million of them need not take room for more.
+            self.queue.reserve_exact(2);
+        }
         self.queue.push_back(Some(event));
         self.held += 1;
         if self.index.is_none() && self.queue.len() >= INDEXED_FROM {

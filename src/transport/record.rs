@@ -48,17 +48,20 @@ impl Counts {
 /// A port that counts.
 pub struct Recorder {
     inner: Port,
-    counts: Rc<Cell<Counts>>,
+    counts: Cell<Counts>,
     /// Longest chain that this node has heard of.
     heard: Cell<u32>,
 }
 
 impl Recorder {
-    /// Wraps a port. The counts grow as the returned port is used.
-    pub fn around(inner: Port) -> (Port, Rc<Cell<Counts>>) {
-        let counts = Rc::new(Cell::new(Counts::default()));
-        let recorder = Recorder { inner, counts: counts.clone(), heard: Cell::new(0) };
-        (Rc::new(recorder), counts)
+    /// A port that counts what goes through it to `inner`.
+    pub fn around(inner: Port) -> Rc<Recorder> {
+        Rc::new(Recorder { inner, counts: Cell::default(), heard: Cell::new(0) })
+    }
+
+    /// What was counted so far.
+    pub fn get(&self) -> Counts {
+        self.counts.get()
     }
 }
 

@@ -28,10 +28,15 @@ pub fn needed(tasks: u64, payload: u64) -> u128 {
 /// Refuses payloads beyond the `available` memory: `tasks` is the largest number of tasks that one process holds, `payload` the bytes of
 /// each.
 pub fn check(tasks: u64, payload: u64, available: Option<u64>) -> Result<()> {
-    let needed = needed(tasks, payload);
+    check_bytes(tasks, &format!("--payload {payload}"), needed(tasks, payload), available)
+}
+
+/// Refuses what needs more than the `available` memory: `tasks` is the largest number of tasks that one process holds, `asked` the option
+/// that makes them need so much.
+pub fn check_bytes(tasks: u64, asked: &str, needed: u128, available: Option<u64>) -> Result<()> {
     match available {
         Some(bytes) if needed > u128::from(bytes) => Err(Error::usage(format!(
-            "--payload {payload}: {tasks} tasks on one rank take {}, but this machine has {} available",
+            "{asked}: {tasks} tasks on one rank take {}, but this machine has {} available",
             in_units(needed),
             in_units(u128::from(bytes))
         ))),

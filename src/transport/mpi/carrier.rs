@@ -1,6 +1,6 @@
 //! What the ports of a rank and its executor share: the two ends of the network, the nodes, and the work.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -28,6 +28,9 @@ const BATCH: usize = 16;
 /// As many when a program asks what has arrived by now.
 const TURN_BATCH: usize = 1024;
 
+/// The watchdog looks every so many looks at the network (64 ms apart at most, when the rank sleeps between them).
+const WATCH_EVERY: u64 = 64;
+
 pub(super) struct Carrier {
     pub rank: RankId,
     pub ranks: u32,
@@ -35,6 +38,8 @@ pub(super) struct Carrier {
     pub began: Instant,
     pub heartbeat: Heartbeat,
     pub state: RefCell<State>,
+    /// What programs see; may change between runs.
+    pub seed: Cell<u64>,
 }
 
 /// Our own duplicates of the communicator: one for headers and short messages, one for the bodies of long messages.
@@ -52,7 +57,8 @@ pub(super) struct State {
     links: Option<Links>,
     pub outbox: Outbox,
     outbox_limit: usize,
-    incoming: Incoming,
+    /// Gone when the world has ended.
+    incoming: Option<Incoming>,
     pub run: Option<Run>,
     /// Number of the latest run.
     runs: u32,
@@ -61,6 +67,8 @@ pub(super) struct State {
     pub crew: Crew,
     pub slices: Slices,
     watchdog: Watchdog,
+    /// Something counted as progress since the watchdog last looked: cheaper than a look at the clock each time.
+    progress: bool,
     signals: [(Signal, Arc<AtomicBool>); 2],
     /// What an MPI call in a port's method came to.
     pub failure: Option<Error>,
@@ -86,16 +94,17 @@ impl State {
             ranks,
             began,
             host,
+            incoming: Some(Incoming::new(&links.comm, ranks, inline, piece)?),
             links: Some(links),
             outbox: Outbox::new(inline, piece),
             outbox_limit: options.outbox.max(1),
-            incoming: Incoming::new(ranks, piece),
             run: None,
             runs: 0,
             early: VecDeque::new(),
             crew: Crew::new(options.workers, began),
             slices: Slices::default(),
             watchdog: Watchdog::new(me, ranks, options.timeout, Instant::now()),
+            progress: false,
             signals,
             failure: None,
             lower_fails: false,
@@ -127,7 +136,7 @@ impl State {
     }
 
     pub fn progressed(&mut self) {
-        self.watchdog.progressed(Instant::now());
+        self.progress = true;
     }
 
     pub fn is_working(&self) -> bool {
@@ -142,7 +151,7 @@ impl State {
     pub fn send(&mut self, envelope: Envelope, body: Bytes) {
         let Some(run) = self.run.as_mut().filter(|run| run.number == envelope.scope.run) else { return };
         if envelope.is_progress() {
-            self.watchdog.progressed(Instant::now());
+            self.progress = true;
         }
         if let Some(seat) = run.seat_of(envelope.dst) {
             run.push(seat, Event::Message(Message { envelope, body }));
@@ -167,7 +176,7 @@ impl State {
         let mut moved = self.outbox.collect()?;
         moved |= self.receive()?;
         moved |= self.local_events();
-        if watched {
+        if watched && self.looks.is_multiple_of(WATCH_EVERY) {
             self.watch()?;
         }
         let room = self.has_room();
@@ -181,8 +190,8 @@ impl State {
         let turn = self.run.as_ref().is_some_and(Run::takes_turn);
         let mut moved = false;
         for _ in 0..if turn { TURN_BATCH } else { BATCH } {
-            let Some(links) = &self.links else { break };
-            match self.incoming.look(&links.comm, &links.bulk)? {
+            let (Some(links), Some(incoming)) = (&self.links, &mut self.incoming) else { break };
+            match incoming.look(&links.comm, &links.bulk)? {
                 Heard::Nothing => break,
                 Heard::Something => moved = true,
                 Heard::Control(source, word) => self.heard(source, &word)?,
@@ -196,24 +205,19 @@ impl State {
             }
         }
         let mut complete = Vec::new();
-        if let Some(links) = &self.links {
-            self.incoming.finish(&links.bulk, |message| complete.push(message))?;
+        if let Some(incoming) = &mut self.incoming {
+            incoming.finish(|message| complete.push(message))?;
         }
         for message in complete {
             moved = true;
             self.received(&message);
             self.deliver(message);
         }
-        while let Some((source, word)) = self.incoming.late_word()? {
-            self.heard(source, &word)?;
-        }
         Ok(moved)
     }
 
     fn received(&mut self, message: &Message) {
-        if message.envelope.is_progress() {
-            self.watchdog.progressed(Instant::now());
-        }
+        self.progress |= message.envelope.is_progress();
     }
 
     /// Gives a message from another rank to its node. True if the node waits for just that.
@@ -269,7 +273,7 @@ impl State {
 
     /// Tells a node that its work has ended.
     pub fn finished(&mut self, owner: Owner, finished: Finished) {
-        self.watchdog.progressed(Instant::now());
+        self.progress = true;
         if let Some(run) = self.run_of(owner.scope.run) {
             run.push(owner.seat, Event::Finished { scope: owner.scope, finished });
         }
@@ -289,6 +293,9 @@ impl State {
 
     /// Gives the communicators back. All ranks must take part.
     pub fn close(&mut self) -> Result<()> {
+        if let Some(incoming) = self.incoming.take() {
+            incoming.close()?;
+        }
         if let Some(links) = self.links.take() {
             links.bulk.free()?;
             links.comm.free()?;
@@ -311,7 +318,7 @@ impl State {
 
     fn heard(&mut self, source: RankId, word: &[u8]) -> Result<()> {
         let garbled = |why: wire::Unreadable| Error::Garbled { from: source, what: "between carriers".into(), why: why.to_string() };
-        let now = Instant::now();
+        let now = self.note_progress();
         match wire::read(word).map_err(garbled)? {
             Word::HowLong { round } => {
                 self.watchdog.asked(source, now);
@@ -329,7 +336,7 @@ impl State {
     }
 
     fn watch(&mut self) -> Result<()> {
-        let now = Instant::now();
+        let now = self.note_progress();
         match self.watchdog.look(now, self.is_working()) {
             Duty::Nothing => {}
             Duty::Ask { round } => self.tell_others(Word::HowLong { round })?,
@@ -346,13 +353,22 @@ impl State {
         Ok(())
     }
 
+    /// Tells the watchdog of progress, and returns the time.
+    fn note_progress(&mut self) -> Instant {
+        let now = Instant::now();
+        if std::mem::take(&mut self.progress) {
+            self.watchdog.progressed(now);
+        }
+        now
+    }
+
     fn say_what_we_wait_for(&self, now: Instant) {
         let nodes = self.run.as_ref().map_or_else(|| "\n  it is between two runs, or ends".into(), Run::tell);
         let out = match self.outbox.len() {
             0 => String::new(),
             sends => format!("; {sends} sends ({} bytes) have not left", self.outbox.bytes()),
         };
-        let coming = match self.incoming.len() {
+        let coming = match self.incoming.as_ref().map_or(0, Incoming::len) {
             0 => String::new(),
             messages => format!("; {messages} messages are on their way in"),
         };

@@ -157,6 +157,8 @@ impl Pause {
     const LOOKS: u32 = 20;
     /// .. and this time.
     const AWAKE: Duration = Duration::from_micros(50);
+    /// What may come from anybody is looked for at least this often within the time that the rank has waited for it.
+    const PATIENCE: u32 = 500;
     const FIRST_NAP: Duration = Duration::from_micros(20);
 
     fn after(&mut self, carrier: &Carrier, moved: bool) {
@@ -178,9 +180,16 @@ impl Pause {
             return;
         }
         let options = &carrier.options;
-        // Between runs and at the end of one all wait for all.
-        let prompt = state.crew.is_busy() || run.is_none_or(|run| run.listens() || run.seats.iter().all(|seat| seat.waits == Waits::Ended));
-        let cap = if prompt { options.prompt_nap } else { options.longest_nap };
+        // At the end of a run all wait for all.
+        let open = run.is_none_or(|run| run.listens() || run.seats.iter().all(|seat| seat.waits == Waits::Ended));
+        let cap = match (state.crew.is_busy(), open) {
+            (true, _) => options.prompt_nap,
+            // Whoever asks after a long silence is answered within a small part of it.
+            (false, true) => {
+                (now.duration_since(since) / Pause::PATIENCE).clamp(options.prompt_nap, options.longest_nap.max(options.prompt_nap))
+            }
+            (false, false) => options.longest_nap,
+        };
         let nap = self.nap.max(Pause::FIRST_NAP).min(cap);
         let nap = state.next_timer().map_or(nap, |timer| timer.min(nap));
         drop(state);

@@ -14,8 +14,8 @@
 //! # How it works
 //!
 //! All MPI calls stay on the thread that initialised MPI (*funneled*). The executor (`executor.rs`) polls the programs of the rank's nodes
-//! and, while they wait, looks at the network: the outbox (`outbox.rs`) takes back what has left, `incoming.rs` receives with a matched
-//! probe whatever has come and puts it into the node's inbox. Opaque work runs on worker threads (`workers.rs`), sliced work between two
+//! and, while they wait, looks at the network: the outbox (`outbox.rs`) takes back what has left, `incoming.rs` takes through one posted
+//! receive what has come and puts it into the node's inbox. Opaque work runs on worker threads (`workers.rs`), sliced work between two
 //! looks. The watchdog (`watchdog.rs`) talks to the other ranks below all that. A rank that panics, on whichever thread, or whose program
 //! fails [ends the whole job](abort).
 //!
@@ -34,7 +34,7 @@ mod seats;
 mod watchdog;
 mod workers;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -58,6 +58,9 @@ use crate::topology::{Hosts, NodeId, Overlay, RankId};
 /// The status of a job that the watchdog ended.
 pub const STUCK: i32 = 3;
 
+/// A timeout beyond this counts as this: some thirty years.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(1_000_000_000);
+
 /// What a world can be told. All ranks must be told the same, the number of workers excepted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
@@ -68,6 +71,8 @@ pub struct Options {
     /// Threads per rank for opaque work, started when the first comes; at least one.
     pub workers: usize,
     /// Bodies up to so many bytes travel in one message with their header, and are copied once for that; longer ones are not copied.
+    /// Together they should be within MPI's eager limit (4 KiB over shared memory in Open MPI): a message that needs its sender's help
+    /// to arrive holds up those of other ranks.
     pub inline: usize,
     /// Longer bodies travel in pieces of so many bytes: MPI counts in C ints.
     pub chunk: usize,
@@ -75,9 +80,9 @@ pub struct Options {
     pub outbox: usize,
     /// How long sliced work runs between two looks at the network.
     pub slice: Duration,
-    /// The longest sleep of a rank that others may ask, or whose worker is busy.
+    /// The longest sleep of a rank whose worker is busy, or that others may ask and have asked lately.
     pub prompt_nap: Duration,
-    /// The longest sleep of a rank that waits for one other.
+    /// The longest sleep of a rank that waits for one other, or has waited for long.
     pub longest_nap: Duration,
 }
 
@@ -87,7 +92,7 @@ impl Default for Options {
             timeout: Duration::from_secs(300),
             seed: 0,
             workers: 1,
-            inline: 64 << 10,
+            inline: 4000,
             chunk: 1 << 30,
             outbox: 64 << 20,
             slice: Duration::from_micros(50),
@@ -145,6 +150,8 @@ impl World {
     fn over(comm: rsmpi::ffi::MPI_Comm, universe: Option<Universe>, options: Options) -> Result<World> {
         let comm = Comm::duplicate(comm)?;
         let bulk = comm.another()?;
+        // Any longer and the watchdog could not add and double it.
+        let options = Options { timeout: options.timeout.min(LONGEST_TIMEOUT), ..options };
         let names = host_names(&comm)?;
         let (rank, ranks) = (comm.rank()?, comm.size()?);
         let host = names.get(rank as usize).cloned().unwrap_or_default();
@@ -159,7 +166,8 @@ impl World {
         let state = RefCell::new(State::new(Links { comm, bulk }, host, &options, began, flags)?);
         let heartbeat = Heartbeat::default();
         heartbeat.watch(rank, options.timeout)?;
-        let carrier = Rc::new(Carrier { rank, ranks, options, began, heartbeat, state });
+        let seed = Cell::new(options.seed);
+        let carrier = Rc::new(Carrier { rank, ranks, options, began, heartbeat, state, seed });
         Ok(World { carrier, hosts: Hosts::from_names(&names), signals, _universe: universe })
     }
 
@@ -181,6 +189,11 @@ impl World {
     /// What the world was told.
     pub fn options(&self) -> &Options {
         &self.carrier.options
+    }
+
+    /// Changes the seed that the programs of later runs see. Every rank must call this with the same one.
+    pub fn reseed(&mut self, seed: u64) {
+        self.carrier.seed.set(seed);
     }
 
     /// Runs a program on every node of the overlay that this rank hosts, and returns their results in node order. Every rank must call
