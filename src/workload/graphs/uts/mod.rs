@@ -84,7 +84,7 @@ fn parameters(kind: char, pattern: &mut Pattern<'_>) -> Result<Tree> {
 
 /// Nodes that a task visits between two looks at the network.
 const LOOKS: (u64, u64) = (128, 512);
-/// Nanoseconds that a node takes, for the simulator: as measured on a core of 2.5 GHz.
+/// Nanoseconds that a node takes, for the simulator: processor time measured on an Intel Xeon.
 const NODE: Ticks = 150;
 /// Nodes that the first task visits before it spawns.
 const FIRST_SHARE: u64 = 256;
