@@ -165,9 +165,11 @@ pub fn compare(records: &[RunRecord], width: u16) -> String {
     let rounds = first.rounds.as_ref().map(|rounds| format!("; {}", several(rounds.repeat.into(), "round"))).unwrap_or_default();
     let workers = if first.workers > 1 { format!(", {} each", several(first.workers.into(), "worker")) } else { String::new() };
     let mut out = format!("{} on {}{workers}{rounds}\n", first.workload, place(&first.site));
-    out.push_str(&format!("answer {}; ", answer(first)));
-    let plain = if first.sequential_is_plain { "by a plain program" } else { "all tasks together" };
-    out.push_str(&format!("sequential time {}, {plain}\n", time(first, first.sequential)));
+    // A stream goes on until the graphs that count are answered, so its tasks are a matter of the scheduler.
+    if first.responses.is_none() {
+        let plain = if first.sequential_is_plain { "by a plain program" } else { "all tasks together" };
+        out.push_str(&format!("answer {}; sequential time {}, {plain}\n", answer(first), time(first, first.sequential)));
+    }
     if has_unit(first) {
         out.push_str(&format!("u, a graph's mean time, is {}\n", duration_us(first.unit.seconds * 1e6)));
     }
