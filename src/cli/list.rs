@@ -7,7 +7,9 @@ use equipoise::Result;
 use equipoise::balance::{self, Entry, QuotaRule};
 use equipoise::report::figures::{bytes, whole};
 use equipoise::report::{json, table};
+use equipoise::schedule;
 use equipoise::topology::{Kind, Topology};
+use equipoise::workload::graphs;
 use serde::Serialize;
 
 use super::options::Output;
@@ -16,7 +18,7 @@ use super::terminal;
 /// The predictions build each topology, which for more ranks than this takes long and much memory.
 const MOST_RANKS: i64 = 1 << 24;
 
-/// List balancers, topologies, loads and networks, and what balancers cost by prediction
+/// List balancers, schedulers, workloads, topologies, loads and networks, and what balancers cost by prediction
 #[derive(Args)]
 pub struct Arguments {
     /// Predict the balancers' costs for this many ranks
@@ -36,6 +38,8 @@ pub struct Arguments {
 struct List {
     ranks: u32,
     balancers: Vec<Balancer>,
+    schedulers: Vec<Scheduler>,
+    workloads: Vec<Workload>,
     topologies: Vec<Choice>,
     loads: Vec<Choice>,
     powers: Vec<Choice>,
@@ -68,10 +72,32 @@ struct Balancer {
     bytes: u64,
 }
 
+#[derive(Serialize)]
+struct Scheduler {
+    name: &'static str,
+    title: &'static str,
+    source: &'static str,
+    /// The first is the default.
+    topologies: Vec<Kind>,
+    options: &'static str,
+}
+
+#[derive(Serialize)]
+struct Workload {
+    name: &'static str,
+    title: &'static str,
+    /// Empty where there is nobody to name.
+    source: &'static str,
+    answer: &'static str,
+    options: &'static str,
+}
+
 pub fn run(arguments: &Arguments) -> Result<()> {
     let list = List {
         ranks: arguments.ranks,
         balancers: balance::ALL.iter().map(|entry| balancer(entry, arguments.ranks)).collect(),
+        schedulers: schedule::ALL.iter().map(|entry| scheduler(entry)).collect(),
+        workloads: graphs::ALL.iter().map(|entry| workload(entry)).collect(),
         topologies: Kind::ALL.iter().map(|kind| topology(*kind)).collect(),
         loads: LOADS.map(choice).into(),
         powers: POWERS.map(choice).into(),
@@ -166,15 +192,25 @@ fn balancer(entry: &Entry, ranks: u32) -> Balancer {
     }
 }
 
+fn scheduler(entry: &schedule::Entry) -> Scheduler {
+    let schedule::Entry { name, title, source, kinds, options, .. } = *entry;
+    Scheduler { name, title, source, topologies: kinds.to_vec(), options }
+}
+
+fn workload(entry: &graphs::Entry) -> Workload {
+    let graphs::Entry { name, title, source, answer, options, .. } = *entry;
+    Workload { name, title, source, answer, options }
+}
+
 fn promises(balancer: &Balancer) -> String {
     let kept: Vec<&str> = balancer.promises.iter().filter(|(_, kept)| **kept).map(|(name, _)| *name).collect();
     if kept.is_empty() { "-".into() } else { kept.join(", ") }
 }
 
-fn kinds(balancer: &Balancer) -> String {
-    match balancer.topologies.len() {
+fn kinds(topologies: &[Kind]) -> String {
+    match topologies.len() {
         all if all == Kind::ALL.len() => "any".into(),
-        _ => balancer.topologies.iter().map(Kind::to_string).collect::<Vec<_>>().join(", "),
+        _ => topologies.iter().map(Kind::to_string).collect::<Vec<_>>().join(", "),
     }
 }
 
@@ -186,7 +222,7 @@ fn human(list: &List) -> String {
         balancers.add_row([
             balancer.name.to_string(),
             format!("{} ({})", balancer.title, balancer.source),
-            kinds(balancer),
+            kinds(&balancer.topologies),
             promises(balancer),
             whole(balancer.steps),
             whole(balancer.messages),
@@ -201,6 +237,7 @@ fn human(list: &List) -> String {
         "\nexact: every node ends at its quota; local: nobody ever holds less than the smaller of its load and its quota;\n\
          ordered: the tasks keep their order over the nodes; optimal: the fewest task-hops possible.\n",
     );
+    out.push_str(&of_runs(list, width));
     let parts = [
         ("Topologies (--topology)", &list.topologies),
         ("Loads (--loads)", &list.loads),
@@ -219,6 +256,28 @@ fn human(list: &List) -> String {
     out
 }
 
+/// What `equipoise run` can run, and under what.
+fn of_runs(list: &List, width: u16) -> String {
+    let cited = |title: &str, source: &str| if source.is_empty() { title.to_string() } else { format!("{title} ({source})") };
+    let mut schedulers = table::table(&["name", "what it is", "topologies"], 3, width);
+    for scheduler in &list.schedulers {
+        schedulers.add_row([scheduler.name.into(), cited(scheduler.title, scheduler.source), kinds(&scheduler.topologies)]);
+    }
+    let mut workloads = table::table(&["name", "what it is", "answer"], 3, width);
+    for workload in &list.workloads {
+        workloads.add_row([workload.name.into(), cited(workload.title, workload.source), workload.answer.to_string()]);
+    }
+    let mut out = format!("\nSchedulers (--scheduler)\n\n{}\n", table::lines(&schedulers));
+    for scheduler in list.schedulers.iter().filter(|scheduler| !scheduler.options.is_empty()) {
+        out.push_str(&format!("--scheduler {}:{}\n", scheduler.name, scheduler.options));
+    }
+    out.push_str(&format!("\nWorkloads (--workload)\n\n{}\n", table::lines(&workloads)));
+    for workload in list.workloads.iter().filter(|workload| !workload.options.is_empty()) {
+        out.push_str(&format!("--workload {}:{}\n", workload.name, workload.options));
+    }
+    out
+}
+
 /// The table of balancers for the documentation.
 fn markdown(list: &List) -> String {
     let mut out = String::from(
@@ -230,7 +289,7 @@ fn markdown(list: &List) -> String {
             balancer.name,
             balancer.title,
             balancer.source,
-            kinds(balancer),
+            kinds(&balancer.topologies),
             promises(balancer),
             balancer.quota,
             balancer.steps,

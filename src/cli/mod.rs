@@ -22,7 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   mpirun -n 8 equipoise compare                   every balancer on 8 real ranks
   mpirun -n 8 equipoise compare --tasks files:.   the files below this folder as tasks
-  mpirun -n 8 equipoise run --workload queens:n=12    tasks that spawn tasks
+  mpirun -n 8 equipoise run --workload queens     tasks that spawn tasks
   equipoise compare --sim 64                      on 64 simulated ranks, without MPI
   equipoise balance --sim 8 --loads 19,11,2,9,0,9,10,4
   equipoise list                                  what there is to choose from

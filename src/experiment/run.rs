@@ -132,6 +132,9 @@ pub struct Rounds {
     /// Student's interval.
     pub makespan_ci95: [f64; 2],
     pub efficiency_mean: f64,
+    pub bound_efficiency_mean: f64,
+    /// Over the rounds in which something could be gained.
+    pub gain_mean: Option<f64>,
 }
 
 /// The response times of a stream's graphs, over all rounds.
@@ -180,6 +183,8 @@ struct Course {
     sequential: f64,
     makespans: Vec<f64>,
     efficiencies: Vec<f64>,
+    bound_efficiencies: Vec<f64>,
+    gains: Vec<f64>,
     /// Of all rounds, numbered on.
     graphs: Vec<Graph>,
     counting: u64,
@@ -298,6 +303,8 @@ impl Course {
             sequential: 0.0,
             makespans: Vec::new(),
             efficiencies: Vec::new(),
+            bound_efficiencies: Vec::new(),
+            gains: Vec::new(),
             graphs: Vec::new(),
             counting: 0,
             unit: 1,
@@ -327,7 +334,10 @@ impl Course {
         };
         let worker_ticks = outcome.makespan as f64 * summary.workers.max(1) as f64;
         self.makespans.push(outcome.makespan as f64 / self.unit as f64);
-        self.efficiencies.push(if outcome.makespan == 0 { 1.0 } else { sequential as f64 / worker_ticks });
+        let over = |time: Ticks, of: f64| if outcome.makespan == 0 { 1.0 } else { time as f64 / of };
+        self.efficiencies.push(over(sequential, worker_ticks));
+        self.bound_efficiencies.push(over(summary.bound, outcome.makespan as f64));
+        self.gains.extend(summary.gain);
         if self.first.is_none() {
             self.known = known;
             self.sequential = sequential as f64 / self.unit as f64;
@@ -349,12 +359,14 @@ impl Course {
         };
         let makespans = self.makespans;
         let mean = statistics::mean(&makespans).ok_or_else(nothing)?;
-        let efficiency = |round: usize| self.efficiencies.get(round).copied().unwrap_or(1.0);
+        let average = |figures: &[f64]| statistics::mean(figures).map(|mean| mean.value);
         let rounds = spec.repeat.map(|_| Rounds {
             repeat: makespans.len() as u32,
             makespan_mean: mean.value,
             makespan_ci95: [mean.low, mean.high],
-            efficiency_mean: self.efficiencies.iter().sum::<f64>() / makespans.len().max(1) as f64,
+            efficiency_mean: average(&self.efficiencies).unwrap_or(1.0),
+            bound_efficiency_mean: average(&self.bound_efficiencies).unwrap_or(1.0),
+            gain_mean: average(&self.gains),
             makespans: makespans.clone(),
         });
         let responses = Responses::of(&self.graphs, &(0..self.counting), self.unit);
@@ -375,11 +387,11 @@ impl Course {
             sequential: self.sequential,
             sequential_is_plain: has_plain && site.network.is_none(),
             work: time(summary.sequential),
-            efficiency: efficiency(0),
+            efficiency: self.efficiencies.first().copied().unwrap_or(1.0),
             largest: time(summary.largest),
             chain: time(summary.chain),
             bound: time(summary.bound),
-            bound_efficiency: if makespan == 0 { 1.0 } else { summary.bound as f64 / makespan as f64 },
+            bound_efficiency: self.bound_efficiencies.first().copied().unwrap_or(1.0),
             gain: summary.gain,
             messages: summary.messages,
             control: summary.control,

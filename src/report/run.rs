@@ -1,5 +1,7 @@
 //! Runs of spawning tasks, for people.
 
+use comfy_table::{ColumnConstraint, Table};
+
 use super::figures::{bytes, duration_us, ratio, several, three, whole};
 use super::table::{lines, place, table};
 use crate::experiment::RunRecord;
@@ -9,7 +11,7 @@ const LISTED: usize = 16;
 
 /// A time of a record, in what it is given in.
 fn time(record: &RunRecord, time: f64) -> String {
-    if has_unit(record) { format!("{} units", three(time)) } else { duration_us(time * 1e6) }
+    if has_unit(record) { format!("{} u", three(time)) } else { duration_us(time * 1e6) }
 }
 
 fn has_unit(record: &RunRecord) -> bool {
@@ -17,7 +19,7 @@ fn has_unit(record: &RunRecord) -> bool {
 }
 
 fn percent(share: f64) -> String {
-    format!("{} %", three(100.0 * share))
+    format!("{}%", three(100.0 * share))
 }
 
 /// Some lines about one run.
@@ -30,9 +32,8 @@ pub fn run(record: &RunRecord, width: u16) -> String {
     }
     out.push('\n');
     let mut line = |name: &str, text: String| out.push_str(&format!("  {name:<11}{text}\n"));
-    let is_known = if record.known.is_some() { " (as it should be)" } else { "" };
-    line("answer", format!("{} {}{is_known}", record.answer, record.answer_is));
-    line("tasks", format!("{}, the longest {}; {} joined", whole(record.tasks), time(record, record.largest), whole(record.joins)));
+    line("answer", answer(record));
+    line("tasks", format!("{}, of which {} waited for children", whole(record.tasks), whole(record.joins)));
     line("makespan", makespan(record));
     let plain = if record.sequential_is_plain {
         format!(", by a plain program; all tasks together {}", time(record, record.work))
@@ -55,7 +56,10 @@ pub fn run(record: &RunRecord, width: u16) -> String {
     if let Some(responses) = &record.responses {
         let [low, high] = responses.response_ci95;
         let mean = time(record, responses.response_mean);
-        line("response", format!("{mean} on average over {} (95 %: {} to {})", several(responses.graphs, "graph"), three(low), three(high)));
+        line(
+            "response",
+            format!("{mean} on average over {} (95 %: {} to {})", several(responses.graphs, "graph"), three(low), three(high)),
+        );
         let at = |value| three(value);
         line(
             "",
@@ -69,12 +73,18 @@ pub fn run(record: &RunRecord, width: u16) -> String {
             ),
         );
         if has_unit(record) {
-            line("", format!("a unit, a graph's mean time, is {}", duration_us(record.unit.seconds * 1e6)));
+            line("", format!("u, a graph's mean time, is {}", duration_us(record.unit.seconds * 1e6)));
         }
     }
     regions(record).into_iter().enumerate().for_each(|(index, text)| line(if index == 0 { "regions" } else { "" }, text));
     out.push_str(&ranks(record, width));
     out
+}
+
+/// The answer, what it is, and whether it is known to be right.
+fn answer(record: &RunRecord) -> String {
+    let is_known = if record.known.is_some() { ", as it should be" } else { "" };
+    format!("{} ({}){is_known}", record.answer, record.answer_is)
 }
 
 fn makespan(record: &RunRecord) -> String {
@@ -92,7 +102,11 @@ fn makespan(record: &RunRecord) -> String {
 }
 
 fn against_the_bound(record: &RunRecord) -> String {
-    let gain = record.gain.map_or("nothing could be gained".into(), |gain| format!("{} of the possible gain was had", percent(gain)));
+    let gain = match record.gain {
+        None => "nothing could be gained".into(),
+        Some(gain) if gain < 0.0 => "slower than one worker alone".into(),
+        Some(gain) => format!("{} of the possible gain was had", percent(gain)),
+    };
     format!(
         "{} of the granularity bound {} (longest chain {}, largest task {}); {gain}",
         percent(record.bound_efficiency),
@@ -150,13 +164,14 @@ pub fn compare(records: &[RunRecord], width: u16) -> String {
     let Some(first) = records.first() else { return String::new() };
     let rounds = first.rounds.as_ref().map(|rounds| format!("; {}", several(rounds.repeat.into(), "round"))).unwrap_or_default();
     let workers = if first.workers > 1 { format!(", {} each", several(first.workers.into(), "worker")) } else { String::new() };
-    let is_known = if first.known.is_some() { " (as it should be)" } else { "" };
     let mut out = format!("{} on {}{workers}{rounds}\n", first.workload, place(&first.site));
-    out.push_str(&format!("answer {} {}{is_known}; ", first.answer, first.answer_is));
-    let plain = if first.sequential_is_plain { "by a plain program" } else { "all tasks together" };
-    out.push_str(&format!("sequential time {} {plain}\n", time(first, first.sequential)));
+    // A stream goes on until the graphs that count are answered, so its tasks are a matter of the scheduler.
+    if first.responses.is_none() {
+        let plain = if first.sequential_is_plain { "by a plain program" } else { "all tasks together" };
+        out.push_str(&format!("answer {}; sequential time {}, {plain}\n", answer(first), time(first, first.sequential)));
+    }
     if has_unit(first) {
-        out.push_str(&format!("a unit, a graph's mean time, is {}\n", duration_us(first.unit.seconds * 1e6)));
+        out.push_str(&format!("u, a graph's mean time, is {}\n", duration_us(first.unit.seconds * 1e6)));
     }
     out.push('\n');
     out.push_str(&lines(&comparison(records, width)));
@@ -166,51 +181,65 @@ pub fn compare(records: &[RunRecord], width: u16) -> String {
     out
 }
 
-fn comparison(records: &[RunRecord], width: u16) -> comfy_table::Table {
+fn comparison(records: &[RunRecord], width: u16) -> Table {
     let streams = records.iter().any(|record| record.responses.is_some());
-    let rounds = records.iter().any(|record| record.rounds.is_some());
-    let mut headings = vec!["scheduler", "topology", "makespan"];
-    if rounds {
-        headings.push("95 %");
-    }
+    let mut headings = vec!["scheduler", "makespan"];
     if streams {
-        headings.extend(["response", "95 %", "99 %\nbelow"]);
+        headings.extend(["response", "99 %\nbelow"]);
     }
-    headings.extend(["efficiency", "of the\nbound", "gain\nhad", "most/mean\nbusy", "migrated", "msgs", "bytes"]);
-    let mut table = table(&headings, 2, width);
+    headings.push("effi-\nciency");
+    // How long a stream takes is a matter of its arrivals.
+    if !streams {
+        headings.extend(["of the\nbound", "gain\nhad"]);
+    }
+    headings.extend(["most/mean\nbusy", "migrated", "msgs", "bytes", "topology"]);
+    let mut table = table(&headings, 1, width);
     for record in records {
-        let topology = format!("{}{}", record.topology, if record.native { "" } else { "*" });
-        let mut row = vec![record.scheduler.clone(), topology];
-        match &record.rounds {
-            Some(rounds) => row.push(time(record, rounds.makespan_mean)),
-            None => row.push(time(record, record.makespan)),
-        }
-        let interval = |[low, high]: [f64; 2]| format!("{}-{}", three(low), three(high));
-        if rounds {
-            row.push(record.rounds.as_ref().map_or("-".into(), |rounds| interval(rounds.makespan_ci95)));
-        }
-        if streams {
-            match &record.responses {
-                Some(responses) => {
-                    row.push(time(record, responses.response_mean));
-                    row.extend([interval(responses.response_ci95), three(responses.response_p99)]);
-                }
-                None => row.extend(["-"; 3].map(String::from)),
+        let makespan = match &record.rounds {
+            Some(rounds) => with_interval(record, rounds.makespan_mean, rounds.makespan_ci95),
+            None => time(record, record.makespan),
+        };
+        let mut row = vec![record.scheduler.clone(), makespan];
+        match &record.responses {
+            Some(responses) => {
+                let mean = with_interval(record, responses.response_mean, responses.response_ci95);
+                row.extend([mean, time(record, responses.response_p99)]);
             }
+            None if streams => row.extend(["-"; 2].map(String::from)),
+            None => {}
         }
         let mean = record.busy.iter().sum::<f64>() / record.busy.len().max(1) as f64;
         let most = record.busy.iter().copied().fold(0.0, f64::max);
-        let efficiency = record.rounds.as_ref().map_or(record.efficiency, |rounds| rounds.efficiency_mean);
+        let (efficiency, of_the_bound, gain) = match &record.rounds {
+            Some(rounds) => (rounds.efficiency_mean, rounds.bound_efficiency_mean, rounds.gain_mean),
+            None => (record.efficiency, record.bound_efficiency, record.gain),
+        };
+        row.push(percent(efficiency));
+        if !streams {
+            row.push(percent(of_the_bound));
+            row.push(match gain {
+                None => "-".into(),
+                Some(gain) if gain < 0.0 => "none".into(),
+                Some(gain) => percent(gain),
+            });
+        }
         row.extend([
-            percent(efficiency),
-            percent(record.bound_efficiency),
-            record.gain.map_or("-".into(), percent),
             if mean > 0.0 { ratio(most / mean) } else { "-".into() },
             whole(record.migrated),
             whole(record.messages),
             bytes(record.bytes),
+            format!("{}{}", record.topology, if record.native { "" } else { "*" }),
         ]);
         table.add_row(row);
     }
+    // What is read first is not broken into pieces.
+    for column in table.column_iter_mut().take(if streams { 3 } else { 2 }) {
+        column.set_constraint(ColumnConstraint::ContentWidth);
+    }
     table
+}
+
+/// A mean, and half of its interval.
+fn with_interval(record: &RunRecord, mean: f64, [low, high]: [f64; 2]) -> String {
+    format!("{} \u{b1} {}", time(record, mean), time(record, (high - low) / 2.0))
 }

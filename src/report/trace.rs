@@ -44,8 +44,7 @@ fn us(ticks: u64) -> f64 {
 }
 
 fn events(timeline: &Timeline, begins: u64, scheduler: &str) -> Vec<Value> {
-    let mut executed: Vec<&Line> =
-        timeline.entries.iter().filter(|line| matches!(line.what, Happening::Executed { .. })).collect();
+    let mut executed: Vec<&Line> = timeline.entries.iter().filter(|line| matches!(line.what, Happening::Executed { .. })).collect();
     executed.sort_by_key(|line| line.at);
     // A row is free again when its last task has ended.
     let mut rows: Vec<u64> = Vec::new();

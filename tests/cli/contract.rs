@@ -4,13 +4,13 @@ use assert_cmd::Command;
 use serde_json::Value;
 
 /// A key and what its value is.
-type Key = (&'static str, fn(&Value) -> bool);
+pub type Key = (&'static str, fn(&Value) -> bool);
 
 fn integers(value: &Value) -> bool {
     value.as_array().is_some_and(|list| list.iter().all(Value::is_u64))
 }
 
-fn number_or_null(value: &Value) -> bool {
+pub fn number_or_null(value: &Value) -> bool {
     value.is_number() || value.is_null()
 }
 
@@ -19,7 +19,7 @@ fn moves(value: &Value) -> bool {
     value.as_array().is_some_and(|list| list.iter().all(is_move))
 }
 
-fn interval(value: &Value) -> bool {
+pub fn interval(value: &Value) -> bool {
     value.as_array().is_some_and(|list| list.len() == 2 && list.iter().all(Value::is_number) && list[0].as_f64() <= list[1].as_f64())
 }
 
@@ -73,7 +73,7 @@ const COMPARE: &[Key] = &[
     ("break_even_us", number_or_null),
 ];
 
-fn lines(arguments: &str) -> Vec<Value> {
+pub fn lines(arguments: &str) -> Vec<Value> {
     let output = Command::cargo_bin("equipoise").unwrap().args(arguments.split_whitespace()).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments}: {errors}");
@@ -82,7 +82,7 @@ fn lines(arguments: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{arguments}: {why}: {line}"))).collect()
 }
 
-fn assert_keys(object: &Value, keys: &[Key]) {
+pub fn assert_keys(object: &Value, keys: &[Key]) {
     for (key, is_right) in keys {
         assert!(object.get(key).is_some_and(is_right), "{key}: {:?}", object.get(key));
     }

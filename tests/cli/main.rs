@@ -2,6 +2,7 @@
 
 mod contract;
 mod refusals;
+mod run;
 
 /// The transcripts beside this file; `TRYCMD=overwrite` writes them anew.
 #[test]
