@@ -26,6 +26,7 @@
 //!     seed: 1,
 //!     moves: true,
 //!     optimum: false,
+//!     trace: false,
 //! };
 //! let record = experiment::balance(&mut world, &spec)?.expect("node 0 is here");
 //! assert_eq!(record.finals, [8; 8]);

@@ -16,8 +16,10 @@ mod psts;
 mod testing;
 mod twa;
 
+use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 
 use crate::error::{Error, Result};
 use crate::load::{Aim, Parcel, Pile, Powers, Quota, Shares, Transfer};
@@ -124,14 +126,33 @@ pub struct Phase<'a> {
     times: Times,
     part: Part,
     since: u64,
+    spans: Option<Rc<RefCell<Vec<Span>>>>,
 }
 
 /// The parts that a phase's time is split into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Part {
     Information,
     Decision,
     Exchange,
+}
+
+impl Part {
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Information => "information",
+            Part::Decision => "decision",
+            Part::Exchange => "exchange",
+        }
+    }
+}
+
+/// A stretch of a node's time that belongs to one part, in ticks of its own clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Span {
+    pub part: Part,
+    pub from: u64,
+    pub until: u64,
 }
 
 /// Ticks that a node spent in each part of a phase.
@@ -146,7 +167,12 @@ impl<'a> Phase<'a> {
     /// A phase that begins now, with the gathering of information.
     pub fn begin(node: &'a Node, shares: &'a Shares, pile: &'a mut Pile) -> Phase<'a> {
         let mover = Mover::new(node, pile);
-        Phase { node, shares, mover, times: Times::default(), part: Part::Information, since: node.now() }
+        Phase { node, shares, mover, times: Times::default(), part: Part::Information, since: node.now(), spans: None }
+    }
+
+    /// Notes from now on when which part began and ended.
+    pub fn note_spans(&mut self, spans: Rc<RefCell<Vec<Span>>>) {
+        self.spans = Some(spans);
     }
 
     /// The time from now on belongs to this part.
@@ -158,6 +184,9 @@ impl<'a> Phase<'a> {
             Part::Exchange => &mut self.times.exchange,
         };
         *spent += now - self.since;
+        if let (Some(spans), true) = (&self.spans, now > self.since) {
+            spans.borrow_mut().push(Span { part: self.part, from: self.since, until: now });
+        }
         self.since = now;
         self.part = part;
     }

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use clap::Args;
 use equipoise::balance;
-use equipoise::experiment::{self, BalanceRecord, BalanceSpec, Tasks, settle};
-use equipoise::report::{csv, json, table};
+use equipoise::experiment::{self, BalanceRecord, BalanceSpec, Environment, Tasks, settle};
+use equipoise::report::{csv, html, json, table, timeline};
 use equipoise::topology::Overlay;
 use equipoise::transport::world::World;
 use equipoise::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
@@ -14,7 +14,7 @@ use equipoise::{Error, Result};
 
 use super::launch::{self, Ending};
 use super::options::{Output, TaskOptions, WorldOptions};
-use super::output::Files;
+use super::output::{Files, Target, check_trace};
 use super::terminal;
 
 const EXAMPLES: &str = "\
@@ -72,9 +72,13 @@ pub struct Arguments {
     #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
     output: Output,
 
-    /// Write into this folder, too: table.csv (the nodes) and records.jsonl (the result)
+    /// Write into this folder, too: table.csv (the nodes), records.jsonl (the result) and report.html (to look at in a browser)
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     report: Option<PathBuf>,
+
+    /// Write a timeline into this file, in Chrome's trace format (look at it with ui.perfetto.dev): a row for each rank, messages as arrows
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    trace: Option<PathBuf>,
 }
 
 /// What the options ask for, as far as it can be told without ranks.
@@ -101,13 +105,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     };
     launch::within(&arguments.world, |world| {
         let files = match world.is_first() {
-            true => Files::create(None, arguments.report.as_ref()),
+            true => Files::create(None, arguments.report.as_ref(), arguments.trace.as_ref()),
             false => Ok(Files::default()),
         };
         let files = settle::agree(world, files)?;
         let spec = request.prepare(world)?;
         let record = experiment::balance(world, &spec)?;
-        record.map_or(Ok(()), |record| show(arguments.output, &record, files))
+        let environment = launch::environment(world);
+        record.map_or(Ok(()), |record| show(arguments.output, &record, &environment, files))
     })
 }
 
@@ -121,6 +126,9 @@ impl Request<'_> {
         };
         if let Some(objection) = entry.objection(&topology) {
             return Err(Error::usage(objection));
+        }
+        if self.arguments.trace.is_some() {
+            check_trace(&topology)?;
         }
         let nodes = topology.nodes();
         let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement, seed)?;
@@ -149,17 +157,22 @@ impl Request<'_> {
             seed,
             moves: wants_moves,
             optimum: self.arguments.judge,
+            trace: self.arguments.trace.is_some(),
         })
     }
 }
 
-fn show(output: Output, record: &BalanceRecord, files: Files) -> Result<()> {
+fn show(output: Output, record: &BalanceRecord, environment: &Environment, files: Files) -> Result<()> {
     match output {
         Output::Human => terminal::print(|out| out.write_all(table::balance(record).as_bytes()))?,
         Output::Json => terminal::print(|out| json::line(out, record))?,
         Output::Quiet => {}
     }
+    if let (Some(target), Some(trace)) = (files.trace, &record.trace) {
+        target.write(|out| timeline::write(out, &[trace]))?;
+    }
     let Some(report) = files.report else { return Ok(()) };
     report.table.write(|out| csv::balance(out, record))?;
-    report.records.write(|out| json::line(out, record))
+    report.records.write(|out| json::line(out, record))?;
+    Target::create("--report", &report.page)?.write(|out| html::balance(out, environment, record))
 }

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use clap::Args;
 use equipoise::balance::{self, Chosen};
 use equipoise::experiment::compare::{Case, Contender};
-use equipoise::experiment::{self, CompareRecord, CompareSpec, Tasks, settle};
+use equipoise::experiment::{self, CompareRecord, CompareSpec, Environment, Tasks, settle};
 use equipoise::load::Powers;
-use equipoise::report::{advice, csv, json, table};
+use equipoise::report::{advice, csv, html, json, table, timeline};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::world::World;
 use equipoise::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
@@ -16,7 +16,7 @@ use equipoise::{Error, Result};
 
 use super::launch::{self, Ending};
 use super::options::{Output, TaskOptions, WorldOptions};
-use super::output::Files;
+use super::output::{Files, Target, check_trace};
 use super::terminal;
 
 const EXAMPLES: &str = "\
@@ -86,9 +86,13 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     csv: Option<PathBuf>,
 
-    /// Write into this folder, too: table.csv and records.jsonl
+    /// Write into this folder, too: table.csv, records.jsonl, and report.html with pictures, to look at in a browser
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     report: Option<PathBuf>,
+
+    /// Write a timeline into this file, in Chrome's trace format (look at it with ui.perfetto.dev): a row for each rank, messages as arrows
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    trace: Option<PathBuf>,
 }
 
 /// What the options ask for, as far as it can be told without ranks.
@@ -118,7 +122,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
 
     launch::within(&arguments.world, |world| {
         let files = match world.is_first() {
-            true => Files::create(arguments.csv.as_ref(), arguments.report.as_ref()),
+            true => Files::create(arguments.csv.as_ref(), arguments.report.as_ref(), arguments.trace.as_ref()),
             false => Ok(Files::default()),
         };
         let files = settle::agree(world, files)?;
@@ -127,7 +131,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         let records = experiment::compare(world, &spec, |done, of, now| progress.at(done, of, now))?;
         drop(progress);
         match world.is_first() {
-            true => show(arguments.output, &records, files),
+            true => show(arguments.output, &records, &launch::environment(world), files),
             false => Ok(()),
         }
     })
@@ -142,7 +146,13 @@ impl Request<'_> {
             _ => world.ranks(),
         };
         let cases = self.cases(world, nodes, &contenders)?;
-        Ok(CompareSpec { contenders, cases, repeat: self.arguments.repeat, seed: self.arguments.world.seed })
+        Ok(CompareSpec {
+            contenders,
+            cases,
+            repeat: self.arguments.repeat,
+            seed: self.arguments.world.seed,
+            trace: self.arguments.trace.is_some(),
+        })
     }
 
     /// The balancers that can run, each on its topology.
@@ -157,6 +167,9 @@ impl Request<'_> {
             match balancer.entry.objection(&topology) {
                 Some(objection) => objections.push((balancer.name.as_str(), objection)),
                 None => {
+                    if self.arguments.trace.is_some() {
+                        check_trace(&topology)?;
+                    }
                     let powers = padded(&powers, topology.nodes())?;
                     let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement, seed)?;
                     contenders.push(Contender { balancer: balancer.clone(), overlay, powers });
@@ -224,7 +237,7 @@ fn padded(powers: &Powers, nodes: u32) -> Result<Powers> {
     }
 }
 
-fn show(output: Output, records: &[CompareRecord], files: Files) -> Result<()> {
+fn show(output: Output, records: &[CompareRecord], environment: &Environment, files: Files) -> Result<()> {
     match output {
         Output::Human => terminal::print(|out| {
             out.write_all(table::compare(records, terminal::width()).as_bytes())?;
@@ -236,9 +249,14 @@ fn show(output: Output, records: &[CompareRecord], files: Files) -> Result<()> {
     if let Some(target) = files.csv {
         target.write(|out| csv::compare(out, records))?;
     }
+    if let Some(target) = files.trace {
+        let traces: Vec<_> = records.iter().filter_map(|record| record.trace.as_ref()).collect();
+        target.write(|out| timeline::write(out, &traces))?;
+    }
     let Some(report) = files.report else { return Ok(()) };
     report.table.write(|out| csv::compare(out, records))?;
-    report.records.write(|out| records.iter().try_for_each(|record| json::line(out, record)))
+    report.records.write(|out| records.iter().try_for_each(|record| json::line(out, record)))?;
+    Target::create("--report", &report.page)?.write(|out| html::compare(out, environment, records))
 }
 
 #[cfg(test)]

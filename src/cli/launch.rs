@@ -1,5 +1,6 @@
 //! From the environment and the options to a world.
 
+use equipoise::experiment::Environment;
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
 use equipoise::workload::memory;
@@ -128,6 +129,21 @@ fn real(options: &WorldOptions, workers: u32) -> Result<World> {
     }
     terminal::begin(world.rank() == 0);
     Ok(World::Mpi(world))
+}
+
+/// The circumstances of what has just been done in this world.
+pub fn environment(world: &World) -> Environment {
+    Environment::of(world, std::env::args(), carrier())
+}
+
+#[cfg(not(feature = "mpi"))]
+fn carrier() -> Option<String> {
+    None
+}
+
+#[cfg(feature = "mpi")]
+fn carrier() -> Option<String> {
+    Some(library())
 }
 
 /// The MPI that this program is linked with: the first words of its own description.

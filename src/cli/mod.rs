@@ -9,6 +9,7 @@ mod launch;
 mod list;
 mod options;
 mod output;
+mod reproduce;
 mod run;
 mod terminal;
 
@@ -26,6 +27,7 @@ Examples:
   equipoise compare --sim 64                      on 64 simulated ranks, without MPI
   equipoise balance --sim 8 --loads 19,11,2,9,0,9,10,4
   equipoise list                                  what there is to choose from
+  equipoise reproduce                             a paper's figures, and ours
 
 Exit status: 0 done; 1 a run failed or lost something; 2 wrong usage; 3 no progress (see --timeout);
 101 a rank panicked; a killed rank gives the launcher's status.
@@ -47,6 +49,7 @@ enum Command {
     Compare(compare::Arguments),
     Run(run::Arguments),
     List(list::Arguments),
+    Reproduce(reproduce::Arguments),
 }
 
 /// Runs the command that the process was called with; what it returns is the exit status.
@@ -79,6 +82,7 @@ impl Command {
             Command::Compare(arguments) => compare::run(&arguments),
             Command::Run(arguments) => run::run(&arguments),
             Command::List(arguments) => Ok(list::run(&arguments)?),
+            Command::Reproduce(arguments) => Ok(reproduce::run(&arguments)?),
         }
     }
 }

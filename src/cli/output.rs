@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use equipoise::experiment::trace::MOST_NODES;
+use equipoise::topology::Topology;
 use equipoise::{Error, Result};
 
 /// A file, opened before the work begins so that a wrong name costs no time.
@@ -33,10 +35,12 @@ impl Target {
     }
 }
 
-/// The folder of `--report`: the table and the records.
+/// The folder of `--report`: the table, the records, and the page to look at.
 pub struct Report {
     pub table: Target,
     pub records: Target,
+    /// Made when it is written: not every command draws one.
+    pub page: PathBuf,
 }
 
 impl Report {
@@ -48,7 +52,7 @@ impl Report {
         let refused = |why| Error::usage(format!("--report {}: the folder cannot be made: {why}", folder.display()));
         fs::create_dir_all(folder).map_err(refused)?;
         let create = |name: &str| Target::create("--report", &folder.join(name));
-        Ok(Report { table: create("table.csv")?, records: create("records.jsonl")? })
+        Ok(Report { table: create("table.csv")?, records: create("records.jsonl")?, page: folder.join("report.html") })
     }
 }
 
@@ -57,6 +61,7 @@ impl Report {
 pub struct Files {
     pub csv: Option<Target>,
     pub report: Option<Report>,
+    pub trace: Option<Target>,
 }
 
 impl Files {
@@ -64,9 +69,21 @@ impl Files {
     ///
     /// # Errors
     /// Wrong usage if one of them is not possible.
-    pub fn create(csv: Option<&PathBuf>, report: Option<&PathBuf>) -> Result<Files> {
+    pub fn create(csv: Option<&PathBuf>, report: Option<&PathBuf>, trace: Option<&PathBuf>) -> Result<Files> {
         let csv = csv.map(|path| Target::create("--csv", path)).transpose()?;
         let report = report.map(|folder| Report::create(folder)).transpose()?;
-        Ok(Files { csv, report })
+        let trace = trace.map(|path| Target::create("--trace", path)).transpose()?;
+        Ok(Files { csv, report, trace })
     }
+}
+
+/// Refuses a trace with more rows than anybody can look at.
+///
+/// # Errors
+/// Wrong usage.
+pub fn check_trace(topology: &Topology) -> Result<()> {
+    if topology.nodes() <= MOST_NODES {
+        return Ok(());
+    }
+    Err(Error::usage(format!("--trace: {} has {} nodes, a trace shows {MOST_NODES} at the most", topology.name(), topology.nodes())))
 }

@@ -16,7 +16,7 @@ use equipoise::{Error, Result};
 use super::compare::listed;
 use super::launch::{self, Ending};
 use super::options::{Output, WorldOptions};
-use super::output::{Files, Target};
+use super::output::Files;
 use super::terminal;
 
 const EXAMPLES: &str = "\
@@ -137,9 +137,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     })
 }
 
-/// Where to write to, besides what is printed.
-type Targets = (Files, Option<Target>);
-
 impl Arguments {
     fn schedulers(&self) -> Result<Vec<Chosen>> {
         let names = match self.compare.as_deref() {
@@ -170,12 +167,11 @@ impl Arguments {
         names.into_iter().map(|name| schedule::find(&with_duties(name))).collect()
     }
 
-    fn files(&self, writes: bool) -> Result<Targets> {
+    fn files(&self, writes: bool) -> Result<Files> {
         if !writes {
-            return Ok(Targets::default());
+            return Ok(Files::default());
         }
-        let trace = self.trace.as_ref().map(|path| Target::create("--trace", path)).transpose()?;
-        Ok((Files::create(self.csv.as_ref(), self.report.as_ref())?, trace))
+        Files::create(self.csv.as_ref(), self.report.as_ref(), self.trace.as_ref())
     }
 
     /// The schedulers that can run, each on its topology.
@@ -202,7 +198,7 @@ impl Arguments {
         Ok(contenders)
     }
 
-    fn show(&self, records: &[RunRecord], (files, timeline): Targets) -> Result<()> {
+    fn show(&self, records: &[RunRecord], files: Files) -> Result<()> {
         let width = terminal::width();
         match self.output {
             Output::Human if self.compare.is_some() => terminal::print(|out| out.write_all(run::compare(records, width).as_bytes()))?,
@@ -212,7 +208,7 @@ impl Arguments {
             Output::Json => terminal::print(|out| records.iter().try_for_each(|record| json::line(out, record)))?,
             Output::Quiet => {}
         }
-        if let Some(target) = timeline {
+        if let Some(target) = files.trace {
             target.write(|out| trace::write(out, records))?;
         }
         if let Some(target) = files.csv {

@@ -5,9 +5,10 @@ use std::rc::Rc;
 use serde::{Serialize, Serializer};
 
 use super::phase::{self, Outcome, Setting};
-use super::site::{Imbalances, Site, milliseconds};
+use super::site::{Imbalances, LoadMap, Site, milliseconds};
 use super::tasks::Tasks;
 use super::weighing::{Move, Unit, Weighing, Work};
+use super::trace::{MOST_PASSAGES, Trace};
 use crate::balance::Chosen;
 use crate::error::Result;
 use crate::judge;
@@ -33,6 +34,8 @@ pub struct BalanceSpec {
     pub moves: bool,
     /// Whether to compute the least possible task-hops, however many nodes there are.
     pub optimum: bool,
+    /// Whether to note what happened when; see [`MOST_NODES`](super::trace::MOST_NODES).
+    pub trace: bool,
 }
 
 /// What came out. Serialised, it is what `balance --output json` prints.
@@ -96,6 +99,11 @@ pub struct BalanceRecord {
     pub ms_exchange: f64,
     /// How long a task must last, on a rank of average power, for the phase to pay; `None` if it never does.
     pub break_even_us: Option<f64>,
+    /// What pictures are drawn of.
+    #[serde(skip)]
+    pub map: LoadMap,
+    #[serde(skip)]
+    pub trace: Option<Trace>,
 }
 
 /// How a graph lies in a hyper-grid (Savvas and Kechadi 2004, first phase).
@@ -170,6 +178,7 @@ pub fn balance(world: &mut World, spec: &BalanceSpec) -> Result<Option<BalanceRe
         pile: Rc::new(move |node| tasks.pile(node)),
         plan: spec.moves,
         weighted: spec.tasks.unit() == Unit::Work,
+        trace: spec.trace.then(|| MOST_PASSAGES / spec.overlay.topology.nodes() as usize),
     });
     let outcome = phase::run(world, &spec.overlay, &setting)?;
     Ok(outcome.map(|outcome| record(spec, site, &setting.shares, outcome)))
@@ -183,7 +192,14 @@ fn record(spec: &BalanceSpec, site: Site, shares: &Shares, outcome: Outcome) -> 
     let weighing = judged.weighing(&spec.tasks, &outcome, optimum);
     let pinned = !shares.pinned().is_empty();
     let break_even_us = judged.break_even_us(outcome.elapsed);
-    let Outcome { finals, stayed, plan, transfers, counts, elapsed, times, .. } = outcome;
+    let Outcome { finals, stayed, plan, transfers, counts, elapsed, times, trace, .. } = outcome;
+    let map = LoadMap {
+        topology: topology.clone(),
+        placement: placement.clone(),
+        before: judged.loads.clone(),
+        quota: judged.quota.to_vec(),
+        after: finals.clone(),
+    };
     BalanceRecord {
         balancer: spec.balancer.name.clone(),
         topology: topology.name(),
@@ -215,6 +231,12 @@ fn record(spec: &BalanceSpec, site: Site, shares: &Shares, outcome: Outcome) -> 
         ms_decision: milliseconds(times.decision),
         ms_exchange: milliseconds(times.exchange),
         break_even_us,
+        map,
+        trace: spec.trace.then(|| Trace {
+            name: format!("{} on {}", spec.balancer.name, topology.name()),
+            rows: trace,
+            overlay: Rc::new(spec.overlay.clone()),
+        }),
         loads: judged.loads,
     }
 }

@@ -6,10 +6,11 @@ use serde::Serialize;
 
 use super::balance::{Judged, OPTIMUM_UP_TO};
 use super::phase::{self, Outcome, Setting};
-use super::site::{Imbalances, Site};
+use super::site::{Imbalances, LoadMap, Site};
 use super::statistics::{self, Estimate};
 use super::tasks::Tasks;
 use super::weighing::{Unit, Weighing};
+use super::trace::{MOST_PASSAGES, NodeTrace, Trace};
 use crate::balance::Chosen;
 use crate::error::{Error, Result};
 use crate::load::Powers;
@@ -23,6 +24,8 @@ pub struct CompareSpec {
     /// Rounds; each goes through all combinations once, so that a machine that drifts treats all alike.
     pub repeat: u32,
     pub seed: u64,
+    /// Whether to note what happens when, in one more round that is not measured; see [`MOST_NODES`](super::trace::MOST_NODES).
+    pub trace: bool,
 }
 
 /// A balancer on its topology.
@@ -70,6 +73,8 @@ pub struct CompareRecord {
     /// The least number of these that must.
     pub least: u64,
     pub task_hops: u128,
+    /// The least task-hops with which every node comes to its quota; `None` above 4,096 nodes.
+    pub optimum_task_hops: Option<u128>,
     /// Task-hops, or with weights work-hops, over the least possible; `None` where these are not known.
     pub hops_ratio: Option<f64>,
     /// Longest chain of dependent messages.
@@ -93,6 +98,11 @@ pub struct CompareRecord {
     /// The longest time of a rank, in unit tasks on a rank of average power.
     pub finish_before: f64,
     pub finish_after: f64,
+    /// What pictures are drawn of; programs get the figures above only.
+    #[serde(skip)]
+    pub map: LoadMap,
+    #[serde(skip)]
+    pub trace: Option<Trace>,
 }
 
 /// What is measured of one combination.
@@ -102,6 +112,7 @@ struct Combination<'a> {
     setting: Rc<Setting>,
     samples: Vec<[u64; 4]>,
     first: Option<Outcome>,
+    trace: Option<Trace>,
 }
 
 /// Runs everything; `progress` hears, on every rank, how many of how many phases are done, and which comes next. The records come where
@@ -116,15 +127,22 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
     let (unmeasured, measured) = if world.is_simulated() { (0, 1) } else { (1, spec.repeat.max(1)) };
     let mut combinations: Vec<_> =
         spec.cases.iter().flat_map(|case| spec.contenders.iter().map(|contender| combination(contender, case))).collect();
-    let phases = combinations.len() as u64 * u64::from(unmeasured + measured);
+    let combined = combinations.len();
+    let rounds = unmeasured + measured + u32::from(spec.trace);
+    let phases = combined as u64 * u64::from(rounds);
     let mut done = 0;
-    for round in 0..unmeasured + measured {
+    for round in 0..rounds {
+        let traced = round >= unmeasured + measured;
         for combination in &mut combinations {
             progress(done, phases, &combination.contender.balancer.name);
-            let outcome = phase::run(world, &combination.contender.overlay, &combination.setting)?;
+            let overlay = &combination.contender.overlay;
+            Rc::make_mut(&mut combination.setting).trace = traced.then(|| MOST_PASSAGES / combined / overlay.topology.nodes() as usize);
+            let outcome = phase::run(world, overlay, &combination.setting)?;
             done += 1;
-            let Some(outcome) = outcome else { continue };
-            if round >= unmeasured {
+            let Some(mut outcome) = outcome else { continue };
+            if traced {
+                combination.trace = Some(trace(combination.contender, combination.case, std::mem::take(&mut outcome.trace)));
+            } else if round >= unmeasured {
                 let times = outcome.times;
                 combination.samples.push([outcome.elapsed, times.information, times.decision, times.exchange]);
             }
@@ -143,12 +161,19 @@ fn combination<'a>(contender: &'a Contender, case: &'a Case) -> Combination<'a> 
         pile: Rc::new(move |node| tasks.pile(node)),
         plan: false,
         weighted: case.tasks.unit() == Unit::Work,
+        trace: None,
     });
-    Combination { contender, case, setting, samples: Vec::new(), first: None }
+    Combination { contender, case, setting, samples: Vec::new(), first: None, trace: None }
+}
+
+fn trace(contender: &Contender, case: &Case, rows: Vec<NodeTrace>) -> Trace {
+    let name =
+        format!("{} on {}, {}, {} B a task", contender.balancer.name, contender.overlay.topology.name(), case.loads, case.tasks.payload());
+    Trace { name, rows, overlay: Rc::new(contender.overlay.clone()) }
 }
 
 fn record(combination: Combination, site: &Site) -> Result<CompareRecord> {
-    let Combination { contender, case, setting, samples, first } = combination;
+    let Combination { contender, case, setting, samples, first, trace } = combination;
     let nothing = || Error::Failed(format!("{}: no phase was measured", contender.balancer.name));
     let outcome = first.ok_or_else(nothing)?;
     let median = |part: usize| {
@@ -182,6 +207,7 @@ fn record(combination: Combination, site: &Site) -> Result<CompareRecord> {
         moved,
         least: judged.minimum_nonlocal,
         task_hops: counts.task_hops,
+        optimum_task_hops: optimum,
         hops_ratio: optimum.and_then(|optimum| hops_ratio(hops, optimum)),
         steps: counts.chain,
         messages: counts.messages,
@@ -196,6 +222,14 @@ fn record(combination: Combination, site: &Site) -> Result<CompareRecord> {
         break_even_us: judged.break_even_us((ms * 1e6) as u64),
         finish_before: judged.finish_before,
         finish_after: judged.finish_after,
+        map: LoadMap {
+            topology: topology.clone(),
+            placement: placement.clone(),
+            quota: judged.quota.to_vec(),
+            before: judged.loads,
+            after: outcome.finals,
+        },
+        trace,
     })
 }
 

@@ -7,6 +7,7 @@
 
 pub mod balance;
 pub mod compare;
+pub mod environment;
 pub mod phase;
 pub mod responses;
 pub mod run;
@@ -14,12 +15,16 @@ pub mod settle;
 pub mod site;
 pub mod statistics;
 pub mod tasks;
+pub mod trace;
 pub mod weighing;
+pub mod wu1997;
 
 pub use balance::{BalanceRecord, BalanceSpec, balance};
 pub use compare::{CompareRecord, CompareSpec, compare};
+pub use environment::Environment;
 pub use responses::Responses;
 pub use run::{RunRecord, RunSpec, run};
-pub use site::{Imbalances, Site};
+pub use site::{Imbalances, LoadMap, Site};
 pub use tasks::Tasks;
+pub use trace::Trace;
 pub use weighing::{Move, Unit, Weighing, Work};

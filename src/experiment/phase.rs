@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
+use super::trace::{self, NodeTrace, Notes};
 use crate::balance::{Chosen, Phase, Times};
 use crate::error::{Error, Result};
 use crate::load::{Checksum, Pile, Plan, Shares, Transfer};
@@ -18,6 +19,7 @@ use crate::transport::record::Counts;
 use crate::transport::world::World;
 
 /// What a phase needs beside a world and its overlay. Every process of the job builds the same.
+#[derive(Clone)]
 pub struct Setting {
     pub balancer: Rc<Chosen>,
     pub shares: Shares,
@@ -27,6 +29,8 @@ pub struct Setting {
     pub plan: bool,
     /// Whether tasks may have several work units.
     pub weighted: bool,
+    /// How many messages' ends are noted on each node; `None` if no trace is wanted.
+    pub trace: Option<usize>,
 }
 
 /// What a phase came to, over all nodes.
@@ -46,6 +50,8 @@ pub struct Outcome {
     /// Ticks of the slowest node, and how it spent them.
     pub elapsed: u64,
     pub times: Times,
+    /// By node; empty if it was not wanted.
+    pub trace: Vec<NodeTrace>,
 }
 
 /// What moved, in work units.
@@ -68,6 +74,7 @@ struct Tally {
     counts: Counts,
     elapsed: u64,
     times: Times,
+    trace: Vec<NodeTrace>,
     before: Checksum,
     after: Checksum,
 }
@@ -76,6 +83,7 @@ impl Tally {
     fn and(mut self, mut next: Tally) -> Tally {
         self.finals.append(&mut next.finals);
         self.moves.append(&mut next.moves);
+        self.trace.append(&mut next.trace);
         let (elapsed, times) = if next.elapsed > self.elapsed { (next.elapsed, next.times) } else { (self.elapsed, self.times) };
         Tally {
             finals: self.finals,
@@ -89,6 +97,7 @@ impl Tally {
             counts: self.counts.and(next.counts),
             elapsed,
             times,
+            trace: self.trace,
             before: self.before.and(next.before),
             after: self.after.and(next.after),
         }
@@ -118,6 +127,9 @@ async fn balance(node: Node, setting: Rc<Setting>, barrier: bool) -> Result<Opti
         Box::pin(apart.everyone().barrier(&apart)).await?;
     }
     let mut tally = measure(&node, &setting, &mut pile).await?;
+    if barrier && let Some(trace) = tally.trace.first_mut() {
+        trace.offset = Box::pin(trace::clock_offset(&node.epoch(CHECK))).await?;
+    }
     tally.before = before;
     tally.after = pile.checksum();
     drop(pile);
@@ -126,9 +138,16 @@ async fn balance(node: Node, setting: Rc<Setting>, barrier: bool) -> Result<Opti
 
 /// The phase itself, counted and timed.
 async fn measure(node: &Node, setting: &Setting, pile: &mut Pile) -> Result<Box<Tally>> {
-    let (counted, counts) = node.recorded();
+    let notes = setting.trace.map(Notes::new);
+    let (counted, counts) = match &notes {
+        None => node.recorded(),
+        Some(notes) => node.taped(notes.tape.clone()),
+    };
     let began = node.now();
     let mut phase = Phase::begin(&counted, &setting.shares, pile);
+    if let Some(notes) = &notes {
+        phase.note_spans(notes.spans.clone());
+    }
     if !setting.plan && !setting.weighted {
         phase.mover.only_count();
     }
@@ -147,6 +166,7 @@ async fn measure(node: &Node, setting: &Setting, pile: &mut Pile) -> Result<Box<
         counts: counts.get(),
         elapsed,
         times,
+        trace: notes.map(|notes| notes.of(node.me())).into_iter().collect(),
         before: Checksum::default(),
         after: Checksum::default(),
     }))
@@ -161,9 +181,9 @@ async fn close(node: Node, tally: Box<Tally>, setting: Rc<Setting>) -> Result<Op
 }
 
 fn outcome(tally: Tally, balancer: &str) -> Result<Outcome> {
-    let Tally { finals, stayed, work, moves, transfers, counts, elapsed, times, before, after } = tally;
+    let Tally { finals, stayed, work, moves, transfers, counts, elapsed, times, trace, before, after } = tally;
     conserved(balancer, &before, &after)?;
-    Ok(Outcome { finals, stayed, work: work.map(|work| *work), plan: Plan::new(moves), transfers, counts, elapsed, times })
+    Ok(Outcome { finals, stayed, work: work.map(|work| *work), plan: Plan::new(moves), transfers, counts, elapsed, times, trace })
 }
 
 /// Checks that what all nodes hold together is after a phase what it was before.
@@ -210,6 +230,7 @@ mod tests {
             pile: Rc::new(pile),
             plan: true,
             weighted: false,
+            trace: None,
         })
     }
 

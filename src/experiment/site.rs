@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::judge::Imbalance;
+use crate::topology::{Placement, Topology};
 use crate::transport::world::World;
 
 /// The ranks that an experiment ran on.
@@ -33,6 +34,17 @@ impl Site {
 pub struct Imbalances {
     pub before: Imbalance,
     pub after: Imbalance,
+}
+
+/// Numbers of tasks by node, before and after a phase, and where the nodes are.
+#[derive(Clone, Debug)]
+pub struct LoadMap {
+    pub topology: Topology,
+    pub placement: Placement,
+    pub before: Vec<u64>,
+    /// What each node should have.
+    pub quota: Vec<u64>,
+    pub after: Vec<u64>,
 }
 
 /// Ticks as milliseconds.

@@ -20,6 +20,7 @@
 pub mod collective;
 pub mod migrate;
 
+use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 
@@ -32,6 +33,7 @@ use serde::de::DeserializeOwned;
 use crate::error::{Error, Result};
 use crate::topology::{HostId, NodeId, Overlay, RankId, Topology};
 pub use crate::transport::record::{Counts, Recorder};
+use crate::transport::tape::Tape;
 use crate::transport::world::World;
 use crate::transport::{Envelope, Interest, Job, Port, Scope, Wanted, wire};
 pub use crate::transport::{Event, Finished, Message, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
@@ -71,6 +73,12 @@ impl Node {
     /// The same node, with everything that it sends from now on counted.
     pub fn recorded(&self) -> (Node, Rc<Recorder>) {
         let recorder = Recorder::around(self.port.clone());
+        (Node { port: recorder.clone(), scope: self.scope }, recorder)
+    }
+
+    /// The same as [`recorded`](Node::recorded), with every message noted on a tape.
+    pub fn taped(&self, tape: Rc<RefCell<Tape>>) -> (Node, Rc<Recorder>) {
+        let recorder = Recorder::taping(self.port.clone(), tape);
         (Node { port: recorder.clone(), scope: self.scope }, recorder)
     }
 

@@ -136,8 +136,9 @@ fn nothing_pays(records: &[CompareRecord], ranks: &str) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::experiment::{Imbalances, Site, Weighing};
+    use crate::experiment::{Imbalances, LoadMap, Site, Weighing};
     use crate::judge::Imbalance;
+    use crate::topology::{Placement, Topology};
 
     /// A record of four ranks with an imbalance of 2 before.
     pub(crate) fn record(balancer: &str, loads: &str, ms: f64, finish_after: f64) -> CompareRecord {
@@ -163,6 +164,7 @@ pub(crate) mod tests {
             moved: 10,
             least: 10,
             task_hops: 12,
+            optimum_task_hops: Some(10),
             hops_ratio: Some(1.2),
             steps: 4,
             messages: 12,
@@ -177,6 +179,14 @@ pub(crate) mod tests {
             break_even_us: (finish_after < 20.0).then(|| ms * 1e3 / (20.0 - finish_after)),
             finish_before: 20.0,
             finish_after,
+            map: LoadMap {
+                topology: Topology::parse("complete:4", 4).unwrap(),
+                placement: Placement::one_host(4, 4).unwrap(),
+                before: vec![20, 5, 5, 10],
+                quota: vec![10; 4],
+                after: vec![10; 4],
+            },
+            trace: None,
         }
     }
 

@@ -1,9 +1,16 @@
 //! Reports: what experiment records look like to people and to programs. Everything here is made of records alone.
 
 pub mod advice;
+mod chart;
 pub mod csv;
 pub mod figures;
+pub mod html;
 pub mod json;
+mod layout;
+pub mod reproduction;
 pub mod run;
+mod sketch;
+mod svg;
 pub mod table;
+pub mod timeline;
 pub mod trace;

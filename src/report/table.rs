@@ -123,12 +123,24 @@ fn topology(record: &BalanceRecord) -> String {
 }
 
 /// A name cut to what a line can take: trees given by their parents have long ones.
-fn shortened(name: &str) -> String {
+pub(super) fn shortened(name: &str) -> String {
     const MOST: usize = 48;
     match name.char_indices().nth(MOST) {
         None => name.to_string(),
         Some((end, _)) => format!("{}..", &name[..end]),
     }
+}
+
+/// One phase in a sentence.
+pub(super) fn verdict(record: &BalanceRecord) -> String {
+    format!(
+        "{} brings the imbalance from {} to {} (max/mean) in {}; it pays {}.",
+        record.balancer,
+        ratio(record.imbalance.before.max_over_mean),
+        ratio(record.imbalance.after.max_over_mean),
+        duration_us(record.seconds * 1e6),
+        pays(record.break_even_us)
+    )
 }
 
 fn pays(break_even_us: Option<f64>) -> String {
@@ -167,6 +179,15 @@ pub fn compare(records: &[CompareRecord], width: u16) -> String {
         out.push_str("* an overlay: the topology has more nodes than there are ranks\n");
     }
     out
+}
+
+/// Loads and payload as a heading: `hot:total=1000, 64 B a task`.
+pub(super) fn title(loads: &str, payload: u64) -> String {
+    match payload {
+        0 => format!("{loads}, tasks without payload"),
+        payload if loads.starts_with("files:") => format!("{loads}, {} a task on average", bytes(payload)),
+        payload => format!("{loads}, {} a task", bytes(payload)),
+    }
 }
 
 fn heading(record: &CompareRecord) -> String {
@@ -233,14 +254,18 @@ fn case_table(records: &[CompareRecord], width: u16) -> String {
 
 /// The kind and size of the topology; those of trees and of grids of many dimensions are too long for a column.
 fn kind(record: &CompareRecord) -> String {
-    let name = match Topology::parse(&record.topology, record.site.ranks) {
-        Ok(Topology::Tree(tree)) => format!("tree:{}", tree.nodes()),
-        Ok(Topology::Grid(grid)) if grid.dims().len() > 3 && grid.dims().iter().all(|side| *side == grid.dims()[0]) => {
+    format!("{}{}", kind_of(&record.map.topology, &record.topology), if record.native { "" } else { "*" })
+}
+
+/// The name of a topology, or what is short of it.
+pub(super) fn kind_of(topology: &Topology, name: &str) -> String {
+    match topology {
+        Topology::Tree(tree) => format!("tree:{}", tree.nodes()),
+        Topology::Grid(grid) if grid.dims().len() > 3 && grid.dims().iter().all(|side| *side == grid.dims()[0]) => {
             format!("grid:{}^{}", grid.dims()[0], grid.dims().len())
         }
-        _ => record.topology.clone(),
-    };
-    format!("{name}{}", if record.native { "" } else { "*" })
+        _ => name.into(),
+    }
 }
 
 fn hops(record: &CompareRecord) -> String {

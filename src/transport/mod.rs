@@ -22,6 +22,7 @@ pub mod inbox;
 pub mod mpi;
 pub mod record;
 pub mod sim;
+pub mod tape;
 pub mod wire;
 pub mod work;
 pub mod world;

@@ -4,13 +4,14 @@
 //! (task-hops excepted: they are defined on the topology). The *longest chain of dependent messages*, which we call steps, is measured:
 //! each message carries one more than the longest chain that its sender knew when it sent it, and the receiver remembers it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::Poll;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::tape::Tape;
 use super::{Envelope, Event, Interest, Job, Port, Scope, Ticks, TimerId, Transport, WorkId, Worker, wire};
 use crate::topology::{NodeId, Overlay};
 
@@ -51,17 +52,29 @@ pub struct Recorder {
     counts: Cell<Counts>,
     /// Longest chain that this node has heard of.
     heard: Cell<u32>,
+    tape: Option<Rc<RefCell<Tape>>>,
 }
 
 impl Recorder {
     /// A port that counts what goes through it to `inner`.
     pub fn around(inner: Port) -> Rc<Recorder> {
-        Rc::new(Recorder { inner, counts: Cell::default(), heard: Cell::new(0) })
+        Rc::new(Recorder { inner, counts: Cell::default(), heard: Cell::new(0), tape: None })
+    }
+
+    /// A port that counts, and notes on a tape which messages go through it.
+    pub fn taping(inner: Port, tape: Rc<RefCell<Tape>>) -> Rc<Recorder> {
+        Rc::new(Recorder { inner, counts: Cell::default(), heard: Cell::new(0), tape: Some(tape) })
     }
 
     /// What was counted so far.
     pub fn get(&self) -> Counts {
         self.counts.get()
+    }
+
+    fn note(&self, sent: bool, envelope: &Envelope, body: &Bytes) {
+        if let Some(tape) = &self.tape {
+            tape.borrow_mut().note(self.inner.now(), sent, envelope, (wire::HEADER + body.len()) as u64);
+        }
     }
 }
 
@@ -88,12 +101,14 @@ impl Transport for Recorder {
             counts.task_hops = counts.task_hops.saturating_add(u128::from(envelope.tasks) * u128::from(hops));
         }
         self.counts.set(counts);
+        self.note(true, &envelope, &body);
         self.inner.send(envelope, body);
     }
 
     fn poll_event(&self, interest: &Interest) -> Poll<Event> {
         let event = self.inner.poll_event(interest);
         if let Poll::Ready(Event::Message(message)) = &event {
+            self.note(false, &message.envelope, &message.body);
             let heard = self.heard.get().max(message.envelope.chain);
             self.heard.set(heard);
             let mut counts = self.counts.get();

@@ -262,9 +262,15 @@ fn reports_are_written() {
     let records = std::fs::read_to_string(report.join("records.jsonl")).unwrap();
     let records: Vec<Value> = records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(records, shown);
+    let page = std::fs::read_to_string(report.join("report.html")).unwrap();
+    let page = page.replace("&#x2f;", "/");
+    assert!(page.contains(&format!("compare --sim 4 --output json --csv {}", table.display())) && page.contains("<svg"));
+    assert!(!page.contains("src=") && !page.contains("href="));
     lines(&format!("balance --sim 4 --output quiet --report {}", report.display()));
     let nodes = std::fs::read_to_string(report.join("table.csv")).unwrap();
     assert_eq!(nodes.lines().count(), 1 + 4);
+    let page = std::fs::read_to_string(report.join("report.html")).unwrap();
+    assert!(page.contains("cwa on hypercube:2") && page.contains("<th scope=\"col\">quota</th>"));
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -279,5 +285,39 @@ fn files_are_tasks() {
     let lines = lines(&format!("balance --sim 2 --balancer direct --tasks files:{} --output json", folder.display()));
     assert_eq!(lines[0]["loads"], serde_json::json!([3, 1]));
     assert_eq!(lines[0]["final"], serde_json::json!([2, 2]));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn traces_are_valid_and_causes_come_before_effects() {
+    let folder = std::env::temp_dir().join(format!("equipoise-trace-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("trace.json");
+    for command in ["balance --sim 13 --loads hot:total=100 --payload 8", "compare --sim 6 --loads hot:total=60"] {
+        lines(&format!("{command} --output quiet --trace {}", file.display()));
+        let trace: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        let events = trace["traceEvents"].as_array().unwrap();
+        let (mut sent, mut now) = (std::collections::BTreeMap::new(), (0, 0.0));
+        let (mut arrows, mut phases) = (0, 0);
+        for event in events.iter().filter(|event| event["ph"] != "M") {
+            let (pid, ts) = (event["pid"].as_u64().unwrap(), event["ts"].as_f64().unwrap());
+            assert!(now.0 < pid || (now.0 == pid && now.1 <= ts), "{event} at {now:?}");
+            now = (pid, ts);
+            match event["ph"].as_str().unwrap() {
+                "X" => phases += u32::from(event["cat"] == "phase"),
+                "s" => assert!(sent.insert(event["id"].as_u64().unwrap(), ts).is_none(), "{event}"),
+                "f" => {
+                    let before = sent.get(&event["id"].as_u64().unwrap());
+                    assert!(before.is_some_and(|before| *before < ts), "{event}: sent at {before:?}");
+                    arrows += 1;
+                }
+                other => panic!("{other}"),
+            }
+        }
+        assert_eq!((sent.len(), Some(arrows)), (arrows as usize, trace["otherData"]["arrows"].as_u64()));
+        assert!(arrows > 30 && phases > 12, "{command}: {arrows} arrows, {phases} parts");
+        assert_eq!(trace["otherData"]["messages left out"], 0);
+        assert!(events.iter().any(|event| event["args"]["tasks"].as_u64() > Some(0)));
+    }
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -70,6 +70,8 @@ const WRONG: &[(&str, &str)] = &[
     ("balance --sim 2 --seed x", "--seed"),
     ("balance --sim 2 --output xml", "--output"),
     ("balance --sim 2 --report /dev/null/x", "--report /dev/null/x"),
+    ("balance --sim 2 --trace /no/such/folder/x", "--trace /no/such/folder/x"),
+    ("balance --sim 5000 --trace /dev/null", "--trace"),
     ("balance --sim 2 --colour", "--colour"),
     ("compare --sim 2 --csv /no/such/folder/x.csv", "--csv /no/such/folder/x.csv"),
     ("compare --sim 2 --repeat 0", "--repeat"),

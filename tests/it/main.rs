@@ -3,6 +3,7 @@
 #[path = "../contract/mod.rs"]
 mod contract;
 mod contract_in_sim;
+mod figures;
 mod flow_vectors;
 mod layers;
 mod measured;

@@ -1,0 +1,76 @@
+//! A balancer of one's own, run and judged through the library: `cargo run --example your_own_balancer`.
+//!
+//! *Ring diffusion*: every node tells its right neighbour its load, and gives it half of what it has more. A few rounds come near to balance,
+//! never exactly; the judge says how near, and at what cost.
+
+use std::rc::Rc;
+
+use equipoise::balance::{self, Balancer, Chosen, Cost, Entry, Part, Phase, Promises, QuotaRule, Running};
+use equipoise::experiment::{self, BalanceSpec, Tasks};
+use equipoise::load::Powers;
+use equipoise::node::Tag;
+use equipoise::topology::{Kind, Overlay, Topology};
+use equipoise::transport::{sim, world::World};
+
+const LOAD: Tag = Tag::new(1, "load");
+
+struct Diffusion {
+    rounds: u32,
+}
+
+impl Balancer for Diffusion {
+    /// What one node does. The same code runs on real ranks.
+    fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
+        Box::pin(async move {
+            let (node, nodes) = (phase.node, phase.node.nodes());
+            let (left, right) = ((node.me() + nodes - 1) % nodes, (node.me() + 1) % nodes);
+            for _ in 0..self.rounds {
+                phase.enter(Part::Information);
+                node.send(left, LOAD, &phase.load());
+                let theirs: u64 = node.receive(right, LOAD).await?;
+                phase.enter(Part::Exchange);
+                let surplus = phase.load().saturating_sub(theirs) / 2;
+                phase.mover.give(right, &(), surplus);
+                phase.mover.take_in::<()>(left).await?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// What is known of it before it runs.
+static ENTRY: Entry = Entry {
+    name: "diffusion",
+    title: "diffusion along a ring",
+    source: "this example",
+    kinds: &[Kind::Ring],
+    refuses: |_| None,
+    quota: QuotaRule::None,
+    promises: Promises { exact: false, local: false, ordered: false, optimal: false },
+    cost: |topology| Cost { steps: 64, messages: 64 * u64::from(topology.nodes()), bytes: 10_000 * u64::from(topology.nodes()) },
+    options: "",
+    build: |_| Ok(Box::new(Diffusion { rounds: 32 })),
+};
+
+fn main() -> equipoise::Result<()> {
+    let ranks = 12;
+    let mine = Chosen { name: "diffusion".into(), entry: &ENTRY, balancer: Box::new(Diffusion { rounds: 32 }) };
+    for balancer in [Rc::new(mine), Rc::new(balance::find("kwa")?)] {
+        let mut world = World::Sim(sim::World::new(ranks, sim::Model::default()));
+        let spec = BalanceSpec {
+            overlay: Overlay::one_host(Topology::parse("ring", ranks)?, ranks)?,
+            tasks: Tasks::numbered(&mut world, (1..=u64::from(ranks)).map(|i| i * i).collect(), 64)?,
+            powers: Powers::equal(ranks, ranks),
+            given_powers: None,
+            balancer,
+            seed: 1,
+            moves: false,
+            optimum: false,
+            trace: false,
+        };
+        // No task is lost or doubled, or this is an error.
+        let record = experiment::balance(&mut world, &spec)?;
+        record.iter().for_each(|record| println!("{}", equipoise::report::table::balance(record)));
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! A small writer of SVG for pictures inside an HTML page: sizes in CSS pixels, looks by class, everything escaped.
+//!
+//! Hand-drawn rather than by a plotting crate, because the pictures are looked at on paper, too: fills are patterns of the page that carries
+//! them, and the text is the page's own.
+
+use std::fmt::Write;
+
+/// A picture that scales with the page it is in.
+pub struct Svg {
+    width: f64,
+    height: f64,
+    title: String,
+    body: String,
+}
+
+/// On which side of its point a text stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+impl Svg {
+    /// An empty picture. The title is for those who cannot see it.
+    pub fn new(width: f64, height: f64, title: &str) -> Svg {
+        Svg { width, height, title: title.into(), body: String::new() }
+    }
+
+    pub fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, class: &str) {
+        self.shape(format_args!(
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"{class}\"/>",
+            short(x),
+            short(y),
+            short(width.max(0.0)),
+            short(height.max(0.0))
+        ));
+    }
+
+    pub fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
+        self.shape(format_args!(
+            "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" class=\"{class}\"/>",
+            short(from.0),
+            short(from.1),
+            short(to.0),
+            short(to.1)
+        ));
+    }
+
+    /// A closed shape with these corners.
+    pub fn polygon(&mut self, corners: &[(f64, f64)], class: &str) {
+        let points: Vec<String> = corners.iter().map(|(x, y)| format!("{},{}", short(*x), short(*y))).collect();
+        self.shape(format_args!("<polygon points=\"{}\" class=\"{class}\"/>", points.join(" ")));
+    }
+
+    pub fn text(&mut self, at: (f64, f64), anchor: Anchor, class: &str, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let (x, y, text) = (short(at.0), short(at.1), escaped(text));
+        self.shape(format_args!("<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" class=\"{class}\">{text}</text>"));
+    }
+
+    /// Draws several things as one, which says this when pointed at.
+    pub fn group(&mut self, says: &str, draw: impl FnOnce(&mut Svg)) {
+        self.shape(format_args!("<g><title>{}</title>", escaped(says)));
+        draw(self);
+        self.body.push_str("</g>");
+    }
+
+    /// The element.
+    pub fn finish(self) -> String {
+        let (width, height, title) = (short(self.width), short(self.height), escaped(&self.title));
+        format!(
+            "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{title}\" xmlns=\"http://www.w3.org/2000/svg\">\
+             <title>{title}</title>{}</svg>",
+            self.body
+        )
+    }
+
+    fn shape(&mut self, element: std::fmt::Arguments<'_>) {
+        // Writing to a string does not fail.
+        let _ = self.body.write_fmt(element);
+    }
+}
+
+/// A length with one decimal where it needs one.
+fn short(length: f64) -> String {
+    let text = format!("{length:.1}");
+    match text.strip_suffix(".0") {
+        Some("-0") => "0".into(),
+        Some(whole) => whole.into(),
+        None => text,
+    }
+}
+
+/// Text that cannot be taken for markup, in content and in quoted attributes.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            // What XML does not allow in any form.
+            c if c.is_control() && !"\t\n\r".contains(c) => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_users_write_stays_text() {
+        let mut svg = Svg::new(100.0, 20.5, "<script>\"");
+        svg.text((1.25, -0.01), Anchor::End, "label", "a<b>&'c'\u{7}");
+        svg.group("</title><x>", |svg| svg.rect(0.0, 0.0, 1.0, -3.0, "bar"));
+        let drawn = svg.finish();
+        assert_eq!(
+            drawn,
+            "<svg viewBox=\"0 0 100 20.5\" role=\"img\" aria-label=\"&lt;script&gt;&quot;\" xmlns=\"http://www.w3.org/2000/svg\">\
+             <title>&lt;script&gt;&quot;</title>\
+             <text x=\"1.2\" y=\"0\" text-anchor=\"end\" class=\"label\">a&lt;b&gt;&amp;&#39;c&#39;\u{fffd}</text>\
+             <g><title>&lt;/title&gt;&lt;x&gt;</title><rect x=\"0\" y=\"0\" width=\"1\" height=\"0\" class=\"bar\"/></g></svg>"
+        );
+    }
+}
