@@ -34,8 +34,8 @@ pub const ALL: &[&Entry] = &[
     &dem::ENTRY,
     &pslb::ENTRY,
     &psts::ENTRY,
-    &optimal::ENTRY,
     &direct::ENTRY,
+    &optimal::ENTRY,
     &none::ENTRY,
 ];
 

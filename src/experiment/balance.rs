@@ -240,7 +240,8 @@ impl Judged {
         loads.resize(topology.nodes() as usize, 0);
         let total = loads.iter().sum();
         let quota = chosen.balancer.quota(topology, total, shares).to_vec();
-        let reachable = if shares.pinned().is_empty() { quota.clone() } else { chosen.balancer.reachable(topology, total, shares).to_vec() };
+        let reachable =
+            if shares.pinned().is_empty() { quota.clone() } else { chosen.balancer.reachable(topology, total, shares).to_vec() };
         let by_rank = |values: &[u64]| judge::by_rank(values, placement);
         let powers = by_rank(&shares.powers().to_vec());
         let (before, after) = (by_rank(&loads), by_rank(&outcome.finals));

@@ -80,9 +80,10 @@ impl Tally {
         Tally {
             finals: self.finals,
             stayed: self.stayed + next.stayed,
-            work: self.work.zip(next.work).map(|(a, b)| {
-                Box::new(InWork { stayed: a.stayed + b.stayed, hops: a.hops.saturating_add(b.hops) })
-            }),
+            work: self
+                .work
+                .zip(next.work)
+                .map(|(a, b)| Box::new(InWork { stayed: a.stayed + b.stayed, hops: a.hops.saturating_add(b.hops) })),
             moves: self.moves,
             transfers: self.transfers + next.transfers,
             counts: self.counts.and(next.counts),

@@ -70,8 +70,7 @@ impl Tasks {
         let piles = agree(world, read)?;
         let payload = files.bytes().checked_div(files.len()).unwrap_or(0);
         let loads = files.loads(ranks);
-        let amounts =
-            Amounts { pinned: Vec::new(), work: loads, pinned_tasks: 0, largest: u64::from(!files.is_empty()) };
+        let amounts = Amounts { pinned: Vec::new(), work: loads, pinned_tasks: 0, largest: u64::from(!files.is_empty()) };
         let count = files.len();
         Ok(Tasks { count, unit: Unit::Tasks, amounts: Rc::new(amounts), payload, origin: Origin::Read(Rc::new(piles)) })
     }

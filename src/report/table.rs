@@ -177,9 +177,8 @@ fn heading(record: &CompareRecord) -> String {
     };
     let weighing = &record.weighing;
     let work = weighing.work.as_ref();
-    let work_of = |work: &crate::experiment::Work| {
-        format!(" of {} (the largest {})", several(work.work, "work unit"), whole(weighing.largest_task))
-    };
+    let work_of =
+        |work: &crate::experiment::Work| format!(" of {} (the largest {})", several(work.work, "work unit"), whole(weighing.largest_task));
     let pinned = if weighing.pinned_tasks > 0 { format!(", {} pinned", whole(weighing.pinned_tasks)) } else { String::new() };
     format!(
         "{}: {} {payload}{}{pinned}, imbalance {} (max/mean), at least {} must move\n",

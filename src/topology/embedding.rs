@@ -110,7 +110,11 @@ impl Embedding {
 }
 
 /// Two halves of a part, the first as large as the second or larger by one; and the nodes that they lie around.
-fn bisected(graph: &Graph, mut part: Vec<NodeId>, beside: Option<(NodeId, NodeId)>) -> (Vec<NodeId>, Vec<NodeId>, Option<(NodeId, NodeId)>) {
+fn bisected(
+    graph: &Graph,
+    mut part: Vec<NodeId>,
+    beside: Option<(NodeId, NodeId)>,
+) -> (Vec<NodeId>, Vec<NodeId>, Option<(NodeId, NodeId)>) {
     let Some(&any) = part.first() else { return (Vec::new(), Vec::new(), None) };
     let farthest = |from: NodeId| part.iter().copied().max_by_key(|node| (graph.distance(from, *node), std::cmp::Reverse(*node)));
     let one = farthest(any).unwrap_or(any);

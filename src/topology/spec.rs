@@ -114,7 +114,9 @@ fn sized(spec: &str, kind: Kind, size: &str, ranks: u32) -> Result<Topology, Inv
         Kind::Tree => Topology::Tree(Arc::new(tree(spec, size, ranks)?)),
         Kind::Graph => match size.strip_prefix("edges=") {
             Some(edges) => Topology::graph(size, &edges.replace(',', "\n").replace('-', " "))?,
-            None => return Err(InvalidTopology::malformed(spec, "its file has to be read first, or edges are given as in graph:edges=0-1,1-2")),
+            None => {
+                return Err(InvalidTopology::malformed(spec, "its file has to be read first, or edges are given as in graph:edges=0-1,1-2"));
+            }
         },
     })
 }

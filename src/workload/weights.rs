@@ -51,7 +51,11 @@ impl WeightPattern {
                 let (low, high) = bounds.split_once("..").ok_or_else(|| wrong("the bounds are written as in uniform:1..10".into()))?;
                 let bound = |side: &str, text: &str| whole(text.trim()).map_err(|why| wrong(format!("{side} bound: {why}")));
                 let (low, high) = (bound("lower", low)?, bound("upper", high)?);
-                if low > high { Err(wrong("the lower bound is above the upper one".into())) } else { Ok(WeightPattern::Uniform { low, high }) }
+                if low > high {
+                    Err(wrong("the lower bound is above the upper one".into()))
+                } else {
+                    Ok(WeightPattern::Uniform { low, high })
+                }
             }
             ("exponential", _) => {
                 let mut pattern = Pattern::parse(WEIGHTS, text)?;
@@ -141,7 +145,9 @@ impl Weights {
         let ids = first..first + count;
         match self {
             Weights::Unit => Box::new(ids.map(|_| 1)),
-            Weights::Listed(weights) => Box::new(ids.map(|id| usize::try_from(id).ok().and_then(|id| weights.get(id)).copied().unwrap_or(1))),
+            Weights::Listed(weights) => {
+                Box::new(ids.map(|id| usize::try_from(id).ok().and_then(|id| weights.get(id)).copied().unwrap_or(1)))
+            }
             Weights::Uniform { low, high, seed } => {
                 let mut draws = Draws::new(*seed, super::WEIGHTS_STREAM);
                 Box::new(ids.map(move |id| draws.of(id).random_range(*low..=*high)))

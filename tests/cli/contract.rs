@@ -149,7 +149,8 @@ fn with_weights_loads_are_work() {
     assert_eq!(lines[0]["quota"], serde_json::json!([8, 8]));
     assert_eq!(lines[0]["final"], serde_json::json!([9, 7]));
     assert_eq!(lines[0]["moves"], serde_json::json!([{"step": 0, "src": 0, "dst": 1, "tasks": 1, "work": 6}]));
-    let figures = ["tasks", "work", "largest_task", "deviation", "best_deviation", "task_hops", "work_hops", "optimum_work_hops", "nonlocal_tasks"];
+    let figures =
+        ["tasks", "work", "largest_task", "deviation", "best_deviation", "task_hops", "work_hops", "optimum_work_hops", "nonlocal_tasks"];
     assert_eq!(figures.map(|key| lines[0][key].as_u64().unwrap()), [4, 16, 6, 1, 0, 1, 6, 7, 1]);
     assert!(lines[0]["unit"] == "work" && lines[0]["optimum_task_hops"].is_null());
 }
@@ -157,8 +158,14 @@ fn with_weights_loads_are_work() {
 #[test]
 fn pinned_tasks_stay() {
     let all = lines("balance --sim 4 --balancer cwa --loads 20,0,0,0 --pinned p=1 --output json");
-    assert_eq!((all[0]["final"].clone(), all[0]["reachable"].clone()), (serde_json::json!([20, 0, 0, 0]), serde_json::json!([20, 0, 0, 0])));
-    assert_eq!([&all[0]["pinned_tasks"], &all[0]["deviation"], &all[0]["best_deviation"]].map(|value| value.as_u64().unwrap()), [20, 15, 15]);
+    assert_eq!(
+        (all[0]["final"].clone(), all[0]["reachable"].clone()),
+        (serde_json::json!([20, 0, 0, 0]), serde_json::json!([20, 0, 0, 0]))
+    );
+    assert_eq!(
+        [&all[0]["pinned_tasks"], &all[0]["deviation"], &all[0]["best_deviation"]].map(|value| value.as_u64().unwrap()),
+        [20, 15, 15]
+    );
     for balancer in equipoise::balance::ALL.iter().filter(|balancer| balancer.promises.exact) {
         let lines = lines(&format!("balance --sim 8 --balancer {} --loads hot:total=80 --pinned p=0.5 --output json", balancer.name));
         assert_eq!(lines[0]["deviation"], lines[0]["best_deviation"], "{}", balancer.name);

@@ -186,7 +186,12 @@ fn even_loads_end_within_a_task_a_dimension() {
             let nodes = topology.nodes();
             let outcome = Setup::native(entry.name, topology.clone(), Powers::equal(nodes, nodes)).run(piles);
             let dimensions = u64::from(topology.sides().max(1));
-            assert!(outcome.deviation() <= (dimensions + u64::from(entry.name != "psts")) * largest, "{} on {spec}, seed {seed}: {}", entry.name, outcome.deviation());
+            assert!(
+                outcome.deviation() <= (dimensions + u64::from(entry.name != "psts")) * largest,
+                "{} on {spec}, seed {seed}: {}",
+                entry.name,
+                outcome.deviation()
+            );
         }
     }
 }
