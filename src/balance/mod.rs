@@ -36,8 +36,8 @@ pub const ALL: &[&Entry] = &[
     &dem::ENTRY,
     &pslb::ENTRY,
     &psts::ENTRY,
-    &optimal::ENTRY,
     &direct::ENTRY,
+    &optimal::ENTRY,
     &none::ENTRY,
 ];
 

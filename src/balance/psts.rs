@@ -73,7 +73,8 @@ fn cost(topology: &Topology) -> Cost {
     let n = u64::from(topology.nodes());
     let mut cost = Cost { steps: 0, messages: 0, bytes: 0 };
     if let Topology::Graph(graph) = topology {
-        let mut grids = std::iter::once(0..topology.nodes()).collect::<Vec<_>>();
+        let whole = 0..topology.nodes();
+        let mut grids = Vec::from([whole]);
         for k in (0..graph.embedding().dimension()).rev() {
             let sizes = grids.iter().map(|grid| u64::from(grid.end - grid.start)).filter(|size| *size > 1);
             cost.steps += sizes.clone().map(|size| rounds(size) + 1).max().unwrap_or(0);

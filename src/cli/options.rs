@@ -82,7 +82,7 @@ impl SimHosts {
 pub struct TaskOptions {
     /// Work units of each task: 1,2,3 (by task, those of node 0 first) | @FILE | uniform:1..10 | exponential:mean=10 | unit. Loads, quotas
     /// and final loads are then work units
-    #[arg(long, value_name = "WEIGHTS", default_value = "unit", verbatim_doc_comment)]
+    #[arg(long, value_name = "WEIGHTS", default_value = "unit")]
     weights: String,
 
     /// Pin each task to its node with this probability, p=0.1: pinned tasks count as load and never move

@@ -115,7 +115,10 @@ fn sized(spec: &str, kind: Kind, size: &str, ranks: u32) -> Result<Topology, Inv
         Kind::Graph => match size.strip_prefix("edges=") {
             Some(edges) => Topology::graph(size, &edges.replace(',', "\n").replace('-', " "))?,
             None => {
-                return Err(InvalidTopology::malformed(spec, "its file has to be read first, or edges are given as in graph:edges=0-1,1-2"));
+                return Err(InvalidTopology::malformed(
+                    spec,
+                    "its file has to be read first, or edges are given as in graph:edges=0-1,1-2",
+                ));
             }
         },
     })
