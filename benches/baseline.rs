@@ -322,14 +322,17 @@ fn by_hand(comm: &SimpleCommunicator, tasks: &mut Vec<u8>, payload: usize) {
     };
     let (send_at, receive_at) = (starts(&send), starts(&receive));
     let keep = load.min(quota(me)) as usize * payload;
-    let mut received = vec![0u8; receive.iter().sum::<i32>() as usize];
+    let length = receive.iter().sum::<i32>() as usize;
+    // The address of an empty vector is 1, which Open MPI takes for MPI_IN_PLACE.
+    let mut received = vec![0u8; length.max(1)];
+    tasks.reserve(1);
     {
         let from = Partition::new(&tasks[keep..], &send[..], &send_at[..]);
-        let mut into = PartitionMut::new(&mut received[..], &receive[..], &receive_at[..]);
+        let mut into = PartitionMut::new(&mut received[..length], &receive[..], &receive_at[..]);
         comm.all_to_all_varcount_into(&from, &mut into);
     }
     tasks.truncate(keep);
-    tasks.extend_from_slice(&received);
+    tasks.extend_from_slice(&received[..length]);
 }
 
 fn ratios(ours: &[f64], theirs: &[f64]) -> Vec<f64> {
