@@ -1,7 +1,7 @@
 //! A program of one's own: the integral of a function with a pole nearby, by halving intervals until they are short enough.
 //!
-//! `cargo run --release --example divide_and_conquer` on 16 simulated ranks, `mpirun -n 4 target/release/examples/divide_and_conquer` on real
-//! ones; an argument chooses the scheduler.
+//! `cargo run --example divide_and_conquer` on 16 simulated ranks, `mpirun -n 4 target/debug/examples/divide_and_conquer` on real ones; an
+//! argument chooses the scheduler.
 
 use std::sync::Arc;
 
@@ -22,10 +22,9 @@ impl Computation for Integral {
         let middle = (from + to) / 2.0;
         let (rough, fine) = (simpson(from, to), simpson(from, middle) + simpson(middle, to));
         worker.spin(200_000);
-        if (fine - rough).abs() < 1e-12 {
-            Yield::Answer(fine)
-        } else {
-            Yield::Children { tasks: vec![(from, middle), (middle, to)], waiting: () }
+        match (fine - rough).abs() < 1e-12 {
+            true => Yield::Answer(fine),
+            false => Yield::Children { tasks: vec![(from, middle), (middle, to)], waiting: () },
         }
     }
 
@@ -44,24 +43,17 @@ fn f(x: f64) -> f64 {
 
 fn main() -> equipoise::Result<()> {
     let scheduler = schedule::find(&std::env::args().nth(1).unwrap_or_else(|| "hierarchical".into()))?;
-    let (mut world, hosts) = if std::env::var_os("OMPI_COMM_WORLD_SIZE").or(std::env::var_os("PMI_SIZE")).is_some() {
-        let world = mpi::World::init(mpi::Options::default())?;
-        let hosts = world.hosts().clone();
-        (World::Mpi(world), hosts)
-    } else {
-        let world = sim::World::new(16, sim::Model::default());
-        let hosts = world.hosts();
-        (World::Sim(world), hosts)
+    let mut world = match std::env::var_os("OMPI_COMM_WORLD_SIZE").or(std::env::var_os("PMI_SIZE")) {
+        Some(_) => World::Mpi(mpi::World::init(mpi::Options::default())?),
+        None => World::Sim(sim::World::new(16, sim::Model::default())),
     };
-    let overlay = Overlay::new(scheduler.entry.default_topology(world.ranks()), hosts)?;
+    let overlay = Overlay::one_host(scheduler.entry.default_topology(world.ranks()), world.ranks())?;
     let outcomes = node::run(&mut world, &overlay, |node| {
         let roots = if node.me() == 0 { Roots::One((0.0, 1.0)) } else { Roots::Elsewhere };
         schedule::execute(node, Arc::new(Integral), scheduler.clone(), roots, schedule::Options::default())
     })?;
     if let Some((0, outcome)) = outcomes.first() {
         println!("{:.9}: {:#?}", outcome.answer.unwrap_or_default(), Summary::of(&outcome.nodes, outcome.makespan));
-        let share = |node: &schedule::NodeReport| format!("{:.0}%", 100.0 * node.busy as f64 / node.elapsed as f64);
-        println!("busy: {}", outcome.nodes.iter().map(share).collect::<Vec<_>>().join(" "));
     }
     Ok(())
 }

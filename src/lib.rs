@@ -52,7 +52,7 @@
 //! - [`transport`]: the contract between a node and the world that carries its messages, and the two worlds.
 //! - [`node`]: what a program sees of its world: messages, time, work, collectives and the mover of tasks.
 //! - [`balance`]: the balancers, one file each, and their registry.
-//! - [`workload`]: what there is to balance: patterns of loads and powers, tasks, files.
+//! - [`workload`]: what there is to balance: patterns of loads and powers, tasks, files; and graphs of tasks to schedule.
 //! - [`schedule`]: computations whose tasks create tasks, spread while they run.
 //! - [`flow`]: min-cost flow, which knows nothing of the rest.
 //! - [`judge`]: what a phase was worth: imbalance, locality, the least task-hops.

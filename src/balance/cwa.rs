@@ -87,6 +87,7 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
     phase.enter(Part::Decision);
     let quota = phase.shares.quota(w[d as usize]);
     let mut delta = surplus_by_subcube(me, &w, &quota);
+    let quota = quota.of(me);
     drop(w);
 
     // Step 4.
@@ -98,8 +99,8 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
             let theta = tasks_to_send(me, k, &delta);
             node.charge(2 * u64::from(k + 1));
             phase.enter(Part::Exchange);
-            phase.mover.give(partner, &theta, theta[0] as u64);
             delta.iter_mut().zip(&theta).for_each(|(delta, theta)| *delta -= theta);
+            phase.give(partner, &theta, theta[0] as u64, (i128::from(quota) + delta[0]) as u64, quota);
         } else if delta[k as usize] < 0 {
             phase.enter(Part::Exchange);
             let (_, theta) = phase.mover.take_in::<Vec<i128>>(partner).await?;

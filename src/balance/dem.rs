@@ -9,6 +9,8 @@
 //! 1. The two nodes of a pair tell each other their loads.
 //! 2. If these differ by more than 1, the one with more sends half the difference, rounded down.
 //!
+//! A graph has no dimensions, but its links fall into rounds as well, in which nobody has more than one partner (a colouring of the links).
+//!
 //! A hypercube has one round in each dimension. A side of a mesh has two: pairs (even, odd), then (odd, even); a ring closes in the second
 //! round if its length is even, in a third one if it is odd.
 //!
@@ -28,19 +30,19 @@
 //!
 //! Options: `sweeps=N` repeats the sweep over all dimensions. `sweeps=until-stable` repeats it until a sweep moved nothing, which all nodes
 //! agree on after each. That ends: a transfer between nodes with a and b tasks, a >= b + 2, makes the sum of the squares of all loads
-//! smaller. On long sides it may take long, so that it also ends after [`MOST_SWEEPS`] sweeps.
+//! smaller; with tasks of several units, any amount below a - b does. On long sides it may take long, so that it also ends after [`MOST_SWEEPS`] sweeps.
 
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
 use crate::error::{Error, Result};
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::node::{HEADER_BYTES, Tag};
-use crate::topology::{Kind, Side, Topology};
+use crate::topology::{Kind, NodeId, Side, Topology};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "dem",
     title: "Dimension Exchange Method",
     source: "Wu 1997, section 3.2, figure 7",
-    kinds: &[Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Grid, Kind::Line, Kind::Ring],
+    kinds: &[Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph],
     refuses: |_| None,
     quota: QuotaRule::None,
     promises: Promises { exact: false, local: false, ordered: false, optimal: false },
@@ -91,6 +93,9 @@ fn cost(topology: &Topology) -> Cost {
             pairs += rows * u64::from(pairs_in(round, side.length));
         }
     }
+    if let Topology::Graph(graph) = topology {
+        (rounds, pairs) = (graph.rounds().count() as u64, graph.links().len() as u64);
+    }
     // Two messages tell the loads of a pair, a third one may carry tasks.
     Cost { steps: 2 * rounds, messages: 3 * pairs, bytes: pairs * (2 * (HEADER_BYTES + 8) + TRANSFER_BYTES) }
 }
@@ -118,33 +123,48 @@ async fn exchange(phase: &mut Phase<'_>, sweeps: Sweeps) -> Result<()> {
 
 /// Goes through all dimensions once, counts the rounds, and says whether this node sent anything.
 async fn sweep(phase: &mut Phase<'_>, rounds: &mut u32) -> Result<bool> {
-    let (node, me, topology) = (phase.node, phase.node.me(), phase.topology());
+    let (me, topology) = (phase.node.me(), phase.topology());
     let mut sent = false;
     for k in (0..topology.sides()).rev() {
         let Some(side) = topology.side(k) else { continue };
         for &round in rounds_along(side) {
             phase.mover.at_step(*rounds);
             *rounds += 1;
-            let Some(partner) = partner(round, side.coordinate(me), side.length) else { continue };
-            let partner = side.at(me, partner);
-
-            // Step 1.
-            phase.enter(Part::Information);
-            let mine = phase.load();
-            node.send(partner, LOAD, &mine);
-            let theirs = node.receive::<u64>(partner, LOAD).await?;
-
-            // Step 2.
-            phase.enter(Part::Exchange);
-            if mine.saturating_sub(theirs) > 1 {
-                phase.mover.give(partner, &(), (mine - theirs) / 2);
-                sent = true;
-            } else if theirs.saturating_sub(mine) > 1 {
-                phase.mover.take_in::<()>(partner).await?;
+            if let Some(partner) = partner(round, side.coordinate(me), side.length) {
+                sent |= share(phase, side.at(me, partner)).await?;
+            }
+        }
+    }
+    if let Topology::Graph(graph) = topology {
+        for partner in graph.rounds().map(|partners| partners[me as usize]) {
+            phase.mover.at_step(*rounds);
+            *rounds += 1;
+            if let Some(partner) = partner {
+                sent |= share(phase, partner).await?;
             }
         }
     }
     Ok(sent)
+}
+
+/// Shares what the two nodes of a pair have, and says whether this one sent anything.
+async fn share(phase: &mut Phase<'_>, partner: NodeId) -> Result<bool> {
+    // Step 1.
+    phase.enter(Part::Information);
+    let (node, mine) = (phase.node, phase.load());
+    node.send(partner, LOAD, &mine);
+    let theirs = node.receive::<u64>(partner, LOAD).await?;
+
+    // Step 2.
+    phase.enter(Part::Exchange);
+    if mine.saturating_sub(theirs) > 1 {
+        // Among tasks of several units there may be none that makes the two more even.
+        return Ok(phase.mover.give(partner, &(), (mine - theirs) / 2) > 0);
+    }
+    if theirs.saturating_sub(mine) > 1 {
+        phase.mover.take_in::<()>(partner).await?;
+    }
+    Ok(false)
 }
 
 /// Which nodes of a row share what they have at the same time.
@@ -244,6 +264,10 @@ mod tests {
 
     #[test]
     fn wrong_sweeps_are_refused() {
+        for (options, said) in [("", "'' is not of the form key=value"), ("sweeps=1,sweeps=2", "sweeps is given twice")] {
+            let Err(Error::Usage(sentence)) = find(&format!("dem:{options}")) else { panic!("dem:{options} is taken") };
+            assert_eq!(sentence, format!("--balancer dem: {said}"));
+        }
         for text in ["0", "-1", "1.5", "many", "", "65537"] {
             let Err(Error::Usage(sentence)) = find(&format!("dem:sweeps={text}")) else { panic!("sweeps={text} is taken") };
             assert_eq!(sentence, format!("--balancer dem: sweeps={text} is neither a number from 1 to 65536 nor until-stable"));

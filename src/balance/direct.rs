@@ -19,12 +19,15 @@
 //! Guarantees: every node ends at its quota and never holds less than the smaller of its load and its quota; the fewest tasks possible
 //! move, each once. On the complete graph the task-hops are therefore the least possible.
 //!
+//! Tasks of several units: a node gives the tasks that come nearest to its surplus, and parts their row where the middle units of tasks lie
+//! nearest to the borders between its partners. So each of these borders moves by half a task at the most.
+//!
 //! Limit: every node holds all n loads until it has decided, and so a simulation, which holds all nodes, up to 16 n^2 bytes with the
 //! messages under way: 180 MB were measured on 4,096 nodes; 16,384 need 3 GB or more.
 
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
 use crate::error::Result;
-use crate::load::Quota;
+use crate::load::{Aim, Quota};
 use crate::node::HEADER_BYTES;
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::topology::{Kind, NodeId, Topology};
@@ -33,7 +36,7 @@ pub(super) static ENTRY: Entry = Entry {
     name: "direct",
     title: "direct transfers from surplus to deficit",
     source: "common practice: one all-gather of the loads, one step of transfers",
-    kinds: &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring],
+    kinds: &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph],
     refuses: |_| None,
     quota: QuotaRule::Proportional,
     promises: Promises { exact: true, local: true, ordered: false, optimal: false },
@@ -85,9 +88,13 @@ async fn exchange(phase: &mut Phase<'_>) -> Result<()> {
     phase.enter(Part::Exchange);
     if load > mine {
         let mut surplus = phase.mover.pile.take(load - mine);
-        for (dst, tasks) in partners {
+        let (mut at, mut cut) = (0, 0);
+        for (place, (dst, amount)) in (1..).zip(&partners) {
+            cut = if place == partners.len() { u64::MAX } else { cut + amount };
+            let parcel = surplus.take_front_before(at, cut, Aim::Middle);
+            at += parcel.work();
             node.ready_to_send().await;
-            phase.mover.send(dst, &(), surplus.take_front(tasks));
+            phase.mover.send(*dst, &(), parcel);
         }
     } else {
         for (src, _) in partners {
@@ -100,7 +107,7 @@ async fn exchange(phase: &mut Phase<'_>) -> Result<()> {
 /// Whom a node sends its surplus to, or gets what it lacks from, and how many tasks; in node order.
 ///
 /// Its own part of one row (of surpluses, or of deficits) lies beside parts of the other row: these are its partners.
-fn partners(me: NodeId, loads: &[u64], quota: &Quota) -> Vec<(NodeId, u64)> {
+pub(super) fn partners(me: NodeId, loads: &[u64], quota: &Quota) -> Vec<(NodeId, u64)> {
     let surplus = |node: NodeId| i128::from(loads[node as usize]) - i128::from(quota.of(node));
     let mine = surplus(me);
     let side = |node: NodeId, sign: i128| (surplus(node) * sign).max(0) as u64;

@@ -114,6 +114,7 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
     // Steps 2 and 3.
     phase.enter(Part::Decision);
     let quota = phase.shares.quota(load);
+    let mine = quota.of(me);
     let mut rows: Vec<Row> = loads_along.into_iter().rev().map(|(side, loads)| Row::new(side, me, loads, &quota)).collect();
     node.charge(2 * rows.iter().map(|row| row.delta.len() as u64).sum::<u64>());
 
@@ -124,6 +125,7 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
         phase.mover.at_step(step);
         step += row.side.length - 1;
         let (to_left, to_right) = row.flows();
+        let mut still = to_left.max(0) + to_right.max(0);
         let neighbours = [(to_left, row.neighbour(me, row.side.length - 1)), (to_right, row.neighbour(me, 1))];
         for (_, from) in neighbours.into_iter().filter(|(eta, _)| *eta < 0) {
             phase.enter(Part::Exchange);
@@ -137,8 +139,10 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
             node.charge(2 * theta.len() as u64);
             let deltas = below.iter_mut().flat_map(|row| &mut row.delta);
             deltas.zip(&theta).for_each(|(delta, theta)| *delta -= i128::from(*theta));
+            still -= eta;
+            let after = i128::from(mine) + below.last().map_or(still, |row| row.delta[row.at]);
             phase.enter(Part::Exchange);
-            phase.mover.give(to, &theta, own);
+            phase.give(to, &theta, own, after as u64, mine);
         }
     }
     Ok(())

@@ -9,6 +9,7 @@ mod direct;
 mod kwa;
 mod mwa;
 mod none;
+mod optimal;
 mod pslb;
 mod psts;
 #[cfg(test)]
@@ -21,14 +22,24 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 use crate::error::{Error, Result};
-use crate::load::{Pile, Powers, Quota, Shares, Transfer};
+use crate::load::{Aim, Parcel, Pile, Powers, Quota, Shares, Transfer};
 use crate::node::Node;
 use crate::node::migrate::Mover;
-use crate::topology::{Kind, Topology};
+use crate::topology::{Kind, NodeId, Topology};
 
 /// All balancers, in the order in which they are shown.
-pub const ALL: &[&Entry] =
-    &[&twa::ENTRY, &cwa::ENTRY, &mwa::ENTRY, &kwa::ENTRY, &dem::ENTRY, &pslb::ENTRY, &psts::ENTRY, &direct::ENTRY, &none::ENTRY];
+pub const ALL: &[&Entry] = &[
+    &twa::ENTRY,
+    &cwa::ENTRY,
+    &mwa::ENTRY,
+    &kwa::ENTRY,
+    &dem::ENTRY,
+    &pslb::ENTRY,
+    &psts::ENTRY,
+    &direct::ENTRY,
+    &optimal::ENTRY,
+    &none::ENTRY,
+];
 
 /// A balancer's place in the registry: what is known of it before it runs.
 pub struct Entry {
@@ -89,10 +100,15 @@ pub struct Cost {
 
 /// What the nodes do in a phase. Stateless: the same value serves all nodes.
 pub trait Balancer {
-    /// What each node should end with, for a total; the proportional quotas unless the balancer has a rule of its own.
+    /// What each node should end with, for a total, whatever is pinned; the proportional quotas unless the balancer has a rule of its own.
     fn quota(&self, topology: &Topology, total: u64, shares: &Shares) -> Quota {
         let _ = topology;
-        shares.quota(total)
+        Quota::proportional(total, shares.powers())
+    }
+
+    /// The nearest to these quotas that can be reached with what is pinned: what the nodes aim at.
+    fn reachable(&self, topology: &Topology, total: u64, shares: &Shares) -> Quota {
+        shares.reachable(total, || self.quota(topology, total, shares))
     }
 
     /// One node's part in the phase. The phase's pile holds the node's tasks, before and after.
@@ -181,9 +197,57 @@ impl<'a> Phase<'a> {
         (self.mover.into_sent(), self.times)
     }
 
-    /// Number of tasks that this node holds.
+    /// Work units that this node holds, pinned ones included: as many as tasks if these are unit tasks.
     pub fn load(&self) -> u64 {
-        self.mover.pile.len()
+        self.mover.pile.work()
+    }
+
+    /// Gives a neighbour what a walk has planned: so much work, after which this node has `after` left by plan.
+    ///
+    /// Unit tasks are as planned. Tasks of several units can't be parted, so that a node has more or less than by plan. Each walks on from what
+    /// it really has, and corrects what it gives by this error, by half a task at the most, lest errors add up where flows meet. Of a shortage
+    /// that would take it a whole task below both its quota and what it should have left, all is passed on. A node that should end with
+    /// nothing keeps nothing.
+    pub fn give<T: serde::Serialize>(&mut self, dst: NodeId, said: &T, amount: u64, after: u64, quota: u64) {
+        let load = self.load();
+        let error = i128::from(load) - i128::from(amount) - i128::from(after);
+        let amount = match error {
+            _ if after == 0 && quota == 0 => load,
+            0 => amount,
+            _ => {
+                let largest = i128::from(self.mover.pile.largest_movable());
+                let free = i128::from(load) - i128::from(after.min(quota));
+                let corrected = i128::from(amount) + error.clamp(-largest / 2, largest / 2);
+                corrected.min(free.max(0) + (largest - 1).max(0)).clamp(0, i128::from(load)) as u64
+            }
+        };
+        self.mover.give(dst, said, amount);
+    }
+
+    /// Deals a row of tasks, the first of which begins at unit `at`, to the owners of its parts: the first part begins at unit `start`, each
+    /// has so many units, and an owner gets the tasks that aim into its part. It is told the number of units, even if there are no tasks.
+    pub async fn deal(&mut self, mut row: Parcel, mut at: u64, start: u64, parts: &[(NodeId, u64)], aim: Aim) {
+        let mut cut = start;
+        for (place, (dst, units)) in (1..).zip(parts) {
+            // Tasks without work at the very end belong to the last part.
+            cut = if place == parts.len() { u64::MAX } else { cut + units };
+            let parcel = row.take_front_before(at, cut, aim);
+            at += parcel.work();
+            self.node.ready_to_send().await;
+            self.mover.send(*dst, units, parcel);
+        }
+    }
+
+    /// What the nodes share the movable tasks by, of which there are `total` units: the powers, or, where tasks are pinned, what each node can
+    /// still get.
+    pub fn powers_of_movable(&self, balancer: &dyn Balancer, total: u64) -> Powers {
+        let (powers, pinned) = (self.shares.powers(), self.shares.pinned());
+        if pinned.is_empty() || total == 0 {
+            return powers.clone();
+        }
+        let quota = balancer.reachable(self.topology(), total + pinned.iter().sum::<u64>(), self.shares);
+        let open = (0..).zip(pinned).map(|(node, pinned)| quota.of(node) - pinned).collect();
+        Powers::listed(open).unwrap_or_else(|_| powers.clone())
     }
 
     pub fn powers(&self) -> &Powers {
@@ -218,6 +282,15 @@ impl Options {
     }
 }
 
+/// Which unit of a task decides where it goes: the option `unit` of balancers by position.
+fn aim(options: &Options, name: &str) -> Result<Aim> {
+    match options.get("unit") {
+        None | Some("middle") => Ok(Aim::Middle),
+        Some("first") => Ok(Aim::First),
+        Some(other) => Err(Error::usage(format!("--balancer {name}: unit={other} is neither middle nor first"))),
+    }
+}
+
 /// A balancer that was asked for, ready to run.
 pub struct Chosen {
     /// As it was asked for, options included.
@@ -231,7 +304,7 @@ pub struct Chosen {
 /// # Errors
 /// If there is none of this name (the sentence lists all), or its options are wrong.
 pub fn find(spec: &str) -> Result<Chosen> {
-    let (name, options) = spec.split_once(':').unwrap_or((spec, ""));
+    let (name, options) = spec.split_once(':').map_or((spec, None), |(name, options)| (name, Some(options)));
     let entry = ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
         let known: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
         Error::usage(format!("--balancer '{name}' is unknown; known are {}", known.join(", ")))
@@ -240,7 +313,12 @@ pub fn find(spec: &str) -> Result<Chosen> {
         Some((key, value)) => Ok((key.trim().to_string(), value.trim().to_string())),
         None => Err(Error::usage(format!("--balancer {name}: '{pair}' is not of the form key=value"))),
     };
-    let options = options.split(',').filter(|text| !text.trim().is_empty()).map(pair).collect::<Result<Vec<_>>>()?;
+    let options = options.into_iter().flat_map(|options| options.split(',')).map(pair).collect::<Result<Vec<_>>>()?;
+    let twice =
+        |(index, (key, _)): (usize, &(String, String))| options[..index].iter().any(|(earlier, _)| earlier == key).then(|| key.clone());
+    if let Some(key) = options.iter().enumerate().find_map(twice) {
+        return Err(Error::usage(format!("--balancer {name}: {key} is given twice")));
+    }
     let balancer = (entry.build)(&Options(options))?;
     Ok(Chosen { name: spec.to_string(), entry, balancer })
 }

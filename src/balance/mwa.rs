@@ -128,6 +128,8 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
     let mut delta: Vec<i128> = (first..).zip(loads).map(|(node, load)| i128::from(load) - i128::from(quota.of(node))).collect();
     let eta_up = i128::from(quota.before(first)) - i128::from(above);
     let eta_down = i128::from(above + row_load) - i128::from(quota.before(first + columns));
+    let mine = i128::from(quota.of(me));
+    let own = column as usize;
     node.charge(u64::from(column + 1) * 2);
 
     // Steps 4.2 and 4.3 between rows.
@@ -143,19 +145,21 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
         node.charge(2 * u64::from(column + 1));
         delta.iter_mut().zip(&theta).for_each(|(delta, theta)| *delta -= i128::from(*theta));
         phase.enter(Part::Exchange);
-        phase.mover.give(to, &theta, theta[column as usize]);
+        phase.give(to, &theta, theta[own], (mine + delta[own]) as u64, mine as u64);
     }
 
     // Step 4 within the row.
     phase.mover.at_step(rows - 1);
     let eta_right = delta.iter().sum::<i128>();
-    let eta_left = delta[column as usize] - eta_right;
+    let eta_left = delta[own] - eta_right;
     let sides = [(eta_left, me.wrapping_sub(1)), (eta_right, me + 1)];
     for (_, from) in sides.into_iter().filter(|(eta, _)| *eta < 0) {
         phase.mover.take_in::<()>(from).await?;
     }
+    let mut after = mine + eta_left.max(0) + eta_right.max(0);
     for (eta, to) in sides.into_iter().filter(|(eta, _)| *eta > 0) {
-        phase.mover.give(to, &(), eta as u64);
+        after -= eta;
+        phase.give(to, &(), eta as u64, after as u64, mine as u64);
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ pub(super) static ENTRY: Entry = Entry {
     name: "none",
     title: "no balancing",
     source: "the reference that every balancer must beat",
-    kinds: &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring],
+    kinds: &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph],
     refuses: |_| None,
     quota: QuotaRule::None,
     promises: Promises { exact: false, local: true, ordered: true, optimal: false },

@@ -23,11 +23,18 @@
 //! give up its own tasks for others.
 //!
 //! Departures from the paper: the scan's tree has logarithmic depth. A receiver does not know who its sources are, but from its first unit
-//! and the total how many tasks it will get: it receives from anybody until they are there, then puts them in the order of their sources.
+//! and the total how many units lie elsewhere: it receives from anybody until these are accounted for, then puts the tasks in the order
+//! of their sources.
+//!
+//! Tasks of several units go where their middle unit goes (the paper: first unit; `unit=first` does that), so that a border between two
+//! owners moves by half a task at the most, and a node's load differs from its share by less than the largest task. A source that has
+//! units of an owner's interval writes to it, even if no task goes with it. Tasks without work have no place in the row: those behind the
+//! last unit of a node stay. Pinned tasks are no part of the row: the other tasks are
+//! shared by what each node can still get.
 
-use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
+use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running, aim};
 use crate::error::Result;
-use crate::load::{Parcel, Positions, Quota, Shares};
+use crate::load::{Aim, Parcel, Positions, Quota, Shares};
 use crate::node::HEADER_BYTES;
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::topology::{Kind, NodeId, Topology};
@@ -41,15 +48,17 @@ pub(super) static ENTRY: Entry = Entry {
     quota: QuotaRule::Positional,
     promises: Promises { exact: true, local: false, ordered: true, optimal: false },
     cost,
-    options: "",
+    options: "unit=middle (or first)",
     build,
 };
 
-struct Pslb;
+struct Pslb {
+    aim: Aim,
+}
 
 fn build(options: &Options) -> Result<Box<dyn Balancer>> {
-    options.only("pslb", &[])?;
-    Ok(Box::new(Pslb))
+    options.only("pslb", &["unit"])?;
+    Ok(Box::new(Pslb { aim: aim(options, "pslb")? }))
 }
 
 fn cost(topology: &Topology) -> Cost {
@@ -62,7 +71,7 @@ fn cost(topology: &Topology) -> Cost {
     Cost {
         steps: 2 * rounds + u64::from(n > 1),
         messages: scan + broadcast + transfers,
-        bytes: (scan + broadcast) * (HEADER_BYTES + 8) + transfers * TRANSFER_BYTES,
+        bytes: (scan + broadcast) * (HEADER_BYTES + 8) + transfers * (TRANSFER_BYTES + 8),
     }
 }
 
@@ -74,50 +83,48 @@ impl Balancer for Pslb {
     }
 
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
-        Box::pin(scan(phase))
+        Box::pin(self.scan(phase))
     }
 }
 
-async fn scan(phase: &mut Phase<'_>) -> Result<()> {
-    let (node, me) = (phase.node, phase.node.me());
-    let everyone = node.everyone();
+impl Pslb {
+    async fn scan(&self, phase: &mut Phase<'_>) -> Result<()> {
+        let (node, me) = (phase.node, phase.node.me());
+        let everyone = node.everyone();
 
-    // Steps 1 to 3.
-    let load = phase.load();
-    let before = everyone.exclusive_scan(node, load, |a, b| a + b).await?.unwrap_or(0);
-    let last = everyone.size() - 1;
-    let total = everyone.broadcast(node, last, (me == last).then_some(before + load)).await?;
+        // Steps 1 to 3.
+        let load = phase.mover.pile.movable();
+        let before = everyone.exclusive_scan(node, load, |a, b| a + b).await?.unwrap_or(0);
+        let last = everyone.size() - 1;
+        let total = everyone.broadcast(node, last, (me == last).then_some(before + load)).await?;
 
-    // Step 4.
-    phase.enter(Part::Decision);
-    let shares = phase.shares;
-    let positions = Positions::new(shares.powers(), 0..node.nodes(), total);
-    let parts = Parts::of(me, &positions, before, load);
-    node.charge(2 * (parts.left.len() + parts.right.len()) as u64);
+        // Step 4.
+        phase.enter(Part::Decision);
+        let powers = phase.powers_of_movable(self, total);
+        let positions = Positions::new(&powers, 0..node.nodes(), total);
+        let parts = Parts::of(me, &positions, before, load);
+        node.charge(2 * (parts.left.len() + parts.right.len()) as u64);
 
-    // Step 5. What goes to the right is cut off as a whole, then split from its front: cheap for long piles, too.
-    phase.enter(Part::Exchange);
-    let to_right = parts.right.iter().map(|(_, tasks)| tasks).sum();
-    let mut rightwards = phase.mover.pile.take_back(to_right);
-    for (dst, tasks) in parts.left {
-        node.ready_to_send().await;
-        let parcel = phase.mover.pile.take_front(tasks);
-        phase.mover.send(dst, &(), parcel);
-    }
-    for (dst, tasks) in parts.right {
-        node.ready_to_send().await;
-        phase.mover.send(dst, &(), rightwards.take_front(tasks));
-    }
-    let mut from_left = Parcel::default();
-    for arrival in phase.mover.receive_all(positions.of(me) - parts.stay).await? {
-        if arrival.src < me {
-            from_left.append(arrival.parcel);
-        } else {
-            phase.mover.pile.put_behind(arrival.parcel);
+        // Step 5. What goes to one side is cut off as a whole, then split from its front: cheap for long piles, too.
+        phase.enter(Part::Exchange);
+        let units = |parts: &[(NodeId, u64)]| parts.iter().map(|(_, units)| units).sum::<u64>();
+        let (to_left, to_right) = (units(&parts.left), units(&parts.right));
+        let rightwards = if to_right > 0 { phase.mover.pile.take_back_from(load - to_right, self.aim) } else { Parcel::default() };
+        let leftwards = phase.mover.pile.take_front_before(to_left, self.aim);
+        phase.deal(leftwards, 0, 0, &parts.left, self.aim).await;
+        let begins = load - rightwards.work();
+        phase.deal(rightwards, begins, load - to_right, &parts.right, self.aim).await;
+        let mut from_left = Parcel::default();
+        for arrival in phase.mover.receive_units(positions.of(me) - parts.stay).await? {
+            if arrival.src < me {
+                from_left.append(arrival.parcel);
+            } else {
+                phase.mover.pile.put_behind(arrival.parcel);
+            }
         }
+        phase.mover.pile.put_before(from_left);
+        Ok(())
     }
-    phase.mover.pile.put_before(from_left);
-    Ok(())
 }
 
 /// Where a node's units go, in their order.
@@ -166,7 +173,7 @@ mod tests {
         ];
         let expected: Vec<Parts> = expected.into_iter().map(|(left, stay, right)| Parts { left, stay, right }).collect();
         assert_eq!(parts, expected);
-        let quota = Pslb.quota(&Topology::fitted(Kind::Line, 6), 1000, &Shares::new(powers));
+        let quota = Pslb { aim: Aim::Middle }.quota(&Topology::fitted(Kind::Line, 6), 1000, &Shares::new(powers));
         assert_eq!(quota.to_vec(), [150, 200, 250, 100, 50, 250]);
     }
 

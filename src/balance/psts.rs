@@ -29,39 +29,63 @@
 //!
 //! Departures from the paper: scans are trees of logarithmic depth; the levels follow each other, where the paper lets a sender move its
 //! surplus and balance inside at the same time, so that each level plans with the loads that are really there. Hypercubes are grids of
-//! sides of two, meshes and lines are grids as they are.
+//! sides of two, meshes and lines are grids as they are. A graph is embedded into a grid first (the paper's first phase, see
+//! [`Embedding`]); virtual nodes, which have neither power nor load, take no part, and tasks go over the graph's own links.
+//!
+//! Tasks of several units: a node's last units leave, with the tasks whose middle unit is among them, and each goes where its middle unit goes
+//! (`unit=first`: the first one). A border so moves by half a task at the most, which is less than one task a dimension where loads are
+//! even; but a node that gets from many others sums up what each of these is off, since they round independently. Each level plans with
+//! the loads that are really there.
 
-use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
+use std::ops::Range;
+
+use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running, aim};
 use crate::error::{Error, Result};
-use crate::load::{Positions, Powers, Quota, Shares};
+use crate::load::{Aim, Parcel, Positions, Powers, Quota, Shares};
 use crate::node::migrate::TRANSFER_BYTES;
-use crate::node::{Group, HEADER_BYTES};
-use crate::topology::{Kind, NodeId, Topology};
+use crate::node::{Group, HEADER_BYTES, Node};
+use crate::topology::{Embedding, Kind, NodeId, Topology};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "psts",
     title: "Positional Scan Task Scheduling",
     source: "Savvas and Kechadi 2004, section 3.2, algorithm 2",
-    kinds: &[Kind::Grid, Kind::Hypercube, Kind::Mesh, Kind::Line],
+    kinds: &[Kind::Grid, Kind::Hypercube, Kind::Mesh, Kind::Line, Kind::Graph],
     refuses: |_| None,
     quota: QuotaRule::Positional,
     promises: Promises { exact: true, local: false, ordered: false, optimal: false },
     cost,
-    options: "",
+    options: "unit=middle (or first)",
     build,
 };
 
-struct Psts;
+struct Psts {
+    aim: Aim,
+}
 
 fn build(options: &Options) -> Result<Box<dyn Balancer>> {
-    options.only("psts", &[])?;
-    Ok(Box::new(Psts))
+    options.only("psts", &["unit"])?;
+    Ok(Box::new(Psts { aim: aim(options, "psts")? }))
 }
 
 fn cost(topology: &Topology) -> Cost {
     let rounds = |nodes: u64| u64::from(nodes.next_power_of_two().ilog2());
     let n = u64::from(topology.nodes());
     let mut cost = Cost { steps: 0, messages: 0, bytes: 0 };
+    if let Topology::Graph(graph) = topology {
+        let whole = 0..topology.nodes();
+        let mut grids = Vec::from([whole]);
+        for k in (0..graph.embedding().dimension()).rev() {
+            let sizes = grids.iter().map(|grid| u64::from(grid.end - grid.start)).filter(|size| *size > 1);
+            cost.steps += sizes.clone().map(|size| rounds(size) + 1).max().unwrap_or(0);
+            for size in sizes {
+                cost.messages += size * rounds(size) + size - 1;
+                cost.bytes += size * (rounds(size) * (HEADER_BYTES + 8) + (size - 1) * 8) + (size - 1) * (TRANSFER_BYTES + 8);
+            }
+            grids = grids.into_iter().flat_map(|grid| halves(graph.embedding(), grid, k)).collect();
+        }
+        return cost;
+    }
     for (_, side, stride) in levels(topology, 0) {
         let (m, s) = (u64::from(side), u64::from(stride));
         let (grids, sub_grids) = (n / (m * s), n / s);
@@ -73,7 +97,7 @@ fn cost(topology: &Topology) -> Cost {
         cost.steps += 2 * rounds(s) + rounds(m) + 1;
         cost.messages += scans + broadcasts + gathers + transfers;
         cost.bytes +=
-            (scans + broadcasts) * (HEADER_BYTES + 8) + gathers * (HEADER_BYTES + 8) + n * (m - 1) * 8 + transfers * TRANSFER_BYTES;
+            (scans + broadcasts) * (HEADER_BYTES + 8) + gathers * (HEADER_BYTES + 8) + n * (m - 1) * 8 + transfers * (TRANSFER_BYTES + 8);
     }
     cost
 }
@@ -85,13 +109,23 @@ fn levels(topology: &Topology, me: NodeId) -> impl Iterator<Item = (NodeId, u32,
     sides.map(move |side| (me - me % (side.length * side.stride), side.length, side.stride))
 }
 
+/// The halves along dimension k of a grid of an embedded graph, those that have nodes; all by the nodes' order in the embedding.
+fn halves(embedding: &Embedding, grid: Range<u32>, k: u32) -> Vec<Range<u32>> {
+    let [first, middle, end] = embedding.halves(grid.start, k);
+    [first..middle, middle..end].into_iter().filter(|half| !half.is_empty()).collect()
+}
+
 impl Balancer for Psts {
     fn quota(&self, topology: &Topology, total: u64, shares: &Shares) -> Quota {
-        Quota::from_shares(&nested_shares(topology, total, shares.powers()))
+        let (grid, powers) = (Grid::of(topology), shares.powers());
+        Quota::from_shares(&match grid.embedding {
+            None => nested_shares(topology, total, powers),
+            Some(embedding) => embedded_shares(embedding, total, powers),
+        })
     }
 
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
-        Box::pin(descend(phase))
+        Box::pin(self.descend(phase))
     }
 }
 
@@ -110,48 +144,128 @@ fn nested_shares(topology: &Topology, total: u64, powers: &Powers) -> Vec<u64> {
     shares
 }
 
-async fn descend(phase: &mut Phase<'_>) -> Result<()> {
-    let (node, me) = (phase.node, phase.node.me());
-    let shares = phase.shares;
-    let outside = || Error::Failed(format!("psts can't run on {}", node.topology()));
-    for (index, (first, side, stride)) in levels(node.topology(), me).enumerate() {
-        phase.enter(Part::Information);
-        phase.mover.at_step(index as u32);
-        let load = phase.load();
-        let sub_grid = Group::spaced(me - (me - first) % stride, 1, stride, me).ok_or_else(outside)?;
-        let before = sub_grid.exclusive_scan(node, load, |a, b| a + b).await?.unwrap_or(0);
-        let last = stride - 1;
-        let total = sub_grid.broadcast(node, last, (sub_grid.place() == last).then_some(before + load)).await?;
-        let alike = Group::spaced(first + (me - first) % stride, stride, side, me).ok_or_else(outside)?;
-        let loads = alike.all_gather(node, total).await?;
+/// The same for an embedded graph.
+fn embedded_shares(embedding: &Embedding, total: u64, powers: &Powers) -> Vec<u64> {
+    let powers = in_order(embedding, powers);
+    let mut grids = vec![(0..powers.nodes(), total)];
+    for k in (0..embedding.dimension()).rev() {
+        let split = |(grid, units): (Range<u32>, u64)| {
+            let positions = Positions::new(&powers, grid.clone(), units);
+            let share = |half: Range<u32>| (half.clone(), positions.between(half.start, half.end));
+            halves(embedding, grid, k).into_iter().map(share).collect::<Vec<_>>()
+        };
+        grids = grids.into_iter().flat_map(split).collect();
+    }
+    let mut shares = vec![0; powers.nodes() as usize];
+    grids.into_iter().for_each(|(grid, units)| shares[embedding.order()[grid.start as usize] as usize] = units);
+    shares
+}
 
-        phase.enter(Part::Decision);
-        let level = Level::new(shares.powers(), first, stride, loads);
-        let parts = level.gives(me, before, load);
-        let coming = level.gets(me);
-        node.charge(2 * (u64::from(side) + parts.len() as u64));
-        drop(level);
+/// Powers in the order of an embedding.
+fn in_order(embedding: &Embedding, powers: &Powers) -> Powers {
+    Powers::listed(embedding.order().iter().map(|node| powers.of(*node)).collect()).unwrap_or_else(|_| powers.clone())
+}
 
-        phase.enter(Part::Exchange);
-        let mut leaving = phase.mover.pile.take_back(parts.iter().map(|(_, tasks)| tasks).sum());
-        for (dst, tasks) in parts {
-            node.ready_to_send().await;
-            phase.mover.send(dst, &(), leaving.take_front(tasks));
-        }
-        for arrival in phase.mover.receive_all(coming).await? {
-            phase.mover.pile.put_behind(arrival.parcel);
+/// A grid whose nodes have indices: those of a box their own numbers, those of a graph their order in its embedding.
+#[derive(Clone, Copy)]
+struct Grid<'a> {
+    embedding: Option<&'a Embedding>,
+}
+
+impl<'a> Grid<'a> {
+    fn of(topology: &'a Topology) -> Grid<'a> {
+        match topology {
+            Topology::Graph(graph) => Grid { embedding: Some(graph.embedding()) },
+            _ => Grid { embedding: None },
         }
     }
-    Ok(())
+
+    fn index_of(self, node: NodeId) -> u32 {
+        self.embedding.map_or(node, |embedding| embedding.index_of(node))
+    }
+
+    fn node_at(self, index: u32) -> NodeId {
+        self.embedding.map_or(index, |embedding| embedding.order()[index as usize])
+    }
+
+    /// From the highest dimension down, where there is more than one sub-grid: where the sub-grids around the node with this index begin, and
+    /// where the last one ends.
+    fn bounds(self, topology: &Topology, me: u32) -> Vec<Vec<u32>> {
+        match self.embedding {
+            None => levels(topology, me).map(|(first, side, stride)| (0..=side).map(|index| first + index * stride).collect()).collect(),
+            Some(embedding) => {
+                let halved = (0..embedding.dimension()).rev().map(|k| embedding.halves(me, k).to_vec());
+                halved.filter(|bounds| bounds.is_sorted_by(|a, b| a < b)).collect()
+            }
+        }
+    }
+
+    /// The load of the nodes of the own sub-grid that come before this one, and the loads of all sub-grids.
+    async fn loads(self, node: &Node, bounds: &[u32], load: u64) -> Result<(u64, Vec<u64>)> {
+        let me = self.index_of(node.me());
+        let outside = || Error::Failed(format!("psts can't run on {}", node.topology()));
+        let (first, stride) = (bounds[0], bounds[1] - bounds[0]);
+        if self.embedding.is_none() {
+            let sub_grid = Group::spaced(me - (me - first) % stride, 1, stride, me).ok_or_else(outside)?;
+            let before = sub_grid.exclusive_scan(node, load, |a, b| a + b).await?.unwrap_or(0);
+            let last = stride - 1;
+            let total = sub_grid.broadcast(node, last, (sub_grid.place() == last).then_some(before + load)).await?;
+            let alike = Group::spaced(first + (me - first) % stride, stride, bounds.len() as u32 - 1, me).ok_or_else(outside)?;
+            return Ok((before, alike.all_gather(node, total).await?));
+        }
+        // Sub-grids of a graph are of different sizes; all nodes of the grid tell each other their loads.
+        let nodes: Vec<NodeId> = (first..bounds[bounds.len() - 1]).map(|index| self.node_at(index)).collect();
+        let loads = Group::new(nodes, node.me()).ok_or_else(outside)?.all_gather(node, load).await?;
+        let of = |from: u32, to: u32| loads[(from - first) as usize..(to - first) as usize].iter().sum::<u64>();
+        let mine = bounds[bounds.partition_point(|bound| *bound <= me) - 1];
+        Ok((of(mine, me), bounds.windows(2).map(|pair| of(pair[0], pair[1])).collect()))
+    }
+}
+
+impl Psts {
+    async fn descend(&self, phase: &mut Phase<'_>) -> Result<()> {
+        let node = phase.node;
+        let grid = Grid::of(node.topology());
+        let me = grid.index_of(node.me());
+        let mut powers = None;
+        for (index, bounds) in (0..).zip(grid.bounds(node.topology(), me)) {
+            phase.enter(Part::Information);
+            phase.mover.at_step(index);
+            let load = phase.mover.pile.movable();
+            let (before, loads) = grid.loads(node, &bounds, load).await?;
+
+            phase.enter(Part::Decision);
+            // The first level knows the total of all nodes.
+            let powers = powers.get_or_insert_with(|| {
+                let powers = phase.powers_of_movable(self, loads.iter().sum());
+                grid.embedding.map_or(powers.clone(), |embedding| in_order(embedding, &powers))
+            });
+            node.charge(2 * loads.len() as u64);
+            let level = Level::new(powers, bounds, loads);
+            let mut parts = level.gives(me, before, load);
+            let coming = level.gets(me);
+            parts.iter_mut().for_each(|(dst, _)| *dst = grid.node_at(*dst));
+            node.charge(2 * parts.len() as u64);
+
+            // The last units leave, with the tasks that aim at them.
+            phase.enter(Part::Exchange);
+            let units = parts.iter().map(|(_, units)| units).sum::<u64>();
+            let leaving = if units > 0 { phase.mover.pile.take_back_from(load - units, self.aim) } else { Parcel::default() };
+            let begins = load - leaving.work();
+            phase.deal(leaving, begins, load - units, &parts, self.aim).await;
+            for arrival in phase.mover.receive_units(coming).await? {
+                phase.mover.pile.put_behind(arrival.parcel);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// One level: a grid as a row of sub-grids, with the loads that are there.
 struct Level<'a> {
     powers: &'a Powers,
-    /// The grid's first node.
-    first: NodeId,
-    /// Number of nodes of a sub-grid.
-    stride: u32,
+    /// Where the sub-grids begin, and where the last one ends.
+    bounds: Vec<u32>,
     /// By sub-grid.
     loads: Vec<u64>,
     /// By sub-grid: what it has above its share (a sender), or, negative, below it (a receiver).
@@ -159,26 +273,19 @@ struct Level<'a> {
 }
 
 impl<'a> Level<'a> {
-    fn new(powers: &'a Powers, first: NodeId, stride: u32, loads: Vec<u64>) -> Level<'a> {
-        let end = first + loads.len() as u32 * stride;
-        let positions = Positions::new(powers, first..end, loads.iter().sum());
-        let mut shared = 0;
-        let surplus = |(&load, next): (&u64, u32)| {
-            let share = positions.before(next) - shared;
-            shared += share;
-            i128::from(load) - i128::from(share)
-        };
-        let surpluses = loads.iter().zip((first + stride..=end).step_by(stride as usize)).map(surplus).collect();
-        Level { powers, first, stride, loads, surpluses }
+    fn new(powers: &'a Powers, bounds: Vec<u32>, loads: Vec<u64>) -> Level<'a> {
+        let positions = Positions::new(powers, bounds[0]..bounds[bounds.len() - 1], loads.iter().sum());
+        let surplus = |(&load, bounds): (&u64, &[u32])| i128::from(load) - i128::from(positions.between(bounds[0], bounds[1]));
+        let surpluses = loads.iter().zip(bounds.windows(2)).map(surplus).collect();
+        Level { powers, bounds, loads, surpluses }
     }
 
-    fn nodes(&self, sub_grid: usize) -> std::ops::Range<NodeId> {
-        let first = self.first + sub_grid as u32 * self.stride;
-        first..first + self.stride
+    fn nodes(&self, sub_grid: usize) -> Range<u32> {
+        self.bounds[sub_grid]..self.bounds[sub_grid + 1]
     }
 
-    fn sub_grid_of(&self, node: NodeId) -> usize {
-        ((node - self.first) / self.stride) as usize
+    fn sub_grid_of(&self, node: u32) -> usize {
+        self.bounds.partition_point(|bound| *bound <= node) - 1
     }
 
     /// What node `me` gives to whom, in the order in which its tasks leave: `before` is the load of its sub-grid's nodes in front of it.
@@ -224,7 +331,7 @@ mod tests {
     const LOADS: [u64; 18] = [250, 300, 150, 100, 50, 150, 200, 300, 100, 400, 300, 700, 200, 50, 50, 200, 300, 200];
 
     fn rows(powers: &Powers) -> Level<'_> {
-        Level::new(powers, 0, 6, LOADS.chunks(6).map(|row| row.iter().sum()).collect())
+        Level::new(powers, vec![0, 6, 12, 18], LOADS.chunks(6).map(|row| row.iter().sum()).collect())
     }
 
     fn topology(spec: &str) -> Topology {
@@ -308,7 +415,7 @@ mod tests {
         let powers = Powers::listed(vec![0, 0, 0, 5, 0, 0]).unwrap();
         assert_eq!(nested_shares(&topology("grid:3x2"), 7, &powers), [0, 0, 0, 7, 0, 0]);
         // All that the first and the last row hold goes to the only node with power.
-        let level = Level::new(&powers, 0, 2, vec![3, 0, 4]);
+        let level = Level::new(&powers, vec![0, 2, 4, 6], vec![3, 0, 4]);
         assert_eq!(level.gives(1, 1, 2), [(3, 2)]);
         assert_eq!(level.gives(4, 0, 4), [(3, 4)]);
         assert_eq!((2..4).map(|node| level.gets(node)).collect::<Vec<_>>(), [0, 7]);

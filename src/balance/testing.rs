@@ -63,7 +63,7 @@ impl Trial {
         let all = Checksum::of(&Segment::Range { first: 0, count: loads.iter().sum() });
         assert_eq!(results.iter().map(|(_, (pile, ..))| pile.checksum()).fold(Checksum::default(), Checksum::and), all);
         let plan = Plan::new(results.iter().flat_map(|(_, (_, sent, _))| sent).copied().collect());
-        let after: Vec<u64> = results.iter().map(|(_, (pile, ..))| pile.len()).collect();
+        let after: Vec<u64> = results.iter().map(|(_, (pile, ..))| pile.work()).collect();
         assert_eq!(plan.apply(loads).as_ref(), Ok(&after));
         let counts = results.iter().map(|(_, (.., counts))| *counts).fold(Counts::default(), Counts::and);
         if !balancer.contains(':') {

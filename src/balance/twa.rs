@@ -100,6 +100,9 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
     let up = surplus(tree, &quota, me, subtree);
     let from_child: Vec<i128> = children.iter().zip(below).map(|(&child, load)| surplus(tree, &quota, child, load)).collect();
 
+    let mine = quota.of(me);
+    drop(quota);
+
     // Steps 4.1 and 4.2: what is due to this node. Whoever sends it waits for nothing from here.
     phase.enter(Part::Exchange);
     if let Some(parent) = parent.filter(|_| up < 0) {
@@ -110,11 +113,12 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
     }
 
     // Steps 4.3 and 4.4. By now the node holds its quota and all that it passes on.
-    if let Some(parent) = parent.filter(|_| up > 0) {
-        phase.mover.give(parent, &(), up as u64);
-    }
-    for (&child, flow) in children.iter().zip(from_child).filter(|(_, flow)| *flow < 0) {
-        phase.mover.give(child, &(), flow.unsigned_abs() as u64);
+    let down = children.iter().zip(from_child).filter(|(_, flow)| *flow < 0).map(|(&child, flow)| (child, flow.unsigned_abs() as u64));
+    let parts: Vec<(NodeId, u64)> = parent.filter(|_| up > 0).map(|parent| (parent, up as u64)).into_iter().chain(down).collect();
+    let mut after = mine + parts.iter().map(|(_, amount)| amount).sum::<u64>();
+    for (dst, amount) in parts {
+        after -= amount;
+        phase.give(dst, &(), amount, after, mine);
     }
     Ok(())
 }

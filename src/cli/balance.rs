@@ -7,14 +7,14 @@ use clap::Args;
 use equipoise::balance;
 use equipoise::experiment::{self, BalanceRecord, BalanceSpec, Environment, Tasks, settle};
 use equipoise::report::{csv, html, json, table, timeline};
-use equipoise::topology::{Overlay, Topology};
+use equipoise::topology::Overlay;
 use equipoise::transport::world::World;
-use equipoise::workload::{FileTasks, LoadPattern, PowerPattern, TaskSource};
+use equipoise::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
 use equipoise::{Error, Result};
 
 use super::launch::{self, Ending};
-use super::options::{Output, WorldOptions};
-use super::output::{Files, check_trace};
+use super::options::{Output, TaskOptions, WorldOptions};
+use super::output::{Files, Target, check_trace};
 use super::terminal;
 
 const EXAMPLES: &str = "\
@@ -34,7 +34,7 @@ pub struct Arguments {
     balancer: String,
 
     /// hypercube[:D] | mesh[:RxC[xK]] | torus[:..] | tree[:binary | :kary=K | :parents=-,0,1,1,..] | grid[:PxQx..] | line | ring |
-    /// complete; without a size it is fitted to the ranks, with virtual nodes where they don't fill it [default: the balancer's own]
+    /// complete | graph:FILE (a line `a b` for each link); without a size it is fitted to the ranks, with virtual nodes where they don't fill it [default: the balancer's own]
     #[arg(long, value_name = "TOPOLOGY")]
     topology: Option<String>,
 
@@ -43,9 +43,11 @@ pub struct Arguments {
     #[arg(long, value_name = "LOADS")]
     loads: Option<String>,
 
-    /// Real tasks instead of loads: files:DIR makes every file below DIR a task, its bytes the payload (what .gitignore ignores is left
+    /// Real tasks instead of loads: lbaf:DIR[,phase=N] are the task times of a real run as DARMA's LBAF has them, a file for each rank,
+    /// and FILE.csv a table with the columns rank,work,bytes; the run's ranks are dealt out in blocks, loads are then work (ns or the
+    /// table's units). files:DIR makes every file below DIR a task, its bytes the payload (what .gitignore ignores is left
     /// out); the files of a top-level folder lie together
-    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["loads", "payload"])]
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["loads", "payload", "weights", "pinned"])]
     tasks: Option<String>,
 
     /// How fast each node is, relative to the others: 3,4,5 | @FILE | uniform:1..10 | equal
@@ -55,6 +57,9 @@ pub struct Arguments {
     /// Bytes that each task carries; with 0 tasks are ranges of numbers, so that 10^9 a node cost nothing
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     payload: u64,
+
+    #[command(flatten)]
+    kind: TaskOptions,
 
     /// Compute the least possible task-hops however many nodes there are (beyond 4,096 that takes long)
     #[arg(long)]
@@ -82,15 +87,20 @@ struct Request<'a> {
     balancer: Rc<balance::Chosen>,
     loads: LoadPattern,
     powers: PowerPattern,
+    weights: WeightPattern,
+    pins: Pins,
     tasks: Option<TaskSource>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Ending> {
+    let (weights, pins) = arguments.kind.parse(arguments.world.seed)?;
     let request = Request {
         arguments,
         balancer: Rc::new(balance::find(&arguments.balancer)?),
         loads: arguments.loads.as_deref().map(LoadPattern::parse).transpose()?.unwrap_or_default(),
         powers: PowerPattern::parse(&arguments.powers)?,
+        weights,
+        pins,
         tasks: arguments.tasks.as_deref().map(TaskSource::parse).transpose()?,
     };
     launch::within(&arguments.world, |world| {
@@ -111,7 +121,7 @@ impl Request<'_> {
         let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
         let entry = self.balancer.entry;
         let topology = match &self.arguments.topology {
-            Some(spec) => Topology::parse(spec, ranks)?,
+            Some(spec) => settle::topology(world, spec)?,
             None => entry.default_topology(ranks),
         };
         if let Some(objection) = entry.objection(&topology) {
@@ -121,7 +131,7 @@ impl Request<'_> {
             check_trace(&topology)?;
         }
         let nodes = topology.nodes();
-        let overlay = Overlay::new(topology, world.hosts())?;
+        let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement, seed)?;
         let mut given_powers = None;
         let powers = settle::from_first(world, || {
             let (powers, given) = self.powers.draw(nodes, ranks, seed)?;
@@ -129,13 +139,12 @@ impl Request<'_> {
             Ok(powers)
         })?;
         let tasks = match &self.tasks {
-            Some(TaskSource::Files(folder)) => {
-                let files = settle::from_first(world, || FileTasks::scan(folder))?;
-                Tasks::files(world, &files)?
-            }
+            Some(source) => Tasks::of_source(world, source, [&overlay.placement])?,
             None => {
                 let loads = settle::from_first(world, || self.loads.draw(nodes, ranks, seed))?;
-                Tasks::numbered(world, loads, self.arguments.payload)?
+                let count = loads.iter().sum();
+                let weights = settle::from_first(world, || self.weights.draw(count, seed))?;
+                Tasks::weighing(world, loads, self.arguments.payload, weights, self.pins)?
             }
         };
         let wants_moves = self.arguments.output == Output::Json || self.arguments.report.is_some();
@@ -165,5 +174,5 @@ fn show(output: Output, record: &BalanceRecord, environment: &Environment, files
     let Some(report) = files.report else { return Ok(()) };
     report.table.write(|out| csv::balance(out, record))?;
     report.records.write(|out| json::line(out, record))?;
-    report.page.write(|out| html::balance(out, environment, record))
+    Target::create("--report", &report.page)?.write(|out| html::balance(out, environment, record))
 }

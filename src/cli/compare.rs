@@ -11,12 +11,12 @@ use equipoise::load::Powers;
 use equipoise::report::{advice, csv, html, json, table, timeline};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::world::World;
-use equipoise::workload::{FileTasks, LoadPattern, PowerPattern, TaskSource};
+use equipoise::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
 use equipoise::{Error, Result};
 
 use super::launch::{self, Ending};
-use super::options::{Output, WorldOptions};
-use super::output::{Files, check_trace};
+use super::options::{Output, TaskOptions, WorldOptions};
+use super::output::{Files, Target, check_trace};
 use super::terminal;
 
 const EXAMPLES: &str = "\
@@ -53,7 +53,9 @@ pub struct Arguments {
     #[arg(long, value_name = "LOADS")]
     loads: Vec<String>,
 
-    /// Real tasks, beside the loads or instead of them: files:DIR makes every file below DIR a task, its bytes the payload (what
+    /// Real tasks, beside the loads or instead of them: lbaf:DIR[,phase=N] are the task times of a real run as DARMA's LBAF has them, a
+    /// file for each rank, and FILE.csv a table with the columns rank,work,bytes; the run's ranks are dealt out in blocks, loads are then
+    /// work (ns or the table's units). files:DIR makes every file below DIR a task, its bytes the payload (what
     /// .gitignore ignores is left out); the files of a top-level folder lie together
     #[arg(long, value_name = "SOURCE")]
     tasks: Option<String>,
@@ -65,6 +67,9 @@ pub struct Arguments {
     /// Bytes that each task carries, one or several sizes as in 64,4096
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "64")]
     payload: Vec<u64>,
+
+    #[command(flatten)]
+    kind: TaskOptions,
 
     /// How often to measure everything, round by round; in simulation once is enough, since all rounds are the same
     #[arg(long, value_name = "ROUNDS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
@@ -96,6 +101,8 @@ struct Request<'a> {
     balancers: Vec<Rc<Chosen>>,
     loads: Vec<LoadPattern>,
     powers: PowerPattern,
+    weights: WeightPattern,
+    pins: Pins,
     tasks: Option<TaskSource>,
 }
 
@@ -110,7 +117,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         None => balance::ALL.iter().map(|entry| balance::find(entry.name)).collect::<Result<Vec<_>>>()?,
     };
     let balancers = balancers.into_iter().map(Rc::new).collect();
-    let request = Request { arguments, balancers, loads, powers: PowerPattern::parse(&arguments.powers)?, tasks };
+    let (weights, pins) = arguments.kind.parse(arguments.world.seed)?;
+    let request = Request { arguments, balancers, loads, powers: PowerPattern::parse(&arguments.powers)?, weights, pins, tasks };
 
     launch::within(&arguments.world, |world| {
         let files = match world.is_first() {
@@ -137,7 +145,7 @@ impl Request<'_> {
             (Some(_), Some(contender)) => contender.overlay.topology.nodes(),
             _ => world.ranks(),
         };
-        let cases = self.cases(world, nodes)?;
+        let cases = self.cases(world, nodes, &contenders)?;
         Ok(CompareSpec {
             contenders,
             cases,
@@ -150,7 +158,7 @@ impl Request<'_> {
     /// The balancers that can run, each on its topology.
     fn contenders(&self, world: &mut World) -> Result<Vec<Contender>> {
         let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
-        let given = self.arguments.topology.as_deref().map(|spec| Topology::parse(spec, ranks)).transpose()?;
+        let given = self.arguments.topology.as_deref().map(|spec| settle::topology(world, spec)).transpose()?;
         let nodes = given.as_ref().map_or(ranks, Topology::nodes);
         let powers = settle::from_first(world, || self.powers.draw(nodes, ranks, seed).map(|(powers, _)| powers))?;
         let (mut contenders, mut objections) = (Vec::new(), Vec::new());
@@ -163,7 +171,7 @@ impl Request<'_> {
                         check_trace(&topology)?;
                     }
                     let powers = padded(&powers, topology.nodes())?;
-                    let overlay = Overlay::new(topology, world.hosts())?;
+                    let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement, seed)?;
                     contenders.push(Contender { balancer: balancer.clone(), overlay, powers });
                 }
             }
@@ -180,26 +188,29 @@ impl Request<'_> {
         Ok(contenders)
     }
 
-    /// All loads with all payloads, then the files.
-    fn cases(&self, world: &mut World, nodes: u32) -> Result<Vec<Case>> {
+    /// All loads with all payloads, then the real tasks.
+    fn cases(&self, world: &mut World, nodes: u32, contenders: &[Contender]) -> Result<Vec<Case>> {
         let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
         let mut cases = Vec::new();
         for pattern in &self.loads {
             let loads = settle::from_first(world, || pattern.draw(nodes, ranks, seed))?;
+            let count = loads.iter().sum();
+            let weights = settle::from_first(world, || self.weights.draw(count, seed))?;
             for payload in &self.arguments.payload {
-                cases.push(Case { loads: pattern.to_string(), tasks: Tasks::numbered(world, loads.clone(), *payload)? });
+                let tasks = Tasks::weighing(world, loads.clone(), *payload, weights.clone(), self.pins)?;
+                cases.push(Case { loads: pattern.to_string(), tasks });
             }
         }
-        if let Some(source @ TaskSource::Files(folder)) = &self.tasks {
-            let files = settle::from_first(world, || FileTasks::scan(folder))?;
-            cases.push(Case { loads: source.to_string(), tasks: Tasks::files(world, &files)? });
+        if let Some(source) = &self.tasks {
+            let placements = contenders.iter().map(|contender| &contender.overlay.placement);
+            cases.push(Case { loads: source.to_string(), tasks: Tasks::of_source(world, source, placements)? });
         }
         Ok(cases)
     }
 }
 
 /// The names in a list. A `key=value` after a comma belongs to the balancer before it.
-fn listed(names: &str) -> Vec<String> {
+pub(super) fn listed(names: &str) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
     for piece in names.split(',') {
         let is_option = piece.find('=').is_some_and(|equals| !piece[..equals].contains(':'));
@@ -245,7 +256,7 @@ fn show(output: Output, records: &[CompareRecord], environment: &Environment, fi
     let Some(report) = files.report else { return Ok(()) };
     report.table.write(|out| csv::compare(out, records))?;
     report.records.write(|out| records.iter().try_for_each(|record| json::line(out, record)))?;
-    report.page.write(|out| html::compare(out, environment, records))
+    Target::create("--report", &report.page)?.write(|out| html::compare(out, environment, records))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! From the environment and the options to a world.
 
 use equipoise::experiment::Environment;
-use equipoise::topology::Hosts;
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
+use equipoise::workload::memory;
 use equipoise::{Error, Result};
 
 use super::options::WorldOptions;
@@ -41,7 +41,15 @@ pub fn speaks() -> bool {
 /// # Errors
 /// How the process is to end, if not well.
 pub fn within(options: &WorldOptions, work: impl FnOnce(&mut World) -> Result<()>) -> Result<(), Ending> {
-    let Some(mut world) = open(options)? else { return Ok(()) };
+    within_with_workers(options, 1, work)
+}
+
+/// The same with so many workers a rank.
+///
+/// # Errors
+/// As [`within`].
+pub fn within_with_workers(options: &WorldOptions, workers: u32, work: impl FnOnce(&mut World) -> Result<()>) -> Result<(), Ending> {
+    let Some(mut world) = open(options, workers)? else { return Ok(()) };
     work(&mut world).map_err(|why| {
         terminal::complain(&why.to_string());
         Ending::Said(why.exit_status())
@@ -68,28 +76,20 @@ impl From<Error> for Ending {
 ///
 /// # Errors
 /// Wrong usage if there are neither real nor simulated ranks, or the ranks are each alone.
-fn open(options: &WorldOptions) -> Result<Option<World>> {
+fn open(options: &WorldOptions, workers: u32) -> Result<Option<World>> {
     match options.sim {
         Some(_) if !speaks() => Ok(None),
-        Some(ranks) => simulated(ranks, options).map(|world| Some(World::Sim(world))),
-        None => real(options).map(Some),
+        Some(ranks) => simulated(ranks, options, workers).map(|world| Some(World::Sim(world))),
+        None => real(options, workers).map(Some),
     }
 }
 
-fn simulated(ranks: u32, options: &WorldOptions) -> Result<sim::World> {
+fn simulated(ranks: u32, options: &WorldOptions, workers: u32) -> Result<sim::World> {
+    memory::check_simulated(ranks, memory::available())?;
     let network = options.network.as_deref().map(sim::Network::parse).transpose()?.unwrap_or_default();
-    let hosts = options.sim_hosts.map(|hosts| blocks(ranks, hosts)).transpose()?;
+    let hosts = options.sim_hosts.map(|hosts| hosts.of(ranks)).transpose()?;
     let timeout = options.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
-    Ok(sim::World::new(ranks, sim::Model { network, hosts, seed: options.seed, timeout, ..sim::Model::default() }))
-}
-
-/// Ranks on hosts in blocks, as launchers place them.
-fn blocks(ranks: u32, hosts: u32) -> Result<Hosts> {
-    if hosts > ranks {
-        return Err(Error::usage(format!("--sim-hosts {hosts}: there are only {ranks} ranks to place on them")));
-    }
-    let host = |rank: u32| u64::from(rank) * u64::from(hosts) / u64::from(ranks);
-    Ok(Hosts::from_names(&(0..ranks).map(|rank| format!("host{}", host(rank))).collect::<Vec<_>>()))
+    Ok(sim::World::new(ranks, sim::Model { network, hosts, seed: options.seed, timeout, workers, ..sim::Model::default() }))
 }
 
 /// The form of this very command that would run, as far as one can say it briefly.
@@ -99,7 +99,7 @@ fn what_to_type() -> String {
 }
 
 #[cfg(not(feature = "mpi"))]
-fn real(_: &WorldOptions) -> Result<World> {
+fn real(_: &WorldOptions, _: u32) -> Result<World> {
     Err(Error::usage(format!(
         "this program was built without real ranks (feature `mpi`), so --sim RANKS is needed; {}",
         what_to_type().rsplit_once(" or ").map_or(String::new(), |(_, simulated)| format!("type {simulated}"))
@@ -107,7 +107,7 @@ fn real(_: &WorldOptions) -> Result<World> {
 }
 
 #[cfg(feature = "mpi")]
-fn real(options: &WorldOptions) -> Result<World> {
+fn real(options: &WorldOptions, workers: u32) -> Result<World> {
     use equipoise::transport::mpi::{self, launcher};
 
     let alone = |launcher: &str, ranks: u32| {
@@ -122,7 +122,8 @@ fn real(options: &WorldOptions) -> Result<World> {
         launcher::Launch::Singletons { launcher, ranks } => return Err(alone(launcher, ranks)),
         launcher::Launch::Launched { .. } => {}
     }
-    let world = mpi::World::init(mpi::Options { timeout: options.timeout, seed: options.seed, ..mpi::Options::default() })?;
+    let (timeout, seed, workers) = (options.timeout, options.seed, workers as usize);
+    let world = mpi::World::init(mpi::Options { timeout, seed, workers, ..mpi::Options::default() })?;
     if let Some((launcher, ranks)) = launcher::singletons(world.ranks(), variable) {
         return Err(alone(launcher, ranks));
     }
@@ -163,12 +164,5 @@ mod tests {
         assert_eq!(launcher_rank(with("OMPI_COMM_WORLD_RANK", " 0 ")), Some(0));
         assert_eq!(launcher_rank(with("SLURM_PROCID", "x")), None);
         assert_eq!(launcher_rank(|_: &str| None), None);
-    }
-
-    #[test]
-    fn hosts_are_blocks() {
-        let hosts = blocks(5, 2).unwrap();
-        assert_eq!((0..5).map(|rank| hosts.host_of(rank)).collect::<Vec<_>>(), [0, 0, 0, 1, 1]);
-        assert_eq!(blocks(2, 3).unwrap_err().to_string(), "--sim-hosts 3: there are only 2 ranks to place on them");
     }
 }

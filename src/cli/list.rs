@@ -7,17 +7,22 @@ use equipoise::Result;
 use equipoise::balance::{self, Entry, QuotaRule};
 use equipoise::report::figures::{bytes, whole};
 use equipoise::report::{json, table};
-use equipoise::topology::{Kind, MAX_NODES, Topology};
+use equipoise::schedule;
+use equipoise::topology::{Kind, Topology};
+use equipoise::workload::graphs;
 use serde::Serialize;
 
 use super::options::Output;
 use super::terminal;
 
-/// List balancers, topologies, loads and networks, and what balancers cost by prediction
+/// The predictions build each topology, which for more ranks than this takes long and much memory.
+const MOST_RANKS: i64 = 1 << 24;
+
+/// List balancers, schedulers, workloads, topologies, loads and networks, and what balancers cost by prediction
 #[derive(Args)]
 pub struct Arguments {
     /// Predict the balancers' costs for this many ranks
-    #[arg(long, value_name = "RANKS", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_NODES)))]
+    #[arg(long, value_name = "RANKS", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=MOST_RANKS))]
     ranks: u32,
 
     /// Whom the list is for
@@ -33,9 +38,12 @@ pub struct Arguments {
 struct List {
     ranks: u32,
     balancers: Vec<Balancer>,
+    schedulers: Vec<Scheduler>,
+    workloads: Vec<Workload>,
     topologies: Vec<Choice>,
     loads: Vec<Choice>,
     powers: Vec<Choice>,
+    weights: Vec<Choice>,
     tasks: Vec<Choice>,
     networks: Vec<Choice>,
 }
@@ -64,13 +72,36 @@ struct Balancer {
     bytes: u64,
 }
 
+#[derive(Serialize)]
+struct Scheduler {
+    name: &'static str,
+    title: &'static str,
+    source: &'static str,
+    /// The first is the default.
+    topologies: Vec<Kind>,
+    options: &'static str,
+}
+
+#[derive(Serialize)]
+struct Workload {
+    name: &'static str,
+    title: &'static str,
+    /// Empty where there is nobody to name.
+    source: &'static str,
+    answer: &'static str,
+    options: &'static str,
+}
+
 pub fn run(arguments: &Arguments) -> Result<()> {
     let list = List {
         ranks: arguments.ranks,
         balancers: balance::ALL.iter().map(|entry| balancer(entry, arguments.ranks)).collect(),
+        schedulers: schedule::ALL.iter().map(|entry| scheduler(entry)).collect(),
+        workloads: graphs::ALL.iter().map(|entry| workload(entry)).collect(),
         topologies: Kind::ALL.iter().map(|kind| topology(*kind)).collect(),
         loads: LOADS.map(choice).into(),
         powers: POWERS.map(choice).into(),
+        weights: WEIGHTS.map(choice).into(),
         tasks: TASKS.map(choice).into(),
         networks: NETWORKS.map(choice).into(),
     };
@@ -103,7 +134,19 @@ const POWERS: [(&str, &str); 4] = [
     ("uniform:1..10", "drawn uniformly"),
 ];
 
-const TASKS: [(&str, &str); 1] = [("files:DIR", "every file below a folder is a task, its bytes the payload")];
+const WEIGHTS: [(&str, &str); 5] = [
+    ("unit", "one work unit each"),
+    ("1,2,3", "the work units of each task, those of node 0 first"),
+    ("@FILE", "the same from a file"),
+    ("uniform:1..10", "drawn uniformly"),
+    ("exponential:mean=10", "exponential, rounded up"),
+];
+
+const TASKS: [(&str, &str); 3] = [
+    ("files:DIR", "every file below a folder is a task, its bytes the payload"),
+    ("lbaf:DIR[,phase=N]", "the task times of a real run, as DARMA's LBAF has them; tasks that are not migratable stay"),
+    ("FILE.csv", "a table of tasks: rank,work,bytes"),
+];
 
 const NETWORKS: [(&str, &str); 3] = [
     ("zero", "messages take no time (one tick)"),
@@ -121,6 +164,7 @@ fn topology(kind: Kind) -> Choice {
         Kind::Line => choice(("line[:N]", "nodes in a row")),
         Kind::Ring => choice(("ring[:N]", "nodes in a circle")),
         Kind::Complete => choice(("complete[:N]", "every node next to every other")),
+        Kind::Graph => choice(("graph:FILE", "any connected graph: a line `a b` for each link, # for comments")),
     }
 }
 
@@ -148,15 +192,25 @@ fn balancer(entry: &Entry, ranks: u32) -> Balancer {
     }
 }
 
+fn scheduler(entry: &schedule::Entry) -> Scheduler {
+    let schedule::Entry { name, title, source, kinds, options, .. } = *entry;
+    Scheduler { name, title, source, topologies: kinds.to_vec(), options }
+}
+
+fn workload(entry: &graphs::Entry) -> Workload {
+    let graphs::Entry { name, title, source, answer, options, .. } = *entry;
+    Workload { name, title, source, answer, options }
+}
+
 fn promises(balancer: &Balancer) -> String {
     let kept: Vec<&str> = balancer.promises.iter().filter(|(_, kept)| **kept).map(|(name, _)| *name).collect();
     if kept.is_empty() { "-".into() } else { kept.join(", ") }
 }
 
-fn kinds(balancer: &Balancer) -> String {
-    match balancer.topologies.len() {
+fn kinds(topologies: &[Kind]) -> String {
+    match topologies.len() {
         all if all == Kind::ALL.len() => "any".into(),
-        _ => balancer.topologies.iter().map(Kind::to_string).collect::<Vec<_>>().join(", "),
+        _ => topologies.iter().map(Kind::to_string).collect::<Vec<_>>().join(", "),
     }
 }
 
@@ -168,7 +222,7 @@ fn human(list: &List) -> String {
         balancers.add_row([
             balancer.name.to_string(),
             format!("{} ({})", balancer.title, balancer.source),
-            kinds(balancer),
+            kinds(&balancer.topologies),
             promises(balancer),
             whole(balancer.steps),
             whole(balancer.messages),
@@ -183,10 +237,12 @@ fn human(list: &List) -> String {
         "\nexact: every node ends at its quota; local: nobody ever holds less than the smaller of its load and its quota;\n\
          ordered: the tasks keep their order over the nodes; optimal: the fewest task-hops possible.\n",
     );
+    out.push_str(&of_runs(list, width));
     let parts = [
         ("Topologies (--topology)", &list.topologies),
         ("Loads (--loads)", &list.loads),
         ("Powers (--powers)", &list.powers),
+        ("Weights of tasks (--weights)", &list.weights),
         ("Real tasks (--tasks)", &list.tasks),
         ("Simulated networks (--network)", &list.networks),
     ];
@@ -196,6 +252,28 @@ fn human(list: &List) -> String {
         for choice in choices {
             out.push_str(&format!("{:longest$}  {}\n", choice.syntax, choice.meaning));
         }
+    }
+    out
+}
+
+/// What `equipoise run` can run, and under what.
+fn of_runs(list: &List, width: u16) -> String {
+    let cited = |title: &str, source: &str| if source.is_empty() { title.to_string() } else { format!("{title} ({source})") };
+    let mut schedulers = table::table(&["name", "what it is", "topologies"], 3, width);
+    for scheduler in &list.schedulers {
+        schedulers.add_row([scheduler.name.into(), cited(scheduler.title, scheduler.source), kinds(&scheduler.topologies)]);
+    }
+    let mut workloads = table::table(&["name", "what it is", "answer"], 3, width);
+    for workload in &list.workloads {
+        workloads.add_row([workload.name.into(), cited(workload.title, workload.source), workload.answer.to_string()]);
+    }
+    let mut out = format!("\nSchedulers (--scheduler)\n\n{}\n", table::lines(&schedulers));
+    for scheduler in list.schedulers.iter().filter(|scheduler| !scheduler.options.is_empty()) {
+        out.push_str(&format!("--scheduler {}:{}\n", scheduler.name, scheduler.options));
+    }
+    out.push_str(&format!("\nWorkloads (--workload)\n\n{}\n", table::lines(&workloads)));
+    for workload in list.workloads.iter().filter(|workload| !workload.options.is_empty()) {
+        out.push_str(&format!("--workload {}:{}\n", workload.name, workload.options));
     }
     out
 }
@@ -211,7 +289,7 @@ fn markdown(list: &List) -> String {
             balancer.name,
             balancer.title,
             balancer.source,
-            kinds(balancer),
+            kinds(&balancer.topologies),
             promises(balancer),
             balancer.quota,
             balancer.steps,

@@ -10,6 +10,7 @@ mod list;
 mod options;
 mod output;
 mod reproduce;
+mod run;
 mod terminal;
 
 use std::process::ExitCode;
@@ -22,6 +23,7 @@ const EXAMPLES: &str = "\
 Examples:
   mpirun -n 8 equipoise compare                   every balancer on 8 real ranks
   mpirun -n 8 equipoise compare --tasks files:.   the files below this folder as tasks
+  mpirun -n 8 equipoise run --workload queens     tasks that spawn tasks
   equipoise compare --sim 64                      on 64 simulated ranks, without MPI
   equipoise balance --sim 8 --loads 19,11,2,9,0,9,10,4
   equipoise list                                  what there is to choose from
@@ -45,6 +47,7 @@ struct Cli {
 enum Command {
     Balance(balance::Arguments),
     Compare(compare::Arguments),
+    Run(run::Arguments),
     List(list::Arguments),
     Reproduce(reproduce::Arguments),
 }
@@ -77,6 +80,7 @@ impl Command {
         match self {
             Command::Balance(arguments) => balance::run(&arguments),
             Command::Compare(arguments) => compare::run(&arguments),
+            Command::Run(arguments) => run::run(&arguments),
             Command::List(arguments) => Ok(list::run(&arguments)?),
             Command::Reproduce(arguments) => Ok(reproduce::run(&arguments)?),
         }
@@ -88,7 +92,10 @@ fn refused(why: &clap::Error) -> ExitCode {
     match why.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match terminal::print(|out| write!(out, "{}", why.render())) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
+            Err(why) => {
+                terminal::complain(&why.to_string());
+                status_of(why.exit_status())
+            }
         },
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             terminal::remark(&why.render().to_string());

@@ -1,9 +1,12 @@
 //! Options that several commands have.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use equipoise::topology::MAX_NODES;
+use equipoise::topology::{Hosts, MAX_NODES, PlacementRule};
+use equipoise::workload::{Pins, WeightPattern};
+use equipoise::{Error, Result};
 
 /// Which ranks, and how long they may stand still.
 #[derive(Args)]
@@ -19,9 +22,14 @@ pub struct WorldOptions {
     #[arg(long, value_name = "MODEL", requires = "sim")]
     pub network: Option<String>,
 
-    /// Put the simulated ranks on this many hosts, in blocks, to see how much crosses between hosts [default: 1]
-    #[arg(long, value_name = "HOSTS", requires = "sim", value_parser = clap::value_parser!(u32).range(1..))]
-    pub sim_hosts: Option<u32>,
+    /// Put the simulated ranks on this many hosts, in blocks (HOSTS) or in turn (HOSTS,cyclic), to see how much crosses between hosts
+    /// [default: 1]
+    #[arg(long, value_name = "HOSTS", requires = "sim", verbatim_doc_comment)]
+    pub sim_hosts: Option<SimHosts>,
+
+    /// How a topology's nodes are placed on ranks: hosts keeps near ones on one host; identity puts node i on rank i; random
+    #[arg(long, value_name = "RULE", default_value_t = PlacementRule::Hosts)]
+    pub placement: PlacementRule,
 
     /// Seed of all random numbers: the same seed, the same loads and (in simulation) the same run
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
@@ -32,10 +40,72 @@ pub struct WorldOptions {
     pub timeout: Duration,
 }
 
+/// How simulated ranks are spread over hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimHosts {
+    pub count: u32,
+    /// In turn, as `mpirun --map-by node` numbers ranks, instead of in blocks.
+    pub cyclic: bool,
+}
+
+impl FromStr for SimHosts {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<SimHosts, String> {
+        let (count, cyclic) = text.strip_suffix(",cyclic").map_or((text, false), |count| (count, true));
+        match count.parse() {
+            Ok(count) if count > 0 => Ok(SimHosts { count, cyclic }),
+            _ => Err("it must be a number of hosts, 1 or more, with ,cyclic after it if ranks are dealt out to them in turn".into()),
+        }
+    }
+}
+
+impl SimHosts {
+    /// Which host each of so many ranks is on.
+    ///
+    /// # Errors
+    /// Wrong usage if there are more hosts than ranks.
+    pub fn of(self, ranks: u32) -> Result<Hosts> {
+        if self.count > ranks {
+            return Err(Error::usage(format!("--sim-hosts {}: there are only {ranks} ranks to place on them", self.count)));
+        }
+        let host = |rank: u32| match self.cyclic {
+            true => rank % self.count,
+            false => (u64::from(rank) * u64::from(self.count) / u64::from(ranks)) as u32,
+        };
+        Ok(Hosts::from_names(&(0..ranks).map(|rank| format!("host{}", host(rank))).collect::<Vec<_>>()))
+    }
+}
+
+/// What the tasks behind `--loads` are like.
+#[derive(Args)]
+pub struct TaskOptions {
+    /// Work units of each task: 1,2,3 (by task, those of node 0 first) | @FILE | uniform:1..10 | exponential:mean=10 | unit. Loads, quotas
+    /// and final loads are then work units
+    #[arg(long, value_name = "WEIGHTS", default_value = "unit")]
+    weights: String,
+
+    /// Pin each task to its node with this probability, p=0.1: pinned tasks count as load and never move
+    #[arg(long, value_name = "SHARE")]
+    pinned: Option<String>,
+}
+
+impl TaskOptions {
+    /// Reads both, as far as it can be done without files.
+    pub fn parse(&self, seed: u64) -> Result<(WeightPattern, Pins)> {
+        let pins = self.pinned.as_deref().map(|text| Pins::parse(text, seed)).transpose()?;
+        Ok((WeightPattern::parse(&self.weights)?, pins.unwrap_or_default()))
+    }
+}
+
 /// A duration in seconds above zero; fractions are fine.
-fn seconds(text: &str) -> Result<Duration, String> {
+fn seconds(text: &str) -> std::result::Result<Duration, String> {
     match text.parse::<f64>() {
-        Ok(seconds) if seconds > 0.0 => Duration::try_from_secs_f64(seconds).map_err(|why| why.to_string()),
+        Ok(seconds) if seconds > 0.0 => match Duration::try_from_secs_f64(seconds) {
+            Ok(Duration::ZERO) => Err("less than a nanosecond is no time to wait".into()),
+            Ok(seconds) => Ok(seconds),
+            Err(_) => Err("that is longer than a clock can count".into()),
+        },
         _ => Err("it must be a number of seconds above 0".into()),
     }
 }
@@ -58,8 +128,22 @@ mod tests {
     #[test]
     fn a_timeout_is_a_positive_number_of_seconds() {
         assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
-        for wrong in ["0", "-1", "NaN", "soon", "inf", ""] {
+        for wrong in ["0", "1e-300", "-1", "NaN", "soon", "inf", "1e300", ""] {
             assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn hosts_are_blocks_or_dealt_out_in_turn() {
+        let placed = |text: &str, ranks: u32| {
+            let hosts = text.parse::<SimHosts>().unwrap().of(ranks).map_err(|why| why.to_string())?;
+            Ok((0..ranks).map(|rank| hosts.host_of(rank)).collect::<Vec<_>>())
+        };
+        assert_eq!(placed("2", 5), Ok(vec![0, 0, 0, 1, 1]));
+        assert_eq!(placed("2,cyclic", 5), Ok(vec![0, 1, 0, 1, 0]));
+        assert_eq!(placed("3", 2), Err("--sim-hosts 3: there are only 2 ranks to place on them".to_string()));
+        for wrong in ["0", "", "two", "2,block", "-1", ",cyclic"] {
+            assert!(wrong.parse::<SimHosts>().is_err(), "{wrong}");
         }
     }
 }

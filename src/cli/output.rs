@@ -39,7 +39,8 @@ impl Target {
 pub struct Report {
     pub table: Target,
     pub records: Target,
-    pub page: Target,
+    /// Made when it is written: not every command draws one.
+    pub page: PathBuf,
 }
 
 impl Report {
@@ -51,7 +52,7 @@ impl Report {
         let refused = |why| Error::usage(format!("--report {}: the folder cannot be made: {why}", folder.display()));
         fs::create_dir_all(folder).map_err(refused)?;
         let create = |name: &str| Target::create("--report", &folder.join(name));
-        Ok(Report { table: create("table.csv")?, records: create("records.jsonl")?, page: create("report.html")? })
+        Ok(Report { table: create("table.csv")?, records: create("records.jsonl")?, page: folder.join("report.html") })
     }
 }
 

@@ -8,11 +8,12 @@ use super::phase::{self, Outcome, Setting};
 use super::site::{Imbalances, LoadMap, Site, milliseconds};
 use super::tasks::Tasks;
 use super::trace::{MOST_PASSAGES, Trace};
+use super::weighing::{Move, Unit, Weighing, Work};
 use crate::balance::Chosen;
 use crate::error::Result;
 use crate::judge;
-use crate::load::{Powers, Quota, Shares, Transfer};
-use crate::topology::Overlay;
+use crate::load::{Powers, Shares};
+use crate::topology::{Overlay, Topology};
 use crate::transport::world::World;
 use crate::workload::Decimal;
 
@@ -44,34 +45,42 @@ pub struct BalanceRecord {
     pub topology: String,
     /// Whether every node has a rank of its own.
     pub native: bool,
+    /// Where the topology is a graph: how it lies in a hyper-grid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub embedding: Option<Embedded>,
     #[serde(flatten)]
     pub site: Site,
     pub nodes: u32,
     /// Number of tasks.
     pub tasks: u64,
+    #[serde(flatten)]
+    pub weighing: Weighing,
     /// Bytes that a task carries.
     pub payload: u64,
-    /// Tasks by node before.
+    /// Loads by node before: tasks, or with weights their work units, as quotas and final loads.
     pub loads: Vec<u64>,
     /// By node, as they were given.
     #[serde(serialize_with = "as_given")]
     pub powers: ShownPowers,
-    /// Tasks that each node should have.
+    /// The load that each node should have.
     pub quota: Vec<u64>,
-    /// Tasks by node after.
+    /// The nearest to it that can be reached, where pinned tasks keep nodes above their quotas.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reachable: Option<Vec<u64>>,
+    /// Loads by node after.
     #[serde(rename = "final")]
     pub finals: Vec<u64>,
     pub final_by_rank: Vec<u64>,
     /// In an order in which they can be carried out one by one; empty unless wanted.
-    pub moves: Vec<Transfer>,
+    pub moves: Vec<Move>,
     /// Number of moves.
     pub transfers: u64,
     pub task_hops: u128,
-    /// The least task-hops with which every node comes to its quota.
+    /// The least task-hops with which every node comes to its quota; with weights see [`super::Work`].
     pub optimum_task_hops: Option<u128>,
     /// Tasks that ended elsewhere than they began, or left and came back.
     pub nonlocal_tasks: u64,
-    /// The least number of tasks that must leave their node.
+    /// The least number of tasks, or with weights of work units, that must leave their node.
     pub minimum_nonlocal: u64,
     /// Over ranks.
     pub imbalance: Imbalances,
@@ -95,6 +104,35 @@ pub struct BalanceRecord {
     pub map: LoadMap,
     #[serde(skip)]
     pub trace: Option<Trace>,
+}
+
+/// How a graph lies in a hyper-grid (Savvas and Kechadi 2004, first phase).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Embedded {
+    /// The grid, as `--topology` names it.
+    pub grid: String,
+    /// Places of the grid without a node, and links of it that the graph does not have.
+    pub virtual_nodes: u64,
+    pub virtual_links: u64,
+    /// The most links of the graph that a link of the grid stands for, and their mean.
+    pub dilation: u32,
+    pub mean_dilation: f64,
+}
+
+impl Embedded {
+    fn of(topology: &Topology) -> Option<Embedded> {
+        let Topology::Graph(graph) = topology else { return None };
+        let embedding = graph.embedding();
+        let (dilation, mean_dilation) = embedding.dilation();
+        let sides = vec!["2"; embedding.dimension() as usize].join("x");
+        Some(Embedded {
+            grid: format!("grid:{}", if sides.is_empty() { "1" } else { &sides }),
+            virtual_nodes: embedding.virtual_nodes(),
+            virtual_links: embedding.virtual_links(),
+            dilation,
+            mean_dilation,
+        })
+    }
 }
 
 /// Powers as they are shown.
@@ -136,9 +174,10 @@ pub fn balance(world: &mut World, spec: &BalanceSpec) -> Result<Option<BalanceRe
     let tasks = spec.tasks.clone();
     let setting = Rc::new(Setting {
         balancer: spec.balancer.clone(),
-        shares: Shares::new(spec.powers.clone()),
+        shares: spec.tasks.shares(&spec.powers),
         pile: Rc::new(move |node| tasks.pile(node)),
         plan: spec.moves,
+        weighted: spec.tasks.unit() == Unit::Work,
         trace: spec.trace.then(|| MOST_PASSAGES / spec.overlay.topology.nodes() as usize),
     });
     let outcome = phase::run(world, &spec.overlay, &setting)?;
@@ -147,9 +186,13 @@ pub fn balance(world: &mut World, spec: &BalanceSpec) -> Result<Option<BalanceRe
 
 fn record(spec: &BalanceSpec, site: Site, shares: &Shares, outcome: Outcome) -> BalanceRecord {
     let Overlay { topology, placement } = &spec.overlay;
-    let judged = Judged::of(&spec.balancer, &spec.overlay, shares, spec.tasks.loads(), &outcome);
+    let judged = Judged::of(&spec.balancer, &spec.overlay, shares, &spec.tasks, &outcome);
     let optimum = (spec.optimum || topology.nodes() <= OPTIMUM_UP_TO).then(|| judged.optimum(&spec.overlay)).flatten();
-    let Outcome { finals, stayed, plan, transfers, counts, elapsed, times, trace } = outcome;
+    let (unit, tasks) = (spec.tasks.unit(), spec.tasks.count());
+    let weighing = judged.weighing(&spec.tasks, &outcome, optimum);
+    let pinned = !shares.pinned().is_empty();
+    let break_even_us = judged.break_even_us(outcome.elapsed);
+    let Outcome { finals, stayed, plan, transfers, counts, elapsed, times, trace, .. } = outcome;
     let map = LoadMap {
         topology: topology.clone(),
         placement: placement.clone(),
@@ -161,19 +204,22 @@ fn record(spec: &BalanceSpec, site: Site, shares: &Shares, outcome: Outcome) -> 
         balancer: spec.balancer.name.clone(),
         topology: topology.name(),
         native: placement.native(),
+        embedding: Embedded::of(topology),
         site,
         nodes: topology.nodes(),
-        tasks: judged.tasks,
+        tasks,
+        weighing,
         payload: spec.tasks.payload(),
         powers: spec.given_powers.clone().map_or_else(|| ShownPowers::Exact(spec.powers.clone()), ShownPowers::Given),
-        quota: judged.quota.to_vec(),
+        reachable: (pinned && judged.reachable != judged.quota).then_some(judged.reachable),
+        quota: judged.quota,
         final_by_rank: judge::by_rank(&finals, placement),
         finals,
-        moves: plan.transfers,
+        moves: plan.transfers.into_iter().map(|transfer| Move::of(transfer, unit)).collect(),
         transfers,
         task_hops: counts.task_hops,
-        optimum_task_hops: optimum,
-        nonlocal_tasks: judged.tasks - stayed,
+        optimum_task_hops: optimum.filter(|_| unit == Unit::Tasks),
+        nonlocal_tasks: tasks - stayed,
         minimum_nonlocal: judged.minimum_nonlocal,
         imbalance: judged.imbalance,
         steps: counts.chain,
@@ -184,7 +230,7 @@ fn record(spec: &BalanceSpec, site: Site, shares: &Shares, outcome: Outcome) -> 
         ms_information: milliseconds(times.information),
         ms_decision: milliseconds(times.decision),
         ms_exchange: milliseconds(times.exchange),
-        break_even_us: judged.break_even_us(elapsed),
+        break_even_us,
         map,
         trace: spec.trace.then(|| Trace {
             name: format!("{} on {}", spec.balancer.name, topology.name()),
@@ -199,8 +245,9 @@ fn record(spec: &BalanceSpec, site: Site, shares: &Shares, outcome: Outcome) -> 
 pub(super) struct Judged {
     /// By node, virtual ones included.
     pub loads: Vec<u64>,
-    pub tasks: u64,
-    pub quota: Quota,
+    /// What each node should have, and the nearest to it that can be reached.
+    pub quota: Vec<u64>,
+    pub reachable: Vec<u64>,
     pub minimum_nonlocal: u64,
     pub imbalance: Imbalances,
     /// The longest time of a rank, in unit tasks on a rank of average power.
@@ -209,19 +256,21 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    pub fn of(chosen: &Chosen, overlay: &Overlay, shares: &Shares, loads: &[u64], outcome: &Outcome) -> Judged {
+    pub fn of(chosen: &Chosen, overlay: &Overlay, shares: &Shares, tasks: &Tasks, outcome: &Outcome) -> Judged {
         let Overlay { topology, placement } = overlay;
-        let mut loads = loads.to_vec();
+        let mut loads = tasks.loads().to_vec();
         loads.resize(topology.nodes() as usize, 0);
-        let tasks = loads.iter().sum();
-        let quota = chosen.balancer.quota(topology, tasks, shares);
+        let total = loads.iter().sum();
+        let quota = chosen.balancer.quota(topology, total, shares).to_vec();
+        let reachable =
+            if shares.pinned().is_empty() { quota.clone() } else { chosen.balancer.reachable(topology, total, shares).to_vec() };
         let by_rank = |values: &[u64]| judge::by_rank(values, placement);
         let powers = by_rank(&shares.powers().to_vec());
         let (before, after) = (by_rank(&loads), by_rank(&outcome.finals));
         Judged {
-            tasks,
-            minimum_nonlocal: judge::minimum_nonlocal(&loads, &quota.to_vec()),
+            minimum_nonlocal: judge::minimum_nonlocal(&loads, &reachable),
             quota,
+            reachable,
             imbalance: Imbalances { before: judge::imbalance(&before, &powers), after: judge::imbalance(&after, &powers) },
             finish_before: judge::finish(&before, &powers),
             finish_after: judge::finish(&after, &powers),
@@ -231,7 +280,25 @@ impl Judged {
 
     /// The least task-hops; `None` where they can't be had.
     pub fn optimum(&self, overlay: &Overlay) -> Option<u128> {
-        judge::optimum(&overlay.topology, &self.loads, &self.quota.to_vec()).ok()
+        judge::optimum(&overlay.topology, &self.loads, &self.reachable).ok()
+    }
+
+    /// How large the tasks are, and how near the loads came to the quotas. The optimum is in the tasks' unit.
+    pub fn weighing(&self, tasks: &Tasks, outcome: &Outcome, optimum: Option<u128>) -> Weighing {
+        let amounts = tasks.amounts();
+        let mut pinned = amounts.pinned.clone();
+        pinned.resize(self.quota.len(), 0);
+        let work = self.loads.iter().sum::<u64>();
+        let in_work =
+            |moved: phase::InWork| Work { work, work_hops: moved.hops, optimum_work_hops: optimum, nonlocal_work: work - moved.stayed };
+        Weighing {
+            unit: tasks.unit(),
+            largest_task: amounts.largest,
+            pinned_tasks: amounts.pinned_tasks,
+            deviation: judge::deviation(&outcome.finals, &self.quota),
+            best_deviation: judge::best_deviation(&self.quota, &pinned),
+            work: outcome.work.map(in_work),
+        }
     }
 
     /// Microseconds that a task must last for a phase of so many ticks to pay.

@@ -10,9 +10,10 @@ use super::site::{Imbalances, LoadMap, Site};
 use super::statistics::{self, Estimate};
 use super::tasks::Tasks;
 use super::trace::{MOST_PASSAGES, NodeTrace, Trace};
+use super::weighing::{Unit, Weighing};
 use crate::balance::Chosen;
 use crate::error::{Error, Result};
-use crate::load::{Powers, Shares};
+use crate::load::Powers;
 use crate::topology::Overlay;
 use crate::transport::world::World;
 
@@ -58,6 +59,8 @@ pub struct CompareRecord {
     pub payload: u64,
     /// Number of tasks.
     pub tasks: u64,
+    #[serde(flatten)]
+    pub weighing: Weighing,
     /// Rounds that were measured. In simulation one, since every round gives the same to the tick.
     pub repeat: u32,
     /// Over ranks, max/mean.
@@ -65,14 +68,14 @@ pub struct CompareRecord {
     pub imbalance_after: f64,
     /// The same by all definitions.
     pub imbalance: Imbalances,
-    /// Tasks that left their node.
+    /// Tasks that left their node, or with weights their work units.
     pub moved: u64,
-    /// The least number of tasks that must.
+    /// The least number of these that must.
     pub least: u64,
     pub task_hops: u128,
     /// The least task-hops with which every node comes to its quota; `None` above 4,096 nodes.
     pub optimum_task_hops: Option<u128>,
-    /// Task-hops over the least possible; `None` where these are not known.
+    /// Task-hops, or with weights work-hops, over the least possible; `None` where these are not known.
     pub hops_ratio: Option<f64>,
     /// Longest chain of dependent messages.
     pub steps: u32,
@@ -154,9 +157,10 @@ fn combination<'a>(contender: &'a Contender, case: &'a Case) -> Combination<'a> 
     let tasks = case.tasks.clone();
     let setting = Rc::new(Setting {
         balancer: contender.balancer.clone(),
-        shares: Shares::new(contender.powers.clone()),
+        shares: case.tasks.shares(&contender.powers),
         pile: Rc::new(move |node| tasks.pile(node)),
         plan: false,
+        weighted: case.tasks.unit() == Unit::Work,
         trace: None,
     });
     Combination { contender, case, setting, samples: Vec::new(), first: None, trace: None }
@@ -177,10 +181,15 @@ fn record(combination: Combination, site: &Site) -> Result<CompareRecord> {
         statistics::median(&ms).ok_or_else(nothing)
     };
     let Estimate { value: ms, low, high, coverage } = median(0)?;
-    let judged = Judged::of(&contender.balancer, &contender.overlay, &setting.shares, case.tasks.loads(), &outcome);
+    let judged = Judged::of(&contender.balancer, &contender.overlay, &setting.shares, &case.tasks, &outcome);
     let Overlay { topology, placement } = &contender.overlay;
     let optimum = if topology.nodes() <= OPTIMUM_UP_TO { judged.optimum(&contender.overlay) } else { None };
     let counts = outcome.counts;
+    let weighing = judged.weighing(&case.tasks, &outcome, optimum);
+    let (moved, hops) = match &weighing.work {
+        None => (case.tasks.count() - outcome.stayed, counts.task_hops),
+        Some(work) => (work.nonlocal_work, work.work_hops),
+    };
     Ok(CompareRecord {
         balancer: contender.balancer.name.clone(),
         topology: topology.name(),
@@ -189,16 +198,17 @@ fn record(combination: Combination, site: &Site) -> Result<CompareRecord> {
         nodes: topology.nodes(),
         loads: case.loads.clone(),
         payload: case.tasks.payload(),
-        tasks: judged.tasks,
+        tasks: case.tasks.count(),
+        weighing,
         repeat: samples.len() as u32,
         imbalance_before: judged.imbalance.before.max_over_mean,
         imbalance_after: judged.imbalance.after.max_over_mean,
         imbalance: judged.imbalance,
-        moved: judged.tasks - outcome.stayed,
+        moved,
         least: judged.minimum_nonlocal,
         task_hops: counts.task_hops,
         optimum_task_hops: optimum,
-        hops_ratio: optimum.and_then(|optimum| hops_ratio(counts.task_hops, optimum)),
+        hops_ratio: optimum.and_then(|optimum| hops_ratio(hops, optimum)),
         steps: counts.chain,
         messages: counts.messages,
         bytes: counts.bytes,

@@ -1,23 +1,30 @@
 //! Experiments: what is run, how often and on what, and the records of what came out.
 //!
 //! A [`phase`] is one balancing phase on all nodes. [`balance`](fn@balance) runs one and [`compare`](fn@compare) many, on the same [tasks](tasks::Tasks),
-//! and both leave records that say by themselves where and on what they were made. What must be the same on all ranks before a run is
+//! [`run`](fn@run) a workload of spawning tasks,
+//! and all leave records that say by themselves where and on what they were made. What must be the same on all ranks before a run is
 //! [settled](settle) first.
 
 pub mod balance;
 pub mod compare;
 pub mod environment;
 pub mod phase;
+pub mod responses;
+pub mod run;
 pub mod settle;
 pub mod site;
 pub mod statistics;
 pub mod tasks;
 pub mod trace;
+pub mod weighing;
 pub mod wu1997;
 
 pub use balance::{BalanceRecord, BalanceSpec, balance};
 pub use compare::{CompareRecord, CompareSpec, compare};
 pub use environment::Environment;
+pub use responses::Responses;
+pub use run::{RunRecord, RunSpec, run};
 pub use site::{Imbalances, LoadMap, Site};
 pub use tasks::Tasks;
 pub use trace::Trace;
+pub use weighing::{Move, Unit, Weighing, Work};

@@ -27,6 +27,8 @@ pub struct Setting {
     pub pile: Rc<dyn Fn(NodeId) -> Result<Pile>>,
     /// Whether the plan is wanted. A million nodes make ten million transfers, so it is left out where nobody looks at it.
     pub plan: bool,
+    /// Whether tasks may have several work units.
+    pub weighted: bool,
     /// How many messages' ends are noted on each node; `None` if no trace is wanted.
     pub trace: Option<usize>,
 }
@@ -34,10 +36,12 @@ pub struct Setting {
 /// What a phase came to, over all nodes.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Number of tasks by node.
+    /// Work units by node: as many as tasks if these are unit tasks.
     pub finals: Vec<u64>,
     /// Number of tasks that never left their node.
     pub stayed: u64,
+    /// The same and more in work units, where tasks may have several.
+    pub work: Option<InWork>,
     /// All transfers; empty if it was not wanted.
     pub plan: Plan,
     /// Number of transfers.
@@ -50,11 +54,21 @@ pub struct Outcome {
     pub trace: Vec<NodeTrace>,
 }
 
+/// What moved, in work units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InWork {
+    /// Work units of the tasks that never left their node.
+    pub stayed: u64,
+    /// Work units sent, times hops.
+    pub hops: u128,
+}
+
 /// Some consecutive nodes' part of an outcome, on its way to node 0.
 #[derive(Debug, Serialize, Deserialize)]
 struct Tally {
     finals: Vec<u64>,
     stayed: u64,
+    work: Option<Box<InWork>>,
     moves: Vec<Transfer>,
     transfers: u64,
     counts: Counts,
@@ -74,6 +88,10 @@ impl Tally {
         Tally {
             finals: self.finals,
             stayed: self.stayed + next.stayed,
+            work: self
+                .work
+                .zip(next.work)
+                .map(|(a, b)| Box::new(InWork { stayed: a.stayed + b.stayed, hops: a.hops.saturating_add(b.hops) })),
             moves: self.moves,
             transfers: self.transfers + next.transfers,
             counts: self.counts.and(next.counts),
@@ -130,19 +148,23 @@ async fn measure(node: &Node, setting: &Setting, pile: &mut Pile) -> Result<Box<
     if let Some(notes) = &notes {
         phase.note_spans(notes.spans.clone());
     }
-    if !setting.plan {
+    if !setting.plan && !setting.weighted {
         phase.mover.only_count();
     }
     setting.balancer.balancer.run(&mut phase).await?;
     let transfers = phase.mover.transfers();
     let (moves, times) = phase.end();
+    let elapsed = node.now() - began;
+    let hops = |sent: &Transfer| u128::from(sent.work) * u128::from(node.topology().distance(sent.src, sent.dst));
+    let in_work = || InWork { stayed: pile.own_work(), hops: moves.iter().map(hops).fold(0, u128::saturating_add) };
     Ok(Box::new(Tally {
-        finals: vec![pile.len()],
+        finals: vec![pile.work()],
         stayed: pile.own(),
+        work: setting.weighted.then(|| Box::new(in_work())),
         transfers,
-        moves,
+        moves: if setting.plan { moves } else { Vec::new() },
         counts: counts.get(),
-        elapsed: node.now() - began,
+        elapsed,
         times,
         trace: notes.map(|notes| notes.of(node.me())).into_iter().collect(),
         before: Checksum::default(),
@@ -159,9 +181,9 @@ async fn close(node: Node, tally: Box<Tally>, setting: Rc<Setting>) -> Result<Op
 }
 
 fn outcome(tally: Tally, balancer: &str) -> Result<Outcome> {
-    let Tally { finals, stayed, moves, transfers, counts, elapsed, times, trace, before, after } = tally;
+    let Tally { finals, stayed, work, moves, transfers, counts, elapsed, times, trace, before, after } = tally;
     conserved(balancer, &before, &after)?;
-    Ok(Outcome { finals, stayed, plan: Plan::new(moves), transfers, counts, elapsed, times, trace })
+    Ok(Outcome { finals, stayed, work: work.map(|work| *work), plan: Plan::new(moves), transfers, counts, elapsed, times, trace })
 }
 
 /// Checks that what all nodes hold together is after a phase what it was before.
@@ -207,6 +229,7 @@ mod tests {
             shares: Shares::new(Powers::equal(nodes, nodes)),
             pile: Rc::new(pile),
             plan: true,
+            weighted: false,
             trace: None,
         })
     }

@@ -31,6 +31,18 @@ where
     only(told)?
 }
 
+/// The topology that a specification of `--topology` means on all ranks of a world. The file of a graph is read by rank 0.
+///
+/// # Errors
+/// Wrong usage if there is no such topology, or the file can't be read.
+pub fn topology(world: &mut World, spec: &str) -> Result<Topology> {
+    let Some(file) = Topology::graph_file(spec) else { return Ok(Topology::parse(spec, world.ranks())?) };
+    let text = from_first(world, || {
+        std::fs::read_to_string(file).map_err(|why| Error::usage(format!("--topology graph:{file}: the file cannot be read: {why}")))
+    })?;
+    Ok(Topology::graph(file, &text)?)
+}
+
 /// The rank's own result, if no rank failed; the error of the first failing rank on every rank otherwise.
 ///
 /// # Errors
@@ -56,7 +68,7 @@ pub fn agree<T: 'static>(world: &mut World, mine: Result<T>) -> Result<T> {
 }
 
 /// One node on each rank.
-fn plain(world: &World) -> Result<Overlay> {
+pub(super) fn plain(world: &World) -> Result<Overlay> {
     let ranks = world.ranks();
     Ok(Overlay::new(Topology::Complete(Complete::new(ranks)?), world.hosts())?)
 }

@@ -1,21 +1,36 @@
 //! The tasks of an experiment, as the nodes of this process hold them at the beginning of every phase.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::settle::agree;
-use crate::error::Result;
-use crate::load::Pile;
-use crate::topology::NodeId;
+use super::settle::{agree, from_first};
+use super::weighing::Unit;
+use crate::error::{Error, Result};
+use crate::load::{Pile, Powers, Shares};
+use crate::topology::{Hosts, NodeId, Placement};
 use crate::transport::world::World;
 use crate::workload::files::FileTasks;
 use crate::workload::memory;
-use crate::workload::tasks::InitialTasks;
+use crate::workload::tasks::{Amounts, InitialTasks};
+use crate::workload::weights::{Pins, Weights};
+use crate::workload::{MeasuredTasks, TaskSource};
+
+/// The most tasks that the ranks of one host hold together at first.
+fn on_one_host(loads: &[u64], hosts: &Hosts) -> u64 {
+    let mut held = vec![0u64; hosts.count() as usize];
+    for (&load, rank) in loads.iter().zip((0..hosts.ranks()).cycle()) {
+        let host = &mut held[hosts.host_of(rank) as usize];
+        *host = host.saturating_add(load);
+    }
+    held.into_iter().max().unwrap_or(0)
+}
 
 /// Tasks by node. Cheap to clone.
 #[derive(Clone)]
 pub struct Tasks {
-    loads: Rc<[u64]>,
+    count: u64,
+    unit: Unit,
+    amounts: Rc<Amounts>,
     payload: u64,
     origin: Origin,
 }
@@ -24,43 +39,121 @@ pub struct Tasks {
 enum Origin {
     /// Made anew for every phase.
     Numbered(Rc<InitialTasks>),
-    /// Read once: the piles of the ranks that this process holds.
+    /// Read once: the piles of the nodes that this process holds.
     Read(Rc<BTreeMap<NodeId, Pile>>),
 }
 
 impl Tasks {
-    /// Numbered tasks with this many bytes of payload each; `loads` by node.
+    /// Numbered unit tasks with this many bytes of payload each; `loads`, the number of tasks, by node.
     ///
     /// # Errors
     /// Wrong usage if there are more than 2^64 - 1, or if they don't fit into memory.
     pub fn numbered(world: &mut World, loads: Vec<u64>, payload: u64) -> Result<Tasks> {
-        let tasks = InitialTasks::new(&loads, payload).and_then(|tasks| {
-            // A rank may come to hold as many as the largest load before, or all of what a few ranks hold after.
-            let held = if world.is_simulated() { tasks.total() } else { loads.iter().copied().max().unwrap_or(0) };
-            memory::check(held, payload, memory::available()).map(|()| tasks)
-        });
-        let tasks = agree(world, tasks)?;
-        Ok(Tasks { loads: loads.into(), payload, origin: Origin::Numbered(Rc::new(tasks)) })
+        Tasks::weighing(world, loads, payload, Weights::Unit, Pins::default())
     }
 
-    /// One task for each file; every process reads those that its ranks hold first. The list of files is the same on all ranks.
+    /// The same of other weights, and some of them pinned to their nodes. Which, all ranks know.
+    ///
+    /// # Errors
+    /// Wrong usage if there are more than 2^64 - 1 tasks or work units, or if they don't fit into memory.
+    pub fn weighing(world: &mut World, loads: Vec<u64>, payload: u64, weights: Weights, pins: Pins) -> Result<Tasks> {
+        let tasks = InitialTasks::new(&loads, payload).map(|tasks| tasks.weighing(weights, pins)).and_then(|tasks| {
+            let held = if world.is_simulated() { tasks.total() } else { on_one_host(&loads, &world.hosts()) };
+            memory::check(held, payload, memory::available())?;
+            let option = if tasks.are_unit() { "--pinned" } else { "--weights" };
+            memory::check_bytes(held, option, tasks.described_in(held), memory::available())?;
+            Ok((tasks.amounts()?, tasks))
+        });
+        let (amounts, tasks) = agree(world, tasks)?;
+        let unit = if tasks.are_unit() { Unit::Tasks } else { Unit::Work };
+        let count = tasks.total();
+        Ok(Tasks { count, unit, amounts: Rc::new(amounts), payload, origin: Origin::Numbered(Rc::new(tasks)) })
+    }
+
+    /// One task for each file; real node i holds the i-th part first. Every process reads what the nodes hold that it has in one of the
+    /// placements. The list of files is the same on all ranks.
     ///
     /// # Errors
     /// Wrong usage if a file cannot be read, on all ranks the same.
-    pub fn files(world: &mut World, files: &FileTasks) -> Result<Tasks> {
+    pub fn files<'a>(world: &mut World, files: &FileTasks, placements: impl IntoIterator<Item = &'a Placement>) -> Result<Tasks> {
         let ranks = world.ranks();
-        let read = world.held().map(|rank| Ok((rank, files.pile(rank, ranks)?))).collect::<Result<BTreeMap<_, _>>>();
+        let held = real_nodes_held(world, placements);
+        let read = held.into_iter().map(|node| Ok((node, files.pile(node, ranks)?))).collect::<Result<BTreeMap<_, _>>>();
         let piles = agree(world, read)?;
         let payload = files.bytes().checked_div(files.len()).unwrap_or(0);
-        Ok(Tasks { loads: files.loads(ranks).into(), payload, origin: Origin::Read(Rc::new(piles)) })
+        let loads = files.loads(ranks);
+        let amounts = Amounts { pinned: Vec::new(), work: loads, pinned_tasks: 0, largest: u64::from(!files.is_empty()) };
+        let count = files.len();
+        Ok(Tasks { count, unit: Unit::Tasks, amounts: Rc::new(amounts), payload, origin: Origin::Read(Rc::new(piles)) })
     }
 
-    /// Number of tasks by node; virtual nodes may be left out at the end.
+    /// The tasks of a run, dealt out in blocks; real node i holds the i-th block first. They are the same on all ranks.
+    ///
+    /// # Errors
+    /// Wrong usage if they don't fit into memory, or are too much work; on all ranks the same.
+    pub fn measured<'a>(world: &mut World, run: &MeasuredTasks, placements: impl IntoIterator<Item = &'a Placement>) -> Result<Tasks> {
+        let ranks = world.ranks();
+        let held = real_nodes_held(world, placements);
+        let made = run.amounts(ranks).and_then(|amounts| {
+            // In simulation all that moves is held at once.
+            let bytes = if world.is_simulated() { run.bytes() } else { run.most_bytes(ranks) };
+            memory::check_bytes(run.len(), "--tasks", bytes.into(), memory::available())?;
+            let piles = held.into_iter().map(|node| Ok((node, run.pile(node, ranks)?))).collect::<Result<BTreeMap<_, _>>>()?;
+            Ok((amounts, piles))
+        });
+        let (amounts, piles) = agree(world, made)?;
+        let payload = run.bytes().checked_div(run.len()).unwrap_or(0);
+        let origin = Origin::Read(Rc::new(piles));
+        Ok(Tasks { count: run.len(), unit: Unit::Work, amounts: Rc::new(amounts), payload, origin })
+    }
+
+    /// The tasks of a source.
+    ///
+    /// # Errors
+    /// Wrong usage if they can't be read, are not what they should be, or don't fit into memory; on all ranks the same.
+    pub fn of_source<'a>(world: &mut World, source: &TaskSource, placements: impl IntoIterator<Item = &'a Placement>) -> Result<Tasks> {
+        if let TaskSource::Files(folder) = source {
+            let files = from_first(world, || FileTasks::scan(folder))?;
+            return Tasks::files(world, &files, placements);
+        }
+        match from_first(world, || source.measured())? {
+            Some(run) => Tasks::measured(world, &run, placements),
+            None => Err(Error::usage(format!("--tasks {source}: there is nothing to read"))),
+        }
+    }
+
+    /// Number of tasks.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// What loads are counted in.
+    pub fn unit(&self) -> Unit {
+        self.unit
+    }
+
+    /// Work units by node, as many as tasks if these are unit tasks; virtual nodes may be left out at the end.
     pub fn loads(&self) -> &[u64] {
-        &self.loads
+        &self.amounts.work
     }
 
-    /// Bytes that a task carries; of files, the mean.
+    /// What the tasks are together.
+    pub fn amounts(&self) -> &Amounts {
+        &self.amounts
+    }
+
+    /// What a phase over these tasks balances for, on a topology of so many nodes.
+    pub fn shares(&self, powers: &Powers) -> Shares {
+        let shares = Shares::new(powers.clone());
+        if self.amounts.pinned.is_empty() {
+            return shares;
+        }
+        let mut pinned = self.amounts.pinned.clone();
+        pinned.resize(powers.nodes() as usize, 0);
+        shares.with_pinned(pinned)
+    }
+
+    /// Bytes that a task carries; of files and measured tasks, the mean.
     pub fn payload(&self) -> u64 {
         self.payload
     }
@@ -71,9 +164,29 @@ impl Tasks {
     /// If they cannot be made.
     pub fn pile(&self, node: NodeId) -> Result<Pile> {
         match &self.origin {
-            Origin::Numbered(tasks) if (node as usize) < self.loads.len() => tasks.pile(node),
+            Origin::Numbered(tasks) if (node as usize) < self.loads().len() => tasks.pile(node),
             Origin::Numbered(_) => Ok(Pile::default()),
             Origin::Read(piles) => Ok(piles.get(&node).cloned().unwrap_or_default()),
         }
+    }
+}
+
+/// The real nodes that this process has in one of the placements.
+fn real_nodes_held<'a>(world: &World, placements: impl IntoIterator<Item = &'a Placement>) -> BTreeSet<NodeId> {
+    placements.into_iter().flat_map(|placement| world.held().map(|rank| placement.real_node_of(rank))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ranks_of_a_host_share_its_memory() {
+        let hosts = Hosts::from_names(&["a", "a", "b"].map(String::from));
+        assert_eq!(on_one_host(&[5, 6, 7], &hosts), 11);
+        // A virtual node's tasks lie on the rank that hosts it.
+        assert_eq!(on_one_host(&[5, 6, 7, 1, 1, 9], &hosts), 16);
+        assert_eq!(on_one_host(&[u64::MAX, 1], &hosts), u64::MAX);
+        assert_eq!(on_one_host(&[], &hosts), 0);
     }
 }

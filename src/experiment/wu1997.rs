@@ -188,6 +188,7 @@ impl Bench {
             pile: Rc::new(|_| Ok(Pile::default())),
             plan: false,
             trace: None,
+            weighted: false,
         });
         Ok(Bench { world: World::Sim(sim::World::new(nodes, model)), overlay: Overlay::one_host(topology, nodes)?, setting })
     }

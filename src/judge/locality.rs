@@ -24,11 +24,11 @@ pub fn least_held(plan: &Plan, loads: &[u64]) -> Result<Vec<u64>, Transfer> {
     for step in plan.transfers.chunk_by(|a, b| a.step == b.step) {
         for transfer in step {
             let src = transfer.src as usize;
-            held[src] = held[src].checked_sub(transfer.tasks).ok_or(*transfer)?;
+            held[src] = held[src].checked_sub(transfer.work).ok_or(*transfer)?;
             least[src] = least[src].min(held[src]);
         }
         for transfer in step {
-            held[transfer.dst as usize] += transfer.tasks;
+            held[transfer.dst as usize] += transfer.work;
         }
     }
     Ok(least)
@@ -61,7 +61,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn transfer(step: u32, src: u32, dst: u32, tasks: u64) -> Transfer {
-        Transfer { step, src, dst, tasks }
+        Transfer { step, src, dst, tasks, work: tasks }
     }
 
     #[test]

@@ -1,16 +1,21 @@
 //! Tasks and loads, and how much of them each node should have.
 //!
 //! A *task* is the unit that moves; a *load* is a number of tasks (or of work units); a *power* is a node's relative speed; a *quota*
-//! is the load that a node should have. Tasks without payload are ranges of ids, so a billion of them cost nothing.
+//! is the load that a node should have. Unit tasks without payload are ranges of ids, so a billion of them cost nothing. Tasks may have
+//! several work units, and some may be pinned to their node.
 
+pub mod checksum;
+pub mod parcel;
 pub mod pile;
 pub mod plan;
 pub mod position;
 pub mod power;
 pub mod quota;
 
-pub use pile::{Checksum, Parcel, Pile, Segment, Task, TaskId};
+pub use checksum::Checksum;
+pub use parcel::{Parcel, Segment, Task, TaskId};
+pub use pile::Pile;
 pub use plan::{Plan, Transfer};
-pub use position::Positions;
+pub use position::{Aim, Positions};
 pub use power::Powers;
 pub use quota::{Quota, Shares};

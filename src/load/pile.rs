@@ -1,220 +1,20 @@
 //! The tasks that a node holds.
 
-use std::collections::VecDeque;
+use super::position::Aim;
+use super::{Checksum, Parcel, Segment};
 
-use bytes::Bytes;
-use serde::{Deserialize, Serialize};
-
-/// A task's number, unique in the whole job.
-pub type TaskId = u64;
-
-/// A task with something to carry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Task {
-    pub id: TaskId,
-    /// Work units, at least 0.
-    pub weight: u64,
-    pub payload: Bytes,
-}
-
-/// Some tasks that lie together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Segment {
-    /// Unit tasks without payload, by id: `first .. first + count`, count at least 1.
-    Range {
-        first: TaskId,
-        count: u64,
-    },
-    One(Task),
-}
-
-impl Segment {
-    fn count(&self) -> u64 {
-        match self {
-            Segment::Range { count, .. } => *count,
-            Segment::One(_) => 1,
-        }
-    }
-
-    fn work(&self) -> u64 {
-        match self {
-            Segment::Range { count, .. } => *count,
-            Segment::One(task) => task.weight,
-        }
-    }
-
-    /// Cuts a segment in two; `head` must be below its count.
-    fn cut(&mut self, head: u64) -> Segment {
-        match self {
-            Segment::Range { first, count } => {
-                let front = Segment::Range { first: *first, count: head };
-                *first += head;
-                *count -= head;
-                front
-            }
-            Segment::One(_) => Segment::Range { first: 0, count: 0 },
-        }
-    }
-}
-
-/// Tasks on their way from one node to another, in order. Sums stay below 2^64 as long as those of the whole job do, which its input is
-/// checked for; what a garbled message claims wraps around.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Parcel {
-    segments: VecDeque<Segment>,
-    count: u64,
-    work: u64,
-}
-
-impl Parcel {
-    /// Number of tasks.
-    pub fn len(&self) -> u64 {
-        self.count
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Sum of the tasks' work units.
-    pub fn work(&self) -> u64 {
-        self.work
-    }
-
-    pub fn segments(&self) -> impl ExactSizeIterator<Item = &Segment> + DoubleEndedIterator {
-        self.segments.iter()
-    }
-
-    /// Adds tasks behind the others. Ranges that continue each other become one.
-    pub fn push(&mut self, segment: Segment) {
-        let (count, work) = (segment.count(), segment.work());
-        if count == 0 {
-            return;
-        }
-        self.count = self.count.wrapping_add(count);
-        self.work = self.work.wrapping_add(work);
-        if let (Some(Segment::Range { first, count }), Segment::Range { first: next, count: more }) = (self.segments.back_mut(), &segment)
-            && first.wrapping_add(*count) == *next
-        {
-            *count = count.wrapping_add(*more);
-            return;
-        }
-        self.reserve();
-        self.segments.push_back(segment);
-    }
-
-    /// Most parcels of most nodes are one range: the first segment takes room for one, not for several.
-    fn reserve(&mut self) {
-        if self.segments.capacity() == 0 {
-            self.segments.reserve_exact(1);
-        }
-    }
-
-    fn push_front(&mut self, segment: Segment) {
-        let (count, work) = (segment.count(), segment.work());
-        if count == 0 {
-            return;
-        }
-        self.count = self.count.wrapping_add(count);
-        self.work = self.work.wrapping_add(work);
-        if let (Some(Segment::Range { first, count }), Segment::Range { first: earlier, count: more }) =
-            (self.segments.front_mut(), &segment)
-            && *earlier + *more == *first
-        {
-            *first = *earlier;
-            *count += more;
-            return;
-        }
-        self.reserve();
-        self.segments.push_front(segment);
-    }
-
-    /// Adds another parcel's tasks behind these.
-    pub fn append(&mut self, other: Parcel) {
-        if self.segments.is_empty() {
-            *self = other;
-            return;
-        }
-        for segment in other.segments {
-            self.push(segment);
-        }
-    }
-
-    /// Takes the first tasks, at most as many as there are.
-    pub fn take_front(&mut self, tasks: u64) -> Parcel {
-        if tasks >= self.count {
-            return std::mem::take(self);
-        }
-        if self.are_single() {
-            let rest = self.segments.split_off(tasks as usize);
-            let front = std::mem::replace(&mut self.segments, rest);
-            return self.cut_off(front);
-        }
-        let mut taken = Parcel::default();
-        while taken.count < tasks {
-            let missing = tasks - taken.count;
-            let Some(front) = self.segments.front_mut() else { break };
-            let segment = if front.count() <= missing {
-                self.segments.pop_front().unwrap_or(Segment::Range { first: 0, count: 0 })
-            } else {
-                front.cut(missing)
-            };
-            taken.push(segment);
-        }
-        self.count -= taken.count;
-        self.work -= taken.work;
-        taken
-    }
-
-    /// Takes the last tasks, at most as many as there are; they keep their order.
-    pub fn take_back(&mut self, tasks: u64) -> Parcel {
-        let tasks = tasks.min(self.count);
-        if tasks < self.count && self.are_single() {
-            let back = self.segments.split_off((self.count - tasks) as usize);
-            return self.cut_off(back);
-        }
-        let front = self.take_front(self.count - tasks);
-        std::mem::replace(self, front)
-    }
-}
-
-impl Parcel {
-    /// An empty parcel with room for so many segments.
-    pub fn with_capacity(segments: usize) -> Parcel {
-        Parcel { segments: VecDeque::with_capacity(segments), ..Parcel::default() }
-    }
-
-    /// Whether every segment is one task, so that a row of tasks can be cut without looking at each.
-    fn are_single(&self) -> bool {
-        self.segments.len() as u64 == self.count
-    }
-
-    /// Segments that were taken out, as a parcel of single tasks of their own.
-    fn cut_off(&mut self, segments: VecDeque<Segment>) -> Parcel {
-        let (count, work) = (segments.len() as u64, segments.iter().fold(0, |sum: u64, segment| sum.wrapping_add(segment.work())));
-        self.count -= count;
-        self.work = self.work.wrapping_sub(work);
-        Parcel { segments, count, work }
-    }
-}
-
-impl FromIterator<Segment> for Parcel {
-    fn from_iter<I: IntoIterator<Item = Segment>>(segments: I) -> Parcel {
-        let mut parcel = Parcel::default();
-        segments.into_iter().for_each(|segment| parcel.push(segment));
-        parcel
-    }
-}
-
-/// The tasks that a node holds, in order: what came in front of its own, its own, what came behind them.
+/// The tasks that a node holds, in order: what came in front of its own, its own, what came behind them; and beside them those that may not
+/// move.
 ///
 /// A task is a node's *own* from the start; one that left and came back is foreign, like all that arrive. Walks give away foreign tasks
-/// first, so that no task travels that did not have to.
+/// first, so that no task travels that did not have to. Pinned tasks count as load and never leave.
 #[derive(Clone, Debug, Default)]
 pub struct Pile {
     before: Parcel,
     own: Parcel,
     behind: Parcel,
+    /// Boxed, since nearly no pile has any.
+    pinned: Option<Box<Parcel>>,
 }
 
 impl Pile {
@@ -223,9 +23,14 @@ impl Pile {
         Pile { own, ..Pile::default() }
     }
 
+    /// The same with tasks of the node's own that may not move.
+    pub fn with_pinned(self, pinned: Parcel) -> Pile {
+        Pile { pinned: (!pinned.is_empty()).then(|| Box::new(pinned)), ..self }
+    }
+
     /// Number of tasks.
     pub fn len(&self) -> u64 {
-        self.before.count + self.own.count + self.behind.count
+        self.before.len() + self.own.len() + self.behind.len() + self.pinned().map_or(0, Parcel::len)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -234,45 +39,101 @@ impl Pile {
 
     /// Sum of the tasks' work units.
     pub fn work(&self) -> u64 {
-        self.before.work + self.own.work + self.behind.work
+        self.movable() + self.pinned().map_or(0, Parcel::work)
+    }
+
+    /// Work units of the tasks that may move.
+    pub fn movable(&self) -> u64 {
+        self.before.work() + self.own.work() + self.behind.work()
+    }
+
+    /// Work units of the largest task that may move, 0 if there is none.
+    pub fn largest_movable(&self) -> u64 {
+        [&self.before, &self.own, &self.behind].into_iter().map(Parcel::largest).max().unwrap_or(0)
+    }
+
+    /// The tasks that may not move.
+    pub fn pinned(&self) -> Option<&Parcel> {
+        self.pinned.as_deref()
     }
 
     /// Number of own tasks that never left.
     pub fn own(&self) -> u64 {
-        self.own.count
+        self.own.len() + self.pinned().map_or(0, Parcel::len)
     }
 
-    /// Takes foreign tasks first (the last that came), then own ones from the back.
-    pub fn take(&mut self, tasks: u64) -> Parcel {
-        let mut taken = self.behind.take_back(tasks);
-        if taken.count < tasks {
-            let mut earlier = self.before.take_front(tasks - taken.count);
-            earlier.append(taken);
-            taken = earlier;
+    /// Work units of own tasks that never left.
+    pub fn own_work(&self) -> u64 {
+        self.own.work() + self.pinned().map_or(0, Parcel::work)
+    }
+
+    /// Takes about so much work: foreign tasks first (the last that came), then own ones from the back.
+    ///
+    /// Unit tasks give the amount exactly. Among tasks of several units each is taken that fits into what is left, in this order; at the
+    /// end one more, the lightest that is left, if the sum then is nearer to the amount. As long as there is that much work, the sum so
+    /// differs from the amount by half of the largest task at the most.
+    pub fn take(&mut self, amount: u64) -> Parcel {
+        // Tasks that lie further to the back come behind.
+        let mut behind = self.behind.take_back(amount);
+        let mut left = amount - behind.work();
+        if left > 0 && !self.behind.is_empty() {
+            behind.prepend(self.behind.pick(left));
+            left = amount - behind.work();
         }
-        if taken.count < tasks {
-            let mut own = self.own.take_back(tasks - taken.count);
-            own.append(taken);
-            taken = own;
+        let mut before = self.before.take_front(left);
+        if left > before.work() && !self.before.is_empty() {
+            let picked = self.before.pick(left - before.work());
+            before.append(picked);
         }
-        taken
-    }
-
-    /// Takes the first tasks in the pile's order.
-    pub fn take_front(&mut self, tasks: u64) -> Parcel {
-        let mut taken = self.before.take_front(tasks);
-        taken.append(self.own.take_front(tasks - taken.count));
-        taken.append(self.behind.take_front(tasks - taken.count));
-        taken
-    }
-
-    /// Takes the last tasks in the pile's order; they keep it.
-    pub fn take_back(&mut self, tasks: u64) -> Parcel {
-        let behind = self.behind.take_back(tasks);
-        let own = self.own.take_back(tasks - behind.count);
-        let mut taken = self.before.take_back(tasks - behind.count - own.count);
-        taken.append(own);
+        left -= before.work();
+        let mut taken = self.own.take_back(left);
+        if left > taken.work() && !self.own.is_empty() {
+            taken.prepend(self.own.pick(left - taken.work()));
+        }
+        left -= taken.work();
+        taken.append(before);
         taken.append(behind);
+        taken.append(self.take_one_more(left));
+        taken
+    }
+
+    /// Takes the lightest task if it is less than twice what is missing.
+    fn take_one_more(&mut self, missing: u64) -> Parcel {
+        if missing == 0 {
+            return Parcel::default();
+        }
+        let lots = [&mut self.behind, &mut self.before, &mut self.own];
+        let lightest = lots.into_iter().filter_map(|lot| Some((lot.lightest()?, lot))).min_by_key(|(weight, _)| *weight);
+        match lightest {
+            Some((weight, lot)) if weight.abs_diff(missing) < missing => lot.take_one(weight),
+            _ => Parcel::default(),
+        }
+    }
+
+    /// Takes tasks off the front that aim before unit `cut` of the pile, whose first task begins at unit 0; pinned tasks are not among them.
+    pub fn take_front_before(&mut self, cut: u64, aim: Aim) -> Parcel {
+        let mut taken = Parcel::default();
+        for lot in [&mut self.before, &mut self.own, &mut self.behind] {
+            let at = taken.work();
+            taken.append(lot.take_front_before(at, cut, aim));
+            if !lot.is_empty() {
+                break;
+            }
+        }
+        taken
+    }
+
+    /// Takes tasks off the back that aim at unit `cut` of the pile or behind it; they keep their order.
+    pub fn take_back_from(&mut self, cut: u64, aim: Aim) -> Parcel {
+        let end = self.movable();
+        let mut taken = Parcel::default();
+        for lot in [&mut self.behind, &mut self.own, &mut self.before] {
+            let until = end - taken.work();
+            taken.prepend(lot.take_back_from(until, cut, aim));
+            if !lot.is_empty() {
+                break;
+            }
+        }
         taken
     }
 
@@ -282,22 +143,22 @@ impl Pile {
     }
 
     /// Puts arrived tasks in front of all others, in their order.
-    pub fn put_before(&mut self, mut parcel: Parcel) {
-        while let Some(last) = parcel.segments.pop_back() {
-            self.before.push_front(last);
-        }
+    pub fn put_before(&mut self, parcel: Parcel) {
+        self.before.prepend(parcel);
     }
 
-    /// All tasks in order.
+    /// All tasks in order, those that may not move last.
     pub fn segments(&self) -> impl Iterator<Item = &Segment> {
-        self.before.segments().chain(self.own.segments()).chain(self.behind.segments())
+        let pinned = self.pinned().into_iter().flat_map(Parcel::segments);
+        self.before.segments().chain(self.own.segments()).chain(self.behind.segments()).chain(pinned)
     }
 
-    /// All tasks in order, out of the pile.
+    /// All tasks in the same order, out of the pile.
     pub fn into_parcel(self) -> Parcel {
         let mut all = self.before;
         all.append(self.own);
         all.append(self.behind);
+        all.append(self.pinned.map_or_else(Parcel::default, |pinned| *pinned));
         all
     }
 
@@ -307,76 +168,11 @@ impl Pile {
     }
 }
 
-/// An order-free sum over tasks: what is the same before and after says that none was lost, doubled or changed. Ranges are summed in
-/// closed form, so a billion tasks cost no more than one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Checksum {
-    /// Number of tasks.
-    pub tasks: u64,
-    /// Sum of work units.
-    pub work: u64,
-    /// Sum of ids and of their squares, modulo 2^128.
-    pub ids: u128,
-    pub squares: u128,
-    /// Sum of payload bytes.
-    pub payload: u64,
-}
-
-impl Checksum {
-    /// The sum over one segment.
-    pub fn of(segment: &Segment) -> Checksum {
-        match segment {
-            Segment::Range { first, count } => {
-                let (first, count) = (u128::from(*first), u128::from(*count));
-                // Below `count`: sums of i and of i^2.
-                let sum = triangle(count);
-                let squares = square_pyramid(count);
-                Checksum {
-                    tasks: count as u64,
-                    work: count as u64,
-                    ids: first.wrapping_mul(count).wrapping_add(sum),
-                    squares: first
-                        .wrapping_mul(first)
-                        .wrapping_mul(count)
-                        .wrapping_add(first.wrapping_mul(sum).wrapping_mul(2))
-                        .wrapping_add(squares),
-                    payload: 0,
-                }
-            }
-            Segment::One(task) => {
-                let id = u128::from(task.id);
-                Checksum { tasks: 1, work: task.weight, ids: id, squares: id.wrapping_mul(id), payload: task.payload.len() as u64 }
-            }
-        }
-    }
-
-    /// The sum over two lots of tasks.
-    pub fn and(self, other: Checksum) -> Checksum {
-        Checksum {
-            tasks: self.tasks.wrapping_add(other.tasks),
-            work: self.work.wrapping_add(other.work),
-            ids: self.ids.wrapping_add(other.ids),
-            squares: self.squares.wrapping_add(other.squares),
-            payload: self.payload.wrapping_add(other.payload),
-        }
-    }
-}
-
-/// 0 + 1 + .. + (n - 1), for n up to 2^64.
-fn triangle(n: u128) -> u128 {
-    n * n.saturating_sub(1) / 2
-}
-
-/// 0 + 1 + 4 + .. + (n - 1)^2 modulo 2^128: divided by 2 and 3 before the last multiplication.
-fn square_pyramid(n: u128) -> u128 {
-    let product = triangle(n);
-    let odd = 2 * n.max(1) - 1;
-    if product.is_multiple_of(3) { (product / 3).wrapping_mul(odd) } else { product.wrapping_mul(odd / 3) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::Task;
+    use bytes::Bytes;
     use proptest::prelude::*;
 
     fn range(first: u64, count: u64) -> Segment {
@@ -438,7 +234,11 @@ mod tests {
             let sum = pile.checksum();
             let mut taken_sum = Checksum::default();
             for (tasks, from) in cuts {
-                let parcel = if from == 0 { pile.take_front(tasks) } else { pile.take_back(tasks) };
+                let parcel = if from == 0 {
+                    pile.take_front_before(tasks, Aim::Middle)
+                } else {
+                    pile.take_back_from(pile.work().saturating_sub(tasks), Aim::Middle)
+                };
                 let tasks = (tasks as usize).min(list.len());
                 let expected: Vec<u64> = if from == 0 { list.drain(..tasks).collect() } else { list.split_off(list.len() - tasks) };
                 prop_assert_eq!(ids(parcel.segments()), expected.clone());
@@ -450,21 +250,50 @@ mod tests {
         }
 
         #[test]
-        fn a_range_sums_as_its_tasks_do(first in any::<u64>(), count in 1u64..50) {
-            let first = first.min(u64::MAX - count);
-            let single = |id| Checksum { work: 1, payload: 0, ..Checksum::of(&Segment::One(Task { id, weight: 1, payload: Bytes::new() })) };
-            let one_by_one = (first..first + count).map(single).fold(Checksum::default(), Checksum::and);
-            prop_assert_eq!(Checksum::of(&range(first, count)), one_by_one);
+        fn what_is_taken_is_as_near_as_half_a_task(
+            lots in prop::collection::vec(prop::collection::vec(0u64..20, 0..8), 4),
+            amount in 0u64..200,
+        ) {
+            let mut id = 0;
+            let mut parcel = |weights: &[u64]| -> Parcel {
+                let one = |weight: &u64| {
+                    id += 1;
+                    Segment::One(Task { id, weight: *weight, payload: Bytes::new() })
+                };
+                weights.iter().map(one).collect()
+            };
+            let mut pile = Pile::new(parcel(&lots[0])).with_pinned(parcel(&lots[3]));
+            pile.put_behind(parcel(&lots[1]));
+            pile.put_before(parcel(&lots[2]));
+            let (sum, movable, largest) = (pile.checksum(), pile.movable(), pile.largest_movable());
+            let taken = pile.take(amount);
+            prop_assert!(taken.work() == movable && movable < amount || 2 * taken.work().abs_diff(amount) <= largest);
+            prop_assert_eq!(pile.pinned().map_or(0, Parcel::len), lots[3].len() as u64);
+            let taken_sum = taken.segments().map(Checksum::of).fold(Checksum::default(), Checksum::and);
+            prop_assert_eq!((taken_sum.work, taken_sum.tasks), (taken.work(), taken.len()));
+            prop_assert_eq!(pile.checksum().and(taken_sum), sum);
         }
-    }
 
-    #[test]
-    fn the_closed_form_holds_at_the_largest_ranges() {
-        // Two halves sum to the whole, also where n (n-1) (2n-1) / 6 is far beyond 128 bits.
-        let whole = Checksum::of(&range(0, u64::MAX));
-        for cut in [1, 3, u64::MAX / 3, u64::MAX / 2, u64::MAX - 1] {
-            let halves = Checksum::of(&range(0, cut)).and(Checksum::of(&range(cut, u64::MAX - cut)));
-            assert_eq!(halves, whole);
+        #[test]
+        fn a_pile_is_cut_where_its_tasks_aim(weights in prop::collection::vec(0u64..9, 1..12), cut in 0u64..60, first in any::<bool>()) {
+            let aim = if first { Aim::First } else { Aim::Middle };
+            let tasks = |range: std::ops::Range<usize>| -> Parcel {
+                range.map(|id| Segment::One(Task { id: id as u64, weight: weights[id], payload: Bytes::new() })).collect()
+            };
+            let (a, b) = (weights.len() / 3, weights.len() * 2 / 3);
+            let mut pile = Pile::new(tasks(a..b));
+            pile.put_behind(tasks(b..weights.len()));
+            pile.put_before(tasks(0..a));
+            let mut start = 0;
+            let expected: Vec<u64> = (0..weights.len()).filter(|&id| {
+                let aims = aim.of(start, weights[id]);
+                start += weights[id];
+                aims < cut
+            }).map(|id| id as u64).collect();
+            let mut other = pile.clone();
+            prop_assert_eq!(ids(pile.take_front_before(cut, aim).segments()), expected.clone());
+            other.take_back_from(cut, aim);
+            prop_assert_eq!(ids(other.segments()), expected);
         }
     }
 }

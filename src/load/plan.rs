@@ -14,6 +14,8 @@ pub struct Transfer {
     pub dst: NodeId,
     /// Number of tasks, at least 1.
     pub tasks: u64,
+    /// Their work units; as many as tasks if these are unit tasks.
+    pub work: u64,
 }
 
 /// All transfers of a balancing phase, by step, then source, then destination.
@@ -29,13 +31,13 @@ impl Plan {
         Plan { transfers }
     }
 
-    /// The loads after the plan, or the first transfer that gives what is not there.
+    /// The loads, in work units, after the plan; or the first transfer that gives what is not there.
     pub fn apply(&self, loads: &[u64]) -> Result<Vec<u64>, Transfer> {
         let mut loads = loads.to_vec();
         for transfer in &self.transfers {
-            let left = loads[transfer.src as usize].checked_sub(transfer.tasks).ok_or(*transfer)?;
+            let left = loads[transfer.src as usize].checked_sub(transfer.work).ok_or(*transfer)?;
             loads[transfer.src as usize] = left;
-            loads[transfer.dst as usize] += transfer.tasks;
+            loads[transfer.dst as usize] += transfer.work;
         }
         Ok(loads)
     }
@@ -47,8 +49,8 @@ mod tests {
 
     #[test]
     fn a_plan_is_applied_step_by_step() {
-        let through = |step| Transfer { step, src: 1, dst: 2, tasks: 4 };
-        let into = Transfer { step: 0, src: 0, dst: 1, tasks: 3 };
+        let through = |step| Transfer { step, src: 1, dst: 2, tasks: 4, work: 4 };
+        let into = Transfer { step: 0, src: 0, dst: 1, tasks: 3, work: 3 };
         assert_eq!(Plan::new(vec![through(1), into]).apply(&[3, 1, 0]), Ok(vec![0, 0, 4]));
         assert_eq!(Plan::new(vec![through(0), into]).apply(&[3, 0, 0]), Err(through(0)));
     }

@@ -8,6 +8,25 @@ use std::ops::Range;
 
 use super::Powers;
 
+/// Where a task of several units goes: they cannot be parted, so one of them speaks for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aim {
+    /// To the owner of its first unit.
+    First,
+    /// To the owner of its middle unit, `start + floor(weight / 2)`. A border between two owners then moves by half a task at the most.
+    Middle,
+}
+
+impl Aim {
+    /// The unit whose owner gets a task that begins at unit `start`. Along a row these units never decrease.
+    pub fn of(self, start: u64, weight: u64) -> u64 {
+        match self {
+            Aim::First => start,
+            Aim::Middle => start + weight / 2,
+        }
+    }
+}
+
 /// Some units that lie in a row over consecutive nodes, each node's part in proportion to its power.
 #[derive(Clone, Debug)]
 pub struct Positions<'a> {

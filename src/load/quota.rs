@@ -90,33 +90,86 @@ fn largest_remainder(total: u64, powers: &Powers) -> Vec<u64> {
     shares
 }
 
-/// The powers that a phase balances for, shared by all nodes of a process: quotas that take a pass over all nodes are computed once per total,
-/// not once per node.
+impl Quota {
+    /// The quotas nearest to these that can be reached when each node keeps at least its pinned work: nodes with more than their quota keep
+    /// that, and all others get less by the same amount, if they then still have what is pinned on them. So the largest deviation from these
+    /// quotas is the least possible.
+    ///
+    /// Both are by node, and no more is pinned than the quotas sum up to.
+    pub fn above(&self, pinned: &[u64]) -> Quota {
+        let ideal = self.to_vec();
+        let total: u64 = ideal.iter().sum();
+        let lowered = |by: u64| ideal.iter().zip(pinned).map(move |(quota, pinned)| quota.saturating_sub(by).max(*pinned));
+        let fits = |by: u64| lowered(by).map(u128::from).sum::<u128>() <= u128::from(total);
+        let (mut low, mut high) = (0, ideal.iter().copied().max().unwrap_or(0));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if fits(middle) { high = middle } else { low = middle + 1 }
+        }
+        let mut shares: Vec<u64> = lowered(low).collect();
+        let mut left = total.saturating_sub(shares.iter().sum());
+        for (share, quota) in shares.iter_mut().zip(&ideal) {
+            if left > 0 && *share < *quota {
+                *share += 1;
+                left -= 1;
+            }
+        }
+        Quota::from_shares(&shares)
+    }
+}
+
+/// What a phase balances for: the powers, and what may not move. Shared by all nodes of a process: quotas that take a pass over all nodes are
+/// computed once per total, not once per node.
 #[derive(Clone, Debug)]
 pub struct Shares {
     powers: Powers,
-    last: Arc<Mutex<Option<(u64, Quota)>>>,
+    common: Arc<Common>,
+}
+
+#[derive(Debug, Default)]
+struct Common {
+    /// By node; empty if nothing is pinned.
+    pinned: Vec<u64>,
+    last: Mutex<Option<(u64, Quota)>>,
 }
 
 impl Shares {
     pub fn new(powers: Powers) -> Shares {
-        Shares { powers, last: Arc::default() }
+        Shares { powers, common: Arc::default() }
+    }
+
+    /// The same with so much pinned work on each node. Like the powers it is known on all nodes beforehand.
+    pub fn with_pinned(self, pinned: Vec<u64>) -> Shares {
+        let pinned = if pinned.iter().all(|work| *work == 0) { Vec::new() } else { pinned };
+        Shares { common: Arc::new(Common { pinned, last: Mutex::default() }), ..self }
     }
 
     pub fn powers(&self) -> &Powers {
         &self.powers
     }
 
-    /// The proportional quotas for this total; see [`Quota::proportional`].
+    /// Pinned work by node; empty if there is none.
+    pub fn pinned(&self) -> &[u64] {
+        &self.common.pinned
+    }
+
+    /// The proportional quotas for this total, see [`Quota::proportional`]; with pinned tasks the nearest that can be reached, see
+    /// [`Quota::above`].
     pub fn quota(&self, total: u64) -> Quota {
-        if let Powers::Equal { .. } = self.powers {
-            return Quota::proportional(total, &self.powers);
+        self.reachable(total, || Quota::proportional(total, &self.powers))
+    }
+
+    /// Of the given quotas for this total the nearest that can be reached. A phase has quotas of one kind only.
+    pub fn reachable(&self, total: u64, ideal: impl FnOnce() -> Quota) -> Quota {
+        if self.common.pinned.is_empty() && matches!(self.powers, Powers::Equal { .. }) {
+            return ideal();
         }
-        let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut last = self.common.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match &*last {
             Some((of, quota)) if *of == total => quota.clone(),
             _ => {
-                let quota = Quota::proportional(total, &self.powers);
+                let ideal = ideal();
+                let quota = if self.common.pinned.is_empty() { ideal } else { ideal.above(&self.common.pinned) };
                 *last = Some((total, quota.clone()));
                 quota
             }
@@ -146,7 +199,38 @@ mod tests {
         assert_eq!(Quota::proportional(2, &powers).to_vec(), [1, 1, 0]);
     }
 
+    #[test]
+    fn pinned_work_lowers_what_others_get() {
+        let quota = Quota::proportional(40, &Powers::equal(4, 4));
+        // 9 too much on the first: 3 less for each of the others.
+        assert_eq!(quota.above(&[19, 0, 0, 0]).to_vec(), [19, 7, 7, 7]);
+        assert_eq!(quota.above(&[18, 0, 9, 0]).to_vec(), [18, 7, 9, 6]);
+        assert_eq!(quota.above(&[3, 10, 0, 7]).to_vec(), [10, 10, 10, 10]);
+        assert_eq!(quota.above(&[40, 0, 0, 0]).to_vec(), [40, 0, 0, 0]);
+        let shares = Shares::new(Powers::equal(4, 4)).with_pinned(vec![19, 0, 0, 0]);
+        assert_eq!((shares.quota(40).to_vec(), shares.quota(80).to_vec()), (vec![19, 7, 7, 7], vec![20; 4]));
+    }
+
     proptest! {
+        #[test]
+        fn what_can_be_reached_is_as_near_as_possible(nodes in prop::collection::vec((0u64..6, 0u64..9, 0u64..9), 1..7)) {
+            let powers: Vec<u64> = nodes.iter().map(|node| node.0).collect();
+            let pinned: Vec<u64> = nodes.iter().map(|node| node.1).collect();
+            prop_assume!(powers.iter().any(|power| *power > 0));
+            let total: u64 = nodes.iter().map(|node| node.1 + node.2).sum();
+            let ideal = Quota::proportional(total, &Powers::listed(powers).unwrap());
+            let reachable = ideal.above(&pinned).to_vec();
+            prop_assert_eq!(reachable.iter().sum::<u64>(), total);
+            prop_assert!(reachable.iter().zip(&pinned).all(|(share, pinned)| share >= pinned));
+            // No smaller deviation leaves room for everything and for what is pinned.
+            let deviation = ideal.to_vec().iter().zip(&reachable).map(|(ideal, share)| ideal.abs_diff(*share)).max().unwrap();
+            if deviation > 0 {
+                let lowest = ideal.to_vec().iter().zip(&pinned).map(|(ideal, pinned)| ideal.saturating_sub(deviation - 1).max(*pinned)).sum::<u64>();
+                let too_much = ideal.to_vec().iter().zip(&pinned).any(|(ideal, pinned)| *pinned > ideal + (deviation - 1));
+                prop_assert!(too_much || lowest > total);
+            }
+        }
+
         #[test]
         fn equal_and_listed_powers_share_alike(total in any::<u64>(), real in 1u32..30, virtual_nodes in 0u32..5) {
             let equal = Powers::equal(real, real + virtual_nodes);

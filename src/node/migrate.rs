@@ -64,16 +64,18 @@ impl<'a> Mover<'a> {
         if !parcel.is_empty() {
             self.transfers += 1;
             if self.logs {
-                self.sent.push(Transfer { step: self.step, src: self.node.me(), dst, tasks: parcel.len() });
+                self.sent.push(Transfer { step: self.step, src: self.node.me(), dst, tasks: parcel.len(), work: parcel.work() });
             }
         }
         self.node.send_tasks(dst, TASKS, encode(&(self.step, said), &parcel), parcel.len());
     }
 
-    /// Takes tasks off the pile, foreign ones first, and sends them.
-    pub fn give<T: Serialize>(&mut self, dst: NodeId, said: &T, tasks: u64) {
-        let parcel = self.pile.take(tasks);
+    /// Takes about so much work off the pile, foreign tasks first, and sends it; see [`Pile::take`]. Returns how much it was.
+    pub fn give<T: Serialize>(&mut self, dst: NodeId, said: &T, amount: u64) -> u64 {
+        let parcel = self.pile.take(amount);
+        let work = parcel.work();
         self.send(dst, said, parcel);
+        work
     }
 
     /// Receives what a node sends. The tasks are the caller's to put onto the pile.
@@ -94,30 +96,31 @@ impl<'a> Mover<'a> {
         self.unpack(message)
     }
 
-    /// Receives what a node sends, puts its tasks behind the pile, and returns how many they were and what was said.
+    /// Receives what a node sends, puts its tasks behind the pile, and returns how much work they are and what was said.
     ///
     /// # Errors
     /// If the node's rank is lost or the message is garbled.
     pub async fn take_in<T: DeserializeOwned>(&mut self, src: NodeId) -> Result<(u64, T)> {
         let arrival = self.receive::<T>(src).await?;
-        let tasks = arrival.parcel.len();
+        let work = arrival.parcel.work();
         self.pile.put_behind(arrival.parcel);
-        Ok((tasks, arrival.said))
+        Ok((work, arrival.said))
     }
 
-    /// Receives from any nodes until this many tasks have come, and returns the arrivals in the order of their sources.
+    /// Receives from any nodes until what they say are so many units of a row, and returns the arrivals in the order of their sources. A
+    /// sender says how many units its part of the row has in common with the receiver's; its tasks may have more or fewer.
     ///
     /// # Errors
-    /// If a rank is lost, a message is garbled, or more tasks come.
-    pub async fn receive_all(&mut self, tasks: u64) -> Result<Vec<Arrival<()>>> {
+    /// If a rank is lost, a message is garbled, or more units come.
+    pub async fn receive_units(&mut self, units: u64) -> Result<Vec<Arrival<u64>>> {
         let mut arrivals = Vec::new();
-        let mut missing = tasks;
+        let mut missing = units;
         while missing > 0 {
-            let arrival = self.receive_any::<()>().await?;
-            missing = missing.checked_sub(arrival.parcel.len()).ok_or_else(|| Error::Garbled {
+            let arrival = self.receive_any::<u64>().await?;
+            missing = missing.checked_sub(arrival.said).ok_or_else(|| Error::Garbled {
                 from: arrival.src,
                 what: "'tasks'".into(),
-                why: format!("it holds {} tasks where {missing} were missing", arrival.parcel.len()),
+                why: format!("it stands for {} units where {missing} were missing", arrival.said),
             })?;
             arrivals.push(arrival);
         }

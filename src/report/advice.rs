@@ -3,7 +3,7 @@
 //! For tasks that last long only the imbalance left behind counts, for short ones the phase's own time. So the advice names, of the
 //! balancers that balance best, the fastest, and from which task length on its phase pays.
 
-use super::figures::{duration_us, ratio, several, three};
+use super::figures::{duration_us, of_real_tasks, ratio, several, three};
 use crate::experiment::CompareRecord;
 
 /// Results whose longest ranks differ by less than this are equally good.
@@ -114,7 +114,7 @@ fn from_when(records: &[&CompareRecord]) -> String {
 
 fn case(record: &CompareRecord) -> String {
     match record.payload {
-        payload if payload > 0 && !record.loads.starts_with("files:") => format!("{}, {payload} B", record.loads),
+        payload if payload > 0 && !of_real_tasks(&record.loads) => format!("{}, {payload} B", record.loads),
         _ => record.loads.clone(),
     }
 }
@@ -136,7 +136,7 @@ fn nothing_pays(records: &[CompareRecord], ranks: &str) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::experiment::{Imbalances, LoadMap, Site};
+    use crate::experiment::{Imbalances, LoadMap, Site, Weighing};
     use crate::judge::Imbalance;
     use crate::topology::{Placement, Topology};
 
@@ -156,6 +156,7 @@ pub(crate) mod tests {
             loads: loads.into(),
             payload: 64,
             tasks: 40,
+            weighing: Weighing::default(),
             repeat: 5,
             imbalance_before: 2.0,
             imbalance_after: finish_after / 10.0,

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use crate::experiment::{BalanceRecord, CompareRecord};
+use crate::experiment::{BalanceRecord, CompareRecord, RunRecord};
 
-const COMPARE: [&str; 36] = [
+const COMPARE: [&str; 41] = [
     "balancer",
     "topology",
     "native",
@@ -41,6 +41,11 @@ const COMPARE: [&str; 36] = [
     "break_even_us",
     "finish_before",
     "finish_after",
+    "unit",
+    "largest_task",
+    "pinned_tasks",
+    "deviation",
+    "best_deviation",
 ];
 
 /// Writes the records of a comparison, with a header. What is unknown is empty.
@@ -96,6 +101,11 @@ fn row(record: &CompareRecord) -> [String; COMPARE.len()] {
         or_empty(record.break_even_us),
         record.finish_before.to_string(),
         record.finish_after.to_string(),
+        record.weighing.unit.to_string(),
+        record.weighing.largest_task.to_string(),
+        record.weighing.pinned_tasks.to_string(),
+        record.weighing.deviation.to_string(),
+        record.weighing.best_deviation.to_string(),
     ]
 }
 
@@ -111,4 +121,120 @@ pub fn balance(out: impl Write, record: &BalanceRecord) -> io::Result<()> {
         table.write_record([node.to_string(), power, load.to_string(), quota.to_string(), last.to_string()])?;
     }
     table.flush()
+}
+
+const RUN: [&str; 44] = [
+    "scheduler",
+    "workload",
+    "topology",
+    "native",
+    "ranks",
+    "hosts",
+    "network",
+    "seed",
+    "workers",
+    "unit_seconds",
+    "tasks",
+    "joins",
+    "answer",
+    "known",
+    "repeat",
+    "makespan",
+    "makespan_mean",
+    "makespan_low",
+    "makespan_high",
+    "sequential",
+    "sequential_is_plain",
+    "work",
+    "efficiency",
+    "largest",
+    "chain",
+    "bound",
+    "bound_efficiency",
+    "gain",
+    "messages",
+    "control",
+    "bytes",
+    "migrated",
+    "regions",
+    "busy_least",
+    "busy_mean",
+    "busy_most",
+    "graphs",
+    "response_mean",
+    "response_low",
+    "response_high",
+    "response_p50",
+    "response_p90",
+    "response_p95",
+    "response_p99",
+];
+
+/// Writes runs of spawning tasks, with a header. What there is not, is empty.
+///
+/// # Errors
+/// If the writer fails.
+pub fn run(out: impl Write, records: &[RunRecord]) -> io::Result<()> {
+    let mut table = ::csv::Writer::from_writer(out);
+    table.write_record(RUN)?;
+    for record in records {
+        table.write_record(run_row(record))?;
+    }
+    table.flush()
+}
+
+fn run_row(record: &RunRecord) -> [String; RUN.len()] {
+    let or_empty = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let (rounds, responses) = (record.rounds.as_ref(), record.responses.as_ref());
+    let [low, mean, high] = match rounds {
+        Some(rounds) => [rounds.makespan_ci95[0], rounds.makespan_mean, rounds.makespan_ci95[1]].map(|value| value.to_string()),
+        None => Default::default(),
+    };
+    let ranks = record.busy.len().max(1) as f64;
+    [
+        record.scheduler.clone(),
+        record.workload.clone(),
+        record.topology.clone(),
+        record.native.to_string(),
+        record.site.ranks.to_string(),
+        record.site.hosts.to_string(),
+        record.site.network.clone().unwrap_or_default(),
+        record.site.seed.to_string(),
+        record.workers.to_string(),
+        record.unit.seconds.to_string(),
+        record.tasks.to_string(),
+        record.joins.to_string(),
+        record.answer.to_string(),
+        record.known.map(|known| known.to_string()).unwrap_or_default(),
+        rounds.map(|rounds| rounds.repeat.to_string()).unwrap_or_default(),
+        record.makespan.to_string(),
+        mean,
+        low,
+        high,
+        record.sequential.to_string(),
+        record.sequential_is_plain.to_string(),
+        record.work.to_string(),
+        record.efficiency.to_string(),
+        record.largest.to_string(),
+        record.chain.to_string(),
+        record.bound.to_string(),
+        record.bound_efficiency.to_string(),
+        or_empty(record.gain),
+        record.messages.to_string(),
+        record.control.to_string(),
+        record.bytes.to_string(),
+        record.migrated.to_string(),
+        record.regions.len().to_string(),
+        record.busy.iter().copied().fold(f64::INFINITY, f64::min).to_string(),
+        (record.busy.iter().sum::<f64>() / ranks).to_string(),
+        record.busy.iter().copied().fold(0.0, f64::max).to_string(),
+        responses.map(|responses| responses.graphs.to_string()).unwrap_or_default(),
+        or_empty(responses.map(|responses| responses.response_mean)),
+        or_empty(responses.map(|responses| responses.response_ci95[0])),
+        or_empty(responses.map(|responses| responses.response_ci95[1])),
+        or_empty(responses.map(|responses| responses.response_p50)),
+        or_empty(responses.map(|responses| responses.response_p90)),
+        or_empty(responses.map(|responses| responses.response_p95)),
+        or_empty(responses.map(|responses| responses.response_p99)),
+    ]
 }

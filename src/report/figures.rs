@@ -73,6 +73,11 @@ pub fn several(number: u64, one: &str) -> String {
     format!("{} {one}{}", whole(number), if number == 1 { "" } else { "s" })
 }
 
+/// Whether loads are those of real tasks, each of which carries as much as it does, so that one number of bytes is the mean.
+pub fn of_real_tasks(loads: &str) -> bool {
+    loads.starts_with("files:") || loads.starts_with("lbaf:") || (loads.ends_with(".csv") && !loads.starts_with('@'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,8 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
-use super::figures::{bytes, duration_us, ratio, several, three, two, whole};
+use super::figures::{bytes, duration_us, of_real_tasks, ratio, several, three, two, whole};
+use crate::experiment::balance::Embedded;
 use crate::experiment::{BalanceRecord, CompareRecord, Site};
 use crate::topology::Topology;
 
@@ -38,9 +39,20 @@ pub fn lines(table: &Table) -> String {
 pub fn balance(record: &BalanceRecord) -> String {
     let BalanceRecord { site, imbalance, .. } = record;
     let mut out = format!("{} on {}, {}\n", record.balancer, topology(record), place(site));
+    if let Some(Embedded { grid, virtual_nodes, virtual_links, dilation, mean_dilation }) = &record.embedding {
+        let missing = format!("{}, {}", several(*virtual_nodes, "virtual node"), several(*virtual_links, "virtual link"));
+        out.push_str(&format!("  embedded   in {grid}: {missing}, dilation {dilation} ({} on average)\n", ratio(*mean_dilation)));
+    }
     let payload = if record.payload > 0 { format!(" of {}", bytes(record.payload)) } else { String::new() };
     let mut line = |name: &str, text: String| out.push_str(&format!("  {name:<11}{text}\n"));
     line("tasks", format!("{}{payload}", whole(record.tasks)));
+    let weighing = &record.weighing;
+    if let Some(work) = &weighing.work {
+        line("work", format!("{}, the largest task {}", several(work.work, "unit"), whole(weighing.largest_task)));
+    }
+    if weighing.pinned_tasks > 0 {
+        line("pinned", several(weighing.pinned_tasks, "task"));
+    }
     let figures = |i: &crate::judge::Imbalance| {
         format!(
             "{} max/mean, {} max/mean - 1, {} mean/max",
@@ -57,11 +69,19 @@ pub fn balance(record: &BalanceRecord) -> String {
         format!(
             "{} (the least possible: {}) in {}",
             several(record.nonlocal_tasks, "task"),
-            whole(record.minimum_nonlocal),
+            weighing.work.as_ref().map_or(whole(record.minimum_nonlocal), |_| several(record.minimum_nonlocal, "unit")),
             several(record.transfers, "transfer")
         ),
     );
     line("task-hops", format!("{}{optimum}", whole(record.task_hops)));
+    if let Some(work) = &weighing.work {
+        let optimum = work.optimum_work_hops.map(|optimum| format!(" (the least for quotas met exactly: {})", whole(optimum)));
+        line("work-hops", format!("{}{}", whole(work.work_hops), optimum.unwrap_or_default()));
+    }
+    if weighing.work.is_some() || weighing.pinned_tasks > 0 {
+        let best = format!("at best {} with what is pinned", whole(weighing.best_deviation));
+        line("deviation", format!("{} from a quota at the most ({best})", whole(weighing.deviation)));
+    }
     let mut messages =
         format!("{}, {}, {}", several(record.steps.into(), "step"), several(record.messages, "message"), bytes(record.bytes));
     if record.site.hosts > 1 {
@@ -173,15 +193,21 @@ pub(super) fn title(loads: &str, payload: u64) -> String {
 fn heading(record: &CompareRecord) -> String {
     let payload = match record.payload {
         0 => "without payload".into(),
-        payload if record.loads.starts_with("files:") => format!("of {} on average", bytes(payload)),
+        payload if of_real_tasks(&record.loads) => format!("of {} on average", bytes(payload)),
         payload => format!("of {}", bytes(payload)),
     };
+    let weighing = &record.weighing;
+    let work = weighing.work.as_ref();
+    let work_of =
+        |work: &crate::experiment::Work| format!(" of {} (the largest {})", several(work.work, "work unit"), whole(weighing.largest_task));
+    let pinned = if weighing.pinned_tasks > 0 { format!(", {} pinned", whole(weighing.pinned_tasks)) } else { String::new() };
     format!(
-        "{}: {} {payload}, imbalance {} (max/mean), at least {} must move\n",
+        "{}: {} {payload}{}{pinned}, imbalance {} (max/mean), at least {} must move\n",
         shortened(&record.loads),
         several(record.tasks, "task"),
+        work.map(work_of).unwrap_or_default(),
         ratio(record.imbalance_before),
-        whole(record.least)
+        work.map_or(whole(record.least), |_| several(record.least, "unit"))
     )
 }
 

@@ -54,7 +54,7 @@ pub fn write(out: &mut dyn Write, traces: &[&Trace]) -> io::Result<()> {
 }
 
 fn separate(out: &mut dyn Write, first: &mut bool) -> io::Result<()> {
-    write!(out, "{}\n", if std::mem::take(first) { "" } else { "," })
+    writeln!(out, "{}", if std::mem::take(first) { "" } else { "," })
 }
 
 /// What the process and its rows are called, and in which order they stand.
@@ -84,17 +84,16 @@ fn events(pid: usize, trace: &Trace, arrows: &mut u64) -> Vec<Event> {
     let began = trace.rows.iter().flat_map(|row| row.spans.iter().map(move |span| time(row, span.from))).min().unwrap_or(0);
     let us = |row: &NodeTrace, at: u64| (time(row, at) - began) as f64 / 1e3;
     // A message is known by its ends, its tag and its number; an arrow needs both of its ends.
-    let mut ends: BTreeMap<(u32, u32, u32, u16, u32), (u8, u64)> = BTreeMap::new();
+    let mut ends: BTreeMap<_, (u8, u64)> = BTreeMap::new();
     for row in &trace.rows {
         for passage in &row.passages {
             let (src, dst) = if passage.sent { (row.node, passage.other) } else { (passage.other, row.node) };
             ends.entry((src, dst, passage.epoch, passage.tag, passage.number)).or_default().0 += 1;
         }
     }
-    for (seen, id) in ends.values_mut().filter(|(seen, _)| *seen == 2) {
+    for (_, id) in ends.values_mut().filter(|(seen, _)| *seen == 2) {
         *arrows += 1;
         *id = *arrows;
-        *seen = 2;
     }
     let mut events = Vec::new();
     for row in &trace.rows {

@@ -8,7 +8,8 @@ impl Topology {
     /// The topology of the given kind fitted to `ranks` ranks.
     ///
     /// Hypercube: the next power of two. Mesh and torus: R rows and C columns with C <= R <= 2C, the fewest nodes that hold the ranks,
-    /// then the squarest. Tree: binary, as many nodes as ranks. Line, ring and complete: as many nodes as ranks. Grid: dimension
+    /// then the squarest. Tree: binary, as many nodes as ranks. Line, ring and complete: as many nodes as ranks; a graph, which has
+    /// to be given, is the complete one. Grid: dimension
     /// ceil(log2 ranks), the best one by Savvas and Kechadi 2004, equation 15, with sides of two. No ranks are fitted as one; more than
     /// 2^30 as 2^30, which [`super::Placement::new`] then refuses.
     pub fn fitted(kind: Kind, ranks: u32) -> Topology {
@@ -25,7 +26,8 @@ impl Topology {
             }
             Kind::Line => Topology::Line(Line::fitted(ranks)),
             Kind::Ring => Topology::Mesh(Mesh::of(&[ranks], true)),
-            Kind::Complete => Topology::Complete(Complete::fitted(ranks)),
+            // No graph is known without its edges; the one that has all of them stands in.
+            Kind::Complete | Kind::Graph => Topology::Complete(Complete::fitted(ranks)),
         }
     }
 }

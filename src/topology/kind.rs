@@ -28,11 +28,14 @@ pub enum Kind {
     Ring,
     /// Every node next to every other.
     Complete,
+    /// Nodes and links as an edge list gives them.
+    Graph,
 }
 
 impl Kind {
     /// Every kind, in the order in which they are listed.
-    pub const ALL: [Kind; 8] = [Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Complete];
+    pub const ALL: [Kind; 9] =
+        [Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Complete, Kind::Graph];
 
     /// The word for it.
     pub const fn as_str(self) -> &'static str {
@@ -45,6 +48,7 @@ impl Kind {
             Kind::Line => "line",
             Kind::Ring => "ring",
             Kind::Complete => "complete",
+            Kind::Graph => "graph",
         }
     }
 

@@ -6,11 +6,13 @@
 //! topology. [`hadamard`] finds the medians of a hypercube, [`regions`] the processors that each median serves.
 //!
 //! Hypercubes, meshes, grids, lines and complete graphs are arithmetic: a million nodes cost no memory. Trees hold 20 bytes a node,
-//! shared between clones.
+//! graphs two bytes a pair of nodes, shared between clones.
 
 mod complete;
+mod embedding;
 mod error;
 mod fit;
+mod graph;
 pub mod hadamard;
 mod hosts;
 mod hypercube;
@@ -18,6 +20,7 @@ mod kind;
 mod lattice;
 mod line;
 mod overlay;
+mod placing;
 pub mod regions;
 mod side;
 mod spec;
@@ -28,13 +31,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use complete::Complete;
+pub use embedding::Embedding;
 pub use error::InvalidTopology;
+pub use graph::{Graph, Link, MAX_GRAPH_NODES};
 pub use hosts::Hosts;
 pub use hypercube::Hypercube;
 pub use kind::Kind;
 pub use lattice::{Grid, Mesh};
 pub use line::Line;
 pub use overlay::{MAX_VIRTUAL_PER_RANK, Overlay, Placement};
+pub use placing::PlacementRule;
 pub use side::Side;
 pub use tree::Tree;
 
@@ -52,7 +58,7 @@ pub const MAX_DIMENSION: u32 = 30;
 
 /// A network of nodes.
 ///
-/// It serialises as its canonical name, see [`Topology::name`], so that whatever is read back went through the same checks as the
+/// It serialises as its canonical name, see [`Topology::name`] (a graph as its edges, wherever it came from), so that whatever is read back went through the same checks as the
 /// command line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -69,6 +75,8 @@ pub enum Topology {
     Line(Line),
     /// Every node next to every other.
     Complete(Complete),
+    /// Nodes and links as an edge list gives them.
+    Graph(Arc<Graph>),
 }
 
 impl Topology {
@@ -81,6 +89,7 @@ impl Topology {
             Topology::Grid(grid) => grid.nodes(),
             Topology::Line(line) => line.nodes(),
             Topology::Complete(complete) => complete.nodes(),
+            Topology::Graph(graph) => graph.nodes(),
         }
     }
 
@@ -95,6 +104,7 @@ impl Topology {
             Topology::Grid(_) => Kind::Grid,
             Topology::Line(_) => Kind::Line,
             Topology::Complete(_) => Kind::Complete,
+            Topology::Graph(_) => Kind::Graph,
         }
     }
 
@@ -107,6 +117,7 @@ impl Topology {
             Topology::Grid(grid) => grid.neighbours(node),
             Topology::Line(line) => line.neighbours(node),
             Topology::Complete(complete) => complete.neighbours(node),
+            Topology::Graph(graph) => graph.neighbours(node),
         }
     }
 
@@ -119,13 +130,14 @@ impl Topology {
             Topology::Grid(grid) => grid.distance(a, b),
             Topology::Line(line) => line.distance(a, b),
             Topology::Complete(complete) => complete.distance(a, b),
+            Topology::Graph(graph) => graph.distance(a, b),
         }
     }
 
     /// The first hop of the one shortest route that messages from `from` to `to` take; `from` itself when it is there already.
     ///
     /// Hypercube: e-cube, the highest differing bit first. Mesh, torus and grid: dimension by dimension, the first one first; half
-    /// way round a torus the way up. Tree: through the nearest common ancestor.
+    /// way round a torus the way up. Tree: through the nearest common ancestor. Graph: the lowest neighbour that is nearer.
     pub fn next_hop(&self, from: NodeId, to: NodeId) -> NodeId {
         match self {
             Topology::Hypercube(cube) => cube.next_hop(from, to),
@@ -134,6 +146,7 @@ impl Topology {
             Topology::Grid(grid) => grid.next_hop(from, to),
             Topology::Line(line) => line.next_hop(from, to),
             Topology::Complete(complete) => complete.next_hop(from, to),
+            Topology::Graph(graph) => graph.next_hop(from, to),
         }
     }
 
@@ -157,6 +170,7 @@ impl Topology {
             Topology::Grid(grid) => grid.diameter(),
             Topology::Line(line) => line.nodes() - 1,
             Topology::Complete(complete) => u32::from(complete.nodes() > 1),
+            Topology::Graph(graph) => graph.diameter(),
         }
     }
 }

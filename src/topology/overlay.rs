@@ -5,14 +5,14 @@
 
 use std::sync::Arc;
 
-use super::{HostId, Hosts, InvalidTopology, NodeId, RankId, Topology};
+use super::{HostId, Hosts, InvalidTopology, NodeId, PlacementRule, RankId, Topology};
 
 /// The most virtual nodes that one rank may host.
 pub const MAX_VIRTUAL_PER_RANK: u32 = 1024;
 
 /// Where each node lives; clones share it.
 ///
-/// Every node is real or virtual. Each rank has exactly one real node: the lowest that it hosts.
+/// Every node is real or virtual. The real nodes are those below the number of ranks, one on each rank; all others are virtual.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     nodes: u32,
@@ -23,7 +23,7 @@ pub struct Placement {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Map {
-    /// Node i on rank i mod ranks: the real nodes are those below `ranks`.
+    /// Node i on rank i mod ranks.
     Identity,
     Custom {
         node_rank: Arc<[RankId]>,
@@ -49,7 +49,10 @@ impl Placement {
         Placement::new(nodes, ranks, Hosts::single(ranks))
     }
 
-    /// Any placement: `node_rank[i]` is the rank of node i. Every rank must host a node; the lowest is its real one.
+    /// Any placement: `node_rank[i]` is the rank of node i. The first nodes, as many as there are ranks, are the real ones, and each must be
+    /// on a rank of its own: loads and powers are told by node, and know the real nodes by their numbers.
+    ///
+    /// Wrong usage: as [`Placement::new`], two real nodes on one rank, and a rank that is not there.
     pub fn custom(node_rank: Vec<RankId>, ranks: u32, hosts: Hosts) -> Result<Placement, InvalidTopology> {
         let nodes = u32::try_from(node_rank.len()).map_err(|_| InvalidTopology::TooManyNodes { spec: "(placement)".into() })?;
         check_counts(nodes, ranks, &hosts)?;
@@ -61,9 +64,13 @@ impl Placement {
             };
             *count += 1;
         }
-        if let Some(rank) = first[1..].iter().position(|count| *count == 0) {
-            let reason = format!("no node is placed on rank {rank}, and every rank needs a node of its own");
-            return Err(InvalidTopology::Placement { reason });
+        let mut has_real = vec![false; ranks as usize];
+        for (node, rank) in node_rank.iter().enumerate().take(ranks as usize) {
+            if std::mem::replace(&mut has_real[*rank as usize], true) {
+                let reason =
+                    format!("node {node} is placed on rank {rank}, which has a real node already, and every rank needs one of its own");
+                return Err(InvalidTopology::Placement { reason });
+            }
         }
         let most = first[1..].iter().copied().max().unwrap_or(1);
         check_virtual(nodes, ranks, most - 1)?;
@@ -156,6 +163,12 @@ impl Overlay {
         Ok(Overlay { topology, placement })
     }
 
+    /// The topology placed by a rule on the ranks of these hosts; see [`PlacementRule::place`].
+    pub fn placed(topology: Topology, hosts: Hosts, rule: PlacementRule, seed: u64) -> Result<Overlay, InvalidTopology> {
+        let placement = rule.place(&topology, hosts, seed)?;
+        Ok(Overlay { topology, placement })
+    }
+
     /// The topology in identity placement on ranks that all share one host. Fails as [`Placement::new`] does.
     pub fn one_host(topology: Topology, ranks: u32) -> Result<Overlay, InvalidTopology> {
         Overlay::new(topology, Hosts::single(ranks))
@@ -218,13 +231,14 @@ mod tests {
         }
 
         #[test]
-        fn custom_covers_every_node_once(mut extra in prop::collection::vec(0u32..10, 0..60), seed in any::<u64>()) {
-            // Each of ten ranks at least once, in an order that the seed turns round.
-            extra.extend(0..10);
-            let turn = seed as usize % extra.len();
-            extra.rotate_left(turn);
-            let placement = Placement::custom(extra, 10, Hosts::single(10)).unwrap();
+        fn custom_covers_every_node_once(extra in prop::collection::vec(0u32..10, 0..60), real in Just((0..10).collect::<Vec<u32>>()).prop_shuffle()) {
+            let node_rank: Vec<RankId> = real.into_iter().chain(extra).collect();
+            let placement = Placement::custom(node_rank.clone(), 10, Hosts::single(10)).unwrap();
             assert_covers(&placement);
+            for (node, rank) in node_rank.into_iter().enumerate() {
+                prop_assert_eq!(placement.rank_of(node as u32), rank);
+                prop_assert_eq!(placement.is_virtual(node as u32), node >= 10);
+            }
         }
     }
 
@@ -249,6 +263,8 @@ mod tests {
         assert!(Placement::new(8, 4, Hosts::single(3)).is_err());
         assert!(Placement::custom(vec![0, 1, 3], 3, Hosts::single(3)).is_err());
         assert!(Placement::custom(vec![0, 1, 1], 3, Hosts::single(3)).is_err());
+        let twice = Placement::custom(vec![0, 2, 2, 1], 3, Hosts::single(3)).unwrap_err().to_string();
+        assert!(twice.contains("node 2 is placed on rank 2, which has a real node already"), "{twice}");
         assert!(Placement::custom(vec![0; 1026], 1, Hosts::single(1)).is_err());
     }
 

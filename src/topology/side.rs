@@ -35,7 +35,7 @@ impl Topology {
             Topology::Mesh(mesh) => mesh.dims().len() as u32,
             Topology::Grid(grid) => grid.dims().len() as u32,
             Topology::Line(_) => 1,
-            Topology::Tree(_) | Topology::Complete(_) => 0,
+            Topology::Tree(_) | Topology::Complete(_) | Topology::Graph(_) => 0,
         }
     }
 
@@ -54,7 +54,7 @@ impl Topology {
             Topology::Mesh(mesh) => of(mesh.dims(), mesh.strides(), mesh.wraps()),
             Topology::Grid(grid) => of(grid.dims(), grid.strides(), false),
             Topology::Line(line) => of(&[line.nodes()], &[1], false),
-            Topology::Tree(_) | Topology::Complete(_) => None,
+            Topology::Tree(_) | Topology::Complete(_) | Topology::Graph(_) => None,
         }
     }
 }

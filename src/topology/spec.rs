@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::error::shortened;
 use super::lattice::joined;
-use super::{Complete, Grid, Hypercube, InvalidTopology, Kind, Line, MAX_NODES, Mesh, NodeId, Topology, Tree};
+use super::{Complete, Graph, Grid, Hypercube, InvalidTopology, Kind, Line, MAX_NODES, Mesh, NodeId, Topology, Tree};
 
 impl Topology {
     /// Reads `hypercube[:D] | mesh[:RxC..] | torus[:RxC..] | tree[:binary | :kary=K | :parents=-,0,1,1,..] | grid[:PxQ..] | line[:N] |
-    /// ring[:N] | complete[:N]`.
+    /// ring[:N] | complete[:N] | graph:edges=0-1,1-2,..`.
     ///
     /// Without a size it is fitted to `ranks`, see [`Topology::fitted`]. Heap-shaped trees have `ranks` nodes unless `,nodes=N` follows.
     /// The root's parent is `-` or `-1`. Whether a topology of given size suits the ranks is [`super::Placement::new`]'s to say.
@@ -19,6 +19,7 @@ impl Topology {
         };
         let kind: Kind = word.parse().map_err(|_| InvalidTopology::UnknownName { spec: shortened(spec) })?;
         match size {
+            None if kind == Kind::Graph => Err(InvalidTopology::malformed(spec, "the file of its edges is missing, as in graph:net.txt")),
             Some(size) => sized(spec, kind, size, ranks),
             None => {
                 check_ranks(spec, ranks)?;
@@ -27,7 +28,21 @@ impl Topology {
         }
     }
 
-    /// The canonical specification, with its size: [`Topology::parse`] reads it back to an equal topology on any number of ranks.
+    /// The file that a specification `graph:FILE` names. Files are not read here: see [`Topology::graph`].
+    pub fn graph_file(spec: &str) -> Option<&str> {
+        spec.strip_prefix("graph:").filter(|source| !source.is_empty() && !source.starts_with("edges="))
+    }
+
+    /// The graph of an edge list, the text of a file of this name; see [`Graph::read`].
+    ///
+    /// # Errors
+    /// One sentence with the file and the line.
+    pub fn graph(file: &str, text: &str) -> Result<Topology, InvalidTopology> {
+        Ok(Topology::Graph(Arc::new(Graph::read(file, text)?)))
+    }
+
+    /// The canonical specification, with its size: [`Topology::parse`] reads it back to an equal topology on any number of ranks. A graph that
+    /// came from a file names the file.
     pub fn name(&self) -> String {
         let kind = self.kind();
         match self {
@@ -35,6 +50,7 @@ impl Topology {
             Topology::Mesh(mesh) => format!("{kind}:{}", joined(mesh.dims())),
             Topology::Grid(grid) => format!("{kind}:{}", joined(grid.dims())),
             Topology::Line(_) | Topology::Complete(_) => format!("{kind}:{}", self.nodes()),
+            Topology::Graph(graph) => format!("{kind}:{}", graph.source()),
             Topology::Tree(tree) => match tree.arity() {
                 Some(2) => format!("{kind}:binary,nodes={}", tree.nodes()),
                 Some(arity) => format!("{kind}:kary={arity},nodes={}", tree.nodes()),
@@ -50,7 +66,10 @@ impl Topology {
 
 impl From<Topology> for String {
     fn from(topology: Topology) -> String {
-        topology.name()
+        match topology {
+            Topology::Graph(graph) => format!("{}:{}", Kind::Graph, graph.edges()),
+            other => other.name(),
+        }
     }
 }
 
@@ -93,6 +112,15 @@ fn sized(spec: &str, kind: Kind, size: &str, ranks: u32) -> Result<Topology, Inv
         Kind::Line => Topology::Line(Line::new(number(spec, "number of nodes", size)?)?),
         Kind::Complete => Topology::Complete(Complete::new(number(spec, "number of nodes", size)?)?),
         Kind::Tree => Topology::Tree(Arc::new(tree(spec, size, ranks)?)),
+        Kind::Graph => match size.strip_prefix("edges=") {
+            Some(edges) => Topology::graph(size, &edges.replace(',', "\n").replace('-', " "))?,
+            None => {
+                return Err(InvalidTopology::malformed(
+                    spec,
+                    "its file has to be read first, or edges are given as in graph:edges=0-1,1-2",
+                ));
+            }
+        },
     })
 }
 

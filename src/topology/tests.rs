@@ -22,6 +22,21 @@ fn preorder_tree() -> impl Strategy<Value = Topology> {
     })
 }
 
+/// A tree in which each node hangs below any earlier one, and some links more.
+fn connected_graph() -> impl Strategy<Value = Topology> {
+    let links = (prop::collection::vec(any::<u32>(), 0..30), prop::collection::vec((any::<u32>(), any::<u32>()), 0..20));
+    links.prop_map(|(parents, more)| {
+        let nodes = parents.len() as u32 + 1;
+        let mut links: Vec<(u32, u32)> = (1..nodes).zip(parents).map(|(node, parent)| (parent % node, node)).collect();
+        links.extend(more.into_iter().map(|(a, b)| (a % nodes, b % nodes)).filter(|(a, b)| a < b));
+        links.sort_unstable();
+        links.dedup();
+        let links: Vec<String> = links.iter().map(|(a, b)| format!("{a}-{b}")).collect();
+        let edges = if links.is_empty() { "0".into() } else { links.join(",") };
+        Topology::parse(&format!("graph:edges={edges}"), nodes).unwrap()
+    })
+}
+
 fn sides() -> impl Strategy<Value = Vec<u32>> {
     prop::collection::vec(1u32..5, 1..4)
 }
@@ -36,6 +51,7 @@ fn any_topology() -> impl Strategy<Value = Topology> {
         (1u32..40).prop_map(|nodes| Topology::Line(Line::new(nodes).unwrap())),
         (1u32..40).prop_map(|nodes| Topology::Mesh(Mesh::new(&[nodes], true).unwrap())),
         (1u32..20).prop_map(|nodes| Topology::Complete(Complete::new(nodes).unwrap())),
+        connected_graph(),
     ]
 }
 
@@ -147,7 +163,9 @@ proptest! {
 #[test]
 fn every_kind_fits_every_rank_count() {
     for ranks in 1..=40 {
-        for kind in Kind::ALL {
+        // A graph has to be given.
+        assert!(Topology::parse("graph", ranks).is_err());
+        for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Graph) {
             let topology = Topology::parse(kind.as_str(), ranks).unwrap();
             assert_eq!(topology, Topology::fitted(kind, ranks));
             assert_eq!(topology.kind(), kind);
@@ -155,7 +173,7 @@ fn every_kind_fits_every_rank_count() {
             match kind {
                 Kind::Hypercube | Kind::Grid => assert_eq!(nodes, ranks.next_power_of_two()),
                 Kind::Mesh | Kind::Torus => assert!((ranks..2 * ranks).contains(&nodes), "{kind} {ranks} {nodes}"),
-                Kind::Tree | Kind::Line | Kind::Ring | Kind::Complete => assert_eq!(nodes, ranks),
+                Kind::Tree | Kind::Line | Kind::Ring | Kind::Complete | Kind::Graph => assert_eq!(nodes, ranks),
             }
             let placement = Placement::one_host(nodes, ranks).unwrap();
             assert_eq!(placement.native(), nodes == ranks);

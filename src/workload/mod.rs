@@ -1,5 +1,5 @@
-//! What there is to balance: loads and powers by node, the tasks behind the loads, and real files as tasks; and what there is to schedule:
-//! [graphs] of tasks that spawn tasks.
+//! What there is to balance: loads and powers by node, the tasks behind the loads, real files and the tasks of real runs; and what there is
+//! to schedule: [graphs] of tasks that spawn tasks.
 //!
 //! Parsing an option touches no file, so every rank may do it; drawing a pattern may read one (`@FILE`) and belongs to rank 0, which
 //! tells the others. Patterns depend on the seed and the number of ranks only, never on the topology: every balancer of a comparison
@@ -9,17 +9,25 @@ mod decimal;
 pub mod files;
 pub mod graphs;
 mod items;
+pub mod lbaf;
 pub mod loads;
+pub mod measured;
 pub mod memory;
 mod pattern;
 pub mod powers;
+mod source;
+pub mod task_table;
 pub mod tasks;
+pub mod weights;
 
 pub use decimal::Decimal;
-pub use files::{FileTask, FileTasks, TaskSource};
+pub use files::{FileTask, FileTasks};
 pub use loads::LoadPattern;
+pub use measured::{MeasuredTask, MeasuredTasks};
 pub use powers::PowerPattern;
+pub use source::TaskSource;
 pub use tasks::{InitialTasks, is_intact};
+pub use weights::{Pins, WeightPattern, Weights};
 
 /// The streams of random numbers that are drawn under one seed. Nodes draw from the streams of their own numbers, which are below 2^32.
 const LOADS_STREAM: u64 = 1 << 32;
@@ -30,3 +38,6 @@ const SHAPES_STREAM: u64 = (1 << 32) + 2;
 const ARRIVALS_STREAM: u64 = (1 << 32) + 3;
 /// How long they take.
 const TIMES_STREAM: u64 = (1 << 32) + 4;
+/// How much work each task is, and which may not move.
+const WEIGHTS_STREAM: u64 = (1 << 32) + 5;
+const PINNED_STREAM: u64 = (1 << 32) + 6;

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use crate::error::{Error, Result};
 use crate::load::{Parcel, Pile, Segment, Task, TaskId};
 use crate::topology::NodeId;
+use crate::workload::weights::{Pins, Weights};
 
 /// The tasks that every node holds before it is balanced. Their ids are consecutive over the nodes: node 0 has the first, the last node the
 /// last.
@@ -13,6 +14,21 @@ pub struct InitialTasks {
     /// `first[i]` is the first id of node i; one more entry ends the last node's.
     first: Vec<TaskId>,
     payload: u64,
+    weights: Weights,
+    pins: Pins,
+}
+
+/// What the tasks of a node, or of all, are together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Amounts {
+    /// Work units by node.
+    pub work: Vec<u64>,
+    /// Of these, work units that may not move; empty if there are none.
+    pub pinned: Vec<u64>,
+    /// Number of tasks that may not move.
+    pub pinned_tasks: u64,
+    /// Work units of the largest task.
+    pub largest: u64,
 }
 
 impl InitialTasks {
@@ -28,7 +44,56 @@ impl InitialTasks {
             next = next.checked_add(*load).ok_or_else(|| Error::usage("--loads: the tasks of all nodes together are beyond 2^64 - 1"))?;
             first.push(next);
         }
-        Ok(InitialTasks { first, payload })
+        Ok(InitialTasks { first, payload, weights: Weights::Unit, pins: Pins::default() })
+    }
+
+    /// The same tasks with other weights, and some of them pinned.
+    pub fn weighing(self, weights: Weights, pins: Pins) -> InitialTasks {
+        InitialTasks { weights, pins, ..self }
+    }
+
+    /// Whether these are unit tasks.
+    pub fn are_unit(&self) -> bool {
+        self.weights.are_unit()
+    }
+
+    /// Whether tasks without payload are ranges of ids, not objects one by one.
+    fn are_ranges(&self) -> bool {
+        self.payload == 0 && self.are_unit() && self.pins.are_none()
+    }
+
+    /// Bytes that describe so many of these tasks, beside their payloads.
+    pub fn described_in(&self, tasks: u64) -> u128 {
+        if self.are_ranges() { 0 } else { u128::from(tasks) * size_of::<Segment>() as u128 }
+    }
+
+    /// What the tasks of each node are together.
+    ///
+    /// # Errors
+    /// If all tasks have more than 2^64 - 1 work units.
+    pub fn amounts(&self) -> Result<Amounts> {
+        let nodes = self.first.len() - 1;
+        if self.are_unit() && self.pins.are_none() {
+            let work = (0..nodes as NodeId).map(|node| self.load(node)).collect();
+            return Ok(Amounts { work, pinned: Vec::new(), pinned_tasks: 0, largest: u64::from(self.total() > 0) });
+        }
+        let pinned = if self.pins.are_none() { Vec::new() } else { vec![0; nodes] };
+        let mut amounts = Amounts { work: vec![0; nodes], pinned, ..Amounts::default() };
+        let mut total = 0u64;
+        for node in 0..nodes {
+            let (first, count) = (self.first[node], self.load(node as NodeId));
+            for (weight, pinned) in self.weights.of(first, count).zip(self.pins.of(first, count)) {
+                let too_much = || Error::usage("--weights: the work of all tasks together is beyond 2^64 - 1");
+                total = total.checked_add(weight).ok_or_else(too_much)?;
+                amounts.work[node] += weight;
+                if pinned {
+                    amounts.pinned[node] += weight;
+                    amounts.pinned_tasks += 1;
+                }
+                amounts.largest = amounts.largest.max(weight);
+            }
+        }
+        Ok(amounts)
     }
 
     /// Number of tasks of all nodes.
@@ -46,23 +111,26 @@ impl InitialTasks {
         self.payload
     }
 
-    /// What a node holds: without payload one range of ids, otherwise tasks whose payloads are all cut out of one buffer.
+    /// What a node holds: unit tasks without payload are one range of ids, others have payloads that are all cut out of one buffer.
     ///
     /// # Errors
     /// If the buffer is not to be had.
     pub fn pile(&self, node: NodeId) -> Result<Pile> {
         let (first, count) = (self.first[node as usize], self.load(node));
-        if self.payload == 0 {
+        if self.are_ranges() {
             return Ok(Pile::new(Parcel::from_iter([Segment::Range { first, count }])));
         }
         let flat = flat_payloads(first, count, self.payload)
             .ok_or_else(|| Error::usage(format!("--payload {}: there is no memory for the {count} tasks of node {node}", self.payload)))?;
         let length = self.payload as usize;
-        let cut = |index: u64| {
-            let start = index as usize * length;
-            Segment::One(Task { id: first + index, weight: 1, payload: flat.slice(start..start + length) })
-        };
-        Ok(Pile::new((0..count).map(cut).collect()))
+        let (mut movable, mut pinned) = (Parcel::default(), Parcel::default());
+        let weights = self.weights.of(first, count).zip(self.pins.of(first, count));
+        for (index, (weight, is_pinned)) in weights.enumerate() {
+            let start = index * length;
+            let task = Segment::One(Task { id: first + index as u64, weight, payload: flat.slice(start..start + length) });
+            if is_pinned { pinned.push(task) } else { movable.push(task) }
+        }
+        Ok(Pile::new(movable).with_pinned(pinned))
     }
 }
 
@@ -71,6 +139,9 @@ fn flat_payloads(first: TaskId, count: u64, length: u64) -> Option<Bytes> {
     let bytes = usize::try_from(count.checked_mul(length)?).ok()?;
     let mut flat: Vec<u8> = Vec::new();
     flat.try_reserve_exact(bytes).ok()?;
+    if length == 0 {
+        return Some(Bytes::new());
+    }
     for id in first..first + count {
         let end = flat.len() + length as usize;
         for word in words(id, length) {
@@ -136,6 +207,23 @@ mod tests {
             tasks.pile(0).unwrap_err().to_string(),
             format!("--payload 16: there is no memory for the {} tasks of node 0", u64::MAX / 2)
         );
+    }
+
+    #[test]
+    fn weights_and_pins_make_tasks_one_by_one() {
+        let weights = Weights::Listed(vec![5, 0, 7, 2, 9]);
+        let tasks = InitialTasks::new(&[2, 3], 0).unwrap().weighing(weights, Pins::parse("p=0.5", 4).unwrap());
+        let amounts = tasks.amounts().unwrap();
+        assert_eq!((amounts.work.clone(), amounts.largest), (vec![5, 18], 9));
+        let piles = [tasks.pile(0).unwrap(), tasks.pile(1).unwrap()];
+        let pinned = |pile: &Pile| pile.pinned().map_or((0, 0), |pinned| (pinned.work(), pinned.len()));
+        assert_eq!(amounts.pinned, [pinned(&piles[0]).0, pinned(&piles[1]).0]);
+        assert_eq!(amounts.pinned_tasks, pinned(&piles[0]).1 + pinned(&piles[1]).1);
+        assert_eq!([piles[0].work(), piles[1].work()], [5, 18]);
+        assert_eq!((piles[0].len(), piles[1].len(), piles[1].own_work()), (2, 3, 18));
+        assert_eq!((tasks.described_in(0), InitialTasks::new(&[9], 0).unwrap().described_in(9)), (0, 0));
+        let huge = InitialTasks::new(&[2], 0).unwrap().weighing(Weights::Listed(vec![u64::MAX, 1]), Pins::default());
+        assert!(matches!(huge.amounts(), Err(Error::Usage(why)) if why.starts_with("--weights")));
     }
 
     proptest! {

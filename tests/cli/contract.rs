@@ -4,13 +4,13 @@ use assert_cmd::Command;
 use serde_json::Value;
 
 /// A key and what its value is.
-type Key = (&'static str, fn(&Value) -> bool);
+pub type Key = (&'static str, fn(&Value) -> bool);
 
 fn integers(value: &Value) -> bool {
     value.as_array().is_some_and(|list| list.iter().all(Value::is_u64))
 }
 
-fn number_or_null(value: &Value) -> bool {
+pub fn number_or_null(value: &Value) -> bool {
     value.is_number() || value.is_null()
 }
 
@@ -19,7 +19,7 @@ fn moves(value: &Value) -> bool {
     value.as_array().is_some_and(|list| list.iter().all(is_move))
 }
 
-fn interval(value: &Value) -> bool {
+pub fn interval(value: &Value) -> bool {
     value.as_array().is_some_and(|list| list.len() == 2 && list.iter().all(Value::is_number) && list[0].as_f64() <= list[1].as_f64())
 }
 
@@ -42,6 +42,11 @@ const BALANCE: &[Key] = &[
     ("messages", Value::is_u64),
     ("bytes", Value::is_u64),
     ("seconds", Value::is_f64),
+    ("unit", Value::is_string),
+    ("largest_task", Value::is_u64),
+    ("pinned_tasks", Value::is_u64),
+    ("deviation", Value::is_u64),
+    ("best_deviation", Value::is_u64),
 ];
 
 const COMPARE: &[Key] = &[
@@ -68,7 +73,7 @@ const COMPARE: &[Key] = &[
     ("break_even_us", number_or_null),
 ];
 
-fn lines(arguments: &str) -> Vec<Value> {
+pub fn lines(arguments: &str) -> Vec<Value> {
     let output = Command::cargo_bin("equipoise").unwrap().args(arguments.split_whitespace()).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments}: {errors}");
@@ -77,7 +82,7 @@ fn lines(arguments: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{arguments}: {why}: {line}"))).collect()
 }
 
-fn assert_keys(object: &Value, keys: &[Key]) {
+pub fn assert_keys(object: &Value, keys: &[Key]) {
     for (key, is_right) in keys {
         assert!(object.get(key).is_some_and(is_right), "{key}: {:?}", object.get(key));
     }
@@ -138,6 +143,80 @@ fn compare_prints_a_line_for_each_combination() {
 }
 
 #[test]
+fn with_weights_loads_are_work() {
+    let lines = lines("balance --sim 2 --balancer direct --loads 3,1 --weights 4,5,6,1 --output json");
+    assert_eq!(lines[0]["loads"], serde_json::json!([15, 1]));
+    assert_eq!(lines[0]["quota"], serde_json::json!([8, 8]));
+    assert_eq!(lines[0]["final"], serde_json::json!([9, 7]));
+    assert_eq!(lines[0]["moves"], serde_json::json!([{"step": 0, "src": 0, "dst": 1, "tasks": 1, "work": 6}]));
+    let figures =
+        ["tasks", "work", "largest_task", "deviation", "best_deviation", "task_hops", "work_hops", "optimum_work_hops", "nonlocal_tasks"];
+    assert_eq!(figures.map(|key| lines[0][key].as_u64().unwrap()), [4, 16, 6, 1, 0, 1, 6, 7, 1]);
+    assert!(lines[0]["unit"] == "work" && lines[0]["optimum_task_hops"].is_null());
+}
+
+#[test]
+fn pinned_tasks_stay() {
+    let all = lines("balance --sim 4 --balancer cwa --loads 20,0,0,0 --pinned p=1 --output json");
+    assert_eq!(
+        (all[0]["final"].clone(), all[0]["reachable"].clone()),
+        (serde_json::json!([20, 0, 0, 0]), serde_json::json!([20, 0, 0, 0]))
+    );
+    assert_eq!(
+        [&all[0]["pinned_tasks"], &all[0]["deviation"], &all[0]["best_deviation"]].map(|value| value.as_u64().unwrap()),
+        [20, 15, 15]
+    );
+    for balancer in equipoise::balance::ALL.iter().filter(|balancer| balancer.promises.exact) {
+        let lines = lines(&format!("balance --sim 8 --balancer {} --loads hot:total=80 --pinned p=0.5 --output json", balancer.name));
+        assert_eq!(lines[0]["deviation"], lines[0]["best_deviation"], "{}", balancer.name);
+        assert!(lines[0]["best_deviation"].as_u64().unwrap() > 10 && lines[0]["unit"] == "tasks");
+    }
+    assert!(lines("balance --sim 4 --loads 20,0,0,0 --output json")[0].get("reachable").is_none());
+}
+
+#[test]
+fn weights_are_compared() {
+    let lines = lines("compare --sim 8 --loads uniform:mean=20 --weights exponential:mean=50 --pinned p=0.1 --output json");
+    assert_eq!(lines.len(), equipoise::balance::ALL.len());
+    for line in &lines {
+        assert_keys(line, COMPARE);
+        assert_eq!((line["unit"].as_str(), line["tasks"].as_u64()), (Some("work"), Some(160)));
+        assert!(line["deviation"].as_u64() >= line["best_deviation"].as_u64());
+        let near = line["deviation"].as_u64().unwrap() <= 4 * line["largest_task"].as_u64().unwrap();
+        assert!(near || ["none", "dem"].contains(&line["balancer"].as_str().unwrap()), "{line}");
+    }
+}
+
+#[test]
+fn a_graph_is_read_from_its_file() {
+    let path = std::env::temp_dir().join(format!("equipoise-graph-{}.txt", std::process::id()));
+    std::fs::write(&path, "# a ring of six\n0 1\n1 2\n2 3\n3 4\n4 5 0.5\n5 0\n").unwrap();
+    let graph = format!("graph:{}", path.display());
+    for balancer in ["optimal", "direct", "psts", "dem", "none"] {
+        let lines = lines(&format!("balance --sim 6 --balancer {balancer} --topology {graph} --loads 12,0,0,0,0,0 --output json"));
+        assert_keys(&lines[0], BALANCE);
+        assert_eq!((lines[0]["topology"].as_str(), lines[0]["native"].as_bool()), (Some(graph.as_str()), Some(true)));
+        assert_eq!((&lines[0]["embedding"]["grid"], &lines[0]["embedding"]["virtual_nodes"]), (&"grid:2x2x2".into(), &2.into()));
+        assert!(lines[0]["embedding"]["dilation"].as_u64().is_some_and(|dilation| (1..=3).contains(&dilation)));
+        if ["optimal", "direct", "psts"].contains(&balancer) {
+            assert_eq!(lines[0]["final"], serde_json::json!([2, 2, 2, 2, 2, 2]), "{balancer}");
+        }
+        // 2 * (1 + 2 + 3 + 2 + 1) task-hops.
+        assert_eq!(lines[0]["optimum_task_hops"], 18);
+        assert!(balancer != "optimal" || lines[0]["task_hops"] == 18);
+    }
+    let compared = lines(&format!("compare --sim 4 --topology {graph} --output json"));
+    assert_eq!(compared.len(), 5);
+    assert!(compared.iter().all(|line| line["native"] == false));
+    std::fs::write(&path, "0 1\n1 one\n").unwrap();
+    let output = Command::cargo_bin("equipoise").unwrap().args(["balance", "--sim", "2", "--topology", &graph]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1));
+    assert!(said.contains(&format!("{}: line 2: \"one\"", path.display())), "{said}");
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
 fn a_billion_tasks_a_node_cost_nothing() {
     let lines = lines("balance --sim 8 --loads hot:total=8000000000 --output json");
     assert_eq!(lines[0]["final"][7], 1_000_000_000u64);
@@ -160,7 +239,7 @@ fn list_tells_what_there_is() {
         assert!(["steps", "messages", "bytes"].iter().all(|key| balancer[*key].is_u64()));
         assert!(["name", "title", "source", "options", "topology", "quota"].iter().all(|key| balancer[*key].is_string()));
     }
-    assert_eq!(lines[0]["topologies"].as_array().unwrap().len(), 8);
+    assert_eq!(lines[0]["topologies"].as_array().unwrap().len(), 9);
 }
 
 #[test]

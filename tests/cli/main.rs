@@ -3,6 +3,7 @@
 mod contract;
 mod docs;
 mod refusals;
+mod run;
 
 /// The transcripts beside this file; `TRYCMD=overwrite` writes them anew.
 #[test]

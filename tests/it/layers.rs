@@ -14,7 +14,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("flow", &[]),
     ("transport", &["load", "topology"]),
     ("node", &["load", "topology", "transport"]),
-    ("balance", &["load", "topology", "node"]),
+    ("balance", &["load", "topology", "node", "flow"]),
     ("schedule", &["load", "topology", "node", "balance"]),
     ("divisible", &["load", "topology", "node"]),
     ("workload", &["load", "topology", "node", "schedule"]),

@@ -14,14 +14,14 @@ const NODES: usize = 128;
 
 /// A random case, before it is known how many nodes the balancer's topology has.
 #[derive(Clone, Debug)]
-struct Case {
-    ranks: u32,
+pub struct Case {
+    pub ranks: u32,
     /// Which of the balancer's kinds of topology, and what it looks like.
     kind: usize,
     shape: Raw,
     powers: RandomPowers,
     loads: RandomLoads,
-    seed: u64,
+    pub seed: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ fn loads() -> impl Strategy<Value = RandomLoads> {
     ]
 }
 
-fn case() -> impl Strategy<Value = Case> {
+pub fn case() -> impl Strategy<Value = Case> {
     (1..=40u32, any::<usize>(), raw(), powers(), loads(), any::<u64>()).prop_map(|(ranks, kind, shape, powers, loads, seed)| Case {
         ranks,
         kind,
@@ -156,6 +156,17 @@ impl Case {
                 let parents: Vec<String> = parents.iter().map(|parent| parent.map_or("-".into(), |parent| parent.to_string())).collect();
                 format!("tree:parents={}", parents.join(","))
             }
+            Kind::Graph => {
+                // A random tree, and some links more.
+                let mut links: Vec<(u32, u32)> = (1..nodes).map(|node| (shape(node as usize, u64::from(node)), node)).collect();
+                links.extend((0..nodes / 2).map(|at| (shape(at as usize, u64::from(nodes)), shape(at as usize + 50, u64::from(nodes)))));
+                let mut links: Vec<(u32, u32)> = links.into_iter().map(|(a, b)| (a.min(b), a.max(b))).collect();
+                links.retain(|(a, b)| a < b);
+                links.sort_unstable();
+                links.dedup();
+                let links: Vec<String> = links.iter().map(|(a, b)| format!("{a}-{b}")).collect();
+                format!("graph:edges={}", if links.is_empty() { "0".into() } else { links.join(",") })
+            }
             Kind::Line | Kind::Ring | Kind::Complete => format!("{kind}:{nodes}"),
         }
     }
@@ -178,7 +189,7 @@ impl Case {
     }
 
     /// Virtual nodes may hold tasks too.
-    fn loads(&self, nodes: u32) -> Vec<u64> {
+    pub fn loads(&self, nodes: u32) -> Vec<u64> {
         let each = |of: &dyn Fn(usize) -> u64| (0..nodes as usize).map(of).collect();
         match &self.loads {
             RandomLoads::Zero => each(&|_| 0),
@@ -190,7 +201,7 @@ impl Case {
         }
     }
 
-    fn setup(&self, entry: &Entry) -> Setup {
+    pub fn setup(&self, entry: &Entry) -> Setup {
         let topology = self.topology(entry);
         let powers = self.powers(topology.nodes());
         let overlay = Overlay::one_host(topology, self.ranks).expect("the topology holds the ranks");
@@ -199,13 +210,13 @@ impl Case {
 }
 
 /// Every undirected link of a topology.
-fn links(topology: &Topology) -> Vec<(u32, u32)> {
+pub fn links(topology: &Topology) -> Vec<(u32, u32)> {
     let from = |node: u32| topology.neighbours(node).into_iter().filter(move |&other| node < other).map(move |other| (node, other));
     (0..topology.nodes()).flat_map(from).collect()
 }
 
 /// For people who read a failure.
-fn describe(setup: &Setup, outcome: &Outcome) -> String {
+pub fn describe(setup: &Setup, outcome: &Outcome) -> String {
     let Outcome { before, quota, cost, counts, .. } = outcome;
     let (name, topology, ranks) = (&setup.chosen.name, &setup.overlay.topology, setup.overlay.placement.ranks());
     let (after, powers, disturbance) = (outcome.after(), setup.powers.to_vec(), setup.disturbance);

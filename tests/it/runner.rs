@@ -21,13 +21,14 @@ pub struct Setup {
     pub disturbance: Option<u64>,
 }
 
-/// What came of it, by node where it is a list.
+/// What came of it, by node where it is a list. Loads are in work units.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub before: Vec<u64>,
     pub checksum_before: Checksum,
     pub piles: Vec<Pile>,
     pub plan: Plan,
+    /// The nearest to the balancer's quotas that can be reached with what is pinned.
     pub quota: Vec<u64>,
     pub cost: Cost,
     /// Of all nodes together.
@@ -52,11 +53,12 @@ impl Setup {
     pub fn run(&self, piles: Vec<Pile>) -> Outcome {
         let placement = &self.overlay.placement;
         assert_eq!((piles.len(), self.powers.nodes()), (placement.nodes() as usize, placement.nodes()));
-        let before: Vec<u64> = piles.iter().map(Pile::len).collect();
+        let before: Vec<u64> = piles.iter().map(Pile::work).collect();
         let checksum_before = checksum(&piles);
-        let shares = Shares::new(self.powers.clone());
+        let pinned = piles.iter().map(|pile| pile.pinned().map_or(0, Parcel::work)).collect();
+        let shares = Shares::new(self.powers.clone()).with_pinned(pinned);
         let total = before.iter().sum();
-        let quota = self.chosen.balancer.quota(&self.overlay.topology, total, &shares).to_vec();
+        let quota = self.chosen.balancer.reachable(&self.overlay.topology, total, &shares).to_vec();
 
         let rules = self.disturbance.map_or_else(Rules::default, |seed| Rules::seeded(seed).delay_heavily(20_000).shuffle());
         let mut world = World::Sim(sim::World::new(placement.ranks(), sim::Model { rules, seed: self.seed, ..sim::Model::default() }));
@@ -107,19 +109,19 @@ impl Setup {
 
 impl Outcome {
     pub fn after(&self) -> Vec<u64> {
-        self.piles.iter().map(Pile::len).collect()
+        self.piles.iter().map(Pile::work).collect()
     }
 
     pub fn checksum_after(&self) -> Checksum {
         checksum(&self.piles)
     }
 
-    /// Tasks that left their node, even if they came back.
+    /// Work that left its node, even if it came back.
     pub fn nonlocal(&self) -> u64 {
-        self.before.iter().zip(&self.piles).map(|(load, pile)| load - pile.own()).sum()
+        self.before.iter().zip(&self.piles).map(|(load, pile)| load - pile.own_work()).sum()
     }
 
-    /// The least number of tasks that must leave their node for the quotas.
+    /// The least work that must leave their node for the quotas.
     pub fn minimum_nonlocal(&self) -> u64 {
         self.before.iter().zip(&self.quota).map(|(load, quota)| load.saturating_sub(*quota)).sum()
     }
@@ -138,6 +140,16 @@ impl Outcome {
         moves
     }
 
+    /// Work units times hops.
+    pub fn work_hops(&self, topology: &Topology) -> u128 {
+        self.plan.transfers.iter().map(|t| u128::from(t.work) * u128::from(topology.distance(t.src, t.dst))).sum()
+    }
+
+    /// The largest difference between a final load and its quota.
+    pub fn deviation(&self) -> u64 {
+        self.after().iter().zip(&self.quota).map(|(after, quota)| after.abs_diff(*quota)).max().unwrap_or(0)
+    }
+
     /// The least load that each node ever had, when the plan is carried out in its steps, giving before getting.
     pub fn lowest(&self) -> Vec<u64> {
         let mut loads = self.before.clone();
@@ -145,11 +157,11 @@ impl Outcome {
         for step in self.plan.transfers.chunk_by(|a, b| a.step == b.step) {
             for transfer in step {
                 let src = transfer.src as usize;
-                loads[src] = loads[src].checked_sub(transfer.tasks).unwrap_or_else(|| panic!("{transfer:?} gives what is not there"));
+                loads[src] = loads[src].checked_sub(transfer.work).unwrap_or_else(|| panic!("{transfer:?} gives what is not there"));
                 lowest[src] = lowest[src].min(loads[src]);
             }
             for transfer in step {
-                loads[transfer.dst as usize] += transfer.tasks;
+                loads[transfer.dst as usize] += transfer.work;
             }
         }
         assert_eq!(loads, self.after(), "the plan and the piles differ");

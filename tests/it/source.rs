@@ -165,7 +165,7 @@ fn item_length(tokens: &[Token]) -> usize {
             "{" => braces += 1,
             "}" => {
                 braces -= 1;
-                if braces == 0 && round == 0 && !tokens.get(at + 1).is_some_and(|next| next.text == ";") {
+                if braces == 0 && round == 0 && tokens.get(at + 1).is_none_or(|next| next.text != ";") {
                     return at + 1;
                 }
             }

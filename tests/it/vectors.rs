@@ -136,3 +136,29 @@ fn pslb_on_lines() {
 fn psts_on_grids() {
     check("psts", include_str!("../vectors/grid.jsonl"));
 }
+
+/// The least task-hops of every line that tells them, by the balancer that promises them.
+#[test]
+fn optimal_on_everything() {
+    let files = [
+        include_str!("../vectors/hypercube.jsonl"),
+        include_str!("../vectors/mesh.jsonl"),
+        include_str!("../vectors/kary.jsonl"),
+        include_str!("../vectors/tree.jsonl"),
+    ];
+    let mut lines = 0;
+    for line in files.iter().flat_map(|file| file.lines()) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let loads = numbers(&case["loads"]);
+        let nodes = loads.len() as u32;
+        let powers = match case.get("powers") {
+            Some(powers) => Powers::listed(numbers(powers)).expect("powers"),
+            None => Powers::equal(nodes, nodes),
+        };
+        let outcome = Setup::native("optimal", topology(&case["topology"]), powers).run_on_loads(&loads);
+        assert_eq!(outcome.after(), numbers(&case["quota"]), "{}", case["topology"]);
+        assert_eq!(outcome.counts.task_hops, u128::from(number(&case["optimum_task_hops"])), "{}", case["topology"]);
+        lines += 1;
+    }
+    assert_eq!(lines, 160);
+}

@@ -5,6 +5,7 @@ mod contract;
 mod faults;
 mod launch;
 mod real;
+mod runs;
 
 use std::env;
 use std::time::Duration;
@@ -29,6 +30,7 @@ fn book() -> Book {
     book.suite(Suite { name: "contract", ranks: &[1, 2, 3, 5, 8, 16], limit, options: small_limits(), cases: contract::cases() });
     real::enter(&mut book);
     faults::enter(&mut book);
+    runs::enter(&mut book);
     book
 }
 

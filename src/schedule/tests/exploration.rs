@@ -15,7 +15,7 @@ fn disturbed(seed: u64, task: Ticks) -> Model {
         2 => rules.delay_up_to(task * 60),
         _ => rules.delay_heavily(task / 2).shuffle(),
     };
-    let network = if seed / 3 % 3 == 0 { Network::Zero } else { Network::default() };
+    let network = if (seed / 3).is_multiple_of(3) { Network::Zero } else { Network::default() };
     Model { seed, network, rules, ..Model::default() }
 }
 

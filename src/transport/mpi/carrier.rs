@@ -1,6 +1,6 @@
 //! What the ports of a rank and its executor share: the two ends of the network, the nodes, and the work.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -38,6 +38,8 @@ pub(super) struct Carrier {
     pub began: Instant,
     pub heartbeat: Heartbeat,
     pub state: RefCell<State>,
+    /// What programs see; may change between runs.
+    pub seed: Cell<u64>,
 }
 
 /// Our own duplicates of the communicator: one for headers and short messages, one for the bodies of long messages.

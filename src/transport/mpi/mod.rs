@@ -34,7 +34,7 @@ mod seats;
 mod watchdog;
 mod workers;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -57,6 +57,9 @@ use crate::topology::{Hosts, NodeId, Overlay, RankId};
 
 /// The status of a job that the watchdog ended.
 pub const STUCK: i32 = 3;
+
+/// A timeout beyond this counts as this: some thirty years.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(1_000_000_000);
 
 /// What a world can be told. All ranks must be told the same, the number of workers excepted.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,6 +150,8 @@ impl World {
     fn over(comm: rsmpi::ffi::MPI_Comm, universe: Option<Universe>, options: Options) -> Result<World> {
         let comm = Comm::duplicate(comm)?;
         let bulk = comm.another()?;
+        // Any longer and the watchdog could not add and double it.
+        let options = Options { timeout: options.timeout.min(LONGEST_TIMEOUT), ..options };
         let names = host_names(&comm)?;
         let (rank, ranks) = (comm.rank()?, comm.size()?);
         let host = names.get(rank as usize).cloned().unwrap_or_default();
@@ -161,7 +166,8 @@ impl World {
         let state = RefCell::new(State::new(Links { comm, bulk }, host, &options, began, flags)?);
         let heartbeat = Heartbeat::default();
         heartbeat.watch(rank, options.timeout)?;
-        let carrier = Rc::new(Carrier { rank, ranks, options, began, heartbeat, state });
+        let seed = Cell::new(options.seed);
+        let carrier = Rc::new(Carrier { rank, ranks, options, began, heartbeat, state, seed });
         Ok(World { carrier, hosts: Hosts::from_names(&names), signals, _universe: universe })
     }
 
@@ -183,6 +189,11 @@ impl World {
     /// What the world was told.
     pub fn options(&self) -> &Options {
         &self.carrier.options
+    }
+
+    /// Changes the seed that the programs of later runs see. Every rank must call this with the same one.
+    pub fn reseed(&mut self, seed: u64) {
+        self.carrier.seed.set(seed);
     }
 
     /// Runs a program on every node of the overlay that this rank hosts, and returns their results in node order. Every rank must call

@@ -34,7 +34,7 @@ impl Transport for MpiPort {
     }
 
     fn seed(&self) -> u64 {
-        self.carrier.options.seed
+        self.carrier.seed.get()
     }
 
     fn now(&self) -> Ticks {

@@ -64,7 +64,8 @@ impl Run {
         let seat = &mut self.seats[seat];
         let wanted = matches!(&seat.waits, Waits::Event(interest) if covers(interest, &event));
         seat.inbox.push(event);
-        seat.dirty = true;
+        // Nobody polls a program that has ended, and a rank with something to poll does not sleep.
+        seat.dirty |= seat.waits != Waits::Ended;
         wanted
     }
 

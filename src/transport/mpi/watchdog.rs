@@ -141,7 +141,10 @@ impl Watchdog {
 
     /// Another rank found that the job is stuck, and will end it.
     pub fn told(&mut self, now: Instant) {
-        self.postpone(now);
+        // If two have found it, each must not leave it to the other.
+        if !matches!(self.phase, Phase::Stuck { .. }) {
+            self.postpone(now);
+        }
     }
 
     /// Leaves it to somebody else for a while.
@@ -223,6 +226,24 @@ mod tests {
         dogs[1].answered(0, 1, 11 * SECOND);
         assert_eq!(dogs[0].look(now, false), Duty::Report { silent: vec![] });
         assert_eq!(dogs[1].look(now, false), Duty::Nothing);
+    }
+
+    #[test]
+    fn of_two_that_found_it_neither_leaves_the_end_to_the_other() {
+        let start = Instant::now();
+        let mut dogs = dogs(3, start);
+        let mut now = start + 11 * SECOND;
+        for dog in &mut dogs[1..] {
+            assert!(matches!(dog.look(now, false), Duty::Ask { .. }));
+        }
+        now += 2 * SECOND;
+        for dog in &mut dogs[1..] {
+            assert!(matches!(dog.look(now, false), Duty::Report { .. }));
+        }
+        for dog in &mut dogs[1..] {
+            dog.told(now);
+            assert_eq!(dog.look(now + SECOND, false), Duty::End);
+        }
     }
 
     #[test]

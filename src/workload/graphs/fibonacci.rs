@@ -12,7 +12,7 @@ pub(super) static ENTRY: Entry = Entry {
     name: "fibonacci",
     title: "Fibonacci numbers by their definition",
     source: "Frigo, Leiserson and Randall 1998",
-    options: "n=30 (0 to 90), cutoff=20 (0 to 90; up to which a task calls itself instead of spawning)",
+    options: "n=30 (0 to 90), cutoff=22 (0 to 90; up to which a task calls itself instead of spawning)",
     answer: "the number",
     has_own_network: false,
     examples: &["fibonacci:n=0", "fibonacci:n=12,cutoff=0", "fibonacci:n=18,cutoff=9"],
@@ -21,16 +21,16 @@ pub(super) static ENTRY: Entry = Entry {
 
 fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
     let n = pattern.within("n", 30, 0..=90)? as u32;
-    let cutoff = pattern.within("cutoff", 20, 0..=90)? as u32;
+    let cutoff = pattern.within("cutoff", 22, 0..=90)? as u32;
     Ok(Box::new(move |_| Ok(Prepared::new(Fibonacci { n, cutoff }))))
 }
 
-/// Nanoseconds that a call takes, for the simulator: as measured on a core of 2.5 GHz.
-const CALL: Ticks = 2;
+/// Nanoseconds that a call takes, for the simulator: processor time measured on an Intel Xeon.
+const CALL: Ticks = 1;
 /// Calls of this size, some microseconds long, are followed by a checkpoint.
 const BETWEEN_CHECKPOINTS: u32 = 16;
 /// The largest cutoff with which tasks are shorter than a worker's hand-over.
-const SHORT: u32 = 15;
+const SHORT: u32 = 20;
 
 /// The computation: one number.
 #[derive(Clone, Copy, Debug)]

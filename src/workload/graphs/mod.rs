@@ -3,8 +3,8 @@
 //! One file each; the [registry](ALL) is data that the command line, `list` and the tests go through. To add a workload, write its
 //! [`Computation`] and its [`Workload`], and enter it there.
 //!
-//! Types end here: [`find`] reads `name[:key=value,..]`, [`Chosen::prepare`] makes a [`Prepared`], which runs under any scheduler and answers
-//! with a [`Number`].
+//! Types end here: [`find`] reads `name[:key=value,..]`, [`Chosen::prepare`] makes a [`Prepared`], which runs under any scheduler and
+//! answers with a [`Number`].
 //!
 //! ```
 //! use equipoise::node;
@@ -67,7 +67,8 @@ pub struct Entry {
     pub options: &'static str,
     /// What its answer is.
     pub answer: &'static str,
-    /// Whether it has its own model of what communication costs: then it is simulated on a network without delays, unless another is asked for.
+    /// Whether it has its own model of what communication costs: then it is simulated on a network without delays, unless another is asked
+    /// for.
     pub has_own_network: bool,
     /// Small ones, each a moment's work: what tests run under every scheduler.
     pub examples: &'static [&'static str],
@@ -138,8 +139,8 @@ pub trait Workload: Computation {
         None
     }
 
-    /// The answer as a plain sequential program finds it, without a runtime: what the run's time is compared with. `None` if there is no such
-    /// program.
+    /// The answer as a plain sequential program finds it, without a runtime: what the run's time is compared with. `None` if there is no
+    /// such program.
     fn sequential(&self) -> Option<Number> {
         None
     }

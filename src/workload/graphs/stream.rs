@@ -1,7 +1,7 @@
 //! A stream of synthetic graphs: the simulation model of Ahmad, Ghafoor and Fox 1994, section 5.
 //!
-//! 1. Graphs are [trees](super::tree) that arrive in a Poisson stream of rate `utilisation` times the number of processors, in graphs a unit of
-//!    time.
+//! 1. Graphs are [trees](super::tree) that arrive in a Poisson stream of rate `utilisation` times the number of processors, in graphs a
+//!    unit of time.
 //! 2. A graph's total time is exponential with a mean of one unit, divided equally among its tasks.
 //! 3. Each migration of a task takes an exponential time with mean 1 / `rate` units on top of the network's (`rate=none`: nothing).
 //! 4. The first graphs warm up; of the next ones the response times count; more arrive until all of these are answered, so that the load
@@ -26,8 +26,9 @@ pub(super) static ENTRY: Entry = Entry {
     name: "stream",
     title: "random task graphs that arrive over time",
     source: "Ahmad, Ghafoor and Fox 1994, section 5",
-    options: "levels=3, children=2 (at the most), least=0 (children), utilisation=0.5, rate=20 (of migrations; or none), graphs=10000 (on real ranks \
-              500), warmup=12000 (from utilisation=0.8 20000; graphs/5 if that is less), unit=200ms, cost=sleep|spin|virtual",
+    options: "levels=3, children=2 (at the most), least=0 (children), utilisation=0.5, rate=20 (of migrations; or none), \
+              graphs=10000 (on real ranks 500), warmup=12000 (from utilisation=0.8 20000; graphs/5 if that is less), \
+              unit=200ms, cost=sleep|spin|virtual",
     answer: "tasks",
     has_own_network: true,
     examples: &["stream:graphs=50,utilisation=0.4", "stream:levels=1,children=5,graphs=30,rate=none,utilisation=0.7,unit=1ms"],

@@ -1,5 +1,5 @@
-//! Unbalanced Tree Search: Olivier, Huan, Liu, Prins, Dinan, Sadayappan and Tseng, "UTS: an unbalanced tree search benchmark", Languages and
-//! Compilers for Parallel Computing, 2006. Count the nodes of a tree whose sub-trees differ wildly in size, and can't be told
+//! Unbalanced Tree Search: Olivier, Huan, Liu, Prins, Dinan, Sadayappan and Tseng, "UTS: an unbalanced tree search benchmark", Languages
+//! and Compilers for Parallel Computing, 2006. Count the nodes of a tree whose sub-trees differ wildly in size, and can't be told
 //! apart before they are grown.
 //!
 //! 1. A task carries many nodes: a stack of those that are found and not yet visited. It visits them depth-first, in slices of 128 to 512
@@ -84,7 +84,7 @@ fn parameters(kind: char, pattern: &mut Pattern<'_>) -> Result<Tree> {
 
 /// Nodes that a task visits between two looks at the network.
 const LOOKS: (u64, u64) = (128, 512);
-/// Nanoseconds that a node takes, for the simulator: as measured on a core of 2.5 GHz.
+/// Nanoseconds that a node takes, for the simulator: processor time measured on an Intel Xeon.
 const NODE: Ticks = 150;
 /// Nodes that the first task visits before it spawns.
 const FIRST_SHARE: u64 = 256;

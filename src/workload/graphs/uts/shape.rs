@@ -1,7 +1,7 @@
 //! The trees: which node has how many children, from a cryptographic hash of the way to it.
 //!
-//! A node's state is 20 bytes. The root's is SHA-1 of 16 zero bytes and the seed, child i's SHA-1 of its parent's state and i (numbers in 4 bytes,
-//! big-endian). So a tree is fixed by its parameters, and any part of it can be grown anywhere, from the state alone.
+//! A node's state is 20 bytes. The root's is SHA-1 of 16 zero bytes and the seed, child i's SHA-1 of its parent's state and i (numbers in 4
+//! bytes, big-endian). So a tree is fixed by its parameters, and any part of it can be grown anywhere, from the state alone.
 
 use std::f64::consts::PI;
 

@@ -1,0 +1,75 @@
+use super::*;
+use crate::topology::Topology;
+use crate::transport::sim::{Model, Network, World as Simulated};
+
+fn simulated(workload: &str, schedulers: &[&str], ranks: u32, repeat: Option<u32>, trace: bool) -> Result<Vec<RunRecord>> {
+    let mut world = World::Sim(Simulated::new(ranks, Model { network: Network::Zero, ..Model::default() }));
+    let contender = |name: &&str| {
+        let scheduler = schedule::find(name)?;
+        let topology: Topology = scheduler.entry.default_topology(ranks);
+        Contender::new(scheduler, Overlay::one_host(topology, ranks)?)
+    };
+    let contenders = schedulers.iter().map(contender).collect::<Result<_>>()?;
+    let spec = RunSpec { contenders, workload: graphs::find(workload)?, workers: 1, repeat, seed: 1, trace };
+    run(&mut world, &spec, |_, _, _| {})
+}
+
+#[test]
+fn a_chain_of_tasks_takes_its_length_whoever_schedules_it() {
+    let names: Vec<&str> = schedule::ALL.iter().map(|entry| entry.name).collect();
+    for record in simulated("tree:levels=4,children=1,least=1,time=10ms", &names, 4, None, false).unwrap() {
+        assert_eq!((record.tasks, record.answer, record.known), (5, Number::Whole(5), Some(Number::Whole(5))), "{}", record.scheduler);
+        assert!((record.sequential - 0.01).abs() < 1e-9 && (record.bound - 0.01).abs() < 1e-9);
+        assert!(record.makespan >= 0.01 && record.makespan < 0.0101, "{}: {}", record.scheduler, record.makespan);
+        assert_eq!(record.gain, None);
+        assert!((record.busy.iter().sum::<f64>() - 0.01).abs() < 1e-9);
+        assert!((record.efficiency - 0.25).abs() < 0.003);
+    }
+}
+
+#[test]
+fn rounds_have_seeds_of_their_own() {
+    let workload = "tree:levels=4,children=3,least=1,task=1ms";
+    let records = simulated(workload, &["steal"], 4, Some(3), false).unwrap();
+    let rounds = records[0].rounds.clone().unwrap();
+    assert_eq!((rounds.repeat, rounds.makespans.len()), (3, 3));
+    assert_eq!(rounds.makespans[0], records[0].makespan);
+    assert!(rounds.makespans[1] != rounds.makespans[0] || rounds.makespans[2] != rounds.makespans[0]);
+    assert!(rounds.makespan_ci95[0] < rounds.makespan_mean && rounds.makespan_mean < rounds.makespan_ci95[1]);
+    assert_eq!(simulated(workload, &["steal"], 4, None, false).unwrap()[0].rounds, None);
+}
+
+#[test]
+fn streams_are_told_in_their_own_unit() {
+    let stream = "stream:graphs=200,warmup=20,utilisation=0.3,levels=0,rate=none,unit=10ms";
+    let records = simulated(stream, &["static"], 8, Some(2), true).unwrap();
+    let responses = records[0].responses.unwrap();
+    assert_eq!((responses.graphs, records[0].unit.seconds), (400, 0.01));
+    // M/M/1: 1 / (1 - 0.3), with 400 samples.
+    assert!((responses.response_mean - 1.0 / 0.7).abs() < 0.5, "{responses:?}");
+    let [low, high] = responses.response_ci95;
+    assert!(low < responses.response_mean && responses.response_mean < high && responses.response_p99 <= responses.response_max);
+    assert!(records[0].timeline.len() == 8 && records[0].timeline.iter().all(|node| !node.entries.is_empty()));
+}
+
+#[test]
+fn regions_are_told() {
+    let records = simulated("fibonacci:n=15,cutoff=5", &["hierarchical", "random"], 16, None, false).unwrap();
+    let members: Vec<usize> = records[0].regions.iter().map(|region| region.members.len()).collect();
+    assert_eq!(members.iter().sum::<usize>(), 16);
+    assert!(members.len() > 1 && records[1].regions.is_empty());
+    assert_eq!(records[0].answer, Number::Whole(610));
+}
+
+#[test]
+fn what_is_lost_or_wrong_is_said() {
+    let node = |born, tasks, out, arrived| NodeReport { born, tasks, migrated_out: out, migrated_in: arrived, ..NodeReport::default() };
+    let outcome = |answer, nodes| Outcome { answer: Some(Number::Whole(answer)), graphs: Vec::new(), nodes, makespan: 1 };
+    let said = |answer, nodes, known, is_tasks| sound(&outcome(answer, nodes), known, None, is_tasks).unwrap_err();
+    assert_eq!(said(3, vec![node(3, 1, 1, 0), node(0, 1, 0, 1)], None, false), "3 tasks were born, and 2 ended");
+    assert_eq!(said(3, vec![node(3, 3, 1, 0)], None, false), "1 migrations left, and 0 arrived");
+    assert_eq!(said(91, vec![node(3, 3, 0, 0)], Some(Number::Whole(92)), false), "the answer is 91, the known one is 92");
+    assert_eq!(said(4, vec![node(3, 3, 0, 0)], None, true), "the answers add up to 4 tasks, and 3 were executed");
+    assert!(sound(&outcome(3, vec![node(3, 3, 0, 0)]), Some(Number::Whole(3)), Some(Number::Whole(3)), true).is_ok());
+    assert!(is_same(Number::Real(0.1 + 0.2), Number::Real(0.3)) && !is_same(Number::Real(0.3), Number::Real(0.31)));
+}

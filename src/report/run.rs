@@ -1,0 +1,245 @@
+//! Runs of spawning tasks, for people.
+
+use comfy_table::{ColumnConstraint, Table};
+
+use super::figures::{bytes, duration_us, ratio, several, three, whole};
+use super::table::{lines, place, table};
+use crate::experiment::RunRecord;
+
+/// With more ranks than this people are told the extremes instead of all.
+const LISTED: usize = 16;
+
+/// A time of a record, in what it is given in.
+fn time(record: &RunRecord, time: f64) -> String {
+    if has_unit(record) { format!("{} u", three(time)) } else { duration_us(time * 1e6) }
+}
+
+fn has_unit(record: &RunRecord) -> bool {
+    record.unit.seconds != 1.0
+}
+
+fn percent(share: f64) -> String {
+    format!("{}%", three(100.0 * share))
+}
+
+/// Some lines about one run.
+pub fn run(record: &RunRecord, width: u16) -> String {
+    let topology = if record.native { "native" } else { "overlay" };
+    let RunRecord { scheduler, workload, site, .. } = record;
+    let mut out = format!("{workload} under {scheduler} on {} ({topology}), {}", record.topology, place(site));
+    if record.workers > 1 {
+        out.push_str(&format!(", {} each", several(record.workers.into(), "worker")));
+    }
+    out.push('\n');
+    let mut line = |name: &str, text: String| out.push_str(&format!("  {name:<11}{text}\n"));
+    line("answer", answer(record));
+    line("tasks", format!("{}, of which {} waited for children", whole(record.tasks), whole(record.joins)));
+    line("makespan", makespan(record));
+    let plain = if record.sequential_is_plain {
+        format!(", by a plain program; all tasks together {}", time(record, record.work))
+    } else {
+        ", all tasks together".into()
+    };
+    line("sequential", format!("{}{plain}", time(record, record.sequential)));
+    line("efficiency", format!("{} of the ideal", percent(record.efficiency)));
+    line("", against_the_bound(record));
+    line(
+        "cost",
+        format!(
+            "{}, {}, {} ({} to schedule)",
+            several(record.migrated, "migration"),
+            bytes(record.bytes),
+            several(record.messages, "message"),
+            whole(record.control)
+        ),
+    );
+    if let Some(responses) = &record.responses {
+        let [low, high] = responses.response_ci95;
+        let mean = time(record, responses.response_mean);
+        line(
+            "response",
+            format!("{mean} on average over {} (95 %: {} to {})", several(responses.graphs, "graph"), three(low), three(high)),
+        );
+        let at = |value| three(value);
+        line(
+            "",
+            format!(
+                "50 % {}, 90 % {}, 95 % {}, 99 % {}, most {}",
+                at(responses.response_p50),
+                at(responses.response_p90),
+                at(responses.response_p95),
+                at(responses.response_p99),
+                at(responses.response_max)
+            ),
+        );
+        if has_unit(record) {
+            line("", format!("u, a graph's mean time, is {}", duration_us(record.unit.seconds * 1e6)));
+        }
+    }
+    regions(record).into_iter().enumerate().for_each(|(index, text)| line(if index == 0 { "regions" } else { "" }, text));
+    out.push_str(&ranks(record, width));
+    out
+}
+
+/// The answer, what it is, and whether it is known to be right.
+fn answer(record: &RunRecord) -> String {
+    let is_known = if record.known.is_some() { ", as it should be" } else { "" };
+    format!("{} ({}){is_known}", record.answer, record.answer_is)
+}
+
+fn makespan(record: &RunRecord) -> String {
+    let first = time(record, record.makespan);
+    let Some(rounds) = &record.rounds else { return first };
+    let [low, high] = rounds.makespan_ci95;
+    format!(
+        "{first} with seed {}; {} on average over {} (95 %: {} to {})",
+        record.site.seed,
+        time(record, rounds.makespan_mean),
+        several(rounds.repeat.into(), "round"),
+        time(record, low),
+        time(record, high)
+    )
+}
+
+fn against_the_bound(record: &RunRecord) -> String {
+    let gain = match record.gain {
+        None => "nothing could be gained".into(),
+        Some(gain) if gain < 0.0 => "slower than one worker alone".into(),
+        Some(gain) => format!("{} of the possible gain was had", percent(gain)),
+    };
+    format!(
+        "{} of the granularity bound {} (longest chain {}, largest task {}); {gain}",
+        percent(record.bound_efficiency),
+        time(record, record.bound),
+        time(record, record.chain),
+        time(record, record.largest)
+    )
+}
+
+fn regions(record: &RunRecord) -> Vec<String> {
+    let regions = &record.regions;
+    if regions.is_empty() {
+        return Vec::new();
+    }
+    if record.site.ranks as usize > 4 * LISTED {
+        let sizes = || regions.iter().map(|region| region.members.len());
+        let (least, most) = (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0));
+        let size = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let medians: Vec<String> = regions.iter().take(LISTED).map(|region| region.median.to_string()).collect();
+        let more = if regions.len() > LISTED { " .." } else { "" };
+        return vec![format!("{} of {size} working nodes; medians {}{more}", regions.len(), medians.join(" "))];
+    }
+    let listed = |members: &[u32]| match members {
+        [] => "no node works".into(),
+        members => members.iter().map(u32::to_string).collect::<Vec<_>>().join(" "),
+    };
+    regions.iter().map(|region| format!("median {}: {}", region.median, listed(&region.members))).collect()
+}
+
+/// What each rank did, or the extremes.
+fn ranks(record: &RunRecord, width: u16) -> String {
+    let RunRecord { busy, idle, overhead, .. } = record;
+    let share = |rank: usize| if busy[rank] + idle[rank] > 0.0 { percent(busy[rank] / (busy[rank] + idle[rank])) } else { "-".into() };
+    let mut table = table(&["rank", "busy", "", "idle", "overhead"], 0, width);
+    let mut row = |name: String, rank: usize| {
+        let times = [busy, idle, overhead].map(|times| time(record, times[rank]));
+        let [busy, idle, overhead] = times;
+        table.add_row([name, busy, share(rank), idle, overhead]);
+    };
+    if busy.len() <= LISTED {
+        (0..busy.len()).for_each(|rank| row(rank.to_string(), rank));
+        return format!("\n{}", lines(&table));
+    }
+    let mut order: Vec<usize> = (0..busy.len()).collect();
+    order.sort_by(|a, b| busy[*a].total_cmp(&busy[*b]).then(a.cmp(b)));
+    let last = order.len() - 1;
+    for (name, at) in [("least", 0), ("quarter", last / 4), ("middle", last / 2), ("three quarters", last * 3 / 4), ("most", last)] {
+        row(format!("{name} busy: {}", order[at]), order[at]);
+    }
+    format!("\n{}", lines(&table))
+}
+
+/// Several schedulers on the same workload: a heading and a table.
+pub fn compare(records: &[RunRecord], width: u16) -> String {
+    let Some(first) = records.first() else { return String::new() };
+    let rounds = first.rounds.as_ref().map(|rounds| format!("; {}", several(rounds.repeat.into(), "round"))).unwrap_or_default();
+    let workers = if first.workers > 1 { format!(", {} each", several(first.workers.into(), "worker")) } else { String::new() };
+    let mut out = format!("{} on {}{workers}{rounds}\n", first.workload, place(&first.site));
+    // A stream goes on until the graphs that count are answered, so its tasks are a matter of the scheduler.
+    if first.responses.is_none() {
+        let plain = if first.sequential_is_plain { "by a plain program" } else { "all tasks together" };
+        out.push_str(&format!("answer {}; sequential time {}, {plain}\n", answer(first), time(first, first.sequential)));
+    }
+    if has_unit(first) {
+        out.push_str(&format!("u, a graph's mean time, is {}\n", duration_us(first.unit.seconds * 1e6)));
+    }
+    out.push('\n');
+    out.push_str(&lines(&comparison(records, width)));
+    if records.iter().any(|record| !record.native) {
+        out.push_str("\n* an overlay: the topology has more nodes than there are ranks\n");
+    }
+    out
+}
+
+fn comparison(records: &[RunRecord], width: u16) -> Table {
+    let streams = records.iter().any(|record| record.responses.is_some());
+    let mut headings = vec!["scheduler", "makespan"];
+    if streams {
+        headings.extend(["response", "99 %\nbelow"]);
+    }
+    headings.push("effi-\nciency");
+    // How long a stream takes is a matter of its arrivals.
+    if !streams {
+        headings.extend(["of the\nbound", "gain\nhad"]);
+    }
+    headings.extend(["most/mean\nbusy", "migrated", "msgs", "bytes", "topology"]);
+    let mut table = table(&headings, 1, width);
+    for record in records {
+        let makespan = match &record.rounds {
+            Some(rounds) => with_interval(record, rounds.makespan_mean, rounds.makespan_ci95),
+            None => time(record, record.makespan),
+        };
+        let mut row = vec![record.scheduler.clone(), makespan];
+        match &record.responses {
+            Some(responses) => {
+                let mean = with_interval(record, responses.response_mean, responses.response_ci95);
+                row.extend([mean, time(record, responses.response_p99)]);
+            }
+            None if streams => row.extend(["-"; 2].map(String::from)),
+            None => {}
+        }
+        let mean = record.busy.iter().sum::<f64>() / record.busy.len().max(1) as f64;
+        let most = record.busy.iter().copied().fold(0.0, f64::max);
+        let (efficiency, of_the_bound, gain) = match &record.rounds {
+            Some(rounds) => (rounds.efficiency_mean, rounds.bound_efficiency_mean, rounds.gain_mean),
+            None => (record.efficiency, record.bound_efficiency, record.gain),
+        };
+        row.push(percent(efficiency));
+        if !streams {
+            row.push(percent(of_the_bound));
+            row.push(match gain {
+                None => "-".into(),
+                Some(gain) if gain < 0.0 => "none".into(),
+                Some(gain) => percent(gain),
+            });
+        }
+        row.extend([
+            if mean > 0.0 { ratio(most / mean) } else { "-".into() },
+            whole(record.migrated),
+            whole(record.messages),
+            bytes(record.bytes),
+            format!("{}{}", record.topology, if record.native { "" } else { "*" }),
+        ]);
+        table.add_row(row);
+    }
+    // What is read first is not broken into pieces.
+    for column in table.column_iter_mut().take(if streams { 3 } else { 2 }) {
+        column.set_constraint(ColumnConstraint::ContentWidth);
+    }
+    table
+}
+
+/// A mean, and half of its interval.
+fn with_interval(record: &RunRecord, mean: f64, [low, high]: [f64; 2]) -> String {
+    format!("{} \u{b1} {}", time(record, mean), time(record, (high - low) / 2.0))
+}

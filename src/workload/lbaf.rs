@@ -1,0 +1,272 @@
+//! Task times of real runs, in the form in which DARMA's vt writes them and its Load Balancing Analysis Framework (LBAF) reads them.
+//!
+//! A folder holds a file for each rank, `NAME.RANK.json` or, packed with brotli, `NAME.RANK.json.br`:
+//!
+//! ```json
+//! {"metadata": {"type": "LBDatafile", "rank": 0},
+//!  "phases": [{"id": 0,
+//!              "tasks": [{"entity": {"type": "object", "id": 3145731, "migratable": true}, "time": 0.0017,
+//!                         "user_defined": {"task_serialized_bytes": 1024}}],
+//!              "communications": [{"from": {"id": 3145731}, "to": {"id": 7}, "messages": 1, "bytes": 2.0}]}]}
+//! ```
+//!
+//! Times are seconds and become work units of a nanosecond. A task that is not migratable is pinned. Its payload is as large as
+//! `task_serialized_bytes` says, nothing if it says nothing. Entities are named by `id` or `seq_id`. Communications of entities that are no
+//! tasks of the phase are left out; such are common in real files.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::measured::{Communication, MeasuredTask, MeasuredTasks};
+use super::source::OPTION;
+use crate::error::{Error, Result};
+
+/// A file may not become larger than this when it is unpacked: what claims to be small may be a bomb.
+const MOST_BYTES: u64 = 1 << 30;
+
+#[derive(Deserialize)]
+struct DataFile {
+    metadata: Option<Metadata>,
+    phases: Vec<Phase>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    rank: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Phase {
+    id: u64,
+    #[serde(default)]
+    tasks: Vec<TimedTask>,
+    #[serde(default)]
+    communications: Vec<Messages>,
+}
+
+#[derive(Deserialize)]
+struct TimedTask {
+    entity: Entity,
+    time: f64,
+    #[serde(default)]
+    user_defined: BTreeMap<String, serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct Entity {
+    id: Option<u64>,
+    seq_id: Option<u64>,
+    migratable: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct Messages {
+    from: Entity,
+    to: Entity,
+    #[serde(default)]
+    bytes: f64,
+}
+
+impl Entity {
+    fn name(&self) -> Option<u64> {
+        self.id.or(self.seq_id)
+    }
+}
+
+/// Reads one phase of a run, the first of rank 0 if none is named.
+///
+/// # Errors
+/// If a file can't be read or is not as above, a rank is missing or there twice, a rank lacks the phase, or a time is negative; the sentence
+/// names the file.
+pub fn read(folder: &Path, phase: Option<u64>) -> Result<MeasuredTasks> {
+    let wrong = |why: String| Error::usage(format!("{OPTION} lbaf:{}: {why}", folder.display()));
+    let files = files_by_rank(folder).map_err(wrong)?;
+    let (mut tasks, mut messages, mut phase) = (Vec::new(), Vec::new(), phase);
+    for (rank, path) in (0u32..).zip(&files) {
+        let in_file = |why: String| wrong(format!("{}: {why}", path.file_name().unwrap_or_default().display()));
+        let file = parse(path).map_err(in_file)?;
+        if let Some(claimed) = file.metadata.and_then(|metadata| metadata.rank).filter(|claimed| *claimed != u64::from(rank)) {
+            return Err(in_file(format!("by its name it is of rank {rank}, by its metadata of rank {claimed}")));
+        }
+        let known: Vec<String> = file.phases.iter().map(|phase| phase.id.to_string()).collect();
+        let wanted = phase.or_else(|| file.phases.first().map(|phase| phase.id));
+        let Some(found) = file.phases.into_iter().find(|found| Some(found.id) == wanted) else {
+            let which = wanted.map_or("no phase in it".into(), |id| format!("no phase {id}; its phases are {}", known.join(", ")));
+            return Err(in_file(format!("there is {which}")));
+        };
+        phase = wanted;
+        for (index, task) in found.tasks.iter().enumerate() {
+            tasks.push(measured(rank, task).map_err(|why| in_file(format!("phase {}, task {index}: {why}", found.id)))?);
+        }
+        messages.extend(found.communications);
+    }
+    let mut run = MeasuredTasks { ranks: files.len() as u32, tasks, communications: Vec::new(), left_out: 0 };
+    join(&mut run, &messages);
+    Ok(run)
+}
+
+/// The files of ranks 0, 1, .., or why there are none.
+fn files_by_rank(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut files: BTreeMap<u32, PathBuf> = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).map_err(|why| why.to_string())? {
+        let path = entry.map_err(|why| why.to_string())?.path();
+        let Some(rank) = path.file_name().and_then(|name| rank_in(name.to_str()?)) else { continue };
+        if let Some(other) = files.insert(rank, path.clone()) {
+            let mut names = [&other, &path].map(|path| path.file_name().unwrap_or_default().display().to_string());
+            names.sort();
+            return Err(format!("{} and {} are both of rank {rank}", names[0], names[1]));
+        }
+    }
+    let Some(last) = files.keys().next_back().copied() else {
+        return Err("there is no file NAME.RANK.json or NAME.RANK.json.br in it".into());
+    };
+    match (0..last).find(|rank| !files.contains_key(rank)) {
+        Some(missing) => Err(format!("the file of rank {missing} is missing, though there is one of rank {last}")),
+        None => Ok(files.into_values().collect()),
+    }
+}
+
+/// `data.12.json.br` is of rank 12.
+fn rank_in(name: &str) -> Option<u32> {
+    let stem = name.strip_suffix(".br").unwrap_or(name).strip_suffix(".json")?;
+    let (_, rank) = stem.rsplit_once('.')?;
+    rank.bytes().all(|byte| byte.is_ascii_digit()).then(|| rank.parse().ok())?
+}
+
+/// Reads a file: as JSON, and if it is none, as packed JSON, since brotli has no mark by which to know it.
+fn parse(path: &Path) -> Result<DataFile, String> {
+    let bytes = std::fs::read(path).map_err(|why| why.to_string())?;
+    let why = match serde_json::from_slice(&bytes) {
+        Ok(file) => return Ok(file),
+        Err(why) => why,
+    };
+    let mut unpacked = Vec::new();
+    let mut packed = brotli_decompressor::Decompressor::new(bytes.as_slice(), 1 << 16).take(MOST_BYTES);
+    match packed.read_to_end(&mut unpacked) {
+        Ok(_) if unpacked.len() as u64 == MOST_BYTES => Err(format!("unpacked it has more than {MOST_BYTES} bytes")),
+        Ok(_) if !unpacked.is_empty() => {
+            serde_json::from_slice(&unpacked).map_err(|why| format!("what is packed in it is not as expected: {why}"))
+        }
+        _ if path.extension().is_some_and(|extension| extension == "br") => Err("it is neither packed with brotli nor JSON".into()),
+        _ => Err(format!("it is not as expected: {why}")),
+    }
+}
+
+fn measured(rank: u32, task: &TimedTask) -> Result<MeasuredTask, String> {
+    Ok(MeasuredTask {
+        rank,
+        name: task.entity.name(),
+        work: nanoseconds(task.time)?,
+        bytes: match task.user_defined.get("task_serialized_bytes").and_then(serde_json::Value::as_f64) {
+            // From a number of this size on the nearest one is 2^64.
+            Some(bytes) if !(0.0..u64::MAX as f64).contains(&bytes) => return Err(format!("{bytes} is no number of bytes")),
+            bytes => bytes.unwrap_or(0.0) as u64,
+        },
+        pinned: task.entity.migratable == Some(false),
+    })
+}
+
+fn nanoseconds(seconds: f64) -> Result<u64, String> {
+    let nanoseconds = (seconds * 1e9).round();
+    match nanoseconds {
+        _ if seconds < 0.0 => Err(format!("its time, {seconds} s, is negative")),
+        _ if nanoseconds < u64::MAX as f64 => Ok(nanoseconds as u64),
+        _ => Err(format!("its time, {seconds} s, is beyond 2^64 - 1 ns")),
+    }
+}
+
+/// Adds the communications between tasks of the run.
+fn join(run: &mut MeasuredTasks, messages: &[Messages]) {
+    let index: BTreeMap<u64, u64> = (0u64..).zip(&run.tasks).filter_map(|(index, task)| Some((task.name?, index))).collect();
+    let task = |entity: &Entity| index.get(&entity.name()?).copied();
+    for Messages { from, to, bytes } in messages {
+        match (task(from), task(to)) {
+            (Some(from), Some(to)) => run.communications.push(Communication { from, to, bytes: *bytes }),
+            _ => run.left_out += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder that goes away with the value.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str, files: &[(&str, &str)]) -> Folder {
+            let folder = std::env::temp_dir().join(format!("equipoise-{}-lbaf-{name}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            for (name, text) in files {
+                std::fs::write(folder.join(name), text).unwrap();
+            }
+            Folder(folder)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    const EMPTY: &str = r#"{"phases":[{"id":0,"tasks":[]}]}"#;
+
+    fn one_task(time: &str) -> String {
+        format!(r#"{{"type":"LBDatafile","phases":[{{"id":3,"tasks":[{{"entity":{{"id":1}},"time":{time}}}]}}]}}"#)
+    }
+
+    #[test]
+    fn names_may_be_of_any_size_and_communications_with_strangers_are_left_out() {
+        let tasks = r#"{"phases":[{"id":0,"tasks":[
+            {"entity":{"id":18446744073709551615,"migratable":false},"time":0.5},
+            {"entity":{"seq_id":4294967297,"migratable":true},"time":1.5e-9,"user_defined":{"task_serialized_bytes":1024.0,"x":"y"}}],
+            "communications":[
+            {"type":"SendRecv","from":{"id":18446744073709551615},"to":{"id":4294967297},"messages":1,"bytes":2.5},
+            {"type":"SendRecv","from":{"id":1},"to":{"id":4294967297},"messages":1,"bytes":2},
+            {"type":"Broadcast","from":{"type":"node"},"to":{"id":4294967297},"messages":1,"bytes":2}]}]}"#;
+        let folder = Folder::new("names", &[("a.0.json", tasks), ("a.1.json", EMPTY), ("readme.txt", "no data"), ("x.json", "none")]);
+        let run = read(&folder.0, None).unwrap();
+        let task = |name, work, bytes, pinned| MeasuredTask { rank: 0, name: Some(name), work, bytes, pinned };
+        assert_eq!(run.tasks, [task(u64::MAX, 500_000_000, 0, true), task(4_294_967_297, 2, 1024, false)]);
+        assert_eq!((run.ranks, run.left_out), (2, 2));
+        assert_eq!(run.communications, [Communication { from: 0, to: 1, bytes: 2.5 }]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_in_one_sentence_with_the_file() {
+        let negative = one_task("-0.25");
+        let huge = one_task("1e12");
+        let fine = one_task("1");
+        let cases: &[(&[(&str, &str)], &str)] = &[
+            (&[], "there is no file NAME.RANK.json or NAME.RANK.json.br in it"),
+            (&[("a.0.json", EMPTY), ("a.2.json", EMPTY)], "the file of rank 1 is missing, though there is one of rank 2"),
+            (&[("a.1.json", EMPTY)], "the file of rank 0 is missing, though there is one of rank 1"),
+            (&[("a.0.json", EMPTY), ("b.0.json", EMPTY)], "a.0.json and b.0.json are both of rank 0"),
+            (&[("a.0.json", &negative)], "a.0.json: phase 3, task 0: its time, -0.25 s, is negative"),
+            (&[("a.0.json", &huge)], "a.0.json: phase 3, task 0: its time, 1000000000000 s, is beyond 2^64 - 1 ns"),
+            (&[("a.0.json", &fine), ("a.1.json", EMPTY)], "a.1.json: there is no phase 3; its phases are 0"),
+            (&[("a.0.json", r#"{"phases":[]}"#)], "a.0.json: there is no phase in it"),
+            (&[("a.0.json", r#"{"metadata":{"rank":4},"phases":[]}"#)], "a.0.json: by its name it is of rank 0, by its metadata of rank 4"),
+            (
+                &[("a.0.json", "{\"phases\":\n[1")],
+                "a.0.json: it is not as expected: invalid type: integer `1`, expected struct Phase at line 2 column 2",
+            ),
+            (&[("a.0.json", r#"{"phase":[]}"#)], "a.0.json: it is not as expected: missing field `phases` at line 1 column 12"),
+            (&[("a.0.json.br", "neither")], "a.0.json.br: it is neither packed with brotli nor JSON"),
+        ];
+        for (number, (files, why)) in cases.iter().enumerate() {
+            let folder = Folder::new(&format!("wrong-{number}"), files);
+            assert_eq!(read(&folder.0, None).unwrap_err().to_string(), format!("--tasks lbaf:{}: {why}", folder.0.display()));
+        }
+        let folder = Folder::new("phase", &[("a.0.json", &fine)]);
+        let why = read(&folder.0, Some(9)).unwrap_err().to_string();
+        assert!(why.ends_with("a.0.json: there is no phase 9; its phases are 3"), "{why}");
+        assert!(read(Path::new("/no/such"), None).unwrap_err().to_string().starts_with("--tasks lbaf:/no/such: No such file"));
+    }
+}

@@ -1,0 +1,80 @@
+//! What placing by hosts is worth: bytes that cross between hosts, in the simulator, against ranks as launchers number them.
+
+use std::rc::Rc;
+
+use equipoise::balance::find;
+use equipoise::experiment::{BalanceRecord, BalanceSpec, Tasks, balance};
+use equipoise::load::Powers;
+use equipoise::topology::{Hosts, Overlay, PlacementRule};
+use equipoise::transport::sim::{self, Model};
+use equipoise::transport::world::World;
+use equipoise::workload::LoadPattern;
+
+/// Ranks host by host (`mpirun --map-by slot`).
+fn in_blocks(ranks: u32, hosts: u32) -> Hosts {
+    Hosts::from_names(&(0..ranks).map(|rank| format!("host{}", rank * hosts / ranks)).collect::<Vec<_>>())
+}
+
+/// Ranks dealt out to hosts in turn (`mpirun --map-by node`).
+fn in_turn(ranks: u32, hosts: u32) -> Hosts {
+    Hosts::from_names(&(0..ranks).map(|rank| format!("host{}", rank % hosts)).collect::<Vec<_>>())
+}
+
+/// A phase on uniform loads.
+fn phase(balancer: &str, hosts: &Hosts, rule: PlacementRule, mean: u64, payload: u64, seed: u64) -> BalanceRecord {
+    let ranks = hosts.ranks();
+    let mut world = World::Sim(sim::World::new(ranks, Model { hosts: Some(hosts.clone()), ..Model::default() }));
+    let balancer = Rc::new(find(balancer).unwrap());
+    let topology = balancer.entry.default_topology(ranks);
+    let nodes = topology.nodes();
+    let overlay = Overlay::placed(topology, hosts.clone(), rule, seed).unwrap();
+    let loads = LoadPattern::Uniform { mean }.draw(nodes, ranks, seed).unwrap();
+    let tasks = Tasks::numbered(&mut world, loads, payload).unwrap();
+    let powers = Powers::equal(ranks, nodes);
+    let spec = BalanceSpec { balancer, overlay, tasks, powers, given_powers: None, seed, moves: true, optimum: false, trace: false };
+    balance(&mut world, &spec).unwrap().unwrap()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+#[test]
+fn placed_by_hosts_cwa_sends_no_more_between_hosts_than_ranks_by_slot_and_a_quarter_less_than_ranks_in_turn() {
+    // Where a task carries next to nothing, messages are mostly headers and theta, and those of high dimensions have the longest theta; it
+    // is the tasks that placement is for.
+    for (ranks, hosts, mean, payload) in [(16, 4, 10, 4096), (16, 4, 100, 64), (16, 2, 100, 64), (13, 4, 100, 64), (12, 3, 100, 64)] {
+        let mut of_cyclic = Vec::new();
+        for seed in 1..=25 {
+            let bytes = |hosts: &Hosts, rule| phase("cwa", hosts, rule, mean, payload, seed).host_bytes;
+            let (blocks, cyclic) = (in_blocks(ranks, hosts), in_turn(ranks, hosts));
+            let by_slot = bytes(&blocks, PlacementRule::Identity);
+            let by_hosts = bytes(&blocks, PlacementRule::Hosts);
+            assert!(by_hosts <= by_slot, "{ranks} ranks on {hosts} hosts, seed {seed}: {by_hosts} by hosts, {by_slot} by slot");
+            if ranks % hosts == 0 {
+                // Then it does not matter how the ranks are numbered.
+                assert_eq!(bytes(&cyclic, PlacementRule::Hosts), by_hosts);
+            }
+            of_cyclic.push(by_hosts as f64 / bytes(&cyclic, PlacementRule::Identity) as f64);
+        }
+        let ratio = median(of_cyclic);
+        assert!(ratio <= 0.75, "{ranks} ranks on {hosts} hosts, mean {mean}, payload {payload}: {ratio} of ranks dealt in turn");
+    }
+}
+
+#[test]
+fn placement_changes_where_nodes_are_and_nothing_that_they_decide() {
+    for balancer in ["cwa", "dem", "mwa", "kwa", "twa", "pslb", "psts", "direct"] {
+        for ranks in [6, 13, 16] {
+            let hosts = in_turn(ranks, 3);
+            let [hosts, identity, random] = PlacementRule::ALL.map(|rule| phase(balancer, &hosts, rule, 20, 8, 3));
+            for other in [&identity, &random] {
+                assert_eq!(hosts.finals, other.finals, "{balancer}");
+                assert_eq!((&hosts.quota, &hosts.moves, hosts.task_hops), (&other.quota, &other.moves, other.task_hops), "{balancer}");
+                assert_eq!(hosts.final_by_rank.iter().sum::<u64>(), other.final_by_rank.iter().sum::<u64>());
+            }
+            assert!(hosts.host_bytes <= hosts.bytes && random.host_bytes <= random.bytes);
+        }
+    }
+}

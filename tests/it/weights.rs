@@ -1,0 +1,197 @@
+//! Tasks of several work units, and tasks that may not move, through every balancer of the registry.
+
+use bytes::Bytes;
+use equipoise::balance::{ALL, Entry};
+use equipoise::flow::least_hops;
+use equipoise::judge;
+use equipoise::load::{Parcel, Pile, Powers, Segment, Shares, Task};
+use equipoise::topology::Topology;
+use proptest::prelude::*;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+
+use super::properties::{Case, case, describe, links};
+use super::runner::{Outcome, Setup};
+
+/// How heavy the tasks are.
+#[derive(Clone, Copy, Debug)]
+enum Weights {
+    Unit,
+    /// 1 to 10.
+    Uniform,
+    /// Most are small, a few a hundred times as large.
+    Skewed,
+    /// 0 to 3.
+    WithZeros,
+    /// All of the same size, larger than 1.
+    Alike,
+}
+
+fn weights() -> impl Strategy<Value = Weights> {
+    prop_oneof![Just(Weights::Uniform), Just(Weights::Skewed), Just(Weights::WithZeros), Just(Weights::Alike)]
+}
+
+/// Piles of up to 24 tasks a node, of which the share `pinned` may not move.
+fn piles(case: &Case, nodes: u32, weights: Weights, pinned: f64) -> Vec<Pile> {
+    let mut rng = ChaCha8Rng::seed_from_u64(case.seed);
+    let mut id = 0;
+    let pile = |load: u64| {
+        let (mut movable, mut fixed) = (Parcel::default(), Parcel::default());
+        for _ in 0..load % 25 {
+            id += 1;
+            let weight = match weights {
+                Weights::Unit => 1,
+                Weights::Uniform => rng.random_range(1..=10),
+                Weights::Skewed if rng.random_bool(0.1) => rng.random_range(100..=300),
+                Weights::Skewed => rng.random_range(1..=3),
+                Weights::WithZeros => rng.random_range(0..=3),
+                Weights::Alike => 7,
+            };
+            let task = Segment::One(Task { id, weight, payload: Bytes::new() });
+            if rng.random_bool(pinned) { fixed.push(task) } else { movable.push(task) }
+        }
+        Pile::new(movable).with_pinned(fixed)
+    };
+    case.loads(nodes).into_iter().map(pile).collect()
+}
+
+fn largest(piles: &[Pile]) -> u64 {
+    let weight = |segment: &Segment| match segment {
+        Segment::One(task) => task.weight,
+        Segment::Range { .. } => 1,
+    };
+    piles.iter().flat_map(Pile::segments).map(weight).max().unwrap_or(0)
+}
+
+/// How many of the largest tasks a node's final load may be away from its quota.
+///
+/// Walks: one for each dimension that is walked, and one; in a tree also one for each link of the node. Others that get from many nodes
+/// sum up what each of these is off, and are looked at on even loads below.
+fn bound(entry: &Entry, topology: &Topology, node: u32) -> Option<u64> {
+    match (entry.name, topology) {
+        ("cwa" | "mwa" | "kwa", _) => Some(u64::from(topology.sides()) + 1),
+        ("twa", Topology::Tree(tree)) => Some(u64::from(tree.height() + 1).max(topology.neighbours(node).len() as u64)),
+        ("pslb", _) => Some(1),
+        _ => None,
+    }
+}
+
+/// What holds for every balancer, whatever the tasks.
+fn check(entry: &Entry, setup: &Setup, piles: Vec<Pile>) -> Result<Outcome, TestCaseError> {
+    let largest = largest(&piles);
+    let before = piles.clone();
+    let outcome = setup.run(piles);
+    let case = || format!("{}\nlargest task {largest}", describe(setup, &outcome));
+    prop_assert_eq!(outcome.checksum_after(), outcome.checksum_before, "tasks: {}", case());
+    for (before, after) in before.iter().zip(&outcome.piles) {
+        prop_assert_eq!(before.pinned(), after.pinned(), "pinned: {}", case());
+    }
+    // The plan is possible in its steps, and leads to the final loads.
+    let lowest = outcome.lowest();
+    prop_assert!(outcome.piles.iter().zip(&lowest).all(|(pile, lowest)| pile.own_work() <= *lowest), "lowest: {}", case());
+    prop_assert!(u64::from(outcome.counts.chain) <= outcome.cost.steps, "steps: {}", case());
+    prop_assert!(outcome.counts.messages <= outcome.cost.messages, "messages: {}", case());
+    let topology = &setup.overlay.topology;
+    let least = least_hops(topology.nodes(), &links(topology), &outcome.before, &outcome.after()).expect("a connected topology");
+    prop_assert!(outcome.work_hops(topology) >= least.hops, "optimum {}: {}", least.hops, case());
+    if entry.promises.ordered {
+        // Tasks without work are nowhere in the row of units.
+        let movable = |pile: &Pile| {
+            let tasks = (pile.len() - pile.pinned().map_or(0, Parcel::len)) as usize;
+            pile.segments().take(tasks).filter_map(id).collect::<Vec<u64>>()
+        };
+        let ids: Vec<u64> = outcome.piles.iter().flat_map(movable).collect();
+        prop_assert!(ids.is_sorted(), "order: {}", case());
+    }
+    for (node, (after, quota)) in (0..).zip(outcome.after().iter().zip(&outcome.quota)) {
+        let bound = bound(entry, topology, node);
+        prop_assert!(bound.is_none_or(|tasks| after.abs_diff(*quota) <= tasks * largest), "node {}: {}", node, case());
+        // What should end with nothing does, where tasks go from neighbour to neighbour.
+        let walk = ["cwa", "mwa", "kwa", "twa"].contains(&entry.name);
+        prop_assert!(!walk || *quota > 0 || outcome.plan.transfers.iter().all(|t| t.src != node) || *after < largest.max(1), "{}", case());
+    }
+    Ok(outcome)
+}
+
+/// The id of a task that has work.
+fn id(segment: &Segment) -> Option<u64> {
+    match segment {
+        Segment::One(task) if task.weight > 0 => Some(task.id),
+        _ => None,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
+
+    #[test]
+    fn tasks_of_several_units_end_near_the_quotas(case in case(), weights in weights(), pinned in prop::sample::select(vec![0.0, 0.0, 0.1, 0.5])) {
+        for entry in ALL {
+            let mut setup = case.setup(entry);
+            setup.disturbance = case.seed.is_multiple_of(2).then_some(case.seed);
+            let piles = piles(&case, setup.powers.nodes(), weights, pinned);
+            check(entry, &setup, piles)?;
+        }
+    }
+
+    #[test]
+    fn unit_tasks_end_as_near_as_what_is_pinned_lets_them(case in case(), pinned in prop::sample::select(vec![0.1, 0.5, 0.9])) {
+        for entry in ALL {
+            let setup = case.setup(entry);
+            let piles = piles(&case, setup.powers.nodes(), Weights::Unit, pinned);
+            let fixed: Vec<u64> = piles.iter().map(|pile| pile.pinned().map_or(0, Parcel::work)).collect();
+            let outcome = check(entry, &setup, piles)?;
+            if entry.promises.exact {
+                prop_assert_eq!(outcome.after(), outcome.quota.clone(), "{}", describe(&setup, &outcome));
+                let total = outcome.before.iter().sum();
+                let quota = setup.chosen.balancer.quota(&setup.overlay.topology, total, &Shares::new(setup.powers.clone())).to_vec();
+                prop_assert_eq!(judge::deviation(&outcome.after(), &quota), judge::best_deviation(&quota, &fixed));
+            }
+        }
+    }
+
+    /// Objects of one unit are balanced as ranges are.
+    #[test]
+    fn unit_tasks_move_as_ranges_do(case in case()) {
+        for entry in ALL {
+            let setup = case.setup(entry);
+            let piles = piles(&case, setup.powers.nodes(), Weights::Unit, 0.0);
+            let loads: Vec<u64> = piles.iter().map(Pile::len).collect();
+            let (objects, ranges) = (setup.run(piles), setup.run_on_loads(&loads));
+            prop_assert_eq!(&objects.plan, &ranges.plan, "{}", entry.name);
+            prop_assert_eq!(objects.quota, ranges.quota, "{}", entry.name);
+        }
+    }
+}
+
+/// On loads and powers that are not extreme the bound of the walks holds for all, and grids are at most one task a dimension off.
+#[test]
+fn even_loads_end_within_a_task_a_dimension() {
+    let specs = ["hypercube:4", "mesh:4x4", "torus:4x4", "tree:binary,nodes=15", "grid:2x2x2x2", "grid:3x6", "line:9", "complete:16"];
+    for (spec, seed) in specs.iter().flat_map(|spec| (0..12).map(move |seed| (spec, seed))) {
+        let topology = Topology::parse(spec, 1).expect("a topology");
+        for entry in ALL.iter().filter(|entry| entry.promises.exact && entry.objection(&topology).is_none()) {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let mut next = 0;
+            let mut pile = |_| -> Pile {
+                let tasks = rng.random_range(0..=20);
+                let task = |_: u32| {
+                    next += 1;
+                    Segment::One(Task { id: next, weight: rng.random_range(1..=10), payload: Bytes::new() })
+                };
+                Pile::new((0..tasks).map(task).collect())
+            };
+            let piles: Vec<Pile> = (0..topology.nodes()).map(&mut pile).collect();
+            let largest = largest(&piles);
+            let nodes = topology.nodes();
+            let outcome = Setup::native(entry.name, topology.clone(), Powers::equal(nodes, nodes)).run(piles);
+            let dimensions = u64::from(topology.sides().max(1));
+            assert!(
+                outcome.deviation() <= (dimensions + u64::from(entry.name != "psts")) * largest,
+                "{} on {spec}, seed {seed}: {}",
+                entry.name,
+                outcome.deviation()
+            );
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Workloads of spawning tasks on real ranks: every one of the registry, under every scheduler, with one and with three workers a rank.
+
+use std::time::Duration;
+
+use equipoise::experiment::run::{self, Contender, RunSpec};
+use equipoise::schedule;
+use equipoise::topology::Overlay;
+use equipoise::transport::mpi;
+use equipoise::transport::world::World;
+use equipoise::workload::graphs::{self, Number};
+use equipoise::{Error, Result};
+
+use crate::contract::Case;
+use crate::launch::{Book, Suite};
+
+const WORKERS: u32 = 3;
+
+pub fn enter(book: &mut Book) {
+    let cases = || {
+        vec![
+            Case { name: "queens", check: |world| examples(world, "queens") },
+            Case { name: "fibonacci", check: |world| examples(world, "fibonacci") },
+            Case { name: "uts", check: |world| examples(world, "uts") },
+            Case { name: "tree", check: |world| examples(world, "tree") },
+            Case { name: "stream", check: |world| examples(world, "stream") },
+            Case { name: "every workload has a case", check: complete },
+            Case { name: "answers that everybody knows", check: well_known },
+        ]
+    };
+    let options = mpi::Options { timeout: Duration::from_secs(30), workers: WORKERS as usize, ..mpi::Options::default() };
+    book.suite(Suite { name: "runs", ranks: &[1, 2, 3, 5, 8], limit: Duration::from_secs(150), options, cases: cases() });
+}
+
+/// Runs a workload under all schedulers; wrong answers and lost tasks are errors. The answers come on the first rank.
+fn answers(world: &mut World, workload: &str, workers: u32) -> Result<Vec<Number>> {
+    let ranks = world.ranks();
+    let contender = |entry: &&schedule::Entry| {
+        let scheduler = schedule::find(entry.name)?;
+        Contender::new(scheduler, Overlay::new(entry.default_topology(ranks), world.hosts())?)
+    };
+    let contenders = schedule::ALL.iter().map(contender).collect::<Result<_>>()?;
+    let spec = RunSpec { contenders, workload: graphs::find(workload)?, workers, repeat: None, seed: 3, trace: false };
+    let records = run::run(world, &spec, |_, _, _| {})?;
+    let expected = if world.is_first() { schedule::ALL.len() } else { 0 };
+    if records.len() != expected {
+        return Err(Error::Failed(format!("{} records instead of {expected}", records.len())));
+    }
+    for record in &records {
+        let is_checked = record.known.is_some() || record.answer == Number::Whole(record.tasks);
+        if !is_checked || record.busy.len() != ranks as usize || (record.tasks > 0 && record.makespan <= 0.0) {
+            return Err(Error::Failed(format!("{record:?}")));
+        }
+    }
+    Ok(records.iter().map(|record| record.answer).collect())
+}
+
+fn examples(world: &mut World, name: &str) -> Result<()> {
+    for entry in graphs::ALL.iter().filter(|entry| entry.name == name) {
+        for example in entry.examples {
+            // Streams last as long as their arrivals, so their time is made short.
+            let is_long = name == "stream" && !example.contains("unit=");
+            let workload = if is_long { format!("{example},unit=1ms") } else { (*example).to_string() };
+            for workers in [1, WORKERS] {
+                answers(world, &workload, workers)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn complete(_: &mut World) -> Result<()> {
+    let names: Vec<&str> = graphs::ALL.iter().map(|entry| entry.name).collect();
+    match names[..] {
+        ["queens", "fibonacci", "uts", "tree", "stream"] => Ok(()),
+        _ => Err(Error::Failed(format!("the cases of this suite are not {names:?}"))),
+    }
+}
+
+fn well_known(world: &mut World) -> Result<()> {
+    for (workload, answer) in [("queens:n=8", 92), ("fibonacci:n=20,cutoff=10", 6765), ("tree:levels=3,children=3,least=3,task=50us", 40)] {
+        let answers = answers(world, workload, 1)?;
+        if answers.iter().any(|given| *given != Number::Whole(answer)) {
+            return Err(Error::Failed(format!("{workload}: {answers:?} instead of {answer}")));
+        }
+    }
+    Ok(())
+}
