@@ -59,7 +59,7 @@ fn examples(world: &mut World, name: &str) -> Result<()> {
         for example in entry.examples {
             // Streams last as long as their arrivals, so their time is made short.
             let is_long = name == "stream" && !example.contains("unit=");
-            let workload = if is_long { format!("{example},unit=1ms") } else { (*example).to_string() };
+            let workload = if is_long { format!("{example},unit=5ms") } else { (*example).to_string() };
             for workers in [1, WORKERS] {
                 answers(world, &workload, workers)?;
             }
