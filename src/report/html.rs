@@ -1,7 +1,7 @@
 //! A report as one HTML page that needs nothing beside itself: pictures, tables, and where the figures come from.
 //!
 //! The words and the looks are in `report.html.j2`, which is compiled in; here is what they are filled with. Whatever users wrote (file names,
-//! balancers' options, the command line) is escaped, by the template engine or by [`svg`](super::svg).
+//! balancers' options, the command line) is escaped, by the template engine or by the SVG writer beside it.
 
 use std::io::{self, Write};
 
