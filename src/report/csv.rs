@@ -53,16 +53,23 @@ const COMPARE: [&str; 41] = [
 /// # Errors
 /// If the writer fails.
 pub fn compare(out: impl Write, records: &[CompareRecord]) -> io::Result<()> {
+    table(out, COMPARE, records.iter().map(row))
+}
+
+fn table<const N: usize>(out: impl Write, header: [&str; N], rows: impl Iterator<Item = [String; N]>) -> io::Result<()> {
     let mut table = ::csv::Writer::from_writer(out);
-    table.write_record(COMPARE)?;
-    for record in records {
-        table.write_record(row(record))?;
+    table.write_record(header)?;
+    for row in rows {
+        table.write_record(row)?;
     }
     table.flush()
 }
 
+fn or_empty(value: Option<f64>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
 fn row(record: &CompareRecord) -> [String; COMPARE.len()] {
-    let or_empty = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     let (before, after) = (&record.imbalance.before, &record.imbalance.after);
     [
         record.balancer.clone(),
@@ -175,16 +182,10 @@ const RUN: [&str; 44] = [
 /// # Errors
 /// If the writer fails.
 pub fn run(out: impl Write, records: &[RunRecord]) -> io::Result<()> {
-    let mut table = ::csv::Writer::from_writer(out);
-    table.write_record(RUN)?;
-    for record in records {
-        table.write_record(run_row(record))?;
-    }
-    table.flush()
+    table(out, RUN, records.iter().map(run_row))
 }
 
 fn run_row(record: &RunRecord) -> [String; RUN.len()] {
-    let or_empty = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     let (rounds, responses) = (record.rounds.as_ref(), record.responses.as_ref());
     let [low, mean, high] = match rounds {
         Some(rounds) => [rounds.makespan_ci95[0], rounds.makespan_mean, rounds.makespan_ci95[1]].map(|value| value.to_string()),
