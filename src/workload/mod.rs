@@ -9,6 +9,7 @@ mod decimal;
 pub mod files;
 pub mod graphs;
 mod items;
+pub mod kernels;
 pub mod lbaf;
 pub mod loads;
 pub mod measured;
