@@ -145,14 +145,25 @@ impl Question {
         if !self.source_computes && nodes == 1 {
             return Err(Error::usage(format!("--source-idle: in {} there is nobody else to compute", self.shape.name)));
         }
-        if !self.is_cube_of_equals() && nodes > MOST_PROCESSORS {
-            let name = &self.shape.name;
-            return Err(Error::usage(format!(
-                "--topology {name}: it has {nodes} processors, the model looks at {MOST_PROCESSORS} at the most \
-                 (more only in hypercubes of equal processors and links, without installments)"
-            )));
+        if !self.is_cube_of_equals() {
+            self.check_size()?;
         }
         self.check_lists(nodes)
+    }
+
+    /// Refuses networks whose processors are too many to be looked at one by one.
+    ///
+    /// # Errors
+    /// Wrong usage.
+    pub fn check_size(&self) -> Result<()> {
+        let (name, nodes) = (&self.shape.name, self.shape.topology.nodes());
+        match nodes <= MOST_PROCESSORS {
+            true => Ok(()),
+            false => Err(Error::usage(format!(
+                "--topology {name}: it has {nodes} processors, the model looks at {MOST_PROCESSORS} at the most \
+                 (more only in hypercubes of equal processors and links, without installments)"
+            ))),
+        }
     }
 
     fn check_lists(&self, nodes: u32) -> Result<()> {
