@@ -1,5 +1,7 @@
-//! Divisible loads: work that can be cut anywhere, and so be dealt out such that all ranks finish together (Blazewicz and Drozdowski 1995).
+//! Divisible loads: work that can be cut anywhere, which lies on one processor at first (Blazewicz and Drozdowski 1995).
 //!
-//! [`spread`] deals one big input out over ranks that compute on their shares.
+//! [`model`] says, for given speeds of processors and links, how much each processor gets so that all of it is done earliest. [`spread`] deals one
+//! big input out over ranks that compute on their shares, so that all finish together.
 
+pub mod model;
 pub mod spread;
