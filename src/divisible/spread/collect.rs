@@ -22,7 +22,8 @@ pub trait Outputs {
     fn next(&self, range: Range, most: usize) -> Result<Vec<u8>>;
 }
 
-/// One node's part: `owners` lists whose output is wanted, in order; `take` gets the bytes on node 0.
+/// One node's part: `owners` lists whose output is wanted, in order; `take` gets the bytes on node 0, with the
+/// share's number in this list, and none when it has ended.
 ///
 /// # Errors
 /// If output cannot be read back, `take` fails, or a rank is lost.
@@ -30,17 +31,17 @@ pub async fn collect(
     node: Node,
     owners: Rc<[(NodeId, Range)]>,
     outputs: Rc<dyn Outputs>,
-    mut take: impl FnMut(&[u8]) -> Result<()>,
+    mut take: impl FnMut(usize, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let me = node.me();
-    for &(owner, range) in owners.iter() {
+    for (number, &(owner, range)) in owners.iter().enumerate() {
         match (me, owner) {
             (0, 0) => loop {
                 let bytes = outputs.next(range, PIECE as usize)?;
+                take(number, &bytes)?;
                 if bytes.is_empty() {
                     break;
                 }
-                take(&bytes)?;
             },
             (0, _) => {
                 // Two are asked for, so that one is on its way while the other is taken.
@@ -48,11 +49,11 @@ pub async fn collect(
                 node.send(owner, MORE, &true);
                 loop {
                     let bytes = node.receive_message(Some(owner), OUTPUT).await?.body;
+                    take(number, &bytes)?;
                     if bytes.is_empty() {
                         break;
                     }
                     node.send(owner, MORE, &true);
-                    take(&bytes)?;
                 }
                 // The other one's answer is empty, too.
                 node.receive_message(Some(owner), OUTPUT).await?;

@@ -106,8 +106,7 @@ impl Kernel for Grep {
             look(&self.expression, self.terminator, &mut self.found, &mut self.output, &last)?;
         }
         match self.output.take() {
-            // Nothing found is no failure, but it is grep's status 1.
-            Some(output) => super::written(&(i32::from(self.found == 0), output.end()?)),
+            Some(output) => super::written(&(0, output.end()?)),
             None => super::written(&self.found),
         }
     }

@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 pub use command::OkStatus;
 pub use count::Counts;
 pub use pace::Pace;
-pub use reduce::Reduce;
+pub use reduce::{Reduce, Sums};
 
 use crate::divisible::spread::collect::Outputs;
 use crate::divisible::spread::{Kernel, Kernels, Range, Records};
