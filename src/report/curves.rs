@@ -10,7 +10,7 @@ const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 420.0;
 const LEFT: f64 = 70.0;
 const RIGHT: f64 = 130.0;
-const TOP: f64 = 36.0;
+const TOP: f64 = 50.0;
 const BOTTOM: f64 = 50.0;
 
 const LOOKS: &str = "<style>\
@@ -58,7 +58,7 @@ pub fn svg(figure: &Figure) -> String {
     svg.line((LEFT, HEIGHT - BOTTOM), (WIDTH - RIGHT, HEIGHT - BOTTOM), "axis");
     svg.line((LEFT, TOP), (LEFT, HEIGHT - BOTTOM), "axis");
     svg.text(((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 12.0), Anchor::Middle, "caption", figure.x);
-    svg.text((LEFT + 8.0, TOP + 2.0), Anchor::Start, "caption", figure.y);
+    svg.text((LEFT, TOP - 10.0), Anchor::Start, "caption", figure.y);
     for (index, curve) in figure.curves.iter().enumerate() {
         let placed: Vec<(f64, f64)> = curve
             .points

@@ -1,6 +1,6 @@
 //! A division of a load, for people.
 
-use super::figures::{three, whole};
+use super::figures::{several, three, whole};
 use super::table::{lines, table};
 use crate::experiment::ModelRecord;
 
@@ -35,7 +35,9 @@ pub fn model(record: &ModelRecord, width: u16) -> String {
         return out;
     }
     let mut rows = table(&["layer", "processors", "alpha", "volume", "of all", "arrival", "finish"], 0, width);
-    for layer in 0..record.layers.len().min(SHOWN) {
+    let loaded = record.volume.iter().rposition(|volume| *volume > 0.0).map_or(0, |last| last + 1);
+    let shown = loaded.min(SHOWN);
+    for layer in 0..shown {
         let time = |times: &[f64]| times.get(layer).map_or("-".into(), |time| small(*time));
         let processors = record.layers[layer];
         rows.add_row([
@@ -49,8 +51,11 @@ pub fn model(record: &ModelRecord, width: u16) -> String {
         ]);
     }
     out.push_str(&lines(&rows));
-    if record.layers.len() > SHOWN {
-        out.push_str(&format!("and {} layers more (--output json has them all)\n", record.layers.len() - SHOWN));
+    if shown < loaded {
+        out.push_str(&format!("and {} more (--output json has them all)\n", several((loaded - shown) as u64, "layer")));
+    }
+    if loaded < record.layers.len() {
+        out.push_str(&format!("nothing for {} more\n", several((record.layers.len() - loaded) as u64, "layer")));
     }
     out
 }

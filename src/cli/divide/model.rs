@@ -23,27 +23,27 @@ pub struct ModelOptions {
     topology: Option<String>,
 
     /// Reciprocal speed of the processors; numbers may be fractions such as 7/18
-    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = number, allow_negative_numbers = true)]
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = number, allow_hyphen_values = true)]
     w: f64,
 
     /// Reciprocal speed of the links; 0 if they take no time
-    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = number, allow_negative_numbers = true)]
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = number, allow_hyphen_values = true)]
     z: f64,
 
     /// Seconds in which a standard processor (w = 1) computes a load of 1
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = number, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = number, allow_hyphen_values = true)]
     tcp: f64,
 
     /// Seconds in which a standard link (z = 1) carries a load of 1
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = number, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = number, allow_hyphen_values = true)]
     tcm: f64,
 
     /// Seconds that every message costs beside what it carries
-    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = number, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = number, allow_hyphen_values = true)]
     startup: f64,
 
     /// How much there is to compute; shares are parts of it
-    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = number, allow_negative_numbers = true)]
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = number, allow_hyphen_values = true)]
     load: f64,
 
     /// How many links a processor uses at a time: all, as in the paper; or one, serving those behind it one after another along shortest
@@ -56,7 +56,7 @@ pub struct ModelOptions {
     installments: usize,
 
     /// Results go back to the source, this many times as large as the load that they come from
-    #[arg(long = "return", value_name = "FRACTION", default_value = "0", value_parser = number, allow_negative_numbers = true)]
+    #[arg(long = "return", value_name = "FRACTION", default_value = "0", value_parser = number, allow_hyphen_values = true)]
     results: f64,
 
     /// The processor that has the load at first
@@ -105,13 +105,12 @@ pub fn run(options: &ModelOptions, output: Output) -> Result<()> {
         return Ok(());
     }
     if let Some(question) = question {
-        let picture = options.gantt.as_ref().map(|path| Target::create("--gantt", path)).transpose()?;
         let record = ModelRecord::new(&question, &model::solve(&question)?);
-        if let Some(picture) = picture {
+        if let Some(path) = &options.gantt {
             if record.rows.is_empty() {
                 return Err(Error::usage("--gantt: one-port hypercubes are drawn up to dimension 12"));
             }
-            picture.write(|out| out.write_all(gantt::chart(&title(&record), &record.rows).as_bytes()))?;
+            Target::create("--gantt", path)?.write(|out| out.write_all(gantt::chart(&title(&record), &record.rows).as_bytes()))?;
         }
         match output {
             Output::Human => terminal::print(|out| out.write_all(division::model(&record, terminal::width()).as_bytes()))?,

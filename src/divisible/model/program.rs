@@ -18,7 +18,7 @@ use super::timeline::Division;
 use crate::error::{Error, Result};
 
 /// The most messages of a program.
-pub const MOST_MESSAGES: usize = 1_500;
+pub const MOST_MESSAGES: usize = 1_000;
 /// The most messages whose start-up costs are decided exactly.
 const MOST_DECIDED: usize = 16;
 /// The most steps of the search for who takes part, a bound on time that is the same everywhere.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::network::{Link, Network, Ports, routes};
 use crate::error::{Error, Result};
-use crate::topology::{NodeId, Topology, Tree};
+use crate::topology::{InvalidTopology, NodeId, Topology, Tree};
 
 /// The most processors that are looked at one by one; hypercubes of equal processors may have 2^30.
 pub const MOST_PROCESSORS: u32 = 1 << 16;
@@ -35,12 +35,13 @@ impl Shape {
             let tree = Tree::from_parents(&parents).map_err(|why| refused(why.to_string()))?;
             return Ok(Shape { name: text.into(), topology: Topology::Tree(Arc::new(tree)) });
         }
-        if !text.contains(':') {
-            // Names are judged with a size that is never used.
-            Topology::parse(text, 1).map_err(|why| Error::usage(format!("--topology: {why}")))?;
-            return Err(refused("the model needs a size, as in hypercube:4, mesh:3x4, line:8 or star:8".into()));
-        }
-        let topology = Topology::parse(text, 0).map_err(|why| refused(why.to_string()))?;
+        let topology = Topology::parse(text, 0).map_err(|why| match why {
+            InvalidTopology::NoRanks => {
+                refused("the model needs a size, as in hypercube:4, mesh:3x4, line:8, star:8 or tree:binary,nodes=15".into())
+            }
+            InvalidTopology::UnknownName { .. } => Error::usage(format!("{why}; for a divisible load also star")),
+            why => why.into(),
+        })?;
         Ok(Shape { name: topology.name(), topology })
     }
 
