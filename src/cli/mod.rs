@@ -84,7 +84,7 @@ impl Command {
             Command::Balance(arguments) => balance::run(&arguments),
             Command::Compare(arguments) => compare::run(&arguments),
             Command::Run(arguments) => run::run(&arguments),
-            Command::Divide(arguments) => Ok(divide::run(&arguments)?),
+            Command::Divide(arguments) => divide::run(&arguments),
             Command::List(arguments) => Ok(list::run(&arguments)?),
             Command::Reproduce(arguments) => Ok(reproduce::run(&arguments)?),
         }

@@ -59,7 +59,9 @@ async fn lead(node: Node, nodes: u32, records: Records, kernels: &dyn Kernels, m
             start(&node, kernels, range, Work::Read(source.again()?));
             is_working = true;
         }
-        while pieces.is_empty() && let Some(asks) = asking.pop_front() {
+        while pieces.is_empty()
+            && let Some(asks) = asking.pop_front()
+        {
             let range = chunks.next(&mut cutter)?;
             node.send(asks, CHUNK, &range);
             match range {
@@ -67,7 +69,9 @@ async fn lead(node: Node, nodes: u32, records: Records, kernels: &dyn Kernels, m
                 Some(range) => pieces.extend(in_pieces(range).map(|piece| (asks, piece))),
             }
         }
-        while gate.is_open() && let Some((owner, range)) = pieces.pop_front() {
+        while gate.is_open()
+            && let Some((owner, range)) = pieces.pop_front()
+        {
             let mut flat = Piece::head(owner, range.start, range.len());
             source.read(range, &mut flat)?;
             gate.send(&node, owner, 0, Piece::filled(owner, range.start, flat)).await;

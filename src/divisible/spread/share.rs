@@ -75,7 +75,10 @@ impl Share {
 
     /// Whether nothing is left to do: it is computed, or has failed and all of it has come.
     pub fn is_over(&self) -> bool {
-        !self.busy && self.held.is_empty() && self.got == self.range.len() && (self.outcome.is_some() || (!self.is_due() && self.begun == 0))
+        !self.busy
+            && self.held.is_empty()
+            && self.got == self.range.len()
+            && (self.outcome.is_some() || (!self.is_due() && self.begun == 0))
     }
 
     /// Lets the worker read the whole share by itself.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Setting;
 use super::input::Input;
-use crate::divisible::spread::calibrate::calibrate;
 use crate::divisible::spread::Costs;
+use crate::divisible::spread::calibrate::calibrate;
 use crate::error::{Error, Result};
 use crate::experiment::settle;
 use crate::node;
@@ -55,7 +55,9 @@ fn keep(world: &World, setting: &Setting, costs: Costs) -> Kept {
 fn read(file: &Path) -> Result<Option<Kept>> {
     let wrong = |why: String| Error::usage(format!("--calibration {}: {why}", file.display()));
     match std::fs::read_to_string(file) {
-        Ok(text) => serde_json::from_str(&text).map(Some).map_err(|why| wrong(format!("this is no calibration that was written here: {why}"))),
+        Ok(text) => {
+            serde_json::from_str(&text).map(Some).map_err(|why| wrong(format!("this is no calibration that was written here: {why}")))
+        }
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(why) => Err(wrong(format!("it cannot be read: {why}"))),
     }
@@ -70,7 +72,8 @@ fn write(file: &Path, kept: &Kept) -> Result<()> {
 fn fits(kept: &Kept, world: &World, setting: &Setting) -> Result<(), String> {
     let here = keep(world, setting, kept.costs.clone());
     let ranks = here.hosts.len();
-    let differs = |what: &str, then: &str, now: &str| Err(format!("it was measured with {what} {then}, now it is {now}; delete it to measure anew"));
+    let differs =
+        |what: &str, then: &str, now: &str| Err(format!("it was measured with {what} {then}, now it is {now}; delete it to measure anew"));
     let lists = [kept.costs.compute.len(), kept.costs.start.len(), kept.costs.links.len()];
     if lists != [kept.hosts.len(); 3] {
         return Err("its lists are not as long as the list of its ranks".into());

@@ -106,8 +106,7 @@ impl Running {
     fn start(program: &str) -> Result<Running> {
         let name = format!("--reduce '{program}'");
         let failed = |why: std::io::Error| Error::Failed(format!("{name}: it cannot be started: {why}"));
-        let mut child =
-            Command::new("sh").arg("-c").arg(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;
+        let mut child = Command::new("sh").arg("-c").arg(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;
         let stdout = child.stdout.take();
         let read = move || {
             let mut output = Vec::new();

@@ -19,6 +19,7 @@ use self::record::Made;
 pub use self::record::{Baseline, LinkRecord, Split, SpreadRecord, Timeline};
 use super::settle;
 use super::site::Site;
+pub use crate::divisible::spread::Interval;
 use crate::divisible::spread::demand::on_demand;
 use crate::divisible::spread::program::distribute;
 use crate::divisible::spread::{Costs, Ending, Order, Plan, Range, Records, Source, Tree, clock, cut, plan};
@@ -26,7 +27,8 @@ use crate::error::{Error, Result};
 use crate::node;
 use crate::topology::Overlay;
 use crate::transport::world::World;
-use crate::workload::kernels::{Answer, Computation, Desk, Pace, Reduce};
+pub use crate::workload::kernels::Answer;
+use crate::workload::kernels::{Computation, Desk, Pace, Reduce};
 
 /// Everything on rank 0, as a baseline.
 const ALONE: &str = "rank 0 alone";
@@ -102,8 +104,18 @@ pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink) -> Result<Option
     let site = Site::of(world, spec.seed);
     let (Some(costs), Some(plan), Some(ending), Some(answer)) = (&costs, &ordered, &ending, answer) else { return Ok(None) };
     let input = spec.input.display().to_string();
-    let made =
-        Made { setting: &setting, input, site, costs, plan, ranges: &order.ranges, ending, offsets: &offsets, calibration, calibration_seconds };
+    let made = Made {
+        setting: &setting,
+        input,
+        site,
+        costs,
+        plan,
+        ranges: &order.ranges,
+        ending,
+        offsets: &offsets,
+        calibration,
+        calibration_seconds,
+    };
     let mut record = made.record();
     record.collecting = collecting;
     if spec.baselines {
@@ -132,7 +144,13 @@ impl Setting {
     }
 
     /// Cuts the input as it was planned, and tells all ranks.
-    fn order(&self, world: &mut World, planned: Option<Plan>, costs: Option<&Costs>, input: Option<&mut Input>) -> Result<(Option<Plan>, Rc<Order>)> {
+    fn order(
+        &self,
+        world: &mut World,
+        planned: Option<Plan>,
+        costs: Option<&Costs>,
+        input: Option<&mut Input>,
+    ) -> Result<(Option<Plan>, Rc<Order>)> {
         let mut kept = None;
         let made = settle::from_first(world, || {
             let (Some(planned), Some(costs), Some(input)) = (planned, costs, input) else {
@@ -177,7 +195,13 @@ impl Setting {
     }
 
     /// What the same takes otherwise, in seconds; each must give the same answer.
-    fn baselines(&self, world: &mut World, costs: Option<&Costs>, mut input: Option<&mut Input>, answer: Option<&Answer>) -> Result<Vec<(&'static str, f64)>> {
+    fn baselines(
+        &self,
+        world: &mut World,
+        costs: Option<&Costs>,
+        mut input: Option<&mut Input>,
+        answer: Option<&Answer>,
+    ) -> Result<Vec<(&'static str, f64)>> {
         let mut taken = Vec::new();
         for name in [SCATTER, ALONE, DEMAND] {
             let planner = costs.filter(|_| input.is_some());

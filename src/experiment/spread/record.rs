@@ -122,7 +122,8 @@ impl Made<'_> {
 
     fn timeline(&self, node: usize) -> Timeline {
         let report = &self.ending.reports[node];
-        let interval = |&(begin, end): &(u64, u64)| Interval { begin: self.since(node, begin).max(0.0), end: self.since(node, end).max(0.0) };
+        let interval =
+            |&(begin, end): &(u64, u64)| Interval { begin: self.since(node, begin).max(0.0), end: self.since(node, end).max(0.0) };
         Timeline { sending: report.receiving.iter().map(interval).collect(), computing: report.computing.iter().map(interval).collect() }
     }
 

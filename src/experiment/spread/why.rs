@@ -24,7 +24,10 @@ fn reason(record: &SpreadRecord) -> String {
         let slowest = off.fold(0.0, f64::max);
         return match slowest < 0.9 {
             true => "the ranks computed faster than they had when they were measured, so the shares were not the best ones".into(),
-            false => format!("the division took what was predicted (within {}), and its plan did not see a better one", percent(late.abs().max(0.01))),
+            false => format!(
+                "the division took what was predicted (within {}), and its plan did not see a better one",
+                percent(late.abs().max(0.01))
+            ),
         };
     }
     let delay = |rank: usize| record.finish[rank] - record.predicted_finish[rank];

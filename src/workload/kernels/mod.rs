@@ -59,7 +59,11 @@ pub enum Answer {
     /// In hexadecimal digits.
     Checksum(String),
     /// What was written is to be collected; the least of the programs' exit statuses, and on how many shares of how many nothing was written.
-    Written { status: i32, silent: u64, shares: u64 },
+    Written {
+        status: i32,
+        silent: u64,
+        shares: u64,
+    },
 }
 
 /// What a kernel that writes leaves behind, beside what it wrote.
@@ -191,9 +195,7 @@ impl Kernels for Desk {
         let output = || spool::Output::new(range, if sample { None } else { Some(self.spools.clone()) });
         let kernel: Box<dyn Kernel> = match &self.computation {
             Computation::Count => Box::new(count::Count::default()),
-            Computation::Grep { expression, print, .. } => {
-                Box::new(grep::Grep::new(expression.clone(), self.records, print.then(output)))
-            }
+            Computation::Grep { expression, print, .. } => Box::new(grep::Grep::new(expression.clone(), self.records, print.then(output))),
             Computation::Bytes => Box::new(histogram::Bytes::default()),
             Computation::Records => Box::new(histogram::Records::new(self.records)),
             Computation::Checksum => Box::new(checksum::Checksum::new(range, self.length)),

@@ -81,12 +81,17 @@ fn a_program_gets_its_share_and_is_judged() {
     assert_eq!(output.iter().filter(|&&byte| byte == b'\n').count(), 2);
     let (_, output) = computed(&command("seq 100000; cat", "0"), &text, Records::Lines, 1, 100).unwrap();
     assert!(output.len() > 500_000 && output.ends_with(&text));
-    let grep = |ok: &str, pattern: &str| computed(&command(&format!("grep {pattern}"), ok), &text, Records::Lines, 4, 4096).map(|(answer, _)| answer);
+    let grep = |ok: &str, pattern: &str| {
+        computed(&command(&format!("grep {pattern}"), ok), &text, Records::Lines, 4, 4096).map(|(answer, _)| answer)
+    };
     assert_eq!(grep("0,1", "^7$").unwrap(), Answer::Written { status: 0, silent: 3, shares: 4 });
     assert_eq!(grep("0,1", "none").unwrap(), Answer::Written { status: 1, silent: 4, shares: 4 });
-    for (ok, program, said) in
-        [("0", "grep none", "status 1 (--ok-status 0,1 accepts it)"), ("0", "exit 3", "status 3"), ("0", "kill -9 $$", "signal 9"), ("0", "no-such-program", "127")]
-    {
+    for (ok, program, said) in [
+        ("0", "grep none", "status 1 (--ok-status 0,1 accepts it)"),
+        ("0", "exit 3", "status 3"),
+        ("0", "kill -9 $$", "signal 9"),
+        ("0", "no-such-program", "127"),
+    ] {
         let why = computed(&command(program, ok), &text, Records::Lines, 2, 100).unwrap_err().to_string();
         assert!(why.contains(said) && why.contains("bytes 0.."), "{why}");
     }
