@@ -1,5 +1,6 @@
 //! `equipoise divide`: one load that can be cut anywhere.
 
+mod destination;
 mod model;
 mod spread;
 

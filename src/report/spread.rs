@@ -88,8 +88,11 @@ pub fn report(record: &SpreadRecord, answer: &Answer, width: u16) -> String {
     let form = if record.native { "native" } else { "overlay" };
     let mut out = format!("{kernel} of {input} ({}), divided on {topology} ({form}), {}\n", bytes(record.bytes), place(site));
     let mut line = |name: &str, text: String| out.push_str(&format!("  {name:<11}{text}\n"));
-    let off = 100.0 * (record.makespan / record.predicted.max(1e-12) - 1.0);
-    line("makespan", format!("{}, predicted {} ({off:+.1} %)", seconds(record.makespan), seconds(record.predicted)));
+    let off = match record.predicted > 0.0 {
+        true => format!(" ({:+.1} %)", 100.0 * (record.makespan / record.predicted - 1.0)),
+        false => String::new(),
+    };
+    line("makespan", format!("{}, predicted {}{off}", seconds(record.makespan), seconds(record.predicted)));
     line(
         "finish",
         format!("within {:.1} % of each other, in {}", 100.0 * record.spread, several(record.installments.into(), "installment")),

@@ -2,6 +2,7 @@
 
 #[path = "../contract/mod.rs"]
 mod contract;
+mod divide;
 mod faults;
 mod launch;
 mod real;
@@ -31,6 +32,7 @@ fn book() -> Book {
     real::enter(&mut book);
     faults::enter(&mut book);
     runs::enter(&mut book);
+    divide::enter(&mut book);
     book
 }
 

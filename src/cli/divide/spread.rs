@@ -1,6 +1,6 @@
 //! `equipoise divide --input FILE`: one big input divided over ranks.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -14,6 +14,7 @@ use equipoise::transport::world::World;
 use equipoise::workload::kernels::{Answer, Computation, OkStatus, Reduce};
 use equipoise::{Error, Result};
 
+use super::destination::Destination;
 use super::model::{self, ModelOptions};
 use crate::cli::launch::{self, Ending};
 use crate::cli::options::{Output, WorldOptions};
@@ -40,6 +41,10 @@ pub struct SpreadOptions {
     /// With grep: print the lines, in the order of the input
     #[arg(long, requires = "kernel")]
     print: bool,
+
+    /// Write the answer into this file instead of on standard output; it is FILE.part until it is whole
+    #[arg(long, value_name = "FILE", requires = "input")]
+    to: Option<PathBuf>,
 
     /// What becomes of the outputs of --command: concat (in the order of the input) | sum (numbers, column by column) | a program that gets them
     /// on standard input [default: concat]
@@ -110,6 +115,9 @@ pub fn run(input: PathBuf, options: &SpreadOptions, shared: &ModelOptions, world
     if options.print && output == Output::Json {
         return Err(Error::usage("--print: lines are printed as they are, --output json has their number only").into());
     }
+    if options.to.is_some() && output != Output::Human {
+        return Err(Error::usage("--to: the answer goes into a file without --output json or quiet only").into());
+    }
     let speeds = shared.speeds.as_deref().map(|speeds| model::list("--speeds", speeds)).transpose()?;
     if let Some(wrong) = speeds.iter().flatten().find(|speed| **speed <= 0.0) {
         return Err(Error::usage(format!("--speeds: {wrong} is no speed; they are above 0")).into());
@@ -132,8 +140,14 @@ impl Request<'_> {
         };
         let gantt = settle::agree(world, gantt)?;
         let spec = self.spec(world)?;
-        let (kept, printed) = (Rc::new(RefCell::new(Vec::new())), Rc::new(Cell::new(0)));
-        let outcome = experiment::spread(world, &spec, self.sink(kept.clone(), printed))?;
+        let kept = Rc::new(RefCell::new(Vec::new()));
+        let destination = match (self.output, &self.options.to) {
+            (Output::Human, Some(path)) if world.is_first() => Destination::file(path),
+            (Output::Human, _) => Ok(Destination::Standard(0)),
+            _ => Ok(Destination::Nowhere),
+        };
+        let destination = Rc::new(RefCell::new(settle::agree(world, destination)?));
+        let outcome = experiment::spread(world, &spec, self.sink(kept.clone(), destination.clone()))?;
         let Some(Outcome { answer, record }) = outcome else { return Ok(0) };
         let status = match &answer {
             Answer::Written { status, .. } => *status,
@@ -141,7 +155,11 @@ impl Request<'_> {
         };
         match self.output {
             Output::Human => {
-                terminal::print(|out| spread::answer(out, &answer))?;
+                let mut text = Vec::new();
+                spread::answer(&mut text, &answer).map_err(|why| Error::Failed(format!("the answer: {why}")))?;
+                let mut destination = destination.borrow_mut();
+                destination.write(&text)?;
+                destination.end()?;
                 terminal::remark(&spread::report(&record, &answer, terminal::width()));
             }
             Output::Json => terminal::print(|out| json::line(out, &spread::WithAnswer::new(&answer, &kept.borrow(), &record)))?,
@@ -188,21 +206,13 @@ impl Request<'_> {
     }
 
     /// Where collected output goes.
-    fn sink(&self, kept: Rc<RefCell<Vec<u8>>>, printed: Rc<Cell<u64>>) -> Sink {
+    fn sink(&self, kept: Rc<RefCell<Vec<u8>>>, destination: Rc<RefCell<Destination>>) -> Sink {
         match self.output {
-            Output::Quiet => Box::new(|_| Ok(())),
             Output::Json => Box::new(move |bytes| {
                 kept.borrow_mut().extend_from_slice(bytes);
                 Ok(())
             }),
-            Output::Human => Box::new(move |bytes| {
-                let before = printed.get();
-                printed.set(before + bytes.len() as u64);
-                terminal::print(|out| out.write_all(bytes)).map_err(|why| match before {
-                    0 => Error::Failed(format!("{why}; what was written of the answer is not all of it")),
-                    _ => Error::Failed(format!("{why}; the {before} bytes of the answer that were written before are not all of it")),
-                })
-            }),
+            Output::Human | Output::Quiet => Box::new(move |bytes| destination.borrow_mut().write(bytes)),
         }
     }
 }

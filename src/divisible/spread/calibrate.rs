@@ -1,6 +1,6 @@
 //! What computing and sending cost, measured.
 //!
-//! All nodes compute on the same sample of the real input at the same time, as they will later, pass after pass until [`LONG_ENOUGH`]; a pass on
+//! All nodes compute on the same sample of the real input at the same time, as they will later, pass after pass for some time; a pass on
 //! a tiny piece tells the start-up. Then the links are measured one after the other, down the tree: round trips of a short message, and the
 //! time until some pieces are acknowledged, as in the distribution itself.
 
@@ -40,16 +40,15 @@ pub struct Costs {
     pub links: Vec<Link>,
 }
 
-/// A node computes at least so long, in ticks.
-const LONG_ENOUGH: Ticks = 60_000_000;
-/// And at most so many passes.
+/// A node computes at most so many passes.
 const MOST_PASSES: u32 = 200;
-/// A pass this long is not made longer.
-const LONG_PASS: Ticks = 4_000_000;
+/// Bytes of a pass that tells the start-up.
+const TINY: usize = 64;
 const PINGS: u32 = 5;
 
 /// One node's part. Node 0 gives the sample, the length of its first record, and how long reading takes in seconds per byte; it gets the
-/// costs. `bulk` bytes are sent over every link.
+/// costs. `bulk` bytes are sent over every link, and
+/// every node computes for `enough` ticks at least.
 ///
 /// # Errors
 /// If a rank is lost.
@@ -59,6 +58,7 @@ pub async fn calibrate(
     kernels: Rc<dyn Kernels>,
     given: Option<(Bytes, f64)>,
     bulk: u64,
+    enough: Ticks,
 ) -> Result<Option<Costs>> {
     let me = node.me();
     let Some(group) = Group::spaced(0, 1, tree.len(), me) else { return Ok(None) };
@@ -70,7 +70,7 @@ pub async fn calibrate(
         node.send_bytes(child, SAMPLE, sample.clone());
     }
     group.barrier(&node).await?;
-    let mine = computing(&node.epoch(2), &*kernels, &sample).await?;
+    let mine = computing(&node.epoch(2), &*kernels, &sample, enough).await?;
     let all = group.gather(&node, mine).await?;
     let links = links(&node, &tree, bulk).await?;
     if me != 0 {
@@ -86,18 +86,19 @@ pub async fn calibrate(
 }
 
 /// Seconds to start, and seconds per byte.
-async fn computing(node: &Node, kernels: &dyn Kernels, sample: &Bytes) -> Result<(f64, f64)> {
+async fn computing(node: &Node, kernels: &dyn Kernels, sample: &Bytes, enough: Ticks) -> Result<(f64, f64)> {
     let seconds = |ticks: Ticks| ticks as f64 / 1e9;
     if sample.is_empty() {
         return Ok((0.0, 0.0));
     }
-    let tiny = pass(node, kernels, sample.slice(..sample.len().min(64))).await?;
-    let start = tiny.min(pass(node, kernels, sample.slice(..sample.len().min(64))).await?);
+    let tiny = sample.slice(..sample.len().min(TINY));
+    let (first, second) = (pass(node, kernels, tiny.clone()).await?, pass(node, kernels, tiny.clone()).await?);
+    let tiny = (seconds(first.min(second)), tiny.len());
     let (mut took, mut bytes, mut passes) = (0, 0, 0);
     let mut length = (sample.len() / 16).max(1).min(sample.len());
-    while took < LONG_ENOUGH && passes < MOST_PASSES {
+    while took < enough && passes < MOST_PASSES {
         let once = pass(node, kernels, sample.slice(..length)).await?;
-        if once < LONG_PASS && length < sample.len() {
+        if once < enough / 16 && length < sample.len() {
             length = sample.len().min(length * 4);
             continue;
         }
@@ -105,8 +106,11 @@ async fn computing(node: &Node, kernels: &dyn Kernels, sample: &Bytes) -> Result
         bytes += length;
         passes += 1;
     }
-    let computing = seconds(took) - f64::from(passes) * seconds(start);
-    Ok((seconds(start), (computing / bytes as f64).max(seconds(took) / bytes as f64 / 100.0)))
+    // Two points of a straight line.
+    let (took, bytes) = (seconds(took) / f64::from(passes.max(1)), bytes as f64 / f64::from(passes.max(1)));
+    let slope = (took - tiny.0) / (bytes - tiny.1 as f64).max(1.0);
+    let per_byte = slope.clamp(took / bytes / 100.0, took / bytes);
+    Ok(((took - per_byte * bytes).max(0.0), per_byte))
 }
 
 /// How long a kernel takes for these bytes. Whether it fails is seen when it matters.
