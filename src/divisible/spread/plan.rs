@@ -326,6 +326,29 @@ mod tests {
         assert!(plan.installments >= 10 && plan.shares.iter().sum::<u64>() == 3000, "{plan:?}");
     }
 
+    #[test]
+    fn a_star_is_divided_as_the_model_says() {
+        use crate::divisible::model::{Ports, Question, Shape, solve};
+        let (speeds, slowness) = ([1.0, 2.0, 0.5, 4.0, 1.0], [1.0, 0.5, 2.0, 4.0]);
+        let question = Question {
+            ports: Ports::One,
+            z: 0.2,
+            speeds: speeds.to_vec(),
+            links: slowness.to_vec(),
+            ..Question::of(Shape::parse("star:5").unwrap())
+        };
+        let solution = solve(&question).unwrap();
+        let bytes = 1_000_000_000;
+        let per_byte: Vec<f64> = std::iter::once(0.0).chain(slowness.map(|slow| 0.2 * slow / bytes as f64)).collect();
+        let costs = costs(&speeds.map(|speed| 1.0 / speed / bytes as f64), &per_byte, 0.0);
+        let plan = plan(&Tree::star(5), &costs, bytes, Some(1), u64::MAX);
+        assert!((plan.predicted.makespan() / solution.makespan - 1.0).abs() < 1e-6, "{plan:?} {solution:?}");
+        for part in &solution.parts {
+            let node = part.processor.unwrap() as usize;
+            assert!((plan.shares[node] as f64 / bytes as f64 - part.alpha).abs() < 1e-6, "node {node}: {plan:?} {solution:?}");
+        }
+    }
+
     proptest! {
         #[test]
         fn all_finish_together(
