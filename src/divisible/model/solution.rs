@@ -2,10 +2,10 @@
 
 use super::hypercube::processors_in;
 use super::network::{Network, Ports};
-use super::program::{self, Task};
+use super::program::Task;
 use super::question::Question;
 use super::timeline::{Division, Timeline};
-use super::{binomial, layered, tree};
+use super::{binomial, layered, selection, tree};
 use crate::error::{Error, Result};
 use crate::topology::{NodeId, Topology};
 
@@ -185,7 +185,7 @@ fn by_program(question: &Question, network: &Network) -> Result<(Network, Divisi
     for order in orders {
         for &last_first in back_to_front {
             let task = Task { ports, installments, results, last_first };
-            let outcome = program::divide(&order, task, scale)?;
+            let outcome = selection::divide(&order, task, scale)?;
             let makespan = outcome.division.timeline(&order).makespan;
             if best.as_ref().is_none_or(|(least, ..)| makespan < *least) {
                 best = Some((makespan, order.clone(), outcome.division, outcome.proven));
