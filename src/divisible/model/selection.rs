@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 /// The most messages of a program.
 pub const MOST_MESSAGES: usize = 1_000;
 /// The most messages whose start-up costs are decided exactly.
-const MOST_DECIDED: usize = 16;
+const MOST_DECIDED: usize = 12;
 /// The most messages that are left out one by one.
 const MOST_DROPPED: usize = 20;
 
@@ -40,7 +40,7 @@ pub fn divide(network: &Network, task: Task, scale: f64) -> Result<Outcome> {
     }
     // Where a processor has several to receive from, one that sends nothing still made it wait in the program: without it it can only get
     // better. Start-up costs that were spread are now paid.
-    let decided = messages <= MOST_DECIDED;
+    let decided = messages <= MOST_DECIDED && first.proven;
     Ok(Outcome { division: without_the_idle(network, first.division, decided, &solve), proven })
 }
 
