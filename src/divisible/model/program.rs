@@ -18,7 +18,7 @@ use super::timeline::Division;
 use crate::error::{Error, Result};
 
 /// The most steps of the search for who takes part, a bound on time that is the same everywhere.
-const MOST_NODES: u64 = 2_000;
+const MOST_NODES: u64 = 1_000;
 /// Loads below this are those of rounding.
 const NOTHING: f64 = 1e-9;
 

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 
 /// The most messages of a program.
 pub const MOST_MESSAGES: usize = 1_000;
-/// The most messages whose start-up costs are decided exactly.
+/// The most messages, returning ones included, whose start-up costs are decided exactly.
 const MOST_DECIDED: usize = 12;
 /// The most messages that are left out one by one.
 const MOST_DROPPED: usize = 20;
@@ -29,18 +29,19 @@ pub fn divide(network: &Network, task: Task, scale: f64) -> Result<Outcome> {
     }
     let all = vec![vec![true; network.links.len()]; task.installments];
     let solve = |may: &[Vec<bool>], startups| Program { network, task, scale, startups }.solve(may);
+    let few = messages + if task.results > 0.0 { network.links.len() } else { 0 } <= MOST_DECIDED;
     let first = match network.has_startup() {
         false => solve(&all, Startups::Paid)?,
-        true if messages <= MOST_DECIDED => solve(&all, Startups::Decided)?,
+        true if few => solve(&all, Startups::Decided)?,
         true => solve(&all, Startups::Spread)?,
     };
-    let proven = first.proven && network.is_tree() && (!network.has_startup() || messages <= MOST_DECIDED);
+    let proven = first.proven && network.is_tree() && (!network.has_startup() || few);
     if network.is_tree() && !network.has_startup() {
         return Ok(first);
     }
     // Where a processor has several to receive from, one that sends nothing still made it wait in the program: without it it can only get
     // better. Start-up costs that were spread are now paid.
-    let decided = messages <= MOST_DECIDED && first.proven;
+    let decided = few && first.proven;
     Ok(Outcome { division: without_the_idle(network, first.division, decided, &solve), proven })
 }
 
