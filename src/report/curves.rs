@@ -80,7 +80,7 @@ pub fn svg(figure: &Figure) -> String {
 
 /// A shape of its own for each curve.
 fn mark(svg: &mut Svg, (x, y): (f64, f64), curve: usize) {
-    let class = if curve % 2 == 0 { "mark" } else { "hollow" };
+    let class = if curve.is_multiple_of(2) { "mark" } else { "hollow" };
     match curve % 3 {
         0 => svg.rect(x - 2.5, y - 2.5, 5.0, 5.0, class),
         1 => svg.polygon(&[(x, y - 3.5), (x + 3.5, y + 2.5), (x - 3.5, y + 2.5)], class),

@@ -12,7 +12,7 @@
 //!
 //! - [`hypercube`], [`binomial`]: hypercubes of equal processors, all ports and one, up to dimension 30.
 //! - [`tree`], [`capacity`]: trees, lines and stars of unequal processors, by the equal-finish rule.
-//! - [`program`]: everything else, by linear program.
+//! - [`program`], [`selection`]: everything else, by linear program.
 //! - [`timeline`]: a division played through.
 
 pub mod binomial;
@@ -23,6 +23,7 @@ pub mod network;
 pub mod number;
 pub mod program;
 pub mod question;
+pub mod selection;
 mod solution;
 #[cfg(test)]
 mod tests;

@@ -17,12 +17,8 @@ use super::network::{Network, Ports};
 use super::timeline::Division;
 use crate::error::{Error, Result};
 
-/// The most messages of a program.
-pub const MOST_MESSAGES: usize = 1_000;
-/// The most messages whose start-up costs are decided exactly.
-const MOST_DECIDED: usize = 16;
 /// The most steps of the search for who takes part, a bound on time that is the same everywhere.
-const MOST_NODES: u64 = 4_000;
+const MOST_NODES: u64 = 1_000;
 /// Loads below this are those of rounding.
 const NOTHING: f64 = 1e-9;
 
@@ -42,9 +38,9 @@ pub struct Outcome {
     pub proven: bool,
 }
 
-/// Which messages may carry load, by installment and link; and how start-up costs enter.
+/// How start-up costs enter.
 #[derive(Clone, Copy, PartialEq)]
-enum Startups {
+pub enum Startups {
     /// Decided by yes-or-no variables.
     Decided,
     /// In proportion to what is sent: a lower bound, and a guess at who takes part.
@@ -53,76 +49,13 @@ enum Startups {
     Paid,
 }
 
-/// Divides the load. `scale` is a time near the expected one; the program is written in parts of it.
-///
-/// # Errors
-/// Wrong usage if there are too many messages; a failure if the solver gives up.
-pub fn divide(network: &Network, task: Task, scale: f64) -> Result<Outcome> {
-    let messages = network.links.len() * task.installments;
-    if messages > MOST_MESSAGES {
-        return Err(Error::usage(format!(
-            "this needs a linear program with {messages} messages (links times installments), {MOST_MESSAGES} is the most"
-        )));
-    }
-    let all = vec![vec![true; network.links.len()]; task.installments];
-    let solve = |may: &[Vec<bool>], startups| Program { network, task, scale, startups }.solve(may);
-    let first = match network.has_startup() {
-        false => solve(&all, Startups::Paid)?,
-        true if messages <= MOST_DECIDED => solve(&all, Startups::Decided)?,
-        true => solve(&all, Startups::Spread)?,
-    };
-    let proven = first.proven && network.is_tree() && (!network.has_startup() || messages <= MOST_DECIDED);
-    if network.is_tree() && !network.has_startup() {
-        return Ok(first);
-    }
-    // Where a processor has several to receive from, one that sends nothing still made it wait in the program: without it it can only get
-    // better. Start-up costs that were spread are now paid.
-    Ok(Outcome { division: without_the_idle(network, first.division, &solve), proven })
-}
-
-/// Leaves out what carries nothing, then what carries least, as long as that helps.
-fn without_the_idle(network: &Network, first: Division, solve: &dyn Fn(&[Vec<bool>], Startups) -> Result<Outcome>) -> Division {
-    let mut best = first;
-    let mut makespan = best.timeline(network).makespan;
-    for _ in 0..network.links.len().min(20) {
-        let mut may: Vec<Vec<bool>> = best.sent.iter().map(|sent| sent.iter().map(|load| *load > 0.0).collect()).collect();
-        let mut better = false;
-        for drop_least in [false, true] {
-            if drop_least {
-                let least = loads(&best).min_by(|a, b| a.2.total_cmp(&b.2));
-                let Some((installment, link, _)) = least.filter(|_| network.has_startup()) else { break };
-                may[installment][link] = false;
-            } else if may.iter().flatten().all(|may| *may) {
-                continue;
-            }
-            let Ok(next) = solve(&may, Startups::Paid) else { continue };
-            let time = next.division.timeline(network).makespan;
-            if time < makespan * (1.0 - 1e-12) {
-                (best, makespan, better) = (next.division, time, true);
-                break;
-            }
-        }
-        if !better {
-            break;
-        }
-    }
-    best
-}
-
-/// What goes through which link in which installment.
-fn loads(division: &Division) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
-    let by_link = |(installment, sent)| {
-        let sent: &Vec<f64> = sent;
-        sent.iter().enumerate().map(move |(link, load)| (installment, link, *load)).collect::<Vec<_>>()
-    };
-    division.sent.iter().enumerate().flat_map(by_link).filter(|(_, _, load)| *load > 0.0)
-}
-
-struct Program<'a> {
-    network: &'a Network,
-    task: Task,
-    scale: f64,
-    startups: Startups,
+/// A linear program.
+pub struct Program<'a> {
+    pub network: &'a Network,
+    pub task: Task,
+    /// A time near the expected one: the program is written in parts of it.
+    pub scale: f64,
+    pub startups: Startups,
 }
 
 /// A linear expression under construction: variables and factors.
@@ -159,7 +92,11 @@ impl Rows {
 }
 
 impl Program<'_> {
-    fn solve(&self, may: &[Vec<bool>]) -> Result<Outcome> {
+    /// Solves it. `may`: which messages may carry load, by installment and link.
+    ///
+    /// # Errors
+    /// A failure if the solver gives up.
+    pub fn solve(&self, may: &[Vec<bool>]) -> Result<Outcome> {
         let Program { network, task, .. } = self;
         let mut rows = Rows { problem: Problem::new(OptimizationDirection::Minimize) };
         let end = rows.problem.add_var(1.0, (0.0, f64::INFINITY));
@@ -315,10 +252,8 @@ impl Program<'_> {
                 let back = rows.quantity();
                 let since = |time: Variable| [&[(time, 1.0)], &cost[..]].concat();
                 rows.after(back, &since(done[self.network.links[link].to]), constant);
-                if self.task.ports == Ports::One {
-                    if let Some(before) = before.replace(back) {
-                        rows.after(back, &since(before), constant);
-                    }
+                if let (Ports::One, Some(before)) = (self.task.ports, before.replace(back)) {
+                    rows.after(back, &since(before), constant);
                 }
                 rows.after(done[processor], &[(back, 1.0)], 0.0);
             }

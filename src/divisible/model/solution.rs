@@ -2,10 +2,10 @@
 
 use super::hypercube::processors_in;
 use super::network::{Network, Ports};
-use super::program::{self, Task};
+use super::program::Task;
 use super::question::Question;
 use super::timeline::{Division, Timeline};
-use super::{binomial, layered, tree};
+use super::{binomial, layered, selection, tree};
 use crate::error::{Error, Result};
 use crate::topology::{NodeId, Topology};
 
@@ -147,16 +147,22 @@ fn by_dimension(question: &Question, dimension: u32) -> Solution {
 fn by_processor(question: &Question) -> Result<Solution> {
     let network = question.network();
     let once = question.installments == 1 && network.is_tree();
-    let (division, method) = match question.ports {
-        Ports::All if once => (tree::all_ports(&network, question.results), Method::Recursion),
-        Ports::One if once && !network.has_startup() && question.results == 0.0 => (Some(tree::one_port(&network)), Method::Recursion),
-        _ => {
-            let (network, division, method) = by_program(question, &network)?;
-            return Ok(of_processors(question, &network, &division, method));
+    let by_rule = match question.ports {
+        Ports::All if once => {
+            let too_deep = || Error::usage(format!("--topology {}: with --startup it is too large for the model", question.shape.name));
+            Some(tree::all_ports(&network, question.results).ok_or_else(too_deep)?)
         }
+        Ports::One if once && question.results == 0.0 && network.has_startup() => tree::one_port_star(&network),
+        Ports::One if once && question.results == 0.0 => Some(tree::one_port(&network)),
+        _ => None,
     };
-    let too_deep = || Error::usage(format!("--topology {}: with --startup it is too large for the model", question.shape.name));
-    Ok(of_processors(question, &network, &division.ok_or_else(too_deep)?, method))
+    match by_rule {
+        Some(division) => Ok(of_processors(question, &network, &division, Method::Recursion)),
+        None => {
+            let (network, division, method) = by_program(question, &network)?;
+            Ok(of_processors(question, &network, &division, method))
+        }
+    }
 }
 
 /// By linear program; through one port, in the best of several orders of service.
@@ -185,7 +191,7 @@ fn by_program(question: &Question, network: &Network) -> Result<(Network, Divisi
     for order in orders {
         for &last_first in back_to_front {
             let task = Task { ports, installments, results, last_first };
-            let outcome = program::divide(&order, task, scale)?;
+            let outcome = selection::divide(&order, task, scale)?;
             let makespan = outcome.division.timeline(&order).makespan;
             if best.as_ref().is_none_or(|(least, ..)| makespan < *least) {
                 best = Some((makespan, order.clone(), outcome.division, outcome.proven));

@@ -6,7 +6,7 @@
 //! and no start-up costs this is optimal if the fastest links come first (Beaumont, Casanova, Legrand, Robert and Yang 2005).
 
 use super::capacity::Capacity;
-use super::network::{Network, Ports};
+use super::network::{Link, Network, Ports};
 use super::timeline::Division;
 
 /// The most straight pieces that may be kept for all processors together.
@@ -79,4 +79,50 @@ pub fn one_port(network: &Network) -> Division {
     }
     let kept = (0..network.processors()).map(|processor| equivalent[processor] * volume[processor] / network.seconds[processor]).collect();
     Division { kept: vec![kept], ..Division::new(network, Ports::One, vec![sent]) }
+}
+
+/// Divides the load over a star whose hub uses one link at a time, if all around it and their links are alike; `None` for other networks.
+/// (Of unequal ones a slow processor may not be worth the start-up of its fast link.)
+///
+/// With k served, what each gets is a straight line in the time of all, and so is their sum, so that time
+/// follows; k is the most for whom the last still has time for its start-up.
+pub fn one_port_star(network: &Network) -> Option<Division> {
+    let served = &network.out[network.source];
+    let first = network.links.first()?;
+    let alike = |link: &Link| {
+        let costs = |link: &Link| (link.startup, link.seconds, network.seconds[link.to]);
+        costs(link) == costs(first)
+    };
+    if served.len() != network.links.len() || !network.links.iter().all(alike) {
+        return None;
+    }
+    let startup = first.startup;
+    // The time that is left, what the next one takes, and what all take: straight lines in the time of all, slope and height.
+    let mut left = (1.0, 0.0);
+    let mut all = (1.0 / network.seconds[network.source], 0.0);
+    let mut best = (all.0 > 0.0).then(|| 1.0 / all.0);
+    for link in served.iter().map(|link| &network.links[*link]) {
+        let seconds = network.seconds[link.to];
+        let part = (left.0 / (link.seconds + seconds), (left.1 - startup) / (link.seconds + seconds));
+        all = (all.0 + part.0, all.1 + part.1);
+        let time = (1.0 - all.1) / all.0;
+        // Whoever has no time for its start-up at the time that it would need itself does not take part, and nobody after it does.
+        if part.0 * time + part.1 <= 0.0 || best.is_some_and(|best| time >= best) {
+            break;
+        }
+        best = Some(time);
+        left = (seconds * part.0, seconds * part.1);
+    }
+    let time = best?;
+    let mut kept = vec![0.0; network.processors()];
+    let mut sent = vec![0.0; network.links.len()];
+    kept[network.source] = time / network.seconds[network.source];
+    let mut left = time;
+    for &index in served {
+        let link = &network.links[index];
+        let part = ((left - startup) / (link.seconds + network.seconds[link.to])).max(0.0);
+        (sent[index], kept[link.to]) = (part, part);
+        left = part * network.seconds[link.to];
+    }
+    Some(Division { kept: vec![kept], ..Division::new(network, Ports::One, vec![sent]) })
 }

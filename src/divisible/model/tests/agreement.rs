@@ -131,3 +131,39 @@ fn dimensions_and_layers_count_all_processors() {
         assert_eq!((0..=dimension).map(|layer| hypercube::processors_in(dimension, layer)).sum::<u64>(), 1 << dimension);
     }
 }
+
+/// Equal processors around a hub with one port: by the time that is left, whoever comes next receives and computes what fits into it. The time
+/// of all is found by halving an interval.
+fn star_with_startup(processors: u32, startup: f64, seconds: f64) -> f64 {
+    let load_within = |time: f64| {
+        let (mut load, mut left) = (time, time);
+        for _ in 1..processors {
+            let part = ((left - startup) / (1.0 + seconds)).max(0.0);
+            load += part;
+            left = part;
+        }
+        load
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        if load_within(middle) < 1.0 { low = middle } else { high = middle }
+    }
+    high
+}
+
+/// Who takes part is decided: exactly for few, as well as it can be for many.
+#[test]
+fn only_those_take_part_whose_start_up_pays() {
+    for (processors, startup, z) in [(1, 0.1, 1.0), (2, 0.7, 1.0), (5, 0.1, 0.2), (9, 0.05, 0.01), (24, 0.02, 0.01), (5000, 1e-5, 0.001)] {
+        let question = Question { startup, z, ..question(&format!("star:{processors}"), Ports::One) };
+        let (ours, best) = (solve(&question).unwrap(), star_with_startup(processors, startup, z));
+        assert!(near(ours.makespan, best, 1e-9), "star of {processors}: {} is not {best}", ours.makespan);
+        assert_eq!(ours.method, Method::Recursion);
+        assert_finish_together(&ours);
+        if processors < 100 {
+            let program = solve_by_program(&question).unwrap();
+            assert!(near(ours.makespan, program.makespan, 1e-6), "star of {processors}: {} is not {}", program.makespan, ours.makespan);
+        }
+    }
+}
