@@ -78,7 +78,9 @@ fn the_answer_is_the_same_however_it_is_divided() {
 #[test]
 fn the_plan_holds_in_simulation() {
     let input = Input::new("plan", &text(50_000));
-    for (ranks, topology) in [(2, "hypercube"), (5, "hypercube"), (8, "hypercube"), (16, "hypercube"), (9, "mesh"), (6, "line"), (8, "complete")] {
+    for (ranks, topology) in
+        [(2, "hypercube"), (5, "hypercube"), (8, "hypercube"), (16, "hypercube"), (9, "mesh"), (6, "line"), (8, "complete")]
+    {
         for installments in [None, Some(1), Some(4)] {
             let mut spec = spec(&input.0, "count", topology, ranks);
             spec.installments = installments;

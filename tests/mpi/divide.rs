@@ -32,7 +32,12 @@ pub fn enter(book: &mut Book) {
     };
     let options = mpi::Options { timeout: Duration::from_secs(60), ..mpi::Options::default() };
     book.suite(Suite { name: "divide", ranks: &[1, 2, 3, 4, 7, 8, 16], limit: Duration::from_secs(150), options, cases: cases() });
-    book.job("64 megabytes divided over 4 ranks", 4, || within(|world| text(world, 64 << 20)), |outcome| outcome.expect(0, Duration::MAX, &[]));
+    book.job(
+        "64 megabytes divided over 4 ranks",
+        4,
+        || within(|world| text(world, 64 << 20)),
+        |outcome| outcome.expect(0, Duration::MAX, &[]),
+    );
     book.job("8 unequal ranks finish together", 8, || within(unequal), |outcome| outcome.expect(0, Duration::MAX, &[]));
     book.job(
         "an input that shrinks while it is divided ends the job",
@@ -91,10 +96,14 @@ fn spec(world: &World, input: &Path, computation: Computation) -> Result<SpreadS
 fn divided(world: &mut World, spec: &SpreadSpec) -> Result<Option<(Outcome, Vec<u8>)>> {
     let output = Rc::new(RefCell::new(Vec::new()));
     let sink = output.clone();
-    let outcome = spread(world, spec, Box::new(move |bytes| {
-        sink.borrow_mut().extend_from_slice(bytes);
-        Ok(())
-    }))?;
+    let outcome = spread(
+        world,
+        spec,
+        Box::new(move |bytes| {
+            sink.borrow_mut().extend_from_slice(bytes);
+            Ok(())
+        }),
+    )?;
     Ok(outcome.map(|outcome| (outcome, output.take())))
 }
 
@@ -145,9 +154,7 @@ fn check(world: &mut World, input: &Path, kernel: &str, change: impl Fn(&mut Spr
             std::fs::read(input).unwrap_or_default().into_iter().for_each(|byte| theirs[byte as usize] += 1);
             same("bytes", counts.to_vec(), theirs)
         }
-        Answer::Checksum(hash) => {
-            same("BLAKE3", hash, blake3::hash(&std::fs::read(input).unwrap_or_default()).to_hex().to_string())
-        }
+        Answer::Checksum(hash) => same("BLAKE3", hash, blake3::hash(&std::fs::read(input).unwrap_or_default()).to_hex().to_string()),
         Answer::Written { .. } => Ok(()),
     }
 }

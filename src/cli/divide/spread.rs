@@ -102,6 +102,13 @@ struct Request<'a> {
 
 /// Divides over the ranks that the options ask for.
 pub fn run(input: PathBuf, options: &SpreadOptions, shared: &ModelOptions, world: &WorldOptions, output: Output) -> Result<(), Ending> {
+    let forbidden = [("--reduce", options.reduce.is_some()), ("--ok-status", options.ok_status.is_some())];
+    if let Some((option, _)) = forbidden.iter().find(|(_, given)| *given && options.command.is_none()) {
+        return Err(Error::usage(format!("{option}: only --command has outputs and statuses")).into());
+    }
+    if options.print && options.kernel.is_none() {
+        return Err(Error::usage("--print: only --kernel grep=RE finds lines to print").into());
+    }
     let computation = match (&options.kernel, &options.command) {
         (Some(kernel), _) => Computation::parse(kernel, options.print)?,
         (None, Some(command)) => Computation::Command { command: command.clone(), ok: options.ok_status.clone().unwrap_or_default() },

@@ -108,7 +108,10 @@ async fn computing(node: &Node, kernels: &dyn Kernels, sample: &Bytes, enough: T
     }
     // Two points of a straight line.
     let (took, bytes) = (seconds(took) / f64::from(passes.max(1)), bytes as f64 / f64::from(passes.max(1)));
-    let slope = (took - tiny.0) / (bytes - tiny.1 as f64).max(1.0);
+    if bytes < 4.0 * tiny.1 as f64 {
+        return Ok((0.0, took / bytes));
+    }
+    let slope = (took - tiny.0) / (bytes - tiny.1 as f64);
     let per_byte = slope.clamp(took / bytes / 100.0, took / bytes);
     Ok(((took - per_byte * bytes).max(0.0), per_byte))
 }
