@@ -203,7 +203,7 @@ pub(super) mod tests {
         fn nothing_is_lost_and_no_record_is_cut(text in "[ab\n]{0,200}", weights in prop::collection::vec(0u64..50, 1..9)) {
             let total: u64 = weights.iter().sum();
             let len = text.len() as u64;
-            let lengths: Vec<u64> = weights.iter().map(|weight| if total == 0 { 0 } else { weight * len / total }).collect();
+            let lengths: Vec<u64> = weights.iter().map(|weight| (weight * len).checked_div(total).unwrap_or(0)).collect();
             let ranges = cut(&mut Text(text.clone().into()), Records::Lines, &lengths).unwrap();
             let mut at = 0;
             for range in &ranges {

@@ -113,8 +113,8 @@ async fn follow(node: Node, kernels: &dyn Kernels) -> Result<()> {
         let mut got = 0;
         while got < range.len() {
             let piece = Piece::open(&node.receive_message(Some(0), PIECE_TAG).await?)?;
-            node.send(0, ACCEPTED, &piece.len());
-            got += piece.len();
+            node.send(0, ACCEPTED, &piece.length());
+            got += piece.length();
             arrived.push(piece.content());
         }
         start(&node, kernels, range, Work::Eat(arrived));

@@ -66,7 +66,8 @@ impl Piece {
         self.flat.slice(HEAD..)
     }
 
-    pub fn len(&self) -> u64 {
+    /// Its length in bytes of the input.
+    pub fn length(&self) -> u64 {
         (self.flat.len() - HEAD) as u64
     }
 }
@@ -111,12 +112,12 @@ impl Gate {
         while self.under_way < UNDER_WAY {
             let Some((to, from, piece)) = self.waiting.pop_front() else { break };
             node.ready_to_send().await;
-            self.under_way += piece.len();
-            self.sent += piece.len();
+            self.under_way += piece.length();
+            self.sent += piece.length();
             self.pieces += 1;
-            *self.by_link.entry(to).or_default() += piece.len();
+            *self.by_link.entry(to).or_default() += piece.length();
             if from != node.me() {
-                node.send(from, ACCEPTED, &piece.len());
+                node.send(from, ACCEPTED, &piece.length());
             }
             node.send_bytes(to, PIECE_TAG, piece.flat);
         }

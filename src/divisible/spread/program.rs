@@ -169,7 +169,7 @@ impl Part {
                 } else {
                     let lost = || Error::Failed(format!("a piece of node {}'s share came to node {}", piece.owner, self.node.me()));
                     let to = self.tree.towards(self.node.me(), piece.owner).ok_or_else(lost)?;
-                    self.forwarded += piece.len();
+                    self.forwarded += piece.length();
                     self.gate.send(&self.node, to, from, piece).await;
                 }
                 Ok(None)

@@ -102,14 +102,14 @@ impl Share {
     /// # Errors
     /// If it is not the next one.
     pub fn take(&mut self, node: &Node, from: NodeId, piece: Piece) -> Result<()> {
-        if piece.at != self.range.start + self.got || piece.len() > self.range.len() - self.got {
-            let what = format!("with bytes {}..{} of the input", piece.at, piece.at + piece.len());
+        if piece.at != self.range.start + self.got || piece.length() > self.range.len() - self.got {
+            let what = format!("with bytes {}..{} of the input", piece.at, piece.at + piece.length());
             return Err(Error::Garbled { from, what, why: format!("byte {} comes next", self.range.start + self.got) });
         }
         let now = node.now();
         self.report.receiving = Some((self.report.receiving.map_or(now, |(first, _)| first), now));
-        self.got += piece.len();
-        self.held.push_back((from, piece.len()));
+        self.got += piece.length();
+        self.held.push_back((from, piece.length()));
         if !matches!(self.outcome, Some(Err(_))) {
             self.arrived.push_back(piece.content());
         }
