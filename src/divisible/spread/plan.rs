@@ -201,7 +201,9 @@ fn finishing_at(time: f64, costs: &Costs, served: &[Served], installments: u32) 
     let mut clock = 0.0;
     for (served, share) in served.iter().zip(&mut shares[1..]) {
         let left = time - clock - served.latency - served.start;
-        *share = (left / (served.link + served.compute).max(LEAST)).max(0.0);
+        let short = left / (served.link + served.forward + served.compute).max(LEAST);
+        let long = (left - served.forward * PIECE as f64) / (served.link + served.compute).max(LEAST);
+        *share = if short <= PIECE as f64 { short } else { long }.max(0.0);
         clock += *share * served.link;
     }
     if installments == 1 {
@@ -213,7 +215,7 @@ fn finishing_at(time: f64, costs: &Costs, served: &[Served], installments: u32) 
         let mut before = 0.0;
         for (served, share) in served.iter().zip(&mut shares[1..]) {
             let others = sending - *share * served.link;
-            let left = time - served.latency - served.start;
+            let left = time - served.latency - served.start - served.forward * (*share / rounds).min(PIECE as f64);
             let bound = |round: u32| {
                 let round = f64::from(round);
                 let waits = ((round - 1.0) * others + before) / rounds;

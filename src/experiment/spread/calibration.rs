@@ -107,8 +107,8 @@ fn measured(world: &mut World, setting: &Setting, input: Option<&mut Input>) -> 
     };
     settle::agree(world, taken)?;
     let bulk = (setting.length / 8).clamp(64 << 10, 1 << 20);
-    // Measuring is to take a small part of what there is to do: some 60 ms from 8 MB on.
-    let enough = (setting.length * 8).clamp(2_000_000, 60_000_000);
+    // Measuring is to take a small part of what there is to do: 60 ms for 8 MB, 360 ms for a gigabyte and more.
+    let enough = setting.length.saturating_mul(8).clamp(2_000_000, 60_000_000) + (setting.length / 10 * 3).min(300_000_000);
     let measured = node::run(world, &setting.overlay, |node| {
         let given = if node.me() == 0 { given.take() } else { None };
         let (tree, kernels) = (setting.tree.clone(), setting.desk.clone());
