@@ -112,8 +112,11 @@ fn little_memory_is_enough() {
     spec.pace = Some(vec![100e-9, 100e-9, 100e-9, 5e-6]);
     spec.room = 300_000;
     spec.installments = Some(1);
+    spec.baselines = true;
     let (outcome, _) = divided(&spec).unwrap();
     std::fs::remove_file(&kept).unwrap();
+    let why = outcome.record.why.as_deref().unwrap_or_default();
+    assert!(why.starts_with("chunks on demand was ") && why.contains("rank 3 computed 4900 % slower than when it was measured"), "{why}");
     let most = outcome.record.split.iter().map(|split| split.most_waiting).max().unwrap();
     assert!(most > 300_000 && most <= 300_000 + (1 << 20), "{most}");
     assert!(outcome.record.installments > 1 && outcome.record.bytes == text.len() as u64);

@@ -40,6 +40,13 @@ pub struct Costs {
     pub links: Vec<Link>,
 }
 
+impl Costs {
+    /// Seconds per byte in which node 0 reads and computes its own share.
+    pub fn own(&self) -> f64 {
+        self.compute[0] + self.links[0].per_byte
+    }
+}
+
 /// A node computes at most so many passes.
 const MOST_PASSES: u32 = 200;
 /// Bytes of a pass that tells the start-up.

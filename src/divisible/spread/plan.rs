@@ -170,7 +170,7 @@ fn served(tree: &Tree, costs: &Costs) -> Vec<Served> {
 /// The shares by node that all finish together.
 fn fitted(costs: &Costs, served: &[Served], bytes: u64, installments: u32) -> Vec<u64> {
     let total = bytes as f64;
-    let alone = costs.start[0] + total * costs.compute[0].max(LEAST);
+    let alone = costs.start[0] + total * costs.own().max(LEAST);
     let (mut low, mut high) = (0.0, alone);
     let mut shares = Vec::new();
     for _ in 0..BISECTIONS {
@@ -197,7 +197,7 @@ fn fitted(costs: &Costs, served: &[Served], bytes: u64, installments: u32) -> Ve
 /// What can be computed until `time`: by node 0, and by the others in the order of service.
 fn finishing_at(time: f64, costs: &Costs, served: &[Served], installments: u32) -> Vec<f64> {
     let mut shares = vec![0.0; served.len() + 1];
-    shares[0] = ((time - costs.start[0]) / costs.compute[0].max(LEAST)).max(0.0);
+    shares[0] = ((time - costs.start[0]) / costs.own().max(LEAST)).max(0.0);
     let mut clock = 0.0;
     for (served, share) in served.iter().zip(&mut shares[1..]) {
         let left = time - clock - served.latency - served.start;
@@ -261,7 +261,7 @@ pub fn predict(tree: &Tree, costs: &Costs, shares: &[u64], installments: u32) ->
         }
     };
     if shares[0] > 0 {
-        computes(0, 0.0, costs.start[0] + shares[0] as f64 * costs.compute[0], &mut told);
+        computes(0, 0.0, costs.start[0] + shares[0] as f64 * costs.own(), &mut told);
     }
     let mut clock = 0.0;
     for round in 0..installments {

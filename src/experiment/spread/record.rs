@@ -143,13 +143,14 @@ impl Made<'_> {
             let (Some(first), Some(last)) = (computing.first(), computing.last()) else {
                 return Split { idle: makespan, calibrated: costs.compute[node], ..Split::default() };
             };
+            let reads = if node == 0 { costs.links[0].per_byte } else { 0.0 };
             let busy: f64 = computing.iter().map(|interval| interval.end - interval.begin).sum();
             Split {
                 waiting: first.begin,
                 computing: busy,
                 pausing: (last.end - first.begin - busy).max(0.0),
                 idle: (makespan - last.end).max(0.0),
-                calibrated: costs.compute[node],
+                calibrated: costs.compute[node] + reads,
                 achieved: busy / (self.ranges[node].len().max(1)) as f64,
                 most_waiting: ending.reports[node].waiting,
             }
@@ -163,7 +164,7 @@ impl Made<'_> {
                 seconds_per_byte: costs.links[to as usize].per_byte,
             })
         });
-        let sequential = costs.start[0] + costs.compute[0] * setting.length as f64;
+        let sequential = costs.start[0] + costs.own() * setting.length as f64;
         let predicted = plan.predicted.makespan();
         let charts = (0..placement.ranks()).map(|rank| {
             let node = node_of(rank);
