@@ -32,6 +32,14 @@ fn reason(record: &SpreadRecord) -> String {
     if late < 0.1 {
         let off = record.split.iter().filter(|split| split.achieved > 0.0).map(|split| split.achieved / split.calibrated.max(1e-18));
         let slowest = off.fold(0.0, f64::max);
+        let expected = (0..record.shares.len()).filter(|&rank| record.shares[rank] > 0).map(|rank| record.predicted_finish[rank]);
+        let (least, most) = expected.fold((f64::INFINITY, 0.0f64), |(least, most), at| (least.min(at), most.max(at)));
+        if most - least > 0.05 * most {
+            return format!(
+                "shares end where records do, which put the ranks' finishes {} apart in the plan already",
+                percent((most - least) / most)
+            );
+        }
         return match slowest < 0.9 {
             true => "the ranks computed faster than they had when they were measured, so the shares were not the best ones".into(),
             false => format!(

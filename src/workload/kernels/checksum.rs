@@ -10,7 +10,8 @@ use crate::divisible::spread::{Kernel, Range};
 use crate::error::{Error, Result};
 use crate::node::Worker;
 
-const SMALLEST: u64 = 64 << 10;
+/// Smaller groups would not let the processor hash many chunks at once.
+const SMALLEST: u64 = 16 << 10;
 const MOST_GROUPS: u64 = 1 << 16;
 
 /// The length of a group, in bytes, for an input of this length: a power of two.

@@ -132,7 +132,7 @@ proptest! {
 
 #[test]
 fn the_checksum_is_blake3() {
-    for length in [0usize, 1, 1024, 65_536, 65_537, 131_072, 500_000, 1_000_000] {
+    for length in [0usize, 1, 1024, 16_384, 16_385, 65_536, 65_537, 131_072, 500_000, 1_000_000] {
         let text: Vec<u8> = (0..length).map(|place| (place % 251) as u8).collect();
         let expected = Answer::Checksum(blake3::hash(&text).to_hex().to_string());
         for shares in [1, 2, 3, 5] {
