@@ -1,6 +1,6 @@
 //! One big input, spread over the ranks so that all finish together (Blazewicz and Drozdowski 1995, sections 2 and 3, on real networks).
 //!
-//! Node 0 has the input. Every node gets one share, a range of whole records. Shares travel in pieces down a [tree](tree) of the topology;
+//! Node 0 has the input. Every node gets one share, a range of whole records. Shares travel in pieces down a [tree] of the topology;
 //! a node computes on its share as soon as the share (or an installment of it) is there, on a worker, while its program forwards what is for
 //! others:
 //!

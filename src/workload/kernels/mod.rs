@@ -1,6 +1,6 @@
 //! What can be computed on a big input that is cut into shares: kernels whose answers do not depend on where it is cut, and any program.
 //!
-//! A [`Computation`] is what the option says; [`Computation::kernels`] makes a rank's [`Desk`], which makes kernels and keeps what they write;
+//! A [`Computation`] is what the option says; [`Computation::desk`] makes a rank's [`Desk`], which makes kernels and keeps what they write;
 //! [`Computation::answer`] puts the shares' answers together.
 
 mod checksum;
