@@ -151,8 +151,8 @@ fn served(tree: &Tree, costs: &Costs) -> Vec<Served> {
             let first = tree.way_up(node).last().unwrap_or(node);
             Served {
                 node,
-                // Node 0 reads and sends in turn.
-                link: way().map(|link| link.per_byte).fold(0.0, f64::max).max(costs.links[first as usize].per_byte + reading),
+                // Node 0 reads the next pieces while earlier ones are under way.
+                link: way().map(|link| link.per_byte).fold(reading, f64::max),
                 latency: way().map(|link| link.startup).sum(),
                 forward: way().map(|link| link.per_byte).sum::<f64>() - costs.links[first as usize].per_byte,
                 start: costs.start[node as usize],

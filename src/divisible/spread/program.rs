@@ -32,7 +32,7 @@ pub struct Order {
     pub installments: u32,
     /// The nodes beyond node 0 in the order in which they are served.
     pub order: Vec<NodeId>,
-    /// A node keeps so many bytes of its share at the most, and what was under way to it meanwhile (1 MiB).
+    /// A node keeps so many bytes of its share at the most, and what was under way to it meanwhile (640 KiB).
     pub room: u64,
 }
 
