@@ -5,6 +5,7 @@
 
 mod balance;
 mod compare;
+mod divide;
 mod launch;
 mod list;
 mod options;
@@ -27,6 +28,7 @@ Examples:
   mpirun -n 8 equipoise run --workload queens     tasks that spawn tasks
   equipoise compare --sim 64                      on 64 simulated ranks, without MPI
   equipoise balance --sim 8 --loads 19,11,2,9,0,9,10,4
+  equipoise divide --model --topology hypercube:4 one load that can be cut anywhere
   equipoise list                                  what there is to choose from
   equipoise reproduce                             a paper's figures, and ours
 
@@ -49,6 +51,7 @@ enum Command {
     Balance(balance::Arguments),
     Compare(compare::Arguments),
     Run(run::Arguments),
+    Divide(divide::Arguments),
     List(list::Arguments),
     Reproduce(reproduce::Arguments),
 }
@@ -99,6 +102,7 @@ impl Command {
             Command::Balance(arguments) => balance::run(&arguments),
             Command::Compare(arguments) => compare::run(&arguments),
             Command::Run(arguments) => run::run(&arguments),
+            Command::Divide(arguments) => Ok(divide::run(&arguments)?),
             Command::List(arguments) => Ok(list::run(&arguments)?),
             Command::Reproduce(arguments) => Ok(reproduce::run(&arguments)?),
         }

@@ -6,7 +6,9 @@
 //! [settled](settle) first.
 
 pub mod balance;
+pub mod blazewicz1995;
 pub mod compare;
+pub mod division;
 pub mod environment;
 pub mod phase;
 pub mod responses;
@@ -21,6 +23,7 @@ pub mod wu1997;
 
 pub use balance::{BalanceRecord, BalanceSpec, balance};
 pub use compare::{CompareRecord, CompareSpec, compare};
+pub use division::ModelRecord;
 pub use environment::Environment;
 pub use responses::Responses;
 pub use run::{RunRecord, RunSpec, run};

@@ -3,6 +3,7 @@
 #[path = "../contract/mod.rs"]
 mod contract;
 mod contract_in_sim;
+mod divisible;
 mod figures;
 mod flow_vectors;
 mod layers;
