@@ -88,11 +88,7 @@ pub fn run(record: &RunRecord, width: u16) -> String {
 fn overloaded(record: &RunRecord) -> String {
     let Some(overload) = &record.overload else { return String::new() };
     let rate = |graphs| format!("{} graphs {}", three(graphs), if has_unit(record) { "a unit" } else { "a second" });
-    format!(
-        "{} came, {} were answered: response times grow as long as the stream lasts",
-        rate(overload.offered),
-        rate(overload.served)
-    )
+    format!("{} came, {} were answered: response times grow as long as the stream lasts", rate(overload.offered), rate(overload.served))
 }
 
 /// The answer, what it is, and whether it is known to be right.
@@ -189,8 +185,9 @@ pub fn compare(records: &[RunRecord], width: u16) -> String {
     }
     out.push('\n');
     out.push_str(&lines(&comparison(records, width)));
-    for record in records.iter().filter(|record| record.overload.is_some()) {
-        out.push_str(&format!("\n{} is overloaded: {}\n", record.scheduler, overloaded(record)));
+    for (index, record) in records.iter().filter(|record| record.overload.is_some()).enumerate() {
+        let apart = if index == 0 { "\n" } else { "" };
+        out.push_str(&format!("{apart}{} is overloaded: {}\n", record.scheduler, overloaded(record)));
     }
     if records.iter().any(|record| !record.native) {
         out.push_str("\n* an overlay: the topology has more nodes than there are ranks\n");

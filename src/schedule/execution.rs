@@ -84,9 +84,7 @@ impl<C: Computation> Shell<C> {
                 self.begin(item);
                 Ok(())
             }
-            Slice::Done(yielded) => {
-                self.settle(id, card, yielded)
-            }
+            Slice::Done(yielded) => self.settle(id, card, yielded),
         }
     }
 

@@ -12,5 +12,6 @@ mod properties;
 mod runner;
 mod sim;
 mod source;
+mod spawning;
 mod vectors;
 mod weights;

@@ -24,9 +24,10 @@
 //! - Medians are those of `topology::hadamard`, regions disjoint and as equal as possible; by default regions hold at least four processors
 //!   (`medians=hadamard` takes the full code on small cubes too).
 //! - Where regions have unequal numbers of processors the level-1 list counts graphs for each processor.
-//! - A graph stays in its region by design, so a single root would keep one region busy: fewer roots than two for each region are expanded by the host,
-//!   breadth first, until there are at least two sub-trees for each region (more where
-//!   regions are unequal, so that the smallest gets two); these are spread by the level-1 list. Not for streams.
+//! - A graph stays in its region by design, so a single root would keep one region busy: fewer roots than two for each region are expanded by
+//!   the host, breadth first, until there are at least two sub-trees for each region (more where regions are unequal, so that the smallest
+//!   gets two) and eight in all; these are spread by the level-1 list. With `spread` it is another number instead of two, and four times that in
+//!   all: more sub-trees make regions more alike, but the host expands them alone. Not for streams.
 //! - A virtual node stands in no level-2 list; a virtual median is served by the rank that hosts it. Regions without processors get no graphs.
 //! - `host=dedicated` and `medians=dedicated` take the host and the medians out of the level-2 lists, where their region has another processor.
 
@@ -147,12 +148,15 @@ struct Host {
     expanded: BTreeSet<ItemId>,
 }
 
+/// Sub-trees are of random sizes: with fewer than this times `spread` two or three regions would often get unequal shares of the work.
+const FEWEST: u32 = 4;
+
 /// How many sub-trees it takes until each region gets `spread` of them, when they are spread in proportion to the processors; 0 where there is only
 /// one region.
 fn enough(processors: &[u32], spread: usize) -> usize {
     let working = || processors.iter().filter(|processors| **processors > 0);
     match working().min() {
-        Some(smallest) if working().count() > 1 => spread * (working().sum::<u32>().div_ceil(*smallest)) as usize,
+        Some(smallest) if working().count() > 1 => spread * working().sum::<u32>().div_ceil(*smallest).max(FEWEST) as usize,
         _ => 0,
     }
 }
