@@ -13,7 +13,7 @@ const WORKLOADS: [(&str, u64); 5] = [
     ("fibonacci:n=15,cutoff=5", 610),
     ("uts:kind=geometric,shape=fixed,b0=3,depth=4,seed=19", 0),
     ("tree:levels=4,children=3,least=3,task=100us", 121),
-    ("stream:graphs=40,utilisation=0.4", 0),
+    ("stream:graphs=40,utilisation=0.1", 0),
 ];
 
 /// Runs everything on so many ranks; the records are as many as schedulers, and each is right.

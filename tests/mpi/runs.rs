@@ -80,7 +80,7 @@ fn overloaded(world: &mut World) -> Result<()> {
         let scheduler = schedule::find(name)?;
         let contenders =
             vec![Contender::new(scheduler, Overlay::new(schedule::find(name)?.entry.default_topology(ranks), world.hosts())?)?];
-        let workload = graphs::find("stream:levels=2,children=8,least=6,graphs=60,warmup=0,rate=none,utilisation=0.5,unit=1ms")?;
+        let workload = graphs::find("stream:levels=2,children=8,least=6,graphs=250,warmup=0,rate=none,utilisation=0.5,unit=1ms")?;
         let spec = RunSpec { contenders, workload, workers: 1, repeat: None, seed: 3, trace: false };
         for record in run::run(world, &spec, |_, _, _| {})? {
             let told = record.overload.filter(|overload| overload.served < overload.offered);
