@@ -31,8 +31,9 @@ A line of the comparison is one scheduler:
   makespan      from the first submission to the last answer
   response      of a stream's graphs: the mean, its 95 % interval, and what 99 % stay below
   efficiency    the sequential time over the makespan and all workers
-  of the bound  what no scheduler can beat (the longest chain, the largest task, the work divided by all workers) over the makespan
-  gain had      of the gain over one worker that this bound leaves possible";
+  of the bound  what no scheduler can beat (the longest chain, the largest task, the sequential time divided by all workers) over the makespan
+  gain had      of the gain over one worker that this bound leaves possible
+The sequential time is that of a plain program without a runtime, where there is one and ranks are real; otherwise the sum of the tasks' times.";
 
 /// Run a workload of spawning tasks under a scheduler, or under several side by side
 #[derive(Args)]

@@ -130,7 +130,7 @@ pub fn balance(out: impl Write, record: &BalanceRecord) -> io::Result<()> {
     table.flush()
 }
 
-const RUN: [&str; 44] = [
+const RUN: [&str; 46] = [
     "scheduler",
     "workload",
     "topology",
@@ -175,6 +175,8 @@ const RUN: [&str; 44] = [
     "response_p90",
     "response_p95",
     "response_p99",
+    "offered",
+    "served",
 ];
 
 /// Writes runs of spawning tasks, with a header. What there is not, is empty.
@@ -237,5 +239,7 @@ fn run_row(record: &RunRecord) -> [String; RUN.len()] {
         or_empty(responses.map(|responses| responses.response_p90)),
         or_empty(responses.map(|responses| responses.response_p95)),
         or_empty(responses.map(|responses| responses.response_p99)),
+        or_empty(record.overload.map(|overload| overload.offered)),
+        or_empty(record.overload.map(|overload| overload.served)),
     ]
 }

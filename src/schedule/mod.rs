@@ -51,6 +51,9 @@ pub struct Options {
     /// Mean of the exponential time that each migration takes on top of the network's, charged at the receiver (Ahmad, Ghafoor and Fox 1994,
     /// section 5); `None` for none.
     pub migration: Option<Ticks>,
+    /// Whether migrations queue for a link of their sender, as if the nodes, by their numbers, were a hypercube: each is served once, in the
+    /// order in which they leave, on the link of the highest bit in which sender's and receiver's numbers differ.
+    pub contention: bool,
     /// Where tasks take less than this on average, each worker is handed its next one before it has ended the last, so that it need not wait for
     /// the communication thread in between; that one can't be given away any more. 0: never, which is best in simulation, where handing over
     /// takes no time.
@@ -80,6 +83,7 @@ impl Default for Options {
             slice: 100_000,
             unit: 1_000_000,
             migration: None,
+            contention: false,
             ahead_below: 300_000,
             loads_travel: true,
             trace: false,

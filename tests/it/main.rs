@@ -13,5 +13,6 @@ mod properties;
 mod runner;
 mod sim;
 mod source;
+mod spawning;
 mod vectors;
 mod weights;

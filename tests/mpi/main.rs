@@ -2,10 +2,12 @@
 
 #[path = "../contract/mod.rs"]
 mod contract;
+mod failing_runs;
 mod faults;
 mod launch;
 mod real;
 mod runs;
+mod sleepers;
 
 use std::env;
 use std::time::Duration;
@@ -31,6 +33,8 @@ fn book() -> Book {
     real::enter(&mut book);
     faults::enter(&mut book);
     runs::enter(&mut book);
+    sleepers::enter(&mut book);
+    failing_runs::enter(&mut book);
     book
 }
 
