@@ -34,6 +34,8 @@ impl<C: Computation> Shell<C> {
                 Action::Tell { to, message } => self.tell_policy(to, message),
                 Action::Timer { at } => self.set_policy_timer(at),
                 Action::Give { to, otherwise } => self.give(to, otherwise)?,
+                Action::Share { to, most } if to != self.me => self.share(to, self.ready.len().min(most as usize))?,
+                Action::Share { .. } => {}
             }
         }
         leaving.into_iter().try_for_each(|(to, tasks)| self.send_tasks(to, tasks))
@@ -60,9 +62,7 @@ impl<C: Computation> Shell<C> {
     fn give(&mut self, to: NodeId, otherwise: Bytes) -> Result<()> {
         let half = self.ready.len().div_ceil(2);
         if half > 0 {
-            let given: Vec<_> = self.ready.drain(..half).collect();
-            let given = given.into_iter().map(|item| self.travelling(item.card, item.task, true)).collect();
-            return self.send_tasks(to, given);
+            return self.share(to, half);
         }
         if let Some(mut item) = self.sliced.take() {
             let part = self.split(&mut item);
@@ -77,6 +77,16 @@ impl<C: Computation> Shell<C> {
             self.tell_policy(to, otherwise);
         }
         Ok(())
+    }
+
+    /// The oldest `count` of the ready tasks.
+    fn share(&mut self, to: NodeId, count: usize) -> Result<()> {
+        if count == 0 {
+            return Ok(());
+        }
+        let given: Vec<_> = self.ready.drain(..count).collect();
+        let given = given.into_iter().map(|item| self.travelling(item.card, item.task, true)).collect();
+        self.send_tasks(to, given)
     }
 
     /// No task is being executed any more: those who asked for a part of one get none.

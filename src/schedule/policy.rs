@@ -136,6 +136,8 @@ pub enum Action<M> {
     Timer { at: Ticks },
     /// Give a node half of the ready tasks, rounded up, the oldest; or part of a task that is being executed if it can be split; or else tell it this.
     Give { to: NodeId, otherwise: M },
+    /// Give a node so many of the ready tasks, the oldest, or as many as there are.
+    Share { to: NodeId, most: u32 },
 }
 
 /// What a policy wants done, in this order.
@@ -184,6 +186,11 @@ impl<M> Actions<M> {
     /// See [`Action::Give`].
     pub fn give(&mut self, to: NodeId, otherwise: M) {
         self.list.push(Action::Give { to, otherwise });
+    }
+
+    /// See [`Action::Share`].
+    pub fn share(&mut self, to: NodeId, most: u32) {
+        self.list.push(Action::Share { to, most });
     }
 
     /// Takes all of them.
@@ -299,6 +306,7 @@ impl<P: Policy> AnyPolicy for Erased<P> {
             Action::Tell { to, message } => Action::Tell { to, message: node::pack(&message) },
             Action::Timer { at } => Action::Timer { at },
             Action::Give { to, otherwise } => Action::Give { to, otherwise: node::pack(&otherwise) },
+            Action::Share { to, most } => Action::Share { to, most },
         }));
         Ok(())
     }
