@@ -94,8 +94,10 @@ fn overlays_and_other_topologies_do() {
         ("ring:6", 5),
         ("grid:2x2x2", 7),
         ("complete:9", 8),
+        ("graph:edges=0-1,1-2,2-0,2-3,3-4,4-5,5-3", 6),
+        ("graph:edges=0-1,1-2,2-3,3-0,1-4,4-5", 5),
     ];
-    for scheduler in ["static", "random", "steal", "steal:victim=topology", "neighbour", "neighbour:age=0"] {
+    for scheduler in SCHEDULERS.into_iter().filter(|name| !name.starts_with("hierarchical")) {
         for (topology, ranks) in shapes {
             let outcome =
                 run(scheduler, &overlay(topology, ranks), Model::default(), &Options::default(), Fibonacci { cost: 9_000 }, &|| {
