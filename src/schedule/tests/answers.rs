@@ -84,6 +84,21 @@ fn divisible_tasks_are_divided() {
 }
 
 #[test]
+fn those_who_ask_neighbours_are_given_parts_too() {
+    for scheduler in ["rid", "gde", "gde:period=0"] {
+        for workers in [1, 3] {
+            let numbers = 20_000;
+            let make = move || Roots::One(Range::below(numbers));
+            let options = options(workers, Style::Sliced);
+            let outcome = run(scheduler, &fitted(scheduler, 5), Model::default(), &options, Range { cost: 10_000 }, &make).unwrap();
+            assert_eq!(outcome.answer, Some(numbers * (numbers - 1) / 2), "{scheduler}, {workers} workers");
+            let efficiency = Summary::of(&outcome.nodes, outcome.makespan).efficiency;
+            assert!(efficiency > 0.4, "{scheduler}, {workers} workers: {efficiency}");
+        }
+    }
+}
+
+#[test]
 fn overlays_and_other_topologies_do() {
     let shapes = [
         ("hypercube:3", 5),
