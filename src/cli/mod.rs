@@ -80,7 +80,8 @@ pub fn run() -> ExitCode {
 fn with_negative_values(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = Vec::new();
     for argument in arguments {
-        let negative = argument.to_str().and_then(|text| text.strip_prefix('-')).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        let negative =
+            argument.to_str().and_then(|text| text.strip_prefix('-')).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
         match joined.last_mut().filter(|_| negative) {
             Some(option) if option.to_str().is_some_and(|text| text.len() > 2 && text.starts_with("--") && !text.contains('=')) => {
                 option.push("=");

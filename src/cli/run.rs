@@ -7,7 +7,7 @@ use equipoise::experiment::run::{Contender, RunSpec};
 use equipoise::experiment::{self, RunRecord, settle};
 use equipoise::report::{csv, json, run, trace};
 use equipoise::schedule::{self, Chosen};
-use equipoise::topology::{Overlay, Topology};
+use equipoise::topology::Overlay;
 use equipoise::transport::sim::Network;
 use equipoise::transport::world::World;
 use equipoise::workload::graphs;
@@ -178,7 +178,7 @@ impl Arguments {
     /// The schedulers that can run, each on its topology.
     fn contenders(&self, world: &mut World, schedulers: Vec<Chosen>) -> Result<Vec<Contender>> {
         let ranks = world.ranks();
-        let given = self.topology.as_deref().map(|spec| Topology::parse(spec, ranks)).transpose()?;
+        let given = self.topology.as_deref().map(|spec| settle::topology(world, spec)).transpose()?;
         let (mut contenders, mut objections) = (Vec::new(), Vec::new());
         for scheduler in schedulers {
             let topology = given.clone().unwrap_or_else(|| scheduler.entry.default_topology(ranks));

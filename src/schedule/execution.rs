@@ -84,12 +84,21 @@ impl<C: Computation> Shell<C> {
                 self.begin(item);
                 Ok(())
             }
-            Slice::Done(yielded) => self.settle(id, card, yielded),
+            Slice::Done(yielded) => {
+                self.settle(id, card, yielded)?;
+                if self.running.is_empty() {
+                    self.disappoint();
+                }
+                Ok(())
+            }
         }
     }
 
     /// Between two slices: parts for those who asked, and for a worker here that has nothing to do.
     fn feed(&mut self, item: &mut Item<C>) -> Result<()> {
+        while let Some((to, otherwise)) = self.awaiting_parts.pop_front() {
+            self.part_or_word(item, to, otherwise)?;
+        }
         while self.give_part(item)? {}
         if self.ready.is_empty()
             && self.running.len() + 1 < self.workers

@@ -12,16 +12,22 @@
 //! To add a scheduler, write its file with a policy and enter it in the [registry](ALL).
 
 pub mod accounting;
+mod acwn;
 pub mod computation;
+mod cwn;
 mod execution;
+mod gde;
+mod gradient;
 mod hierarchical;
 mod host;
 mod item;
 mod moving;
 mod neighbour;
+mod neighbourhood;
 pub mod policy;
 mod random;
 mod registry;
+mod rid;
 mod runtime;
 mod static_;
 mod steal;
@@ -30,7 +36,7 @@ mod termination;
 pub use accounting::{Graph, NodeReport, Outcome, Summary};
 pub use computation::{Computation, Roots, Slice, Source, Style, Yield};
 pub use policy::Order;
-pub use registry::{ALL, Chosen, Entry, Region, Scheduler, Settings, find};
+pub use registry::{ALL, Chosen, Entry, Region, Scheduler, Settings, Units, find};
 pub use runtime::execute;
 
 use crate::node::Ticks;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rand::RngExt;
 
 use super::accounting::{Happening, NodeReport, Outcome};
-use super::computation::Computation;
+use super::computation::{Computation, Style};
 use super::host::Host;
 use super::item::{ANSWER, Answered, Card, Cargo, Home, Item, Letter, TASKS, Travelling};
 use super::policy::{Action, ItemId, New, Occurrence, Order, Origin, POLICY};
@@ -37,6 +37,9 @@ impl<C: Computation> Shell<C> {
                 Action::Give { to } if self.hungry.contains(&to) => {}
                 Action::Give { to } => self.hungry.push_back(to),
                 Action::Forget { to } => self.hungry.retain(|other| *other != to),
+                Action::Part { to, otherwise } => self.part(to, otherwise)?,
+                Action::Share { to, most } if to != self.me => self.give_oldest(to, self.ready.len().min(most as usize))?,
+                Action::Share { .. } => {}
             }
         }
         leaving.into_iter().try_for_each(|(to, tasks)| self.send_tasks(to, tasks))
@@ -92,6 +95,47 @@ impl<C: Computation> Shell<C> {
         self.hungry.pop_front();
         self.send_tasks(to, vec![self.travelling(card, task, true)])?;
         Ok(true)
+    }
+
+    /// Gives part of the task that is being executed between its slices, now or at its next pause, or the word that there is none.
+    fn part(&mut self, to: NodeId, otherwise: Bytes) -> Result<()> {
+        if let Some(mut item) = self.sliced.take() {
+            let given = self.part_or_word(&mut item, to, otherwise);
+            self.sliced = Some(item);
+            return given;
+        }
+        match self.style == Style::Sliced && !self.running.is_empty() {
+            true => self.awaiting_parts.push_back((to, otherwise)),
+            false => self.tell_policy(to, otherwise),
+        }
+        Ok(())
+    }
+
+    pub(super) fn part_or_word(&mut self, item: &mut Item<C>, to: NodeId, otherwise: Bytes) -> Result<()> {
+        match self.split(item) {
+            Some((card, task)) => self.send_tasks(to, vec![self.travelling(card, task, true)]),
+            None => {
+                self.tell_policy(to, otherwise);
+                Ok(())
+            }
+        }
+    }
+
+    /// The oldest `count` of the ready tasks.
+    fn give_oldest(&mut self, to: NodeId, count: usize) -> Result<()> {
+        if count == 0 {
+            return Ok(());
+        }
+        let given: Vec<_> = self.ready.drain(..count).collect();
+        let given = given.into_iter().map(|item| self.travelling(item.card, item.task, true)).collect();
+        self.send_tasks(to, given)
+    }
+
+    /// No task is being executed any more: those who asked for a part of one get none.
+    pub(super) fn disappoint(&mut self) {
+        while let Some((to, otherwise)) = self.awaiting_parts.pop_front() {
+            self.tell_policy(to, otherwise);
+        }
     }
 
     pub(super) fn tell_policy(&mut self, to: NodeId, message: Bytes) {

@@ -140,6 +140,10 @@ pub enum Action<M> {
     Give { to: NodeId },
     /// The node needs nothing any more: forget its request.
     Forget { to: NodeId },
+    /// Give a node part of the task that is being executed here, at its next pause; if it can't be split, tell the node this.
+    Part { to: NodeId, otherwise: M },
+    /// Give a node so many of the ready tasks, the oldest, or as many as there are.
+    Share { to: NodeId, most: u32 },
 }
 
 /// What a policy wants done, in this order.
@@ -193,6 +197,16 @@ impl<M> Actions<M> {
     /// See [`Action::Forget`].
     pub fn forget(&mut self, to: NodeId) {
         self.list.push(Action::Forget { to });
+    }
+
+    /// See [`Action::Part`].
+    pub fn part(&mut self, to: NodeId, otherwise: M) {
+        self.list.push(Action::Part { to, otherwise });
+    }
+
+    /// See [`Action::Share`].
+    pub fn share(&mut self, to: NodeId, most: u32) {
+        self.list.push(Action::Share { to, most });
     }
 
     /// Takes all of them.
@@ -309,6 +323,8 @@ impl<P: Policy> AnyPolicy for Erased<P> {
             Action::Timer { at } => Action::Timer { at },
             Action::Give { to } => Action::Give { to },
             Action::Forget { to } => Action::Forget { to },
+            Action::Part { to, otherwise } => Action::Part { to, otherwise: node::pack(&otherwise) },
+            Action::Share { to, most } => Action::Share { to, most },
         }));
         Ok(())
     }

@@ -70,6 +70,8 @@ pub(super) struct Shell<C: Computation> {
     pub sliced: Option<Item<C>>,
     /// Nodes that asked for tasks and have got none yet, the longest waiting in front.
     pub hungry: VecDeque<NodeId>,
+    /// Nodes that asked for a part of a task that is being executed, and what they are told if there is none.
+    pub awaiting_parts: VecDeque<(NodeId, Bytes)>,
     /// When this node's links are free for the next migration, if migrations queue for them.
     pub links: Vec<Ticks>,
     /// Migrating: under way until a timer runs out.
@@ -134,6 +136,7 @@ impl<C: Computation> Shell<C> {
             running: BTreeMap::new(),
             sliced: None,
             hungry: VecDeque::new(),
+            awaiting_parts: VecDeque::new(),
             links: Vec::new(),
             delayed: BTreeMap::new(),
             families: Families::default(),
