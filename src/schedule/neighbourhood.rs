@@ -75,6 +75,11 @@ impl Bulletin {
         Bulletin { period, next: 0, waits: false }
     }
 
+    /// Ticks between two announcements at the least.
+    pub fn period(&self) -> Ticks {
+        self.period
+    }
+
     /// There is news: whether to announce it now. If not, a timer runs, and [`due`](Bulletin::due) says so when it has run out.
     pub fn news<M>(&mut self, now: Ticks, act: &mut Actions<M>) -> bool {
         let is_time = now >= self.next;
@@ -100,11 +105,11 @@ impl Bulletin {
 }
 
 /// How long to wait after so many failures one after the other: a random time, doubled on average with each, from 20 us up to 1 ms, the
-/// spacing of work stealing.
-pub(super) fn pause(failures: u32, rng: &mut ChaCha8Rng) -> Ticks {
+/// spacing of work stealing; or up to `period`, in which busy nodes speak up, if that is longer.
+pub(super) fn pause(failures: u32, period: Ticks, rng: &mut ChaCha8Rng) -> Ticks {
     const LEAST: Ticks = 20_000;
     const MOST: Ticks = 1_000_000;
-    let most = (LEAST << failures.min(16)).min(MOST);
+    let most = (LEAST << failures.min(32)).min(MOST.max(period));
     rng.random_range(most / 2..=most)
 }
 
@@ -135,6 +140,15 @@ mod tests {
         assert!((400..600).contains(&chosen[1]) && chosen[1] + chosen[4] == 1000, "{chosen:?}");
         // Q3 on 5 ranks: node 5 is virtual.
         assert_eq!(Neighbourhood::of(&place("hypercube:3", 5, 5)).least(), None);
+    }
+
+    #[test]
+    fn pauses_double_up_to_a_millisecond_or_the_period() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        for (failures, period, most) in [(0, 0, 20_000), (3, 9_000_000, 160_000), (40, 0, 1_000_000), (40, 9_000_000, 9_000_000)] {
+            let pauses: Vec<Ticks> = (0..100).map(|_| pause(failures, period, &mut rng)).collect();
+            assert!(pauses.iter().all(|pause| (most / 2..=most).contains(pause)), "{failures}, {period}: {pauses:?}");
+        }
     }
 
     #[test]

@@ -147,7 +147,7 @@ impl Exchanger {
         match self.failures.checked_sub(self.partners.len() as u32) {
             None => self.offer(view, act),
             Some(rounds) => {
-                let time = pause(rounds, &mut self.rng);
+                let time = pause(rounds, self.period.unwrap_or(0), &mut self.rng);
                 self.wait(Some(time), view, act);
             }
         }
