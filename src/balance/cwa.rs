@@ -25,7 +25,8 @@
 //! unequal powers and virtual nodes (quota 0) too.
 //!
 //! Departures from the paper: step 4 prints the update of `w[j]`, `delta[j]` for `j = 0..=k-1`, which is empty at k = 0 although the node's
-//! own load changes; we update the own load at every k. The receiver takes the whole vector theta, as its sub-cubes' totals change too.
+//! own load changes; we update the own load at every k. The receiver needs the vector theta, as its sub-cubes' totals change too; `theta[k]` is
+//! what its own half lacks, so that only `theta[0..k]` travels.
 
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
 use crate::error::{Error, Result};
@@ -59,8 +60,8 @@ fn build(options: &Options) -> Result<Box<dyn Balancer>> {
 fn cost(topology: &Topology) -> Cost {
     let d = u64::from(topology.diameter());
     let n = u64::from(topology.nodes());
-    // Each pair exchanges its loads; then one message per pair and dimension at the most, with theta: its length and k + 1 numbers.
-    let exchange = (0..d).map(|k| n / 2 * (TRANSFER_BYTES + 8 + 16 * (k + 1))).sum::<u64>();
+    // Each pair exchanges its loads; then one message per pair and dimension at the most, with theta: its length and k numbers.
+    let exchange = (0..d).map(|k| n / 2 * (TRANSFER_BYTES + 1 + 9 * k)).sum::<u64>();
     Cost { steps: 2 * d, messages: n * d + n * d / 2, bytes: n * d * (HEADER_BYTES + 8) + exchange }
 }
 
@@ -99,12 +100,14 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
             let theta = tasks_to_send(me, k, &delta);
             node.charge(2 * u64::from(k + 1));
             phase.enter(Part::Exchange);
-            delta.iter_mut().zip(&theta).for_each(|(delta, theta)| *delta -= theta);
-            phase.give(partner, &theta, theta[0] as u64, (i128::from(quota) + delta[0]) as u64, quota);
+            delta.iter_mut().zip(&theta).for_each(|(delta, theta)| *delta -= i128::from(*theta));
+            phase.give(partner, &&theta[..k as usize], theta[0], (i128::from(quota) + delta[0]) as u64, quota);
         } else if delta[k as usize] < 0 {
             phase.enter(Part::Exchange);
-            let (_, theta) = phase.mover.take_in::<Vec<i128>>(partner).await?;
-            delta.iter_mut().zip(&theta).for_each(|(delta, theta)| *delta += theta);
+            let (_, theta) = phase.mover.take_in::<Vec<u64>>(partner).await?;
+            delta.iter_mut().zip(theta).for_each(|(delta, theta)| *delta += i128::from(theta));
+            // The cube of both halves is at its quota by now, so this half lacks just what the other gives.
+            delta[k as usize] = 0;
         }
     }
     Ok(())
@@ -123,21 +126,22 @@ fn surplus_by_subcube(me: NodeId, w: &[u64], quota: &Quota) -> Vec<i128> {
 /// Step 4.1: how many tasks each of the node's sub-cubes sends across dimension k: `theta[0]` is the node's own part.
 ///
 /// `gamma` is what the sub-cube must keep for the sub-cubes below it.
-fn tasks_to_send(me: NodeId, k: u32, delta: &[i128]) -> Vec<i128> {
+fn tasks_to_send(me: NodeId, k: u32, delta: &[i128]) -> Vec<u64> {
     let k = k as usize;
     let mut theta = vec![0; k + 1];
-    theta[k] = delta[k];
+    // No entry is negative.
+    theta[k] = delta[k] as u64;
     let mut gamma = 0;
     for j in (0..k).rev() {
         let sibling = delta[j + 1] - delta[j];
         theta[j] = if me & (1 << j) == 0 {
-            (delta[j] - gamma).clamp(0, theta[j + 1])
+            (delta[j] - gamma).clamp(0, i128::from(theta[j + 1])) as u64
         } else if sibling <= gamma {
             theta[j + 1]
         } else {
-            delta[j].max(0)
+            delta[j].max(0) as u64
         };
-        gamma = delta[j] - theta[j];
+        gamma = delta[j] - i128::from(theta[j]);
     }
     theta
 }

@@ -176,20 +176,25 @@ mod tests {
     use proptest::prelude::*;
 
     fn range(first: u64, count: u64) -> Segment {
-        Segment::Range { first, count }
+        Segment::range(first, count)
     }
 
     fn task(id: u64) -> Segment {
-        Segment::One(Task { id, weight: 1, payload: Bytes::from(vec![id as u8; 3]) })
+        Segment::from(Task { id, weight: 1, payload: Bytes::from(vec![id as u8; 3]) })
+    }
+
+    /// Its payloads tell the tasks' ids.
+    fn row(first: u64, count: u64) -> Segment {
+        let payload = (first..first + count).flat_map(|id| [id as u8; 3]).collect::<Vec<u8>>();
+        Segment::row(first, count, 1, Bytes::from(payload)).unwrap()
     }
 
     fn ids<'a>(segments: impl Iterator<Item = &'a Segment>) -> Vec<u64> {
-        segments
-            .flat_map(|segment| match segment {
-                Segment::Range { first, count } => (*first..first + count).collect(),
-                Segment::One(task) => vec![task.id],
-            })
-            .collect()
+        let id = |task: Task| {
+            assert!(task.payload.iter().all(|byte| *byte == task.id as u8), "{task:?}");
+            task.id
+        };
+        segments.flat_map(Segment::tasks).map(id).collect()
     }
 
     #[test]
@@ -219,13 +224,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn taking_splits_as_a_list_does(counts in prop::collection::vec((0u64..5, any::<bool>()), 0..8), cuts in prop::collection::vec((0u64..9, 0..3), 0..12)) {
+        fn taking_splits_as_a_list_does(counts in prop::collection::vec((0u64..5, 0..3), 0..8), cuts in prop::collection::vec((0u64..9, 0..3), 0..12)) {
             let mut next = 1000;
             let mut pile = Pile::default();
             let mut list: Vec<u64> = Vec::new();
-            for (count, single) in counts {
-                for _ in 0..if single { count } else { 1 } {
-                    let segment = if single { task(next) } else { range(next, count) };
+            for (count, kind) in counts {
+                for _ in 0..if kind == 0 { count } else { 1 } {
+                    let segment = match kind {
+                        0 => task(next),
+                        1 => range(next, count),
+                        _ => row(next, count),
+                    };
                     list.extend(ids([&segment].into_iter()));
                     pile.put_behind([segment].into_iter().collect());
                     next += 50;
@@ -256,9 +265,10 @@ mod tests {
         ) {
             let mut id = 0;
             let mut parcel = |weights: &[u64]| -> Parcel {
+                // Neighbours of the same weight become rows.
                 let one = |weight: &u64| {
                     id += 1;
-                    Segment::One(Task { id, weight: *weight, payload: Bytes::new() })
+                    Segment::from(Task { id, weight: *weight / 4, payload: Bytes::new() })
                 };
                 weights.iter().map(one).collect()
             };
@@ -275,10 +285,10 @@ mod tests {
         }
 
         #[test]
-        fn a_pile_is_cut_where_its_tasks_aim(weights in prop::collection::vec(0u64..9, 1..12), cut in 0u64..60, first in any::<bool>()) {
+        fn a_pile_is_cut_where_its_tasks_aim(weights in prop::collection::vec(prop_oneof![0u64..9, 2u64..4], 1..12), cut in 0u64..60, first in any::<bool>()) {
             let aim = if first { Aim::First } else { Aim::Middle };
             let tasks = |range: std::ops::Range<usize>| -> Parcel {
-                range.map(|id| Segment::One(Task { id: id as u64, weight: weights[id], payload: Bytes::new() })).collect()
+                range.map(|id| Segment::from(Task { id: id as u64, weight: weights[id], payload: Bytes::new() })).collect()
             };
             let (a, b) = (weights.len() / 3, weights.len() * 2 / 3);
             let mut pile = Pile::new(tasks(a..b));

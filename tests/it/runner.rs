@@ -99,7 +99,7 @@ impl Setup {
     pub fn run_on_loads(&self, loads: &[u64]) -> Outcome {
         let mut first = 0;
         let ranges = loads.iter().map(|&count| {
-            let range = Segment::Range { first, count };
+            let range = Segment::range(first, count);
             first += count;
             Pile::new(Parcel::from_iter([range]))
         });
@@ -129,7 +129,7 @@ impl Outcome {
     /// Whether tasks that were numbered in node order still lie in it, from the first node to the last.
     pub fn is_in_order(&self) -> bool {
         let row = self.piles.iter().flat_map(Pile::segments).cloned().collect::<Parcel>();
-        let whole = Segment::Range { first: 0, count: row.len() };
+        let whole = Segment::range(0, row.len());
         row.is_empty() || row.segments().eq([&whole])
     }
 

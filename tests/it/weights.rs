@@ -47,7 +47,7 @@ fn piles(case: &Case, nodes: u32, weights: Weights, pinned: f64) -> Vec<Pile> {
                 Weights::WithZeros => rng.random_range(0..=3),
                 Weights::Alike => 7,
             };
-            let task = Segment::One(Task { id, weight, payload: Bytes::new() });
+            let task = Segment::from(Task { id, weight, payload: Bytes::new() });
             if rng.random_bool(pinned) { fixed.push(task) } else { movable.push(task) }
         }
         Pile::new(movable).with_pinned(fixed)
@@ -56,11 +56,7 @@ fn piles(case: &Case, nodes: u32, weights: Weights, pinned: f64) -> Vec<Pile> {
 }
 
 fn largest(piles: &[Pile]) -> u64 {
-    let weight = |segment: &Segment| match segment {
-        Segment::One(task) => task.weight,
-        Segment::Range { .. } => 1,
-    };
-    piles.iter().flat_map(Pile::segments).map(weight).max().unwrap_or(0)
+    piles.iter().flat_map(Pile::segments).map(Segment::weight).max().unwrap_or(0)
 }
 
 /// How many of the largest tasks a node's final load may be away from its quota.
@@ -98,7 +94,7 @@ fn check(entry: &Entry, setup: &Setup, piles: Vec<Pile>) -> Result<Outcome, Test
         // Tasks without work are nowhere in the row of units.
         let movable = |pile: &Pile| {
             let tasks = (pile.len() - pile.pinned().map_or(0, Parcel::len)) as usize;
-            pile.segments().take(tasks).filter_map(id).collect::<Vec<u64>>()
+            pile.segments().flat_map(Segment::tasks).take(tasks).filter(|task| task.weight > 0).map(|task| task.id).collect::<Vec<u64>>()
         };
         let ids: Vec<u64> = outcome.piles.iter().flat_map(movable).collect();
         prop_assert!(ids.is_sorted(), "order: {}", case());
@@ -111,14 +107,6 @@ fn check(entry: &Entry, setup: &Setup, piles: Vec<Pile>) -> Result<Outcome, Test
         prop_assert!(!walk || *quota > 0 || outcome.plan.transfers.iter().all(|t| t.src != node) || *after < largest.max(1), "{}", case());
     }
     Ok(outcome)
-}
-
-/// The id of a task that has work.
-fn id(segment: &Segment) -> Option<u64> {
-    match segment {
-        Segment::One(task) if task.weight > 0 => Some(task.id),
-        _ => None,
-    }
 }
 
 proptest! {
@@ -177,7 +165,7 @@ fn even_loads_end_within_a_task_a_dimension() {
                 let tasks = rng.random_range(0..=20);
                 let task = |_: u32| {
                     next += 1;
-                    Segment::One(Task { id: next, weight: rng.random_range(1..=10), payload: Bytes::new() })
+                    Segment::from(Task { id: next, weight: rng.random_range(1..=10), payload: Bytes::new() })
                 };
                 Pile::new((0..tasks).map(task).collect())
             };
