@@ -73,6 +73,16 @@ impl Pile {
     /// end one more, the lightest that is left, if the sum then is nearer to the amount. As long as there is that much work, the sum so
     /// differs from the amount by half of the largest task at the most.
     pub fn take(&mut self, amount: u64) -> Parcel {
+        let mut taken = self.take_fitting(amount);
+        let missing = amount - taken.work();
+        if missing > 0 && self.lightest().is_some_and(|weight| weight.abs_diff(missing) < missing) {
+            taken.append(self.take_lightest());
+        }
+        taken
+    }
+
+    /// The same, but never more than the amount. If something is missing, each movable task that is left is larger.
+    pub fn take_fitting(&mut self, amount: u64) -> Parcel {
         // Tasks that lie further to the back come behind.
         let mut behind = self.behind.take_back(amount);
         let mut left = amount - behind.work();
@@ -90,24 +100,21 @@ impl Pile {
         if left > taken.work() && !self.own.is_empty() {
             taken.prepend(self.own.pick(left - taken.work()));
         }
-        left -= taken.work();
         taken.append(before);
         taken.append(behind);
-        taken.append(self.take_one_more(left));
         taken
     }
 
-    /// Takes the lightest task if it is less than twice what is missing.
-    fn take_one_more(&mut self, missing: u64) -> Parcel {
-        if missing == 0 {
-            return Parcel::default();
-        }
+    /// Work units of the lightest task that may move.
+    pub fn lightest(&self) -> Option<u64> {
+        [&self.behind, &self.before, &self.own].into_iter().filter_map(Parcel::lightest).min()
+    }
+
+    /// Takes the lightest task that may move; a foreign one if there is a choice.
+    pub fn take_lightest(&mut self) -> Parcel {
         let lots = [&mut self.behind, &mut self.before, &mut self.own];
         let lightest = lots.into_iter().filter_map(|lot| Some((lot.lightest()?, lot))).min_by_key(|(weight, _)| *weight);
-        match lightest {
-            Some((weight, lot)) if weight.abs_diff(missing) < missing => lot.take_one(weight),
-            _ => Parcel::default(),
-        }
+        lightest.map_or_else(Parcel::default, |(weight, lot)| lot.take_one(weight))
     }
 
     /// Takes tasks off the front that aim before unit `cut` of the pile, whose first task begins at unit 0; pinned tasks are not among them.

@@ -57,6 +57,8 @@ impl Setup {
         let checksum_before = checksum(&piles);
         let pinned = piles.iter().map(|pile| pile.pinned().map_or(0, Parcel::work)).collect();
         let shares = Shares::new(self.powers.clone()).with_pinned(pinned);
+        let is_unit = piles.iter().flat_map(Pile::segments).all(|segment| segment.weight() <= 1);
+        let shares = if is_unit { shares } else { shares.weighted() };
         let total = before.iter().sum();
         let quota = self.chosen.balancer.reachable(&self.overlay.topology, total, &shares).to_vec();
 
