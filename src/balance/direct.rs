@@ -132,13 +132,10 @@ async fn rounded(phase: &mut Phase<'_>, loads: &[u64], quota: &Quota, surplus: &
     phase.enter(Part::Decision);
     node.charge(choices.len() as u64);
     let mut rows = Vec::with_capacity(loads.len());
-    let (mut ahead, mut last) = (0i128, None);
-    for ((at, load), (fits, one_more)) in (0..).zip(loads).zip(choices) {
+    let (mut ahead, mut last) = (0, None);
+    for ((at, load), choice) in (0..).zip(loads).zip(choices) {
         let quota = quota.of(at);
-        let planned = i128::from(load.saturating_sub(quota));
-        let error = |given: u64| ahead + i128::from(given) - planned;
-        let given = if error(one_more).abs() < error(fits).abs() { one_more } else { fits };
-        ahead = error(given);
+        let given = nearer(choice, load.saturating_sub(quota), &mut ahead);
         if at == me && given > surplus.work() {
             surplus.append(phase.mover.pile.take_lightest());
         }
@@ -151,6 +148,15 @@ async fn rounded(phase: &mut Phase<'_>, loads: &[u64], quota: &Quota, surplus: &
         rows[last].1 += ahead.max(0) as u64;
     }
     Ok(rows)
+}
+
+/// Of two amounts the one with which the sum of what was given is nearer to the sum of what was planned; `ahead` is their difference before
+/// and after.
+pub(super) fn nearer((fits, one_more): (u64, u64), planned: u64, ahead: &mut i128) -> u64 {
+    let error = |given: u64| *ahead + i128::from(given) - i128::from(planned);
+    let given = if error(one_more).abs() < error(fits).abs() { one_more } else { fits };
+    *ahead = error(given);
+    given
 }
 
 /// Whom a node sends its surplus to, or gets what it lacks from, and how many tasks; in node order.

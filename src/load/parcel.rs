@@ -318,6 +318,11 @@ impl Parcel {
         one
     }
 
+    /// Takes the last task.
+    pub(super) fn take_last(&mut self) -> Parcel {
+        self.pop_back(1).into_iter().collect()
+    }
+
     /// Takes tasks off the front, the first of which begins at unit `at` of some row, as long as they aim before unit `cut`.
     pub fn take_front_before(&mut self, at: u64, cut: u64, aim: Aim) -> Parcel {
         let mut taken = Parcel::default();

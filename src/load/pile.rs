@@ -144,6 +144,17 @@ impl Pile {
         taken
     }
 
+    /// Work units of the last task that may move.
+    pub fn last(&self) -> Option<u64> {
+        [&self.behind, &self.own, &self.before].into_iter().find_map(|lot| Some(lot.segments().next_back()?.weight()))
+    }
+
+    /// Takes the last task that may move.
+    pub fn take_last(&mut self) -> Parcel {
+        let lots = [&mut self.behind, &mut self.own, &mut self.before];
+        lots.into_iter().find(|lot| !lot.is_empty()).map_or_else(Parcel::default, Parcel::take_last)
+    }
+
     /// Puts arrived tasks behind all others.
     pub fn put_behind(&mut self, parcel: Parcel) {
         self.behind.append(parcel);

@@ -62,13 +62,23 @@ fn largest(piles: &[Pile]) -> u64 {
 /// How many of the largest tasks a node's final load may be away from its quota.
 ///
 /// Walks: one for each dimension that is walked, and one; in a tree also one for each link of the node. One for those whose nodes agree on
-/// how all round. PSTS, DEM, and `optimal` on links sum up what each of many sources is off, and are looked at on even loads below.
+/// how all round, once a level for PSTS. DEM and `optimal` on links sum up what each of many sources is off, and are looked at on even loads below.
 fn bound(entry: &Entry, topology: &Topology, node: u32) -> Option<u64> {
     match (entry.name, topology) {
         ("cwa" | "mwa" | "kwa", _) => Some(u64::from(topology.sides()) + 1),
         ("twa", Topology::Tree(tree)) => Some(u64::from(tree.height() + 1).max(topology.neighbours(node).len() as u64)),
+        // The grid's dimensions (Savvas and Kechadi 2004): each level shares what the one before it has really left.
+        ("psts", _) => Some(dimensions(topology).max(1)),
         ("pslb" | "direct", _) | ("optimal", Topology::Complete(_)) => Some(1),
         _ => None,
+    }
+}
+
+/// How many levels PSTS has.
+fn dimensions(topology: &Topology) -> u64 {
+    match topology {
+        Topology::Graph(graph) => u64::from(graph.embedding().dimension()),
+        _ => u64::from(topology.sides()),
     }
 }
 
@@ -90,6 +100,8 @@ fn check(entry: &Entry, setup: &Setup, piles: Vec<Pile>) -> Result<Outcome, Test
     let nodes = u64::from(topology.nodes());
     let agreed = match (entry.name, topology) {
         ("direct", _) | ("optimal", Topology::Complete(_)) if largest > 1 => u64::from(nodes.next_power_of_two().ilog2()),
+        // At every level.
+        ("psts", _) if largest > 1 => u64::from(nodes.next_power_of_two().ilog2()) * dimensions(topology),
         _ => 0,
     };
     prop_assert!(u64::from(outcome.counts.chain) <= outcome.cost.steps + agreed, "steps: {}", case());
