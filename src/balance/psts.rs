@@ -33,9 +33,9 @@
 //! [`Embedding`]); virtual nodes, which have neither power nor load, take no part, and tasks go over the graph's own links.
 //!
 //! Tasks of several units: a node's last units leave, with the tasks whose middle unit is among them, and each goes where its middle unit goes
-//! (`unit=first`: the first one). A border so moves by half a task at the most, which is less than one task a dimension where loads are
-//! even; but a node that gets from many others sums up what each of these is off, since they round independently. Each level plans with
-//! the loads that are really there.
+//! (`unit=first`: the first one). A border so moves by half a task at the most. Lest a node that gets from many others sums up what each of
+//! these is off, the nodes of a level agree in an all-gather how each rounds what it gives (not with `unit=first`), if they know that there
+//! are such tasks. Each level plans with the loads that are really there: all end within one largest task a dimension.
 
 use std::ops::Range;
 

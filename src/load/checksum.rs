@@ -30,7 +30,11 @@ impl Checksum {
             tasks: segment.len(),
             work: segment.work(),
             ids: first.wrapping_mul(count).wrapping_add(sum),
-            squares: first.wrapping_mul(first).wrapping_mul(count).wrapping_add(first.wrapping_mul(sum).wrapping_mul(2)).wrapping_add(squares),
+            squares: first
+                .wrapping_mul(first)
+                .wrapping_mul(count)
+                .wrapping_add(first.wrapping_mul(sum).wrapping_mul(2))
+                .wrapping_add(squares),
             payload: segment.payload().len() as u64,
         }
     }

@@ -82,7 +82,8 @@ impl Segment {
     /// The tasks one by one. Their payloads are slices of the common buffer and keep it alive.
     pub fn tasks(&self) -> impl Iterator<Item = Task> + '_ {
         let size = self.size();
-        let payload = move |at: u64| if size == 0 { Bytes::new() } else { self.payload.slice(at as usize * size..(at as usize + 1) * size) };
+        let payload =
+            move |at: u64| if size == 0 { Bytes::new() } else { self.payload.slice(at as usize * size..(at as usize + 1) * size) };
         (0..self.count).map(move |at| Task { id: self.first.wrapping_add(at), weight: self.weight, payload: payload(at) })
     }
 
@@ -118,7 +119,10 @@ impl Segment {
     fn aiming_before(&self, start: u64, cut: u64, aim: Aim) -> u64 {
         match cut.saturating_sub(aim.of(start, self.weight)) {
             0 => 0,
-            room => room.checked_sub(1).and_then(|room| room.checked_div(self.weight)).map_or(self.count, |more| self.count.min(more.saturating_add(1))),
+            room => room
+                .checked_sub(1)
+                .and_then(|room| room.checked_div(self.weight))
+                .map_or(self.count, |more| self.count.min(more.saturating_add(1))),
         }
     }
 

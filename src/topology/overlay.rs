@@ -261,6 +261,21 @@ mod tests {
     }
 
     #[test]
+    fn dimensions_within_hosts_are_those_that_all_nodes_have_there() {
+        let inner = |of_rank: &[u32], nodes| {
+            let hosts = Hosts::from_names(&of_rank.iter().map(|host| format!("host{host}")).collect::<Vec<_>>());
+            Placement::new(nodes, of_rank.len() as u32, hosts).unwrap().inner_dimensions()
+        };
+        assert_eq!((inner(&[0], 1), inner(&[0; 6], 6), inner(&[0; 6], 8)), (0, 3, 3));
+        assert_eq!(inner(&[0, 0, 0, 0, 1, 1, 1, 1], 8), 2);
+        assert_eq!(inner(&[0, 0, 1, 1, 1, 1, 2, 2], 8), 1);
+        assert_eq!(inner(&[0, 1, 0, 1, 0, 1, 0, 1], 8), 0);
+        // Virtual nodes 6 and 7 are on ranks 0 and 1.
+        assert_eq!(inner(&[0, 0, 1, 1, 1, 1], 8), 1);
+        assert_eq!(inner(&[0, 0, 0, 0, 1, 1], 8), 1);
+    }
+
+    #[test]
     fn custom_in_identity_order_is_the_identity() {
         let identity = Placement::one_host(16, 5).unwrap();
         let custom = Placement::custom((0..16).map(|node| node % 5).collect(), 5, Hosts::single(5)).unwrap();

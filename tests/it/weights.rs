@@ -201,3 +201,16 @@ fn even_loads_end_within_a_task_a_dimension() {
         }
     }
 }
+
+/// Nine nodes of which eight have three tasks of 10 units, and each has 3 units too many: each alone would give nothing, and the ninth
+/// would stay empty.
+#[test]
+fn many_that_have_half_a_task_too_much_agree_who_gives_a_whole_one() {
+    for (name, spec) in [("direct", "complete:9"), ("optimal", "complete:9"), ("direct", "mesh:3x3"), ("psts", "grid:3x3")] {
+        let task = |id: u64| Segment::from(Task { id, weight: 10, payload: Bytes::new() });
+        let piles =
+            (0..9u64).map(|node| Pile::new(if node < 8 { (3 * node..3 * node + 3).map(task).collect() } else { Parcel::default() }));
+        let outcome = Setup::native(name, Topology::parse(spec, 9).expect("nine nodes"), Powers::equal(9, 9)).run(piles.collect());
+        assert!(outcome.after().iter().all(|load| [20, 30].contains(load)), "{name} on {spec}: {:?}", outcome.after());
+    }
+}
