@@ -13,9 +13,11 @@
 
 pub mod accounting;
 pub mod computation;
+mod dss;
 mod execution;
 mod hierarchical;
 mod host;
+pub mod independent;
 mod item;
 mod moving;
 mod neighbour;
@@ -23,6 +25,8 @@ pub mod policy;
 mod random;
 mod registry;
 mod runtime;
+pub mod sash;
+pub mod selfsched;
 mod static_;
 mod steal;
 mod termination;

@@ -1,0 +1,4 @@
+pub mod phase;
+pub mod search;
+#[cfg(test)]
+mod vectors;
