@@ -12,11 +12,11 @@ pub const CYCLE: Cost = 1_000_000;
 /// The infinite cost of a task on a rank that has not what it takes (function-level heterogeneity).
 pub const NEVER: Cost = Cost::MAX;
 
-/// The largest cost that is not infinite: 10^9 tasks of it can be added.
-pub const MOST: Cost = 10_000_000_000;
+/// The largest cost that may be given: 10^9 cycles.
+pub const MOST: Cost = 1_000_000_000 * CYCLE;
 
 /// A matrix of costs: a row for each task, a column for each rank.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Costs {
     ranks: usize,
     by_task: Vec<Cost>,

@@ -13,7 +13,7 @@
 
 pub mod accounting;
 pub mod computation;
-mod dss;
+pub mod dss;
 mod execution;
 mod hierarchical;
 mod host;

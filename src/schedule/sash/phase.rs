@@ -87,8 +87,8 @@ impl Plan {
         Search::new(costs, &self.workers, &self.left, base, rules.window, rules.ties)
     }
 
-    /// A whole phase by the model, from `now` on.
-    pub fn phase(&mut self, costs: &Costs, rules: &Rules, now: Cost) -> Phase {
+    /// A whole phase by the model, from `now` on. If it is the last one and the scheduler `joins` in, it takes some of its tasks.
+    pub fn phase(&mut self, costs: &Costs, rules: &Rules, now: Cost, joins: Option<usize>) -> Phase {
         let allotted = self.allotted(now);
         let (mut used, mut expansions): (Cost, u32) = (0, 0);
         let mut search = self.search(costs, rules, now, allotted);
@@ -105,17 +105,25 @@ impl Plan {
             expansions += 1;
         }
         let end = now + if search.is_complete() { used } else { allotted.max(used) };
-        let assignments = search.chosen(rules.choice);
+        let mut assignments = search.chosen(rules.choice);
         let nodes = search.generated();
         self.tally.phases += 1;
         self.tally.expansions += u64::from(expansions);
         self.tally.nodes += nodes;
         self.tally.search += used;
+        if let Some(scheduler) = joins.filter(|_| assignments.len() == self.left.len()) {
+            join(costs, &mut assignments, self.begins(end), scheduler, end);
+        }
         self.grant(costs, &assignments, end);
         Phase { end, assignments }
     }
 
-    /// Notes that these tasks were given to their workers at this time.
+    /// When each worker could begin with something that it gets at this time.
+    fn begins(&self, at: Cost) -> Vec<(usize, Cost)> {
+        self.workers.iter().zip(&self.finish).map(|(worker, finish)| (*worker, (*finish).max(at))).collect()
+    }
+
+    /// Notes that these tasks were given to their workers at this time. What the scheduler gave itself leaves no trace here.
     pub fn grant(&mut self, costs: &Costs, assignments: &[Assignment], at: Cost) {
         for Assignment { task, worker } in assignments {
             let Ok(place) = self.workers.binary_search(worker) else { continue };
@@ -123,15 +131,48 @@ impl Plan {
             self.tally.waiting += at.saturating_sub(*finish);
             *finish = (*finish).max(at).saturating_add(costs.of(*task, *worker));
         }
-        // Without a window these are the first ones.
+        self.remove(assignments);
+    }
+
+    /// Takes what was assigned from what is left.
+    pub fn remove(&mut self, assignments: &[Assignment]) {
         let count = assignments.len();
-        if self.left[..count.min(self.left.len())].iter().zip(assignments).all(|(task, assignment)| *task == assignment.task) {
+        // Without a window these are the first ones.
+        if count <= self.left.len() && self.left.iter().zip(assignments).all(|(task, assignment)| *task == assignment.task) {
             self.left.drain(..count);
-        } else {
-            let mut given: Vec<usize> = assignments.iter().map(|assignment| assignment.task).collect();
-            given.sort_unstable();
-            self.left.retain(|task| given.binary_search(task).is_err());
+            return;
         }
+        let mut given: Vec<usize> = assignments.iter().map(|assignment| assignment.task).collect();
+        given.sort_unstable();
+        self.left.retain(|task| given.binary_search(task).is_err());
+    }
+}
+
+/// Lets the scheduler, which has done its work `at` this time, take over tasks of the last phase: again and again the one of the latest
+/// worker with which the two of them end earliest, while that helps. What was granted in earlier phases is not withdrawn. `begins` says when
+/// each worker begins with these assignments.
+pub fn join(costs: &Costs, assignments: &mut [Assignment], begins: Vec<(usize, Cost)>, scheduler: usize, at: Cost) {
+    let mut finish = begins;
+    finish.push((scheduler, at));
+    for Assignment { task, worker } in assignments.iter() {
+        if let Some((_, finish)) = finish.iter_mut().find(|(known, _)| known == worker) {
+            *finish = finish.saturating_add(costs.of(*task, *worker));
+        }
+    }
+    let own = finish.len() - 1;
+    loop {
+        let Some(latest) = (0..own).max_by_key(|place| finish[*place].1) else { return };
+        let (worker, end) = finish[latest];
+        let ends = |assignment: &Assignment| finish[own].1.saturating_add(costs.of(assignment.task, scheduler));
+        let candidates = assignments.iter().enumerate().filter(|(_, assignment)| assignment.worker == worker);
+        let pair = |assignment: &Assignment| ends(assignment).max(end.saturating_sub(costs.of(assignment.task, worker)));
+        let Some((best, last)) = candidates.map(|(at, assignment)| (at, pair(assignment))).min_by_key(|(_, last)| *last) else { return };
+        if last >= end {
+            return;
+        }
+        finish[own].1 = ends(&assignments[best]);
+        finish[latest].1 = end.saturating_sub(costs.of(assignments[best].task, worker));
+        assignments[best].worker = scheduler;
     }
 }
 
@@ -141,7 +182,32 @@ pub fn schedule(costs: &Costs, workers: Vec<usize>, rules: &Rules) -> (Cost, Tal
     let mut plan = Plan::new(costs, workers);
     let mut now = 0;
     while !plan.left.is_empty() && !plan.workers.is_empty() {
-        now = plan.phase(costs, rules, now).end;
+        now = plan.phase(costs, rules, now, None).end;
     }
     (plan.finish.iter().copied().max().unwrap_or(0), plan.tally)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scheduler_takes_tasks_over_while_that_helps() {
+        let costs = Costs::new(2, vec![10, 10, 10, 30, 10, 10, 10, 25]).unwrap();
+        let mut assignments: Vec<Assignment> = (0..4).map(|task| Assignment { task, worker: 0 }).collect();
+        join(&costs, &mut assignments, vec![(0, 0)], 1, 5);
+        let kept: Vec<usize> = assignments.iter().filter(|assignment| assignment.worker == 0).map(|assignment| assignment.task).collect();
+        assert_eq!(kept, [1, 3], "25 on the scheduler, 20 on the worker");
+        let mut late = vec![Assignment { task: 0, worker: 0 }];
+        join(&costs, &mut late, vec![(0, 0)], 1, 5);
+        assert_eq!(late[0].worker, 0);
+    }
+
+    #[test]
+    fn tasks_that_only_the_scheduler_can_run_are_put_aside() {
+        let costs = Costs::new(3, vec![4, 4, 4, NEVER, NEVER, 4, NEVER, 4, 4]).unwrap();
+        let plan = Plan::new(&costs, vec![0, 1]);
+        assert_eq!((plan.left.as_slice(), plan.aside.as_slice()), (&[0, 2][..], &[1][..]));
+        assert_eq!(schedule(&costs, vec![0, 1], &Rules::named("r3").unwrap()).0, 4);
+    }
 }

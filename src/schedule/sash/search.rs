@@ -57,6 +57,8 @@ pub struct Search<'a> {
     workers: &'a [usize],
     tasks: &'a [usize],
     base: Vec<Cost>,
+    /// By which each worker's costs are multiplied; empty if by 1.
+    factors: Vec<f64>,
     window: usize,
     ties: Ties,
     vertices: Vec<Vertex>,
@@ -90,6 +92,7 @@ impl<'a> Search<'a> {
             workers,
             tasks,
             base,
+            factors: Vec::new(),
             window: window.max(1),
             ties,
             vertices: vec![root],
@@ -100,6 +103,22 @@ impl<'a> Search<'a> {
         };
         search.queue.push(search.rank(0));
         search
+    }
+
+    /// The same with each worker's costs multiplied.
+    #[must_use]
+    pub fn scaled(mut self, factors: Vec<f64>) -> Search<'a> {
+        self.factors = if factors.iter().all(|factor| *factor == 1.0) { Vec::new() } else { factors };
+        self
+    }
+
+    /// What a task costs on a worker.
+    fn cost(&self, task: usize, place: usize) -> Cost {
+        let cost = self.costs.of(task, self.workers[place]);
+        match self.factors.get(place) {
+            Some(factor) if cost != NEVER => (cost as f64 * factor) as Cost,
+            _ => cost,
+        }
     }
 
     fn rank(&self, index: u32) -> Rank {
@@ -135,7 +154,7 @@ impl<'a> Search<'a> {
         let mut signature = 0u128;
         for Assignment { task, worker } in self.path(parent) {
             let place = self.place(worker);
-            loads[place] = loads[place].saturating_add(self.costs.of(task, worker));
+            loads[place] = loads[place].saturating_add(self.cost(task, place));
             taken.push(task);
             signature = signature.wrapping_add(mark(task, worker));
         }
@@ -150,7 +169,7 @@ impl<'a> Search<'a> {
         let mut generated = 0;
         for task in next {
             for (place, &worker) in self.workers.iter().enumerate() {
-                let cost = self.costs.of(task, worker);
+                let cost = self.cost(task, place);
                 if cost == NEVER {
                     continue;
                 }

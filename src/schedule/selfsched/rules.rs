@@ -59,7 +59,7 @@ impl Rounding {
 }
 
 /// What was measured of a rank's tasks.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Measured {
     pub tasks: u64,
     /// Sum of their times, and of the squares.
