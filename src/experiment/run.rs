@@ -110,6 +110,9 @@ pub struct RunRecord {
     pub rounds: Option<Rounds>,
     #[serde(flatten)]
     pub responses: Option<ResponseTimes>,
+    /// Of independent tasks only.
+    #[serde(flatten)]
+    pub scheduling: Option<super::independent::Scheduling>,
     /// What happened when, by node; empty unless wanted.
     #[serde(skip)]
     pub timeline: Vec<Timeline>,
@@ -403,6 +406,7 @@ impl Course {
             regions: contender.regions.clone(),
             rounds,
             responses: responses.map(ResponseTimes::from),
+            scheduling: None,
             timeline: nodes
                 .into_iter()
                 .filter(|node| !node.trace.is_empty())

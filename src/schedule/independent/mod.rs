@@ -34,6 +34,11 @@ pub trait Independent: Send + Sync {
     /// What each task is expected to cost on each rank. Only [schedulers](Entry::knows_costs) that say so look at it.
     fn costs(&self) -> &Arc<Costs>;
 
+    /// How fast the ranks are said to be; empty if nothing is.
+    fn speeds(&self) -> &[f64] {
+        &[]
+    }
+
     /// Executes a task; the values of all tasks are added up to the answer.
     fn execute(&self, task: usize, turn: Turn, worker: &mut dyn Worker) -> u64;
 }

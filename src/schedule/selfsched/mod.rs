@@ -20,7 +20,7 @@ pub const ENTRY: Entry = Entry {
     title: "self-scheduling with chunks by a rule",
     source: "Polychronopoulos and Kuck 1987; Hummel, Schonberg and Flynn 1992; Tzen and Ni 1993",
     options: "rule=gss|static|cyclic|single|ss|fixed|fac2|tss|wf|awf|af, chunk=8 (of fixed), rounding=up|down (or ceil|floor; quotients), \
-              least=1 (tasks in a chunk), weights=1:2:.. (of wf, by rank)",
+              least=1 (tasks in a chunk), weights=1:2:.. (of wf, by rank; otherwise --speeds)",
     knows_costs: false,
     build,
 };
@@ -74,6 +74,7 @@ impl SelfScheduling {
         let costs = work.costs();
         let ranks = costs.ranks();
         let weights = match &self.weights {
+            None if work.speeds().len() == ranks => work.speeds().to_vec(),
             None => vec![1.0; ranks],
             Some(weights) if weights.len() == ranks => weights.clone(),
             Some(weights) => {

@@ -87,6 +87,7 @@ pub fn drawn(tasks: u64, processing: Spread, communication: Spread, setting: &Se
 /// Tasks that take as long as the matrix says.
 pub struct Emulated {
     costs: Arc<Costs>,
+    speeds: Vec<f64>,
     is_simulated: bool,
     /// When the last task of this process should have ended. A worker that goes on without a pause makes up for what the system's timer was
     /// late, so that an emulated processor is as fast as it should be.
@@ -94,8 +95,8 @@ pub struct Emulated {
 }
 
 impl Emulated {
-    pub fn new(costs: Arc<Costs>, is_simulated: bool) -> Emulated {
-        Emulated { costs, is_simulated, due: Mutex::new(None) }
+    pub fn new(costs: Arc<Costs>, speeds: Vec<f64>, is_simulated: bool) -> Emulated {
+        Emulated { costs, speeds, is_simulated, due: Mutex::new(None) }
     }
 
     /// How long to sleep from now on for a task that takes so long.
@@ -115,6 +116,10 @@ pub const REAL_CYCLE: Ticks = 1_000;
 impl Independent for Emulated {
     fn costs(&self) -> &Arc<Costs> {
         &self.costs
+    }
+
+    fn speeds(&self) -> &[f64] {
+        &self.speeds
     }
 
     fn execute(&self, task: usize, turn: Turn, worker: &mut dyn Worker) -> u64 {

@@ -88,8 +88,8 @@ impl Chosen {
     }
 
     /// The tasks, ready to be executed. A cycle takes 10^6 ticks in simulation and 1 us on real ranks.
-    pub fn prepare(&self, costs: Costs, is_simulated: bool) -> Arc<dyn Independent> {
-        Arc::new(Emulated::new(Arc::new(costs), is_simulated))
+    pub fn prepare(&self, costs: Costs, speeds: Vec<f64>, is_simulated: bool) -> Arc<dyn Independent> {
+        Arc::new(Emulated::new(Arc::new(costs), speeds, is_simulated))
     }
 }
 
