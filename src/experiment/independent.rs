@@ -89,7 +89,11 @@ pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: 
         let seed = spec.seed.wrapping_add(number.into());
         world.reseed(seed);
         let setting = Setting { seed, ranks: world.ranks() };
-        let drawn = if spec.workload.reads() { settle::from_first(world, || spec.workload.costs(&setting))? } else { spec.workload.costs(&setting)? };
+        let drawn = if spec.workload.reads() {
+            settle::from_first(world, || spec.workload.costs(&setting))?
+        } else {
+            spec.workload.costs(&setting)?
+        };
         let costs = at_speeds(drawn, &spec.speeds);
         let first = world.is_first().then(|| Round { judgement: Judgement::of(&costs), costs: costs.clone() });
         let work = spec.workload.prepare(costs, spec.speeds.clone(), world.is_simulated());
@@ -119,7 +123,12 @@ pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: 
     }
     progress(runs, runs, "");
     let unit = if world.is_simulated() { TimeUnit::Cycle } else { TimeUnit::Second };
-    spec.contenders.iter().zip(courses).filter(|_| world.is_first()).map(|(contender, course)| record(contender, course, spec, &site, &overlay, unit)).collect()
+    spec.contenders
+        .iter()
+        .zip(courses)
+        .filter(|_| world.is_first())
+        .map(|(contender, course)| record(contender, course, spec, &site, &overlay, unit))
+        .collect()
 }
 
 fn pace(world: &mut World, seed: u64) -> Pace {
@@ -189,7 +198,14 @@ impl TimeUnit {
     }
 }
 
-fn record(contender: &Chosen, course: Vec<Measured>, spec: &IndependentSpec, site: &Site, overlay: &Overlay, unit: TimeUnit) -> Result<RunRecord> {
+fn record(
+    contender: &Chosen,
+    course: Vec<Measured>,
+    spec: &IndependentSpec,
+    site: &Site,
+    overlay: &Overlay,
+    unit: TimeUnit,
+) -> Result<RunRecord> {
     let ranks = site.ranks as usize;
     let makespans: Vec<f64> = course.iter().map(|run| unit.cycles(run.outcome.makespan)).collect();
     let over = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 1.0 };
@@ -228,7 +244,9 @@ fn record(contender: &Chosen, course: Vec<Measured>, spec: &IndependentSpec, sit
         generated: effort.generated,
         search_time: unit.cycles(effort.search),
         waiting_time: waiting,
-        v: (effort.generated > 0).then(|| effort.search / effort.generated as f64).map(|v| if matches!(unit, TimeUnit::Second) { unit.cycles(v) } else { v }),
+        v: (effort.generated > 0)
+            .then(|| effort.search / effort.generated as f64)
+            .map(|v| if matches!(unit, TimeUnit::Second) { unit.cycles(v) } else { v }),
         v_bound: match unit {
             TimeUnit::Cycle => mean_cost / (workers * workers),
             TimeUnit::Second => unit.cycles(mean_cost / (workers * workers)),

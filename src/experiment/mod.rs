@@ -8,6 +8,7 @@
 pub mod balance;
 pub mod compare;
 pub mod environment;
+pub mod hamidzadeh1995;
 pub mod independent;
 pub mod phase;
 pub mod responses;

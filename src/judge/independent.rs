@@ -26,7 +26,8 @@ pub fn lower_bound(costs: &Costs) -> Cost {
         loads.fill(0.0);
         let mut bound = 0.0;
         for row in costs.rows() {
-            let weighted = row.iter().zip(&weights).map(|(cost, weight)| if *cost == NEVER { f64::INFINITY } else { *cost as f64 * weight });
+            let weighted =
+                row.iter().zip(&weights).map(|(cost, weight)| if *cost == NEVER { f64::INFINITY } else { *cost as f64 * weight });
             let Some((rank, least)) = weighted.enumerate().min_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
             bound += least;
             loads[rank] += row[rank] as f64;

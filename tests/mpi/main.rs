@@ -3,6 +3,7 @@
 #[path = "../contract/mod.rs"]
 mod contract;
 mod faults;
+mod independent;
 mod launch;
 mod real;
 mod runs;
@@ -31,6 +32,7 @@ fn book() -> Book {
     real::enter(&mut book);
     faults::enter(&mut book);
     runs::enter(&mut book);
+    independent::enter(&mut book);
     book
 }
 

@@ -67,7 +67,9 @@ fn refuse(arguments: &Arguments) -> Result<()> {
         ("--workers", arguments.workers > 1),
     ];
     match given.iter().find(|(_, given)| *given) {
-        Some((option, _)) => Err(Error::usage(format!("{option} is for tasks that spawn tasks; --workload {} is of independent ones", arguments.workload))),
+        Some((option, _)) => {
+            Err(Error::usage(format!("{option} is for tasks that spawn tasks; --workload {} is of independent ones", arguments.workload)))
+        }
         None => Ok(()),
     }
 }

@@ -166,7 +166,9 @@ pub fn find(spec: &str) -> Result<Chosen> {
     let entry = ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
         let known = ALL.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
         if super::ALL.iter().any(|entry| entry.name == name) {
-            return Error::usage(format!("--scheduler {name} is for tasks that spawn tasks, not for independent ones; for these there are {known}"));
+            return Error::usage(format!(
+                "--scheduler {name} is for tasks that spawn tasks, not for independent ones; for these there are {known}"
+            ));
         }
         Error::usage(format!("--scheduler '{name}' is unknown; for independent tasks there are {known}"))
     })?;

@@ -59,6 +59,11 @@ impl Forecast {
         self.workers.iter().map(Worker::factor).collect()
     }
 
+    /// Whether a worker has nothing to do.
+    pub fn is_dry(&self, place: usize) -> bool {
+        self.workers.get(place).is_some_and(|worker| worker.held.is_empty())
+    }
+
     /// Whether some worker has nothing to do.
     pub fn is_any_dry(&self) -> bool {
         self.workers.iter().any(|worker| worker.held.is_empty())

@@ -20,9 +20,12 @@ pub struct Rules {
 pub const READINGS: [&str; 7] = ["r1", "r1b", "r2", "literal", "r2d", "r3", "r4"];
 
 impl Rules {
+    /// The reading that gives the paper's figures.
+    pub const R1: Rules = Rules { ties: Ties::Deeper, choice: Choice::Deepest, window: 1, most: 1000, v: CYCLE };
+
     /// The reading of this name, if there is one.
     pub fn named(name: &str) -> Option<Rules> {
-        let r1 = Rules { ties: Ties::Deeper, choice: Choice::Deepest, window: 1, most: 1000, v: CYCLE };
+        let r1 = Rules::R1;
         Some(match name {
             "r1" => r1,
             "r1b" => Rules { most: 5, v: 0, ..r1 },

@@ -26,6 +26,9 @@ const END: Tag = Tag::new(0x0613, "end of scheduling");
 /// The scheduler looks at the network after so long.
 const BETWEEN_LOOKS: Ticks = 50_000;
 
+/// How far ahead assignments are sent at the most, as a multiple of what is usual.
+const MOST_AHEAD: Ticks = 16;
+
 /// Streams of random numbers below are nodes'.
 const ESTIMATES_STREAM: u64 = (1 << 32) + 0x61;
 
@@ -58,8 +61,22 @@ pub async fn execute(node: Node, work: Arc<dyn Independent>, pace: Pace, sash: A
         let plan = Plan::new(&estimates, (0..work.costs().ranks()).filter(|rank| *rank != seat).collect());
         let effort = Effort { scheduler: seat as u32, ..Effort::default() };
         let wanted = plan.left.len() + plan.aside.len();
-        let mut program =
-            Program { node: node.clone(), costs: work.costs().clone(), estimates, pace, sash, seat, plan, hands, begun, completed: 0, wanted, effort, forecast: None };
+        let mut program = Program {
+            node: node.clone(),
+            costs: work.costs().clone(),
+            estimates,
+            pace,
+            sash,
+            seat,
+            plan,
+            hands,
+            begun,
+            completed: 0,
+            wanted,
+            effort,
+            forecast: None,
+            ahead: pace.ahead,
+        };
         let makespan = if by_model { program.by_model().await? } else { program.by_clock().await? };
         for other in (0..node.nodes()).filter(|other| *other != scheduler) {
             node.send(other, END, &());
@@ -134,8 +151,9 @@ struct Program {
     completed: usize,
     wanted: usize,
     effort: Effort,
-    /// By the clock.
+    /// By the clock: when workers will have finished; how long before that assignments are sent, which adapts to how long they take.
     forecast: Option<Forecast>,
+    ahead: Ticks,
 }
 
 impl Program {
@@ -225,6 +243,10 @@ impl Program {
                 if let (Some(forecast), Ok(place)) = (&mut self.forecast, self.plan.workers.binary_search(&rank)) {
                     let tasks: Vec<usize> = tasks.into_iter().map(|task| task as usize).collect();
                     forecast.completed(place, &tasks, self.pace.cost(took), now);
+                    // Assignments came too late: the next ones leave earlier.
+                    if !self.plan.left.is_empty() && forecast.is_dry(place) {
+                        self.ahead = (self.ahead + self.ahead / 4).min(MOST_AHEAD * self.pace.ahead);
+                    }
                 }
             }
             Event::Finished { finished, .. } => self.completed += self.hands.finished(finished)?.tasks.len(),
@@ -249,13 +271,22 @@ impl Program {
         Ok(self.now() as f64 / CYCLE as f64)
     }
 
+    /// Hears what has happened by now.
+    async fn look(&mut self) -> Result<()> {
+        while let Some(event) = self.node.try_event().await {
+            self.happened(event)?;
+        }
+        Ok(())
+    }
+
     /// A phase by the clock.
     async fn search(&mut self) -> Result<Vec<Assignment>> {
+        self.look().await?;
         let (rules, estimates) = (self.sash.rules, self.estimates.clone());
         let begun = self.now();
         let finish = self.forecast.as_ref().map(|forecast| forecast.finish(begun)).unwrap_or_default();
         let factors = self.forecast.as_ref().map(Forecast::factors).unwrap_or_default();
-        let ahead = self.pace.cost(self.pace.ahead);
+        let ahead = self.pace.cost(self.ahead);
         let end = finish.iter().copied().min().unwrap_or(begun).max(begun);
         // Assignments are to arrive before the worker runs dry.
         let until = end.saturating_sub(ahead).max(begun);
@@ -276,9 +307,7 @@ impl Program {
                 break;
             }
             if self.node.now() - looked >= BETWEEN_LOOKS {
-                while let Some(event) = self.node.try_event().await {
-                    self.happened(event)?;
-                }
+                self.look().await?;
                 looked = self.node.now();
                 if self.forecast.as_ref().is_some_and(Forecast::is_any_dry) {
                     break;

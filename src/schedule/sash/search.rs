@@ -71,14 +71,7 @@ pub struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// A search over `tasks` (in order; each can run on one of the workers at least), where `base[i]` is when worker `workers[i]` could begin.
-    pub fn new(
-        costs: &'a Costs,
-        workers: &'a [usize],
-        tasks: &'a [usize],
-        base: Vec<Cost>,
-        window: usize,
-        ties: Ties,
-    ) -> Search<'a> {
+    pub fn new(costs: &'a Costs, workers: &'a [usize], tasks: &'a [usize], base: Vec<Cost>, window: usize, ties: Ties) -> Search<'a> {
         let nothing = Assignment { task: usize::MAX, worker: usize::MAX };
         let root = Vertex {
             parent: 0,

@@ -22,7 +22,8 @@ fn every_reading_gives_the_published_totals() {
             let figures: Vec<u64> = line.rsplit(": T ").next().unwrap().split_whitespace().filter_map(|word| word.parse().ok()).collect();
             let rules = Rules::named(&name).unwrap();
             let (total, tally) = schedule(&costs, (0..costs.ranks() - 1).collect(), &rules);
-            let ours = [total, tally.phases * CYCLE, tally.expansions * CYCLE, tally.nodes * CYCLE, tally.waiting].map(|units| units / CYCLE);
+            let ours =
+                [total, tally.phases * CYCLE, tally.expansions * CYCLE, tally.nodes * CYCLE, tally.waiting].map(|units| units / CYCLE);
             assert_eq!(ours.to_vec(), figures, "{line}");
             held += 1;
         }

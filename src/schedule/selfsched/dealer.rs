@@ -22,7 +22,11 @@ pub struct Terms {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Lot {
     /// So many from the first on, each `step` after the one before.
-    Span { first: u64, count: u64, step: u64 },
+    Span {
+        first: u64,
+        count: u64,
+        step: u64,
+    },
     List(Vec<u64>),
     /// No more will come.
     Nothing,
@@ -51,7 +55,10 @@ impl Lot {
 /// What is left.
 enum Pool {
     /// All from here to the end, each of which can run anywhere.
-    From { next: u64, end: u64 },
+    From {
+        next: u64,
+        end: u64,
+    },
     These(BTreeSet<usize>),
 }
 

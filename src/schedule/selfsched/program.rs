@@ -241,6 +241,5 @@ impl Program {
             self.free = grant.lot.tasks().fold(begin, |free, task| free.saturating_add(costs.of(task, rank)));
         }
         self.hands.take(grant.lot.tasks(), due);
-        self.ask();
     }
 }

@@ -282,7 +282,19 @@ mod tests {
 
     fn rules() -> impl Strategy<Value = Rule> {
         use Rule::*;
-        prop_oneof![Just(Static), Just(Cyclic), Just(Single), Just(Ss), (1u64..50).prop_map(Fixed), Just(Gss), Just(Fac2), Just(Tss), Just(Wf), Just(Awf), Just(Af)]
+        prop_oneof![
+            Just(Static),
+            Just(Cyclic),
+            Just(Single),
+            Just(Ss),
+            (1u64..50).prop_map(Fixed),
+            Just(Gss),
+            Just(Fac2),
+            Just(Tss),
+            Just(Wf),
+            Just(Awf),
+            Just(Af)
+        ]
     }
 
     proptest! {

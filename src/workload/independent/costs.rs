@@ -60,7 +60,9 @@ impl Spread {
             return Err(pattern.wrong(format!("{mean_key}: {mean} is beyond {MOST_CYCLES} cycles")));
         }
         if 3.0 * deviation > mean {
-            return Err(pattern.wrong(format!("{deviation_key}: with {deviation} some costs would be negative, {} is the most", mean / 3.0)));
+            return Err(
+                pattern.wrong(format!("{deviation_key}: with {deviation} some costs would be negative, {} is the most", mean / 3.0))
+            );
         }
         Ok(Spread { mean, deviation })
     }
