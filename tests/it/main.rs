@@ -5,6 +5,7 @@ mod contract;
 mod contract_in_sim;
 mod figures;
 mod flow_vectors;
+mod independent;
 mod layers;
 mod measured;
 mod placement;

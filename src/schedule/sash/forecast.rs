@@ -47,8 +47,9 @@ impl Forecast {
         let finish = |worker: &Worker| {
             let factor = worker.factor();
             let mut held = worker.held.iter().map(|(_, estimate)| (*estimate as f64 * factor) as Cost);
-            // A task that takes longer than estimated may end at any moment.
-            let first = held.next().map_or(now, |first| worker.began.saturating_add(first).max(now));
+            // A task that takes longer than estimated is expected to take half as long again as it is late: who is held up isn't buried.
+            let late = |end: Cost| if end >= now { end } else { now.saturating_add((now - end) / 2) };
+            let first = held.next().map_or(now, |first| late(worker.began.saturating_add(first)));
             held.fold(first, Cost::saturating_add)
         };
         self.workers.iter().map(finish).collect()
@@ -107,7 +108,7 @@ mod tests {
             forecast.grant(0, Assignment { task, worker: 0 }, &costs, 10);
         }
         assert_eq!(forecast.finish(10), [610, 10]);
-        assert_eq!(forecast.finish(150), [650, 150], "the first is late");
+        assert_eq!(forecast.finish(150), [670, 150], "the first is late");
         forecast.completed(0, &[0], 200, 210);
         assert_eq!(forecast.finish(210), [710, 210]);
         forecast.completed(0, &[1, 2], 400, 610);
