@@ -166,7 +166,7 @@ mod tests {
             terms.push((makespan, -1.0));
             problem.add_constraint(terms, ComparisonOp::Le, 0.0);
         }
-        problem.solve().unwrap().objective()
+        problem.solve().unwrap().solution().unwrap().objective()
     }
 
     #[test]

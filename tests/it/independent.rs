@@ -24,7 +24,16 @@ fn makespans(records: &[RunRecord]) -> Vec<f64> {
     records.iter().map(|record| record.makespan).collect()
 }
 
-const READINGS: [&str; 8] = ["dss", "sash", "sash:reading=r1b", "sash:reading=r2", "sash:reading=literal", "sash:reading=r2d", "sash:reading=r3", "sash:reading=r4"];
+const READINGS: [&str; 8] = [
+    "dss",
+    "sash",
+    "sash:reading=r1b",
+    "sash:reading=r2",
+    "sash:reading=literal",
+    "sash:reading=r2d",
+    "sash:reading=r3",
+    "sash:reading=r4",
+];
 
 #[test]
 fn the_rank_programs_take_the_published_times() {

@@ -209,11 +209,11 @@ mod tests {
             let costs = Costs::new(4, costs).unwrap();
             let mut dealer = dealer(costs.clone(), rule, fixed, affinity);
             let mut seen = vec![0; costs.tasks()];
-            let mut open = vec![true; 4];
+            let mut open = [true; 4];
             while open.contains(&true) {
-                for rank in 0..4 {
+                for (rank, is_open) in open.iter_mut().enumerate() {
                     let lot = dealer.deal(rank);
-                    open[rank] = lot != Lot::Nothing;
+                    *is_open = lot != Lot::Nothing;
                     for task in lot.tasks() {
                         prop_assert!(costs.of(task, rank) != NEVER);
                         seen[task] += 1;

@@ -37,8 +37,10 @@ pub struct Entry {
 pub struct Make {
     /// Whether it comes from a file, which one rank reads.
     reads: bool,
-    make: Box<dyn Fn(&Setting) -> Result<Costs> + Send + Sync>,
+    make: Box<MakeCosts>,
 }
+
+type MakeCosts = dyn Fn(&Setting) -> Result<Costs> + Send + Sync;
 
 /// What a workload may depend on beside its options; the same on all ranks.
 #[derive(Clone, Copy, Debug)]
