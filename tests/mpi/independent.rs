@@ -42,9 +42,9 @@ const CONTENDERS: [&str; 22] = [
 pub fn enter(book: &mut Book) {
     let cases = || {
         vec![
-            Case { name: "equal ranks", check: |world| all(world, "costs:tasks=120,mu_cp=200,sigma_cp=20,mu_cc=200,sigma_cc=60", false) },
-            Case { name: "unequal ranks", check: |world| all(world, "costs:tasks=120,mu_cp=200,sigma_cp=20,mu_cc=200,sigma_cc=60", true) },
-            Case { name: "tasks that take no time", check: |world| all(world, "costs:tasks=2000,mu_cp=0,mu_cc=0", false) },
+            Case { name: "equal ranks", check: |world| all(world, "costs:tasks=80,mu_cp=200,sigma_cp=20,mu_cc=200,sigma_cc=60", false) },
+            Case { name: "unequal ranks", check: |world| all(world, "costs:tasks=80,mu_cp=200,sigma_cp=20,mu_cc=200,sigma_cc=60", true) },
+            Case { name: "tasks that take no time", check: |world| all(world, "costs:tasks=500,mu_cp=0,mu_cc=0", false) },
             Case { name: "fewer tasks than ranks", check: |world| all(world, "costs:tasks=1", false) },
             Case { name: "no task", check: |world| all(world, "costs:tasks=0", false) },
             Case { name: "every scheduler has a case", check: complete },
