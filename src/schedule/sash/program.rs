@@ -290,9 +290,12 @@ impl Program {
         let end = finish.iter().copied().min().unwrap_or(begun).max(begun);
         // Assignments are to arrive before the worker runs dry.
         let until = end.saturating_sub(ahead).max(begun);
-        let base = finish.into_iter().map(|finish| finish.max(end)).collect();
         // Completions are heard meanwhile, so the search has its own tasks and workers.
-        let (left, workers) = (std::mem::take(&mut self.plan.left), self.plan.workers.clone());
+        let left = std::mem::take(&mut self.plan.left);
+        let places = candidates(&self.plan.workers, &finish, &left, &estimates, end.max(begun + ahead));
+        let workers: Vec<usize> = places.iter().map(|place| self.plan.workers[*place]).collect();
+        let base = places.iter().map(|place| finish[*place].max(end)).collect();
+        let factors = places.iter().map(|place| factors[*place]).collect();
         let mut search = Search::new(&estimates, &workers, &left, base, rules.window, rules.ties).scaled(factors);
         let (mut expansions, mut used) = (0, 0);
         let mut looked = self.node.now();
@@ -329,6 +332,9 @@ impl Program {
             }
             self.node.cancel_timer(timer);
         }
+        if !self.forecast.as_ref().is_some_and(Forecast::is_any_dry) {
+            self.ahead = (self.ahead - self.ahead / 32).max(self.pace.ahead);
+        }
         let mut assignments = search.chosen(rules.choice);
         if let Some(scheduler) = self.joins().filter(|_| assignments.len() == left.len()) {
             let now = self.now();
@@ -357,6 +363,33 @@ impl Program {
     }
 }
 
+/// The places of the workers that a phase gives tasks to: all of them, if it lasts as long as assignments are sent ahead; otherwise those that
+/// run dry until then. The cost of a schedule is its last worker's end, so while others hold much, a task would go to whoever is cheapest,
+/// and the dry one would stay dry.
+fn candidates(workers: &[usize], finish: &[Cost], left: &[usize], costs: &Costs, until: Cost) -> Vec<usize> {
+    let all = || 0..workers.len();
+    let dry: Vec<usize> = all().filter(|place| finish[*place] <= until).collect();
+    let can = left.first().is_some_and(|task| dry.iter().any(|place| costs.of(*task, workers[*place]) != NEVER));
+    let is_short = finish.iter().copied().min().is_some_and(|least| least < until);
+    if is_short && can { dry } else { all().collect() }
+}
+
 fn of(assignments: &[Assignment], worker: usize) -> impl Iterator<Item = usize> + '_ {
     assignments.iter().filter(move |assignment| assignment.worker == worker).map(|assignment| assignment.task)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_phases_serve_those_who_run_dry() {
+        let costs = Costs::new(3, vec![5, 5, NEVER, 5, 5, 5]).unwrap();
+        let workers = [0, 1, 2];
+        let places = |finish: [Cost; 3], task: usize, until: Cost| candidates(&workers, &finish, &[task], &costs, until);
+        assert_eq!(places([100, 20, 90], 1, 30), [1], "the others hold much");
+        assert_eq!(places([100, 20, 10], 0, 30), [1, 2]);
+        assert_eq!(places([100, 90, 10], 0, 30), [0, 1, 2], "the dry one can't run it");
+        assert_eq!(places([100, 40, 50], 1, 40), [0, 1, 2], "a phase of full length");
+    }
 }
