@@ -54,6 +54,7 @@
 //! - [`balance`]: the balancers, one file each, and their registry.
 //! - [`workload`]: what there is to balance: patterns of loads and powers, tasks, files; and graphs of tasks to schedule.
 //! - [`schedule`]: computations whose tasks create tasks, spread while they run.
+//! - [`divisible`]: one load that can be cut anywhere: who gets how much, and when all is done.
 //! - [`flow`]: min-cost flow, which knows nothing of the rest.
 //! - [`judge`]: what a phase was worth: imbalance, locality, the least task-hops.
 //! - [`experiment`]: what is run, how often and on what, and the records of it.
@@ -62,6 +63,7 @@
 //! - [`error`]: what can go wrong, and its exit status.
 
 pub mod balance;
+pub mod divisible;
 pub mod error;
 pub mod experiment;
 pub mod flow;

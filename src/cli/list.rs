@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use equipoise::Result;
 use equipoise::balance::{self, Entry, QuotaRule};
 use equipoise::report::figures::{bytes, whole};
@@ -29,9 +29,24 @@ pub struct Arguments {
     #[arg(long, value_enum, value_name = "FORM", default_value = "human")]
     output: Output,
 
-    /// Print the table of balancers as Markdown, for documentation
-    #[arg(long, conflicts_with = "output")]
-    markdown: bool,
+    /// Print a table as Markdown, for documentation
+    #[arg(
+        long,
+        value_enum,
+        value_name = "TABLE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "balancers",
+        conflicts_with = "output"
+    )]
+    markdown: Option<Tabulated>,
+}
+
+/// What is listed in documentation.
+#[derive(Clone, Copy, ValueEnum)]
+enum Tabulated {
+    Balancers,
+    Schedulers,
 }
 
 #[derive(Serialize)]
@@ -127,7 +142,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         networks: NETWORKS.map(choice).into(),
     };
     match (arguments.markdown, arguments.output) {
-        (true, _) => terminal::print(|out| out.write_all(markdown(&list).as_bytes())),
+        (Some(Tabulated::Balancers), _) => terminal::print(|out| out.write_all(markdown(&list).as_bytes())),
+        (Some(Tabulated::Schedulers), _) => terminal::print(|out| out.write_all(schedulers_in_markdown(&list).as_bytes())),
         (_, Output::Human) => terminal::print(|out| out.write_all(human(&list).as_bytes())),
         (_, Output::Json) => terminal::print(|out| json::line(out, &list)),
         (_, Output::Quiet) => Ok(()),
@@ -346,5 +362,15 @@ fn markdown(list: &List) -> String {
         "\nSteps, messages and bytes at the most on {} ranks, each on its own topology, payloads left out.\n",
         list.ranks
     ));
+    out
+}
+
+/// The table of schedulers for the documentation.
+fn schedulers_in_markdown(list: &List) -> String {
+    let mut out = String::from("| scheduler | what it is | topologies | options |\n|---|---|---|---|\n");
+    for Scheduler { name, title, source, topologies, options, .. } in &list.schedulers {
+        let options = if options.is_empty() { "-".into() } else { options.replace('|', "\\|") };
+        out.push_str(&format!("| `{name}` | {title} ({source}) | {} | {options} |\n", kinds(topologies)));
+    }
     out
 }

@@ -9,7 +9,7 @@ use equipoise::experiment::run::{Contender, RunSpec};
 use equipoise::experiment::{self, RunRecord, settle};
 use equipoise::report::{csv, json, run, trace};
 use equipoise::schedule::{self, Chosen};
-use equipoise::topology::{Overlay, Topology};
+use equipoise::topology::Overlay;
 use equipoise::transport::sim::Network;
 use equipoise::transport::world::World;
 use equipoise::workload::{self, graphs};
@@ -34,8 +34,9 @@ A line of the comparison is one scheduler:
   makespan      from the first submission to the last answer
   response      of a stream's graphs: the mean, its 95 % interval, and what 99 % stay below
   efficiency    the sequential time over the makespan and all workers
-  of the bound  what no scheduler can beat (the longest chain, the largest task, the work divided by all workers) over the makespan
-  gain had      of the gain over one worker that this bound leaves possible";
+  of the bound  what no scheduler can beat (the longest chain, the largest task, the sequential time divided by all workers) over the makespan
+  gain had      of the gain over one worker that this bound leaves possible
+The sequential time is that of a plain program without a runtime, where there is one and ranks are real; otherwise the sum of the tasks' times.";
 
 /// Run a workload of spawning or of independent tasks under a scheduler, or under several side by side
 #[derive(Args)]
@@ -189,7 +190,7 @@ impl Arguments {
     /// The schedulers that can run, each on its topology.
     fn contenders(&self, world: &mut World, schedulers: Vec<Chosen>) -> Result<Vec<Contender>> {
         let ranks = world.ranks();
-        let given = self.topology.as_deref().map(|spec| Topology::parse(spec, ranks)).transpose()?;
+        let given = self.topology.as_deref().map(|spec| settle::topology(world, spec)).transpose()?;
         let (mut contenders, mut objections) = (Vec::new(), Vec::new());
         for scheduler in schedulers {
             let topology = given.clone().unwrap_or_else(|| scheduler.entry.default_topology(ranks));

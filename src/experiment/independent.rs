@@ -289,6 +289,7 @@ fn record(
         regions: Vec::new(),
         rounds,
         responses: None,
+        overload: None,
         scheduling: Some(scheduling),
         timeline: Vec::new(),
     })

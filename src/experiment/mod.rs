@@ -6,7 +6,9 @@
 //! [settled](settle) first.
 
 pub mod balance;
+pub mod blazewicz1995;
 pub mod compare;
+pub mod division;
 pub mod environment;
 pub mod hamidzadeh1995;
 pub mod independent;
@@ -23,6 +25,7 @@ pub mod wu1997;
 
 pub use balance::{BalanceRecord, BalanceSpec, balance};
 pub use compare::{CompareRecord, CompareSpec, compare};
+pub use division::ModelRecord;
 pub use environment::Environment;
 pub use independent::{IndependentSpec, Scheduling, run_independent};
 pub use responses::Responses;

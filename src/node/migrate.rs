@@ -129,11 +129,12 @@ impl<'a> Mover<'a> {
     }
 
     fn unpack<T: DeserializeOwned>(&mut self, message: Message) -> Result<Arrival<T>> {
-        let src = message.envelope.src;
+        let Message { envelope, body } = message;
+        let src = envelope.src;
         let garbled = |why: String| Error::Garbled { from: src, what: "'tasks'".into(), why };
-        let ((step, said), parcel) = decode::<(u32, T)>(&message.body).map_err(garbled)?;
-        if parcel.len() != message.envelope.tasks {
-            return Err(garbled(format!("it holds {} tasks, its envelope says {}", parcel.len(), message.envelope.tasks)));
+        let ((step, said), parcel) = decode::<(u32, T)>(&body.into()).map_err(garbled)?;
+        if parcel.len() != envelope.tasks {
+            return Err(garbled(format!("it holds {} tasks, its envelope says {}", parcel.len(), envelope.tasks)));
         }
         if !parcel.is_empty() {
             self.step = self.step.max(step + 1);

@@ -130,7 +130,7 @@ pub fn balance(out: impl Write, record: &BalanceRecord) -> io::Result<()> {
     table.flush()
 }
 
-const RUN: [&str; 52] = [
+const RUN: [&str; 54] = [
     "scheduler",
     "workload",
     "topology",
@@ -183,6 +183,8 @@ const RUN: [&str; 52] = [
     "waiting_time",
     "min_min",
     "earliest_completion",
+    "offered",
+    "served",
 ];
 
 /// Writes runs of spawning tasks, with a header. What there is not, is empty.
@@ -253,5 +255,7 @@ fn run_row(record: &RunRecord) -> [String; RUN.len()] {
         or_empty(scheduling.map(|scheduling| scheduling.waiting_time)),
         or_empty(scheduling.and_then(|scheduling| scheduling.min_min)),
         or_empty(scheduling.map(|scheduling| scheduling.earliest_completion)),
+        or_empty(record.overload.map(|overload| overload.offered)),
+        or_empty(record.overload.map(|overload| overload.served)),
     ]
 }

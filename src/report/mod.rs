@@ -3,7 +3,10 @@
 pub mod advice;
 mod chart;
 pub mod csv;
+pub mod curves;
+pub mod division;
 pub mod figures;
+pub mod gantt;
 pub mod html;
 pub mod json;
 mod layout;

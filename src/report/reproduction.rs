@@ -6,7 +6,7 @@ use crate::experiment::wu1997::{Point, Quantity};
 
 /// A table with a line for each point, and a sentence on the whole.
 pub fn points(points: &[Point], width: u16) -> String {
-    let headings = ["figure", "balancer", "topology", "quantity", "mean", "cases", "measured", "95 %", "expected", "tolerance", ""];
+    let headings = ["figure", "balancer", "topology", "quantity", "mean", "cases", "measured", "95 %", "expected", ""];
     let mut rows = table(&headings, 4, width);
     for point in points {
         let quantity = match point.quantity {
@@ -23,8 +23,7 @@ pub fn points(points: &[Point], width: u16) -> String {
             point.counted.to_string(),
             format!("{:.3}", point.measured),
             format!("{:.3}-{:.3}", point.ci95[0], point.ci95[1]),
-            format!("{:.3}", point.expected),
-            format!("{:.3}", point.tolerance),
+            format!("{:.3} ± {:.3}", point.expected, point.tolerance),
             if point.agrees { "agrees" } else { "DIFFERS" }.into(),
         ]);
     }

@@ -89,6 +89,9 @@ pub fn run(record: &RunRecord, width: u16) -> String {
             line("", format!("u, a graph's mean time, is {}", duration_us(record.unit.seconds * 1e6)));
         }
     }
+    if record.overload.is_some() {
+        line("overloaded", overloaded(record));
+    }
     regions(record).into_iter().enumerate().for_each(|(index, text)| line(if index == 0 { "regions" } else { "" }, text));
     out.push_str(&ranks(record, width));
     out
@@ -127,6 +130,13 @@ fn of_scheduling(record: &RunRecord, scheduling: &Scheduling) -> Vec<(&'static s
         ("scheduling", format!("on rank {}: {search}", scheduling.scheduler_rank)),
         ("waiting", format!("{} of all workers together", at(scheduling.waiting_time))),
     ]
+}
+
+/// What an overloaded stream says; empty for others.
+fn overloaded(record: &RunRecord) -> String {
+    let Some(overload) = &record.overload else { return String::new() };
+    let rate = |graphs| format!("{} graphs {}", three(graphs), if has_unit(record) { "a unit" } else { "a second" });
+    format!("{} came, {} were answered: response times grow as long as the stream lasts", rate(overload.offered), rate(overload.served))
 }
 
 /// The answer, what it is, and whether it is known to be right.
@@ -223,6 +233,10 @@ pub fn compare(records: &[RunRecord], width: u16) -> String {
     }
     out.push('\n');
     out.push_str(&lines(&comparison(records, width)));
+    for (index, record) in records.iter().filter(|record| record.overload.is_some()).enumerate() {
+        let apart = if index == 0 { "\n" } else { "" };
+        out.push_str(&format!("{apart}{} is overloaded: {}\n", record.scheduler, overloaded(record)));
+    }
     if records.iter().any(|record| !record.native) {
         out.push_str("\n* an overlay: the topology has more nodes than there are ranks\n");
     }

@@ -70,6 +70,17 @@ impl Svg {
         self.body.push_str("</g>");
     }
 
+    /// Points joined by straight lines.
+    pub fn polyline(&mut self, points: &[(f64, f64)], class: &str) {
+        let points: Vec<String> = points.iter().map(|(x, y)| format!("{},{}", short(*x), short(*y))).collect();
+        self.shape(format_args!("<polyline points=\"{}\" class=\"{class}\"/>", points.join(" ")));
+    }
+
+    /// What a picture that stands alone brings with it, as it is: its styles and patterns.
+    pub fn bring(&mut self, markup: &'static str) {
+        self.body.push_str(markup);
+    }
+
     /// The element.
     pub fn finish(self) -> String {
         let (width, height, title) = (short(self.width), short(self.height), escaped(&self.title));

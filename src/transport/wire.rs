@@ -7,7 +7,8 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::Envelope;
+use super::body::SHORT;
+use super::{Body, Envelope};
 
 /// The largest control message that is accepted, in bytes. Task payloads do not pass through here.
 pub const CONTROL_LIMIT: usize = 1 << 30;
@@ -32,6 +33,15 @@ pub fn write<T: Serialize>(value: &T) -> Bytes {
     let mut out = Vec::new();
     write_into(value, &mut out);
     Bytes::from(out)
+}
+
+/// Writes a control message's body, without memory of its own if it is short; see [`write()`].
+pub fn write_body<T: Serialize>(value: &T) -> Body {
+    let mut bytes = [0; SHORT];
+    match bincode::serde::encode_into_slice(value, &mut bytes, config()) {
+        Ok(length) => Body::Short { length: length as u8, bytes },
+        Err(_) => write(value).into(),
+    }
 }
 
 /// Appends a value to a buffer; see [`write()`].
@@ -78,6 +88,18 @@ mod tests {
         write_header(&envelope(), 77, &mut out);
         assert_eq!(out.len(), HEADER);
         assert_eq!(read_header(&out).unwrap(), (envelope(), 77));
+    }
+
+    #[test]
+    fn bodies_are_the_same_short_or_long() {
+        for length in 0..=2 * SHORT {
+            let text = "x".repeat(length);
+            let body = write_body(&text);
+            assert_eq!(matches!(body, Body::Short { .. }), body.len() <= SHORT);
+            assert_eq!(&*body, &*write(&text));
+            assert_eq!(read::<String>(&body).unwrap(), text);
+            assert_eq!(Bytes::from(body), write(&text));
+        }
     }
 
     #[test]

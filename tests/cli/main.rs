@@ -1,6 +1,7 @@
 //! The command line from outside, in simulation: transcripts, the contract of its JSON, and what it says to wrong usage.
 
 mod contract;
+mod divide;
 mod docs;
 mod refusals;
 mod run;

@@ -175,3 +175,24 @@ fn independent_tasks_print_every_key() {
         }
     }
 }
+
+#[test]
+fn schedulers_that_need_no_cube_run_on_a_graph_from_a_file() {
+    let path = std::env::temp_dir().join(format!("equipoise-run-graph-{}.txt", std::process::id()));
+    std::fs::write(&path, "# two triangles and a tail\n0 1\n1 2\n2 0\n2 3\n3 4\n4 5\n5 3\n5 6\n").unwrap();
+    let graph = format!("graph:{}", path.display());
+    // 7 nodes on 5 ranks: two are virtual.
+    for (ranks, native) in [(7, true), (5, false)] {
+        let lines = lines(&format!(
+            "run --sim {ranks} --compare --topology {graph} --workload tree:levels=4,children=3,roots=6,task=1ms --output json"
+        ));
+        assert_eq!(lines.len(), schedule::ALL.len() - 1, "all but hierarchical");
+        for line in lines {
+            assert_eq!((line["topology"].as_str(), line["native"].as_bool()), (Some(graph.as_str()), Some(native)), "{line}");
+            assert!(line["answer"] == line["tasks"] && line["tasks"].as_u64() > Some(20), "{line}");
+            let moved = line["migrated"].as_u64().unwrap() > 0;
+            assert_eq!(moved, line["scheduler"] != "static", "{line}");
+        }
+    }
+    std::fs::remove_file(&path).unwrap();
+}

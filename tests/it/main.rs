@@ -3,6 +3,7 @@
 #[path = "../contract/mod.rs"]
 mod contract;
 mod contract_in_sim;
+mod divisible;
 mod figures;
 mod flow_vectors;
 mod independent;
@@ -13,5 +14,6 @@ mod properties;
 mod runner;
 mod sim;
 mod source;
+mod spawning;
 mod vectors;
 mod weights;

@@ -1,0 +1,46 @@
+//! `equipoise divide`: one load that can be cut anywhere.
+
+mod model;
+
+use clap::Args;
+use equipoise::Result;
+
+use super::options::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  equipoise divide --model --topology hypercube:2
+  equipoise divide --model --topology hypercube:10 --w 10 --z 7/18 --output json
+  equipoise divide --model --topology star:5 --ports one --speeds 1,1,2,2,4 --links 1,1,3,0.5 --gantt star.svg
+  equipoise divide --model --topology line:4 --installments 4 --startup 0.01 --return 0.1
+  equipoise divide --model --curves figures      figures 2 to 8 of Blazewicz and Drozdowski 1995
+
+A processor starts to compute and to send on when its whole share (of an installment) has arrived, and computes while it sends. Computing a
+part a of the load takes a w Tcp seconds, carrying it over a link takes startup + a z Tcm. The shares printed make all done earliest:
+  alpha         the part of the load that a processor computes
+  volume        the part that it receives, what it sends on included
+  speedup       the source alone, over the time of all
+  utilisation   the mean part of the time in which a processor computes
+  equivalent_w  the w of one processor that is as good as all";
+
+/// Divide one load that can be cut anywhere, so that all processors finish together
+///
+/// The load lies on one processor, the source. With --model: by calculation, for given speeds of processors and links.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Calculate how the load is divided best, without any ranks
+    #[arg(long, required = true)]
+    model: bool,
+
+    #[command(flatten)]
+    asked: model::ModelOptions,
+
+    /// Whom the result is for
+    #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
+    output: Output,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    model::run(&arguments.asked, arguments.output)
+}

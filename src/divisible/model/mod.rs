@@ -1,0 +1,35 @@
+//! The model: a load that can be cut anywhere lies on one processor, the source. How much does each processor get, and when is all done?
+//!
+//! The assumptions are those of Blazewicz and Drozdowski 1995: a processor starts to compute and to send when its whole share (of an
+//! installment) has arrived, it computes while it sends, and computing and sending take time in proportion to the load, sending a start-up
+//! cost more if there is one. Load flows away from the source, hop by hop.
+//!
+//! ```text
+//!   Question ---> closed form or recursion --+
+//!            \                               +--> Division --> Timeline --> Solution
+//!             --> linear program ------------+    how much     when
+//! ```
+//!
+//! - [`hypercube`], [`binomial`]: hypercubes of equal processors, all ports and one, up to dimension 30.
+//! - [`tree`], [`capacity`]: trees, lines and stars of unequal processors, by the equal-finish rule.
+//! - [`program`], [`selection`]: everything else, by linear program.
+//! - [`timeline`]: a division played through.
+
+pub mod binomial;
+pub mod capacity;
+pub mod hypercube;
+mod layered;
+pub mod network;
+pub mod number;
+pub mod program;
+pub mod question;
+pub mod selection;
+mod solution;
+#[cfg(test)]
+mod tests;
+pub mod timeline;
+pub mod tree;
+
+pub use network::Ports;
+pub use question::{Question, Shape};
+pub use solution::{Layer, Method, Part, Solution, Span, solve, solve_by_program};

@@ -1,0 +1,145 @@
+//! The record of a load divided by the model: what was asked, and what came out.
+
+use serde::Serialize;
+
+use crate::divisible::model::{Part, Ports, Question, Solution};
+
+/// Records list single processors up to so many.
+pub const MOST_LISTED: usize = 4_096;
+
+/// A division and its worth. Lists are by layer, the source first; times are seconds.
+#[derive(Clone, Debug, Serialize)]
+pub struct ModelRecord {
+    pub topology: String,
+    pub ports: &'static str,
+    pub source: u32,
+    pub source_computes: bool,
+    pub w: f64,
+    pub z: f64,
+    pub tcp: f64,
+    pub tcm: f64,
+    pub startup: f64,
+    pub load: f64,
+    #[serde(rename = "return")]
+    pub results: f64,
+    pub installments: usize,
+    /// How the division was found.
+    pub method: &'static str,
+    pub processors: u64,
+    /// How many processors each layer has.
+    pub layers: Vec<u64>,
+    /// The part of the load that one processor of each layer computes; their mean where they differ.
+    pub alpha: Vec<f64>,
+    /// The part of the load that one processor of each layer receives; their mean where they differ.
+    pub volume: Vec<f64>,
+    pub speedup: f64,
+    pub utilisation: f64,
+    pub equivalent_w: f64,
+    pub makespan: f64,
+    /// When the last share of each layer has arrived; empty where single processors are not looked at.
+    pub arrival: Vec<f64>,
+    /// When the last of each layer is done; likewise.
+    pub finish: Vec<f64>,
+    /// Processors one by one, where those of a layer may differ; empty if there are more than [`MOST_LISTED`].
+    pub by_processor: Vec<ProcessorRecord>,
+    /// What is drawn: a row for each layer, or for each processor.
+    #[serde(skip)]
+    pub rows: Vec<Row>,
+}
+
+/// What one processor gets, and when.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProcessorRecord {
+    pub processor: u32,
+    pub layer: u32,
+    pub alpha: f64,
+    pub volume: f64,
+    pub arrival: f64,
+    pub finish: f64,
+}
+
+/// What a processor does at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    Computing,
+    Sending,
+    Returning,
+}
+
+/// A row of a Gantt chart.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub name: String,
+    pub layer: u32,
+    pub bars: Vec<Bar>,
+}
+
+/// What is done from when to when, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Bar {
+    pub activity: Activity,
+    pub begin: f64,
+    pub end: f64,
+}
+
+impl ModelRecord {
+    /// The record of a question and its answer.
+    pub fn new(question: &Question, solution: &Solution) -> ModelRecord {
+        let Solution { layers, parts, .. } = solution;
+        let latest = |time: fn(&Part) -> f64| {
+            let of_layer = |layer: usize| parts.iter().filter(move |part| part.layer as usize == layer).map(time).fold(0.0, f64::max);
+            if parts.is_empty() { Vec::new() } else { (0..layers.len()).map(of_layer).collect() }
+        };
+        let single = |part: &Part| {
+            Some(ProcessorRecord {
+                processor: part.processor?,
+                layer: part.layer,
+                alpha: part.alpha,
+                volume: part.volume,
+                arrival: part.arrival,
+                finish: part.finish,
+            })
+        };
+        ModelRecord {
+            topology: question.shape.name.clone(),
+            ports: match question.ports {
+                Ports::One => "one",
+                Ports::All => "all",
+            },
+            source: question.source,
+            source_computes: question.source_computes,
+            w: question.w,
+            z: question.z,
+            tcp: question.tcp,
+            tcm: question.tcm,
+            startup: question.startup,
+            load: question.load,
+            results: question.results,
+            installments: question.installments,
+            method: solution.method.name(),
+            processors: solution.processors,
+            layers: layers.iter().map(|layer| layer.processors).collect(),
+            alpha: layers.iter().map(|layer| layer.alpha).collect(),
+            volume: layers.iter().map(|layer| layer.volume).collect(),
+            speedup: solution.speedup,
+            utilisation: solution.utilisation,
+            equivalent_w: solution.equivalent_w,
+            makespan: solution.makespan,
+            arrival: latest(|part| part.arrival),
+            finish: latest(|part| part.finish),
+            by_processor: if parts.len() > MOST_LISTED { Vec::new() } else { parts.iter().filter_map(single).collect() },
+            rows: parts.iter().map(row).collect(),
+        }
+    }
+}
+
+fn row(part: &Part) -> Row {
+    let name = match part.processor {
+        Some(processor) => format!("processor {processor}"),
+        None => format!("layer {}", part.layer),
+    };
+    let computing = part.computing.iter().map(|&(begin, end)| Bar { activity: Activity::Computing, begin, end });
+    let sending = part.sending.iter().map(|span| Bar { activity: Activity::Sending, begin: span.begin, end: span.end });
+    let returning = part.returning.iter().map(|span| Bar { activity: Activity::Returning, begin: span.begin, end: span.end });
+    Row { name, layer: part.layer, bars: computing.chain(sending).chain(returning).collect() }
+}

@@ -1,0 +1,86 @@
+//! A division of a load, for people.
+
+use super::figures::{several, three, whole};
+use super::table::{lines, table};
+use crate::experiment::ModelRecord;
+
+/// Processors one by one, and layers, up to so many.
+const SHOWN: usize = 64;
+
+/// A sentence on the whole, and a table by layer, or by processor where those of a layer differ and are few.
+pub fn model(record: &ModelRecord, width: u16) -> String {
+    let mut out = format!(
+        "{}, {} by {}: all done after {} s\nspeedup {}, utilisation {}, as good as one processor of w = {}\n\n",
+        record.topology,
+        if record.ports == "one" { "one port," } else { "all ports," },
+        record.method,
+        three(record.makespan),
+        three(record.speedup),
+        three(record.utilisation),
+        three(record.equivalent_w)
+    );
+    if !record.by_processor.is_empty() && record.by_processor.len() <= SHOWN {
+        let mut rows = table(&["processor", "layer", "alpha", "volume", "arrival", "finish"], 0, width);
+        for one in &record.by_processor {
+            rows.add_row([
+                one.processor.to_string(),
+                one.layer.to_string(),
+                small(one.alpha),
+                small(one.volume),
+                small(one.arrival),
+                small(one.finish),
+            ]);
+        }
+        out.push_str(&lines(&rows));
+        return out;
+    }
+    let mut rows = table(&["layer", "processors", "alpha", "volume", "of all", "arrival", "finish"], 0, width);
+    let loaded = record.volume.iter().rposition(|volume| *volume > 0.0).map_or(0, |last| last + 1);
+    let shown = loaded.min(SHOWN);
+    for layer in 0..shown {
+        let time = |times: &[f64]| times.get(layer).map_or("-".into(), |time| small(*time));
+        let processors = record.layers[layer];
+        rows.add_row([
+            layer.to_string(),
+            whole(processors),
+            small(record.alpha[layer]),
+            small(record.volume[layer]),
+            small(record.alpha[layer] * processors as f64),
+            time(&record.arrival),
+            time(&record.finish),
+        ]);
+    }
+    out.push_str(&lines(&rows));
+    if shown < loaded {
+        out.push_str(&format!("and {} more (--output json has them all)\n", several((loaded - shown) as u64, "layer")));
+    }
+    if loaded < record.layers.len() {
+        out.push_str(&format!("nothing for {} more\n", several((record.layers.len() - loaded) as u64, "layer")));
+    }
+    out
+}
+
+/// Four significant digits; powers of ten where there would be many zeros.
+fn small(number: f64) -> String {
+    match number {
+        0.0 => "0".into(),
+        number if !(1e-4..1e6).contains(&number) => format!("{number:.3e}"),
+        number => {
+            let decimals = (3 - number.log10().floor() as i32).clamp(0, 7) as usize;
+            format!("{number:.decimals$}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::small;
+
+    #[test]
+    fn small_numbers_stay_short() {
+        assert_eq!(
+            [0.0, 7.0 / 15.0, 0.001, 1.5e-9, 12.0, 123_456.0].map(small),
+            ["0", "0.4667", "0.001000", "1.500e-9", "12.00", "123456"]
+        );
+    }
+}
