@@ -111,6 +111,9 @@ pub struct RunRecord {
     pub rounds: Option<Rounds>,
     #[serde(flatten)]
     pub responses: Option<ResponseTimes>,
+    /// Of independent tasks only.
+    #[serde(flatten)]
+    pub scheduling: Option<super::independent::Scheduling>,
     /// Of a stream in which graphs came faster than they were answered, in any round: then response times tell how long that lasted, no more.
     pub overload: Option<Overload>,
     /// What happened when, by node; empty unless wanted.
@@ -423,6 +426,7 @@ impl Course {
             regions: contender.regions.clone(),
             rounds,
             responses: responses.map(ResponseTimes::from),
+            scheduling: None,
             overload: self.overload,
             timeline: nodes
                 .into_iter()

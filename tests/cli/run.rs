@@ -1,7 +1,7 @@
 //! What `run` prints for programs, and the files that it writes.
 
 use equipoise::schedule;
-use equipoise::workload::graphs;
+use equipoise::workload::{graphs, independent};
 use serde_json::Value;
 
 use crate::contract::{Key, assert_keys, interval, lines, number_or_null};
@@ -139,8 +139,41 @@ fn list_tells_what_can_be_run() {
     let list = lines("list --output json").remove(0);
     let names =
         |key: &str| list[key].as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap().to_string()).collect::<Vec<_>>();
-    assert_eq!(names("schedulers"), schedule::ALL.iter().map(|entry| entry.name).collect::<Vec<_>>());
-    assert_eq!(names("workloads"), graphs::ALL.iter().map(|entry| entry.name).collect::<Vec<_>>());
+    let (spawning, independent) = (schedule::ALL.iter().map(|entry| entry.name), schedule::independent::ALL.iter().map(|entry| entry.name));
+    assert_eq!(names("schedulers"), spawning.chain(independent).collect::<Vec<_>>());
+    let (spawning, independent) = (graphs::ALL.iter().map(|entry| entry.name), independent::ALL.iter().map(|entry| entry.name));
+    assert_eq!(names("workloads"), spawning.chain(independent).collect::<Vec<_>>());
+    assert!(list["schedulers"].as_array().unwrap().iter().all(|entry| entry["tasks"] == "spawning" || entry["tasks"] == "independent"));
+}
+
+const INDEPENDENT: &[Key] = &[
+    ("scheduler_rank", Value::is_u64),
+    ("decisions", Value::is_u64),
+    ("expansions", Value::is_u64),
+    ("generated", Value::is_u64),
+    ("search_time", Value::is_number),
+    ("waiting_time", Value::is_number),
+    ("v", number_or_null),
+    ("v_bound", Value::is_number),
+    ("lower_bound", Value::is_number),
+    ("earliest_completion", Value::is_number),
+    ("min_min", number_or_null),
+    ("sufferage", number_or_null),
+];
+
+#[test]
+fn independent_tasks_print_every_key() {
+    for scheduler in schedule::independent::ALL {
+        for ranks in [1, 5] {
+            let name = scheduler.name;
+            let lines = lines(&format!("run --sim {ranks} --scheduler {name} --workload costs:tasks=40 --repeat 2 --output json"));
+            let [object] = &lines[..] else { panic!("{} lines", lines.len()) };
+            [RUN, REPEATED, INDEPENDENT].iter().for_each(|keys| assert_keys(object, keys));
+            assert_eq!((object["answer"].as_u64(), object["tasks"].as_u64()), (Some(40), Some(40)), "{name}");
+            assert_eq!(object["makespans"].as_array().unwrap().len(), 2);
+            assert!(object["lower_bound"].as_f64() <= object["makespan"].as_f64(), "{name}");
+        }
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod contract_in_sim;
 mod divisible;
 mod figures;
 mod flow_vectors;
+mod independent;
 mod layers;
 mod measured;
 mod placement;

@@ -4,6 +4,7 @@
 mod contract;
 mod failing_runs;
 mod faults;
+mod independent;
 mod launch;
 mod real;
 mod runs;
@@ -33,6 +34,7 @@ fn book() -> Book {
     real::enter(&mut book);
     faults::enter(&mut book);
     runs::enter(&mut book);
+    independent::enter(&mut book);
     sleepers::enter(&mut book);
     failing_runs::enter(&mut book);
     book
