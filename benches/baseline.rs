@@ -15,7 +15,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use equipoise::balance::{self, Chosen, Phase};
 use equipoise::experiment::statistics::{self, Estimate};
-use equipoise::load::{Parcel, Pile, Powers, Segment, Shares, Task};
+use equipoise::load::{Pile, Powers, Segment, Shares};
 use equipoise::node;
 use equipoise::topology::Overlay;
 use equipoise::transport::mpi::{self, rsmpi};
@@ -137,11 +137,9 @@ impl Bench {
         let buffer = Bytes::from(vec![self.me as u8; self.loads[self.me] as usize * payload]);
         let before: u64 = self.loads[..self.me].iter().sum();
         let results = node::run(&mut self.world, &contender.overlay, |node| {
-            let task =
-                |i: usize| Segment::One(Task { id: before + i as u64, weight: 1, payload: buffer.slice(i * payload..(i + 1) * payload) });
             let is_real = !node.overlay().placement.is_virtual(node.me());
-            let tasks = if is_real { buffer.len() / payload } else { 0 };
-            let mut pile = Pile::new((0..tasks).map(task).collect::<Parcel>());
+            let (tasks, buffer) = if is_real { ((buffer.len() / payload) as u64, buffer.clone()) } else { (0, Bytes::new()) };
+            let mut pile = Pile::new(Segment::row(before, tasks, 1, buffer).into_iter().collect());
             let (chosen, shares, comm) = (contender.chosen.clone(), contender.shares.clone(), self.comm.clone());
             async move {
                 // Once a rank: its other nodes have their turn only when all ranks are here.

@@ -85,7 +85,7 @@ async fn phase(node: Node, chosen: Rc<Chosen>, shares: Shares, payloads: Vec<Byt
     let everyone = apart.everyone();
     let count = payloads.len() as u64;
     let first = everyone.exclusive_scan(&apart, count, |a, b| a + b).await?.unwrap_or(0);
-    let task = |(id, payload)| Segment::One(Task { id, weight: 1, payload });
+    let task = |(id, payload)| Segment::from(Task { id, weight: 1, payload });
     let mut pile = Pile::new((first..).zip(payloads).map(task).collect());
     let before = pile.checksum();
 
@@ -96,11 +96,7 @@ async fn phase(node: Node, chosen: Rc<Chosen>, shares: Shares, payloads: Vec<Byt
     let sums = (before, pile.checksum());
     let (before, after) = everyone.all_reduce(&apart, sums, |a: (Checksum, Checksum), b| (a.0.and(b.0), a.1.and(b.1))).await?;
     conserved(&chosen.name, &before, &after)?;
-    let payload = |segment: &Segment| match segment {
-        Segment::One(task) => Some(task.payload.clone()),
-        Segment::Range { .. } => None,
-    };
-    Ok(pile.segments().filter_map(payload).collect())
+    Ok(pile.segments().flat_map(Segment::tasks).map(|task| task.payload).collect())
 }
 
 #[cfg(test)]

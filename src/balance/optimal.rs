@@ -17,7 +17,7 @@
 //!
 //! Guarantees: the least possible task-hops on the topology, whatever it is; every node ends at its quota, and never holds less than the
 //! smaller of its load and its quota, since it receives before it sends and gives away what it received first. On the complete graph, where
-//! every missing task takes one hop, the row of surpluses fills the row of deficits, as `direct` does it.
+//! every missing task takes one hop, the row of surpluses fills the row of deficits: it is `direct` there.
 //!
 //! Limits: as `direct`, every node holds all n loads until it has decided. The flow takes under a second up to 4,096 nodes; in simulation,
 //! where one process holds all nodes, it is solved once for all of them. Virtual time is charged for it on every node, a tick for each node
@@ -26,8 +26,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::direct::partners;
-use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
+use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running, direct};
 use crate::error::{Error, Result};
 use crate::flow::{self, Carry};
 use crate::load::Quota;
@@ -103,8 +102,12 @@ impl Balancer for Optimal {
 
 impl Optimal {
     async fn carry(&self, phase: &mut Phase<'_>) -> Result<()> {
-        // Step 1.
         let node = phase.node;
+        if node.topology().kind() == Kind::Complete {
+            return direct::exchange(phase).await;
+        }
+
+        // Step 1.
         let loads = node.everyone().all_gather(node, phase.load()).await?;
 
         // Step 2.
@@ -131,11 +134,6 @@ impl Optimal {
 
     /// A node's part of the cheapest flow.
     fn parts(&self, me: NodeId, topology: &Topology, loads: Vec<u64>, quota: &Quota) -> Result<Parts> {
-        if topology.kind() == Kind::Complete {
-            let partners = partners(me, &loads, quota);
-            let gives = loads[me as usize] > quota.of(me);
-            return Ok(if gives { Parts { gives: partners, ..Parts::default() } } else { Parts { gets: partners, ..Parts::default() } });
-        }
         let solved = self.solved(topology, loads, quota.to_vec())?;
         let mut parts = Parts::default();
         for carry in &solved.carries {

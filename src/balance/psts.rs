@@ -33,12 +33,13 @@
 //! [`Embedding`]); virtual nodes, which have neither power nor load, take no part, and tasks go over the graph's own links.
 //!
 //! Tasks of several units: a node's last units leave, with the tasks whose middle unit is among them, and each goes where its middle unit goes
-//! (`unit=first`: the first one). A border so moves by half a task at the most, which is less than one task a dimension where loads are
-//! even; but a node that gets from many others sums up what each of these is off, since they round independently. Each level plans with
-//! the loads that are really there.
+//! (`unit=first`: the first one). A border so moves by half a task at the most. Lest a node that gets from many others sums up what each of
+//! these is off, the nodes of a level agree in an all-gather how each rounds what it gives (not with `unit=first`), if they know that there
+//! are such tasks. Each level plans with the loads that are really there: all end within one largest task a dimension.
 
 use std::ops::Range;
 
+use super::direct::nearer;
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running, aim};
 use crate::error::{Error, Result};
 use crate::load::{Aim, Parcel, Positions, Powers, Quota, Shares};
@@ -242,17 +243,25 @@ impl Psts {
             });
             node.charge(2 * loads.len() as u64);
             let level = Level::new(powers, bounds, loads);
-            let mut parts = level.gives(me, before, load);
-            let coming = level.gets(me);
+            let planned = level.units(me, before, load);
+            let count = planned.end - planned.start;
+            // The row that the parts lie in, and where in it the first task and the first part begin.
+            let (leaving, begins, start, mut parts, coming);
+            if phase.shares.are_weighted() && self.aim == Aim::Middle {
+                let (tasks, row, total) = rounded(phase, grid, &level.bounds, count).await?;
+                (leaving, begins, start, coming) = (tasks, row.start, row.start, level.gets(me, total));
+                parts = level.owners(row);
+            } else {
+                // The last units leave, with the tasks that aim at them.
+                leaving = if count > 0 { phase.mover.pile.take_back_from(load - count, self.aim) } else { Parcel::default() };
+                (begins, start, coming) = (load - leaving.work(), load - count, level.gets(me, level.given()));
+                parts = level.owners(planned);
+            }
             parts.iter_mut().for_each(|(dst, _)| *dst = grid.node_at(*dst));
             node.charge(2 * parts.len() as u64);
 
-            // The last units leave, with the tasks that aim at them.
             phase.enter(Part::Exchange);
-            let units = parts.iter().map(|(_, units)| units).sum::<u64>();
-            let leaving = if units > 0 { phase.mover.pile.take_back_from(load - units, self.aim) } else { Parcel::default() };
-            let begins = load - leaving.work();
-            phase.deal(leaving, begins, load - units, &parts, self.aim).await;
+            phase.deal(leaving, begins, start, &parts, self.aim).await;
             for arrival in phase.mover.receive_units(coming).await? {
                 phase.mover.pile.put_behind(arrival.parcel);
             }
@@ -288,37 +297,100 @@ impl<'a> Level<'a> {
         self.bounds.partition_point(|bound| *bound <= node) - 1
     }
 
-    /// What node `me` gives to whom, in the order in which its tasks leave: `before` is the load of its sub-grid's nodes in front of it.
-    fn gives(&self, me: NodeId, before: u64, load: u64) -> Vec<(NodeId, u64)> {
+    /// The units given by all senders are numbered: those of node `me`. `before` is the load of its sub-grid's nodes in front of it.
+    fn units(&self, me: NodeId, before: u64, load: u64) -> Range<u64> {
         let (mine, surpluses) = (self.sub_grid_of(me), &self.surpluses);
-        let mut parts = Vec::new();
         if surpluses[mine] <= 0 {
-            return parts;
+            return 0..0;
         }
         let earlier: i128 = surpluses[..mine].iter().filter(|&&surplus| surplus > 0).sum();
-        // Units given by all senders are numbered; this node gives `at .. end` of them.
-        let given_before = |load: u64| (surpluses[mine] as u128 * u128::from(load) / u128::from(self.loads[mine])) as u64;
-        let mut at = earlier as u64 + given_before(before);
-        let end = earlier as u64 + given_before(before + load);
+        let given_before = |load: u64| earlier as u64 + (surpluses[mine] as u128 * u128::from(load) / u128::from(self.loads[mine])) as u64;
+        given_before(before)..given_before(before + load)
+    }
+
+    /// How many units all senders give by plan.
+    fn given(&self) -> u64 {
+        self.surpluses.iter().filter(|&&surplus| surplus > 0).sum::<i128>() as u64
+    }
+
+    /// The receivers: sub-grid, and the units that it gets.
+    fn receivers(&self) -> impl Iterator<Item = (usize, Range<u64>)> + '_ {
         let mut filled = 0;
-        for (index, deficit) in surpluses.iter().enumerate().filter(|&(_, &surplus)| surplus < 0) {
-            let deficit = deficit.unsigned_abs() as u64;
-            let until = end.min(filled + deficit);
-            if at < until {
-                parts.extend(Positions::new(self.powers, self.nodes(index), deficit).owners(at - filled, until - filled));
-                at = until;
+        self.surpluses.iter().enumerate().filter(|&(_, &surplus)| surplus < 0).map(move |(index, deficit)| {
+            let from = filled;
+            filled += deficit.unsigned_abs() as u64;
+            (index, from..filled)
+        })
+    }
+
+    /// Who gets these units, in their order, and how many of them. The last that gets any takes also what is given beyond the plan.
+    fn owners(&self, units: Range<u64>) -> Vec<(NodeId, u64)> {
+        let mut parts: Vec<(NodeId, u64)> = Vec::new();
+        if units.is_empty() {
+            return parts;
+        }
+        let planned = self.given();
+        // Where all is beyond the plan, its last unit tells who takes it.
+        let (at, end) = (units.start.min(planned.saturating_sub(1)), units.end.min(planned));
+        for (index, row) in self.receivers() {
+            let (from, until) = (at.max(row.start), end.min(row.end));
+            if from < until {
+                let positions = Positions::new(self.powers, self.nodes(index), row.end - row.start);
+                parts.extend(positions.owners(from - row.start, until - row.start));
             }
-            filled += deficit;
+        }
+        if let Some((_, last)) = parts.last_mut() {
+            // Beyond the plan by that much; less the plan's last unit if it was only asked for.
+            *last = *last + (units.end - end) - (units.start - at);
         }
         parts
     }
 
-    /// How many tasks node `me` gets.
-    fn gets(&self, me: NodeId) -> u64 {
-        let mine = self.sub_grid_of(me);
-        let deficit = (-self.surpluses[mine]).max(0) as u64;
-        Positions::new(self.powers, self.nodes(mine), deficit).of(me)
+    /// How many units node `me` gets if so many are given.
+    fn gets(&self, me: NodeId, given: u64) -> u64 {
+        let (mine, planned) = (self.sub_grid_of(me), self.given());
+        let Some((_, row)) = self.receivers().find(|(index, _)| *index == mine) else { return 0 };
+        let positions = Positions::new(self.powers, self.nodes(mine), row.end - row.start);
+        let (first, end) = (row.start + positions.before(me), row.start + positions.before(me + 1));
+        let beyond = if first < end && end == planned { given.saturating_sub(planned) } else { 0 };
+        end.min(given) - first.min(given) + beyond
     }
+}
+
+/// For tasks of several units: the last tasks of the pile, about `planned` units, to be given away; where they lie in the row of all that the
+/// senders of this grid give; and the length of this row.
+///
+/// Each node could give what fits into its part, or one task more, and tells both. In order of their indices all nodes choose for each the
+/// one with which the sum is nearer to the plan; so no place of the row is off by more than half of the largest task.
+async fn rounded(phase: &mut Phase<'_>, grid: Grid<'_>, bounds: &[u32], planned: u64) -> Result<(Parcel, Range<u64>, u64)> {
+    let (node, pile) = (phase.node, &mut *phase.mover.pile);
+    let keeps = pile.movable() - planned;
+    // Tasks that begin at this unit or behind it fit.
+    let mut leaving = if planned > 0 { pile.take_back_from(keeps, Aim::First) } else { Parcel::default() };
+    let fits = leaving.work();
+    let one_more = fits + pile.last().filter(|_| fits < planned).unwrap_or(0);
+    let members: Vec<NodeId> = (bounds[0]..bounds[bounds.len() - 1]).map(|index| grid.node_at(index)).collect();
+    let group = Group::new(members, node.me()).ok_or_else(|| Error::Failed(format!("psts can't run on {}", node.topology())))?;
+    phase.enter(Part::Information);
+    let choices = group.all_gather(node, (planned, fits, one_more)).await?;
+    phase.enter(Part::Decision);
+    node.charge(choices.len() as u64);
+    let (mut total, mut ahead, mut row) = (0, 0, 0..0);
+    for (place, (planned, fits, one_more)) in (0..).zip(choices) {
+        let given = nearer((fits, one_more), planned, &mut ahead);
+        if place == group.place() {
+            row = total..total + given;
+        }
+        total += given;
+    }
+    if row.end - row.start > fits {
+        leaving.prepend(phase.mover.pile.take_last());
+    }
+    if row.is_empty() {
+        // Tasks without work stay.
+        phase.mover.pile.put_behind(std::mem::take(&mut leaving));
+    }
+    Ok((leaving, row, total))
 }
 
 #[cfg(test)]
@@ -359,11 +431,11 @@ mod tests {
         let (mut before, mut given) = (0, Vec::new());
         for node in 6..12 {
             let load = LOADS[node as usize];
-            given.push(level.gives(node, before, load).iter().map(|(_, tasks)| tasks).sum::<u64>());
+            given.push(level.owners(level.units(node, before, load)).iter().map(|(_, tasks)| tasks).sum::<u64>());
             before += load;
         }
         assert_eq!(given, [120, 180, 60, 240, 180, 420]);
-        assert!((0..6).chain(12..18).all(|node| level.gives(node, 0, LOADS[node as usize]).is_empty()));
+        assert!((0..6).chain(12..18).all(|node| level.owners(level.units(node, 0, LOADS[node as usize])).is_empty()));
     }
 
     #[test]
@@ -373,13 +445,13 @@ mod tests {
         let powers = Powers::listed(POWERS.to_vec()).unwrap();
         let level = rows(&powers);
         // v13 owns units 210 .. 360.
-        assert_eq!(level.gives(v(2, 2), 200, 300), [(v(1, 2), 90), (v(1, 3), 90)]);
+        assert_eq!(level.owners(level.units(v(2, 2), 200, 300)), [(v(1, 2), 90), (v(1, 3), 90)]);
         // The intervals of row 3 begin at 0 150 180 300 360 540.
-        assert_eq!(level.gives(v(2, 6), 1300, 700), [(v(3, 3), 120), (v(3, 4), 60), (v(3, 5), 180), (v(3, 6), 60)]);
+        assert_eq!(level.owners(level.units(v(2, 6), 1300, 700)), [(v(3, 3), 120), (v(3, 4), 60), (v(3, 5), 180), (v(3, 6), 60)]);
         // v24 gives units 360 .. 600 of row 1's, v25 the first 180 of row 3's.
-        assert_eq!(level.gives(v(2, 4), 600, 400), [(v(1, 4), 60), (v(1, 5), 30), (v(1, 6), 150)]);
-        assert_eq!(level.gives(v(2, 5), 1000, 300), [(v(3, 1), 150), (v(3, 2), 30)]);
-        let got: Vec<u64> = (0..18).map(|node| level.gets(node)).collect();
+        assert_eq!(level.owners(level.units(v(2, 4), 600, 400)), [(v(1, 4), 60), (v(1, 5), 30), (v(1, 6), 150)]);
+        assert_eq!(level.owners(level.units(v(2, 5), 1000, 300)), [(v(3, 1), 150), (v(3, 2), 30)]);
+        let got: Vec<u64> = (0..18).map(|node| level.gets(node, level.given())).collect();
         assert_eq!(got, [90, 120, 150, 60, 30, 150, 0, 0, 0, 0, 0, 0, 150, 30, 120, 60, 180, 60]);
     }
 
@@ -416,8 +488,8 @@ mod tests {
         assert_eq!(nested_shares(&topology("grid:3x2"), 7, &powers), [0, 0, 0, 7, 0, 0]);
         // All that the first and the last row hold goes to the only node with power.
         let level = Level::new(&powers, vec![0, 2, 4, 6], vec![3, 0, 4]);
-        assert_eq!(level.gives(1, 1, 2), [(3, 2)]);
-        assert_eq!(level.gives(4, 0, 4), [(3, 4)]);
-        assert_eq!((2..4).map(|node| level.gets(node)).collect::<Vec<_>>(), [0, 7]);
+        assert_eq!(level.owners(level.units(1, 1, 2)), [(3, 2)]);
+        assert_eq!(level.owners(level.units(4, 0, 4)), [(3, 4)]);
+        assert_eq!((2..4).map(|node| level.gets(node, level.given())).collect::<Vec<_>>(), [0, 7]);
     }
 }

@@ -49,7 +49,7 @@ impl Trial {
             let (node, counts) = node.recorded();
             let (chosen, shares) = (chosen.clone(), shares.clone());
             let first = loads[..node.me() as usize].iter().sum();
-            let own = Segment::Range { first, count: loads[node.me() as usize] };
+            let own = Segment::range(first, loads[node.me() as usize]);
             async move {
                 let mut pile = Pile::new(Parcel::from_iter([own]));
                 let mut phase = Phase::begin(&node, &shares, &mut pile);
@@ -60,7 +60,7 @@ impl Trial {
         })
         .unwrap();
 
-        let all = Checksum::of(&Segment::Range { first: 0, count: loads.iter().sum() });
+        let all = Checksum::of(&Segment::range(0, loads.iter().sum()));
         assert_eq!(results.iter().map(|(_, (pile, ..))| pile.checksum()).fold(Checksum::default(), Checksum::and), all);
         let plan = Plan::new(results.iter().flat_map(|(_, (_, sent, _))| sent).copied().collect());
         let after: Vec<u64> = results.iter().map(|(_, (pile, ..))| pile.work()).collect();

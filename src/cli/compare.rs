@@ -34,7 +34,7 @@ A line of the table is one balancer on one load:
   msgs          messages from rank to rank, and their bytes
   ms            the slowest node's time, median over the rounds, and its 95 % interval
   inf/dec/exch  how that time was spent, in %: gathering information, deciding, exchanging tasks
-  pays from     how long a task must last for the phase to pay";
+  pays from     how long a task (with weights, a unit of work) must last for the phase to pay";
 
 /// Compare balancers on the same loads: what each costs, and from which task length on it pays
 #[derive(Args)]

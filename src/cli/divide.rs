@@ -13,7 +13,7 @@ use super::options::{Output, WorldOptions};
 const EXAMPLES: &str = "\
 Examples:
   mpirun -n 8 equipoise divide --input big.log --kernel 'grep=error|warning'
-  mpirun -n 8 equipoise divide --input big.log --command 'sort | uniq -c' --reduce 'sort -k 2 | head'
+  mpirun -n 8 equipoise divide --input big.log --command 'cut -f 2 | sort -u' --reduce 'sort -u'
   mpirun -n 8 equipoise divide --input big.log --kernel count --baselines --gantt count.svg
   equipoise divide --sim 64 --input big.log --kernel checksum --rate 1G
   equipoise divide --model --topology hypercube:2

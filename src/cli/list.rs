@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use equipoise::Result;
 use equipoise::balance::{self, Entry, QuotaRule};
 use equipoise::report::figures::{bytes, whole};
 use equipoise::report::{json, table};
 use equipoise::schedule;
 use equipoise::topology::{Kind, Topology};
-use equipoise::workload::graphs;
+use equipoise::workload::{graphs, independent};
 use serde::Serialize;
 
 use super::options::Output;
@@ -29,9 +29,24 @@ pub struct Arguments {
     #[arg(long, value_enum, value_name = "FORM", default_value = "human")]
     output: Output,
 
-    /// Print the table of balancers as Markdown, for documentation
-    #[arg(long, conflicts_with = "output")]
-    markdown: bool,
+    /// Print a table as Markdown, for documentation
+    #[arg(
+        long,
+        value_enum,
+        value_name = "TABLE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "balancers",
+        conflicts_with = "output"
+    )]
+    markdown: Option<Tabulated>,
+}
+
+/// What is listed in documentation.
+#[derive(Clone, Copy, ValueEnum)]
+enum Tabulated {
+    Balancers,
+    Schedulers,
 }
 
 #[derive(Serialize)]
@@ -80,6 +95,26 @@ struct Scheduler {
     /// The first is the default.
     topologies: Vec<Kind>,
     options: &'static str,
+    /// What kind of workload it schedules.
+    tasks: Tasks,
+}
+
+/// Kinds of workloads.
+#[derive(Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Tasks {
+    /// Tasks that spawn tasks.
+    Spawning,
+    Independent,
+}
+
+impl Tasks {
+    fn name(self) -> &'static str {
+        match self {
+            Tasks::Spawning => "spawning",
+            Tasks::Independent => "independent",
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -90,14 +125,15 @@ struct Workload {
     source: &'static str,
     answer: &'static str,
     options: &'static str,
+    tasks: Tasks,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let list = List {
         ranks: arguments.ranks,
         balancers: balance::ALL.iter().map(|entry| balancer(entry, arguments.ranks)).collect(),
-        schedulers: schedule::ALL.iter().map(|entry| scheduler(entry)).collect(),
-        workloads: graphs::ALL.iter().map(|entry| workload(entry)).collect(),
+        schedulers: schedule::ALL.iter().map(|entry| scheduler(entry)).chain(schedulers_of_independent_tasks()).collect(),
+        workloads: graphs::ALL.iter().map(|entry| workload(entry)).chain(independent_workloads()).collect(),
         topologies: Kind::ALL.iter().map(|kind| topology(*kind)).collect(),
         loads: LOADS.map(choice).into(),
         powers: POWERS.map(choice).into(),
@@ -106,7 +142,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         networks: NETWORKS.map(choice).into(),
     };
     match (arguments.markdown, arguments.output) {
-        (true, _) => terminal::print(|out| out.write_all(markdown(&list).as_bytes())),
+        (Some(Tabulated::Balancers), _) => terminal::print(|out| out.write_all(markdown(&list).as_bytes())),
+        (Some(Tabulated::Schedulers), _) => terminal::print(|out| out.write_all(schedulers_in_markdown(&list).as_bytes())),
         (_, Output::Human) => terminal::print(|out| out.write_all(human(&list).as_bytes())),
         (_, Output::Json) => terminal::print(|out| json::line(out, &list)),
         (_, Output::Quiet) => Ok(()),
@@ -194,12 +231,26 @@ fn balancer(entry: &Entry, ranks: u32) -> Balancer {
 
 fn scheduler(entry: &schedule::Entry) -> Scheduler {
     let schedule::Entry { name, title, source, kinds, options, .. } = *entry;
-    Scheduler { name, title, source, topologies: kinds.to_vec(), options }
+    Scheduler { name, title, source, topologies: kinds.to_vec(), options, tasks: Tasks::Spawning }
+}
+
+fn schedulers_of_independent_tasks() -> impl Iterator<Item = Scheduler> {
+    schedule::independent::ALL.iter().map(|entry| {
+        let schedule::independent::Entry { name, title, source, options, .. } = **entry;
+        Scheduler { name, title, source, topologies: vec![Kind::Complete], options, tasks: Tasks::Independent }
+    })
+}
+
+fn independent_workloads() -> impl Iterator<Item = Workload> {
+    independent::ALL.iter().map(|entry| {
+        let independent::Entry { name, title, source, answer, options, .. } = **entry;
+        Workload { name, title, source, answer, options, tasks: Tasks::Independent }
+    })
 }
 
 fn workload(entry: &graphs::Entry) -> Workload {
     let graphs::Entry { name, title, source, answer, options, .. } = *entry;
-    Workload { name, title, source, answer, options }
+    Workload { name, title, source, answer, options, tasks: Tasks::Spawning }
 }
 
 fn promises(balancer: &Balancer) -> String {
@@ -259,13 +310,23 @@ fn human(list: &List) -> String {
 /// What `equipoise run` can run, and under what.
 fn of_runs(list: &List, width: u16) -> String {
     let cited = |title: &str, source: &str| if source.is_empty() { title.to_string() } else { format!("{title} ({source})") };
-    let mut schedulers = table::table(&["name", "what it is", "topologies"], 3, width);
+    let mut schedulers = table::table(&["name", "what it is", "tasks", "topologies"], 4, width);
     for scheduler in &list.schedulers {
-        schedulers.add_row([scheduler.name.into(), cited(scheduler.title, scheduler.source), kinds(&scheduler.topologies)]);
+        schedulers.add_row([
+            scheduler.name.into(),
+            cited(scheduler.title, scheduler.source),
+            scheduler.tasks.name().into(),
+            kinds(&scheduler.topologies),
+        ]);
     }
-    let mut workloads = table::table(&["name", "what it is", "answer"], 3, width);
+    let mut workloads = table::table(&["name", "what it is", "tasks", "answer"], 4, width);
     for workload in &list.workloads {
-        workloads.add_row([workload.name.into(), cited(workload.title, workload.source), workload.answer.to_string()]);
+        workloads.add_row([
+            workload.name.into(),
+            cited(workload.title, workload.source),
+            workload.tasks.name().into(),
+            workload.answer.to_string(),
+        ]);
     }
     let mut out = format!("\nSchedulers (--scheduler)\n\n{}\n", table::lines(&schedulers));
     for scheduler in list.schedulers.iter().filter(|scheduler| !scheduler.options.is_empty()) {
@@ -301,5 +362,15 @@ fn markdown(list: &List) -> String {
         "\nSteps, messages and bytes at the most on {} ranks, each on its own topology, payloads left out.\n",
         list.ranks
     ));
+    out
+}
+
+/// The table of schedulers for the documentation.
+fn schedulers_in_markdown(list: &List) -> String {
+    let mut out = String::from("| scheduler | what it is | topologies | options |\n|---|---|---|---|\n");
+    for Scheduler { name, title, source, topologies, options, .. } in &list.schedulers {
+        let options = if options.is_empty() { "-".into() } else { options.replace('|', "\\|") };
+        out.push_str(&format!("| `{name}` | {title} ({source}) | {} | {options} |\n", kinds(topologies)));
+    }
     out
 }

@@ -14,6 +14,7 @@ mod reproduce;
 mod run;
 mod terminal;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -60,7 +61,7 @@ enum Command {
 /// Runs the command that the process was called with; what it returns is the exit status.
 pub fn run() -> ExitCode {
     terminal::begin(launch::speaks());
-    let command = match Cli::try_parse() {
+    let command = match Cli::try_parse_from(with_negative_values(std::env::args_os())) {
         Ok(cli) => cli.command,
         Err(why) => return refused(&why),
     };
@@ -74,6 +75,24 @@ pub fn run() -> ExitCode {
             status_of(why.exit_status())
         }
     }
+}
+
+/// Joins an option and a value that begins with a minus sign and a digit, `--loads -5,1` to `--loads=-5,1`: no option is called so, and the
+/// judge of the value says better what is wrong with it.
+fn with_negative_values(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut joined: Vec<OsString> = Vec::new();
+    for argument in arguments {
+        let negative =
+            argument.to_str().and_then(|text| text.strip_prefix('-')).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        match joined.last_mut().filter(|_| negative) {
+            Some(option) if option.to_str().is_some_and(|text| text.len() > 2 && text.starts_with("--") && !text.contains('=')) => {
+                option.push("=");
+                option.push(&argument);
+            }
+            _ => joined.push(argument),
+        }
+    }
+    joined
 }
 
 fn status_of(status: i32) -> ExitCode {
@@ -132,6 +151,14 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_negative_value_belongs_to_the_option_before_it() {
+        let joined = |words: &[&str]| with_negative_values(words.iter().map(OsString::from)).join(" ".as_ref());
+        assert_eq!(joined(&["equipoise", "balance", "--loads", "-5,1", "--sim", "2"]), "equipoise balance --loads=-5,1 --sim 2");
+        assert_eq!(joined(&["equipoise", "--", "-5"]), "equipoise -- -5");
+        assert_eq!(joined(&["equipoise", "--loads=3", "-5", "-h", "--sim"]), "equipoise --loads=3 -5 -h --sim");
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! `equipoise run`: a workload of tasks that spawn tasks.
+//! `equipoise run`: a workload of tasks that spawn tasks, or of independent ones.
+
+mod independent;
 
 use std::path::PathBuf;
 
@@ -7,10 +9,10 @@ use equipoise::experiment::run::{Contender, RunSpec};
 use equipoise::experiment::{self, RunRecord, settle};
 use equipoise::report::{csv, json, run, trace};
 use equipoise::schedule::{self, Chosen};
-use equipoise::topology::{Overlay, Topology};
+use equipoise::topology::Overlay;
 use equipoise::transport::sim::Network;
 use equipoise::transport::world::World;
-use equipoise::workload::graphs;
+use equipoise::workload::{self, graphs};
 use equipoise::{Error, Result};
 
 use super::compare::listed;
@@ -26,21 +28,23 @@ Examples:
   mpirun -n 16 equipoise run --compare hierarchical,neighbour,static --workload tree:roots=32
   equipoise run --sim 256 --scheduler neighbour:age=0 --workload stream:utilisation=0.7 --output json
   equipoise run --sim 64 --compare --workload fibonacci:n=30 --csv result.csv
+  mpirun -n 8 equipoise run --compare sash,dss,selfsched:rule=awf --workload costs:sigma_cc=100 --speeds 1,1,1,1,2,2,4,4
 
 A line of the comparison is one scheduler:
   makespan      from the first submission to the last answer
   response      of a stream's graphs: the mean, its 95 % interval, and what 99 % stay below
   efficiency    the sequential time over the makespan and all workers
-  of the bound  what no scheduler can beat (the longest chain, the largest task, the work divided by all workers) over the makespan
-  gain had      of the gain over one worker that this bound leaves possible";
+  of the bound  what no scheduler can beat (the longest chain, the largest task, the sequential time divided by all workers) over the makespan
+  gain had      of the gain over one worker that this bound leaves possible
+The sequential time is that of a plain program without a runtime, where there is one and ranks are real; otherwise the sum of the tasks' times.";
 
-/// Run a workload of spawning tasks under a scheduler, or under several side by side
+/// Run a workload of spawning or of independent tasks under a scheduler, or under several side by side
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The scheduler, NAME[:key=value,..]; `equipoise list` shows all
-    #[arg(long, value_name = "NAME", default_value = "hierarchical")]
-    scheduler: String,
+    /// The scheduler, NAME[:key=value,..]; `equipoise list` shows all [default: hierarchical, for independent tasks sash]
+    #[arg(long, value_name = "NAME")]
+    scheduler: Option<String>,
 
     /// Several schedulers on the same workload, A,B:key=value,..; without names, all that fit
     #[arg(long, value_name = "NAMES", conflicts_with = "scheduler", num_args = 0..=1, default_missing_value = "")]
@@ -53,6 +57,10 @@ pub struct Arguments {
     /// One topology for all, as in `equipoise balance` [default: each scheduler's own]
     #[arg(long, value_name = "TOPOLOGY")]
     topology: Option<String>,
+
+    /// How fast each rank is, 1,1,2,4: emulated, so that one machine shows what a mixed cluster does; in simulation, or for independent tasks
+    #[arg(long, value_name = "SPEEDS", value_delimiter = ',', value_parser = independent::speed)]
+    speeds: Vec<f64>,
 
     /// Tasks that a rank executes at a time
     #[arg(long, value_name = "WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -109,6 +117,9 @@ impl Duty {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Ending> {
+    if let Some(workload) = workload::independent::find(&arguments.workload)? {
+        return independent::run(arguments, workload);
+    }
     let schedulers = arguments.schedulers()?;
     let workload = graphs::find(&arguments.workload)?;
     launch::within_with_workers(&arguments.world, arguments.workers, |world| {
@@ -119,6 +130,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         {
             world.model().network = Network::Zero;
         }
+        independent::set_speeds(world, &arguments.speeds)?;
         let spec = RunSpec {
             contenders: arguments.contenders(world, schedulers)?,
             workload,
@@ -140,10 +152,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
 impl Arguments {
     fn schedulers(&self) -> Result<Vec<Chosen>> {
         let names = match self.compare.as_deref() {
-            None => vec![self.scheduler.clone()],
+            None => vec![self.scheduler.clone().unwrap_or_else(|| "hierarchical".into())],
             Some("") => schedule::ALL.iter().map(|entry| entry.name.to_string()).collect(),
             Some(names) => listed(names),
         };
+        independent::refuse_schedulers(&names)?;
         let duties = [("--host", "host", self.host), ("--medians", "medians", self.medians)];
         let is_hierarchical = |name: &str| name.split(':').next() == Some("hierarchical");
         for (option, _, duty) in duties {
@@ -177,7 +190,7 @@ impl Arguments {
     /// The schedulers that can run, each on its topology.
     fn contenders(&self, world: &mut World, schedulers: Vec<Chosen>) -> Result<Vec<Contender>> {
         let ranks = world.ranks();
-        let given = self.topology.as_deref().map(|spec| Topology::parse(spec, ranks)).transpose()?;
+        let given = self.topology.as_deref().map(|spec| settle::topology(world, spec)).transpose()?;
         let (mut contenders, mut objections) = (Vec::new(), Vec::new());
         for scheduler in schedulers {
             let topology = given.clone().unwrap_or_else(|| scheduler.entry.default_topology(ranks));

@@ -12,7 +12,8 @@ use crate::transport::world::World;
 pub struct Environment {
     /// Equipoise's.
     pub version: String,
-    /// The command line as it was typed, quoted so that a shell understands it.
+    /// The command line, quoted so that a shell understands it; of real ranks with a launcher and their number before it, without the
+    /// launcher's other options, which no rank is told.
     pub command: String,
     /// When, in UTC, as ISO 8601 has it.
     pub date: String,
@@ -32,9 +33,10 @@ impl Environment {
         for rank in 0..hosts.ranks() {
             *ranks.entry(hosts.host_of(rank)).or_default() += 1;
         }
+        let launcher = (!world.is_simulated()).then(|| format!("mpirun -n {}", hosts.ranks()));
         Environment {
             version: env!("CARGO_PKG_VERSION").into(),
-            command: command.into_iter().map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
+            command: launcher.into_iter().chain(command.into_iter().map(|word| quoted(&word))).collect::<Vec<_>>().join(" "),
             date: jiff::Timestamp::now().round(jiff::Unit::Second).map_or_else(|_| String::new(), |now| now.to_string()),
             mpi: mpi.filter(|_| !world.is_simulated()),
             hosts: ranks.into_iter().map(|(host, ranks)| (hosts.name(host).to_string(), ranks)).collect(),

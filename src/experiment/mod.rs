@@ -1,7 +1,7 @@
 //! Experiments: what is run, how often and on what, and the records of what came out.
 //!
 //! A [`phase`] is one balancing phase on all nodes. [`balance`](fn@balance) runs one and [`compare`](fn@compare) many, on the same [tasks](tasks::Tasks),
-//! [`run`](fn@run) a workload of spawning tasks,
+//! [`run`](fn@run) a workload of spawning tasks, [`run_independent`] one of independent tasks,
 //! and all leave records that say by themselves where and on what they were made. What must be the same on all ranks before a run is
 //! [settled](settle) first.
 
@@ -10,6 +10,8 @@ pub mod blazewicz1995;
 pub mod compare;
 pub mod division;
 pub mod environment;
+pub mod hamidzadeh1995;
+pub mod independent;
 pub mod phase;
 pub mod responses;
 pub mod run;
@@ -26,6 +28,7 @@ pub use balance::{BalanceRecord, BalanceSpec, balance};
 pub use compare::{CompareRecord, CompareSpec, compare};
 pub use division::ModelRecord;
 pub use environment::Environment;
+pub use independent::{IndependentSpec, Scheduling, run_independent};
 pub use responses::Responses;
 pub use run::{RunRecord, RunSpec, run};
 pub use site::{Imbalances, LoadMap, Site};

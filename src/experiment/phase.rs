@@ -221,7 +221,7 @@ mod tests {
     fn setting(balancer: &str, loads: &'static [u64]) -> Rc<Setting> {
         let pile = move |node: NodeId| {
             let first = loads[..node as usize].iter().sum();
-            Ok(Pile::new([Segment::Range { first, count: loads[node as usize] }].into_iter().collect()))
+            Ok(Pile::new([Segment::range(first, loads[node as usize])].into_iter().collect()))
         };
         let nodes = loads.len() as u32;
         Rc::new(Setting {
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn what_is_lost_doubled_or_changed_is_said() {
-        let of = |first, count| Checksum::of(&Segment::Range { first, count });
+        let of = |first, count| Checksum::of(&Segment::range(first, count));
         assert!(difference("cwa", &of(0, 10), &of(0, 9)).starts_with("cwa: 1 of 10 tasks were lost (sum of ids 45 before, 36 after"));
         assert!(difference("cwa", &of(0, 10), &of(0, 11)).starts_with("cwa: 10 tasks became 11 "));
         assert!(difference("cwa", &of(0, 10), &of(1, 10)).starts_with("cwa: 10 tasks are not the same after as before "));

@@ -76,7 +76,8 @@ pub struct RunRecord {
     pub known: Option<Number>,
     /// From the first submission to the last answer.
     pub makespan: f64,
-    /// The plain program's time where there is one and ranks are real, otherwise the sum of the tasks' times.
+    /// The plain program's time where there is one and ranks are real, otherwise the sum of the tasks' times. Efficiency, bound and gain are
+    /// all taken from it.
     pub sequential: f64,
     /// Whether it is the plain program's.
     pub sequential_is_plain: bool,
@@ -87,7 +88,7 @@ pub struct RunRecord {
     /// The longest task, and the longest chain of tasks of which each needs the one before.
     pub largest: f64,
     pub chain: f64,
-    /// What no scheduler can beat: the longest of these and of the work divided by the workers.
+    /// What no scheduler can beat: the longest of these and of the sequential time divided by the workers.
     pub bound: f64,
     /// The bound over the makespan.
     pub bound_efficiency: f64,
@@ -110,6 +111,11 @@ pub struct RunRecord {
     pub rounds: Option<Rounds>,
     #[serde(flatten)]
     pub responses: Option<ResponseTimes>,
+    /// Of independent tasks only.
+    #[serde(flatten)]
+    pub scheduling: Option<super::independent::Scheduling>,
+    /// Of a stream in which graphs came faster than they were answered, in any round: then response times tell how long that lasted, no more.
+    pub overload: Option<Overload>,
     /// What happened when, by node; empty unless wanted.
     #[serde(skip)]
     pub timeline: Vec<Timeline>,
@@ -166,6 +172,24 @@ impl From<Responses> for ResponseTimes {
     }
 }
 
+/// Graphs a unit of time until the last one came.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Overload {
+    /// That came.
+    pub offered: f64,
+    /// That were answered.
+    pub served: f64,
+}
+
+impl Overload {
+    fn of(graphs: &[Graph], unit: Ticks) -> Overload {
+        let last = graphs.iter().map(|graph| graph.submitted).max().unwrap_or(0);
+        let answered = graphs.iter().filter(|graph| graph.answered <= last).count();
+        let rate = |count: usize| count as f64 * unit as f64 / last.max(1) as f64;
+        Overload { offered: rate(graphs.len()), served: rate(answered) }
+    }
+}
+
 /// A node's timeline.
 #[derive(Clone, Debug)]
 pub struct Timeline {
@@ -179,8 +203,8 @@ const APART: u32 = 1;
 
 /// What is measured of one scheduler.
 struct Course {
-    first: Option<Outcome<Number>>,
-    sequential: f64,
+    first: Option<(Outcome<Number>, Summary)>,
+    overload: Option<Overload>,
     makespans: Vec<f64>,
     efficiencies: Vec<f64>,
     bound_efficiencies: Vec<f64>,
@@ -300,7 +324,7 @@ impl Course {
     fn new() -> Course {
         Course {
             first: None,
-            sequential: 0.0,
+            overload: None,
             makespans: Vec::new(),
             efficiencies: Vec::new(),
             bound_efficiencies: Vec::new(),
@@ -327,31 +351,30 @@ impl Course {
                 return Err(lost(format!("of {} graphs that count {answered} were answered", self.counting - from)));
             }
         }
-        let summary = Summary::of(&outcome.nodes, outcome.makespan);
-        let sequential = match plain {
-            Some((_, ticks)) if ticks > 0 => ticks,
-            _ => summary.sequential,
-        };
-        let worker_ticks = outcome.makespan as f64 * summary.workers.max(1) as f64;
+        if outcome.gave_up && self.overload.is_none() {
+            self.overload = Some(Overload::of(&outcome.graphs, self.unit));
+        }
+        let mut summary = Summary::of(&outcome.nodes, outcome.makespan);
+        if let Some((_, ticks @ 1..)) = plain {
+            summary = summary.with_sequential(ticks);
+        }
         self.makespans.push(outcome.makespan as f64 / self.unit as f64);
-        let over = |time: Ticks, of: f64| if outcome.makespan == 0 { 1.0 } else { time as f64 / of };
-        self.efficiencies.push(over(sequential, worker_ticks));
-        self.bound_efficiencies.push(over(summary.bound, outcome.makespan as f64));
+        self.efficiencies.push(summary.efficiency);
+        self.bound_efficiencies.push(if outcome.makespan == 0 { 1.0 } else { summary.bound as f64 / outcome.makespan as f64 });
         self.gains.extend(summary.gain);
         if self.first.is_none() {
             self.known = known;
-            self.sequential = sequential as f64 / self.unit as f64;
-            self.first = Some(outcome);
+            self.first = Some((outcome, summary));
         }
         Ok(())
     }
 
     fn record(self, contender: &Contender, spec: &RunSpec, site: &Site, has_plain: bool) -> Result<RunRecord> {
         let nothing = || Error::Failed(format!("{}: no run was measured", contender.scheduler.name));
-        let Outcome { answer, nodes, makespan, .. } = self.first.ok_or_else(nothing)?;
+        let (Outcome { answer, nodes, makespan, .. }, summary) = self.first.ok_or_else(nothing)?;
         let unit = self.unit as f64;
         let time = |ticks: Ticks| ticks as f64 / unit;
-        let summary = Summary::of(&nodes, makespan);
+        let work = nodes.iter().map(|node| node.busy).sum();
         let by_rank = |part: fn(&NodeReport) -> Ticks| {
             let mut sums = vec![0.0; site.ranks as usize];
             nodes.iter().for_each(|node| sums[node.rank as usize] += time(part(node)));
@@ -384,10 +407,10 @@ impl Course {
             answer_is: spec.workload.entry.answer,
             known: self.known,
             makespan: time(makespan),
-            sequential: self.sequential,
+            sequential: time(summary.sequential),
             sequential_is_plain: has_plain && site.network.is_none(),
-            work: time(summary.sequential),
-            efficiency: self.efficiencies.first().copied().unwrap_or(1.0),
+            work: time(work),
+            efficiency: summary.efficiency,
             largest: time(summary.largest),
             chain: time(summary.chain),
             bound: time(summary.bound),
@@ -403,6 +426,8 @@ impl Course {
             regions: contender.regions.clone(),
             rounds,
             responses: responses.map(ResponseTimes::from),
+            scheduling: None,
+            overload: self.overload,
             timeline: nodes
                 .into_iter()
                 .filter(|node| !node.trace.is_empty())

@@ -145,6 +145,7 @@ impl Tasks {
     /// What a phase over these tasks balances for, on a topology of so many nodes.
     pub fn shares(&self, powers: &Powers) -> Shares {
         let shares = Shares::new(powers.clone());
+        let shares = if self.amounts.largest > 1 { shares.weighted() } else { shares };
         if self.amounts.pinned.is_empty() {
             return shares;
         }

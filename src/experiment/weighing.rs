@@ -17,6 +17,16 @@ pub enum Unit {
     Work,
 }
 
+impl Unit {
+    /// One of them, with its article.
+    pub fn one(self) -> &'static str {
+        match self {
+            Unit::Tasks => "a task",
+            Unit::Work => "a unit of work",
+        }
+    }
+}
+
 impl fmt::Display for Unit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -201,7 +201,7 @@ impl Bench {
         let held = loads.clone();
         Rc::make_mut(&mut self.setting).pile = Rc::new(move |node| {
             let first = held[..node as usize].iter().sum();
-            Ok(Pile::new([Segment::Range { first, count: held[node as usize] }].into_iter().collect()))
+            Ok(Pile::new([Segment::range(first, held[node as usize])].into_iter().collect()))
         });
         let outcome = phase::run(&mut self.world, &self.overlay, &self.setting)?;
         let Outcome { finals, stayed, counts, .. } = outcome.ok_or_else(|| Error::Failed("a simulation left no outcome".into()))?;

@@ -7,6 +7,7 @@
 pub mod deviation;
 pub mod hops;
 pub mod imbalance;
+pub mod independent;
 pub mod locality;
 
 pub use deviation::{best_deviation, deviation};

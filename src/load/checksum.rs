@@ -22,28 +22,20 @@ pub struct Checksum {
 impl Checksum {
     /// The sum over one segment.
     pub fn of(segment: &Segment) -> Checksum {
-        match segment {
-            Segment::Range { first, count } => {
-                let (first, count) = (u128::from(*first), u128::from(*count));
-                // Below `count`: sums of i and of i^2.
-                let sum = triangle(count);
-                let squares = square_pyramid(count);
-                Checksum {
-                    tasks: count as u64,
-                    work: count as u64,
-                    ids: first.wrapping_mul(count).wrapping_add(sum),
-                    squares: first
-                        .wrapping_mul(first)
-                        .wrapping_mul(count)
-                        .wrapping_add(first.wrapping_mul(sum).wrapping_mul(2))
-                        .wrapping_add(squares),
-                    payload: 0,
-                }
-            }
-            Segment::One(task) => {
-                let id = u128::from(task.id);
-                Checksum { tasks: 1, work: task.weight, ids: id, squares: id.wrapping_mul(id), payload: task.payload.len() as u64 }
-            }
+        let (first, count) = (u128::from(segment.first()), u128::from(segment.len()));
+        // Below `count`: sums of i and of i^2.
+        let sum = triangle(count);
+        let squares = square_pyramid(count);
+        Checksum {
+            tasks: segment.len(),
+            work: segment.work(),
+            ids: first.wrapping_mul(count).wrapping_add(sum),
+            squares: first
+                .wrapping_mul(first)
+                .wrapping_mul(count)
+                .wrapping_add(first.wrapping_mul(sum).wrapping_mul(2))
+                .wrapping_add(squares),
+            payload: segment.payload().len() as u64,
         }
     }
 
@@ -77,28 +69,26 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::load::Task;
-
-    fn range(first: u64, count: u64) -> Segment {
-        Segment::Range { first, count }
-    }
 
     proptest! {
         #[test]
-        fn a_range_sums_as_its_tasks_do(first in any::<u64>(), count in 1u64..50) {
+        fn a_row_sums_as_its_tasks_do(first in any::<u64>(), count in 1u64..50, weight in 0u64..9, size in 0usize..9) {
             let first = first.min(u64::MAX - count);
-            let single = |id| Checksum { work: 1, payload: 0, ..Checksum::of(&Segment::One(Task { id, weight: 1, payload: Bytes::new() })) };
-            let one_by_one = (first..first + count).map(single).fold(Checksum::default(), Checksum::and);
-            prop_assert_eq!(Checksum::of(&range(first, count)), one_by_one);
+            let row = Segment::row(first, count, weight, Bytes::from(vec![1; size * count as usize])).unwrap();
+            let one_by_one = row.tasks().map(|task| {
+                let id = u128::from(task.id);
+                Checksum { tasks: 1, work: task.weight, ids: id, squares: id.wrapping_mul(id), payload: task.payload.len() as u64 }
+            });
+            prop_assert_eq!(Checksum::of(&row), one_by_one.fold(Checksum::default(), Checksum::and));
         }
     }
 
     #[test]
     fn the_closed_form_holds_at_the_largest_ranges() {
         // Two halves sum to the whole, also where n (n-1) (2n-1) / 6 is far beyond 128 bits.
-        let whole = Checksum::of(&range(0, u64::MAX));
+        let whole = Checksum::of(&Segment::range(0, u64::MAX));
         for cut in [1, 3, u64::MAX / 3, u64::MAX / 2, u64::MAX - 1] {
-            let halves = Checksum::of(&range(0, cut)).and(Checksum::of(&range(cut, u64::MAX - cut)));
+            let halves = Checksum::of(&Segment::range(0, cut)).and(Checksum::of(&Segment::range(cut, u64::MAX - cut)));
             assert_eq!(halves, whole);
         }
     }

@@ -2,9 +2,10 @@
 //!
 //! A *task* is the unit that moves; a *load* is a number of tasks (or of work units); a *power* is a node's relative speed; a *quota*
 //! is the load that a node should have. Unit tasks without payload are ranges of ids, so a billion of them cost nothing. Tasks may have
-//! several work units, and some may be pinned to their node.
+//! several work units, and some may be pinned to their node. What independent tasks cost on ranks of different kinds is a matrix ([`Costs`]).
 
 pub mod checksum;
+pub mod costs;
 pub mod parcel;
 pub mod pile;
 pub mod plan;
@@ -13,6 +14,7 @@ pub mod power;
 pub mod quota;
 
 pub use checksum::Checksum;
+pub use costs::{CYCLE, Cost, Costs, MOST, NEVER};
 pub use parcel::{Parcel, Segment, Task, TaskId};
 pub use pile::Pile;
 pub use plan::{Plan, Transfer};

@@ -18,59 +18,123 @@ pub struct Task {
     pub payload: Bytes,
 }
 
-/// Some tasks that lie together.
+/// Some tasks that lie together: consecutive ids, the same weight, and payloads of the same size one behind the other in one buffer.
+///
+/// A row of tasks is cut and handed on without a look at the single ones, until somebody asks for [`tasks`](Segment::tasks). Unit tasks
+/// without payload are a row whose buffer is empty, so a billion of them cost nothing; a task unlike its neighbours is a row of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Segment {
-    /// Unit tasks without payload, by id: `first .. first + count`, count at least 1.
-    Range {
-        first: TaskId,
-        count: u64,
-    },
-    One(Task),
+pub struct Segment {
+    first: TaskId,
+    count: u64,
+    /// Of each task.
+    weight: u64,
+    /// Of all tasks; its length is a multiple of their number.
+    payload: Bytes,
 }
 
 impl Segment {
-    fn count(&self) -> u64 {
-        match self {
-            Segment::Range { count, .. } => *count,
-            Segment::One(_) => 1,
-        }
+    /// Unit tasks without payload, by id: `first .. first + count`.
+    pub fn range(first: TaskId, count: u64) -> Segment {
+        Segment { first, count, weight: 1, payload: Bytes::new() }
     }
 
-    fn work(&self) -> u64 {
-        match self {
-            Segment::Range { count, .. } => *count,
-            Segment::One(task) => task.weight,
-        }
+    /// So many tasks with consecutive ids and this weight each; their payloads share the buffer evenly. `None` if its length is no multiple
+    /// of their number.
+    pub fn row(first: TaskId, count: u64, weight: u64, payload: Bytes) -> Option<Segment> {
+        let even = if count == 0 { payload.is_empty() } else { (payload.len() as u64).is_multiple_of(count) };
+        even.then_some(Segment { first, count, weight, payload })
     }
 
-    /// Work units of its largest task.
-    fn largest(&self) -> u64 {
-        match self {
-            Segment::Range { .. } => 1,
-            Segment::One(task) => task.weight,
-        }
+    /// Number of tasks.
+    pub fn len(&self) -> u64 {
+        self.count
     }
 
-    /// Cuts a segment in two; `head` must be below its count.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The ids are this one and those that follow it.
+    pub fn first(&self) -> TaskId {
+        self.first
+    }
+
+    /// Work units of each task.
+    pub fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    /// The payloads, one behind the other.
+    pub fn payload(&self) -> &Bytes {
+        &self.payload
+    }
+
+    /// Bytes of each task's payload.
+    pub fn size(&self) -> usize {
+        (self.payload.len() as u64).checked_div(self.count).unwrap_or(0) as usize
+    }
+
+    /// Work units of all tasks.
+    pub fn work(&self) -> u64 {
+        self.weight.wrapping_mul(self.count)
+    }
+
+    /// The tasks one by one. Their payloads are slices of the common buffer and keep it alive.
+    pub fn tasks(&self) -> impl Iterator<Item = Task> + '_ {
+        let size = self.size();
+        let payload =
+            move |at: u64| if size == 0 { Bytes::new() } else { self.payload.slice(at as usize * size..(at as usize + 1) * size) };
+        (0..self.count).map(move |at| Task { id: self.first.wrapping_add(at), weight: self.weight, payload: payload(at) })
+    }
+
+    /// Whether another's tasks follow these as if they were of one row.
+    pub fn continues_in(&self, next: &Segment) -> bool {
+        self.first.wrapping_add(self.count) == next.first && self.weight == next.weight && self.size() == next.size()
+    }
+
+    /// Makes another's tasks part of this row, if they continue it and there is no payload that would have to be copied.
+    fn join(&mut self, next: &Segment) -> bool {
+        let joins = self.payload.is_empty() && next.payload.is_empty() && self.continues_in(next);
+        if joins {
+            self.count = self.count.wrapping_add(next.count);
+        }
+        joins
+    }
+
+    /// Cuts the first `head` tasks off; `head` must be below their number.
     fn cut(&mut self, head: u64) -> Segment {
-        match self {
-            Segment::Range { first, count } => {
-                let front = Segment::Range { first: *first, count: head };
-                *first += head;
-                *count -= head;
-                front
-            }
-            Segment::One(_) => Segment::Range { first: 0, count: 0 },
+        let payload = self.payload.split_to(head as usize * self.size());
+        let front = Segment { first: self.first, count: head, weight: self.weight, payload };
+        self.first = self.first.wrapping_add(head);
+        self.count -= head;
+        front
+    }
+
+    /// How many of these tasks, from one end, have no more than `work` units together.
+    fn fitting(&self, work: u64) -> u64 {
+        work.checked_div(self.weight).map_or(self.count, |tasks| tasks.min(self.count))
+    }
+
+    /// How many tasks aim before unit `cut` of a row in which the first begins at unit `start`.
+    fn aiming_before(&self, start: u64, cut: u64, aim: Aim) -> u64 {
+        match cut.saturating_sub(aim.of(start, self.weight)) {
+            0 => 0,
+            room => room
+                .checked_sub(1)
+                .and_then(|room| room.checked_div(self.weight))
+                .map_or(self.count, |more| self.count.min(more.saturating_add(1))),
         }
     }
 
-    /// Of the tasks of this segment, from one end, how many have no more than `work` units together.
-    fn fitting(&self, work: u64) -> u64 {
-        match self {
-            Segment::Range { count, .. } => work.min(*count),
-            Segment::One(task) => u64::from(task.weight <= work),
-        }
+    /// How many tasks aim at unit `cut` or behind it, of a row in which the last ends before unit `end`.
+    fn aiming_from(&self, end: u64, cut: u64, aim: Aim) -> u64 {
+        self.count - self.aiming_before(end - self.work(), cut, aim)
+    }
+}
+
+impl From<Task> for Segment {
+    fn from(task: Task) -> Segment {
+        Segment { first: task.id, count: 1, weight: task.weight, payload: task.payload }
     }
 }
 
@@ -105,7 +169,7 @@ impl Parcel {
 
     /// Work units of the largest task, 0 if there is none.
     pub fn largest(&self) -> u64 {
-        self.segments.iter().map(Segment::largest).max().unwrap_or(0)
+        self.segments.iter().map(Segment::weight).max().unwrap_or(0)
     }
 
     pub fn segments(&self) -> impl ExactSizeIterator<Item = &Segment> + DoubleEndedIterator {
@@ -114,16 +178,13 @@ impl Parcel {
 
     /// Adds tasks behind the others. Ranges that continue each other become one.
     pub fn push(&mut self, segment: Segment) {
-        let (count, work) = (segment.count(), segment.work());
+        let (count, work) = (segment.len(), segment.work());
         if count == 0 {
             return;
         }
         self.count = self.count.wrapping_add(count);
         self.work = self.work.wrapping_add(work);
-        if let (Some(Segment::Range { first, count }), Segment::Range { first: next, count: more }) = (self.segments.back_mut(), &segment)
-            && first.wrapping_add(*count) == *next
-        {
-            *count = count.wrapping_add(*more);
+        if self.segments.back_mut().is_some_and(|back| back.join(&segment)) {
             return;
         }
         self.reserve();
@@ -138,23 +199,20 @@ impl Parcel {
     }
 
     /// Adds tasks in front of the others.
-    fn push_front(&mut self, segment: Segment) {
-        let (count, work) = (segment.count(), segment.work());
+    fn push_front(&mut self, mut segment: Segment) {
+        let (count, work) = (segment.len(), segment.work());
         if count == 0 {
             return;
         }
         self.count = self.count.wrapping_add(count);
         self.work = self.work.wrapping_add(work);
-        if let (Some(Segment::Range { first, count }), Segment::Range { first: earlier, count: more }) =
-            (self.segments.front_mut(), &segment)
-            && earlier.wrapping_add(*more) == *first
-        {
-            *first = *earlier;
-            *count = count.wrapping_add(*more);
-            return;
+        match self.segments.front_mut() {
+            Some(front) if segment.join(front) => *front = segment,
+            _ => {
+                self.reserve();
+                self.segments.push_front(segment);
+            }
         }
-        self.reserve();
-        self.segments.push_front(segment);
     }
 
     /// Adds another parcel's tasks behind these.
@@ -182,8 +240,8 @@ impl Parcel {
     /// Takes a segment, or its first tasks, off the front.
     fn pop_front(&mut self, tasks: u64) -> Option<Segment> {
         let front = self.segments.front_mut()?;
-        let segment = if tasks < front.count() { front.cut(tasks) } else { self.segments.pop_front()? };
-        self.count -= segment.count();
+        let segment = if tasks < front.len() { front.cut(tasks) } else { self.segments.pop_front()? };
+        self.count -= segment.len();
         self.work -= segment.work();
         Some(segment)
     }
@@ -191,11 +249,11 @@ impl Parcel {
     /// Takes a segment, or its last tasks, off the back.
     fn pop_back(&mut self, tasks: u64) -> Option<Segment> {
         let mut segment = self.segments.pop_back()?;
-        if tasks < segment.count() {
-            let kept = segment.cut(segment.count() - tasks);
+        if tasks < segment.len() {
+            let kept = segment.cut(segment.len() - tasks);
             self.segments.push_back(kept);
         }
-        self.count -= segment.count();
+        self.count -= segment.len();
         self.work -= segment.work();
         Some(segment)
     }
@@ -248,14 +306,14 @@ impl Parcel {
 
     /// Work units of the lightest task.
     pub(super) fn lightest(&self) -> Option<u64> {
-        self.segments.iter().map(Segment::largest).min()
+        self.segments.iter().map(Segment::weight).min()
     }
 
     /// Takes the last task of exactly this weight.
     pub(super) fn take_one(&mut self, weight: u64) -> Parcel {
-        let Some(at) = self.segments.iter().rposition(|segment| segment.largest() == weight) else { return Parcel::default() };
+        let Some(at) = self.segments.iter().rposition(|segment| segment.weight() == weight) else { return Parcel::default() };
         let mut behind = Parcel { segments: self.segments.split_off(at + 1), count: 0, work: 0 };
-        behind.count = behind.segments.iter().map(Segment::count).sum();
+        behind.count = behind.segments.iter().map(Segment::len).sum();
         behind.work = behind.segments.iter().map(Segment::work).sum();
         self.count -= behind.count;
         self.work -= behind.work;
@@ -264,18 +322,19 @@ impl Parcel {
         one
     }
 
+    /// Takes the last task.
+    pub(super) fn take_last(&mut self) -> Parcel {
+        self.pop_back(1).into_iter().collect()
+    }
+
     /// Takes tasks off the front, the first of which begins at unit `at` of some row, as long as they aim before unit `cut`.
     pub fn take_front_before(&mut self, at: u64, cut: u64, aim: Aim) -> Parcel {
         let mut taken = Parcel::default();
         while let Some(front) = self.segments.front() {
             let start = at + taken.work;
-            let tasks = match front {
-                Segment::Range { count, .. } => cut.saturating_sub(start).min(*count),
-                Segment::One(task) => u64::from(aim.of(start, task.weight) < cut),
-            };
-            match tasks {
+            match front.aiming_before(start, cut, aim) {
                 0 => break,
-                _ => self.pop_front(tasks).into_iter().for_each(|segment| taken.push(segment)),
+                tasks => self.pop_front(tasks).into_iter().for_each(|segment| taken.push(segment)),
             }
         }
         taken
@@ -286,13 +345,9 @@ impl Parcel {
         let mut taken = Parcel::default();
         while let Some(back) = self.segments.back() {
             let until = end - taken.work;
-            let tasks = match back {
-                Segment::Range { count, .. } => until.saturating_sub(cut).min(*count),
-                Segment::One(task) => u64::from(aim.of(until - task.weight, task.weight) >= cut),
-            };
-            match tasks {
+            match back.aiming_from(until, cut, aim) {
                 0 => break,
-                _ => self.pop_back(tasks).into_iter().for_each(|segment| taken.push_front(segment)),
+                tasks => self.pop_back(tasks).into_iter().for_each(|segment| taken.push_front(segment)),
             }
         }
         taken

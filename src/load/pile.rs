@@ -73,6 +73,16 @@ impl Pile {
     /// end one more, the lightest that is left, if the sum then is nearer to the amount. As long as there is that much work, the sum so
     /// differs from the amount by half of the largest task at the most.
     pub fn take(&mut self, amount: u64) -> Parcel {
+        let mut taken = self.take_fitting(amount);
+        let missing = amount - taken.work();
+        if missing > 0 && self.lightest().is_some_and(|weight| weight.abs_diff(missing) < missing) {
+            taken.append(self.take_lightest());
+        }
+        taken
+    }
+
+    /// The same, but never more than the amount. If something is missing, each movable task that is left is larger.
+    pub fn take_fitting(&mut self, amount: u64) -> Parcel {
         // Tasks that lie further to the back come behind.
         let mut behind = self.behind.take_back(amount);
         let mut left = amount - behind.work();
@@ -90,24 +100,21 @@ impl Pile {
         if left > taken.work() && !self.own.is_empty() {
             taken.prepend(self.own.pick(left - taken.work()));
         }
-        left -= taken.work();
         taken.append(before);
         taken.append(behind);
-        taken.append(self.take_one_more(left));
         taken
     }
 
-    /// Takes the lightest task if it is less than twice what is missing.
-    fn take_one_more(&mut self, missing: u64) -> Parcel {
-        if missing == 0 {
-            return Parcel::default();
-        }
+    /// Work units of the lightest task that may move.
+    pub fn lightest(&self) -> Option<u64> {
+        [&self.behind, &self.before, &self.own].into_iter().filter_map(Parcel::lightest).min()
+    }
+
+    /// Takes the lightest task that may move; a foreign one if there is a choice.
+    pub fn take_lightest(&mut self) -> Parcel {
         let lots = [&mut self.behind, &mut self.before, &mut self.own];
         let lightest = lots.into_iter().filter_map(|lot| Some((lot.lightest()?, lot))).min_by_key(|(weight, _)| *weight);
-        match lightest {
-            Some((weight, lot)) if weight.abs_diff(missing) < missing => lot.take_one(weight),
-            _ => Parcel::default(),
-        }
+        lightest.map_or_else(Parcel::default, |(weight, lot)| lot.take_one(weight))
     }
 
     /// Takes tasks off the front that aim before unit `cut` of the pile, whose first task begins at unit 0; pinned tasks are not among them.
@@ -135,6 +142,17 @@ impl Pile {
             }
         }
         taken
+    }
+
+    /// Work units of the last task that may move.
+    pub fn last(&self) -> Option<u64> {
+        [&self.behind, &self.own, &self.before].into_iter().find_map(|lot| Some(lot.segments().next_back()?.weight()))
+    }
+
+    /// Takes the last task that may move.
+    pub fn take_last(&mut self) -> Parcel {
+        let lots = [&mut self.behind, &mut self.own, &mut self.before];
+        lots.into_iter().find(|lot| !lot.is_empty()).map_or_else(Parcel::default, Parcel::take_last)
     }
 
     /// Puts arrived tasks behind all others.
@@ -176,20 +194,25 @@ mod tests {
     use proptest::prelude::*;
 
     fn range(first: u64, count: u64) -> Segment {
-        Segment::Range { first, count }
+        Segment::range(first, count)
     }
 
     fn task(id: u64) -> Segment {
-        Segment::One(Task { id, weight: 1, payload: Bytes::from(vec![id as u8; 3]) })
+        Segment::from(Task { id, weight: 1, payload: Bytes::from(vec![id as u8; 3]) })
+    }
+
+    /// Its payloads tell the tasks' ids.
+    fn row(first: u64, count: u64) -> Segment {
+        let payload = (first..first + count).flat_map(|id| [id as u8; 3]).collect::<Vec<u8>>();
+        Segment::row(first, count, 1, Bytes::from(payload)).unwrap()
     }
 
     fn ids<'a>(segments: impl Iterator<Item = &'a Segment>) -> Vec<u64> {
-        segments
-            .flat_map(|segment| match segment {
-                Segment::Range { first, count } => (*first..first + count).collect(),
-                Segment::One(task) => vec![task.id],
-            })
-            .collect()
+        let id = |task: Task| {
+            assert!(task.payload.iter().all(|byte| *byte == task.id as u8), "{task:?}");
+            task.id
+        };
+        segments.flat_map(Segment::tasks).map(id).collect()
     }
 
     #[test]
@@ -219,13 +242,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn taking_splits_as_a_list_does(counts in prop::collection::vec((0u64..5, any::<bool>()), 0..8), cuts in prop::collection::vec((0u64..9, 0..3), 0..12)) {
+        fn taking_splits_as_a_list_does(counts in prop::collection::vec((0u64..5, 0..3), 0..8), cuts in prop::collection::vec((0u64..9, 0..3), 0..12)) {
             let mut next = 1000;
             let mut pile = Pile::default();
             let mut list: Vec<u64> = Vec::new();
-            for (count, single) in counts {
-                for _ in 0..if single { count } else { 1 } {
-                    let segment = if single { task(next) } else { range(next, count) };
+            for (count, kind) in counts {
+                for _ in 0..if kind == 0 { count } else { 1 } {
+                    let segment = match kind {
+                        0 => task(next),
+                        1 => range(next, count),
+                        _ => row(next, count),
+                    };
                     list.extend(ids([&segment].into_iter()));
                     pile.put_behind([segment].into_iter().collect());
                     next += 50;
@@ -256,9 +283,10 @@ mod tests {
         ) {
             let mut id = 0;
             let mut parcel = |weights: &[u64]| -> Parcel {
+                // Neighbours of the same weight become rows.
                 let one = |weight: &u64| {
                     id += 1;
-                    Segment::One(Task { id, weight: *weight, payload: Bytes::new() })
+                    Segment::from(Task { id, weight: *weight / 4, payload: Bytes::new() })
                 };
                 weights.iter().map(one).collect()
             };
@@ -275,10 +303,10 @@ mod tests {
         }
 
         #[test]
-        fn a_pile_is_cut_where_its_tasks_aim(weights in prop::collection::vec(0u64..9, 1..12), cut in 0u64..60, first in any::<bool>()) {
+        fn a_pile_is_cut_where_its_tasks_aim(weights in prop::collection::vec(prop_oneof![0u64..9, 2u64..4], 1..12), cut in 0u64..60, first in any::<bool>()) {
             let aim = if first { Aim::First } else { Aim::Middle };
             let tasks = |range: std::ops::Range<usize>| -> Parcel {
-                range.map(|id| Segment::One(Task { id: id as u64, weight: weights[id], payload: Bytes::new() })).collect()
+                range.map(|id| Segment::from(Task { id: id as u64, weight: weights[id], payload: Bytes::new() })).collect()
             };
             let (a, b) = (weights.len() / 3, weights.len() * 2 / 3);
             let mut pile = Pile::new(tasks(a..b));

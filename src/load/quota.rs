@@ -123,6 +123,7 @@ impl Quota {
 #[derive(Clone, Debug)]
 pub struct Shares {
     powers: Powers,
+    weighted: bool,
     common: Arc<Common>,
 }
 
@@ -135,13 +136,24 @@ struct Common {
 
 impl Shares {
     pub fn new(powers: Powers) -> Shares {
-        Shares { powers, common: Arc::default() }
+        Shares { powers, weighted: false, common: Arc::default() }
     }
 
     /// The same with so much pinned work on each node. Like the powers it is known on all nodes beforehand.
     pub fn with_pinned(self, pinned: Vec<u64>) -> Shares {
         let pinned = if pinned.iter().all(|work| *work == 0) { Vec::new() } else { pinned };
         Shares { common: Arc::new(Common { pinned, last: Mutex::default() }), ..self }
+    }
+
+    /// The same for tasks of which some have several work units. Like the powers it is known on all nodes beforehand: balancers that need
+    /// to agree on how such tasks are rounded do so only then.
+    pub fn weighted(self) -> Shares {
+        Shares { weighted: true, ..self }
+    }
+
+    /// Whether some tasks may have several work units.
+    pub fn are_weighted(&self) -> bool {
+        self.weighted
     }
 
     pub fn powers(&self) -> &Powers {

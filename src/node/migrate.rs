@@ -1,7 +1,7 @@
 //! The mover: carries tasks from node to node, and keeps the books.
 //!
-//! A transfer is one flat buffer: what the walk has to say, then the table of segments, then the payloads. The receiver slices the payloads
-//! out of the buffer without copying.
+//! A transfer is one flat buffer: what the walk has to say, then the table of rows, then the payloads. The receiver slices the payloads
+//! out of the buffer without copying, once for each row of tasks that are alike.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::{HEADER_BYTES, Message, Node, Tag};
 use crate::error::{Error, Result};
-use crate::load::{Parcel, Pile, Segment, Task, Transfer};
+use crate::load::{Parcel, Pile, Segment, Transfer};
 use crate::topology::NodeId;
 use crate::transport::wire;
 
@@ -129,11 +129,12 @@ impl<'a> Mover<'a> {
     }
 
     fn unpack<T: DeserializeOwned>(&mut self, message: Message) -> Result<Arrival<T>> {
-        let src = message.envelope.src;
+        let Message { envelope, body } = message;
+        let src = envelope.src;
         let garbled = |why: String| Error::Garbled { from: src, what: "'tasks'".into(), why };
-        let ((step, said), parcel) = decode::<(u32, T)>(&message.body).map_err(garbled)?;
-        if parcel.len() != message.envelope.tasks {
-            return Err(garbled(format!("it holds {} tasks, its envelope says {}", parcel.len(), message.envelope.tasks)));
+        let ((step, said), parcel) = decode::<(u32, T)>(&body.into()).map_err(garbled)?;
+        if parcel.len() != envelope.tasks {
+            return Err(garbled(format!("it holds {} tasks, its envelope says {}", parcel.len(), envelope.tasks)));
         }
         if !parcel.is_empty() {
             self.step = self.step.max(step + 1);
@@ -142,80 +143,82 @@ impl<'a> Mover<'a> {
     }
 }
 
-/// Bytes of a transfer of one range of tasks, beside what its sender has to say: header, step, length of the table, table.
-pub const TRANSFER_BYTES: u64 = HEADER_BYTES + 4 + 8 + 24;
+/// Bytes, at the most, of a transfer of one range of tasks, beside what its sender has to say: header, step, number of rows, and one row.
+pub const TRANSFER_BYTES: u64 = HEADER_BYTES + 3 + 1 + 10 + 10 + 1 + 1;
 
-/// How a segment stands in the table: 24 bytes each.
-const RANGE: u64 = u64::MAX;
-
+/// What the walk has to say, the number of rows, the table of rows (first id, number of tasks, weight and payload bytes of each), and all
+/// payloads in order.
 fn encode<T: Serialize>(said: &T, parcel: &Parcel) -> Bytes {
-    let mut front = Vec::with_capacity(64);
-    wire::write_into(said, &mut front);
-    let payloads: usize = parcel.segments().map(payload_length).sum();
-    let mut out = Vec::with_capacity(front.len() + 8 + parcel.segments().len() * 24 + payloads);
-    out.extend_from_slice(&front);
-    out.extend_from_slice(&(parcel.segments().len() as u64).to_le_bytes());
-    for segment in parcel.segments() {
-        let entry = match segment {
-            Segment::Range { first, count } => [*first, *count, RANGE],
-            Segment::One(task) => [task.id, task.weight, task.payload.len() as u64],
-        };
-        let mut bytes = [0; 24];
-        bytes.chunks_exact_mut(8).zip(entry).for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_le_bytes()));
-        out.extend_from_slice(&bytes);
-    }
-    for segment in parcel.segments() {
-        if let Segment::One(task) = segment {
-            out.extend_from_slice(&task.payload);
+    // What is not alike at its sender may still be alike on the way: single tasks that continue each other are one row.
+    let mut rows = 0u64;
+    let mut payloads = 0;
+    let mut table = Vec::with_capacity(64);
+    for_each_row(parcel, |row| {
+        rows += 1;
+        for number in row {
+            wire::write_number(number, &mut table);
         }
+    });
+    for segment in parcel.segments() {
+        payloads += segment.payload().len();
+    }
+    let mut out = Vec::with_capacity(64 + table.len() + payloads);
+    wire::write_compactly(said, &mut out);
+    wire::write_number(rows, &mut out);
+    out.extend_from_slice(&table);
+    for segment in parcel.segments() {
+        out.extend_from_slice(segment.payload());
     }
     Bytes::from(out)
 }
 
-fn payload_length(segment: &Segment) -> usize {
-    match segment {
-        Segment::Range { .. } => 0,
-        Segment::One(task) => task.payload.len(),
+/// First id, number of tasks, weight and size of each row of tasks that are alike.
+fn for_each_row(parcel: &Parcel, mut each: impl FnMut([u64; 4])) {
+    let mut open: Option<[u64; 4]> = None;
+    for segment in parcel.segments() {
+        let row = [segment.first(), segment.len(), segment.weight(), segment.size() as u64];
+        match &mut open {
+            Some(open) if open[0].wrapping_add(open[1]) == row[0] && open[2..] == row[2..] => open[1] = open[1].wrapping_add(row[1]),
+            _ => open.replace(row).into_iter().for_each(&mut each),
+        }
     }
+    open.into_iter().for_each(&mut each);
 }
 
 fn decode<T: DeserializeOwned>(body: &Bytes) -> Result<(T, Parcel), String> {
-    let (said, used) = wire::read_prefix::<T>(body).map_err(|why| why.to_string())?;
     let short = || "it is too short".to_string();
-    let word = |at: usize| -> Result<u64, String> {
-        let bytes = body.get(at..at + 8).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok()).ok_or_else(short)?;
-        Ok(u64::from_le_bytes(bytes))
-    };
-    let segments = usize::try_from(word(used)?).map_err(|_| short())?;
-    let table = used + 8;
-    let mut payload_at =
-        segments.checked_mul(24).and_then(|length| table.checked_add(length)).filter(|&end| end <= body.len()).ok_or_else(short)?;
-    let mut parcel = Parcel::with_capacity(segments);
-    for entry in (table..payload_at).step_by(24) {
-        let (first, second, third) = (word(entry)?, word(entry + 8)?, word(entry + 16)?);
-        parcel.push(if third == RANGE {
-            Segment::Range { first, count: second }
-        } else {
-            let end = usize::try_from(third)
-                .ok()
-                .and_then(|length| payload_at.checked_add(length))
-                .filter(|&end| end <= body.len())
-                .ok_or_else(short)?;
-            let payload = body.slice(payload_at..end);
-            payload_at = end;
-            Segment::One(Task { id: first, weight: second, payload })
-        });
+    let (said, mut at) = wire::read_compactly::<T>(body).map_err(|why| why.to_string())?;
+    let mut number = || wire::read_number(body, &mut at).ok_or_else(short);
+    let rows = number()?;
+    // A row takes four bytes at the least.
+    if rows > body.len() as u64 / 4 {
+        return Err(short());
     }
-    if payload_at == body.len() { Ok((said, parcel)) } else { Err("it is too long".into()) }
+    let mut table = Vec::with_capacity(rows as usize);
+    for _ in 0..rows {
+        table.push([number()?, number()?, number()?, number()?]);
+    }
+    let mut payloads = body.slice(at..);
+    let mut parcel = Parcel::with_capacity(table.len());
+    for [first, count, weight, size] in table {
+        let bytes = count.checked_mul(size).and_then(|bytes| usize::try_from(bytes).ok()).filter(|bytes| *bytes <= payloads.len());
+        let payload = match bytes.ok_or_else(short)? {
+            0 => Bytes::new(),
+            bytes => payloads.split_to(bytes),
+        };
+        parcel.push(Segment::row(first, count, weight, payload).ok_or_else(short)?);
+    }
+    if payloads.is_empty() { Ok((said, parcel)) } else { Err("it is too long".into()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::Task;
 
     fn parcel() -> Parcel {
-        let task = |id: u64, length: usize| Segment::One(Task { id, weight: id % 7, payload: Bytes::from(vec![id as u8; length]) });
-        [task(1, 0), Segment::Range { first: 5, count: 1 << 40 }, task(2, 3000), task(u64::MAX, 1)].into_iter().collect()
+        let task = |id: u64, length: usize| Segment::from(Task { id, weight: id % 7, payload: Bytes::from(vec![id as u8; length]) });
+        [task(1, 0), Segment::range(5, 1 << 40), task(2, 3000), task(u64::MAX, 1)].into_iter().collect()
     }
 
     #[test]
@@ -224,6 +227,34 @@ mod tests {
         let body = encode(&said, &parcel());
         assert_eq!(decode::<(u32, Vec<i64>)>(&body), Ok((said, parcel())));
         assert_eq!(decode::<()>(&encode(&(), &Parcel::default())), Ok(((), Parcel::default())));
+    }
+
+    #[test]
+    fn single_tasks_that_are_alike_travel_as_a_row() {
+        let payload = |id: u64| Bytes::from(vec![id as u8; 5]);
+        let tasks = |ids: std::ops::Range<u64>| ids.map(|id| Segment::from(Task { id, weight: 2, payload: payload(id) }));
+        let parcel: Parcel = tasks(300..400).chain(tasks(7..9)).chain(tasks(400..401)).collect();
+        let body = encode(&(), &parcel);
+        // The number of rows, three rows of four numbers (ids of two bytes in the first and the last), and the payloads.
+        assert_eq!(body.len(), 1 + 3 * 4 + 2 + 103 * 5);
+        let arrived = decode::<()>(&body).unwrap().1;
+        assert_eq!(arrived.segments().map(Segment::len).collect::<Vec<_>>(), [100, 2, 1]);
+        assert!(arrived.segments().flat_map(Segment::tasks).eq(parcel.segments().flat_map(Segment::tasks)));
+    }
+
+    #[test]
+    fn a_table_that_claims_too_much_is_an_error() {
+        let claims = |numbers: &[u64]| {
+            let mut body = Vec::new();
+            numbers.iter().for_each(|&number| wire::write_number(number, &mut body));
+            decode::<()>(&Bytes::from(body)).map(|(_, parcel)| parcel.len())
+        };
+        assert_eq!(claims(&[1, 0, u64::MAX, 1, 0]), Ok(u64::MAX));
+        assert_eq!(claims(&[1, 0, 0, 1, 0]), Ok(0));
+        assert!(claims(&[u64::MAX]).is_err());
+        assert!(claims(&[1, 0, u64::MAX, 1, 2]).is_err());
+        assert!(claims(&[1, 0, 1 << 32, 1, 1 << 32]).is_err());
+        assert!(claims(&[2, 0, 1, 1, 0]).is_err());
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub mod migrate;
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
+use std::task::Poll;
 
 use bytes::Bytes;
 use rand::SeedableRng;
@@ -35,7 +36,7 @@ use crate::topology::{HostId, NodeId, Overlay, RankId, Topology};
 pub use crate::transport::record::{Counts, Recorder};
 use crate::transport::tape::Tape;
 use crate::transport::world::World;
-use crate::transport::{Envelope, Interest, Job, Port, Scope, Wanted, wire};
+use crate::transport::{Body, Envelope, Interest, Job, Port, Scope, Wanted, wire};
 pub use crate::transport::{Event, Finished, Message, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
 pub use collective::Group;
 
@@ -135,7 +136,7 @@ impl Node {
 
     /// Sends a control message. Returns at once.
     pub fn send<T: Serialize>(&self, to: NodeId, tag: Tag, value: &T) {
-        self.send_tasks(to, tag, wire::write(value), 0);
+        self.send_tasks(to, tag, wire::write_body(value), 0);
     }
 
     /// Sends bytes. Returns at once.
@@ -144,9 +145,9 @@ impl Node {
     }
 
     /// Sends bytes that hold this many tasks. Returns at once.
-    pub fn send_tasks(&self, to: NodeId, tag: Tag, body: Bytes, tasks: u64) {
+    pub fn send_tasks(&self, to: NodeId, tag: Tag, body: impl Into<Body>, tasks: u64) {
         let envelope = Envelope { src: self.me(), dst: to, scope: self.scope, tag: tag.id(), chain: 0, tasks };
-        self.port.send(envelope, body);
+        self.port.send(envelope, body.into());
     }
 
     /// Waits until the outbox has room; messages go on arriving meanwhile. A program that sends much calls this before each large send.
@@ -158,28 +159,32 @@ impl Node {
     ///
     /// # Errors
     /// If the node's rank is lost, or the message is not a `T`.
-    pub async fn receive<T: DeserializeOwned>(&self, from: NodeId, tag: Tag) -> Result<T> {
-        let message = self.receive_message(Some(from), tag).await?;
-        open(&message, tag)
+    pub fn receive<T: DeserializeOwned>(&self, from: NodeId, tag: Tag) -> impl Future<Output = Result<T>> {
+        poll_fn(move |_| self.poll_message(Some(from), tag).map(|message| open(&message?, tag)))
     }
 
     /// Receives the next message with this tag from any node, and says from which.
     ///
     /// # Errors
     /// If a rank was lost and nobody has heard of it yet, or the message is not a `T`.
-    pub async fn receive_any<T: DeserializeOwned>(&self, tag: Tag) -> Result<(NodeId, T)> {
-        let message = self.receive_message(None, tag).await?;
-        Ok((message.envelope.src, open(&message, tag)?))
+    pub fn receive_any<T: DeserializeOwned>(&self, tag: Tag) -> impl Future<Output = Result<(NodeId, T)>> {
+        let opened = move |message: Message| Ok((message.envelope.src, open(&message, tag)?));
+        poll_fn(move |_| self.poll_message(None, tag).map(|message| message.and_then(opened)))
     }
 
     /// Receives the next message with this tag as it is; see [`receive`](Node::receive) and [`receive_any`](Node::receive_any).
-    pub async fn receive_message(&self, from: Option<NodeId>, tag: Tag) -> Result<Message> {
+    pub fn receive_message(&self, from: Option<NodeId>, tag: Tag) -> impl Future<Output = Result<Message>> {
+        poll_fn(move |_| self.poll_message(from, tag))
+    }
+
+    /// What the futures of receives are made of: they hold little more than what they wait for, so that a million programs can wait at once.
+    fn poll_message(&self, from: Option<NodeId>, tag: Tag) -> Poll<Result<Message>> {
         let interest = Interest { scope: self.scope, what: Wanted::Message { from, tag } };
-        match poll_fn(|_| self.port.poll_event(&interest)).await {
+        self.port.poll_event(&interest).map(|event| match event {
             Event::Message(message) => Ok(message),
             Event::RankLost(rank) => Err(Error::RankLost { rank }),
             other => Err(Error::Failed(format!("the carrier answered a receive with {other:?}"))),
-        }
+        })
     }
 
     /// Waits for whatever happens next in this scope: a message, the end of work, a timer, a signal, the loss of a rank.

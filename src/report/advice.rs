@@ -101,15 +101,20 @@ fn from_when(records: &[&CompareRecord]) -> String {
         )
     };
     if records.len() == 1 || length(longest) <= length(shortest) {
-        return format!("{}, which pays when a task lasts {} or more", what_it_does(shortest), duration_us(length(shortest)));
+        return format!("{}, which pays when {} lasts {} or more", what_it_does(shortest), unit(shortest), duration_us(length(shortest)));
     }
     format!(
-        "it pays when a task lasts {} or more ({}), and at the worst from {} on ({})",
+        "it pays when {} lasts {} or more ({}), and at the worst from {} on ({})",
+        unit(shortest),
         duration_us(length(shortest)),
         case(shortest),
         duration_us(length(longest)),
         case(longest)
     )
+}
+
+fn unit(record: &CompareRecord) -> &'static str {
+    record.weighing.unit.one()
 }
 
 fn case(record: &CompareRecord) -> String {

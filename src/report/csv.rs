@@ -130,7 +130,7 @@ pub fn balance(out: impl Write, record: &BalanceRecord) -> io::Result<()> {
     table.flush()
 }
 
-const RUN: [&str; 44] = [
+const RUN: [&str; 54] = [
     "scheduler",
     "workload",
     "topology",
@@ -175,6 +175,16 @@ const RUN: [&str; 44] = [
     "response_p90",
     "response_p95",
     "response_p99",
+    "scheduler_rank",
+    "decisions",
+    "expansions",
+    "generated",
+    "search_time",
+    "waiting_time",
+    "min_min",
+    "earliest_completion",
+    "offered",
+    "served",
 ];
 
 /// Writes runs of spawning tasks, with a header. What there is not, is empty.
@@ -186,7 +196,7 @@ pub fn run(out: impl Write, records: &[RunRecord]) -> io::Result<()> {
 }
 
 fn run_row(record: &RunRecord) -> [String; RUN.len()] {
-    let (rounds, responses) = (record.rounds.as_ref(), record.responses.as_ref());
+    let (rounds, responses, scheduling) = (record.rounds.as_ref(), record.responses.as_ref(), record.scheduling.as_ref());
     let [low, mean, high] = match rounds {
         Some(rounds) => [rounds.makespan_ci95[0], rounds.makespan_mean, rounds.makespan_ci95[1]].map(|value| value.to_string()),
         None => Default::default(),
@@ -237,5 +247,15 @@ fn run_row(record: &RunRecord) -> [String; RUN.len()] {
         or_empty(responses.map(|responses| responses.response_p90)),
         or_empty(responses.map(|responses| responses.response_p95)),
         or_empty(responses.map(|responses| responses.response_p99)),
+        scheduling.map(|scheduling| scheduling.scheduler_rank.to_string()).unwrap_or_default(),
+        scheduling.map(|scheduling| scheduling.decisions.to_string()).unwrap_or_default(),
+        scheduling.map(|scheduling| scheduling.expansions.to_string()).unwrap_or_default(),
+        scheduling.map(|scheduling| scheduling.generated.to_string()).unwrap_or_default(),
+        or_empty(scheduling.map(|scheduling| scheduling.search_time)),
+        or_empty(scheduling.map(|scheduling| scheduling.waiting_time)),
+        or_empty(scheduling.and_then(|scheduling| scheduling.min_min)),
+        or_empty(scheduling.map(|scheduling| scheduling.earliest_completion)),
+        or_empty(record.overload.map(|overload| overload.offered)),
+        or_empty(record.overload.map(|overload| overload.served)),
     ]
 }

@@ -376,7 +376,7 @@ fn cells(rows: &[Row], site: &Site) -> (Vec<&'static str>, Vec<Vec<String>>) {
     if rows.iter().any(|row| row.interval.is_some()) {
         headings.push("interval, ms");
     }
-    headings.extend(["information / decision / exchange", "pays when a task lasts"]);
+    headings.extend(["information / decision / exchange", "pays when a task (a unit of work) lasts"]);
     let cells = |row: &Row| {
         let hops = match row.optimum {
             Some(optimum) if optimum > 0 && row.hops > 0 => format!("{} ({})", whole(row.hops), ratio(row.hops as f64 / optimum as f64)),

@@ -4,14 +4,18 @@ use comfy_table::{ColumnConstraint, Table};
 
 use super::figures::{bytes, duration_us, ratio, several, three, whole};
 use super::table::{lines, place, table};
-use crate::experiment::RunRecord;
+use crate::experiment::{RunRecord, Scheduling};
 
 /// With more ranks than this people are told the extremes instead of all.
 const LISTED: usize = 16;
 
 /// A time of a record, in what it is given in.
 fn time(record: &RunRecord, time: f64) -> String {
-    if has_unit(record) { format!("{} u", three(time)) } else { duration_us(time * 1e6) }
+    match (&record.scheduling, has_unit(record)) {
+        (Some(_), true) => format!("{} cycles", whole(time.round() as u64)),
+        (_, true) => format!("{} u", three(time)),
+        (_, false) => duration_us(time * 1e6),
+    }
 }
 
 fn has_unit(record: &RunRecord) -> bool {
@@ -33,7 +37,13 @@ pub fn run(record: &RunRecord, width: u16) -> String {
     out.push('\n');
     let mut line = |name: &str, text: String| out.push_str(&format!("  {name:<11}{text}\n"));
     line("answer", answer(record));
-    line("tasks", format!("{}, of which {} waited for children", whole(record.tasks), whole(record.joins)));
+    line(
+        "tasks",
+        match record.scheduling {
+            Some(_) => whole(record.tasks),
+            None => format!("{}, of which {} waited for children", whole(record.tasks), whole(record.joins)),
+        },
+    );
     line("makespan", makespan(record));
     let plain = if record.sequential_is_plain {
         format!(", by a plain program; all tasks together {}", time(record, record.work))
@@ -42,7 +52,10 @@ pub fn run(record: &RunRecord, width: u16) -> String {
     };
     line("sequential", format!("{}{plain}", time(record, record.sequential)));
     line("efficiency", format!("{} of the ideal", percent(record.efficiency)));
-    line("", against_the_bound(record));
+    match &record.scheduling {
+        Some(scheduling) => of_scheduling(record, scheduling).into_iter().for_each(|(name, text)| line(name, text)),
+        None => line("", against_the_bound(record)),
+    }
     line(
         "cost",
         format!(
@@ -76,9 +89,54 @@ pub fn run(record: &RunRecord, width: u16) -> String {
             line("", format!("u, a graph's mean time, is {}", duration_us(record.unit.seconds * 1e6)));
         }
     }
+    if record.overload.is_some() {
+        line("overloaded", overloaded(record));
+    }
     regions(record).into_iter().enumerate().for_each(|(index, text)| line(if index == 0 { "regions" } else { "" }, text));
     out.push_str(&ranks(record, width));
     out
+}
+
+/// What is told of independent tasks only.
+fn of_scheduling(record: &RunRecord, scheduling: &Scheduling) -> Vec<(&'static str, String)> {
+    let at = |value: f64| time(record, value);
+    let or_none = |value: Option<f64>| value.map_or_else(|| "too many tasks".into(), at);
+    let search = match scheduling.v {
+        None => format!("{} without search", several(scheduling.decisions, "grant")),
+        Some(v) => {
+            let small = |value: f64| if has_unit(record) { format!("{} cycles", three(value)) } else { duration_us(value * 1e6) };
+            format!(
+                "{}, {} of {} in {}: {} each, {} is the most that keeps all busy with phases of one task",
+                several(scheduling.decisions, "phase"),
+                several(scheduling.expansions, "expansion"),
+                several(scheduling.generated, "node"),
+                at(scheduling.search_time),
+                small(v),
+                small(scheduling.v_bound)
+            )
+        }
+    };
+    vec![
+        ("", format!("{} of the lower bound {}", percent(record.bound_efficiency), at(scheduling.lower_bound))),
+        (
+            "beforehand",
+            format!(
+                "min-min {}, sufferage {}, earliest completion {}",
+                or_none(scheduling.min_min),
+                or_none(scheduling.sufferage),
+                at(scheduling.earliest_completion)
+            ),
+        ),
+        ("scheduling", format!("on rank {}: {search}", scheduling.scheduler_rank)),
+        ("waiting", format!("{} of all workers together", at(scheduling.waiting_time))),
+    ]
+}
+
+/// What an overloaded stream says; empty for others.
+fn overloaded(record: &RunRecord) -> String {
+    let Some(overload) = &record.overload else { return String::new() };
+    let rate = |graphs| format!("{} graphs {}", three(graphs), if has_unit(record) { "a unit" } else { "a second" });
+    format!("{} came, {} were answered: response times grow as long as the stream lasts", rate(overload.offered), rate(overload.served))
 }
 
 /// The answer, what it is, and whether it is known to be right.
@@ -170,11 +228,15 @@ pub fn compare(records: &[RunRecord], width: u16) -> String {
         let plain = if first.sequential_is_plain { "by a plain program" } else { "all tasks together" };
         out.push_str(&format!("answer {}; sequential time {}, {plain}\n", answer(first), time(first, first.sequential)));
     }
-    if has_unit(first) {
+    if has_unit(first) && first.scheduling.is_none() {
         out.push_str(&format!("u, a graph's mean time, is {}\n", duration_us(first.unit.seconds * 1e6)));
     }
     out.push('\n');
     out.push_str(&lines(&comparison(records, width)));
+    for (index, record) in records.iter().filter(|record| record.overload.is_some()).enumerate() {
+        let apart = if index == 0 { "\n" } else { "" };
+        out.push_str(&format!("{apart}{} is overloaded: {}\n", record.scheduler, overloaded(record)));
+    }
     if records.iter().any(|record| !record.native) {
         out.push_str("\n* an overlay: the topology has more nodes than there are ranks\n");
     }

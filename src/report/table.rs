@@ -4,7 +4,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
 use super::figures::{bytes, duration_us, of_real_tasks, ratio, several, three, two, whole};
 use crate::experiment::balance::Embedded;
-use crate::experiment::{BalanceRecord, CompareRecord, Site};
+use crate::experiment::{BalanceRecord, CompareRecord, Site, Unit};
 use crate::topology::Topology;
 
 /// Times below this many milliseconds are those of doing nothing, on real ranks.
@@ -98,7 +98,7 @@ pub fn balance(record: &BalanceRecord) -> String {
             duration_us(record.ms_exchange * 1e3)
         ),
     );
-    line("pays", pays(record.break_even_us));
+    line("pays", pays(record.break_even_us, weighing.unit));
     if record.loads.len() <= LISTED {
         let listed = |values: &[u64]| values.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
         line("loads", listed(&record.loads));
@@ -139,14 +139,14 @@ pub(super) fn verdict(record: &BalanceRecord) -> String {
         ratio(record.imbalance.before.max_over_mean),
         ratio(record.imbalance.after.max_over_mean),
         duration_us(record.seconds * 1e6),
-        pays(record.break_even_us)
+        pays(record.break_even_us, record.weighing.unit)
     )
 }
 
-fn pays(break_even_us: Option<f64>) -> String {
+fn pays(break_even_us: Option<f64>, unit: Unit) -> String {
     match break_even_us {
         None => "never: the slowest rank has as much to do as before".into(),
-        Some(us) => format!("when a task lasts {} or more", duration_us(us)),
+        Some(us) => format!("when {} lasts {} or more", unit.one(), duration_us(us)),
     }
 }
 

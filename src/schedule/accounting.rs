@@ -12,6 +12,9 @@ pub struct Outcome<A> {
     pub answer: Option<A>,
     /// At the host: the graphs in the order in which they were answered.
     pub graphs: Vec<Graph>,
+    /// At the host: whether the stream of roots ended since they came faster than they were answered (see
+    /// [`Source::gave_up`](super::Source::gave_up)).
+    pub gave_up: bool,
     /// At the host: what each node did, in node order. Elsewhere empty.
     pub nodes: Vec<NodeReport>,
     /// At the host: ticks from the submission of the first root until the last task had ended (see [`Summary::makespan`]).
@@ -151,7 +154,7 @@ pub enum Happening {
 pub struct Summary {
     pub tasks: u64,
     pub joins: u64,
-    /// Sum of the tasks' times: what one worker would take.
+    /// What one worker would take: the sum of the tasks' times, unless it is [known better](Summary::with_sequential).
     pub sequential: Ticks,
     /// From the first submission to the last answer; where detached tasks were spawned, until termination was detected.
     pub makespan: Ticks,
@@ -182,26 +185,31 @@ impl Summary {
         let most = |part: fn(&NodeReport) -> u64| nodes.iter().map(part).max().unwrap_or(0);
         let sequential = sum(|node| node.busy);
         let workers = sum(|node| u64::from(node.workers));
-        let (largest, chain) = (most(|node| node.largest), most(|node| node.chain));
-        let bound = largest.max(chain).max(sequential.div_ceil(workers.max(1)));
-        let possible = sequential.saturating_sub(bound);
-        let had = sequential as f64 - makespan as f64;
-        Summary {
+        let summary = Summary {
             tasks: sum(|node| node.tasks),
             joins: sum(|node| node.joins),
-            sequential,
             makespan,
             workers,
-            largest,
-            chain,
-            bound,
-            efficiency: if makespan == 0 { 1.0 } else { sequential as f64 / makespan as f64 / workers.max(1) as f64 },
-            gain: (possible > 0).then(|| had / possible as f64),
+            largest: most(|node| node.largest),
+            chain: most(|node| node.chain),
             migrated: sum(|node| node.migrated_out),
             messages: sum(|node| node.messages),
             bytes: sum(|node| node.bytes),
             control: sum(|node| node.control),
-        }
+            ..Summary::default()
+        };
+        summary.with_sequential(sequential)
+    }
+
+    /// The same against another sequential time, such as that of a plain program: bound, efficiency and gain are all taken from it.
+    #[must_use]
+    pub fn with_sequential(self, sequential: Ticks) -> Summary {
+        let Summary { makespan, workers, largest, chain, .. } = self;
+        let bound = largest.max(chain).max(sequential.div_ceil(workers.max(1)));
+        let possible = sequential.saturating_sub(bound);
+        let had = sequential as f64 - makespan as f64;
+        let efficiency = if makespan == 0 { 1.0 } else { sequential as f64 / makespan as f64 / workers.max(1) as f64 };
+        Summary { sequential, bound, efficiency, gain: (possible > 0).then(|| had / possible as f64), ..self }
     }
 }
 
@@ -217,6 +225,10 @@ mod tests {
         assert_eq!(summary.gain, Some(0.8));
         assert!((summary.efficiency - 100.0 / 120.0).abs() < 1e-12);
         assert_eq!(node(60, 30, 50).idle(), 0);
+        // Against a plain program that takes 160: 80 a worker, and half of the gain was had.
+        let against = Summary { makespan: 120, ..summary }.with_sequential(160);
+        assert_eq!((against.sequential, against.bound, against.gain), (160, 80, Some(0.5)));
+        assert!((against.efficiency - 160.0 / 240.0).abs() < 1e-12);
         // A chain can't be sped up.
         assert_eq!(Summary::of(&[node(50, 10, 50), node(0, 0, 0)], 55).gain, None);
     }

@@ -119,6 +119,11 @@ pub trait Source<C: Computation> {
     fn answered(&mut self, graph: u64, response: Ticks) {
         let _ = (graph, response);
     }
+
+    /// Whether it ended before its time, since roots came faster than their graphs were answered.
+    fn gave_up(&self) -> bool {
+        false
+    }
 }
 
 /// Any iterator over arrivals is a source.

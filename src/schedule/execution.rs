@@ -20,6 +20,8 @@ impl<C: Computation> Shell<C> {
     fn next_ready(&mut self) -> Option<Item<C>> {
         match self.order {
             Order::Fifo => self.ready.pop_front(),
+            // Where the last is a root, all are.
+            Order::Lifo if self.ready.back().is_some_and(Item::is_root) => self.ready.pop_front(),
             Order::Lifo => self.ready.pop_back(),
         }
     }
@@ -94,12 +96,10 @@ impl<C: Computation> Shell<C> {
 
     /// Between two slices: parts for those who asked, and for a worker here that has nothing to do.
     fn feed(&mut self, item: &mut Item<C>) -> Result<()> {
-        while let Some((to, otherwise)) = self.hungry.pop_front() {
-            match self.split(item) {
-                Some((card, task)) => self.send_tasks(to, vec![self.travelling(card, task, true)])?,
-                None => self.tell_policy(to, otherwise),
-            }
+        while let Some((to, otherwise)) = self.awaiting_parts.pop_front() {
+            self.part_or_word(item, to, otherwise)?;
         }
+        while self.give_part(item)? {}
         if self.ready.is_empty()
             && self.running.len() + 1 < self.workers
             && let Some((card, task)) = self.split(item)

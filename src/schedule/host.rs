@@ -18,13 +18,18 @@ pub(super) struct Host<C: Computation> {
     submitted: u64,
     /// When the graphs that are not answered were submitted.
     open: BTreeMap<u64, Ticks>,
-    pub answered: Vec<Graph>,
+    answered: Vec<Graph>,
 }
 
 impl<C: Computation> Host<C> {
     /// Whether no root will come and none is unanswered.
     pub fn is_done(&self) -> bool {
         self.next.is_none() && self.open.is_empty()
+    }
+
+    /// The graphs in the order in which they were answered, and whether their source gave up.
+    pub fn end(self) -> (Vec<Graph>, bool) {
+        (self.answered, self.source.is_some_and(|source| source.gave_up()))
     }
 }
 

@@ -50,12 +50,21 @@ pub(super) struct Item<C: Computation> {
     pub task: C::Task,
 }
 
+impl<C: Computation> Item<C> {
+    /// Whether it begins a graph.
+    pub fn is_root(&self) -> bool {
+        matches!(self.card.home, Home::Root { .. })
+    }
+}
+
 /// A task in a message.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Travelling<T> {
     pub card: Card,
     /// Whether this is a migration, which may cost time at the receiver.
     pub migration: bool,
+    /// How long it takes, where the sender knows.
+    pub takes: Option<Ticks>,
     pub task: T,
 }
 

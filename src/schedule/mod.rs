@@ -12,17 +12,27 @@
 //! To add a scheduler, write its file with a policy and enter it in the [registry](ALL).
 
 pub mod accounting;
+mod acwn;
 pub mod computation;
+mod cwn;
+pub mod dss;
 mod execution;
+mod gde;
+mod gradient;
 mod hierarchical;
 mod host;
+pub mod independent;
 mod item;
 mod moving;
 mod neighbour;
+mod neighbourhood;
 pub mod policy;
 mod random;
 mod registry;
+mod rid;
 mod runtime;
+pub mod sash;
+pub mod selfsched;
 mod static_;
 mod steal;
 mod termination;
@@ -30,7 +40,7 @@ mod termination;
 pub use accounting::{Graph, NodeReport, Outcome, Summary};
 pub use computation::{Computation, Roots, Slice, Source, Style, Yield};
 pub use policy::Order;
-pub use registry::{ALL, Chosen, Entry, Region, Scheduler, Settings, find};
+pub use registry::{ALL, Chosen, Entry, Region, Scheduler, Settings, Units, find};
 pub use runtime::execute;
 
 use crate::node::Ticks;
@@ -51,6 +61,9 @@ pub struct Options {
     /// Mean of the exponential time that each migration takes on top of the network's, charged at the receiver (Ahmad, Ghafoor and Fox 1994,
     /// section 5); `None` for none.
     pub migration: Option<Ticks>,
+    /// Whether migrations queue for a link of their sender, as if the nodes, by their numbers, were a hypercube: each is served once, in the
+    /// order in which they leave, on the link of the highest bit in which sender's and receiver's numbers differ.
+    pub contention: bool,
     /// Where tasks take less than this on average, each worker is handed its next one before it has ended the last, so that it need not wait for
     /// the communication thread in between; that one can't be given away any more. 0: never, which is best in simulation, where handing over
     /// takes no time.
@@ -80,6 +93,7 @@ impl Default for Options {
             slice: 100_000,
             unit: 1_000_000,
             migration: None,
+            contention: false,
             ahead_below: 300_000,
             loads_travel: true,
             trace: false,

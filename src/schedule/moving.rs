@@ -7,8 +7,9 @@ use rand::RngExt;
 
 use super::accounting::{Happening, NodeReport, Outcome};
 use super::computation::{Computation, Style};
+use super::host::Host;
 use super::item::{ANSWER, Answered, Card, Cargo, Home, Item, Letter, TASKS, Travelling};
-use super::policy::{Action, ItemId, New, Occurrence, Origin, POLICY};
+use super::policy::{Action, ItemId, New, Occurrence, Order, Origin, POLICY};
 use super::runtime::Shell;
 use super::termination::REPORT;
 use crate::error::{Error, Result};
@@ -33,7 +34,12 @@ impl<C: Computation> Shell<C> {
                 }
                 Action::Tell { to, message } => self.tell_policy(to, message),
                 Action::Timer { at } => self.set_policy_timer(at),
-                Action::Give { to, otherwise } => self.give(to, otherwise)?,
+                Action::Give { to } if self.hungry.contains(&to) => {}
+                Action::Give { to } => self.hungry.push_back(to),
+                Action::Forget { to } => self.hungry.retain(|other| *other != to),
+                Action::Part { to, otherwise } => self.part(to, otherwise)?,
+                Action::Share { to, most } if to != self.me => self.give_oldest(to, self.ready.len().min(most as usize))?,
+                Action::Share { .. } => {}
             }
         }
         leaving.into_iter().try_for_each(|(to, tasks)| self.send_tasks(to, tasks))
@@ -52,36 +58,82 @@ impl<C: Computation> Shell<C> {
             return Err(Error::Failed(format!("the policy queues a task on node {}, which is virtual", self.me)));
         }
         let item = self.placed(item)?;
-        self.ready.push_back(item);
+        match self.order == Order::Lifo && item.is_root() {
+            // Roots stand before all others.
+            true => self.ready.insert(self.ready.partition_point(Item::is_root), item),
+            false => self.ready.push_back(item),
+        }
         Ok(())
     }
 
-    /// Half of the ready tasks, or part of one that is being executed, or the word that there is nothing.
-    fn give(&mut self, to: NodeId, otherwise: Bytes) -> Result<()> {
-        let half = self.ready.len().div_ceil(2);
-        if half > 0 {
-            let given: Vec<_> = self.ready.drain(..half).collect();
-            let given = given.into_iter().map(|item| self.travelling(item.card, item.task, true)).collect();
-            return self.send_tasks(to, given);
-        }
-        if let Some(mut item) = self.sliced.take() {
-            let part = self.split(&mut item);
-            self.sliced = Some(item);
-            match part {
-                Some((card, task)) => self.send_tasks(to, vec![self.travelling(card, task, true)])?,
-                None => self.tell_policy(to, otherwise),
+    /// Gives to the nodes that asked for tasks, the longest waiting first, what there is to spare. They and this node get equal shares.
+    pub(super) fn share(&mut self) -> Result<()> {
+        while !self.hungry.is_empty() {
+            let next_here = self.workers.saturating_sub(self.view().running as usize);
+            let spare = self.ready.len().saturating_sub(next_here);
+            if spare > 0 {
+                let given: Vec<_> = self.ready.drain(..spare.div_ceil(self.hungry.len() + 1)).collect();
+                let given = given.into_iter().map(|item| self.travelling(item.card, item.task, true)).collect();
+                let Some(to) = self.hungry.pop_front() else { break };
+                self.send_tasks(to, given)?;
+                continue;
             }
-        } else if self.style == Style::Sliced && !self.running.is_empty() {
-            self.hungry.push_back((to, otherwise));
-        } else {
-            self.tell_policy(to, otherwise);
+            let Some(mut item) = self.sliced.take() else { break };
+            let given = self.give_part(&mut item);
+            self.sliced = Some(item);
+            if !given? {
+                break;
+            }
         }
         Ok(())
+    }
+
+    /// Gives part of a task between two of its slices to the node that has waited longest for tasks; says whether it did.
+    pub(super) fn give_part(&mut self, item: &mut Item<C>) -> Result<bool> {
+        let Some(to) = self.hungry.front().copied() else { return Ok(false) };
+        let Some((card, task)) = self.split(item) else { return Ok(false) };
+        self.hungry.pop_front();
+        self.send_tasks(to, vec![self.travelling(card, task, true)])?;
+        Ok(true)
+    }
+
+    /// Gives part of the task that is being executed between its slices, now or at its next pause, or the word that there is none.
+    fn part(&mut self, to: NodeId, otherwise: Bytes) -> Result<()> {
+        if let Some(mut item) = self.sliced.take() {
+            let given = self.part_or_word(&mut item, to, otherwise);
+            self.sliced = Some(item);
+            return given;
+        }
+        match self.style == Style::Sliced && !self.running.is_empty() {
+            true => self.awaiting_parts.push_back((to, otherwise)),
+            false => self.tell_policy(to, otherwise),
+        }
+        Ok(())
+    }
+
+    pub(super) fn part_or_word(&mut self, item: &mut Item<C>, to: NodeId, otherwise: Bytes) -> Result<()> {
+        match self.split(item) {
+            Some((card, task)) => self.send_tasks(to, vec![self.travelling(card, task, true)]),
+            None => {
+                self.tell_policy(to, otherwise);
+                Ok(())
+            }
+        }
+    }
+
+    /// The oldest `count` of the ready tasks.
+    fn give_oldest(&mut self, to: NodeId, count: usize) -> Result<()> {
+        if count == 0 {
+            return Ok(());
+        }
+        let given: Vec<_> = self.ready.drain(..count).collect();
+        let given = given.into_iter().map(|item| self.travelling(item.card, item.task, true)).collect();
+        self.send_tasks(to, given)
     }
 
     /// No task is being executed any more: those who asked for a part of one get none.
     pub(super) fn disappoint(&mut self) {
-        while let Some((to, otherwise)) = self.hungry.pop_front() {
+        while let Some((to, otherwise)) = self.awaiting_parts.pop_front() {
             self.tell_policy(to, otherwise);
         }
     }
@@ -94,7 +146,19 @@ impl<C: Computation> Shell<C> {
 
     pub(super) fn travelling(&self, mut card: Card, task: C::Task, migration: bool) -> Travelling<C::Task> {
         card.hops += u32::from(migration);
-        Travelling { card, migration, task }
+        Travelling { card, migration, takes: None, task }
+    }
+
+    /// How long a migration is under way that has to queue for its link: served once, first come first served, on this node's link of the
+    /// highest bit in which the two nodes' numbers differ.
+    fn queue_for_link(&mut self, to: NodeId, mean: Ticks) -> Ticks {
+        let (now, service) = (self.node.now(), exponential(&mut self.rng, mean));
+        let bit = (self.me ^ to).checked_ilog2().unwrap_or(0) as usize;
+        if self.links.len() <= bit {
+            self.links.resize(bit + 1, 0);
+        }
+        self.links[bit] = self.links[bit].max(now).saturating_add(service);
+        self.links[bit] - now
     }
 
     /// This node's load, if loads travel.
@@ -103,7 +167,12 @@ impl<C: Computation> Shell<C> {
     }
 
     /// Sends tasks, in as many messages as their sizes need.
-    pub(super) fn send_tasks(&mut self, to: NodeId, tasks: Vec<Travelling<C::Task>>) -> Result<()> {
+    pub(super) fn send_tasks(&mut self, to: NodeId, mut tasks: Vec<Travelling<C::Task>>) -> Result<()> {
+        if let Some(mean) = self.options.migration.filter(|_| self.options.contention) {
+            for task in tasks.iter_mut().filter(|task| task.migration && task.takes.is_none()) {
+                task.takes = Some(self.queue_for_link(to, mean));
+            }
+        }
         let mut cargo = Cargo { load: self.load_told(), tasks };
         let body = node::pack(&cargo);
         let count = cargo.tasks.len();
@@ -130,13 +199,14 @@ impl<C: Computation> Shell<C> {
         let cargo: Cargo<C::Task> = node::open(message, TASKS)?;
         let now = self.node.now();
         let mut here = Vec::with_capacity(cargo.tasks.len());
-        for Travelling { card, migration, task } in cargo.tasks {
+        for Travelling { card, migration, takes, task } in cargo.tasks {
             self.report.migrated_in += u64::from(migration);
             self.trace(card.name, Happening::Arrived { from });
             let item = Item { id: self.number(), card, task };
             match self.options.migration {
                 Some(mean) if migration => {
-                    let timer = self.node.set_timer(now.saturating_add(exponential(&mut self.rng, mean)));
+                    let takes = takes.unwrap_or_else(|| exponential(&mut self.rng, mean));
+                    let timer = self.node.set_timer(now.saturating_add(takes));
                     self.delayed.insert(timer, (from, item));
                 }
                 _ => here.push(item),
@@ -237,16 +307,16 @@ impl<C: Computation> Shell<C> {
             let body = node::pack(&(&reports, &partial));
             self.check_answer(body.len(), || "all detached tasks of a sub-tree of nodes".into())?;
             self.node.send_bytes(parent, REPORT, body);
-            return Ok(Outcome { answer: None, graphs: Vec::new(), nodes: Vec::new(), makespan: 0 });
+            return Ok(Outcome { answer: None, graphs: Vec::new(), gave_up: false, nodes: Vec::new(), makespan: 0 });
         }
         reports.sort_by_key(|report| report.node);
-        let graphs = self.host.take().map(|host| host.answered).unwrap_or_default();
+        let (graphs, gave_up) = self.host.take().map(Host::end).unwrap_or_default();
         let first = graphs.iter().map(|graph| graph.submitted).min().unwrap_or(0);
         let last = match reports.iter().any(|report| report.detached > 0) {
             true => now.saturating_sub(self.began),
             false => graphs.iter().map(|graph| graph.answered).max().unwrap_or(0),
         };
-        Ok(Outcome { answer: partial, graphs, nodes: reports, makespan: last - first })
+        Ok(Outcome { answer: partial, graphs, gave_up, nodes: reports, makespan: last - first })
     }
 }
 

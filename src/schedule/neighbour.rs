@@ -26,29 +26,26 @@ use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use super::registry::{Entry, Scheduler, Settings};
+use super::registry::{Entry, NEIGHBOURLY, Scheduler, Settings, Units};
 use crate::error::Result;
 use crate::node::Ticks;
-use crate::topology::{Kind, NodeId};
+use crate::topology::NodeId;
 
 pub(super) static ENTRY: Entry = Entry {
     name: "neighbour",
     title: "averaging with the neighbours",
     source: "the baseline of Ahmad, Ghafoor and Fox 1994, section 5",
-    kinds: &[Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Complete],
+    kinds: NEIGHBOURLY,
     options: "age=0.5 (units of the workload's time between announcements; 0: whenever the load changes), hops=10",
     build,
 };
 
 fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
-    let mut neighbour = Neighbour { age: 0.5, hops: 10 };
+    let mut neighbour = Neighbour { age: Units(0.5), hops: 10 };
     for (key, value) in settings.pairs() {
         match key {
-            "age" => {
-                let age = value.parse().ok().filter(|age: &f64| age.is_finite() && *age >= 0.0);
-                neighbour.age = age.ok_or_else(|| settings.wrong(key, value, "a number of time units, 0 or more"))?;
-            }
-            "hops" => neighbour.hops = value.parse().map_err(|_| settings.wrong(key, value, "a whole number, 0 or more"))?,
+            "age" => neighbour.age = settings.units(key, value)?,
+            "hops" => neighbour.hops = settings.whole(key, value, 0..=u32::MAX)?,
             _ => return Err(settings.unknown(key, &["age", "hops"])),
         }
     }
@@ -56,14 +53,13 @@ fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
 }
 
 struct Neighbour {
-    age: f64,
+    age: Units,
     hops: u32,
 }
 
 impl Scheduler for Neighbour {
     fn policy(&self, place: Place, rng: ChaCha8Rng) -> Result<Box<dyn AnyPolicy>> {
-        // An age that is not 0 is at least a tick.
-        let period = (self.age > 0.0).then(|| ((self.age * place.unit as f64).round() as Ticks).max(1));
+        let period = Some(self.age.ticks(place.unit)).filter(|period| *period > 0);
         let loads = place.neighbours().into_iter().map(|node| (node, 0)).collect();
         Ok(erase(Average { place, rng, period, most_hops: self.hops, loads }))
     }

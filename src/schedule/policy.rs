@@ -46,7 +46,8 @@ pub enum Origin {
 pub enum Order {
     /// First come, first served.
     Fifo,
-    /// The newest first: depth-first, so that few tasks wait at a time.
+    /// The newest first: depth-first, so that few tasks wait at a time. Roots come last, the oldest of them first: otherwise those that
+    /// arrive over time would let older ones wait for ever.
     Lifo,
 }
 
@@ -134,8 +135,15 @@ pub enum Action<M> {
     Tell { to: NodeId, message: M },
     /// Call [`Policy::on_timer`] at this time.
     Timer { at: Ticks },
-    /// Give a node half of the ready tasks, rounded up, the oldest; or part of a task that is being executed if it can be split; or else tell it this.
-    Give { to: NodeId, otherwise: M },
+    /// Give a node the oldest of the ready tasks that the workers here won't begin next, half of them (or less where more nodes wait); or part
+    /// of a task that is being executed if it can be split. If there is nothing now, the request waits until there is.
+    Give { to: NodeId },
+    /// The node needs nothing any more: forget its request.
+    Forget { to: NodeId },
+    /// Give a node part of the task that is being executed here, at its next pause; if it can't be split, tell the node this.
+    Part { to: NodeId, otherwise: M },
+    /// Give a node so many of the ready tasks, the oldest, or as many as there are.
+    Share { to: NodeId, most: u32 },
 }
 
 /// What a policy wants done, in this order.
@@ -182,8 +190,23 @@ impl<M> Actions<M> {
     }
 
     /// See [`Action::Give`].
-    pub fn give(&mut self, to: NodeId, otherwise: M) {
-        self.list.push(Action::Give { to, otherwise });
+    pub fn give(&mut self, to: NodeId) {
+        self.list.push(Action::Give { to });
+    }
+
+    /// See [`Action::Forget`].
+    pub fn forget(&mut self, to: NodeId) {
+        self.list.push(Action::Forget { to });
+    }
+
+    /// See [`Action::Part`].
+    pub fn part(&mut self, to: NodeId, otherwise: M) {
+        self.list.push(Action::Part { to, otherwise });
+    }
+
+    /// See [`Action::Share`].
+    pub fn share(&mut self, to: NodeId, most: u32) {
+        self.list.push(Action::Share { to, most });
     }
 
     /// Takes all of them.
@@ -298,7 +321,10 @@ impl<P: Policy> AnyPolicy for Erased<P> {
             Action::Label { item, label } => Action::Label { item, label },
             Action::Tell { to, message } => Action::Tell { to, message: node::pack(&message) },
             Action::Timer { at } => Action::Timer { at },
-            Action::Give { to, otherwise } => Action::Give { to, otherwise: node::pack(&otherwise) },
+            Action::Give { to } => Action::Give { to },
+            Action::Forget { to } => Action::Forget { to },
+            Action::Part { to, otherwise } => Action::Part { to, otherwise: node::pack(&otherwise) },
+            Action::Share { to, most } => Action::Share { to, most },
         }));
         Ok(())
     }

@@ -1,19 +1,37 @@
 //! All schedulers: what is known of each before it runs, and how the command line names it.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use rand::rngs::ChaCha8Rng;
 
 use super::policy::{AnyPolicy, Place};
-use super::{hierarchical, neighbour, random, static_, steal};
+use super::{acwn, cwn, gde, gradient, hierarchical, neighbour, random, rid, static_, steal};
 use crate::error::{Error, Result};
+use crate::node::Ticks;
 use crate::topology::{Kind, NodeId, Overlay, Topology};
 
 /// All schedulers, in the order in which they are shown.
-pub const ALL: &[&Entry] = &[&hierarchical::ENTRY, &neighbour::ENTRY, &steal::ENTRY, &random::ENTRY, &static_::ENTRY];
+pub const ALL: &[&Entry] = &[
+    &hierarchical::ENTRY,
+    &neighbour::ENTRY,
+    &gradient::ENTRY,
+    &cwn::ENTRY,
+    &acwn::ENTRY,
+    &rid::ENTRY,
+    &gde::ENTRY,
+    &steal::ENTRY,
+    &random::ENTRY,
+    &static_::ENTRY,
+];
 
-/// Every kind of topology.
-pub(super) const ANY: &[Kind] = &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring];
+/// Every kind of topology, for schedulers that don't look at it.
+pub(super) const ANY: &[Kind] =
+    &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph];
+
+/// Every kind of topology, for schedulers that know nobody but their neighbours.
+pub(super) const NEIGHBOURLY: &[Kind] =
+    &[Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Complete, Kind::Graph];
 
 /// A scheduler's place in the registry.
 pub struct Entry {
@@ -97,6 +115,20 @@ impl Entry {
     }
 }
 
+/// A length of time, in units of the workload's time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Units(pub f64);
+
+impl Units {
+    /// In ticks, of which a unit has so many. What is not 0 is at least a tick.
+    pub fn ticks(self, unit: Ticks) -> Ticks {
+        match self.0 {
+            0.0 => 0,
+            units => ((units * unit as f64).round() as Ticks).max(1),
+        }
+    }
+}
+
 /// A scheduler's options, as `key=value` pairs from the command line.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -131,6 +163,36 @@ impl Settings {
     /// The error for a value that is none of those that the key takes.
     pub fn wrong(&self, key: &str, value: &str, takes: &str) -> Error {
         Error::usage(format!("--scheduler {}: {key} is {takes}, not '{value}'", self.scheduler))
+    }
+
+    /// A length of time in units of the workload's time, in whole ticks; one that is not 0 is at least a tick.
+    ///
+    /// # Errors
+    /// If the value is none.
+    pub fn units(&self, key: &str, value: &str) -> Result<Units> {
+        let units = value.parse().ok().filter(|units: &f64| units.is_finite() && *units >= 0.0);
+        units.map(Units).ok_or_else(|| self.wrong(key, value, "a number of time units, 0 or more"))
+    }
+
+    /// A whole number in a range.
+    ///
+    /// # Errors
+    /// If the value is none.
+    pub fn whole(&self, key: &str, value: &str, range: RangeInclusive<u32>) -> Result<u32> {
+        let takes = match (*range.start(), *range.end()) {
+            (least, u32::MAX) => format!("a whole number, {least} or more"),
+            (least, most) => format!("a whole number from {least} to {most}"),
+        };
+        value.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| self.wrong(key, value, &takes))
+    }
+
+    /// A number between 0 and 1, neither of them.
+    ///
+    /// # Errors
+    /// If the value is none.
+    pub fn fraction(&self, key: &str, value: &str) -> Result<f64> {
+        let number = value.parse().ok().filter(|number: &f64| *number > 0.0 && *number < 1.0);
+        number.ok_or_else(|| self.wrong(key, value, "a number between 0 and 1"))
     }
 
     /// Checks that there are no options.

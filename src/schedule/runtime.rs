@@ -68,8 +68,12 @@ pub(super) struct Shell<C: Computation> {
     pub running: BTreeMap<WorkId, (ItemId, Card)>,
     /// Between two slices on this thread.
     pub sliced: Option<Item<C>>,
-    /// Asked for a part of a task that runs in slices on worker threads, and what to tell them if there is none.
-    pub hungry: VecDeque<(NodeId, Bytes)>,
+    /// Nodes that asked for tasks and have got none yet, the longest waiting in front.
+    pub hungry: VecDeque<NodeId>,
+    /// Nodes that asked for a part of a task that is being executed, and what they are told if there is none.
+    pub awaiting_parts: VecDeque<(NodeId, Bytes)>,
+    /// When this node's links are free for the next migration, if migrations queue for them.
+    pub links: Vec<Ticks>,
     /// Migrating: under way until a timer runs out.
     pub delayed: BTreeMap<TimerId, (NodeId, Item<C>)>,
     pub families: Families<C>,
@@ -132,6 +136,8 @@ impl<C: Computation> Shell<C> {
             running: BTreeMap::new(),
             sliced: None,
             hungry: VecDeque::new(),
+            awaiting_parts: VecDeque::new(),
+            links: Vec::new(),
             delayed: BTreeMap::new(),
             families: Families::default(),
             answers: VecDeque::new(),
@@ -207,7 +213,7 @@ impl<C: Computation> Shell<C> {
             self.tell(Occurrence::Change)?;
         }
         self.dispatch();
-        Ok(())
+        self.share()
     }
 
     fn dispatch(&mut self) {

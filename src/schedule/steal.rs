@@ -4,13 +4,17 @@
 //! gives away the oldest, which stands nearest to the root; victims are uniformly random. Half at once: Hendler and Shavit, "Non-blocking
 //! steal-half work queues", PODC 2002. With `victim=topology` a thief asks its neighbours in turn.
 //!
+//! A victim that has nothing to spare keeps the request and gives as soon as it has, as over the lifelines of Saraswat et al., "Lifeline-based
+//! global load balancing", PPoPP 2011. Meanwhile the thief asks others, each once, and waits twice as long each time. So a thief that waits
+//! long is known to many and hears at once of work anywhere, yet has sent few messages: about log2 of the time it waited.
+//!
 //! ```text
-//!   idle --ask--> victim --half of its ready tasks (or part of the running one, if it can be split)--> busy
-//!     ^                 \--nothing--> wait, twice as long each time --+
-//!     +---------------------------------------------------------------+
+//!   idle --ask--> victim --now or later: half of what it can spare (or part of the running task, if that can be split)--> busy
+//!     ^  \                                                                                              --enough--> the other victims
+//!     +---+ wait, twice as long each time, and ask the next
 //! ```
 //!
-//! Cost: two messages an attempt, none while all are busy. Guarantee (random victims, a computation whose parents wait): expected time within a
+//! Cost: two messages for each victim asked, none while all are busy or all have been asked. Guarantee (random victims, a computation whose parents wait): expected time within a
 //! constant of sequential time / p + longest chain.
 
 use std::sync::Arc;
@@ -28,7 +32,7 @@ use crate::topology::NodeId;
 pub(super) static ENTRY: Entry = Entry {
     name: "steal",
     title: "work stealing, half at once",
-    source: "Blumofe and Leiserson 1999; Hendler and Shavit 2002",
+    source: "Blumofe and Leiserson 1999; Hendler and Shavit 2002; Saraswat et al. 2011",
     kinds: ANY,
     options: "victim=random|topology",
     build,
@@ -61,23 +65,21 @@ impl Scheduler for Steal {
                 Victims::InTurn { all, next }
             }
         };
-        Ok(erase(Thief { place, rng, victims, asked: false, failures: 0, waits: false }))
+        Ok(erase(Thief { place, rng, victims, asked: Vec::new(), next: 0 }))
     }
 }
 
-/// Shortest and longest time between a failed attempt and the next.
-const PAUSE: (Ticks, Ticks) = (20_000, 1_000_000);
+/// Time between the first request and the second, and how often it doubles.
+const PAUSE: (Ticks, u32) = (20_000, 16);
 
 struct Thief {
     place: Place,
     rng: ChaCha8Rng,
     victims: Victims,
-    /// A victim has been asked and has not answered.
-    asked: bool,
-    /// Attempts that failed one after the other.
-    failures: u32,
-    /// A timer for the next attempt runs.
-    waits: bool,
+    /// Victims that keep a request of this node, as far as it knows.
+    asked: Vec<NodeId>,
+    /// When the next may be asked.
+    next: Ticks,
 }
 
 enum Victims {
@@ -87,42 +89,44 @@ enum Victims {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Word {
+    /// Give me tasks, now or when there are some.
     Ask,
-    Nothing,
+    /// I have some.
+    Enough,
 }
 
 impl Thief {
+    /// Another that has not been asked, if there is one.
     fn victim(&mut self) -> Option<NodeId> {
+        let (me, asked) = (self.place.me, &self.asked);
         match &mut self.victims {
-            Victims::Random if self.place.real_nodes() < 2 => None,
+            Victims::Random if asked.len() as u32 + 1 >= self.place.real_nodes() => None,
             Victims::Random => loop {
                 let node = self.place.any_real(&mut self.rng);
-                if node != self.place.me {
+                if node != me && !asked.contains(&node) {
                     return Some(node);
                 }
             },
             Victims::InTurn { all, next } => {
-                let victim = all.get(*next).copied();
-                *next = (*next + 1) % all.len().max(1);
-                victim
+                let ahead = (0..all.len()).map(|step| (*next + step) % all.len());
+                let at = ahead.into_iter().find(|at| !asked.contains(&all[*at]))?;
+                *next = at + 1;
+                Some(all[at])
             }
         }
     }
 
     fn ask(&mut self, view: &View, act: &mut Actions<Word>) {
-        if self.asked || self.waits || !view.is_idle() {
-            return;
-        }
-        if let Some(victim) = self.victim() {
-            self.asked = true;
+        if view.is_idle()
+            && let Some(victim) = self.victim()
+        {
+            // Random, doubled on average each time.
+            let most = PAUSE.0 << (self.asked.len() as u32).min(PAUSE.1);
+            self.next = view.now + self.rng.random_range(most / 2..=most);
+            self.asked.push(victim);
             act.tell(victim, Word::Ask);
+            act.timer(self.next);
         }
-    }
-
-    /// A random time, doubled on average with each failure.
-    fn pause(&mut self) -> Ticks {
-        let most = (PAUSE.0 << self.failures.min(16)).min(PAUSE.1);
-        self.rng.random_range(most / 2..=most)
     }
 }
 
@@ -134,36 +138,31 @@ impl Policy for Thief {
     }
 
     fn on_new(&mut self, items: &[New], origin: Origin, _: &View, act: &mut Actions<Word>) {
-        if let Origin::Migrated { .. } = origin {
-            // Nobody sends but who was asked.
-            self.asked = false;
-            self.failures = 0;
+        for victim in self.asked.drain(..) {
+            if origin != (Origin::Migrated { from: victim }) {
+                act.tell(victim, Word::Enough);
+            }
         }
         items.iter().for_each(|new| act.queue(new.item));
     }
 
     fn on_idle(&mut self, view: &View, act: &mut Actions<Word>) {
-        self.failures = 0;
-        self.ask(view, act);
+        if self.asked.is_empty() {
+            self.ask(view, act);
+        }
     }
 
-    fn on_message(&mut self, from: NodeId, word: Word, view: &View, act: &mut Actions<Word>) {
+    fn on_message(&mut self, from: NodeId, word: Word, _: &View, act: &mut Actions<Word>) {
         match word {
-            Word::Ask => act.give(from, Word::Nothing),
-            Word::Nothing => {
-                self.asked = false;
-                if view.is_idle() && !self.waits {
-                    act.timer(view.now + self.pause());
-                    self.failures += 1;
-                    self.waits = true;
-                }
-            }
+            Word::Ask => act.give(from),
+            Word::Enough => act.forget(from),
         }
     }
 
     fn on_timer(&mut self, view: &View, act: &mut Actions<Word>) {
-        self.waits = false;
-        self.ask(view, act);
+        if view.now >= self.next {
+            self.ask(view, act);
+        }
     }
 }
 
@@ -178,48 +177,58 @@ mod tests {
         let overlay = Overlay::one_host(Topology::parse(topology, ranks).unwrap(), ranks).unwrap();
         let place = Place { me, overlay, workers: 1, unit: 1 };
         let victims = if neighbours { Victims::InTurn { all: place.neighbours(), next: 0 } } else { Victims::Random };
-        Thief { place, rng: ChaCha8Rng::seed_from_u64(1), victims, asked: false, failures: 0, waits: false }
+        Thief { place, rng: ChaCha8Rng::seed_from_u64(1), victims, asked: Vec::new(), next: 0 }
     }
 
     const IDLE: View = View { now: 7, ready: 0, running: 0, workers: 1 };
     const BUSY: View = View { running: 1, ..IDLE };
 
     #[test]
-    fn an_idle_rank_asks_one_at_a_time_and_waits_longer_after_each_failure() {
-        let mut policy = thief("complete", 4, 1, false);
-        let mut act = Actions::default();
-        let mut pauses = Vec::new();
-        policy.on_idle(&IDLE, &mut act);
+    fn an_idle_rank_asks_each_other_once_and_waits_longer_each_time() {
+        let mut policy = thief("complete", 9, 1, false);
+        let (mut act, mut view) = (Actions::default(), IDLE);
+        let (mut asked, mut pauses) = (Vec::new(), Vec::new());
+        policy.on_idle(&view, &mut act);
         for _ in 0..8 {
-            let asked = act.take();
-            assert!(matches!(asked[..], [Action::Tell { to: 0 | 2 | 3, message: Word::Ask }]), "{asked:?}");
-            policy.ask(&IDLE, &mut act);
+            let [Action::Tell { to, message: Word::Ask }, Action::Timer { at }] = act.take()[..] else { panic!("nobody was asked") };
+            asked.push(to);
+            pauses.push(at - view.now);
+            // A timer of earlier times wakes nobody.
+            policy.on_timer(&View { now: at - 1, ..view }, &mut act);
             assert_eq!(act.take(), []);
-            policy.on_message(0, Word::Nothing, &IDLE, &mut act);
-            let [Action::Timer { at }] = act.take()[..] else { panic!("no timer") };
-            pauses.push(at - IDLE.now);
-            // Until the timer runs out nobody is asked.
-            policy.ask(&IDLE, &mut act);
-            assert_eq!(act.take(), []);
-            policy.on_timer(&IDLE, &mut act);
+            view.now = at;
+            policy.on_timer(&view, &mut act);
         }
-        assert_eq!(act.take().len(), 1);
-        assert!(pauses[0] <= 20_000 && pauses.iter().all(|pause| *pause <= 1_000_000), "{pauses:?}");
-        assert!(pauses[7] >= 500_000 && pauses[..6].is_sorted(), "{pauses:?}");
-        let item = New { item: ItemId(5), hops: 1 };
-        policy.on_new(&[item], Origin::Migrated { from: 2 }, &IDLE, &mut act);
-        assert_eq!(act.take(), [Action::Queue(ItemId(5))]);
-        assert_eq!((policy.failures, policy.asked), (0, false));
+        // All were asked: whoever has something to spare will say so.
+        assert_eq!(act.take(), []);
+        asked.sort_unstable();
+        assert_eq!(asked, [0, 2, 3, 4, 5, 6, 7, 8]);
+        assert!(pauses.is_sorted() && pauses[0] <= PAUSE.0 && pauses[7] > 64 * PAUSE.0, "{pauses:?}");
     }
 
     #[test]
-    fn whoever_asks_gets_half_or_the_word_and_a_busy_rank_does_not_ask() {
+    fn who_has_work_again_says_so_to_those_who_still_keep_the_request() {
+        let mut policy = thief("complete", 9, 1, false);
+        let mut act = Actions::default();
+        policy.asked = vec![3, 0, 7];
+        policy.on_new(&[New { item: ItemId(5), hops: 1 }], Origin::Migrated { from: 0 }, &IDLE, &mut act);
+        let enough = |to| Action::Tell { to, message: Word::Enough };
+        assert_eq!(act.take(), [enough(3), enough(7), Action::Queue(ItemId(5))]);
+        policy.on_new(&[New { item: ItemId(6), hops: 0 }], Origin::Spawned, &BUSY, &mut act);
+        assert_eq!(act.take(), [Action::Queue(ItemId(6))]);
+        // Idle again, it asks at once.
+        policy.on_idle(&IDLE, &mut act);
+        assert!(matches!(act.take()[..], [Action::Tell { message: Word::Ask, .. }, Action::Timer { .. }]));
+    }
+
+    #[test]
+    fn requests_are_kept_until_they_are_taken_back_and_a_busy_rank_does_not_ask() {
         let mut policy = thief("complete", 4, 1, false);
         let mut act = Actions::default();
         policy.on_message(3, Word::Ask, &BUSY, &mut act);
-        assert_eq!(act.take(), [Action::Give { to: 3, otherwise: Word::Nothing }]);
+        policy.on_message(3, Word::Enough, &BUSY, &mut act);
+        assert_eq!(act.take(), [Action::Give { to: 3 }, Action::Forget { to: 3 }]);
         policy.on_timer(&BUSY, &mut act);
-        policy.on_message(3, Word::Nothing, &BUSY, &mut act);
         assert_eq!(act.take(), []);
     }
 
@@ -229,9 +238,9 @@ mod tests {
         let mut act = Actions::default();
         let mut asked = Vec::new();
         for _ in 0..4 {
-            policy.asked = false;
+            policy.asked.clear();
             policy.on_idle(&IDLE, &mut act);
-            asked.extend(act.take());
+            asked.extend(act.take().into_iter().filter(|action| matches!(action, Action::Tell { .. })));
         }
         let ask = |to| Action::Tell { to, message: Word::Ask };
         assert_eq!(asked, [ask(1), ask(4), ask(1), ask(4)]);

@@ -17,7 +17,7 @@ mod failures;
 mod paper;
 
 /// All schedulers with the options that change what they do.
-const SCHEDULERS: [&str; 10] = [
+const SCHEDULERS: [&str; 18] = [
     "static",
     "random",
     "steal",
@@ -25,6 +25,14 @@ const SCHEDULERS: [&str; 10] = [
     "neighbour",
     "neighbour:age=0",
     "neighbour:age=0.01,hops=3",
+    "gradient",
+    "gradient:age=0,low=2,high=2",
+    "cwn",
+    "cwn:horizon=0,radius=2,age=0",
+    "acwn",
+    "rid",
+    "gde",
+    "gde:lambda=0.7,period=0",
     "hierarchical",
     "hierarchical:medians=hadamard",
     "hierarchical:spread=1",

@@ -18,6 +18,8 @@ pub struct Placement {
     nodes: u32,
     ranks: u32,
     hosts: Hosts,
+    /// See [`Placement::inner_dimensions`].
+    inner: u32,
     map: Map,
 }
 
@@ -41,7 +43,7 @@ impl Placement {
     pub fn new(nodes: u32, ranks: u32, hosts: Hosts) -> Result<Placement, InvalidTopology> {
         check_counts(nodes, ranks, &hosts)?;
         check_virtual(nodes, ranks, (nodes - ranks).div_ceil(ranks))?;
-        Ok(Placement { nodes, ranks, hosts, map: Map::Identity })
+        Ok(Placement { nodes, ranks, hosts, inner: 0, map: Map::Identity }.with_inner_dimensions())
     }
 
     /// The identity placement on ranks that all share one host.
@@ -85,7 +87,7 @@ impl Placement {
             *slot += 1;
         }
         let map = Map::Custom { node_rank: node_rank.into(), first: first.into(), by_rank: by_rank.into() };
-        Ok(Placement { nodes, ranks, hosts, map })
+        Ok(Placement { nodes, ranks, hosts, inner: 0, map }.with_inner_dimensions())
     }
 
     /// The number of nodes, virtual ones included.
@@ -141,6 +143,22 @@ impl Placement {
     /// The host of a rank.
     pub fn host_of(&self, rank: RankId) -> HostId {
         self.hosts.host_of(rank)
+    }
+
+    /// The largest m such that each 2^m consecutive nodes, from a multiple of 2^m on, share a host: in a hypercube, what is said along the
+    /// dimensions below m stays within hosts. On one host the number of bits that a node's number takes.
+    pub fn inner_dimensions(&self) -> u32 {
+        self.inner
+    }
+
+    fn with_inner_dimensions(self) -> Placement {
+        let whole = u32::BITS - (self.nodes - 1).leading_zeros();
+        let host = |node: NodeId| self.host_of(self.rank_of(node));
+        let inner = match self.hosts.count() {
+            1 => whole,
+            _ => (1..self.nodes).filter(|&node| host(node) != host(node - 1)).map(u32::trailing_zeros).min().unwrap_or(whole),
+        };
+        Placement { inner, ..self }
     }
 
     /// The map from ranks to hosts.
@@ -240,6 +258,21 @@ mod tests {
                 prop_assert_eq!(placement.is_virtual(node as u32), node >= 10);
             }
         }
+    }
+
+    #[test]
+    fn dimensions_within_hosts_are_those_that_all_nodes_have_there() {
+        let inner = |of_rank: &[u32], nodes| {
+            let hosts = Hosts::from_names(&of_rank.iter().map(|host| format!("host{host}")).collect::<Vec<_>>());
+            Placement::new(nodes, of_rank.len() as u32, hosts).unwrap().inner_dimensions()
+        };
+        assert_eq!((inner(&[0], 1), inner(&[0; 6], 6), inner(&[0; 6], 8)), (0, 3, 3));
+        assert_eq!(inner(&[0, 0, 0, 0, 1, 1, 1, 1], 8), 2);
+        assert_eq!(inner(&[0, 0, 1, 1, 1, 1, 2, 2], 8), 1);
+        assert_eq!(inner(&[0, 1, 0, 1, 0, 1, 0, 1], 8), 0);
+        // Virtual nodes 6 and 7 are on ranks 0 and 1.
+        assert_eq!(inner(&[0, 0, 1, 1, 1, 1], 8), 1);
+        assert_eq!(inner(&[0, 0, 0, 0, 1, 1], 8), 1);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! What has arrived at a node and was not taken yet, in the order of arrival.
 //!
 //! A short inbox is scanned; a long one (a coordinator that many ranks report to) is indexed by scope, tag and source, so that taking
-//! stays logarithmic. A million simulated nodes have a million inboxes: an empty one owns no memory.
+//! stays logarithmic. A million simulated nodes have a million inboxes, and most of them never hold more than two events: these lie in
+//! the inbox itself.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -13,6 +14,14 @@ const INDEXED_FROM: usize = 48;
 
 #[derive(Debug, Default)]
 pub struct Inbox {
+    /// All that is there, in order and from the front, as long as these are enough.
+    few: [Option<Event>; 2],
+    many: Option<Box<Many>>,
+}
+
+/// What an inbox holds that holds more.
+#[derive(Debug, Default)]
+struct Many {
     /// Arrivals in order; a hole where one was taken from the middle. The first is never a hole.
     queue: VecDeque<Option<Event>>,
     /// Arrival number of the queue's first element.
@@ -34,21 +43,72 @@ struct Index {
 impl Inbox {
     /// Number of events that wait.
     pub fn len(&self) -> usize {
-        self.held
+        match &self.many {
+            Some(many) => many.held,
+            None => self.few.iter().flatten().count(),
+        }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.held == 0
+        self.len() == 0
     }
 
     pub fn push(&mut self, event: Event) {
+        if let Some(many) = &mut self.many {
+            return many.push(event);
+        }
+        match self.few.iter_mut().find(|place| place.is_none()) {
+            Some(place) => *place = Some(event),
+            None => {
+                let many = self.many.insert(Box::default());
+                self.few.iter_mut().filter_map(Option::take).chain([event]).for_each(|event| many.push(event));
+            }
+        }
+    }
+
+    /// Takes the first event that the interest covers. Losses are covered by [`Wanted::Anything`] only: the carrier decides when a
+    /// named receive fails.
+    pub fn take(&mut self, interest: &Interest) -> Option<Event> {
+        self.take_where(|event| covers(interest, event), |many| many.take(interest))
+    }
+
+    /// Takes the first loss that was not reported yet.
+    pub fn take_loss(&mut self) -> Option<Event> {
+        let is_it = |event: &Event| matches!(event, Event::RankLost(_));
+        self.take_where(is_it, |many| many.take_first(is_it))
+    }
+
+    /// Forgets the events of a timer.
+    pub fn forget_timer(&mut self, timer: TimerId) {
+        let is_it = |event: &Event| matches!(event, Event::Timer { timer: t, .. } if *t == timer);
+        while self.take_where(is_it, |many| many.take_first(is_it)).is_some() {}
+    }
+
+    /// Forgets everything, and gives the memory back.
+    pub fn clear(&mut self) {
+        *self = Inbox::default();
+    }
+
+    fn take_where(&mut self, is_it: impl Fn(&Event) -> bool, from_many: impl FnOnce(&mut Many) -> Option<Event>) -> Option<Event> {
+        if let Some(many) = &mut self.many {
+            let taken = from_many(many);
+            if many.held == 0 {
+                self.many = None;
+            }
+            return taken;
+        }
+        let place = self.few.iter().position(|event| event.as_ref().is_some_and(&is_it))?;
+        let taken = self.few[place].take();
+        self.few[place..].rotate_left(1);
+        taken
+    }
+}
+
+impl Many {
+    fn push(&mut self, event: Event) {
         let number = self.first + self.queue.len() as u64;
         if let Some(index) = &mut self.index {
             index.insert(number, &event);
-        }
-        if self.queue.capacity() == 0 {
-            // Most inboxes never hold more than two: a million of them need not take room for more.
-            self.queue.reserve_exact(2);
         }
         self.queue.push_back(Some(event));
         self.held += 1;
@@ -57,36 +117,19 @@ impl Inbox {
         }
     }
 
-    /// Takes the first event that the interest covers. Losses are covered by [`Wanted::Anything`] only: the carrier decides when a
-    /// named receive fails.
-    pub fn take(&mut self, interest: &Interest) -> Option<Event> {
-        let number = match &self.index {
-            Some(index) => index.first(interest)?,
-            None => {
-                let covers = |event: &Option<Event>| event.as_ref().is_some_and(|event| covers(interest, event));
-                self.first + self.queue.iter().position(covers)? as u64
+    fn take(&mut self, interest: &Interest) -> Option<Event> {
+        match &self.index {
+            Some(index) => {
+                let number = index.first(interest)?;
+                self.remove(number)
             }
-        };
-        self.remove(number)
-    }
-
-    /// Takes the first loss that was not reported yet.
-    pub fn take_loss(&mut self) -> Option<Event> {
-        let found = self.queue.iter().position(|event| matches!(event, Some(Event::RankLost(_))))?;
-        self.remove(self.first + found as u64)
-    }
-
-    /// Forgets the events of a timer.
-    pub fn forget_timer(&mut self, timer: TimerId) {
-        let is_it = |event: &Option<Event>| matches!(event, Some(Event::Timer { timer: t, .. }) if *t == timer);
-        while let Some(found) = self.queue.iter().position(is_it) {
-            self.remove(self.first + found as u64);
+            None => self.take_first(|event| covers(interest, event)),
         }
     }
 
-    /// Forgets everything, and gives the memory back.
-    pub fn clear(&mut self) {
-        *self = Inbox::default();
+    fn take_first(&mut self, is_it: impl Fn(&Event) -> bool) -> Option<Event> {
+        let found = self.queue.iter().position(|event| event.as_ref().is_some_and(&is_it))?;
+        self.remove(self.first + found as u64)
     }
 
     fn remove(&mut self, number: u64) -> Option<Event> {
@@ -204,7 +247,7 @@ mod tests {
 
     fn message(scope: Scope, tag: Tag, src: NodeId, number: u64) -> Event {
         let envelope = Envelope { src, dst: 0, scope, tag: tag.id(), chain: 0, tasks: number };
-        Event::Message(Message { envelope, body: Bytes::new() })
+        Event::Message(Message { envelope, body: Bytes::new().into() })
     }
 
     fn number_of(event: &Event) -> u64 {
@@ -220,7 +263,7 @@ mod tests {
     fn long_and_short_inboxes_answer_as_a_list_does() {
         use rand::{RngExt, SeedableRng};
         let mut rng = rand::rngs::ChaCha8Rng::seed_from_u64(7);
-        for length in [3u64, 20, 47, 48, 49, 400] {
+        for length in [2u64, 3, 20, 47, 48, 49, 400] {
             let mut inbox = Inbox::default();
             let mut list: Vec<(Interest, u64, NodeId)> = Vec::new();
             let mut number = 0;
@@ -268,7 +311,7 @@ mod tests {
                         next += 1;
                     }
                 }
-                assert!(inbox.queue.len() <= 2 * inbox.held + INDEXED_FROM + 1);
+                assert!(inbox.many.as_ref().is_none_or(|many| many.queue.len() <= 2 * many.held + INDEXED_FROM + 1));
             }
             assert_eq!(inbox.len(), 11);
         }

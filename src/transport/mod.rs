@@ -17,6 +17,7 @@
 //! 7. **Watched.** A carrier notices that nobody makes [progress](Transport::progressed) and ends the run with
 //!    [`Error::Stuck`](crate::Error::Stuck), saying who waits for whom.
 
+mod body;
 pub mod inbox;
 #[cfg(feature = "mpi")]
 pub mod mpi;
@@ -31,10 +32,10 @@ use std::fmt;
 use std::rc::Rc;
 use std::task::Poll;
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::topology::{NodeId, Overlay, RankId};
+pub use body::Body;
 pub use work::{Finished, Job, Output, Sliced, Step, Worker};
 
 /// Time: nanoseconds since the world began on real ranks, virtual nanoseconds in the simulator.
@@ -120,7 +121,7 @@ impl Envelope {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     pub envelope: Envelope,
-    pub body: Bytes,
+    pub body: Body,
 }
 
 /// A timer, as [`Transport::set_timer`] named it. Numbers are unique within a node's run.
@@ -211,7 +212,7 @@ pub trait Transport {
     fn charge(&self, ticks: Ticks);
 
     /// Sends without waiting (promises 1 to 3). `envelope.src` is this node.
-    fn send(&self, envelope: Envelope, body: Bytes);
+    fn send(&self, envelope: Envelope, body: Body);
 
     /// Ready when the outbox is below its limit. Meanwhile messages go on arriving.
     fn poll_room(&self) -> Poll<()>;

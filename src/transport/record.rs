@@ -8,11 +8,10 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::Poll;
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::tape::Tape;
-use super::{Envelope, Event, Interest, Job, Port, Scope, Ticks, TimerId, Transport, WorkId, Worker, wire};
+use super::{Body, Envelope, Event, Interest, Job, Port, Scope, Ticks, TimerId, Transport, WorkId, Worker, wire};
 use crate::topology::{NodeId, Overlay};
 
 /// What one node sent, and the longest chain of messages that it took part in.
@@ -68,10 +67,11 @@ impl Recorder {
 
     /// What was counted so far.
     pub fn get(&self) -> Counts {
-        self.counts.get()
+        let counts = self.counts.get();
+        Counts { chain: counts.chain.max(self.heard.get()), ..counts }
     }
 
-    fn note(&self, sent: bool, envelope: &Envelope, body: &Bytes) {
+    fn note(&self, sent: bool, envelope: &Envelope, body: &Body) {
         if let Some(tape) = &self.tape {
             tape.borrow_mut().note(self.inner.now(), sent, envelope, (wire::HEADER + body.len()) as u64);
         }
@@ -79,7 +79,7 @@ impl Recorder {
 }
 
 impl Transport for Recorder {
-    fn send(&self, mut envelope: Envelope, body: Bytes) {
+    fn send(&self, mut envelope: Envelope, body: Body) {
         let overlay = self.inner.overlay();
         let placement = &overlay.placement;
         let (from, to) = (placement.rank_of(envelope.src), placement.rank_of(envelope.dst));
@@ -109,11 +109,7 @@ impl Transport for Recorder {
         let event = self.inner.poll_event(interest);
         if let Poll::Ready(Event::Message(message)) = &event {
             self.note(false, &message.envelope, &message.body);
-            let heard = self.heard.get().max(message.envelope.chain);
-            self.heard.set(heard);
-            let mut counts = self.counts.get();
-            counts.chain = counts.chain.max(heard);
-            self.counts.set(counts);
+            self.heard.set(self.heard.get().max(message.envelope.chain));
         }
         event
     }

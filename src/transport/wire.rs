@@ -1,4 +1,5 @@
-//! The only place that knows how headers and control messages are written: bincode with fixed-size integers, little-endian.
+//! The only place that knows how headers and control messages are written: bincode with fixed-size integers, little-endian; with variable
+//! ones for what travels beside tasks.
 //!
 //! A fixed-size encoding is three to four times as fast as the variable one on small messages. Reading is bounded: a hostile length
 //! yields an error, never an allocation, and trailing bytes are an error too.
@@ -7,13 +8,18 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::Envelope;
+use super::body::SHORT;
+use super::{Body, Envelope};
 
 /// The largest control message that is accepted, in bytes. Task payloads do not pass through here.
 pub const CONTROL_LIMIT: usize = 1 << 30;
 
 fn config() -> impl bincode::config::Config {
     bincode::config::standard().with_fixed_int_encoding().with_limit::<CONTROL_LIMIT>()
+}
+
+fn compact() -> impl bincode::config::Config {
+    bincode::config::standard().with_limit::<CONTROL_LIMIT>()
 }
 
 /// Bytes that a header takes on the wire, in front of the body.
@@ -34,6 +40,15 @@ pub fn write<T: Serialize>(value: &T) -> Bytes {
     Bytes::from(out)
 }
 
+/// Writes a control message's body, without memory of its own if it is short; see [`write()`].
+pub fn write_body<T: Serialize>(value: &T) -> Body {
+    let mut bytes = [0; SHORT];
+    match bincode::serde::encode_into_slice(value, &mut bytes, config()) {
+        Ok(length) => Body::Short { length: length as u8, bytes },
+        Err(_) => write(value).into(),
+    }
+}
+
 /// Appends a value to a buffer; see [`write()`].
 pub fn write_into<T: Serialize>(value: &T, out: &mut Vec<u8>) {
     bincode::serde::encode_into_std_write(value, out, config()).expect("a control message can be written");
@@ -51,6 +66,44 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unreadable> {
 /// Reads a value from the front of the bytes, and says how many it took.
 pub fn read_prefix<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), Unreadable> {
     bincode::serde::decode_from_slice(bytes, config()).map_err(|e| Unreadable(e.to_string()))
+}
+
+/// Appends a value in the variable encoding: small numbers take one byte. For what travels beside tasks, where bytes count for more than
+/// the time to write them.
+pub fn write_compactly<T: Serialize>(value: &T, out: &mut Vec<u8>) {
+    bincode::serde::encode_into_std_write(value, out, compact()).expect("a control message can be written");
+}
+
+/// Reads a value in the variable encoding from the front of the bytes, and says how many it took.
+pub fn read_compactly<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), Unreadable> {
+    bincode::serde::decode_from_slice(bytes, compact()).map_err(|e| Unreadable(e.to_string()))
+}
+
+/// Appends a number, seven bits a byte, the lowest first; all bytes but the last have the highest bit set (LEB128).
+pub fn write_number(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Reads such a number from place `at`, and moves on behind it. `None` if there is none, or it does not fit into 64 bits.
+pub fn read_number(bytes: &[u8], at: &mut usize) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        let bits = u64::from(byte & 0x7f);
+        if bits << shift >> shift != bits {
+            return None;
+        }
+        number |= bits << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
 }
 
 /// Appends the header of a message: its envelope and the length of its body.
@@ -78,6 +131,36 @@ mod tests {
         write_header(&envelope(), 77, &mut out);
         assert_eq!(out.len(), HEADER);
         assert_eq!(read_header(&out).unwrap(), (envelope(), 77));
+    }
+
+    #[test]
+    fn bodies_are_the_same_short_or_long() {
+        for length in 0..=2 * SHORT {
+            let text = "x".repeat(length);
+            let body = write_body(&text);
+            assert_eq!(matches!(body, Body::Short { .. }), body.len() <= SHORT);
+            assert_eq!(&*body, &*write(&text));
+            assert_eq!(read::<String>(&body).unwrap(), text);
+            assert_eq!(Bytes::from(body), write(&text));
+        }
+    }
+
+    #[test]
+    fn numbers_return_as_they_were_and_take_as_few_bytes_as_they_can() {
+        for (number, length) in [(0, 1), (127, 1), (128, 2), (16_383, 2), (16_384, 3), (u64::MAX, 10)] {
+            let mut out = vec![7];
+            write_number(number, &mut out);
+            assert_eq!(out.len(), 1 + length);
+            let mut at = 1;
+            assert_eq!((read_number(&out, &mut at), at), (Some(number), out.len()));
+            assert_eq!(read_number(&out[..length], &mut 1), None);
+        }
+        let beyond = [[0xff; 9].as_slice(), &[0x02]].concat();
+        assert_eq!(read_number(&beyond, &mut 0), None);
+        assert_eq!(read_number(&[0x80; 20], &mut 0), None);
+        let mut out = Vec::new();
+        write_compactly(&(3u32, vec![1u64, 2]), &mut out);
+        assert_eq!((out.len(), read_compactly(&out)), (4, Ok(((3u32, vec![1u64, 2]), 4))));
     }
 
     #[test]

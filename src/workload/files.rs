@@ -158,20 +158,16 @@ impl FileTasks {
         let tasks = ids.zip(ends).map(|(id, end)| {
             let payload = flat.slice(start..end);
             start = end;
-            Segment::One(Task { id: id as u64, weight: 1, payload })
+            Segment::from(Task { id: id as u64, weight: 1, payload })
         });
         Ok(Pile::new(tasks.collect()))
     }
 
     /// Whether a task is one of the files, with the length that it had when the folder was scanned.
     pub fn is_intact(&self, segment: &Segment) -> bool {
-        match segment {
-            Segment::Range { .. } => false,
-            Segment::One(task) => {
-                let file = usize::try_from(task.id).ok().and_then(|id| self.files.get(id));
-                file.is_some_and(|file| file.bytes == task.payload.len() as u64)
-            }
-        }
+        let size = segment.size() as u64;
+        let file = |id: u64| usize::try_from(id).ok().and_then(|id| self.files.get(id));
+        (0..segment.len()).all(|at| segment.first().checked_add(at).and_then(file).is_some_and(|file| file.bytes == size))
     }
 
     /// The ids that a rank holds at first.
@@ -243,13 +239,10 @@ mod tests {
         assert_eq!(tasks.loads(6), [2, 2, 0, 2, 1, 0]);
         assert_eq!((tasks.bytes_on(0, 2), tasks.bytes_on(1, 2)), (8, 6));
         let pile = tasks.pile(1, 2).unwrap();
-        let held = pile.segments().map(|segment| match segment {
-            Segment::One(task) => (task.id, task.payload.clone()),
-            Segment::Range { .. } => panic!("a file without content to carry"),
-        });
+        let held = pile.segments().flat_map(Segment::tasks).map(|task| (task.id, task.payload));
         assert_eq!(held.collect::<Vec<_>>(), [(4, "1".into()), (5, "22".into()), (6, "333".into())]);
         assert!(pile.segments().all(|segment| tasks.is_intact(segment)));
-        let other = Segment::One(Task { id: 4, weight: 1, payload: "22".into() });
+        let other = Segment::from(Task { id: 4, weight: 1, payload: "22".into() });
         assert!(!tasks.is_intact(&other));
         let sent = serde_json::to_vec(&tasks).unwrap();
         let arrived: FileTasks = serde_json::from_slice(&sent).unwrap();

@@ -115,7 +115,7 @@ impl MeasuredTasks {
         let zeros = Bytes::from(zeros);
         let (mut movable, mut pinned) = (Parcel::default(), Parcel::default());
         for (id, task) in held() {
-            let segment = Segment::One(Task { id, weight: task.work, payload: zeros.slice(..task.bytes as usize) });
+            let segment = Segment::from(Task { id, weight: task.work, payload: zeros.slice(..task.bytes as usize) });
             if task.pinned { pinned.push(segment) } else { movable.push(segment) }
         }
         Ok(Pile::new(movable).with_pinned(pinned))

@@ -1,5 +1,5 @@
 //! What there is to balance: loads and powers by node, the tasks behind the loads, real files and the tasks of real runs; and what there is
-//! to schedule: [graphs] of tasks that spawn tasks.
+//! to schedule: [graphs] of tasks that spawn tasks, and [independent] tasks.
 //!
 //! Parsing an option touches no file, so every rank may do it; drawing a pattern may read one (`@FILE`) and belongs to rank 0, which
 //! tells the others. Patterns depend on the seed and the number of ranks only, never on the topology: every balancer of a comparison
@@ -8,6 +8,7 @@
 mod decimal;
 pub mod files;
 pub mod graphs;
+pub mod independent;
 mod items;
 pub mod kernels;
 pub mod lbaf;
@@ -42,3 +43,5 @@ const TIMES_STREAM: u64 = (1 << 32) + 4;
 /// How much work each task is, and which may not move.
 const WEIGHTS_STREAM: u64 = (1 << 32) + 5;
 const PINNED_STREAM: u64 = (1 << 32) + 6;
+/// What independent tasks cost.
+const COSTS_STREAM: u64 = (1 << 32) + 7;

@@ -47,6 +47,11 @@ impl<'a> Pattern<'a> {
         Some(self.given.remove(index).1)
     }
 
+    /// The text of a key, if it is given.
+    pub fn text_of(&mut self, key: &'static str) -> Option<&'a str> {
+        self.take(key)
+    }
+
     /// A whole number, or its default.
     pub fn whole(&mut self, key: &'static str, default: u64) -> Result<u64> {
         match self.take(key) {

@@ -57,14 +57,14 @@ impl InitialTasks {
         self.weights.are_unit()
     }
 
-    /// Whether tasks without payload are ranges of ids, not objects one by one.
-    fn are_ranges(&self) -> bool {
-        self.payload == 0 && self.are_unit() && self.pins.are_none()
+    /// Whether the tasks of a node are one row, not objects one by one.
+    fn are_alike(&self) -> bool {
+        self.are_unit() && self.pins.are_none()
     }
 
     /// Bytes that describe so many of these tasks, beside their payloads.
     pub fn described_in(&self, tasks: u64) -> u128 {
-        if self.are_ranges() { 0 } else { u128::from(tasks) * size_of::<Segment>() as u128 }
+        if self.are_alike() { 0 } else { u128::from(tasks) * size_of::<Segment>() as u128 }
     }
 
     /// What the tasks of each node are together.
@@ -111,23 +111,23 @@ impl InitialTasks {
         self.payload
     }
 
-    /// What a node holds: unit tasks without payload are one range of ids, others have payloads that are all cut out of one buffer.
+    /// What a node holds: unit tasks are one row with one buffer, others have payloads that are all cut out of one buffer.
     ///
     /// # Errors
     /// If the buffer is not to be had.
     pub fn pile(&self, node: NodeId) -> Result<Pile> {
         let (first, count) = (self.first[node as usize], self.load(node));
-        if self.are_ranges() {
-            return Ok(Pile::new(Parcel::from_iter([Segment::Range { first, count }])));
-        }
         let flat = flat_payloads(first, count, self.payload)
             .ok_or_else(|| Error::usage(format!("--payload {}: there is no memory for the {count} tasks of node {node}", self.payload)))?;
+        if self.are_alike() {
+            return Ok(Pile::new(Segment::row(first, count, 1, flat).into_iter().collect()));
+        }
         let length = self.payload as usize;
         let (mut movable, mut pinned) = (Parcel::default(), Parcel::default());
         let weights = self.weights.of(first, count).zip(self.pins.of(first, count));
         for (index, (weight, is_pinned)) in weights.enumerate() {
             let start = index * length;
-            let task = Segment::One(Task { id: first + index as u64, weight, payload: flat.slice(start..start + length) });
+            let task = Segment::from(Task { id: first + index as u64, weight, payload: flat.slice(start..start + length) });
             if is_pinned { pinned.push(task) } else { movable.push(task) }
         }
         Ok(Pile::new(movable).with_pinned(pinned))
@@ -157,14 +157,11 @@ fn flat_payloads(first: TaskId, count: u64, length: u64) -> Option<Bytes> {
 
 /// Whether a segment is as [`InitialTasks`] with this payload made it: a payload still belongs to its task's id, byte for byte.
 pub fn is_intact(segment: &Segment, payload: u64) -> bool {
-    match segment {
-        Segment::Range { .. } => payload == 0,
-        Segment::One(task) => {
-            task.weight == 1
-                && task.payload.len() as u64 == payload
-                && task.payload.chunks(8).zip(words(task.id, payload)).all(|(chunk, word)| *chunk == word[..chunk.len()])
-        }
-    }
+    let belongs = |(bytes, id): (&[u8], TaskId)| bytes.chunks(8).zip(words(id, payload)).all(|(chunk, word)| *chunk == word[..chunk.len()]);
+    let size = segment.size();
+    segment.weight() == 1
+        && size as u64 == payload
+        && (size == 0 || segment.payload().chunks_exact(size).zip(segment.first()..).all(belongs))
 }
 
 /// A task's payload in words without end: the stream of SplitMix64 (Steele, Lea and Flood 2014) that starts from its id and length.
@@ -194,7 +191,7 @@ mod tests {
         let tasks = InitialTasks::new(&[3, 0, 1_000_000_000_000, 2], 0).unwrap();
         assert_eq!((tasks.total(), tasks.load(2)), (1_000_000_000_005, 1_000_000_000_000));
         let pile = tasks.pile(2).unwrap();
-        assert_eq!(pile.segments().collect::<Vec<_>>(), [&Segment::Range { first: 3, count: 1_000_000_000_000 }]);
+        assert_eq!(pile.segments().collect::<Vec<_>>(), [&Segment::range(3, 1_000_000_000_000)]);
         assert!(tasks.pile(1).unwrap().is_empty());
         assert!(pile.segments().all(|segment| is_intact(segment, 0) && !is_intact(segment, 8)));
     }
@@ -234,15 +231,14 @@ mod tests {
             for node in 0..loads.len() as u32 {
                 let pile = tasks.pile(node).unwrap();
                 prop_assert_eq!((pile.len(), pile.own()), (loads[node as usize], loads[node as usize]));
-                let mut end = None;
+                prop_assert!(pile.segments().count() <= 1, "payloads lie apart");
                 for segment in pile.segments() {
                     prop_assert!(is_intact(segment, payload));
-                    let Segment::One(task) = segment else { panic!("a range with payload") };
-                    prop_assert_eq!(task.id, next);
-                    next += 1;
-                    let begins = task.payload.as_ptr() as usize;
-                    prop_assert!(end.is_none_or(|end| end == begins), "payloads lie apart");
-                    end = Some(begins + payload as usize);
+                    for task in segment.tasks() {
+                        prop_assert_eq!((task.id, task.payload.len() as u64), (next, payload));
+                        prop_assert!(is_intact(&Segment::from(task), payload));
+                        next += 1;
+                    }
                 }
             }
             prop_assert_eq!(next, tasks.total());
@@ -256,7 +252,7 @@ mod tests {
             flip in 1u8..,
         ) {
             let mut bytes = flat_payloads(id, 1, payload).unwrap().to_vec();
-            let task = |id, bytes: &[u8]| Segment::One(Task { id, weight: 1, payload: Bytes::copy_from_slice(bytes) });
+            let task = |id, bytes: &[u8]| Segment::from(Task { id, weight: 1, payload: Bytes::copy_from_slice(bytes) });
             prop_assert!(is_intact(&task(id, &bytes), payload));
             prop_assert!(payload < 8 || !is_intact(&task(id + 1, &bytes), payload));
             prop_assert!(!is_intact(&task(id, &bytes[1..]), payload));

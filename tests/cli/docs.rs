@@ -5,32 +5,53 @@ use assert_cmd::Command;
 const BEGIN: &str = "<!-- list -->\n";
 const END: &str = "<!-- end of list -->";
 
-/// With `UPDATE_DOCS=1` the table is written anew.
-#[test]
-fn the_table_of_balancers_is_the_registrys() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/balancers.md");
-    let text = std::fs::read_to_string(path).unwrap();
+/// The text between the marks of a page is what the program lists. With `UPDATE_DOCS=1` it is written anew.
+fn is_listed(page: &str, option: &str) {
+    let path = format!("{}/docs/{page}.md", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = text.split_once(BEGIN).expect("the list begins");
     let (table, after) = rest.split_once(END).expect("the list ends");
-    let output = Command::cargo_bin("equipoise").unwrap().args(["list", "--markdown"]).output().unwrap();
+    let output = Command::cargo_bin("equipoise").unwrap().args(["list", option]).output().unwrap();
+    assert!(output.status.success(), "list {option}");
     let listed = format!("\n{}\n", String::from_utf8(output.stdout).unwrap().trim());
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(path, format!("{before}{BEGIN}{listed}\n{END}{after}")).unwrap();
         return;
     }
-    assert_eq!(table.trim(), listed.trim(), "docs/balancers.md: run this test with UPDATE_DOCS=1");
+    assert_eq!(table.trim(), listed.trim(), "docs/{page}.md: run this test with UPDATE_DOCS=1");
+}
+
+#[test]
+fn the_table_of_balancers_is_the_registrys() {
+    is_listed("balancers", "--markdown");
+}
+
+#[test]
+fn the_table_of_schedulers_is_the_registrys() {
+    is_listed("schedulers", "--markdown=schedulers");
+}
+
+/// Every name has a page of its own with these parts.
+fn have_pages(page: &str, names: &[&str], reference: &str) {
+    let text = std::fs::read_to_string(format!("{}/docs/{page}.md", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    for name in names {
+        let page = text.split(&format!("\n## `{name}`\n")).nth(1).unwrap_or_else(|| panic!("{name} has no page"));
+        let page = page.split("\n## ").next().unwrap();
+        let parts: &[&str] = if *name == reference { &[] } else { &["```", "**Cost**", "**When**"] };
+        for part in parts {
+            assert!(page.contains(part), "{name}: {part} is missing");
+        }
+    }
 }
 
 #[test]
 fn every_balancer_has_its_page() {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/balancers.md")).unwrap();
-    for entry in equipoise::balance::ALL {
-        let page = text.split(&format!("\n## `{}`\n", entry.name)).nth(1).unwrap_or_else(|| panic!("{} has no page", entry.name));
-        let page = page.split("\n## ").next().unwrap();
-        if entry.name != "none" {
-            for part in ["```", "**Cost**", "**When**"] {
-                assert!(page.contains(part), "{}: {part} is missing", entry.name);
-            }
-        }
-    }
+    let names: Vec<&str> = equipoise::balance::ALL.iter().map(|entry| entry.name).collect();
+    have_pages("balancers", &names, "none");
+}
+
+#[test]
+fn every_scheduler_has_its_page() {
+    let names: Vec<&str> = equipoise::schedule::ALL.iter().map(|entry| entry.name).collect();
+    have_pages("schedulers", &names, "static");
 }

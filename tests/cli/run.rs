@@ -1,7 +1,7 @@
 //! What `run` prints for programs, and the files that it writes.
 
 use equipoise::schedule;
-use equipoise::workload::graphs;
+use equipoise::workload::{graphs, independent};
 use serde_json::Value;
 
 use crate::contract::{Key, assert_keys, interval, lines, number_or_null};
@@ -139,6 +139,60 @@ fn list_tells_what_can_be_run() {
     let list = lines("list --output json").remove(0);
     let names =
         |key: &str| list[key].as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap().to_string()).collect::<Vec<_>>();
-    assert_eq!(names("schedulers"), schedule::ALL.iter().map(|entry| entry.name).collect::<Vec<_>>());
-    assert_eq!(names("workloads"), graphs::ALL.iter().map(|entry| entry.name).collect::<Vec<_>>());
+    let (spawning, independent) = (schedule::ALL.iter().map(|entry| entry.name), schedule::independent::ALL.iter().map(|entry| entry.name));
+    assert_eq!(names("schedulers"), spawning.chain(independent).collect::<Vec<_>>());
+    let (spawning, independent) = (graphs::ALL.iter().map(|entry| entry.name), independent::ALL.iter().map(|entry| entry.name));
+    assert_eq!(names("workloads"), spawning.chain(independent).collect::<Vec<_>>());
+    assert!(list["schedulers"].as_array().unwrap().iter().all(|entry| entry["tasks"] == "spawning" || entry["tasks"] == "independent"));
+}
+
+const INDEPENDENT: &[Key] = &[
+    ("scheduler_rank", Value::is_u64),
+    ("decisions", Value::is_u64),
+    ("expansions", Value::is_u64),
+    ("generated", Value::is_u64),
+    ("search_time", Value::is_number),
+    ("waiting_time", Value::is_number),
+    ("v", number_or_null),
+    ("v_bound", Value::is_number),
+    ("lower_bound", Value::is_number),
+    ("earliest_completion", Value::is_number),
+    ("min_min", number_or_null),
+    ("sufferage", number_or_null),
+];
+
+#[test]
+fn independent_tasks_print_every_key() {
+    for scheduler in schedule::independent::ALL {
+        for ranks in [1, 5] {
+            let name = scheduler.name;
+            let lines = lines(&format!("run --sim {ranks} --scheduler {name} --workload costs:tasks=40 --repeat 2 --output json"));
+            let [object] = &lines[..] else { panic!("{} lines", lines.len()) };
+            [RUN, REPEATED, INDEPENDENT].iter().for_each(|keys| assert_keys(object, keys));
+            assert_eq!((object["answer"].as_u64(), object["tasks"].as_u64()), (Some(40), Some(40)), "{name}");
+            assert_eq!(object["makespans"].as_array().unwrap().len(), 2);
+            assert!(object["lower_bound"].as_f64() <= object["makespan"].as_f64(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn schedulers_that_need_no_cube_run_on_a_graph_from_a_file() {
+    let path = std::env::temp_dir().join(format!("equipoise-run-graph-{}.txt", std::process::id()));
+    std::fs::write(&path, "# two triangles and a tail\n0 1\n1 2\n2 0\n2 3\n3 4\n4 5\n5 3\n5 6\n").unwrap();
+    let graph = format!("graph:{}", path.display());
+    // 7 nodes on 5 ranks: two are virtual.
+    for (ranks, native) in [(7, true), (5, false)] {
+        let lines = lines(&format!(
+            "run --sim {ranks} --compare --topology {graph} --workload tree:levels=4,children=3,roots=6,task=1ms --output json"
+        ));
+        assert_eq!(lines.len(), schedule::ALL.len() - 1, "all but hierarchical");
+        for line in lines {
+            assert_eq!((line["topology"].as_str(), line["native"].as_bool()), (Some(graph.as_str()), Some(native)), "{line}");
+            assert!(line["answer"] == line["tasks"] && line["tasks"].as_u64() > Some(20), "{line}");
+            let moved = line["migrated"].as_u64().unwrap() > 0;
+            assert_eq!(moved, line["scheduler"] != "static", "{line}");
+        }
+    }
+    std::fs::remove_file(&path).unwrap();
 }

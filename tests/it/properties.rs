@@ -330,17 +330,17 @@ proptest! {
                 let tasks = (0..load % 30).map(|_| {
                     // Ids with gaps, in no particular relation to the nodes.
                     next += 1 + next % 3;
-                    Segment::One(Task { id: next, weight: 1, payload: content(next) })
+                    Segment::from(Task { id: next, weight: 1, payload: content(next) })
                 });
                 Pile::new(tasks.collect::<Parcel>())
             };
             let piles: Vec<Pile> = case.loads(setup.powers.nodes()).into_iter().map(&mut pile).collect();
             let ids = |piles: &[Pile]| -> Vec<u64> {
-                let one = |segment: &Segment| match segment {
-                    Segment::One(task) if task.payload == content(task.id) && task.weight == 1 => task.id,
-                    other => panic!("{}: {other:?} is not as it left", entry.name),
+                let one = |task: Task| {
+                    assert!(task.payload == content(task.id) && task.weight == 1, "{}: {task:?} is not as it left", entry.name);
+                    task.id
                 };
-                piles.iter().flat_map(Pile::segments).map(one).collect()
+                piles.iter().flat_map(Pile::segments).flat_map(Segment::tasks).map(one).collect()
             };
             let before = ids(&piles);
             let outcome = setup.run(piles);

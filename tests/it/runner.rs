@@ -57,6 +57,8 @@ impl Setup {
         let checksum_before = checksum(&piles);
         let pinned = piles.iter().map(|pile| pile.pinned().map_or(0, Parcel::work)).collect();
         let shares = Shares::new(self.powers.clone()).with_pinned(pinned);
+        let is_unit = piles.iter().flat_map(Pile::segments).all(|segment| segment.weight() <= 1);
+        let shares = if is_unit { shares } else { shares.weighted() };
         let total = before.iter().sum();
         let quota = self.chosen.balancer.reachable(&self.overlay.topology, total, &shares).to_vec();
 
@@ -99,7 +101,7 @@ impl Setup {
     pub fn run_on_loads(&self, loads: &[u64]) -> Outcome {
         let mut first = 0;
         let ranges = loads.iter().map(|&count| {
-            let range = Segment::Range { first, count };
+            let range = Segment::range(first, count);
             first += count;
             Pile::new(Parcel::from_iter([range]))
         });
@@ -129,7 +131,7 @@ impl Outcome {
     /// Whether tasks that were numbered in node order still lie in it, from the first node to the last.
     pub fn is_in_order(&self) -> bool {
         let row = self.piles.iter().flat_map(Pile::segments).cloned().collect::<Parcel>();
-        let whole = Segment::Range { first: 0, count: row.len() };
+        let whole = Segment::range(0, row.len());
         row.is_empty() || row.segments().eq([&whole])
     }
 

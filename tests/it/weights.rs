@@ -47,7 +47,7 @@ fn piles(case: &Case, nodes: u32, weights: Weights, pinned: f64) -> Vec<Pile> {
                 Weights::WithZeros => rng.random_range(0..=3),
                 Weights::Alike => 7,
             };
-            let task = Segment::One(Task { id, weight, payload: Bytes::new() });
+            let task = Segment::from(Task { id, weight, payload: Bytes::new() });
             if rng.random_bool(pinned) { fixed.push(task) } else { movable.push(task) }
         }
         Pile::new(movable).with_pinned(fixed)
@@ -56,23 +56,29 @@ fn piles(case: &Case, nodes: u32, weights: Weights, pinned: f64) -> Vec<Pile> {
 }
 
 fn largest(piles: &[Pile]) -> u64 {
-    let weight = |segment: &Segment| match segment {
-        Segment::One(task) => task.weight,
-        Segment::Range { .. } => 1,
-    };
-    piles.iter().flat_map(Pile::segments).map(weight).max().unwrap_or(0)
+    piles.iter().flat_map(Pile::segments).map(Segment::weight).max().unwrap_or(0)
 }
 
 /// How many of the largest tasks a node's final load may be away from its quota.
 ///
-/// Walks: one for each dimension that is walked, and one; in a tree also one for each link of the node. Others that get from many nodes
-/// sum up what each of these is off, and are looked at on even loads below.
+/// Walks: one for each dimension that is walked, and one; in a tree also one for each link of the node. One for those whose nodes agree on
+/// how all round, once a level for PSTS. DEM and `optimal` on links sum up what each of many sources is off, and are looked at on even loads below.
 fn bound(entry: &Entry, topology: &Topology, node: u32) -> Option<u64> {
     match (entry.name, topology) {
         ("cwa" | "mwa" | "kwa", _) => Some(u64::from(topology.sides()) + 1),
         ("twa", Topology::Tree(tree)) => Some(u64::from(tree.height() + 1).max(topology.neighbours(node).len() as u64)),
-        ("pslb", _) => Some(1),
+        // The grid's dimensions (Savvas and Kechadi 2004): each level shares what the one before it has really left.
+        ("psts", _) => Some(dimensions(topology).max(1)),
+        ("pslb" | "direct", _) | ("optimal", Topology::Complete(_)) => Some(1),
         _ => None,
+    }
+}
+
+/// How many levels PSTS has.
+fn dimensions(topology: &Topology) -> u64 {
+    match topology {
+        Topology::Graph(graph) => u64::from(graph.embedding().dimension()),
+        _ => u64::from(topology.sides()),
     }
 }
 
@@ -89,16 +95,24 @@ fn check(entry: &Entry, setup: &Setup, piles: Vec<Pile>) -> Result<Outcome, Test
     // The plan is possible in its steps, and leads to the final loads.
     let lowest = outcome.lowest();
     prop_assert!(outcome.piles.iter().zip(&lowest).all(|(pile, lowest)| pile.own_work() <= *lowest), "lowest: {}", case());
-    prop_assert!(u64::from(outcome.counts.chain) <= outcome.cost.steps, "steps: {}", case());
-    prop_assert!(outcome.counts.messages <= outcome.cost.messages, "messages: {}", case());
     let topology = &setup.overlay.topology;
+    // Those that agree on how tasks are rounded tell each other more than they must for unit tasks.
+    let nodes = u64::from(topology.nodes());
+    let agreed = match (entry.name, topology) {
+        ("direct", _) | ("optimal", Topology::Complete(_)) if largest > 1 => u64::from(nodes.next_power_of_two().ilog2()),
+        // At every level.
+        ("psts", _) if largest > 1 => u64::from(nodes.next_power_of_two().ilog2()) * dimensions(topology),
+        _ => 0,
+    };
+    prop_assert!(u64::from(outcome.counts.chain) <= outcome.cost.steps + agreed, "steps: {}", case());
+    prop_assert!(outcome.counts.messages <= outcome.cost.messages + nodes * agreed, "messages: {}", case());
     let least = least_hops(topology.nodes(), &links(topology), &outcome.before, &outcome.after()).expect("a connected topology");
     prop_assert!(outcome.work_hops(topology) >= least.hops, "optimum {}: {}", least.hops, case());
     if entry.promises.ordered {
         // Tasks without work are nowhere in the row of units.
         let movable = |pile: &Pile| {
             let tasks = (pile.len() - pile.pinned().map_or(0, Parcel::len)) as usize;
-            pile.segments().take(tasks).filter_map(id).collect::<Vec<u64>>()
+            pile.segments().flat_map(Segment::tasks).take(tasks).filter(|task| task.weight > 0).map(|task| task.id).collect::<Vec<u64>>()
         };
         let ids: Vec<u64> = outcome.piles.iter().flat_map(movable).collect();
         prop_assert!(ids.is_sorted(), "order: {}", case());
@@ -111,14 +125,6 @@ fn check(entry: &Entry, setup: &Setup, piles: Vec<Pile>) -> Result<Outcome, Test
         prop_assert!(!walk || *quota > 0 || outcome.plan.transfers.iter().all(|t| t.src != node) || *after < largest.max(1), "{}", case());
     }
     Ok(outcome)
-}
-
-/// The id of a task that has work.
-fn id(segment: &Segment) -> Option<u64> {
-    match segment {
-        Segment::One(task) if task.weight > 0 => Some(task.id),
-        _ => None,
-    }
 }
 
 proptest! {
@@ -177,7 +183,7 @@ fn even_loads_end_within_a_task_a_dimension() {
                 let tasks = rng.random_range(0..=20);
                 let task = |_: u32| {
                     next += 1;
-                    Segment::One(Task { id: next, weight: rng.random_range(1..=10), payload: Bytes::new() })
+                    Segment::from(Task { id: next, weight: rng.random_range(1..=10), payload: Bytes::new() })
                 };
                 Pile::new((0..tasks).map(task).collect())
             };
@@ -193,5 +199,18 @@ fn even_loads_end_within_a_task_a_dimension() {
                 outcome.deviation()
             );
         }
+    }
+}
+
+/// Nine nodes of which eight have three tasks of 10 units, and each has 3 units too many: each alone would give nothing, and the ninth
+/// would stay empty.
+#[test]
+fn many_that_have_half_a_task_too_much_agree_who_gives_a_whole_one() {
+    for (name, spec) in [("direct", "complete:9"), ("optimal", "complete:9"), ("direct", "mesh:3x3"), ("psts", "grid:3x3")] {
+        let task = |id: u64| Segment::from(Task { id, weight: 10, payload: Bytes::new() });
+        let piles =
+            (0..9u64).map(|node| Pile::new(if node < 8 { (3 * node..3 * node + 3).map(task).collect() } else { Parcel::default() }));
+        let outcome = Setup::native(name, Topology::parse(spec, 9).expect("nine nodes"), Powers::equal(9, 9)).run(piles.collect());
+        assert!(outcome.after().iter().all(|load| [20, 30].contains(load)), "{name} on {spec}: {:?}", outcome.after());
     }
 }

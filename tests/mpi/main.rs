@@ -3,10 +3,13 @@
 #[path = "../contract/mod.rs"]
 mod contract;
 mod divide;
+mod failing_runs;
 mod faults;
+mod independent;
 mod launch;
 mod real;
 mod runs;
+mod sleepers;
 
 use std::env;
 use std::time::Duration;
@@ -33,6 +36,9 @@ fn book() -> Book {
     faults::enter(&mut book);
     runs::enter(&mut book);
     divide::enter(&mut book);
+    independent::enter(&mut book);
+    sleepers::enter(&mut book);
+    failing_runs::enter(&mut book);
     book
 }
 

@@ -74,7 +74,7 @@ pub async fn calibrate(
     let Some(group) = Group::spaced(0, 1, tree.len(), me) else { return Ok(None) };
     let (sample, reading) = match given {
         Some((sample, reading)) => (sample, reading),
-        None => (node.receive_message(Some(tree.parent(me)), SAMPLE).await?.body, 0.0),
+        None => (node.receive_message(Some(tree.parent(me)), SAMPLE).await?.body.into(), 0.0),
     };
     for &child in tree.children(me) {
         node.send_bytes(child, SAMPLE, sample.clone());

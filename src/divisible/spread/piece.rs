@@ -53,7 +53,7 @@ impl Piece {
         let body = &message.body;
         let number = |at: usize| body.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
         match (number(0).and_then(|owner| NodeId::try_from(owner).ok()), number(8)) {
-            (Some(owner), Some(at)) => Ok(Piece { owner, at, flat: body.clone() }),
+            (Some(owner), Some(at)) => Ok(Piece { owner, at, flat: body.clone().into() }),
             _ => Err(Error::Garbled {
                 from: message.envelope.src,
                 what: format!("'{}'", PIECE_TAG.name()),

@@ -24,9 +24,10 @@
 //! - Medians are those of `topology::hadamard`, regions disjoint and as equal as possible; by default regions hold at least four processors
 //!   (`medians=hadamard` takes the full code on small cubes too).
 //! - Where regions have unequal numbers of processors the level-1 list counts graphs for each processor.
-//! - A graph stays in its region by design, so a single root would keep one region busy: fewer roots than two for each region are expanded by the host,
-//!   breadth first, until there are at least two sub-trees for each region (more where
-//!   regions are unequal, so that the smallest gets two); these are spread by the level-1 list. Not for streams.
+//! - A graph stays in its region by design, so a single root would keep one region busy: fewer roots than three for each region are expanded by
+//!   the host, breadth first, until there are at least three sub-trees for each region (more where regions are unequal, so that the smallest gets
+//!   three), or as many tasks were expanded in vain; these are spread by the level-1 list. With `spread` it is another number: more
+//!   sub-trees make the regions' shares more alike, but the host expands them alone. Not for streams.
 //! - A virtual node stands in no level-2 list; a virtual median is served by the rank that hosts it. Regions without processors get no graphs.
 //! - `host=dedicated` and `medians=dedicated` take the host and the medians out of the level-2 lists, where their region has another processor.
 
@@ -52,13 +53,13 @@ pub(super) static ENTRY: Entry = Entry {
     title: "two levels: host and Hadamard medians",
     source: "Ahmad, Ghafoor and Fox 1994",
     kinds: &[Kind::Hypercube],
-    options: "medians=default|hadamard, medians=shared|dedicated, host=shared|dedicated, spread=2 (sub-trees for each region)",
+    options: "medians=default|hadamard, medians=shared|dedicated, host=shared|dedicated, spread=3 (sub-trees for each region)",
     build,
 };
 
 fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
     let mut wishes = Wishes { set: MedianSet::Default, host_works: true, medians_work: true };
-    let mut spread = 2;
+    let mut spread = 3;
     for (key, value) in settings.pairs() {
         match (key, value) {
             ("medians", "default") => wishes.set = MedianSet::Default,
@@ -152,7 +153,7 @@ struct Host {
 fn enough(processors: &[u32], spread: usize) -> usize {
     let working = || processors.iter().filter(|processors| **processors > 0);
     match working().min() {
-        Some(smallest) if working().count() > 1 => spread * (working().sum::<u32>().div_ceil(*smallest)) as usize,
+        Some(smallest) if working().count() > 1 => spread * working().sum::<u32>().div_ceil(*smallest) as usize,
         _ => 0,
     }
 }
@@ -213,7 +214,9 @@ impl Levels {
     /// Spreads the frontier if it is wide enough, else expands it.
     fn advance(&mut self, stream: bool, act: &mut Actions<Word>) {
         let Some(host) = &mut self.host else { return };
-        if !stream && host.frontier.len() < host.enough {
+        // A chain does not widen.
+        let in_vain = host.expanded.len() >= host.enough;
+        if !stream && !in_vain && host.frontier.len() < host.enough {
             if host.expanding.is_none()
                 && let Some(item) = host.frontier.pop_front()
             {

@@ -150,3 +150,17 @@ fn options_are_read() {
         assert_eq!(super::super::find(spec).err().unwrap().to_string(), sentence);
     }
 }
+
+#[test]
+fn a_chain_is_not_expanded_for_ever() {
+    let mut host = node(0, 3, 8, SHARED);
+    let mut act = Actions::default();
+    host.on_new(&[new(1, 0)], Origin::Root { stream: false }, &VIEW, &mut act);
+    for item in 1..4 {
+        assert_eq!(act.take(), [Action::Queue(ItemId(item))]);
+        host.on_end(ItemId(item), &[new(item + 1, 0)], &VIEW, &mut act);
+    }
+    assert_eq!(act.take(), [Action::Queue(ItemId(4))]);
+    host.on_end(ItemId(4), &[new(5, 0)], &VIEW, &mut act);
+    assert!(matches!(act.take()[0], Action::Label { item: ItemId(5), .. }));
+}

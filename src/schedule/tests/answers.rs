@@ -84,6 +84,21 @@ fn divisible_tasks_are_divided() {
 }
 
 #[test]
+fn those_who_ask_neighbours_are_given_parts_too() {
+    for scheduler in ["rid", "gde", "gde:period=0"] {
+        for workers in [1, 3] {
+            let numbers = 20_000;
+            let make = move || Roots::One(Range::below(numbers));
+            let options = options(workers, Style::Sliced);
+            let outcome = run(scheduler, &fitted(scheduler, 5), Model::default(), &options, Range { cost: 10_000 }, &make).unwrap();
+            assert_eq!(outcome.answer, Some(numbers * (numbers - 1) / 2), "{scheduler}, {workers} workers");
+            let efficiency = Summary::of(&outcome.nodes, outcome.makespan).efficiency;
+            assert!(efficiency > 0.4, "{scheduler}, {workers} workers: {efficiency}");
+        }
+    }
+}
+
+#[test]
 fn overlays_and_other_topologies_do() {
     let shapes = [
         ("hypercube:3", 5),
@@ -94,8 +109,10 @@ fn overlays_and_other_topologies_do() {
         ("ring:6", 5),
         ("grid:2x2x2", 7),
         ("complete:9", 8),
+        ("graph:edges=0-1,1-2,2-0,2-3,3-4,4-5,5-3", 6),
+        ("graph:edges=0-1,1-2,2-3,3-0,1-4,4-5", 5),
     ];
-    for scheduler in ["static", "random", "steal", "steal:victim=topology", "neighbour", "neighbour:age=0"] {
+    for scheduler in SCHEDULERS.into_iter().filter(|name| !name.starts_with("hierarchical")) {
         for (topology, ranks) in shapes {
             let outcome =
                 run(scheduler, &overlay(topology, ranks), Model::default(), &Options::default(), Fibonacci { cost: 9_000 }, &|| {
@@ -157,8 +174,19 @@ fn balancing_pays() {
         Summary::of(&outcome.nodes, outcome.makespan).efficiency
     };
     assert!(efficiency("static") < 0.126);
-    for (scheduler, least) in [("steal", 0.85), ("random", 0.6), ("neighbour:age=0", 0.6), ("neighbour", 0.6)] {
-        assert!(efficiency(scheduler) > least, "{scheduler}: {}", efficiency(scheduler));
+    for (scheduler, least) in [
+        ("steal", 0.85),
+        ("random", 0.6),
+        ("neighbour:age=0", 0.6),
+        ("neighbour", 0.6),
+        ("gradient", 0.6),
+        ("cwn", 0.6),
+        ("acwn", 0.7),
+        ("rid", 0.7),
+        ("gde", 0.7),
+    ] {
+        let reached = efficiency(scheduler);
+        assert!(reached > least, "{scheduler}: {reached}");
     }
 }
 

@@ -111,3 +111,28 @@ fn hierarchical_loses_nothing() {
 fn hierarchical_with_dedicated_ranks_loses_nothing() {
     explore("hierarchical:medians=hadamard,medians=dedicated,host=dedicated");
 }
+
+#[test]
+fn gradient_loses_nothing() {
+    explore("gradient");
+}
+
+#[test]
+fn cwn_loses_nothing() {
+    explore("cwn");
+}
+
+#[test]
+fn acwn_loses_nothing() {
+    explore("acwn");
+}
+
+#[test]
+fn rid_loses_nothing() {
+    explore("rid");
+}
+
+#[test]
+fn gde_loses_nothing() {
+    explore("gde");
+}

@@ -62,7 +62,7 @@ impl Incoming {
                 let why = format!("it announces {length} bytes and brings {}", bytes.len());
                 return Err(Error::Garbled { from: envelope.src, what: "in one piece".into(), why });
             }
-            let message = Message { envelope, body: bytes };
+            let message = Message { envelope, body: bytes.into() };
             // The usual case does not touch the queue.
             if queue.is_empty() {
                 return Ok(Heard::Message(message));
@@ -92,7 +92,7 @@ impl Incoming {
                 }
                 match queue.pop_front() {
                     Some(Part::Whole(message)) => deliver(message),
-                    Some(Part::Body(envelope, receiving)) => deliver(Message { envelope, body: receiving.into_bytes() }),
+                    Some(Part::Body(envelope, receiving)) => deliver(Message { envelope, body: receiving.into_bytes().into() }),
                     None => {}
                 }
             }

@@ -3,13 +3,11 @@
 use std::rc::Rc;
 use std::task::Poll;
 
-use bytes::Bytes;
-
 use super::carrier::Carrier;
 use super::seats::Waits;
 use super::workers::Owner;
 use crate::topology::{NodeId, Overlay};
-use crate::transport::{Envelope, Event, Interest, Job, Scope, Ticks, TimerId, Transport, WorkId};
+use crate::transport::{Body, Envelope, Event, Interest, Job, Scope, Ticks, TimerId, Transport, WorkId};
 
 /// A port that outlives its run sends nothing and hears nothing.
 pub(super) struct MpiPort {
@@ -43,7 +41,7 @@ impl Transport for MpiPort {
 
     fn charge(&self, _: Ticks) {}
 
-    fn send(&self, envelope: Envelope, body: Bytes) {
+    fn send(&self, envelope: Envelope, body: Body) {
         self.carrier.state.borrow_mut().send(envelope, body);
     }
 

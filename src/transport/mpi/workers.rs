@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
+use super::{abort, ffi};
 use crate::error::{Error, Result};
 use crate::transport::{Finished, Output, Scope, Sliced, Ticks, WorkId, Worker};
 
@@ -98,8 +99,22 @@ impl Crew {
     }
 }
 
+/// Ends the job if its thread dies in a task without a panic's report (as `std::panic::resume_unwind` makes it): nobody would ever hear of
+/// the task's end.
+struct Alive;
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        if thread::panicking() && ffi::is_active() {
+            let name = thread::current().name().unwrap_or("a worker").to_string();
+            abort::job(&format!("equipoise: thread '{name}' died while it executed a task"), abort::PANICKED);
+        }
+    }
+}
+
 /// A worker's life: it ends when the crew is gone.
 fn work_on(jobs: &Receiver<(Owner, Opaque)>, done: &Sender<(Owner, Finished)>, epoch: Instant, boss: &Thread) {
+    let _alive = Alive;
     for (owner, work) in jobs {
         let began = since(epoch);
         let output = work(&mut RealWorker { last_pause: Instant::now() });

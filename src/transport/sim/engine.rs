@@ -5,7 +5,6 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use super::Model;
-use super::calendar::Chain;
 use super::port::SimPort;
 use super::report::{self, Reason};
 use super::state::{Due, Ended, NodeState, Opaque, Shared, State, Waits};
@@ -16,6 +15,9 @@ use crate::transport::{Event, Finished, Port, Step, Ticks, Worker};
 
 /// Looks at the network without progress after which a run is stuck, however little virtual time they take: of all nodes, and by node.
 const LOOKS: (u64, u64) = (50_000_000, 50_000);
+
+/// Events and turns whose nodes are fetched from memory together; see [`State::fetch`].
+const TOGETHER: usize = 16;
 
 /// Runs a program on every node; also tells the virtual time at the end.
 pub(super) fn run<T>(
@@ -70,9 +72,13 @@ impl<T> Engine<T> {
         while self.live > 0 {
             self.instant()?;
             std::mem::swap(&mut ready, &mut self.shared.state.borrow_mut().ready);
-            for node in ready.drain(..) {
-                self.turn(node)?;
+            for nodes in ready.chunks(TOGETHER) {
+                self.shared.state.borrow().fetch_nodes(nodes);
+                for &node in nodes {
+                    self.turn(node)?;
+                }
             }
+            ready.clear();
         }
         Ok(())
     }
@@ -81,15 +87,22 @@ impl<T> Engine<T> {
     fn instant(&mut self) -> Result<()> {
         let shared = self.shared.clone();
         let overlay = &shared.overlay;
-        let Some((at, mut chain)) = shared.state.borrow_mut().calendar.turn() else {
+        let Some((at, mut events)) = shared.state.borrow_mut().calendar.turn() else {
             return Err(report::stuck(&self.shared, Reason::NothingLeft));
         };
         if self.shared.state.borrow().disturbance.rules.shuffle {
-            self.shuffle(at, &mut chain);
+            self.shuffle(at, &mut events);
         }
+        let mut coming = events.drain(..);
+        let mut fetched = 0;
         loop {
+            if fetched == 0 {
+                fetched = coming.len().min(TOGETHER);
+                shared.state.borrow().fetch(&coming.as_slice()[..fetched]);
+            }
+            let Some(due) = coming.next() else { break };
+            fetched -= 1;
             let mut state = shared.state.borrow_mut();
-            let Some(due) = state.draw(&mut chain) else { break };
             if state.is_void(&due, at) {
                 continue;
             }
@@ -124,7 +137,9 @@ impl<T> Engine<T> {
                 }
             }
         }
-        let state = shared.state.borrow();
+        drop(coming);
+        let mut state = shared.state.borrow_mut();
+        state.calendar.give_back(events);
         let idle = state.now.saturating_sub(state.progress);
         if state.running == 0 && (idle > state.model.timeout || state.looks > LOOKS.0.max(LOOKS.1 * state.nodes.len() as u64)) {
             drop(state);
@@ -134,23 +149,12 @@ impl<T> Engine<T> {
     }
 
     /// Puts the messages of different pairs that arrive at one instant into random order.
-    fn shuffle(&self, at: Ticks, chain: &mut Chain) {
-        let mut state = self.shared.state.borrow_mut();
-        let mut events = Vec::new();
-        while let Some(due) = state.draw(chain) {
-            let key = match &due {
-                Due::Deliver(message) => state.disturbance.shuffle_key(&message.envelope, at),
-                _ => 0,
-            };
-            events.push((key, due));
-        }
-        events.sort_by_key(|(key, _)| *key);
-        for (_, due) in events {
-            state.calendar.enter(at, due);
-        }
-        if let Some((_, again)) = state.calendar.turn() {
-            *chain = again;
-        }
+    fn shuffle(&self, at: Ticks, events: &mut [Due]) {
+        let state = self.shared.state.borrow();
+        events.sort_by_cached_key(|due| match due {
+            Due::Deliver(message) => state.disturbance.shuffle_key(&message.envelope, at),
+            _ => 0,
+        });
     }
 
     /// A node's turn: its program, then a slice of its work.

@@ -3,11 +3,9 @@
 use std::rc::Rc;
 use std::task::Poll;
 
-use bytes::Bytes;
-
 use super::state::{Due, NodeState, Opaque, Shared, Slices, State, Waits};
 use crate::topology::{NodeId, Overlay};
-use crate::transport::{Envelope, Event, Interest, Job, Message, Scope, Ticks, TimerId, Transport, Wanted, WorkId, Worker};
+use crate::transport::{Body, Envelope, Event, Interest, Job, Message, Scope, Ticks, TimerId, Transport, Wanted, WorkId, Worker};
 
 pub(super) struct SimPort {
     pub node: NodeId,
@@ -67,7 +65,7 @@ impl Transport for SimPort {
         });
     }
 
-    fn send(&self, envelope: Envelope, body: Bytes) {
+    fn send(&self, envelope: Envelope, body: Body) {
         debug_assert_eq!(envelope.src, self.node);
         self.with((), |state, _| state.send(&self.shared.overlay, Message { envelope, body }));
     }

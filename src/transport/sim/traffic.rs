@@ -161,8 +161,9 @@ impl State {
     pub fn deliver(&mut self, overlay: &Overlay, message: Message) {
         let (src, dst) = (message.envelope.src, message.envelope.dst);
         let outbox = &mut self.outbox[src as usize];
+        let before = *outbox;
         *outbox -= size(&message);
-        if *outbox <= self.model.outbox && self.nodes[src as usize].full {
+        if before > self.model.outbox && *outbox <= self.model.outbox && self.nodes[src as usize].full {
             self.nodes[src as usize].full = false;
             self.touch(src);
         }

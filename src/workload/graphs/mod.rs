@@ -226,8 +226,8 @@ impl<W: Workload> Erased for W {
             let is_host = node.me() == node.overlay().placement.real_node_of(0);
             let roots = if is_host { self.roots() } else { Roots::Elsewhere };
             let outcome = schedule::execute(node, self.clone(), scheduler, roots, options).await?;
-            let Outcome { answer, graphs, nodes, makespan } = outcome;
-            Ok(Outcome { answer: answer.map(|answer| self.number(&answer)), graphs, nodes, makespan })
+            let Outcome { answer, graphs, gave_up, nodes, makespan } = outcome;
+            Ok(Outcome { answer: answer.map(|answer| self.number(&answer)), graphs, gave_up, nodes, makespan })
         })
     }
 

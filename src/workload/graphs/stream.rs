@@ -6,6 +6,7 @@
 //! 3. Each migration of a task takes an exponential time with mean 1 / `rate` units on top of the network's (`rate=none`: nothing).
 //! 4. The first graphs warm up; of the next ones the response times count; more arrive until all of these are answered, so that the load
 //!    does not fall while they are measured.
+//! 5. If more graphs are open by then than ever would be where the processors keep up, no more arrive: the run is *overloaded*. So it ends.
 //!
 //! Arrivals, shapes and times are drawn from streams of their own, so that they are the same for every scheduler: differences
 //! show with few graphs.
@@ -27,6 +28,7 @@ pub(super) static ENTRY: Entry = Entry {
     title: "random task graphs that arrive over time",
     source: "Ahmad, Ghafoor and Fox 1994, section 5",
     options: "levels=3, children=2 (at the most), least=0 (children), utilisation=0.5, rate=20 (of migrations; or none), \
+              contention=no|yes (migrations queue for their sender's links), \
               graphs=10000 (on real ranks 500), warmup=12000 (from utilisation=0.8 20000; graphs/5 if that is less), \
               unit=200ms, cost=sleep|spin|virtual",
     answer: "tasks",
@@ -49,6 +51,10 @@ fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
     if rate == Some(0.0) {
         return Err(pattern.wrong("rate: must be above 0; with none migrations take no time"));
     }
+    let contention = pattern.choice("contention", &[("no", false), ("yes", true)])?.unwrap_or(false);
+    if contention && rate.is_none() {
+        return Err(pattern.wrong("contention: migrations that take no time don't queue; give a rate"));
+    }
     let graphs = pattern.optional("graphs", 1..=MOST_GRAPHS)?;
     let warm_up = pattern.optional("warmup", 0..=MOST_GRAPHS)?;
     let unit = pattern.duration("unit")?.unwrap_or(200_000_000);
@@ -59,7 +65,7 @@ fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
     Ok(Box::new(move |setting| {
         let graphs = graphs.unwrap_or(if setting.is_simulated { 10_000 } else { 500 });
         let warm_up = warm_up.unwrap_or((if utilisation < 0.8 { 12_000 } else { 20_000 }).min(graphs / 5));
-        let stream = Stream { setting: *setting, utilisation, rate, graphs, warm_up, unit };
+        let stream = Stream { setting: *setting, utilisation, rate, contention, graphs, warm_up, unit };
         Ok(Prepared::new(TaskTrees { growth, cost, submission: Submission::Stream(stream), style: None }))
     }))
 }
@@ -67,6 +73,9 @@ fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
 /// Tasks of a graph, and graphs of a run, at the most.
 const MOST_TASKS: u64 = 10_000_000;
 const MOST_GRAPHS: u64 = 1_000_000_000;
+
+/// Migrations of a task, at the most.
+const MOST_HOPS: f64 = 10.0;
 
 /// Graphs that arrive over time.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +85,8 @@ pub struct Stream {
     pub utilisation: f64,
     /// Migrations in a unit of time, each after the other; `None` if they take no time.
     pub rate: Option<f64>,
+    /// Whether migrations queue for a link of their sender, see [`Options::contention`].
+    pub contention: bool,
     /// Graphs whose response times count, and those before them.
     pub graphs: u64,
     pub warm_up: u64,
@@ -92,7 +103,21 @@ impl Stream {
     pub(super) fn adjust(&self, options: &mut Options) {
         options.unit = self.unit;
         options.migration = options.migration.or(self.rate.map(|rate| (self.unit as f64 / rate).round() as Ticks));
+        options.contention |= self.contention;
         options.loads_travel &= !self.setting.is_simulated;
+    }
+
+    /// More graphs than this are never open at a time, as good as surely, where the processors keep up with graphs of so many levels.
+    ///
+    /// If every processor served its own graphs only (M/M/1), `utilisation / (1 - utilisation)` a processor would be open on average, with a
+    /// standard deviation of its root over `1 - utilisation`; schedulers do better. This is the mean and ten standard deviations, and room
+    /// for graphs under way: [ten](MOST_HOPS) migrations at each level, and on real ranks messages of some units.
+    fn most_open(&self, levels: u32) -> f64 {
+        let (processors, utilisation) = (f64::from(self.setting.processors), self.utilisation);
+        let arrivals = processors * utilisation;
+        let (mean, deviation) = (arrivals / (1.0 - utilisation), arrivals.sqrt() / (1.0 - utilisation));
+        let under_way = self.rate.map_or(0.0, |rate| arrivals * MOST_HOPS * f64::from(levels + 1) / rate);
+        mean + 10.0 * deviation + under_way + 10.0 * (processors + 1.0)
     }
 }
 
@@ -105,8 +130,11 @@ pub(super) struct Arrivals {
     shapes: ChaCha8Rng,
     /// In units.
     now: f64,
+    arrived: u64,
+    answered: u64,
     /// Measured graphs that are not answered.
     unanswered: u64,
+    overloaded: bool,
 }
 
 impl Arrivals {
@@ -117,7 +145,8 @@ impl Arrivals {
             rng
         };
         let (arrivals, times) = (drawn_from(ARRIVALS_STREAM), drawn_from(TIMES_STREAM));
-        Arrivals { stream, growth, arrivals, times, shapes: keys(&stream.setting), now: 0.0, unanswered: stream.graphs }
+        let (shapes, unanswered) = (keys(&stream.setting), stream.graphs);
+        Arrivals { stream, growth, arrivals, times, shapes, now: 0.0, arrived: 0, answered: 0, unanswered, overloaded: false }
     }
 }
 
@@ -131,6 +160,12 @@ impl Source<TaskTrees> for Arrivals {
         if self.unanswered == 0 {
             return None;
         }
+        let open = self.arrived - self.answered;
+        if self.arrived >= self.stream.measured().end && open as f64 > self.stream.most_open(self.growth.levels) {
+            self.overloaded = true;
+            return None;
+        }
+        self.arrived += 1;
         let unit = self.stream.unit as f64;
         self.now += exponential(&mut self.arrivals) / (f64::from(self.stream.setting.processors) * self.stream.utilisation);
         let (key, total) = (self.shapes.random(), exponential(&mut self.times));
@@ -140,7 +175,12 @@ impl Source<TaskTrees> for Arrivals {
     }
 
     fn answered(&mut self, graph: u64, _: Ticks) {
+        self.answered += 1;
         self.unanswered -= u64::from(self.stream.measured().contains(&graph));
+    }
+
+    fn gave_up(&self) -> bool {
+        self.overloaded
     }
 }
 
@@ -152,14 +192,14 @@ mod tests {
 
     fn stream(utilisation: f64, graphs: u64) -> Stream {
         let setting = Setting { seed: 5, processors: 8, is_simulated: true };
-        Stream { setting, utilisation, rate: Some(20.0), graphs, warm_up: 3, unit: 1_000_000 }
+        Stream { setting, utilisation, rate: Some(20.0), contention: false, graphs, warm_up: 3, unit: 1_000_000 }
     }
 
     #[test]
     fn arrivals_times_and_shapes_have_their_means() {
         let growth = Growth { levels: 3, least: 0, children: 2 };
         let draws = if cfg!(debug_assertions) { 20_000 } else { 200_000 };
-        let mut arrivals = Arrivals::new(stream(0.5, 1), growth);
+        let mut arrivals = Arrivals::new(stream(0.5, 1_000_000), growth);
         let (mut last, mut work, mut longest) = (0, 0.0, 0);
         for _ in 0..draws {
             let (at, root) = arrivals.next().unwrap();
@@ -186,6 +226,51 @@ mod tests {
         assert!(arrivals.next().is_some());
         arrivals.answered(3, 1);
         assert!(arrivals.next().is_none());
+    }
+
+    #[test]
+    fn no_more_graphs_come_when_more_are_open_than_ever_should_be() {
+        let growth = Growth { levels: 0, least: 0, children: 0 };
+        let mut arrivals = Arrivals::new(stream(0.5, 20), growth);
+        let came = (0..).take_while(|_| arrivals.next().is_some()).count();
+        // 8 on average, 4 the standard deviation of M/M/1 on 8 processors, and those under way.
+        let most = 8.0 + 10.0 * 4.0 + 4.0 * 10.0 / 20.0 + 90.0;
+        assert!(arrivals.gave_up() && (came as f64 - most).abs() <= 1.0, "{came}");
+        // As long as they are answered, all is well.
+        let mut arrivals = Arrivals::new(stream(0.5, 20_000), growth);
+        for graph in 0..20_003 {
+            assert!(arrivals.next().is_some());
+            arrivals.answered(graph, 1);
+        }
+        assert!(arrivals.next().is_none() && !arrivals.gave_up());
+    }
+
+    #[test]
+    fn a_busy_stream_is_not_overloaded_and_an_overloaded_one_ends() {
+        for scheduler in ["steal", "static", "random", "neighbour", "hierarchical"] {
+            let (outcome, _) = simulate("stream:graphs=2000,warmup=0,utilisation=0.9,unit=1ms", scheduler, 2, 1).unwrap();
+            assert!(!outcome.gave_up && outcome.graphs.len() >= 2_000, "{scheduler}");
+        }
+        // Only some of the ranks work.
+        let dedicated = "hierarchical:host=dedicated,medians=dedicated,medians=hadamard";
+        let (outcome, _) = simulate("stream:graphs=4000,utilisation=0.95,unit=1ms", dedicated, 4, 1).unwrap();
+        assert!(outcome.gave_up && outcome.nodes.iter().any(|node| node.busy == 0));
+        assert_eq!(outcome.graphs.len(), 4_800);
+    }
+
+    #[test]
+    fn migrations_that_queue_take_longer_and_more_so_the_slower_they_are() {
+        let response = |rate, contention| {
+            let spec = format!("stream:graphs=2000,utilisation=0.6,unit=1ms,rate={rate},contention={contention}");
+            let (outcome, prepared) = simulate(&spec, "hierarchical", 16, 1).unwrap();
+            let measured = prepared.measured().unwrap();
+            let counting = outcome.graphs.iter().filter(|graph| measured.contains(&graph.number));
+            counting.map(|graph| graph.response() as f64).sum::<f64>() / 2e9
+        };
+        let cost = |rate| response(rate, "yes") - response(rate, "no");
+        let (slow, fast) = (cost(2), cost(1000));
+        assert!(slow > 0.03 && fast.abs() < 0.01, "{slow} {fast}");
+        assert!(response(2, "yes") > response(4, "yes") && response(4, "yes") > response(20, "yes"));
     }
 
     /// Time-averages of a run, in units.

@@ -1,0 +1,296 @@
+//! Independent tasks under one or several schedulers, measured and checked, with what could have been known beforehand beside them.
+
+use serde::Serialize;
+
+use super::run::{Rounds, RunRecord, Unit};
+use super::settle;
+use super::site::Site;
+use super::statistics;
+use crate::error::{Error, Result};
+use crate::judge::independent::Judgement;
+use crate::load::{CYCLE, Checksum, Cost, Costs, Segment};
+use crate::node;
+use crate::schedule::independent::{Chosen, Figures, Outcome, Pace};
+use crate::topology::Overlay;
+use crate::transport::sim::Network;
+use crate::transport::world::World;
+use crate::workload::graphs::Number;
+use crate::workload::independent::{self, REAL_CYCLE, Setting, at_speeds};
+
+/// What is run under what, and how often.
+pub struct IndependentSpec {
+    pub contenders: Vec<Chosen>,
+    pub workload: independent::Chosen,
+    /// Runs under each scheduler, each with a seed of its own; `None` for one.
+    pub repeat: Option<u32>,
+    /// Of the first round; each next one has the next.
+    pub seed: u64,
+    /// By rank, they divide the tasks' times; empty if all are 1.
+    pub speeds: Vec<f64>,
+}
+
+/// What is told of runs of independent tasks only. Times as everywhere in the record.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Scheduling {
+    /// The rank that scheduled.
+    pub scheduler_rank: u32,
+    /// Phases of searching, or grants.
+    pub decisions: u64,
+    /// Nodes of the search that were expanded, and that were generated.
+    pub expansions: u64,
+    pub generated: u64,
+    /// Time spent searching.
+    pub search_time: f64,
+    /// Time in which workers had nothing to do while there was something left for them, all ranks together.
+    pub waiting_time: f64,
+    /// What a generated node of the search took; `None` without search.
+    pub v: Option<f64>,
+    /// What it may take at the most if the scheduler is to keep all workers busy with phases of one task: the mean cost over the square of
+    /// the number of workers.
+    pub v_bound: f64,
+    /// Makespans that no schedule beats, and those of heuristics that see all tasks beforehand, all on all ranks.
+    pub lower_bound: f64,
+    pub earliest_completion: f64,
+    pub min_min: Option<f64>,
+    pub sufferage: Option<f64>,
+}
+
+/// Ticks in a cycle of virtual time.
+const SIMULATED_CYCLE: u64 = 1_000_000;
+/// How long before it runs dry a rank fetches more: twice what ranks may nap, and the way.
+const AHEAD: u64 = 500_000;
+const SIMULATED_AHEAD: u64 = 100_000;
+/// The epoch of the barrier before a run.
+const APART: u32 = 1;
+
+/// A round's matrix, and what judges say of it.
+struct Round {
+    costs: Costs,
+    judgement: Judgement,
+}
+
+/// Runs everything; `progress` hears, on every rank, how many of how many runs are done, and which comes next. The records come on the
+/// first rank, one for each scheduler; elsewhere there are none.
+///
+/// # Errors
+/// [`Error::Lost`] on every rank if a task was lost or executed twice; otherwise as [`World::run`] and [`independent::Chosen::costs`].
+pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: impl FnMut(u64, u64, &str)) -> Result<Vec<RunRecord>> {
+    let site = Site::of(world, spec.seed);
+    let ranks = world.ranks() as usize;
+    if !spec.speeds.is_empty() && spec.speeds.len() != ranks {
+        return Err(Error::usage(format!("--speeds: there are {} speeds, and {ranks} ranks", spec.speeds.len())));
+    }
+    let rounds = spec.repeat.unwrap_or(1).max(1);
+    let runs = u64::from(rounds) * spec.contenders.len() as u64;
+    let mut courses: Vec<Vec<Measured>> = spec.contenders.iter().map(|_| Vec::new()).collect();
+    let overlay = settle::plain(world)?;
+    let mut done = 0;
+    for number in 0..rounds {
+        let seed = spec.seed.wrapping_add(number.into());
+        world.reseed(seed);
+        let setting = Setting { seed, ranks: world.ranks() };
+        let drawn = if spec.workload.reads() {
+            settle::from_first(world, || spec.workload.costs(&setting))?
+        } else {
+            spec.workload.costs(&setting)?
+        };
+        let costs = at_speeds(drawn, &spec.speeds);
+        let first = world.is_first().then(|| Round { judgement: Judgement::of(&costs), costs: costs.clone() });
+        let work = spec.workload.prepare(costs, spec.speeds.clone(), world.is_simulated());
+        let pace = pace(world, seed);
+        for (contender, course) in spec.contenders.iter().zip(&mut courses) {
+            progress(done, runs, &contender.name);
+            let barrier = !world.is_simulated();
+            let outcomes = node::run(world, &overlay, |node| {
+                let (scheduler, work) = (contender.scheduler.clone(), work.clone());
+                async move {
+                    if barrier {
+                        let apart = node.epoch(APART);
+                        apart.everyone().barrier(&apart).await?;
+                    }
+                    scheduler.execute(node, work, pace).await
+                }
+            })?;
+            let outcome = outcomes.into_iter().find_map(|(_, outcome)| outcome);
+            let checked = match (&first, outcome) {
+                (Some(round), Some(outcome)) => Measured::checked(outcome, round).map(|measured| course.push(measured)),
+                _ => Ok(()),
+            };
+            let lost = |why: String| Error::Lost(format!("{} under {}: {why}", spec.workload.name, contender.name));
+            settle::agree(world, checked.map_err(lost))?;
+            done += 1;
+        }
+    }
+    progress(runs, runs, "");
+    let unit = if world.is_simulated() { TimeUnit::Cycle } else { TimeUnit::Second };
+    spec.contenders
+        .iter()
+        .zip(courses)
+        .filter(|_| world.is_first())
+        .map(|(contender, course)| record(contender, course, spec, &site, &overlay, unit))
+        .collect()
+}
+
+fn pace(world: &mut World, seed: u64) -> Pace {
+    match world {
+        #[cfg(feature = "mpi")]
+        World::Mpi(_) => Pace { cycle: REAL_CYCLE, by_model: false, ahead: AHEAD, seed },
+        World::Sim(world) => {
+            let by_model = world.model().network == Network::Zero;
+            Pace { cycle: SIMULATED_CYCLE, by_model, ahead: if by_model { 0 } else { SIMULATED_AHEAD }, seed }
+        }
+    }
+}
+
+/// One run, in cycles.
+struct Measured {
+    outcome: Outcome,
+    judgement: Judgement,
+    mean_cost: f64,
+    /// Ticks of the nodes' figures in a cycle.
+    work: u64,
+}
+
+impl Measured {
+    fn checked(outcome: Outcome, round: &Round) -> Result<Measured, String> {
+        let wanted = round.costs.tasks() as u64;
+        let sum = outcome.nodes.iter().fold(Checksum::default(), |sum, node| sum.and(node.checksum));
+        let all = Checksum::of(&Segment::range(0, wanted));
+        if sum != all {
+            return Err(format!("of {wanted} tasks {} were executed, or some twice and others not", sum.tasks));
+        }
+        let value: u64 = outcome.nodes.iter().map(|node| node.value).sum();
+        if value != wanted {
+            return Err(format!("the answer is {value}, and there were {wanted} tasks"));
+        }
+        let finite = || round.costs.rows().flatten().filter(|cost| **cost != crate::load::NEVER);
+        let mean_cost = finite().map(|cost| *cost as f64).sum::<f64>() / finite().count().max(1) as f64 / CYCLE as f64;
+        let work = outcome.nodes.iter().map(|node| node.busy).sum();
+        Ok(Measured { outcome, judgement: round.judgement, mean_cost, work })
+    }
+}
+
+/// In what a record's times are given.
+#[derive(Clone, Copy)]
+enum TimeUnit {
+    Cycle,
+    Second,
+}
+
+impl TimeUnit {
+    /// Cycles in the unit; simulated ones are rounded to whole numbers.
+    fn cycles(self, cycles: f64) -> f64 {
+        match self {
+            TimeUnit::Cycle => cycles.round(),
+            TimeUnit::Second => cycles * REAL_CYCLE as f64 / 1e9,
+        }
+    }
+
+    fn ticks(self, ticks: u64) -> f64 {
+        match self {
+            TimeUnit::Cycle => self.cycles(ticks as f64 / SIMULATED_CYCLE as f64),
+            TimeUnit::Second => ticks as f64 / 1e9,
+        }
+    }
+
+    fn cost(self, cost: Cost) -> f64 {
+        self.cycles(cost as f64 / CYCLE as f64)
+    }
+}
+
+fn record(
+    contender: &Chosen,
+    course: Vec<Measured>,
+    spec: &IndependentSpec,
+    site: &Site,
+    overlay: &Overlay,
+    unit: TimeUnit,
+) -> Result<RunRecord> {
+    let ranks = site.ranks as usize;
+    let makespans: Vec<f64> = course.iter().map(|run| unit.cycles(run.outcome.makespan)).collect();
+    let over = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 1.0 };
+    let efficiencies: Vec<f64> =
+        course.iter().zip(&makespans).map(|(run, makespan)| over(unit.ticks(run.work), makespan * ranks as f64)).collect();
+    let of_the_bound: Vec<f64> =
+        course.iter().zip(&makespans).map(|(run, makespan)| over(unit.cost(run.judgement.lower_bound), *makespan)).collect();
+    let nothing = || Error::Failed(format!("{}: no run was measured", contender.name));
+    let mean = statistics::mean(&makespans).ok_or_else(nothing)?;
+    let average = |figures: &[f64]| statistics::mean(figures).map_or(1.0, |mean| mean.value);
+    let rounds = spec.repeat.map(|_| Rounds {
+        repeat: makespans.len() as u32,
+        makespan_mean: mean.value,
+        makespan_ci95: [mean.low, mean.high],
+        efficiency_mean: average(&efficiencies),
+        bound_efficiency_mean: average(&of_the_bound),
+        gain_mean: None,
+        makespans: makespans.clone(),
+    });
+    let Measured { outcome, judgement, mean_cost, work } = course.into_iter().next().ok_or_else(nothing)?;
+    let Outcome { makespan, nodes, effort } = outcome;
+    let by_rank = |part: fn(&Figures) -> u64| {
+        let mut sums = vec![0.0; ranks];
+        nodes.iter().for_each(|node| sums[node.rank as usize] += unit.ticks(part(node)));
+        sums
+    };
+    let sum = |part: fn(&Figures) -> u64| nodes.iter().map(part).sum::<u64>();
+    let (tasks, messages, bytes) = (sum(|node| node.tasks), sum(|node| node.messages), sum(|node| node.bytes));
+    let workers = if contender.entry.knows_costs { ranks.saturating_sub(1).max(1) } else { ranks } as f64;
+    let waiting = if effort.waiting > 0.0 { unit.cycles(effort.waiting) } else { unit.ticks(sum(|node| node.waiting)) };
+    let largest = unit.ticks(nodes.iter().map(|node| node.largest).max().unwrap_or(0));
+    let scheduling = Scheduling {
+        scheduler_rank: effort.scheduler,
+        decisions: effort.decisions,
+        expansions: effort.expansions,
+        generated: effort.generated,
+        search_time: unit.cycles(effort.search),
+        waiting_time: waiting,
+        v: (effort.generated > 0)
+            .then(|| effort.search / effort.generated as f64)
+            .map(|v| if matches!(unit, TimeUnit::Second) { unit.cycles(v) } else { v }),
+        v_bound: match unit {
+            TimeUnit::Cycle => mean_cost / (workers * workers),
+            TimeUnit::Second => unit.cycles(mean_cost / (workers * workers)),
+        },
+        lower_bound: unit.cost(judgement.lower_bound),
+        earliest_completion: unit.cost(judgement.earliest_completion),
+        min_min: judgement.min_min.map(|cost| unit.cost(cost)),
+        sufferage: judgement.sufferage.map(|cost| unit.cost(cost)),
+    };
+    Ok(RunRecord {
+        scheduler: contender.name.clone(),
+        workload: spec.workload.name.clone(),
+        topology: overlay.topology.name(),
+        native: overlay.placement.native(),
+        site: site.clone(),
+        workers: 1,
+        unit: Unit { seconds: if matches!(unit, TimeUnit::Cycle) { REAL_CYCLE as f64 / 1e9 } else { 1.0 } },
+        tasks,
+        joins: 0,
+        answer: Number::Whole(sum(|node| node.value)),
+        answer_is: spec.workload.entry.answer,
+        known: Some(Number::Whole(tasks)),
+        makespan: unit.cycles(makespan),
+        sequential: unit.ticks(work),
+        sequential_is_plain: false,
+        work: unit.ticks(work),
+        efficiency: efficiencies.first().copied().unwrap_or(1.0),
+        largest,
+        chain: largest,
+        bound: unit.cost(judgement.lower_bound),
+        bound_efficiency: of_the_bound.first().copied().unwrap_or(1.0),
+        gain: None,
+        messages,
+        control: messages,
+        bytes,
+        migrated: sum(|node| node.migrated),
+        busy: by_rank(|node| node.busy),
+        idle: by_rank(|node| node.elapsed.saturating_sub(node.busy)),
+        overhead: vec![0.0; ranks],
+        regions: Vec::new(),
+        rounds,
+        responses: None,
+        overload: None,
+        scheduling: Some(scheduling),
+        timeline: Vec::new(),
+    })
+}

@@ -1,0 +1,203 @@
+//! Independent tasks on ranks of different kinds (Hamidzadeh, Lilja and Atif 1995): what such a workload is, what a scheduler of one is, and
+//! what a run tells.
+//!
+//! ```text
+//!   scheduler (one node):  requests, completions -> decides -> grants      works, too, or searches only
+//!   every worker:          grants -> hands: queue -> worker thread -> completion, or the next request
+//! ```
+//!
+//! A scheduler is a file (or a folder) with its decisions as plain functions and its rank program, and an entry in [`ALL`]. The schedulers of
+//! tasks that spawn tasks are another [registry](super::ALL).
+
+pub mod hands;
+mod options;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{dss, sash, selfsched};
+use crate::error::{Error, Result};
+use crate::load::{CYCLE, Checksum, Cost, Costs};
+use crate::node::{Node, Tag, Ticks, Worker};
+use crate::topology::{NodeId, RankId};
+pub use hands::Hands;
+pub use options::Options;
+
+/// All schedulers of independent tasks, in the order in which they are shown.
+pub const ALL: &[&Entry] = &[&sash::ENTRY, &sash::SADS, &dss::ENTRY, &selfsched::ENTRY];
+
+/// A set of independent tasks, numbered from 0.
+pub trait Independent: Send + Sync {
+    /// What each task is expected to cost on each rank. Only [schedulers](Entry::knows_costs) that say so look at it.
+    fn costs(&self) -> &Arc<Costs>;
+
+    /// How fast the ranks are said to be; empty if nothing is.
+    fn speeds(&self) -> &[f64] {
+        &[]
+    }
+
+    /// Executes a task; the values of all tasks are added up to the answer.
+    fn execute(&self, task: usize, turn: Turn, worker: &mut dyn Worker) -> u64;
+}
+
+/// In which circumstances a task is executed.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn {
+    pub rank: usize,
+    /// How long ago it should have begun by the model, in which messages take no time. An emulated task takes so much less.
+    pub late: Ticks,
+    /// Whether the worker comes from another task, without a pause.
+    pub follows: bool,
+}
+
+/// How time goes in a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// Ticks in a cycle.
+    pub cycle: Ticks,
+    /// Whether what the model says counts: messages and looks at the network take no time, search takes what the model says. That is what
+    /// papers simulate. Otherwise the clock counts.
+    pub by_model: bool,
+    /// How long before a rank runs dry more is fetched.
+    pub ahead: Ticks,
+    pub seed: u64,
+}
+
+impl Pace {
+    pub fn ticks(&self, cost: Cost) -> Ticks {
+        (u128::from(cost) * u128::from(self.cycle) / u128::from(CYCLE)).try_into().unwrap_or(Ticks::MAX)
+    }
+
+    pub fn cost(&self, ticks: Ticks) -> Cost {
+        (u128::from(ticks) * u128::from(CYCLE) / u128::from(self.cycle.max(1))).try_into().unwrap_or(Cost::MAX)
+    }
+}
+
+/// What one node did. Times are ticks of its own clock.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    pub node: NodeId,
+    pub rank: RankId,
+    /// Tasks that ended here, their values, and the sum over their numbers.
+    pub tasks: u64,
+    pub value: u64,
+    pub checksum: Checksum,
+    /// Executing tasks.
+    pub busy: Ticks,
+    /// Having nothing to execute while something might come.
+    pub waiting: Ticks,
+    /// From the beginning of the run to its end.
+    pub elapsed: Ticks,
+    /// The longest task.
+    pub largest: Ticks,
+    /// Of the tasks, those that another rank had to send.
+    pub migrated: u64,
+    pub messages: u64,
+    pub bytes: u64,
+}
+
+/// What scheduling took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Effort {
+    /// Grants and phases: how often something was decided.
+    pub decisions: u64,
+    pub expansions: u64,
+    /// Nodes of the search that were generated.
+    pub generated: u64,
+    /// Time spent searching, in cycles.
+    pub search: f64,
+    /// Time that workers waited for a schedule that they could have had, in cycles.
+    pub waiting: f64,
+    /// Which rank scheduled.
+    pub scheduler: RankId,
+}
+
+/// What a run came to; at node 0, elsewhere `None`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// In cycles.
+    pub makespan: f64,
+    pub nodes: Vec<Figures>,
+    pub effort: Effort,
+}
+
+/// A node's part in a run, being carried out.
+pub type Running = Pin<Box<dyn Future<Output = Result<Option<Outcome>>>>>;
+
+/// A scheduler, ready to run.
+pub trait Scheduler: Send + Sync {
+    /// One node's part; every rank has one node.
+    fn execute(self: Arc<Self>, node: Node, work: Arc<dyn Independent>, pace: Pace) -> Running;
+}
+
+/// A scheduler's place in the registry.
+pub struct Entry {
+    /// As the command line names it.
+    pub name: &'static str,
+    /// In words.
+    pub title: &'static str,
+    /// Author, year, section.
+    pub source: &'static str,
+    /// Its options, with the default first.
+    pub options: &'static str,
+    /// Whether it looks at costs before tasks are executed.
+    pub knows_costs: bool,
+    pub(super) build: fn(&mut Options<'_>) -> Result<Arc<dyn Scheduler>>,
+}
+
+/// A scheduler that was asked for.
+#[derive(Clone)]
+pub struct Chosen {
+    /// As it was asked for, options included.
+    pub name: String,
+    pub entry: &'static Entry,
+    pub scheduler: Arc<dyn Scheduler>,
+}
+
+/// The scheduler named `name[:key=value,..]`.
+///
+/// # Errors
+/// If there is none of this name for independent tasks (the sentence lists all), or its options are wrong.
+pub fn find(spec: &str) -> Result<Chosen> {
+    let (name, given) = spec.split_once(':').unwrap_or((spec, ""));
+    let entry = ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
+        let known = ALL.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
+        if super::ALL.iter().any(|entry| entry.name == name) {
+            return Error::usage(format!(
+                "--scheduler {name} is for tasks that spawn tasks, not for independent ones; for these there are {known}"
+            ));
+        }
+        Error::usage(format!("--scheduler '{name}' is unknown; for independent tasks there are {known}"))
+    })?;
+    let mut options = Options::parse(entry.name, given)?;
+    let scheduler = (entry.build)(&mut options)?;
+    options.finish()?;
+    Ok(Chosen { name: spec.to_string(), entry, scheduler })
+}
+
+/// The node that a run's outcome comes to.
+const FIRST: NodeId = 0;
+/// Where figures are collected.
+const CLOSING: u32 = 2;
+const EFFORT: Tag = Tag::new(0x0610, "effort");
+
+/// Collects what all nodes did at node 0; `mine` of the node that scheduled has what it took, and the makespan in cycles.
+///
+/// # Errors
+/// If a rank is lost.
+pub async fn collect(node: &Node, figures: Figures, mine: Option<(f64, Effort)>) -> Result<Option<Outcome>> {
+    let closing = node.epoch(CLOSING);
+    if let Some(mine) = mine {
+        closing.send(FIRST, EFFORT, &mine);
+    }
+    let mut nodes = closing.everyone().gather(&closing, figures).await?;
+    if node.me() != FIRST {
+        return Ok(None);
+    }
+    let (_, (makespan, effort)) = closing.receive_any::<(f64, Effort)>(EFFORT).await?;
+    nodes.sort_by_key(|figures| figures.node);
+    Ok(Some(Outcome { makespan, nodes, effort }))
+}

@@ -1,0 +1,121 @@
+//! When workers will have finished, by the clock: what was estimated, corrected by what was measured.
+
+use std::collections::VecDeque;
+
+use super::search::Assignment;
+use crate::load::{Cost, Costs};
+
+/// Completions after which a worker's estimates are corrected.
+const ENOUGH: u64 = 3;
+
+/// A worker, as the scheduler knows it.
+#[derive(Clone, Debug, Default)]
+struct Worker {
+    /// Tasks that it holds, with their estimates.
+    held: VecDeque<(usize, Cost)>,
+    /// When it began with the first of them, as far as one knows.
+    began: Cost,
+    /// Of the tasks that it has completed.
+    completed: u64,
+    estimated: u128,
+    measured: u128,
+}
+
+impl Worker {
+    /// How much longer its tasks take than estimated.
+    fn factor(&self) -> f64 {
+        match self.completed >= ENOUGH && self.estimated > 0 {
+            true => (self.measured as f64 / self.estimated as f64).clamp(0.01, 100.0),
+            false => 1.0,
+        }
+    }
+}
+
+/// All workers, in the order of their columns.
+#[derive(Clone, Debug)]
+pub struct Forecast {
+    workers: Vec<Worker>,
+}
+
+impl Forecast {
+    pub fn new(workers: usize) -> Forecast {
+        Forecast { workers: vec![Worker::default(); workers] }
+    }
+
+    /// When each worker will have finished all that it holds; `now` if it holds nothing.
+    pub fn finish(&self, now: Cost) -> Vec<Cost> {
+        let finish = |worker: &Worker| {
+            let factor = worker.factor();
+            let mut held = worker.held.iter().map(|(_, estimate)| (*estimate as f64 * factor) as Cost);
+            // A task that takes longer than estimated is expected to take half as long again as it is late: who is held up isn't buried.
+            let late = |end: Cost| if end >= now { end } else { now.saturating_add((now - end) / 2) };
+            let first = held.next().map_or(now, |first| late(worker.began.saturating_add(first)));
+            held.fold(first, Cost::saturating_add)
+        };
+        self.workers.iter().map(finish).collect()
+    }
+
+    /// By which factor each worker's estimates are multiplied.
+    pub fn factors(&self) -> Vec<f64> {
+        self.workers.iter().map(Worker::factor).collect()
+    }
+
+    /// Whether a worker has nothing to do.
+    pub fn is_dry(&self, place: usize) -> bool {
+        self.workers.get(place).is_some_and(|worker| worker.held.is_empty())
+    }
+
+    /// Whether some worker has nothing to do.
+    pub fn is_any_dry(&self) -> bool {
+        self.workers.iter().any(|worker| worker.held.is_empty())
+    }
+
+    /// Notes that a worker was given a task.
+    pub fn grant(&mut self, place: usize, assignment: Assignment, estimates: &Costs, now: Cost) {
+        let worker = &mut self.workers[place];
+        if worker.held.is_empty() {
+            worker.began = now;
+        }
+        worker.held.push_back((assignment.task, estimates.of(assignment.task, assignment.worker)));
+    }
+
+    /// Notes that a worker has completed tasks, which took it so long.
+    pub fn completed(&mut self, place: usize, tasks: &[usize], took: Cost, now: Cost) {
+        let Some(worker) = self.workers.get_mut(place) else { return };
+        for task in tasks {
+            if let Some(at) = worker.held.iter().position(|(held, _)| held == task)
+                && let Some((_, estimate)) = worker.held.remove(at)
+            {
+                worker.estimated += u128::from(estimate);
+                worker.completed += 1;
+            }
+        }
+        worker.measured += u128::from(took);
+        worker.began = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_measured_corrects_what_was_estimated() {
+        let costs = Costs::new(2, vec![100; 20]).unwrap();
+        let mut forecast = Forecast::new(2);
+        assert!(forecast.is_any_dry());
+        for task in 0..6 {
+            forecast.grant(0, Assignment { task, worker: 0 }, &costs, 10);
+        }
+        assert_eq!(forecast.finish(10), [610, 10]);
+        assert_eq!(forecast.finish(150), [670, 150], "the first is late");
+        forecast.completed(0, &[0], 200, 210);
+        assert_eq!(forecast.finish(210), [710, 210]);
+        forecast.completed(0, &[1, 2], 400, 610);
+        assert_eq!(forecast.factors(), [2.0, 1.0]);
+        assert_eq!(forecast.finish(610), [1210, 610]);
+        forecast.completed(0, &[3, 4, 5], 600, 1210);
+        assert!(forecast.is_any_dry());
+        assert_eq!(forecast.finish(1300), [1300, 1300]);
+    }
+}

@@ -1,0 +1,130 @@
+//! Self-Adjusting Scheduling for Heterogeneous systems (Hamidzadeh, Lilja and Atif 1995, section 3).
+//!
+//! One rank searches for the best way to go on while the others execute what it found before. A phase of searching lasts until the least
+//! loaded worker runs dry; then the best partial schedule found is given out, and the next phase begins with what is left.
+//!
+//! 1. `CS = min F_m - T`: how long the phase may last; one expansion is always made.
+//! 2. Best-first search from the empty schedule: successors of a node are the next task in order on every worker; the cost of a node is the time
+//!    at which its last worker finishes, from base loads `max(F_m, T + CS)`.
+//! 3. At the end of the phase: the deepest node, of these the cheapest, is appended to the workers' queues.
+//!
+//! ```text
+//!   scheduler   | search 1 | search 2      | search 3    |
+//!   worker 1       idle    | tasks of 1         | tasks of 2 ..
+//!   worker 2       idle    | tasks of 1    | tasks of 2 ..
+//! ```
+//!
+//! Cost: p messages a phase at the most, and a message for each completion. Where it departs from the paper: the text takes the head of the
+//! queue at the end of a phase (`reading=literal`), with which best-first search keeps returning to shallow nodes and gives out next to
+//! nothing; the reading that gives the paper's figures takes the deepest node (`r1`). On real ranks phases go by the clock, the finishing
+//! times are corrected by what was measured, and a worker that runs dry ends the phase at once.
+
+mod forecast;
+pub mod phase;
+mod program;
+pub mod search;
+#[cfg(test)]
+mod vectors;
+
+use std::sync::Arc;
+
+use phase::{READINGS, Rules};
+
+use super::independent::{Entry, Independent, Options, Pace, Running, Scheduler};
+use crate::error::Result;
+use crate::load::{CYCLE, Costs};
+use crate::node::Node;
+
+const OPTIONS: &str = "reading=r1|r1b|r2|literal|r2d|r3|r4, scheduler=last|first|auto (the slowest rank), end=idle|join (what the scheduler does at the \
+                       last), window=1 (tasks that are successors), expansions=1000 (in a phase), v=1 (cycles a node, in simulation), \
+                       estimates=0 (% by which they are wrong)";
+
+pub const ENTRY: Entry = Entry {
+    name: "sash",
+    title: "self-adjusting scheduling for heterogeneous systems",
+    source: "Hamidzadeh, Lilja and Atif 1995, section 3",
+    options: OPTIONS,
+    knows_costs: true,
+    build: |options| build(options, false),
+};
+
+/// SASH's predecessor for homogeneous systems: the same, with equal costs.
+pub const SADS: Entry = Entry {
+    name: "sads",
+    title: "self-adjusting dynamic scheduling: sash that takes all ranks to be alike",
+    source: "Hamidzadeh and Lilja 1994",
+    options: OPTIONS,
+    knows_costs: true,
+    build: |options| build(options, true),
+};
+
+fn build(options: &mut Options<'_>, alike: bool) -> Result<Arc<dyn Scheduler>> {
+    let reading = options.value("reading")?.unwrap_or("r1");
+    let mut rules = Rules::named(reading).ok_or_else(|| options.wrong("reading", reading, &READINGS.join(", ")))?;
+    let scheduler = options.choice("scheduler", &[("last", Seat::Last), ("first", Seat::First), ("auto", Seat::Slowest)])?;
+    let joins = options.choice("end", &[("idle", false), ("join", true)])?.unwrap_or(false);
+    if let Some(window) = options.count("window")? {
+        rules.window = usize::try_from(window).unwrap_or(usize::MAX);
+    }
+    if let Some(most) = options.count("expansions")? {
+        rules.most = u32::try_from(most).unwrap_or(u32::MAX);
+    }
+    if let Some(v) = options.real("v", 0.0, 1e6)? {
+        rules.v = (v * CYCLE as f64).round() as u64;
+    }
+    let error = options.real("estimates", 0.0, 100.0)?.unwrap_or(0.0) / 100.0;
+    Ok(Arc::new(Sash { rules, seat: scheduler.unwrap_or(Seat::Last), joins, error, alike }))
+}
+
+/// Which rank schedules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seat {
+    Last,
+    First,
+    /// The slowest: whose column has the greatest sum. Tasks that cannot run on a rank count as the dearest that can.
+    Slowest,
+}
+
+impl Seat {
+    fn rank(self, costs: &Costs) -> usize {
+        let last = costs.ranks() - 1;
+        match self {
+            Seat::Last => last,
+            Seat::First => 0,
+            Seat::Slowest => {
+                let dearest = costs.rows().flatten().copied().filter(|cost| *cost != crate::load::NEVER).max().unwrap_or(0);
+                let sum = |rank: &usize| costs.rows().map(|row| u128::from(row[*rank].min(dearest))).sum::<u128>();
+                (0..=last).max_by_key(sum).unwrap_or(last)
+            }
+        }
+    }
+}
+
+/// The scheduler with its options.
+struct Sash {
+    rules: Rules,
+    seat: Seat,
+    /// Whether the scheduling rank works at the end.
+    joins: bool,
+    /// By which part estimates may be wrong.
+    error: f64,
+    /// Whether all ranks are taken to be alike.
+    alike: bool,
+}
+
+impl Scheduler for Sash {
+    fn execute(self: Arc<Self>, node: Node, work: Arc<dyn Independent>, pace: Pace) -> Running {
+        Box::pin(program::execute(node, work, pace, self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scheduler_sits_where_it_is_told() {
+        let costs = Costs::new(3, vec![1, 9, 2, 1, 8, 3]).unwrap();
+        assert_eq!([Seat::Last, Seat::First, Seat::Slowest].map(|seat| seat.rank(&costs)), [2, 0, 1]);
+    }
+}

@@ -1,0 +1,62 @@
+//! What is inside a message.
+
+use std::fmt;
+use std::ops::Deref;
+
+use bytes::Bytes;
+
+/// The most bytes that need no memory of their own: what fits into the room of a [`Bytes`].
+pub const SHORT: usize = 23;
+
+/// The bytes inside a message. Most control messages are a number or two; these lie in the body itself.
+#[derive(Clone)]
+pub enum Body {
+    Short { length: u8, bytes: [u8; SHORT] },
+    Shared(Bytes),
+}
+
+impl Deref for Body {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Body::Short { length, bytes } => &bytes[..SHORT.min(usize::from(*length))],
+            Body::Shared(bytes) => bytes,
+        }
+    }
+}
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Body {
+        Body::Shared(bytes)
+    }
+}
+
+impl From<Body> for Bytes {
+    fn from(body: Body) -> Bytes {
+        match body {
+            Body::Short { .. } => Bytes::copy_from_slice(&body),
+            Body::Shared(bytes) => bytes,
+        }
+    }
+}
+
+impl AsRef<[u8]> for Body {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl<T: AsRef<[u8]> + ?Sized> PartialEq<T> for Body {
+    fn eq(&self, other: &T) -> bool {
+        **self == *other.as_ref()
+    }
+}
+
+impl Eq for Body {}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.deref().fmt(f)
+    }
+}

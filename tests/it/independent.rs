@@ -1,0 +1,128 @@
+//! Independent tasks in simulation: the published totals through the whole program, and every task once under every scheduler.
+
+use equipoise::experiment::{IndependentSpec, RunRecord, run_independent};
+use equipoise::schedule::independent;
+use equipoise::transport::sim::{Model, Network, World as Simulated};
+use equipoise::transport::world::World;
+use equipoise::workload::graphs::Number;
+use equipoise::workload::independent as workloads;
+
+fn records(ranks: u32, contenders: &[&str], workload: &str, network: &str, speeds: &[f64]) -> Vec<RunRecord> {
+    let network = Network::parse(network).expect("a network");
+    let mut world = World::Sim(Simulated::new(ranks, Model { network, ..Model::default() }));
+    let spec = IndependentSpec {
+        contenders: contenders.iter().map(|name| independent::find(name).expect("a scheduler")).collect(),
+        workload: workloads::find(workload).expect("right options").expect("a workload"),
+        repeat: None,
+        seed: 11,
+        speeds: speeds.to_vec(),
+    };
+    run_independent(&mut world, &spec, |_, _, _| {}).expect("every task is executed once")
+}
+
+fn makespans(records: &[RunRecord]) -> Vec<f64> {
+    records.iter().map(|record| record.makespan).collect()
+}
+
+const READINGS: [&str; 8] = [
+    "dss",
+    "sash",
+    "sash:reading=r1b",
+    "sash:reading=r2",
+    "sash:reading=literal",
+    "sash:reading=r2d",
+    "sash:reading=r3",
+    "sash:reading=r4",
+];
+
+#[test]
+fn the_rank_programs_take_the_published_times() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors");
+    for (file, ranks, totals) in [
+        ("sash_6x3.txt", 3, [2900, 3504, 3500, 3504, 3504, 3504, 3500, 3500]),
+        ("sash_12x4.txt", 4, [3700, 3706, 3700, 4203, 4203, 4109, 3900, 4100]),
+    ] {
+        let records = records(ranks, &READINGS, &format!("costs:file={folder}/{file}"), "zero", &[]);
+        assert_eq!(makespans(&records), totals.map(f64::from), "{file}");
+        assert!(records.iter().all(|record| record.makespan >= record.bound));
+    }
+}
+
+const ALL: [&str; 20] = [
+    "sash",
+    "sash:reading=r2d,scheduler=first",
+    "sash:reading=r3,end=join",
+    "sash:reading=r4",
+    "sash:window=3,expansions=20,v=0.1",
+    "sash:scheduler=auto,end=join,estimates=50",
+    "sads",
+    "dss",
+    "dss:static=0.5",
+    "dss:affinity",
+    "dss:affinity,static=0.3",
+    "selfsched:rule=static",
+    "selfsched:rule=cyclic",
+    "selfsched:rule=single",
+    "selfsched:rule=fixed,chunk=7",
+    "selfsched:rule=gss,least=3",
+    "selfsched:rule=fac2,rounding=floor",
+    "selfsched:rule=tss,rounding=ceil",
+    "selfsched:rule=awf",
+    "selfsched:rule=af",
+];
+
+#[test]
+fn every_task_is_executed_once() {
+    for ranks in [1, 2, 3, 7, 16] {
+        for network in ["zero", "switched"] {
+            for (tasks, speeds) in [(0, false), (1, false), (5, true), (100, true)] {
+                let speeds: Vec<f64> = if speeds { (0..ranks).map(|rank| 1.0 + f64::from(rank % 3)).collect() } else { Vec::new() };
+                let records = records(ranks, &ALL, &format!("costs:tasks={tasks},mu_cp=20,mu_cc=20"), network, &speeds);
+                for record in records {
+                    assert_eq!((record.tasks, record.answer), (tasks, Number::Whole(tasks)), "{record:?}");
+                    assert!(record.makespan + 1.0 >= record.bound, "{record:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn tasks_run_where_they_can() {
+    let file = std::env::temp_dir().join(format!("equipoise-inf-{}.csv", std::process::id()));
+    std::fs::write(&file, "1, inf, 3\ninf inf 9 # only the last\n4 5 6\ninf 2 inf\n7;inf;inf\n").expect("a file can be written");
+    for network in ["zero", "switched"] {
+        let records = records(3, &ALL, &format!("costs:file={}", file.display()), network, &[]);
+        assert!(records.iter().all(|record| record.tasks == 5 && record.makespan < 100.0), "{records:?}");
+    }
+    std::fs::remove_file(&file).expect("a file can be removed");
+}
+
+#[test]
+fn with_estimates_that_are_right_the_clock_agrees_with_the_model() {
+    let workload = "costs:tasks=200,sigma_cc=100";
+    for name in ["sash", "sash:reading=r3", "dss", "selfsched:rule=gss"] {
+        let (model, clock) = (records(6, &[name], workload, "zero", &[]), records(6, &[name], workload, "switched", &[]));
+        let (model, clock) = (model[0].makespan, clock[0].makespan);
+        assert!((clock / model - 1.0).abs() < 0.05, "{name}: {model} by the model, {clock} by the clock");
+    }
+}
+
+#[test]
+fn wrong_estimates_cost_time() {
+    let exact = records(8, &["sash"], "costs:sigma_cc=100", "switched", &[]);
+    let wrong = records(8, &["sash:estimates=100"], "costs:sigma_cc=100", "switched", &[]);
+    assert!(wrong[0].makespan > exact[0].makespan, "{} and {}", wrong[0].makespan, exact[0].makespan);
+}
+
+#[test]
+fn joining_the_work_at_the_end_does_not_harm() {
+    let both = makespans(&records(4, &["sash", "sash:end=join"], "costs:tasks=50", "zero", &[]));
+    assert!(both[1] <= both[0], "{both:?}");
+}
+
+#[test]
+fn a_static_first_phase_changes_little() {
+    let both = makespans(&records(8, &["dss", "dss:static=0.5"], "costs:sigma_cc=10", "zero", &[]));
+    assert!((both[1] / both[0] - 1.0).abs() < 0.03, "{both:?}");
+}

@@ -1,0 +1,68 @@
+//! Spawning tasks in simulation: small workloads have their answers on one rank, on few and on many, with one and with three workers each.
+
+use equipoise::experiment::run::{self, Contender, RunSpec};
+use equipoise::schedule;
+use equipoise::topology::Overlay;
+use equipoise::transport::sim;
+use equipoise::transport::world::World;
+use equipoise::workload::graphs::{self, Number};
+
+/// One for each workload of the registry; 0 where the answer is not known beforehand.
+const WORKLOADS: [(&str, u64); 5] = [
+    ("queens:n=7", 40),
+    ("fibonacci:n=15,cutoff=5", 610),
+    ("uts:kind=geometric,shape=fixed,b0=3,depth=4,seed=19", 0),
+    ("tree:levels=4,children=3,least=3,task=100us", 121),
+    ("stream:graphs=40,utilisation=0.1", 0),
+];
+
+/// Runs everything on so many ranks; the records are as many as schedulers, and each is right.
+fn check(ranks: u32, workers: u32) {
+    for (workload, answer) in WORKLOADS {
+        let model = sim::Model { workers, ..sim::Model::default() };
+        let mut world = World::Sim(sim::World::new(ranks, model));
+        let contenders = schedule::ALL.iter().map(|entry| {
+            let overlay = Overlay::new(entry.default_topology(ranks), world.hosts()).unwrap();
+            Contender::new(schedule::find(entry.name).unwrap(), overlay).unwrap()
+        });
+        let contenders = contenders.collect();
+        let workload = graphs::find(workload).unwrap();
+        let name = workload.name.clone();
+        let spec = RunSpec { contenders, workload, workers, repeat: None, seed: 2, trace: false };
+        // A wrong answer, a lost task or one that was executed twice is an error.
+        let records = run::run(&mut world, &spec, |_, _, _| {}).unwrap_or_else(|why| panic!("{name} on {ranks} ranks: {why}"));
+        assert_eq!(records.len(), schedule::ALL.len());
+        for record in records {
+            let what = format!("{name} under {} on {ranks} ranks with {workers} workers", record.scheduler);
+            assert!(answer == 0 || record.answer == Number::Whole(answer), "{what}: {}", record.answer);
+            assert!(record.known.is_some() || record.answer == Number::Whole(record.tasks), "{what}: {}", record.answer);
+            assert_eq!(record.busy.len(), ranks as usize, "{what}");
+            assert!(record.overload.is_none() && record.bound <= record.makespan, "{what}: {record:?}");
+        }
+    }
+}
+
+#[test]
+fn every_workload_is_here() {
+    let names: Vec<&str> = WORKLOADS.iter().filter_map(|(workload, _)| workload.split(':').next()).collect();
+    assert_eq!(names, graphs::ALL.iter().map(|entry| entry.name).collect::<Vec<_>>());
+}
+
+#[test]
+fn one_rank_or_six_have_all_answers() {
+    for (ranks, workers) in [(1, 1), (1, 3), (6, 1), (6, 3)] {
+        check(ranks, workers);
+    }
+}
+
+#[test]
+fn two_hundred_and_fifty_six_ranks_have_all_answers() {
+    check(256, 1);
+    check(256, 3);
+}
+
+#[test]
+fn a_thousand_ranks_have_all_answers() {
+    check(1000, 1);
+    check(1000, 3);
+}
