@@ -42,7 +42,7 @@ part a of the load takes a w Tcp seconds, carrying it over a link takes startup 
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Calculate how the load is divided best, without any ranks
-    #[arg(long, required_unless_present = "input")]
+    #[arg(long, required_unless_present = "input", conflicts_with_all = spread::NAMES)]
     model: bool,
 
     #[command(flatten)]

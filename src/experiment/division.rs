@@ -87,8 +87,11 @@ impl ModelRecord {
     pub fn new(question: &Question, solution: &Solution) -> ModelRecord {
         let Solution { layers, parts, .. } = solution;
         let latest = |time: fn(&Part) -> f64| {
-            let of_layer = |layer: usize| parts.iter().filter(move |part| part.layer as usize == layer).map(time).fold(0.0, f64::max);
-            if parts.is_empty() { Vec::new() } else { (0..layers.len()).map(of_layer).collect() }
+            let mut by_layer = vec![0.0; if parts.is_empty() { 0 } else { layers.len() }];
+            for part in parts {
+                by_layer[part.layer as usize] = time(part).max(by_layer[part.layer as usize]);
+            }
+            by_layer
         };
         let single = |part: &Part| {
             Some(ProcessorRecord {

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use equipoise::divisible::model::{self, Ports, Question, Shape};
 use equipoise::experiment::{ModelRecord, blazewicz1995};
 use equipoise::report::{curves, division, gantt, json};
+use equipoise::topology::Topology;
 use equipoise::{Error, Result};
 
 use crate::cli::options::Output;
@@ -18,7 +19,7 @@ use crate::cli::{launch, terminal};
 #[command(next_help_heading = "Model")]
 pub struct ModelOptions {
     /// The network: hypercube:D | line:N | ring:N | star:N | tree:binary,nodes=N | tree:kary=K,nodes=N | tree:parents=-,0,1,.. | mesh:RxC |
-    /// torus:RxC | grid:PxQ | complete:N | graph:edges=0-1,1-2,..; with --input the sizes may be left out [default: hypercube]
+    /// torus:RxC | grid:PxQ | complete:N | graph:edges=0-1,1-2,.. | graph:FILE; with --input the sizes may be left out [default: hypercube]
     #[arg(long, value_name = "TOPOLOGY", required_unless_present_any = ["curves", "input"], help_heading = "Model and input")]
     pub(super) topology: Option<String>,
 
@@ -165,7 +166,7 @@ impl ModelOptions {
             load: self.load,
             results: self.results,
             installments: self.installments.unwrap_or(1),
-            ..Question::of(Shape::parse(topology)?)
+            ..Question::of(shape(topology)?)
         };
         if let Some(speeds) = &self.speeds {
             question.speeds = list("--speeds", speeds)?;
@@ -183,6 +184,14 @@ impl ModelOptions {
         }
         Ok(question)
     }
+}
+
+/// The network that `--topology` means; a graph's file is read.
+fn shape(topology: &str) -> Result<Shape> {
+    let Some(file) = Topology::graph_file(topology) else { return Shape::parse(topology) };
+    let refused = |why| Error::usage(format!("--topology {topology}: the file cannot be read: {why}"));
+    let text = fs::read_to_string(file).map_err(refused)?;
+    Ok(Shape::of(Topology::graph(file, &text)?))
 }
 
 /// A decimal number, or a fraction of two. Whether it is large enough is the model's to say.
@@ -211,6 +220,7 @@ fn by_link(option: &str, text: &str, question: &Question, usual: f64) -> Result<
     if option == "--startups" {
         values.fill(question.startup);
     }
+    let mut given = vec![false; links.len()];
     for item in text.split(',') {
         let wrong = |why: &str| Error::usage(format!("{option}: '{item}': {why}"));
         let (ends, value) = item.split_once('=').ok_or_else(|| wrong("a link and its number are written as 0-1=2"))?;
@@ -218,6 +228,9 @@ fn by_link(option: &str, text: &str, question: &Question, usual: f64) -> Result<
         let (a, b) = ends.ok_or_else(|| wrong("a link is named by the two processors that it joins, as in 0-1=2"))?;
         let place = links.iter().position(|&(from, to)| (from, to) == (a, b) || (from, to) == (b, a));
         let place = place.ok_or_else(|| wrong(&format!("in {} no load goes between these processors", question.shape.name)))?;
+        if std::mem::replace(&mut given[place], true) {
+            return Err(wrong("this link has a number already"));
+        }
         values[place] = number(value).map_err(|why| wrong(&why))?;
     }
     Ok(values)
@@ -240,7 +253,7 @@ mod tests {
         let question = Question::of(Shape::parse("star:4").unwrap());
         assert_eq!(by_link("--links", "1,2,1/2", &question, 1.0).unwrap(), [1.0, 2.0, 0.5]);
         assert_eq!(by_link("--links", "0-2=3,3-0=1/2", &question, 1.0).unwrap(), [1.0, 3.0, 0.5]);
-        for wrong in ["1-2=3", "0-2", "0-2=x", "0=1", "0-9=1", "1,x,2"] {
+        for wrong in ["1-2=3", "0-2=1,2-0=2", "0-2", "0-2=x", "0=1", "0-9=1", "1,x,2"] {
             assert!(by_link("--links", wrong, &question, 1.0).is_err(), "{wrong}");
         }
     }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use clap::Args;
 use equipoise::divisible::spread::Records;
+use equipoise::divisible::spread::plan::MOST_INSTALLMENTS;
 use equipoise::experiment::spread::{Outcome, Sink};
 use equipoise::experiment::{self, SpreadSpec, settle};
 use equipoise::report::{json, spread};
@@ -20,6 +21,10 @@ use crate::cli::launch::{self, Ending};
 use crate::cli::options::{Output, WorldOptions};
 use crate::cli::output::Target;
 use crate::cli::terminal;
+
+/// Options that say nothing to the model.
+pub const NAMES: [&str; 11] =
+    ["kernel", "command", "print", "to", "reduce", "ok_status", "records", "calibration", "baselines", "rate", "memory"];
 
 /// What is divided over ranks.
 #[derive(Args)]
@@ -109,6 +114,10 @@ pub fn run(input: PathBuf, options: &SpreadOptions, shared: &ModelOptions, world
     if options.print && options.kernel.is_none() {
         return Err(Error::usage("--print: only --kernel grep=RE finds lines to print").into());
     }
+    let programs = [("--command", &options.command), ("--reduce", &options.reduce)];
+    if let Some((option, _)) = programs.iter().find(|(_, program)| program.as_ref().is_some_and(|program| program.trim().is_empty())) {
+        return Err(Error::usage(format!("{option}: the program is missing")).into());
+    }
     let computation = match (&options.kernel, &options.command) {
         (Some(kernel), _) => Computation::parse(kernel, options.print)?,
         (None, Some(command)) => Computation::Command { command: command.clone(), ok: options.ok_status.clone().unwrap_or_default() },
@@ -185,8 +194,10 @@ impl Request<'_> {
         let overlay = Overlay::placed(topology, world.hosts(), self.world.placement, self.world.seed)?;
         let installments = shared.installments.map(u32::try_from).transpose();
         let installments = installments.map_err(|_| Error::usage("--installments: there can't be so many"))?;
-        if installments == Some(0) {
-            return Err(Error::usage("--installments 0: there is at least one"));
+        if let Some(number) = installments
+            && !(1..=MOST_INSTALLMENTS).contains(&number)
+        {
+            return Err(Error::usage(format!("--installments {number}: it must be 1 to {MOST_INSTALLMENTS}")));
         }
         if let Some(speeds) = &self.speeds
             && speeds.len() != ranks as usize

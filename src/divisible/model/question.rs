@@ -133,7 +133,9 @@ impl Question {
         };
         product("--w, --tcp and --load", self.w * self.tcp * self.load, 1e-150)?;
         product("--z, --tcm and --load", self.z * self.tcm * self.load, 0.0)?;
-        product("--startup", self.startup, 0.0)?;
+        if self.startup > 1e150 {
+            return Err(Error::usage(format!("--startup {:e}: this is no time to calculate with", self.startup)));
+        }
         if self.results > 1e6 {
             return Err(Error::usage(format!("--return {}: results are at most a million times the load", self.results)));
         }
@@ -176,10 +178,10 @@ impl Question {
             let wrong = list.iter().position(|x| !(x.is_finite() && *x <= 1e100 && if positive { *x >= 1e-100 } else { *x >= 0.0 }));
             match wrong {
                 Some(index) => Err(Error::usage(format!(
-                    "{option}, item {}: {} is not a number {}",
+                    "{option}, item {}: {:e} is not a number from {} to 1e100",
                     index + 1,
                     list[index],
-                    if positive { "above 0" } else { "of 0 or more" }
+                    if positive { "1e-100" } else { "0" }
                 ))),
                 None => Ok(()),
             }

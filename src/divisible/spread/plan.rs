@@ -71,6 +71,8 @@ struct Served {
 
 /// The most installments that are considered.
 pub const MOST_INSTALLMENTS: u32 = 4096;
+/// The most whose rounds are looked at one by one to find the shares: more change these by less than costs are known.
+const MOST_FITTED: u32 = 64;
 /// What more installments must gain to be chosen.
 const WORTH: f64 = 0.99;
 /// A second of computing costs at least so much less than nothing: keeps divisions away from zero.
@@ -85,12 +87,12 @@ pub fn plan(tree: &Tree, costs: &Costs, bytes: u64, installments: Option<u32>, r
     let mut best: Option<Plan> = None;
     for asked in candidates {
         let mut number = asked;
-        let mut shares = fitted(costs, &served, bytes, number);
+        let mut shares = fitted(costs, &served, bytes, number.min(MOST_FITTED));
         let longest = shares.iter().skip(1).copied().max().unwrap_or(0);
         let needed = u32::try_from(longest.div_ceil(room.max(1))).unwrap_or(MOST_INSTALLMENTS).min(MOST_INSTALLMENTS);
         if needed > number {
             number = needed;
-            shares = fitted(costs, &served, bytes, number.min(64));
+            shares = fitted(costs, &served, bytes, number.min(MOST_FITTED));
         }
         let predicted = predict(tree, costs, &shares, number);
         let order = served.iter().map(|served| served.node).collect();

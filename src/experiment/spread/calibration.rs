@@ -54,6 +54,10 @@ fn keep(world: &World, setting: &Setting, costs: Costs) -> Kept {
 
 fn read(file: &Path) -> Result<Option<Kept>> {
     let wrong = |why: String| Error::usage(format!("--calibration {}: {why}", file.display()));
+    // A device may have no end.
+    if std::fs::metadata(file).is_ok_and(|about| !about.is_file()) {
+        return Err(wrong("this is no regular file".into()));
+    }
     match std::fs::read_to_string(file) {
         Ok(text) => {
             serde_json::from_str(&text).map(Some).map_err(|why| wrong(format!("this is no calibration that was written here: {why}")))

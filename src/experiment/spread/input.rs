@@ -30,15 +30,21 @@ impl Input {
     /// Wrong usage if it cannot be read, or is no file that has a length.
     pub fn open(path: &Path) -> Result<Input> {
         let wrong = |why: String| Error::usage(format!("--input {}: {why}", path.display()));
-        let file = File::open(path).map_err(|why| wrong(format!("it cannot be read: {why}")))?;
-        let about = file.metadata().map_err(|why| wrong(format!("it cannot be read: {why}")))?;
+        // Asked before it is opened: opening a pipe would wait for whoever writes to it.
+        let about = std::fs::metadata(path).map_err(|why| wrong(format!("it cannot be read: {why}")))?;
         if about.is_dir() {
             return Err(wrong("this is a folder; one file is divided".into()));
         }
         if !about.is_file() {
             return Err(wrong("this is no regular file: what is to be divided must have a length and be read from any place".into()));
         }
-        Ok(Input { path: path.into(), file, length: about.len() })
+        let mut file = File::open(path).map_err(|why| wrong(format!("it cannot be read: {why}")))?;
+        let length = file.metadata().map_err(|why| wrong(format!("it cannot be read: {why}")))?.len();
+        // Files of the kernel, as in /proc, say that they are empty, and are not.
+        if length == 0 && file.read(&mut [0]).map_err(|why| wrong(format!("it cannot be read: {why}")))? > 0 {
+            return Err(wrong("its length is not known beforehand; copy it into a file first".into()));
+        }
+        Ok(Input { path: path.into(), file, length })
     }
 
     /// Whether it has become shorter.
@@ -131,6 +137,7 @@ mod tests {
         assert!(missing.exit_status() == 2 && missing.to_string().contains("No such file"), "{missing}");
         assert!(Input::open(&std::env::temp_dir()).unwrap_err().to_string().ends_with("this is a folder; one file is divided"));
         assert!(Input::open(Path::new("/dev/null")).unwrap_err().to_string().contains("no regular file"));
+        assert!(Input::open(Path::new("/proc/self/status")).unwrap_err().to_string().contains("its length is not known"));
     }
 
     #[test]

@@ -105,7 +105,8 @@ pub fn find(spec: &str) -> Result<Chosen> {
     let spec = spec.trim();
     let mut pattern = Pattern::parse(OPTION, spec)?;
     let entry = ALL.iter().find(|entry| entry.name == pattern.name).ok_or_else(|| {
-        let known: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
+        let independent = crate::workload::independent::ALL.iter().map(|entry| entry.name);
+        let known: Vec<_> = ALL.iter().map(|entry| entry.name).chain(independent).collect();
         pattern.wrong(format!("unknown workload; known are {}", known.join(", ")))
     })?;
     let make = (entry.build)(&mut pattern)?;

@@ -122,7 +122,7 @@ fn options_follow_the_workload_unless_they_are_set() {
 #[test]
 fn wrong_options_get_one_clear_sentence() {
     for (spec, sentence) in [
-        ("queen:n=8", "--workload queen:n=8: unknown workload; known are queens, fibonacci, uts, tree, stream"),
+        ("queen:n=8", "--workload queen:n=8: unknown workload; known are queens, fibonacci, uts, tree, stream, costs"),
         ("queens:m=8", "--workload queens:m=8: unknown parameter m; queens knows n, cutoff"),
         ("queens:n=0", "--workload queens:n=0: n: 0 is not between 1 and 27"),
         ("queens:n=eight", "--workload queens:n=eight: n: \"eight\" is not a whole number"),
