@@ -72,67 +72,37 @@ fn explore(scheduler: &str) {
     }
 }
 
-#[test]
-fn static_loses_nothing() {
-    explore("static");
+/// A test for each of these schedulers.
+macro_rules! explored {
+    ($($test:ident: $scheduler:literal,)*) => {
+        const EXPLORED: &[&str] = &[$($scheduler),*];
+
+        $(#[test]
+        fn $test() {
+            explore($scheduler);
+        })*
+    };
+}
+
+explored! {
+    static_loses_nothing: "static",
+    random_loses_nothing: "random",
+    steal_loses_nothing: "steal",
+    steal_from_neighbours_loses_nothing: "steal:victim=topology",
+    neighbour_loses_nothing: "neighbour:age=0.5",
+    neighbour_with_fresh_loads_loses_nothing: "neighbour:age=0",
+    hierarchical_loses_nothing: "hierarchical",
+    hierarchical_with_dedicated_ranks_loses_nothing: "hierarchical:medians=hadamard,medians=dedicated,host=dedicated",
+    gradient_loses_nothing: "gradient",
+    cwn_loses_nothing: "cwn",
+    acwn_loses_nothing: "acwn",
+    rid_loses_nothing: "rid",
+    gde_loses_nothing: "gde",
 }
 
 #[test]
-fn random_loses_nothing() {
-    explore("random");
-}
-
-#[test]
-fn steal_loses_nothing() {
-    explore("steal");
-}
-
-#[test]
-fn steal_from_neighbours_loses_nothing() {
-    explore("steal:victim=topology");
-}
-
-#[test]
-fn neighbour_loses_nothing() {
-    explore("neighbour:age=0.5");
-}
-
-#[test]
-fn neighbour_with_fresh_loads_loses_nothing() {
-    explore("neighbour:age=0");
-}
-
-#[test]
-fn hierarchical_loses_nothing() {
-    explore("hierarchical");
-}
-
-#[test]
-fn hierarchical_with_dedicated_ranks_loses_nothing() {
-    explore("hierarchical:medians=hadamard,medians=dedicated,host=dedicated");
-}
-
-#[test]
-fn gradient_loses_nothing() {
-    explore("gradient");
-}
-
-#[test]
-fn cwn_loses_nothing() {
-    explore("cwn");
-}
-
-#[test]
-fn acwn_loses_nothing() {
-    explore("acwn");
-}
-
-#[test]
-fn rid_loses_nothing() {
-    explore("rid");
-}
-
-#[test]
-fn gde_loses_nothing() {
-    explore("gde");
+fn no_scheduler_is_left_out() {
+    let explored = |name: &str| EXPLORED.iter().any(|spec| spec.split(':').next() == Some(name));
+    let left_out: Vec<&str> = ALL.iter().map(|entry| entry.name).filter(|name| !explored(name)).collect();
+    assert!(left_out.is_empty(), "{left_out:?}");
 }
