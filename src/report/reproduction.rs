@@ -1,8 +1,8 @@
 //! Figures of a paper beside ours, for people.
 
 use super::table::{lines, table};
-use crate::experiment::{ahmad1994, hamidzadeh1995};
 use crate::experiment::wu1997::{Point, Quantity};
+use crate::experiment::{ahmad1994, hamidzadeh1995};
 
 /// A table with a line for each point, and a sentence on the whole.
 pub fn points(points: &[Point], width: u16) -> String {

@@ -114,10 +114,7 @@ const GRAPHS: (u64, f64) = if cfg!(debug_assertions) { (4_000, 0.05) } else { (2
 type Point = ((u32, u8), f64, f64, [f64; 3]);
 
 /// All of the table is `equipoise reproduce`'s.
-const POINTS: [Point; 2] = [
-    ((3, 2), 0.4, 20.0, [0.889, 0.892, 0.873]),
-    ((3, 2), 0.8, 20.0, [0.965, 1.461, 1.304]),
-];
+const POINTS: [Point; 2] = [((3, 2), 0.4, 20.0, [0.889, 0.892, 0.873]), ((3, 2), 0.8, 20.0, [0.965, 1.461, 1.304])];
 
 #[test]
 fn section_six_holds() {
