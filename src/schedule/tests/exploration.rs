@@ -3,8 +3,11 @@
 
 use super::*;
 
-/// Seeds for each scheduler: 10,000 where the code is optimised.
-const SEEDS: u64 = if cfg!(debug_assertions) { 500 } else { 10_000 };
+/// Seeds for each scheduler: what `EXPLORED_SEEDS` says, otherwise 10,000 where the code is optimised.
+fn seeds() -> u64 {
+    let usual = if cfg!(debug_assertions) { 500 } else { 10_000 };
+    std::env::var("EXPLORED_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(usual)
+}
 
 /// A network that delays messages, more or less and in one way or the other.
 fn disturbed(seed: u64, task: Ticks) -> Model {
@@ -30,7 +33,7 @@ fn shape(scheduler: &str, seed: u64) -> Overlay {
 
 fn explore(scheduler: &str) {
     const TASK: Ticks = 50_000;
-    for seed in 0..SEEDS {
+    for seed in 0..seeds() {
         let (overlay, model) = (shape(scheduler, seed), disturbed(seed, TASK));
         let ranks = overlay.placement.ranks();
         let options = Options {
