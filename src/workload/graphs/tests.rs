@@ -111,6 +111,8 @@ fn options_follow_the_workload_unless_they_are_set() {
     assert_eq!((simulated.unit, simulated.migration, simulated.loads_travel), (10_000_000, Some(250_000), false));
     let real = adjusted("stream:rate=none", Options::default(), false);
     assert_eq!((real.unit, real.migration, real.loads_travel), (200_000_000, None, true));
+    assert!(adjusted("stream:piggyback=yes", Options::default(), true).loads_travel);
+    assert!(!adjusted("stream:piggyback=no", Options::default(), false).loads_travel);
     assert_eq!(adjusted("stream", Options { migration: Some(7), ..Options::default() }, true).migration, Some(7));
     assert_eq!(adjusted("fibonacci:cutoff=3", Options::default(), true).style, Some(Style::Inline));
     assert_eq!(adjusted("fibonacci", Options::default(), true).style, None);
