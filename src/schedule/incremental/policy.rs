@@ -1,0 +1,342 @@
+//! What one node does for it: wishes, rounds, and at the host the decision.
+
+use rand::rngs::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::Trigger;
+use super::trigger::{Census, Known, Standing, Verdict, judge};
+use crate::node::Ticks;
+use crate::schedule::policy::{Actions, ItemId, New, Order, Origin, PhaseEnd, Place, Policy, View};
+use crate::schedule::termination::Tree;
+use crate::topology::NodeId;
+
+/// What nodes say to each other along the tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Word {
+    /// Upwards: somebody below wishes for a phase.
+    Wish,
+    /// Downwards: a round begins.
+    Ask,
+    /// Upwards: how a sub-tree stands.
+    Census(Census),
+    /// Downwards: no phase follows from the round. Whether somebody idles.
+    Over { idle: bool },
+}
+
+/// Shortest and longest pause after something that led to nothing.
+const PAUSE: (Ticks, Ticks) = (20_000, 10_000_000);
+
+pub(super) struct Incremental {
+    place: Place,
+    rng: ChaCha8Rng,
+    trigger: Trigger,
+    period: Ticks,
+    /// Whether new tasks wait for the next phase (`all`), and those that do.
+    waits: bool,
+    held: Vec<ItemId>,
+    tree: Tree,
+
+    /// The census of this round so far and the children that are missing, from the asking until this node has answered.
+    round: Option<(Census, usize)>,
+    in_phase: bool,
+    /// A wish went up from here in this round, or what it would say is in the last census.
+    wished: bool,
+    /// Somebody idled in the last round.
+    somebody_idles: bool,
+    /// Children below which all idle (`all`).
+    idle_below: usize,
+
+    /// For the census: the last phase, tasks ended, time worked; up to when, and by how many workers since then.
+    last: Option<PhaseEnd>,
+    ended: u64,
+    worked: Ticks,
+    accounted: Ticks,
+    at_work: u32,
+
+    host: Option<Host>,
+}
+
+/// What the host knows.
+#[derive(Default)]
+struct Host {
+    /// Somebody wishes for a phase.
+    wish: bool,
+    /// From the asking to the decision.
+    asked: Option<Ticks>,
+    not_before: Ticks,
+    /// When the next round is due (`periodic`).
+    tick: Ticks,
+    /// When a timer runs out that was set for `not_before`.
+    alarm: Option<Ticks>,
+    /// Whether a phase began since the last census, and how long the round before it took.
+    phase: Option<Ticks>,
+    /// What a phase costs: smoothed.
+    cost: Option<Ticks>,
+    /// Rounds and phases that led to nothing, one after the other.
+    futile: u32,
+}
+
+impl Incremental {
+    pub fn new(place: Place, rng: ChaCha8Rng, trigger: Trigger, period: Ticks) -> Incremental {
+        let tree = Tree::new(place.me, place.host(), place.overlay.placement.nodes());
+        // A single real node balances with nobody, but what waits for a phase must get one.
+        let waits = trigger == Trigger::All;
+        let host = (place.me == place.host() && (place.real_nodes() > 1 || waits)).then(Host::default);
+        Incremental {
+            place,
+            rng,
+            trigger,
+            period,
+            waits,
+            held: Vec::new(),
+            tree,
+            round: None,
+            in_phase: false,
+            wished: false,
+            somebody_idles: false,
+            idle_below: 0,
+            last: None,
+            ended: 0,
+            worked: 0,
+            accounted: 0,
+            at_work: 0,
+            host,
+        }
+    }
+
+    /// Time has passed, in which as many workers worked as had something to do.
+    fn account(&mut self, view: &View) {
+        self.worked += view.now.saturating_sub(self.accounted) * Ticks::from(self.at_work);
+        self.accounted = view.now;
+        self.at_work = view.load().min(view.workers);
+    }
+
+    /// Whether this node wishes for a phase.
+    fn wishes(&self, view: &View) -> bool {
+        match (self.trigger, self.somebody_idles) {
+            (Trigger::Periodic, _) => false,
+            (Trigger::All, false) => view.load() == 0 && self.idle_below >= self.tree.children.len(),
+            (Trigger::All, true) => view.load() == 0 && !self.held.is_empty(),
+            (Trigger::Any | Trigger::Predicted, false) => view.is_idle(),
+            (Trigger::Any | Trigger::Predicted, true) => view.ready > view.workers.saturating_sub(view.running),
+        }
+    }
+
+    /// Does what follows from how this node stands now.
+    fn consider(&mut self, view: &View, act: &mut Actions<Word>) {
+        if self.in_phase {
+            return;
+        }
+        self.answer(view, act);
+        if !self.wished && self.round.is_none() && self.wishes(view) {
+            self.wish(act);
+        }
+        self.begin_round(view, act);
+    }
+
+    /// Passes a wish on, one a round.
+    fn wish(&mut self, act: &mut Actions<Word>) {
+        if let Some(host) = &mut self.host {
+            host.wish = true;
+        }
+        if !std::mem::replace(&mut self.wished, true)
+            && let Some(parent) = self.tree.parent
+        {
+            act.tell(parent, Word::Wish);
+        }
+    }
+
+    /// At the host: asks all, if it is time.
+    fn begin_round(&mut self, view: &View, act: &mut Actions<Word>) {
+        let Some(host) = &mut self.host else { return };
+        if !host.wish || host.asked.is_some() || self.round.is_some() {
+            return;
+        }
+        if view.now < host.not_before {
+            if host.alarm.is_none_or(|alarm| alarm > host.not_before) {
+                host.alarm = Some(host.not_before);
+                act.timer(host.not_before);
+            }
+            return;
+        }
+        host.wish = false;
+        host.asked = Some(view.now);
+        self.asked(act);
+        self.answer(view, act);
+    }
+
+    fn asked(&mut self, act: &mut Actions<Word>) {
+        self.round = Some((Census::default(), self.tree.children.len()));
+        self.tree.children.iter().for_each(|child| act.tell(*child, Word::Ask));
+    }
+
+    /// Answers the parent once all children have answered; at the host, decides.
+    fn answer(&mut self, view: &View, act: &mut Actions<Word>) {
+        let Some((mut census, 0)) = self.round.take_if(|(_, missing)| *missing == 0) else { return };
+        let last = self.last.take();
+        census.add(Census {
+            standings: vec![Standing { node: self.place.me, running: view.running, ready: view.ready + self.held.len() as u32 }],
+            moved: last.map_or(0, |last| last.moved.into()),
+            took: last.map_or(0, |last| last.took),
+            ended: self.ended,
+            worked: self.worked,
+        });
+        // What a wish would say is in the census.
+        self.wished = self.trigger == Trigger::All || view.is_idle();
+        match self.tree.parent {
+            Some(parent) => act.tell(parent, Word::Census(census)),
+            None => self.decide(&census, view, act),
+        }
+    }
+
+    fn decide(&mut self, census: &Census, view: &View, act: &mut Actions<Word>) {
+        let Some(host) = &mut self.host else { return };
+        let round = host.asked.take().map_or(0, |asked| view.now.saturating_sub(asked));
+        if let Some(before) = host.phase.take() {
+            let cost = before + census.took;
+            host.cost = Some(host.cost.map_or(cost, |cost_so_far| (cost_so_far + cost) / 2));
+            host.futile = if census.moved > 0 { 0 } else { host.futile + 1 };
+        }
+        let known = Known {
+            nodes: self.place.overlay.placement.nodes(),
+            real: self.place.real_nodes(),
+            workers: self.place.workers.max(1),
+            cost: host.cost,
+        };
+        let verdict = judge(self.trigger, census, &known);
+        if verdict == Verdict::NotWorthIt {
+            host.futile += 1;
+            host.wish = true;
+        }
+        let pause = (round.max(PAUSE.0) << host.futile.min(16)).min(PAUSE.1.max(round));
+        host.not_before = view.now + if host.futile > 0 { pause } else { 0 };
+        match verdict {
+            Verdict::Phase(kept) => {
+                host.phase = Some(round);
+                act.phase(kept);
+            }
+            verdict => {
+                let idle = verdict != Verdict::Nothing { idle: false };
+                self.over(idle, view, act);
+            }
+        }
+    }
+
+    /// The round is over, and no phase follows.
+    fn over(&mut self, idle: bool, view: &View, act: &mut Actions<Word>) {
+        self.tree.children.iter().for_each(|child| act.tell(*child, Word::Over { idle }));
+        self.somebody_idles = idle;
+        // From now on those wish who have something to spare; otherwise a wish that came too late for the census is still valid.
+        self.wished &= !idle;
+        self.consider(view, act);
+    }
+}
+
+impl Policy for Incremental {
+    type Message = Word;
+
+    fn order(&self) -> Order {
+        Order::Lifo
+    }
+
+    fn start(&mut self, view: &View, act: &mut Actions<Word>) {
+        self.accounted = view.now;
+        if self.trigger == Trigger::Periodic
+            && let Some(host) = &mut self.host
+        {
+            host.tick = view.now + self.period;
+            act.timer(host.tick);
+        }
+        self.consider(view, act);
+    }
+
+    fn on_new(&mut self, items: &[New], origin: Origin, view: &View, act: &mut Actions<Word>) {
+        self.account(view);
+        let placement = &self.place.overlay.placement;
+        for new in items {
+            match origin {
+                // Some balancers leave tasks where no power is; the real node of the same rank has it near.
+                _ if view.workers == 0 => act.migrate(new.item, placement.real_node_of(placement.rank_of(self.place.me))),
+                Origin::Root { stream: true } => act.submit(new.item, self.place.any_real(&mut self.rng)),
+                // What has migrated came in a phase; a stream's root has not.
+                Origin::Migrated { .. } if new.hops > 0 => act.queue(new.item),
+                _ if self.waits => self.held.push(new.item),
+                _ => act.queue(new.item),
+            }
+        }
+        self.consider(view, act);
+    }
+
+    fn on_end(&mut self, _: ItemId, spawned: &[New], view: &View, act: &mut Actions<Word>) {
+        self.account(view);
+        self.ended += 1;
+        if !spawned.is_empty() {
+            self.on_new(spawned, Origin::Spawned, view, act);
+        }
+    }
+
+    fn on_message(&mut self, from: NodeId, message: Word, view: &View, act: &mut Actions<Word>) {
+        self.account(view);
+        match message {
+            Word::Wish if self.trigger == Trigger::All && !self.somebody_idles => self.idle_below += 1,
+            Word::Wish => self.wish(act),
+            Word::Ask => self.asked(act),
+            Word::Census(census) => {
+                if let Some((sum, missing)) = &mut self.round {
+                    sum.add(census);
+                    *missing = missing.saturating_sub(1);
+                }
+            }
+            Word::Over { idle } => {
+                debug_assert_eq!(self.tree.parent, Some(from));
+                return self.over(idle, view, act);
+            }
+        }
+        self.consider(view, act);
+    }
+
+    fn on_idle(&mut self, view: &View, act: &mut Actions<Word>) {
+        self.account(view);
+        self.consider(view, act);
+    }
+
+    fn on_change(&mut self, view: &View, act: &mut Actions<Word>) {
+        self.account(view);
+        self.consider(view, act);
+    }
+
+    fn on_timer(&mut self, view: &View, act: &mut Actions<Word>) {
+        self.account(view);
+        if let Some(host) = &mut self.host {
+            host.alarm = host.alarm.filter(|alarm| *alarm > view.now);
+            if self.trigger == Trigger::Periodic && view.now >= host.tick {
+                host.wish = true;
+                host.tick = view.now + self.period;
+                act.timer(host.tick);
+            }
+        }
+        self.consider(view, act);
+    }
+
+    fn on_freeze(&mut self, view: &View, act: &mut Actions<Word>) {
+        self.account(view);
+        self.in_phase = true;
+        self.held.drain(..).for_each(|item| act.queue(item));
+        // A new user phase begins, of which nobody knows anything.
+        (self.wished, self.somebody_idles, self.idle_below) = (false, false, 0);
+        if let Some(host) = &mut self.host {
+            host.wish = false;
+        }
+    }
+
+    fn on_phase(&mut self, phase: PhaseEnd, view: &View, act: &mut Actions<Word>) {
+        self.account(view);
+        self.in_phase = false;
+        self.last = Some(phase);
+        if let Some(host) = &mut self.host {
+            // Phases take no more than about half of the time.
+            host.not_before = host.not_before.max(view.now + phase.took);
+        }
+        self.consider(view, act);
+    }
+}
