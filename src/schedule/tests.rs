@@ -18,7 +18,7 @@ mod incremental;
 mod paper;
 
 /// All schedulers with the options that change what they do.
-const SCHEDULERS: [&str; 23] = [
+const SCHEDULERS: [&str; 21] = [
     "static",
     "random",
     "steal",
@@ -36,9 +36,7 @@ const SCHEDULERS: [&str; 23] = [
     "gde:lambda=0.7,period=0",
     "incremental",
     "incremental:trigger=all",
-    "incremental:trigger=periodic,period=0.05",
-    "incremental:trigger=predicted",
-    "incremental:balancer=direct",
+    "incremental:balancer=direct,trigger=predicted",
     "hierarchical",
     "hierarchical:medians=hadamard",
     "hierarchical:spread=1",

@@ -92,3 +92,89 @@ fn while_nothing_can_move_nobody_phases_for_ever() {
     let longest_pauses = outcome.makespan / 10_000_000;
     assert!(control < 60 * longest_pauses, "{control} messages");
 }
+
+/// Trees from even to very uneven.
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    /// 64 roots at random ranks with 32 equal children each.
+    Fan,
+    /// The same with children of very different lengths.
+    Ragged,
+    /// A complete binary tree.
+    Binary,
+    /// Up to three children each.
+    Irregular,
+    /// Every second task ends at once: two tasks at a time, whatever is done.
+    Caterpillar,
+}
+
+struct Grove {
+    shape: Shape,
+    cost: Ticks,
+    mix: Detached,
+}
+
+impl Computation for Grove {
+    type Task = Knot;
+    type Answer = u64;
+    type Waiting = ();
+
+    fn execute(&self, knot: Knot, worker: &mut dyn Worker) -> Yield<Self> {
+        let chance = self.mix.mix(knot.number);
+        let factor = match self.shape {
+            Shape::Fan | Shape::Binary => 4,
+            Shape::Ragged => 1 << (chance % 7),
+            Shape::Irregular | Shape::Caterpillar => 1 + chance % 7,
+        };
+        worker.spin(self.cost * factor / 4);
+        let count = match (self.shape, knot.levels) {
+            (_, 0) => 0,
+            (Shape::Fan | Shape::Ragged, _) => 32,
+            (Shape::Binary | Shape::Caterpillar, _) => 2,
+            (Shape::Irregular, _) => 1 + chance / 7 % 3,
+        };
+        let child = |child| {
+            let levels = if matches!(self.shape, Shape::Caterpillar) && child > 1 { 0 } else { knot.levels - 1 };
+            Knot { number: self.mix.mix(knot.number ^ child << 48), levels }
+        };
+        Yield::Detached { tasks: (1..=count).map(child).collect(), answer: 1 }
+    }
+
+    fn join(&self, (): (), _: Vec<u64>) -> Yield<Self> {
+        Yield::Answer(0)
+    }
+
+    fn combine(&self, into: u64, more: u64) -> u64 {
+        into + more
+    }
+}
+
+/// `predicted` beside `any` and no balancing, on 16 nodes; what the documentation says of it.
+#[test]
+fn a_prediction_costs_little_whatever_the_workload() {
+    let seeds = if cfg!(debug_assertions) { 2 } else { 5 };
+    let mut worst: f64 = 0.0;
+    for shape in [Shape::Fan, Shape::Ragged, Shape::Binary, Shape::Irregular, Shape::Caterpillar] {
+        for cost in [1_000, 20_000, 300_000, 4_000_000] {
+            let makespan = |scheduler: &str| -> Ticks {
+                let once = |seed| {
+                    let roots = move || match shape {
+                        Shape::Fan | Shape::Ragged => Roots::Stream(Box::new((0..64).map(|number| (1, Knot { number, levels: 1 })))),
+                        Shape::Binary => Roots::One(Knot { number: seed, levels: 10 }),
+                        Shape::Irregular => Roots::Many((0..4).map(|root| Knot { number: root + seed, levels: 8 }).collect()),
+                        Shape::Caterpillar => Roots::One(Knot { number: seed, levels: 200 }),
+                    };
+                    let grove = Grove { shape, cost, mix: Detached { seed, cost } };
+                    let model = Model { seed, ..Model::default() };
+                    run(scheduler, &overlay("hypercube:4", 16), model, &Options::default(), grove, &roots).unwrap().makespan
+                };
+                (0..seeds).map(once).sum()
+            };
+            let [none, any, predicted] = ["static", "incremental", "incremental:trigger=predicted"].map(makespan);
+            let ratio = predicted as f64 / none.min(any) as f64;
+            println!("{shape:?} {cost}: none {none}, any {any}, predicted {predicted}: {ratio:.3}");
+            worst = worst.max(ratio);
+        }
+    }
+    assert!(worst <= 1.05, "{worst}");
+}
