@@ -12,7 +12,7 @@
 //! | trigger | who wishes | a phase begins if |
 //! |---|---|---|
 //! | `any` | whose worker idles; once it is known that somebody does, who has ready tasks to spare | somebody idles and somebody has tasks to spare |
-//! | `predicted` | the same | and the longest queue shrinks by more time than a phase takes, by the measured means of both |
+//! | `predicted` | the same | and the longest queue shrinks by more than `margin` times what a phase takes, by the measured means of both |
 //! | `periodic` | nobody: the host asks every `period` | somebody has tasks to spare, and loads differ by more than one |
 //! | `all` | a node that idles, once all below it in the tree do | all idle, and tasks wait |
 //!
@@ -50,7 +50,7 @@ pub(super) static ENTRY: Entry = Entry {
     source: "Shu and Wu 1996; Wu 1997, section 1",
     kinds: NEIGHBOURLY,
     options: "balancer=cwa (any, its topologies; several options of its own with + between them), trigger=any|all|periodic|predicted, period=2 \
-              (units of the workload's time, of periodic)",
+              (units of the workload's time, of periodic), margin=1.5 (of predicted: how many times its cost a phase must gain)",
     build,
 };
 
@@ -68,7 +68,7 @@ enum Trigger {
 }
 
 fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
-    let (mut balancer, mut trigger, mut period) = ("cwa".to_string(), Trigger::Any, Units(2.0));
+    let (mut balancer, mut trigger, mut period, mut margin) = ("cwa".to_string(), Trigger::Any, Units(2.0), 1.5);
     for (key, value) in settings.pairs() {
         match (key, value) {
             ("balancer", value) => balancer = value.replace('+', ","),
@@ -77,27 +77,32 @@ fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
             ("trigger", "periodic") => trigger = Trigger::Periodic,
             ("trigger", "predicted") => trigger = Trigger::Predicted,
             ("trigger", _) => return Err(settings.wrong(key, value, "any, all, periodic or predicted")),
+            ("margin", value) => {
+                let number = value.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+                margin = number.ok_or_else(|| settings.wrong(key, value, "a number, 0 or more"))?;
+            }
             ("period", value) => period = settings.units(key, value)?,
-            _ => return Err(settings.unknown(key, &["balancer", "trigger", "period"])),
+            _ => return Err(settings.unknown(key, &["balancer", "trigger", "period", "margin"])),
         }
     }
     if period.0 <= 0.0 {
         return Err(settings.wrong("period", "0", "a number of time units above 0"));
     }
     let balancer = balance::find(&balancer).map_err(|why| Error::usage(format!("--scheduler incremental: {why}")))?;
-    Ok(Arc::new(Collective { balancer: Arc::new(balancer), trigger, period }))
+    Ok(Arc::new(Collective { balancer: Arc::new(balancer), trigger, period, margin }))
 }
 
 struct Collective {
     balancer: Arc<balance::Chosen>,
     trigger: Trigger,
     period: Units,
+    margin: f64,
 }
 
 impl Scheduler for Collective {
     fn policy(&self, place: Place, rng: ChaCha8Rng) -> Result<Box<dyn AnyPolicy>> {
         let period = self.period.ticks(place.unit);
-        Ok(erase(Incremental::new(place, rng, self.trigger, period)))
+        Ok(erase(Incremental::new(place, rng, self.trigger, period, self.margin)))
     }
 
     fn balancer(&self) -> Option<Arc<balance::Chosen>> {

@@ -26,11 +26,16 @@ pub(super) enum Word {
 /// Shortest and longest pause after something that led to nothing.
 const PAUSE: (Ticks, Ticks) = (20_000, 10_000_000);
 
+/// A phase after which so much less work is done than before has not paid (`predicted`).
+const SLOWER: f64 = 0.9;
+
 pub(super) struct Incremental {
     place: Place,
     rng: ChaCha8Rng,
     trigger: Trigger,
     period: Ticks,
+    /// How many times its cost a phase must gain (`predicted`).
+    margin: f64,
     /// Whether new tasks wait for the next phase (`all`), and those that do.
     waits: bool,
     held: Vec<ItemId>,
@@ -72,12 +77,16 @@ struct Host {
     phase: Option<Ticks>,
     /// What a phase costs: smoothed.
     cost: Option<Ticks>,
+    /// Since when there has been something to move and somebody to move it to.
+    since: Option<Ticks>,
+    /// The last census: when it was, the time worked until then, and how many workers worked on average before.
+    counted: (Ticks, Ticks, f64),
     /// Rounds and phases that led to nothing, one after the other.
     futile: u32,
 }
 
 impl Incremental {
-    pub fn new(place: Place, rng: ChaCha8Rng, trigger: Trigger, period: Ticks) -> Incremental {
+    pub fn new(place: Place, rng: ChaCha8Rng, trigger: Trigger, period: Ticks, margin: f64) -> Incremental {
         let tree = Tree::new(place.me, place.host(), place.overlay.placement.nodes());
         // A single real node balances with nobody, but what waits for a phase must get one.
         let waits = trigger == Trigger::All;
@@ -87,6 +96,7 @@ impl Incremental {
             rng,
             trigger,
             period,
+            margin,
             waits,
             held: Vec::new(),
             tree,
@@ -192,24 +202,43 @@ impl Incremental {
     fn decide(&mut self, census: &Census, view: &View, act: &mut Actions<Word>) {
         let Some(host) = &mut self.host else { return };
         let round = host.asked.take().map_or(0, |asked| view.now.saturating_sub(asked));
+        let after_phase = host.phase.is_some();
         if let Some(before) = host.phase.take() {
             let cost = before + census.took;
             host.cost = Some(host.cost.map_or(cost, |cost_so_far| (cost_so_far + cost) / 2));
             host.futile = if census.moved > 0 { 0 } else { host.futile + 1 };
         }
+        let (at, worked, rate) = host.counted;
+        let rate_now = census.worked.saturating_sub(worked) as f64 / view.now.saturating_sub(at).max(1) as f64;
+        if after_phase && rate_now < rate * SLOWER {
+            host.since = None;
+        }
+        host.counted = (view.now, census.worked, rate_now);
         let known = Known {
             nodes: self.place.overlay.placement.nodes(),
             real: self.place.real_nodes(),
             workers: self.place.workers.max(1),
-            cost: host.cost,
+            // Before the first phase: two rounds as long as this one, the least that a balancer with global information can take.
+            cost: host.cost.unwrap_or(2 * round),
+            margin: self.margin,
+            persisted: host.since.map_or(0, |since| view.now.saturating_sub(since)),
         };
         let verdict = judge(self.trigger, census, &known);
-        if verdict == Verdict::NotWorthIt {
-            host.futile += 1;
-            host.wish = true;
-        }
+        host.since = match verdict {
+            Verdict::Nothing { .. } => None,
+            _ => host.since.or(Some(view.now)),
+        };
+        // The host asks again, by itself.
+        host.wish |= verdict == Verdict::NotWorthIt;
+        host.futile += u32::from(verdict == Verdict::NotWorthIt && self.trigger == Trigger::All);
         let pause = (round.max(PAUSE.0) << host.futile.min(16)).min(PAUSE.1.max(round));
-        host.not_before = view.now + if host.futile > 0 { pause } else { 0 };
+        host.not_before = view.now
+            + match verdict {
+                _ if host.futile > 0 => pause,
+                // Until it has lasted for long enough.
+                Verdict::NotWorthIt => (known.cost as f64 * self.margin) as Ticks / 2 + PAUSE.0,
+                _ => 0,
+            };
         match verdict {
             Verdict::Phase(kept) => {
                 host.phase = Some(round);
@@ -350,7 +379,7 @@ mod tests {
 
     /// A node of four; in the tree 2 and 1 are below 0, and 3 below 2.
     fn node(me: NodeId, trigger: Trigger) -> Incremental {
-        Incremental::new(place("hypercube:2", 4, me), ChaCha8Rng::seed_from_u64(1), trigger, 500)
+        Incremental::new(place("hypercube:2", 4, me), ChaCha8Rng::seed_from_u64(1), trigger, 500, 1.0)
     }
 
     fn view(now: Ticks, ready: u32, running: u32) -> View {

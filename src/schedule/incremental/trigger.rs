@@ -52,8 +52,11 @@ pub(super) struct Known {
     pub real: u32,
     /// Tasks that a node executes at a time.
     pub workers: u32,
-    /// What a phase costs, round included; `None` if none was measured yet.
-    pub cost: Option<Ticks>,
+    /// What a phase costs, round included, and how many times as much it must gain (`predicted`).
+    pub cost: Ticks,
+    pub margin: f64,
+    /// For how long there was something to move and somebody to move it to (`predicted`).
+    pub persisted: Ticks,
 }
 
 /// What follows from a census.
@@ -69,7 +72,7 @@ pub(super) enum Verdict {
 
 /// Whether a phase begins.
 pub(super) fn judge(trigger: Trigger, census: &Census, known: &Known) -> Verdict {
-    let Known { nodes, real, workers, cost } = *known;
+    let Known { nodes, real, workers, cost, margin, persisted } = *known;
     let loads = || census.standings.iter().filter(|standing| standing.node < real).map(Standing::load);
     let total: u64 = loads().map(u64::from).sum();
     let average = total / u64::from(real.max(1));
@@ -99,10 +102,11 @@ pub(super) fn judge(trigger: Trigger, census: &Census, known: &Known) -> Verdict
         return Verdict::Nothing { idle };
     }
     let pays = || {
-        let (Some(cost), Some(task)) = (cost, census.worked.checked_div(census.ended)) else { return true };
+        let Some(task) = census.worked.checked_div(census.ended) else { return true };
         let rounds = |load: u64| load.div_ceil(u64::from(workers.max(1)));
         let gain = rounds(most.into()).saturating_sub(rounds(total.div_ceil(u64::from(real.max(1))))).saturating_mul(task);
-        gain > cost
+        // What lies in a queue may spawn: an imbalance that has lasted for so long is expected to last as long again.
+        gain.max(persisted) as f64 > cost as f64 * margin
     };
     if trigger == Trigger::Predicted && !pays() { Verdict::NotWorthIt } else { Verdict::Phase(kept) }
 }
@@ -116,7 +120,7 @@ mod tests {
         Census { standings: (0..).zip(standings).map(standing).collect(), ended: 10, worked: 1000, ..Census::default() }
     }
 
-    const KNOWN: Known = Known { nodes: 4, real: 3, workers: 1, cost: None };
+    const KNOWN: Known = Known { nodes: 4, real: 3, workers: 1, cost: 0, margin: 1.0, persisted: 0 };
 
     #[test]
     fn a_node_keeps_its_share_and_what_runs() {
@@ -144,12 +148,13 @@ mod tests {
     fn a_phase_is_expected_to_pay_if_the_longest_queue_shrinks_by_more_than_it_costs() {
         // Tasks take 100; 9, 0 and 0 become 3 each: 600 are gained.
         let of = |cost, workers| judge(Trigger::Predicted, &census(&[(1, 8), (0, 0), (0, 0)]), &Known { cost, workers, ..KNOWN });
-        assert_eq!(of(None, 1), Verdict::Phase(vec![3, 0, 0, 0]));
-        assert_eq!(of(Some(599), 1), Verdict::Phase(vec![3, 0, 0, 0]));
-        assert_eq!(of(Some(600), 1), Verdict::NotWorthIt);
-        assert_eq!(of(Some(199), 3), Verdict::Phase(vec![3, 0, 0, 0]));
-        assert_eq!(of(Some(200), 3), Verdict::NotWorthIt);
+        assert_eq!(of(599, 1), Verdict::Phase(vec![3, 0, 0, 0]));
+        assert_eq!(of(600, 1), Verdict::NotWorthIt);
+        assert_eq!(of(199, 3), Verdict::Phase(vec![3, 0, 0, 0]));
+        assert_eq!(of(200, 3), Verdict::NotWorthIt);
+        let lasting = Known { cost: 600, persisted: 601, ..KNOWN };
+        assert_eq!(judge(Trigger::Predicted, &census(&[(1, 8), (0, 0), (0, 0)]), &lasting), Verdict::Phase(vec![3, 0, 0, 0]));
         let nobody_ended = Census { ended: 0, worked: 0, ..census(&[(1, 8), (0, 0), (0, 0)]) };
-        assert_eq!(judge(Trigger::Predicted, &nobody_ended, &Known { cost: Some(9), ..KNOWN }), Verdict::Phase(vec![3, 0, 0, 0]));
+        assert_eq!(judge(Trigger::Predicted, &nobody_ended, &Known { cost: 9, ..KNOWN }), Verdict::Phase(vec![3, 0, 0, 0]));
     }
 }
