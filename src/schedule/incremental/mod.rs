@@ -12,7 +12,7 @@
 //! | trigger | who wishes | a phase begins if |
 //! |---|---|---|
 //! | `any` | whose worker idles; once it is known that somebody does, who has ready tasks to spare | somebody idles and somebody has tasks to spare |
-//! | `predicted` | the same | and the longest queue shrinks by more than `margin` times what a phase takes, by the measured means of both |
+//! | `predicted` | the same | and the longest queue shrinks by more than `margin` times what a phase takes, by the measured means of both, or the imbalance has lasted for so long |
 //! | `periodic` | nobody: the host asks every `period` | somebody has tasks to spare, and loads differ by more than one |
 //! | `all` | a node that idles, once all below it in the tree do | all idle, and tasks wait |
 //!
@@ -50,7 +50,7 @@ pub(super) static ENTRY: Entry = Entry {
     source: "Shu and Wu 1996; Wu 1997, section 1",
     kinds: NEIGHBOURLY,
     options: "balancer=cwa (any, its topologies; several options of its own with + between them), trigger=any|all|periodic|predicted, period=2 \
-              (units of the workload's time, of periodic), margin=1.5 (of predicted: how many times its cost a phase must gain)",
+              (units of the workload's time, of periodic), margin=1 (of predicted: how many times its cost a phase must gain)",
     build,
 };
 
@@ -68,7 +68,7 @@ enum Trigger {
 }
 
 fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
-    let (mut balancer, mut trigger, mut period, mut margin) = ("cwa".to_string(), Trigger::Any, Units(2.0), 1.5);
+    let (mut balancer, mut trigger, mut period, mut margin) = ("cwa".to_string(), Trigger::Any, Units(2.0), 1.0);
     for (key, value) in settings.pairs() {
         match (key, value) {
             ("balancer", value) => balancer = value.replace('+', ","),
