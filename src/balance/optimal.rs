@@ -23,8 +23,7 @@
 //! where one process holds all nodes, it is solved once for all of them. Virtual time is charged for it on every node, a tick for each node
 //! and round, of which there are as many as the diameter.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running, direct};
 use crate::error::{Error, Result};
@@ -49,7 +48,7 @@ pub(super) static ENTRY: Entry = Entry {
 /// Keeps the last flow that was solved, for the other nodes of the process.
 #[derive(Default)]
 struct Optimal {
-    last: RefCell<Option<Rc<Solved>>>,
+    last: Mutex<Option<Arc<Solved>>>,
 }
 
 /// A flow problem, and what its cheapest flow carries over which link.
@@ -144,16 +143,17 @@ impl Optimal {
     }
 
     /// The cheapest flow, solved if the last one is not of the same problem.
-    fn solved(&self, topology: &Topology, loads: Vec<u64>, quota: Vec<u64>) -> Result<Rc<Solved>> {
-        let same = |last: &&Rc<Solved>| last.loads == loads && last.quota == quota && last.topology == *topology;
-        if let Some(last) = self.last.borrow().as_ref().filter(same) {
+    fn solved(&self, topology: &Topology, loads: Vec<u64>, quota: Vec<u64>) -> Result<Arc<Solved>> {
+        let same = |last: &&Arc<Solved>| last.loads == loads && last.quota == quota && last.topology == *topology;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = last.as_ref().filter(same) {
             return Ok(last.clone());
         }
         let links: Vec<_> = links(topology).collect();
         let least = flow::least_hops(topology.nodes(), &links, &loads, &quota);
         let carries = least.map_err(|why| Error::Failed(format!("optimal on {topology}: {why}")))?.carries;
-        let solved = Rc::new(Solved { topology: topology.clone(), loads, quota, carries });
-        self.last.replace(Some(solved.clone()));
+        let solved = Arc::new(Solved { topology: topology.clone(), loads, quota, carries });
+        *last = Some(solved.clone());
         Ok(solved)
     }
 }
@@ -191,9 +191,9 @@ mod tests {
         let quota = |total| Quota::proportional(total, &Powers::equal(6, 6));
         let first = optimal.solved(&topology, loads.clone(), quota(6).to_vec()).unwrap();
         let second = optimal.solved(&topology, loads, quota(6).to_vec()).unwrap();
-        assert!(Rc::ptr_eq(&first, &second));
+        assert!(Arc::ptr_eq(&first, &second));
         let third = optimal.solved(&topology, vec![0, 6, 0, 0, 0, 0], quota(6).to_vec()).unwrap();
-        assert!(!Rc::ptr_eq(&first, &third) && third.carries != first.carries);
+        assert!(!Arc::ptr_eq(&first, &third) && third.carries != first.carries);
     }
 
     proptest! {

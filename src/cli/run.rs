@@ -193,8 +193,8 @@ impl Arguments {
         let given = self.topology.as_deref().map(|spec| settle::topology(world, spec)).transpose()?;
         let (mut contenders, mut objections) = (Vec::new(), Vec::new());
         for scheduler in schedulers {
-            let topology = given.clone().unwrap_or_else(|| scheduler.entry.default_topology(ranks));
-            match scheduler.entry.objection(&topology) {
+            let topology = given.clone().unwrap_or_else(|| scheduler.default_topology(ranks));
+            match scheduler.objection(&topology) {
                 Some(objection) => objections.push((scheduler.name.clone(), objection)),
                 None => contenders.push(Contender::new(scheduler, Overlay::new(topology, world.hosts())?)?),
             }

@@ -243,6 +243,15 @@ pub fn pack<T: Serialize>(value: &T) -> Bytes {
     wire::write(value)
 }
 
+/// Reads what [`pack`] wrote, which came from a node in some other way than as a message of its own.
+///
+/// # Errors
+/// If it is not a `T`.
+pub fn unpack<T: DeserializeOwned>(bytes: &Bytes, from: NodeId, tag: Tag) -> Result<T> {
+    let garbled = |why: &dyn std::fmt::Display| Error::Garbled { from, what: format!("'{}'", tag.name()), why: why.to_string() };
+    wire::read(bytes).map_err(|why| garbled(&why))
+}
+
 /// Reads a control message.
 ///
 /// # Errors

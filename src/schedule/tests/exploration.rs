@@ -25,15 +25,20 @@ fn disturbed(seed: u64, task: Ticks) -> Model {
 /// Ranks and a topology that they may not fill.
 fn shape(scheduler: &str, seed: u64) -> Overlay {
     let ranks = [2, 3, 5, 8, 6][(seed / 5 % 5) as usize];
+    let cube = overlay("hypercube:3", ranks);
     match seed / 25 % 2 {
-        0 => fitted(scheduler, ranks),
-        _ => overlay("hypercube:3", ranks),
+        1 if find(scheduler).unwrap().objection(&cube.topology).is_none() => cube,
+        _ => fitted(scheduler, ranks),
     }
 }
 
 fn explore(scheduler: &str) {
+    explore_seeds(scheduler, seeds());
+}
+
+pub fn explore_seeds(scheduler: &str, seeds: u64) {
     const TASK: Ticks = 50_000;
-    for seed in 0..seeds() {
+    for seed in 0..seeds {
         let (overlay, model) = (shape(scheduler, seed), disturbed(seed, TASK));
         let ranks = overlay.placement.ranks();
         let options = Options {
@@ -101,6 +106,10 @@ explored! {
     acwn_loses_nothing: "acwn",
     rid_loses_nothing: "rid",
     gde_loses_nothing: "gde",
+    incremental_loses_nothing: "incremental",
+    incremental_when_all_idle_loses_nothing: "incremental:balancer=direct,trigger=all",
+    incremental_every_now_and_then_loses_nothing: "incremental:balancer=dem,trigger=periodic,period=0.05",
+    incremental_by_prediction_loses_nothing: "incremental:balancer=optimal,trigger=predicted",
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn simulate_with(workload: &str, scheduler: &str, ranks: u32, mut options: Optio
     let network = if chosen.entry.has_own_network { Network::Zero } else { Network::default() };
     let workers = options.workers;
     let mut world = World::Sim(sim::World::new(ranks, Model { workers, network, seed: 1, ..Model::default() }));
-    let overlay = Overlay::one_host(scheduler.entry.default_topology(ranks), ranks)?;
+    let overlay = Overlay::one_host(scheduler.default_topology(ranks), ranks)?;
     let prepared = chosen.prepare(&Setting { seed: 1, processors: ranks * workers, is_simulated: true })?;
     prepared.adjust(&mut options);
     let outcomes = node::run(&mut world, &overlay, |node| prepared.execute(node, scheduler.clone(), options.clone()))?;
