@@ -24,7 +24,7 @@ pub(super) static ENTRY: Entry = Entry {
     name: "matmul",
     title: "matrix multiplication by divide and conquer",
     source: "Freivalds 1977 (the check)",
-    options: "n=256 (rows and columns), block=64 (rows of what a task multiplies by itself)",
+    options: "n=256 (rows and columns), block=64 (rows of what a task multiplies by itself), seed=1 (of the factors)",
     answer: "checksum",
     has_own_network: false,
     examples: &["matmul:n=13,block=4", "matmul:n=32,block=16"],
@@ -43,7 +43,8 @@ fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
              smaller n"
         )));
     }
-    Ok(Box::new(move |setting| Ok(Prepared::new(Matmul { n: n as usize, block: block as usize, seed: setting.seed }))))
+    let seed = pattern.whole("seed", 1)?;
+    Ok(Box::new(move |_| Ok(Prepared::new(Matmul { n: n as usize, block: block as usize, seed }))))
 }
 
 /// Beyond, the products alone would not fit into a message.

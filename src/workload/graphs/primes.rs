@@ -42,9 +42,9 @@ const UP_TO_POWERS_OF_TEN: [u64; 12] =
 /// Numbers that are sieved at a time; their odd ones take a byte each.
 const BLOCK: u64 = 1 << 17;
 /// Picoseconds that a number takes, for the simulator: processor time measured on an Intel Xeon for n below a thousand million.
-const NUMBER: u64 = 700;
+const NUMBER: u64 = 1_000;
 /// Nanoseconds that a divisor takes in each block beside.
-const DIVISOR: Ticks = 2;
+const DIVISOR: Ticks = 12;
 
 /// The computation: the number of primes up to a number.
 #[derive(Clone, Debug)]

@@ -64,7 +64,7 @@ fn is_solvable(tiles: &[u8; 16]) -> bool {
 }
 
 /// Nanoseconds that a position takes, for the simulator: processor time measured on an Intel Xeon.
-const POSITION: Ticks = 9;
+const POSITION: Ticks = 15;
 /// Positions between two checkpoints: some microseconds.
 const BETWEEN_CHECKPOINTS: u64 = 512;
 
