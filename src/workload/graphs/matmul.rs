@@ -23,7 +23,7 @@ use crate::schedule::{Computation, Roots, Yield};
 pub(super) static ENTRY: Entry = Entry {
     name: "matmul",
     title: "matrix multiplication by divide and conquer",
-    source: "Freivalds 1977 (the check)",
+    source: "",
     options: "n=256 (rows and columns), block=64 (rows of what a task multiplies by itself), seed=1 (of the factors)",
     answer: "checksum",
     has_own_network: false,
