@@ -12,7 +12,7 @@
 //!   loads   9 --- 1 --- 0 --- 6      quotas 4 each      0 -> 1: 5, 1 -> 2: 2, 3 -> 2: 2      9 task-hops
 //! ```
 //!
-//! Cost: ceil(log2 n) steps for the loads, then at most one message a link. What crosses links forms no circle, and falls by one potential
+//! Cost: the loads as `direct` gathers them, then at most one message a link. What crosses links forms no circle, and falls by one potential
 //! with every hop, of which there are no more than the diameter; so no chain of transfers is longer.
 //!
 //! Guarantees: the least possible task-hops on the topology, whatever it is; every node ends at its quota, and never holds less than the
@@ -30,7 +30,6 @@ use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Ru
 use crate::error::{Error, Result};
 use crate::flow::{self, Carry};
 use crate::load::Quota;
-use crate::node::HEADER_BYTES;
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::topology::{Kind, NodeId, Topology};
 
@@ -74,17 +73,15 @@ fn build(options: &Options) -> Result<Box<dyn Balancer>> {
 }
 
 fn cost(topology: &Topology) -> Cost {
-    let n = u64::from(topology.nodes());
-    let rounds = u64::from(n.next_power_of_two().ilog2());
     let crossed = match topology.kind() {
-        Kind::Complete => n - 1,
+        Kind::Complete => u64::from(topology.nodes()) - 1,
         _ => links(topology).count() as u64,
     };
-    let gather = n * rounds;
+    let gather = direct::gather_cost(topology.nodes());
     Cost {
-        steps: rounds + u64::from(topology.diameter()),
-        messages: gather + crossed,
-        bytes: gather * (HEADER_BYTES + 8) + n * (n - 1) * 8 + crossed * TRANSFER_BYTES,
+        steps: gather.steps + u64::from(topology.diameter()),
+        messages: gather.messages + crossed,
+        bytes: gather.bytes + crossed * TRANSFER_BYTES,
     }
 }
 
@@ -108,7 +105,7 @@ impl Optimal {
         }
 
         // Step 1.
-        let loads = node.everyone().all_gather(node, phase.load()).await?;
+        let loads = direct::gather(node, phase.load()).await?;
 
         // Step 2.
         phase.enter(Part::Decision);

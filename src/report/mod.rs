@@ -15,6 +15,7 @@ pub mod run;
 pub mod run_page;
 mod sketch;
 mod spans;
+pub mod spread;
 mod svg;
 pub mod table;
 pub mod timeline;
