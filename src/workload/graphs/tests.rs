@@ -124,7 +124,10 @@ fn options_follow_the_workload_unless_they_are_set() {
 #[test]
 fn wrong_options_get_one_clear_sentence() {
     for (spec, sentence) in [
-        ("queen:n=8", "--workload queen:n=8: unknown workload; known are queens, fibonacci, uts, tree, stream"),
+        (
+            "queen:n=8",
+            "--workload queen:n=8: unknown workload; known are queens, fibonacci, uts, puzzle, primes, romberg, matmul, gauss, tree, stream",
+        ),
         ("queens:m=8", "--workload queens:m=8: unknown parameter m; queens knows n, cutoff"),
         ("queens:n=0", "--workload queens:n=0: n: 0 is not between 1 and 27"),
         ("queens:n=eight", "--workload queens:n=eight: n: \"eight\" is not a whole number"),
@@ -142,6 +145,17 @@ fn wrong_options_get_one_clear_sentence() {
             "--workload uts:kind=geometric,shape=exponential,b0=..: b0: must be above 1 with shape=exponential, or the tree need not end",
         ),
         ("uts:kind=geometric,b0=1e7", "--workload uts:kind=geometric,b0=1e7: b0: must be below a million"),
+        ("puzzle:start=1-2-3", "--workload puzzle:start=1-2-3: start: must be each of the numbers 0 to 15 once, as in 1-2-0-3-..-15"),
+        (
+            "puzzle:start=0-2-1-3-4-5-6-7-8-9-10-11-12-13-14-15",
+            "--workload puzzle:start=0-2-1-3-4-5-6-7-8-9-10-11-1..: start: no moves bring these tiles into order: two of them would have to be swapped",
+        ),
+        (
+            "primes:n=1000000000000,segment=9",
+            "--workload primes:n=1000000000000,segment=9: segment: 9 numbers a task make more than 4194304 tasks",
+        ),
+        ("romberg:tolerance=0", "--workload romberg:tolerance=0: tolerance: 0 is not between 0.000000000001 and 1"),
+        ("gauss:n=0", "--workload gauss:n=0: n: 0 is not between 1 and 8192"),
         ("tree:time=1s,task=1us", "--workload tree:time=1s,task=1us: time and task exclude each other"),
         ("tree:time=5", "--workload tree:time=5: time: \"5\" is not a time such as 200ms, 1.5us or 0s"),
         ("tree:cost=work", "--workload tree:cost=work: cost: \"work\" is unknown; known are sleep, spin, virtual"),
