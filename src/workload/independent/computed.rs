@@ -28,7 +28,7 @@ impl Worker for Alone {
     fn spin(&mut self, _: Ticks) {}
 }
 
-/// Runs all tasks one after the other. A task costs as many units as it has; in simulation a unit takes so many nanoseconds, on real ranks
+/// Runs all tasks one after the other: costs, the answer, and the seconds it took. A task costs as many units as it has; in simulation a unit takes so many nanoseconds, on real ranks
 /// what it took here on average.
 pub(super) fn plain(kernel: &dyn Kernel, setting: &Setting, nanoseconds: f64) -> (Costs, u64, f64) {
     let (mut answer, mut units, mut scratch) = (0u64, Vec::with_capacity(kernel.tasks()), Vec::new());
@@ -46,8 +46,7 @@ pub(super) fn plain(kernel: &dyn Kernel, setting: &Setting, nanoseconds: f64) ->
     let costs = units.iter().flat_map(|units| vec![cost(units); setting.ranks as usize]).collect();
     // Whole rows by construction.
     let costs = Costs::new(setting.ranks.max(1), costs).unwrap_or_else(|| unreachable!("rows are whole"));
-    let sequential = if setting.is_simulated { all as f64 * unit / 1e9 } else { took.as_secs_f64() };
-    (costs, answer, sequential)
+    (costs, answer, took.as_secs_f64())
 }
 
 /// Tasks that compute on ranks, which are slowed down to the speeds that they are said to have.

@@ -73,7 +73,7 @@ impl Make {
             let plan = plan(setting)?;
             let Some(kernel) = plan.kernel() else { return Err(Error::Failed("a plan without anything to compute".into())) };
             let (costs, known, sequential) = computed::plain(kernel.as_ref(), setting, nanoseconds);
-            Ok(Problem { costs, arrivals: Vec::new(), plan, known, sequential: Some(sequential) })
+            Ok(Problem { costs, arrivals: Vec::new(), plan, known, sequential: (!setting.is_simulated).then_some(sequential) })
         })
     }
 }
@@ -88,7 +88,7 @@ pub struct Problem {
     plan: Plan,
     /// The answer.
     pub known: u64,
-    /// Seconds that a plain program takes for all; `None` if tasks are emulated.
+    /// Seconds that a plain program took for all; `None` if tasks are emulated or time is virtual.
     pub sequential: Option<f64>,
 }
 
