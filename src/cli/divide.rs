@@ -1,21 +1,32 @@
 //! `equipoise divide`: one load that can be cut anywhere.
 
+mod destination;
 mod model;
+mod spread;
 
 use clap::Args;
-use equipoise::Result;
+use equipoise::Error;
 
-use super::options::Output;
+use super::launch::Ending;
+use super::options::{Output, WorldOptions};
 
 const EXAMPLES: &str = "\
 Examples:
+  mpirun -n 8 equipoise divide --input big.log --kernel 'grep=error|warning'
+  mpirun -n 8 equipoise divide --input big.log --command 'cut -f 2 | sort -u' --reduce 'sort -u'
+  mpirun -n 8 equipoise divide --input big.log --kernel count --baselines --gantt count.svg
+  equipoise divide --sim 64 --input big.log --kernel checksum --rate 1G
   equipoise divide --model --topology hypercube:2
   equipoise divide --model --topology hypercube:10 --w 10 --z 7/18 --output json
   equipoise divide --model --topology star:5 --ports one --speeds 1,1,2,2,4 --links 1,1,3,0.5 --gantt star.svg
   equipoise divide --model --topology line:4 --installments 4 --startup 0.01 --return 0.1
   equipoise divide --model --curves figures      figures 2 to 8 of Blazewicz and Drozdowski 1995
 
-A processor starts to compute and to send on when its whole share (of an installment) has arrived, and computes while it sends. Computing a
+With --input the answer is printed on standard output and the report on standard error. Rank 0 has the input; the others get their shares along
+the topology, and all finish together if they are as fast as they were when they were measured. Nothing is printed unless all went well; the
+status is the least of a --command's, otherwise 0.
+
+With --model a processor starts to compute and to send on when its whole share (of an installment) has arrived, and computes while it sends. Computing a
 part a of the load takes a w Tcp seconds, carrying it over a link takes startup + a z Tcm. The shares printed make all done earliest:
   alpha         the part of the load that a processor computes
   volume        the part that it receives, what it sends on included
@@ -25,22 +36,33 @@ part a of the load takes a w Tcp seconds, carrying it over a link takes startup 
 
 /// Divide one load that can be cut anywhere, so that all processors finish together
 ///
-/// The load lies on one processor, the source. With --model: by calculation, for given speeds of processors and links.
+/// The load lies on one processor, the source. With --input: a file over ranks, which compute on it. With --model: by calculation,
+/// for given speeds of processors and links.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Calculate how the load is divided best, without any ranks
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "input")]
     model: bool,
 
     #[command(flatten)]
+    spread: spread::SpreadOptions,
+
+    #[command(flatten)]
     asked: model::ModelOptions,
+
+    #[command(flatten)]
+    world: WorldOptions,
 
     /// Whom the result is for
     #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
     output: Output,
 }
 
-pub fn run(arguments: &Arguments) -> Result<()> {
-    model::run(&arguments.asked, arguments.output)
+pub fn run(arguments: &Arguments) -> Result<(), Ending> {
+    match &arguments.spread.input {
+        Some(input) => spread::run(input.clone(), &arguments.spread, &arguments.asked, &arguments.world, arguments.output),
+        None if arguments.world.sim.is_some() => Err(Error::usage("--sim: --model calculates, and needs no ranks").into()),
+        None => Ok(model::run(&arguments.asked, arguments.output)?),
+    }
 }

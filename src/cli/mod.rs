@@ -28,6 +28,8 @@ Examples:
   mpirun -n 8 equipoise run --workload queens     tasks that spawn tasks
   equipoise compare --sim 64                      on 64 simulated ranks, without MPI
   equipoise balance --sim 8 --loads 19,11,2,9,0,9,10,4
+  mpirun -n 8 equipoise divide --input FILE --kernel count
+                                                  one file, so that all ranks finish together
   equipoise divide --model --topology hypercube:4 one load that can be cut anywhere
   equipoise list                                  what there is to choose from
   equipoise reproduce                             a paper's figures, and ours
@@ -103,7 +105,7 @@ impl Command {
             Command::Balance(arguments) => balance::run(&arguments),
             Command::Compare(arguments) => compare::run(&arguments),
             Command::Run(arguments) => run::run(&arguments),
-            Command::Divide(arguments) => Ok(divide::run(&arguments)?),
+            Command::Divide(arguments) => divide::run(&arguments),
             Command::List(arguments) => Ok(list::run(&arguments)?),
             Command::Reproduce(arguments) => Ok(reproduce::run(&arguments)?),
         }

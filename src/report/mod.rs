@@ -13,6 +13,7 @@ mod layout;
 pub mod reproduction;
 pub mod run;
 mod sketch;
+pub mod spread;
 mod svg;
 pub mod table;
 pub mod timeline;

@@ -10,6 +10,7 @@ pub mod files;
 pub mod graphs;
 pub mod independent;
 mod items;
+pub mod kernels;
 pub mod lbaf;
 pub mod loads;
 pub mod measured;

@@ -3,6 +3,7 @@
 mod contract;
 mod divide;
 mod docs;
+mod input;
 mod refusals;
 mod run;
 

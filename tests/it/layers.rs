@@ -17,7 +17,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("balance", &["load", "topology", "node", "flow"]),
     ("schedule", &["load", "topology", "node", "balance"]),
     ("divisible", &["load", "topology", "node"]),
-    ("workload", &["load", "topology", "node", "schedule"]),
+    ("workload", &["load", "topology", "node", "schedule", "divisible"]),
     ("judge", &["load", "topology", "flow"]),
     ("experiment", &["load", "topology", "transport", "node", "balance", "schedule", "divisible", "workload", "judge"]),
     // The library's own balancing phase, for a program's tasks.

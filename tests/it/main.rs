@@ -16,5 +16,6 @@ mod runner;
 mod sim;
 mod source;
 mod spawning;
+mod spread;
 mod vectors;
 mod weights;

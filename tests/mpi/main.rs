@@ -2,6 +2,7 @@
 
 #[path = "../contract/mod.rs"]
 mod contract;
+mod divide;
 mod failing_runs;
 mod faults;
 mod independent;
@@ -34,6 +35,7 @@ fn book() -> Book {
     real::enter(&mut book);
     faults::enter(&mut book);
     runs::enter(&mut book);
+    divide::enter(&mut book);
     independent::enter(&mut book);
     sleepers::enter(&mut book);
     failing_runs::enter(&mut book);

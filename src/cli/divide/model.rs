@@ -18,9 +18,9 @@ use crate::cli::{launch, terminal};
 #[command(next_help_heading = "Model")]
 pub struct ModelOptions {
     /// The network: hypercube:D | line:N | ring:N | star:N | tree:binary,nodes=N | tree:kary=K,nodes=N | tree:parents=-,0,1,.. | mesh:RxC |
-    /// torus:RxC | grid:PxQ | complete:N | graph:edges=0-1,1-2,..
-    #[arg(long, value_name = "TOPOLOGY", required_unless_present = "curves")]
-    topology: Option<String>,
+    /// torus:RxC | grid:PxQ | complete:N | graph:edges=0-1,1-2,..; with --input the sizes may be left out [default: hypercube]
+    #[arg(long, value_name = "TOPOLOGY", required_unless_present_any = ["curves", "input"], help_heading = "Model and input")]
+    pub(super) topology: Option<String>,
 
     /// Reciprocal speed of the processors; numbers may be fractions such as 7/18
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = number, allow_hyphen_values = true)]
@@ -51,9 +51,9 @@ pub struct ModelOptions {
     #[arg(long, value_enum, value_name = "PORTS", default_value = "all")]
     ports: PortsOption,
 
-    /// Send the load in so many installments: processors start when the first has arrived
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    installments: usize,
+    /// Send the load in so many installments: processors start when the first has arrived [default: 1; with --input as many as promise most]
+    #[arg(long, value_name = "NUMBER", help_heading = "Model and input")]
+    pub(super) installments: Option<usize>,
 
     /// Results go back to the source, this many times as large as the load that they come from
     #[arg(long = "return", value_name = "FRACTION", default_value = "0", value_parser = number, allow_hyphen_values = true)]
@@ -67,9 +67,9 @@ pub struct ModelOptions {
     #[arg(long)]
     source_idle: bool,
 
-    /// How many times as fast as 1/w each processor is, 1,2,7/2,..; processor 0 first
-    #[arg(long, value_name = "LIST")]
-    speeds: Option<String>,
+    /// How many times as fast as 1/w each processor is, 1,2,7/2,..; processor 0 first. With --input: the ranks' speeds are emulated, see --rate
+    #[arg(long, value_name = "LIST", help_heading = "Model and input")]
+    pub(super) speeds: Option<String>,
 
     /// How many times as slow as z each link is: 1,2,1/2,.. in the order of the processors that the links lead to; or those that differ,
     /// 0-1=2,0-3=1/2
@@ -80,9 +80,9 @@ pub struct ModelOptions {
     #[arg(long, value_name = "LIST", conflicts_with = "startup")]
     startups: Option<String>,
 
-    /// Draw who sends and who computes when, as an SVG picture
-    #[arg(long, value_name = "FILE", help_heading = "Results", requires = "topology")]
-    gantt: Option<PathBuf>,
+    /// Draw who sends and who computes when, as an SVG picture; with --input as predicted, and as it was
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub(super) gantt: Option<PathBuf>,
 
     /// Write the curves of figures 2 to 8 of Blazewicz and Drozdowski 1995 into this folder, as CSV and SVG
     #[arg(long, value_name = "DIR", help_heading = "Results")]
@@ -97,6 +97,9 @@ enum PortsOption {
 
 /// Calculates, on the one process that speaks.
 pub fn run(options: &ModelOptions, output: Output) -> Result<()> {
+    if options.gantt.is_some() && options.topology.is_none() {
+        return Err(Error::usage("--gantt: there is no --topology to be drawn"));
+    }
     let question = options.topology.as_deref().map(|topology| options.question(topology)).transpose()?;
     if let Some(question) = &question {
         question.check()?;
@@ -161,7 +164,7 @@ impl ModelOptions {
             startup: self.startup,
             load: self.load,
             results: self.results,
-            installments: self.installments,
+            installments: self.installments.unwrap_or(1),
             ..Question::of(Shape::parse(topology)?)
         };
         if let Some(speeds) = &self.speeds {
@@ -192,7 +195,7 @@ fn number(text: &str) -> std::result::Result<f64, String> {
     number.ok_or_else(|| "it must be a number, such as 0.5, or a fraction, such as 7/18".into())
 }
 
-fn list(option: &str, text: &str) -> Result<Vec<f64>> {
+pub(super) fn list(option: &str, text: &str) -> Result<Vec<f64>> {
     let item =
         |(index, item): (usize, &str)| number(item).map_err(|why| Error::usage(format!("{option}, item {}: '{item}': {why}", index + 1)));
     text.split(',').enumerate().map(item).collect()

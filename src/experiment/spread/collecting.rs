@@ -1,0 +1,143 @@
+//! Output of shares: fetched in the order of the input, and reduced.
+
+use std::cell::RefCell;
+use std::io::{ErrorKind, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
+
+use super::{Setting, Sink};
+use crate::divisible::spread::Order;
+use crate::divisible::spread::collect;
+use crate::error::{Error, Result};
+use crate::node;
+use crate::transport::world::World;
+use crate::workload::kernels::{Reduce, Sums};
+
+/// Collects what was written, if the computation writes; how long it took, in seconds.
+///
+/// # Errors
+/// If output cannot be fetched, is not what is to be reduced, or the sink does not take it.
+pub fn collect(world: &mut World, setting: &Setting, order: &Order, reduce: &Reduce, sink: Sink) -> Result<f64> {
+    if !setting.computation.writes() {
+        return Ok(0.0);
+    }
+    let owners: Rc<[_]> = setting.owners(order).into();
+    let ranks = setting.overlay.placement.ranks();
+    let mut reducing = world.is_first().then(|| Reducing::begin(reduce, sink));
+    let ended = node::run(world, &setting.overlay, |node| {
+        let reducing = if node.me() == 0 { reducing.take() } else { None };
+        let (owners, outputs) = (owners.clone(), setting.desk.clone());
+        async move {
+            if node.me() >= ranks {
+                return Ok(0);
+            }
+            let began = node.now();
+            match reducing {
+                None => collect::collect(node.clone(), owners, outputs, |_, _| Ok(())).await?,
+                Some(reducing) => {
+                    let reducing = RefCell::new(reducing?);
+                    collect::collect(node.clone(), owners, outputs, |share, bytes| reducing.borrow_mut().take(share, bytes)).await?;
+                    reducing.into_inner().end()?;
+                }
+            }
+            Ok(node.now() - began)
+        }
+    })?;
+    Ok(ended.into_iter().next().map_or(0.0, |(_, ticks)| ticks as f64 / 1e9))
+}
+
+/// What becomes of output on rank 0.
+enum Reducing {
+    Concat(Sink),
+    Sum { sink: Sink, sums: Sums, share: Option<usize>, line: Vec<u8> },
+    Program { program: Running, sink: Sink },
+}
+
+impl Reducing {
+    fn begin(reduce: &Reduce, sink: Sink) -> Result<Reducing> {
+        Ok(match reduce {
+            Reduce::Concat => Reducing::Concat(sink),
+            Reduce::Sum => Reducing::Sum { sink, sums: Sums::default(), share: None, line: Vec::new() },
+            Reduce::Program(program) => Reducing::Program { program: Running::start(program)?, sink },
+        })
+    }
+
+    /// Takes the next bytes of a share; none if it has ended.
+    fn take(&mut self, number: usize, bytes: &[u8]) -> Result<()> {
+        match self {
+            Reducing::Concat(sink) => sink(bytes),
+            Reducing::Program { program, .. } => program.give(bytes),
+            Reducing::Sum { sums, share, line, .. } => {
+                if *share != Some(number) {
+                    if share.is_some() {
+                        sums.add(line)?;
+                    }
+                    line.clear();
+                    *share = Some(number);
+                }
+                line.extend_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+
+    fn end(self) -> Result<()> {
+        match self {
+            Reducing::Concat(_) => Ok(()),
+            Reducing::Sum { mut sink, mut sums, share, line } => {
+                if share.is_some() {
+                    sums.add(&line)?;
+                }
+                sink(sums.line().as_bytes())
+            }
+            Reducing::Program { program, mut sink } => sink(&program.end()?),
+        }
+    }
+}
+
+/// A program that reduces.
+struct Running {
+    name: String,
+    child: Child,
+    reader: Option<std::thread::JoinHandle<std::io::Result<Vec<u8>>>>,
+}
+
+impl Running {
+    fn start(program: &str) -> Result<Running> {
+        let name = format!("--reduce '{program}'");
+        let failed = |why: std::io::Error| Error::Failed(format!("{name}: it cannot be started: {why}"));
+        let mut child = Command::new("sh").arg("-c").arg(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;
+        let stdout = child.stdout.take();
+        let read = move || {
+            let mut output = Vec::new();
+            stdout.map_or(Ok(0), |mut stdout| stdout.read_to_end(&mut output)).map(|_| output)
+        };
+        Ok(Running { name, child, reader: Some(std::thread::spawn(read)) })
+    }
+
+    fn give(&mut self, bytes: &[u8]) -> Result<()> {
+        let Some(stdin) = &mut self.child.stdin else { return Ok(()) };
+        match stdin.write_all(bytes) {
+            Err(why) if why.kind() == ErrorKind::BrokenPipe => {
+                self.child.stdin = None;
+                Ok(())
+            }
+            given => given.map_err(|why| Error::Failed(format!("{}: it cannot be given the output: {why}", self.name))),
+        }
+    }
+
+    fn end(mut self) -> Result<Vec<u8>> {
+        self.child.stdin = None;
+        let failed = |why: String| Error::Failed(format!("{}: {why}; there is no answer", self.name));
+        let output = match self.reader.take().map(std::thread::JoinHandle::join) {
+            Some(Ok(Ok(output))) => output,
+            Some(Ok(Err(why))) => return Err(failed(format!("its output cannot be read: {why}"))),
+            _ => return Err(failed("its reader died".into())),
+        };
+        match self.child.wait() {
+            Ok(status) if status.success() => Ok(output),
+            Ok(status) => Err(failed(format!("it ended with {status}"))),
+            Err(why) => Err(failed(format!("it cannot be waited for: {why}"))),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! What is told of a distribution.
+
+use serde::Serialize;
+
+use crate::divisible::spread::{Ending, Interval, Plan, Range};
+use crate::experiment::site::Site;
+
+use super::Setting;
+use super::why;
+use crate::divisible::spread::Costs;
+
+/// One input, divided. Serialised, it is what `divide --output json` prints beside the answer. Lists are by rank unless they say otherwise, times
+/// are seconds since the distribution began.
+#[derive(Clone, Debug, Serialize)]
+pub struct SpreadRecord {
+    pub input: String,
+    pub bytes: u64,
+    pub kernel: String,
+    pub records: String,
+    pub topology: String,
+    /// Whether every node of the topology has a rank of its own.
+    pub native: bool,
+    #[serde(flatten)]
+    pub site: Site,
+    pub installments: u32,
+    /// How the costs were come by.
+    pub calibration: String,
+    pub calibration_seconds: f64,
+    /// Bytes of every rank's share.
+    pub shares: Vec<u64>,
+    /// When each rank had computed its share; 0 without one.
+    pub finish: Vec<f64>,
+    pub predicted_finish: Vec<f64>,
+    /// When all answers were expected to be there, and when they were.
+    pub predicted: f64,
+    pub makespan: f64,
+    /// The latest finish less the earliest, over the latest; of ranks with a share.
+    pub spread: f64,
+    /// Rank 0 alone over the makespan.
+    pub speedup: f64,
+    /// What rank 0 alone takes.
+    pub sequential: f64,
+    /// Whether that was measured, with the baselines; otherwise it is the calibration's word.
+    pub sequential_is_measured: bool,
+    /// Until output was collected, beyond the makespan; 0 if there is none.
+    pub collecting: f64,
+    pub split: Vec<Split>,
+    pub links: Vec<LinkRecord>,
+    /// What the same input took otherwise; empty unless wanted.
+    pub baselines: Vec<Baseline>,
+    /// Why one of them was faster, if one was.
+    pub why: Option<String>,
+    /// What is drawn, by rank: predicted and measured.
+    #[serde(skip)]
+    pub charts: Vec<[Timeline; 2]>,
+}
+
+/// Where a rank's time went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Split {
+    /// From the beginning until it computes.
+    pub waiting: f64,
+    pub computing: f64,
+    /// Between installments.
+    pub pausing: f64,
+    /// From its finish to the end of all.
+    pub idle: f64,
+    /// Seconds per byte, by the calibration and in the run; 0 without a share.
+    pub calibrated: f64,
+    pub achieved: f64,
+    /// The most bytes of its share that waited for its worker.
+    pub most_waiting: u64,
+}
+
+/// What went over a link of the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LinkRecord {
+    /// Ranks.
+    pub from: u32,
+    pub to: u32,
+    pub bytes: u64,
+    pub startup: f64,
+    pub seconds_per_byte: f64,
+}
+
+/// Another way to do the same.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Baseline {
+    pub name: &'static str,
+    pub makespan: f64,
+    /// Its makespan over that of the division.
+    pub ratio: f64,
+}
+
+/// When a rank was sent to, and when it computed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Timeline {
+    pub sending: Vec<Interval>,
+    pub computing: Vec<Interval>,
+}
+
+/// What a record is made of.
+pub(super) struct Made<'a> {
+    pub setting: &'a Setting,
+    pub input: String,
+    pub site: Site,
+    pub costs: &'a Costs,
+    pub plan: &'a Plan,
+    pub ranges: &'a [Range],
+    pub ending: &'a Ending,
+    pub offsets: &'a [i64],
+    pub calibration: String,
+    pub calibration_seconds: f64,
+}
+
+impl Made<'_> {
+    /// A time of a node's clock, since the distribution began.
+    fn since(&self, node: usize, at: u64) -> f64 {
+        let offset = self.offsets.get(node).copied().unwrap_or(0);
+        (at.wrapping_add_signed(offset) as i64).saturating_sub(self.ending.began as i64) as f64 / 1e9
+    }
+
+    fn timeline(&self, node: usize) -> Timeline {
+        let report = &self.ending.reports[node];
+        let interval =
+            |&(begin, end): &(u64, u64)| Interval { begin: self.since(node, begin).max(0.0), end: self.since(node, end).max(0.0) };
+        Timeline { sending: report.receiving.iter().map(interval).collect(), computing: report.computing.iter().map(interval).collect() }
+    }
+
+    pub fn record(&self) -> SpreadRecord {
+        let Made { setting, costs, plan, ending, .. } = self;
+        let placement = &setting.overlay.placement;
+        let node_of = |rank: u32| placement.real_node_of(rank) as usize;
+        let by_rank = |what: &dyn Fn(usize) -> f64| (0..placement.ranks()).map(|rank| what(node_of(rank))).collect::<Vec<f64>>();
+        let has_share = |node: usize| !ending.reports[node].computing.is_empty();
+        let finish = by_rank(&|node| if has_share(node) { self.since(node, ending.reports[node].finished).max(0.0) } else { 0.0 });
+        let makespan = (ending.ended - ending.began) as f64 / 1e9;
+        let shared = (0..placement.ranks()).filter(|&rank| has_share(node_of(rank))).map(|rank| finish[rank as usize]);
+        let (least, most) = shared.fold((f64::INFINITY, 0.0f64), |(least, most), at| (least.min(at), most.max(at)));
+        let split = |rank: u32| {
+            let node = node_of(rank);
+            let computing = self.timeline(node).computing;
+            let (Some(first), Some(last)) = (computing.first(), computing.last()) else {
+                return Split { idle: makespan, calibrated: costs.compute[node], ..Split::default() };
+            };
+            let reads = if node == 0 { costs.links[0].per_byte } else { 0.0 };
+            let busy: f64 = computing.iter().map(|interval| interval.end - interval.begin).sum();
+            Split {
+                waiting: first.begin,
+                computing: busy,
+                pausing: (last.end - first.begin - busy).max(0.0),
+                idle: (makespan - last.end).max(0.0),
+                calibrated: costs.compute[node] + reads,
+                achieved: busy / (self.ranges[node].len().max(1)) as f64,
+                most_waiting: ending.reports[node].waiting,
+            }
+        };
+        let links = ending.reports.iter().zip(0..).flat_map(|(report, node)| {
+            report.sent.iter().map(move |&(to, bytes)| LinkRecord {
+                from: placement.rank_of(node),
+                to: placement.rank_of(to),
+                bytes,
+                startup: costs.links[to as usize].startup,
+                seconds_per_byte: costs.links[to as usize].per_byte,
+            })
+        });
+        let sequential = costs.start[0] + costs.own() * setting.length as f64;
+        let predicted = plan.predicted.makespan();
+        let charts = (0..placement.ranks()).map(|rank| {
+            let node = node_of(rank);
+            let expected = Timeline { sending: plan.predicted.sending[node].clone(), computing: plan.predicted.computing[node].clone() };
+            [expected, self.timeline(node)]
+        });
+        SpreadRecord {
+            input: self.input.clone(),
+            bytes: setting.length,
+            kernel: setting.computation.name(),
+            records: setting.records.to_string(),
+            topology: setting.overlay.topology.name(),
+            native: placement.native(),
+            site: self.site.clone(),
+            installments: plan.installments,
+            calibration: self.calibration.clone(),
+            calibration_seconds: self.calibration_seconds,
+            shares: (0..placement.ranks()).map(|rank| self.ranges[node_of(rank)].len()).collect(),
+            finish,
+            predicted_finish: by_rank(&|node| plan.predicted.finish[node]),
+            predicted,
+            makespan,
+            spread: if most > 0.0 { (most - least) / most } else { 0.0 },
+            speedup: ratio(sequential, makespan),
+            sequential,
+            sequential_is_measured: false,
+            collecting: 0.0,
+            split: (0..placement.ranks()).map(split).collect(),
+            links: links.collect(),
+            baselines: Vec::new(),
+            why: None,
+            charts: charts.collect(),
+        }
+    }
+}
+
+impl SpreadRecord {
+    /// Enters what the same took otherwise.
+    pub(super) fn compare(&mut self, baselines: Vec<(&'static str, f64)>) {
+        if let Some((_, alone)) = baselines.iter().find(|(name, _)| *name == super::ALONE) {
+            self.sequential = *alone;
+            self.sequential_is_measured = true;
+            self.speedup = ratio(*alone, self.makespan);
+        }
+        let makespan = self.makespan;
+        let baseline = |(name, taken)| Baseline { name, makespan: taken, ratio: ratio(taken, makespan) };
+        self.baselines = baselines.into_iter().map(baseline).collect();
+        self.why = why::not_fastest(self);
+    }
+}
+
+fn ratio(a: f64, b: f64) -> f64 {
+    if b > 0.0 { a / b } else { 1.0 }
+}

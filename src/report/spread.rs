@@ -1,0 +1,183 @@
+//! An input divided over ranks: the answer, for people and programs, and the report beside it.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::figures::{bytes, duration_us, several, three, whole};
+use super::gantt::chart;
+use super::table::{lines, place, table};
+use crate::experiment::SpreadRecord;
+use crate::experiment::division::{Activity, Bar, Row};
+use crate::experiment::spread::Answer;
+
+/// With more ranks than this people are told of these only.
+const LISTED: usize = 32;
+
+/// Writes the answer as the standard tools write theirs; what was collected has been written already.
+///
+/// # Errors
+/// Those of `out`.
+pub fn answer(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
+    match answer {
+        Answer::Counts(counts) => writeln!(out, "{} {} {}", counts.lines, counts.words, counts.bytes),
+        Answer::Found(found) => writeln!(out, "{found}"),
+        Answer::Checksum(hash) => writeln!(out, "{hash}"),
+        Answer::Bytes(counts) => counts
+            .iter()
+            .zip(0..)
+            .filter(|(count, _)| **count > 0)
+            .try_for_each(|(count, byte): (_, u32)| writeln!(out, "{count:7} {byte}")),
+        Answer::Records(counts) => counts.iter().try_for_each(|(record, count)| {
+            write!(out, "{count:7} ")?;
+            out.write_all(record)?;
+            out.write_all(b"\n")
+        }),
+        Answer::Written { .. } => Ok(()),
+    }
+}
+
+/// A record with its answer, as one JSON object.
+#[derive(Serialize)]
+pub struct WithAnswer<'a> {
+    answer: AnswerForm,
+    #[serde(flatten)]
+    record: &'a SpreadRecord,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum AnswerForm {
+    Counts { lines: u64, words: u64, bytes: u64 },
+    Number(u64),
+    Text(String),
+    Histogram(BTreeMap<String, u64>),
+}
+
+impl<'a> WithAnswer<'a> {
+    /// `written` is what was collected. What is not UTF-8 is replaced.
+    pub fn new(answer: &Answer, written: &[u8], record: &'a SpreadRecord) -> WithAnswer<'a> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let answer = match answer {
+            Answer::Counts(counts) => AnswerForm::Counts { lines: counts.lines, words: counts.words, bytes: counts.bytes },
+            Answer::Found(found) => AnswerForm::Number(*found),
+            Answer::Checksum(hash) => AnswerForm::Text(hash.clone()),
+            Answer::Written { .. } => AnswerForm::Text(text(written)),
+            Answer::Bytes(counts) => {
+                let some = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+                AnswerForm::Histogram(some.map(|(byte, count)| (byte.to_string(), *count)).collect())
+            }
+            Answer::Records(counts) => {
+                let mut histogram = BTreeMap::new();
+                counts.iter().for_each(|(record, count)| *histogram.entry(text(record)).or_insert(0) += count);
+                AnswerForm::Histogram(histogram)
+            }
+        };
+        WithAnswer { answer, record }
+    }
+}
+
+fn seconds(seconds: f64) -> String {
+    duration_us(seconds * 1e6)
+}
+
+/// Some lines and tables on how it went.
+pub fn report(record: &SpreadRecord, answer: &Answer, width: u16) -> String {
+    let SpreadRecord { input, kernel, topology, site, .. } = record;
+    let form = if record.native { "native" } else { "overlay" };
+    let mut out = format!("{kernel} of {input} ({}), divided on {topology} ({form}), {}\n", bytes(record.bytes), place(site));
+    let mut line = |name: &str, text: String| out.push_str(&format!("  {name:<11}{text}\n"));
+    let off = match record.predicted > 0.0 {
+        true => format!(" ({:+.1} %)", 100.0 * (record.makespan / record.predicted - 1.0)),
+        false => String::new(),
+    };
+    line("makespan", format!("{}, predicted {}{off}", seconds(record.makespan), seconds(record.predicted)));
+    line(
+        "finish",
+        format!("within {:.1} % of each other, in {}", 100.0 * record.spread, several(record.installments.into(), "installment")),
+    );
+    let whence = if record.sequential_is_measured { "measured" } else { "by the calibration" };
+    line("speedup", format!("{} against rank 0 alone, {} ({whence})", three(record.speedup), seconds(record.sequential)));
+    line("costs", format!("{}, in {}", record.calibration, seconds(record.calibration_seconds)));
+    if record.collecting > 0.0 {
+        line("output", format!("collected in {} after that", seconds(record.collecting)));
+    }
+    if let Answer::Written { silent, shares, .. } = answer
+        && *silent > 0
+    {
+        line("", format!("nothing was written on {} of {}", whole(*silent), several(*shares, "share")));
+    }
+    for baseline in &record.baselines {
+        line(baseline.name, format!(" {} ({} of the division's)", seconds(baseline.makespan), three(baseline.ratio)));
+    }
+    if let Some(why) = &record.why {
+        line("why", why.clone());
+    }
+    out.push('\n');
+    out.push_str(&ranks(record, width));
+    if !record.links.is_empty() {
+        out.push('\n');
+        out.push_str(&links(record, width));
+    }
+    out
+}
+
+fn ranks(record: &SpreadRecord, width: u16) -> String {
+    let headings = ["rank", "share", "per byte", "in the run", "predicted", "finish", "waiting", "computing", "pausing", "idle"];
+    let mut rows = table(&headings, 0, width);
+    for rank in 0..record.shares.len().min(LISTED) {
+        let split = &record.split[rank];
+        let per_byte = |cost: f64| if cost > 0.0 { format!("{} ns", three(cost * 1e9)) } else { "-".into() };
+        let time = |time: f64| if record.shares[rank] > 0 { seconds(time) } else { "-".into() };
+        rows.add_row([
+            rank.to_string(),
+            bytes(record.shares[rank]),
+            per_byte(split.calibrated),
+            per_byte(split.achieved),
+            time(record.predicted_finish[rank]),
+            time(record.finish[rank]),
+            time(split.waiting),
+            time(split.computing),
+            time(split.pausing),
+            time(split.idle),
+        ]);
+    }
+    let more = record.shares.len().saturating_sub(LISTED);
+    lines(&rows)
+        + &if more > 0 { format!("and {} more (--output json has them all)\n", several(more as u64, "rank")) } else { String::new() }
+}
+
+fn links(record: &SpreadRecord, width: u16) -> String {
+    let mut rows = table(&["link", "sent", "start-up", "bandwidth"], 0, width);
+    for link in record.links.iter().take(LISTED) {
+        let bandwidth = if link.seconds_per_byte > 0.0 { format!("{} MB/s", three(1e-6 / link.seconds_per_byte)) } else { "-".into() };
+        rows.add_row([format!("{} to {}", link.from, link.to), bytes(link.bytes), seconds(link.startup), bandwidth]);
+    }
+    lines(&rows)
+}
+
+/// Predicted beside measured: for each rank when its share was on the way, and when it computed.
+pub fn gantt(record: &SpreadRecord) -> String {
+    let mut rows = Vec::new();
+    for (rank, pair) in record.charts.iter().enumerate() {
+        for (timeline, kind) in pair.iter().zip(["predicted", "measured"]) {
+            let bars = |activity, intervals: &[_]| bars(activity, intervals);
+            let mut all = bars(Activity::Sending, &timeline.sending);
+            all.extend(bars(Activity::Computing, &timeline.computing));
+            rows.push(Row { name: format!("{rank} {kind}"), layer: rank as u32, bars: all });
+        }
+    }
+    let title = format!(
+        "{} on {}: done after {} s, predicted {} s",
+        record.kernel,
+        record.topology,
+        three(record.makespan),
+        three(record.predicted)
+    );
+    chart(&title, &rows)
+}
+
+fn bars(activity: Activity, intervals: &[crate::experiment::spread::Interval]) -> Vec<Bar> {
+    intervals.iter().map(|interval| Bar { activity, begin: interval.begin, end: interval.end }).collect()
+}

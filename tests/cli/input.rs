@@ -1,0 +1,145 @@
+//! `equipoise divide --input` from outside, in simulation: answers on standard output, reports on standard error, statuses, and refusals.
+
+use std::path::PathBuf;
+use std::process::Output;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+/// A file that goes away with the value.
+struct Input(PathBuf);
+
+impl Input {
+    fn new(name: &str, text: &str) -> Input {
+        let path = std::env::temp_dir().join(format!("equipoise-input-{}-{name}", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        Input(path)
+    }
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+const TEXT: &str = "3\n1\nerror one\n3\nno\nerror two\n";
+
+fn divide(input: &Input, arguments: &[&str]) -> Output {
+    let mut command = Command::cargo_bin("equipoise").unwrap();
+    // So slow that every rank gets a share of a few bytes.
+    command.args(["divide", "--sim", "3", "--rate", "1000", "--input"]).arg(&input.0).args(arguments).output().unwrap()
+}
+
+fn answer(arguments: &[&str]) -> String {
+    let output = divide(&Input::new(&arguments.join("-").replace(['/', ' ', '|'], "-"), TEXT), arguments);
+    let report = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && report.contains("makespan") && report.contains("predicted"), "{arguments:?}: {report}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn answers_are_on_standard_output() {
+    assert_eq!(answer(&["--kernel", "count"]), "6 8 29\n");
+    assert_eq!(answer(&["--kernel", "grep=error"]), "2\n");
+    assert_eq!(answer(&["--kernel", "grep=error", "--print"]), "error one\nerror two\n");
+    assert_eq!(answer(&["--kernel", "histogram=numbers"]), "      1 1\n      2 3\n      1 error one\n      1 error two\n      1 no\n");
+    assert_eq!(answer(&["--kernel", "checksum"]), format!("{}\n", blake3::hash(TEXT.as_bytes()).to_hex()));
+    assert!(answer(&["--kernel", "histogram"]).starts_with("      6 10\n      2 32\n"));
+    assert_eq!(answer(&["--command", "cat"]), TEXT);
+    assert_eq!(answer(&["--command", "grep -c o", "--ok-status", "0,1", "--reduce", "sum"]), "3\n");
+    assert_eq!(answer(&["--command", "cat", "--reduce", "sort | head -n 1"]), "1\n");
+    assert_eq!(answer(&["--command", "cat", "--output", "human", "--topology", "line", "--installments", "2"]), TEXT);
+}
+
+#[test]
+fn programs_get_one_object() {
+    let input = Input::new("json", TEXT);
+    let json = |arguments: &[&str]| -> Value {
+        let output = divide(&input, &[arguments, &["--output", "json"]].concat());
+        assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let record = json(&["--kernel", "count", "--baselines"]);
+    assert_eq!(record["answer"], serde_json::json!({"lines": 6, "words": 8, "bytes": 29}));
+    assert_eq!(record["finish"].as_array().map(Vec::len), Some(3));
+    for key in ["predicted", "makespan", "speedup", "spread", "sequential"] {
+        assert!(record[key].is_f64(), "{key}: {record}");
+    }
+    assert_eq!(record["baselines"].as_array().map(Vec::len), Some(3));
+    assert_eq!(json(&["--kernel", "grep=error"])["answer"], 2);
+    assert_eq!(json(&["--kernel", "histogram=numbers"])["answer"]["3"], 2);
+    assert_eq!(json(&["--command", "cat"])["answer"], TEXT);
+}
+
+#[test]
+fn the_status_is_that_of_the_shares() {
+    let input = Input::new("status", TEXT);
+    let status = |arguments: &[&str]| divide(&input, arguments).status.code();
+    assert_eq!(status(&["--command", "grep error", "--ok-status", "0,1"]), Some(0));
+    assert_eq!(status(&["--command", "grep nowhere", "--ok-status", "0,1"]), Some(1));
+    let failed = divide(&input, &["--command", "grep nowhere"]);
+    let said = String::from_utf8(failed.stderr).unwrap();
+    assert!(failed.status.code() == Some(1) && failed.stdout.is_empty(), "{said}");
+    assert!(
+        said.contains("it ended with status 1 (--ok-status 0,1 accepts it); there is no answer") && said.lines().count() == 1,
+        "{said}"
+    );
+}
+
+#[test]
+fn the_answer_goes_into_a_file_and_the_chart_beside_it() {
+    let input = Input::new("to", TEXT);
+    let (to, chart) = (input.0.with_extension("to"), input.0.with_extension("svg"));
+    let output = divide(&input, &["--command", "cat", "--to", to.to_str().unwrap(), "--gantt", chart.to_str().unwrap()]);
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    assert_eq!(std::fs::read_to_string(&to).unwrap(), TEXT);
+    let drawn = std::fs::read_to_string(&chart).unwrap();
+    assert!(drawn.starts_with("<svg") && drawn.contains("0 predicted") && drawn.contains("2 measured"), "{drawn}");
+    std::fs::remove_file(to).unwrap();
+    std::fs::remove_file(chart).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told() {
+    let input = Input::new("full", TEXT);
+    let output = divide(&input, &["--command", "cat", "--to", "/dev/full"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && said.contains("No space left") && said.trim_end().ends_with("is not all of it"), "{said}");
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_sentence() {
+    let input = Input::new("wrong", TEXT);
+    for (arguments, said) in [
+        (&["--kernel", "nosuch"][..], "--kernel nosuch: there is no such kernel"),
+        (&["--kernel", "grep=("], "--kernel grep=(: this is no regular expression"),
+        (&[], "--input: what is to be computed on it?"),
+        (&["--kernel", "count", "--command", "wc"], "cannot be used with"),
+        (&["--kernel", "count", "--print"], "--print: only --kernel grep=RE"),
+        (&["--kernel", "grep=x", "--print", "--output", "json"], "--print: "),
+        (&["--kernel", "count", "--records", "words"], "--records words: known are lines, nul and bytes=N"),
+        (&["--kernel", "count", "--speeds", "1,2"], "--speeds: there are 2 speeds for 3 ranks"),
+        (&["--kernel", "count", "--speeds", "1,0,1"], "--speeds: 0 is no speed"),
+        (&["--kernel", "count", "--memory", "much"], "'much' for '--memory <BYTES>'"),
+        (&["--kernel", "count", "--installments", "0"], "--installments 0: "),
+        (&["--kernel", "count", "--w", "2"], "cannot be used with"),
+        (&["--kernel", "count", "--reduce", "sum"], "--reduce: only --command"),
+        (&["--kernel", "count", "--ok-status", "0"], "--ok-status: only --command"),
+        (&["--command", "cat", "--print"], "--print: only --kernel grep=RE"),
+        (&["--command", "cat", "--ok-status", "x"], "'x' is no exit status"),
+        (&["--kernel", "count", "--to", "/no/such/folder/file"], "--to /no/such/folder/file: it cannot be written"),
+        (&["--kernel", "count", "--gantt", "/no/such/folder/file"], "--gantt /no/such/folder/file: it cannot be written"),
+        (&["--kernel", "count", "--topology", "mesh:9x9x9x"], "--topology"),
+    ] {
+        let output = divide(&input, arguments);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && told.contains(said), "{arguments:?}: {told}");
+        assert!(told.lines().count() == 1 && output.stdout.is_empty(), "{arguments:?}: {told}");
+    }
+    let folder = Input(std::env::temp_dir());
+    let told = String::from_utf8(divide(&folder, &["--kernel", "count"]).stderr).unwrap();
+    std::mem::forget(folder);
+    assert!(told.contains("this is a folder"), "{told}");
+}

@@ -1,0 +1,170 @@
+//! One input divided over simulated ranks: the answers do not depend on ranks, topology, installments or memory, and the plan holds.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use equipoise::Result;
+use equipoise::divisible::spread::Records;
+use equipoise::experiment::spread::{Answer, Outcome, SpreadSpec, spread};
+use equipoise::topology::{Overlay, Topology};
+use equipoise::transport::{sim, world::World};
+use equipoise::workload::kernels::{Computation, OkStatus, Reduce};
+
+/// A file that goes away with the value.
+struct Input(PathBuf);
+
+impl Input {
+    fn new(name: &str, text: &[u8]) -> Input {
+        let path = std::env::temp_dir().join(format!("equipoise-spread-{}-{name}", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        Input(path)
+    }
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn spec(input: &Path, computation: &str, topology: &str, ranks: u32) -> SpreadSpec {
+    SpreadSpec {
+        input: input.into(),
+        computation: Computation::parse(computation, false).unwrap(),
+        reduce: Reduce::Concat,
+        records: Records::Lines,
+        overlay: Overlay::one_host(Topology::parse(topology, ranks).unwrap(), ranks).unwrap(),
+        installments: None,
+        calibration: None,
+        pace: Some(vec![100e-9; ranks as usize]),
+        room: 1 << 30,
+        baselines: false,
+        seed: 1,
+    }
+}
+
+fn divided(spec: &SpreadSpec) -> Result<(Outcome, Vec<u8>)> {
+    // A rank has one port, as on real networks.
+    let network = sim::Network::parse("switched:contention").unwrap();
+    let mut world = World::Sim(sim::World::new(spec.overlay.placement.ranks(), sim::Model { network, ..sim::Model::default() }));
+    let output = Rc::new(RefCell::new(Vec::new()));
+    let sink = output.clone();
+    let take = move |bytes: &[u8]| {
+        sink.borrow_mut().extend_from_slice(bytes);
+        Ok(())
+    };
+    let outcome = spread(&mut world, spec, Box::new(take))?.expect("rank 0 is here");
+    Ok((outcome, output.take()))
+}
+
+fn text(lines: usize) -> Vec<u8> {
+    (0..lines).flat_map(|line| format!("line {line} {}\n", "x".repeat(line * 7 % 90)).into_bytes()).collect()
+}
+
+#[test]
+fn the_answer_is_the_same_however_it_is_divided() {
+    let text = text(6_000);
+    let input = Input::new("same", &text);
+    for topology in ["hypercube", "mesh", "torus", "tree:binary", "tree:kary=3", "grid", "line", "ring", "complete"] {
+        for ranks in [1, 2, 3, 7, 12] {
+            let mut spec = spec(&input.0, "checksum", topology, ranks);
+            spec.installments = Some(1 + ranks % 4);
+            let (outcome, _) = divided(&spec).unwrap();
+            assert_eq!(outcome.answer, Answer::Checksum(blake3::hash(&text).to_hex().to_string()), "{topology} of {ranks}");
+            assert_eq!(outcome.record.shares.iter().sum::<u64>(), text.len() as u64);
+        }
+    }
+}
+
+#[test]
+fn the_plan_holds_in_simulation() {
+    let input = Input::new("plan", &text(50_000));
+    for (ranks, topology) in
+        [(2, "hypercube"), (5, "hypercube"), (8, "hypercube"), (16, "hypercube"), (9, "mesh"), (6, "line"), (8, "complete")]
+    {
+        for installments in [None, Some(1), Some(4)] {
+            let mut spec = spec(&input.0, "count", topology, ranks);
+            spec.installments = installments;
+            spec.pace = Some((0..ranks).map(|rank| 50e-9 * f64::from(1 + rank % 3)).collect());
+            let record = divided(&spec).unwrap().0.record;
+            let case = format!(
+                "{topology} of {ranks} in {}: spread {}, makespan {} instead of {}",
+                record.installments, record.spread, record.makespan, record.predicted
+            );
+            assert!((record.makespan / record.predicted - 1.0).abs() < 0.05, "{case}");
+            assert!(record.spread < 0.05, "{case}");
+            assert!(record.speedup > 1.0 && record.links.len() as u32 == ranks - 1, "{case}");
+        }
+    }
+}
+
+#[test]
+fn little_memory_is_enough() {
+    let text = text(150_000);
+    let input = Input::new("memory", &text);
+    let kept = std::env::temp_dir().join(format!("equipoise-spread-{}-memory-costs", std::process::id()));
+    let _ = std::fs::remove_file(&kept);
+    let mut spec = spec(&input.0, "count", "hypercube", 4);
+    spec.calibration = Some(kept.clone());
+    divided(&spec).unwrap();
+    // Rank 3 is far slower than it was when it was measured: its sender must wait for it.
+    spec.pace = Some(vec![100e-9, 100e-9, 100e-9, 5e-6]);
+    spec.room = 300_000;
+    spec.installments = Some(1);
+    spec.baselines = true;
+    let (outcome, _) = divided(&spec).unwrap();
+    std::fs::remove_file(&kept).unwrap();
+    let why = outcome.record.why.as_deref().unwrap_or_default();
+    assert!(why.starts_with("chunks on demand was ") && why.contains("rank 3 computed 4900 % slower than when it was measured"), "{why}");
+    let most = outcome.record.split.iter().map(|split| split.most_waiting).max().unwrap();
+    assert!(most > 300_000 && most <= 300_000 + (1 << 20), "{most}");
+    assert!(outcome.record.installments > 1 && outcome.record.bytes == text.len() as u64);
+    assert!(matches!(outcome.answer, Answer::Counts(counts) if counts.bytes == text.len() as u64));
+}
+
+#[test]
+fn every_way_gives_the_same_answer_and_division_is_the_fastest() {
+    let input = Input::new("ways", &text(40_000));
+    let mut spec = spec(&input.0, "grep=x{60}", "hypercube", 8);
+    spec.pace = Some(vec![100e-9, 400e-9, 100e-9, 200e-9, 100e-9, 100e-9, 300e-9, 100e-9]);
+    spec.baselines = true;
+    let record = divided(&spec).unwrap().0.record;
+    assert_eq!(record.baselines.len(), 3);
+    assert!(record.sequential_is_measured && record.baselines.iter().all(|baseline| baseline.ratio >= 1.0), "{record:?}");
+    assert_eq!(record.why, None);
+}
+
+#[test]
+fn programs_run_on_simulated_ranks() {
+    let text = text(3_000);
+    let input = Input::new("programs", &text);
+    let mut spec = spec(&input.0, "count", "hypercube", 5);
+    spec.computation = Computation::Command { command: "cat".into(), ok: OkStatus::default() };
+    let (outcome, output) = divided(&spec).unwrap();
+    assert!(output == text && matches!(outcome.answer, Answer::Written { status: 0, silent: 0, shares: 5 }), "{:?}", outcome.answer);
+    spec.computation = Computation::Command { command: "exit 7".into(), ok: OkStatus::default() };
+    let why = divided(&spec).map(|_| ()).unwrap_err();
+    assert!(why.exit_status() == 1 && why.to_string().contains("status 7"), "{why}");
+}
+
+#[test]
+fn a_calibration_is_kept_and_judged() {
+    let input = Input::new("kept", &text(1_000));
+    let kept = std::env::temp_dir().join(format!("equipoise-spread-{}-costs", std::process::id()));
+    let _ = std::fs::remove_file(&kept);
+    let mut spec = spec(&input.0, "count", "hypercube", 4);
+    spec.calibration = Some(kept.clone());
+    let first = divided(&spec).unwrap().0.record;
+    assert!(first.calibration.starts_with("measured, and written to "), "{}", first.calibration);
+    let again = divided(&spec).unwrap().0.record;
+    assert!(again.calibration.starts_with("read from "), "{}", again.calibration);
+    assert_eq!((again.shares, again.makespan), (first.shares, first.makespan));
+    spec.computation = Computation::parse("histogram", false).unwrap();
+    let why = divided(&spec).map(|_| ()).unwrap_err();
+    assert!(why.exit_status() == 2 && why.to_string().contains("kernel count, now it is histogram"), "{why}");
+    std::fs::write(&kept, "{}").unwrap();
+    let why = divided(&spec).map(|_| ()).unwrap_err().to_string();
+    assert!(why.contains("no calibration that was written here"), "{why}");
+    std::fs::remove_file(&kept).unwrap();
+}

@@ -1,0 +1,309 @@
+//! One input divided over real ranks: the answers are those of the standard tools, wherever it is cut; unequal ranks finish together; what
+//! goes wrong is told.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::rc::Rc;
+use std::time::Duration;
+
+use equipoise::divisible::spread::Records;
+use equipoise::experiment::spread::{Answer, Outcome, SpreadRecord, SpreadSpec, spread};
+use equipoise::topology::{Overlay, Topology};
+use equipoise::transport::mpi;
+use equipoise::transport::world::World;
+use equipoise::workload::kernels::{Computation, Reduce};
+use equipoise::{Error, Result};
+use rand::rngs::ChaCha8Rng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+
+use crate::contract::Case;
+use crate::launch::{Book, Suite};
+
+pub fn enter(book: &mut Book) {
+    let cases = || {
+        vec![
+            Case { name: "odd texts", check: odd_texts },
+            Case { name: "a text of two megabytes", check: |world| text(world, 2 << 20) },
+            Case { name: "programs", check: programs },
+            Case { name: "failures", check: failures },
+        ]
+    };
+    let options = mpi::Options { timeout: Duration::from_secs(60), ..mpi::Options::default() };
+    book.suite(Suite { name: "divide", ranks: &[1, 2, 3, 4, 7, 8, 16], limit: Duration::from_secs(150), options, cases: cases() });
+    book.job(
+        "64 megabytes divided over 4 ranks",
+        4,
+        || within(|world| text(world, 64 << 20)),
+        |outcome| outcome.expect(0, Duration::MAX, &[]),
+    );
+    book.job("8 unequal ranks finish together", 8, || within(unequal), |outcome| outcome.expect(0, Duration::MAX, &[]));
+    book.job(
+        "an input that shrinks while it is divided ends the job",
+        3,
+        || within(shrinking),
+        |outcome| outcome.expect(1, Duration::from_secs(30), &[("the file was cut from", 1)]),
+    );
+}
+
+fn within(check: fn(&mut World) -> Result<()>) {
+    let world = mpi::World::init(mpi::Options::default()).unwrap_or_else(|why| panic!("{why}"));
+    let mut world = World::Mpi(world);
+    if let Err(why) = check(&mut world) {
+        eprintln!("equipoise: {why}");
+        std::process::exit(why.exit_status());
+    }
+}
+
+/// A file on the host of rank 0 that goes away with the value.
+struct Input(PathBuf);
+
+impl Input {
+    fn new(world: &World, text: &[u8]) -> Input {
+        let path = std::env::temp_dir().join(format!("equipoise-divide-{}", std::process::id()));
+        if world.is_first() {
+            std::fs::write(&path, text).expect("a temporary file can be written");
+        }
+        Input(path)
+    }
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn spec(world: &World, input: &Path, computation: Computation) -> Result<SpreadSpec> {
+    let overlay = Overlay::new(Topology::parse("hypercube", world.ranks())?, world.hosts())?;
+    Ok(SpreadSpec {
+        input: input.into(),
+        computation,
+        reduce: Reduce::Concat,
+        records: Records::Lines,
+        overlay,
+        installments: None,
+        calibration: None,
+        pace: None,
+        room: 1 << 20,
+        baselines: false,
+        seed: 1,
+    })
+}
+
+/// Divides; the outcome and what was written come on the first rank.
+fn divided(world: &mut World, spec: &SpreadSpec) -> Result<Option<(Outcome, Vec<u8>)>> {
+    let output = Rc::new(RefCell::new(Vec::new()));
+    let sink = output.clone();
+    let outcome = spread(
+        world,
+        spec,
+        Box::new(move |bytes| {
+            sink.borrow_mut().extend_from_slice(bytes);
+            Ok(())
+        }),
+    )?;
+    Ok(outcome.map(|outcome| (outcome, output.take())))
+}
+
+/// What a standard tool says.
+fn tool(script: &str, input: &Path) -> Vec<u8> {
+    let file = std::fs::File::open(input).expect("the input is there");
+    let output = Command::new("sh").args(["-c", script]).env("LC_ALL", "C").stdin(file).output().expect("there is a shell");
+    output.stdout
+}
+
+fn numbers(text: &[u8]) -> Vec<u64> {
+    String::from_utf8_lossy(text).split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, ours: T, theirs: T) -> Result<()> {
+    if ours == theirs { Ok(()) } else { Err(Error::Failed(format!("{what}: {ours:?} instead of {theirs:?}"))) }
+}
+
+/// Later versions of wc than 9.1 see words in bytes that are not printable.
+fn wc_sees_words_of_bytes(input: &Path) -> bool {
+    let odd = Command::new("sh").args(["-c", "printf '\\001' | wc -w"]).env("LC_ALL", "C").output();
+    odd.is_ok_and(|output| numbers(&output.stdout) == [1]) && std::fs::read(input).is_ok_and(|text| !text.is_ascii())
+}
+
+/// Compares a kernel with its tool.
+fn check(world: &mut World, input: &Path, kernel: &str, change: impl Fn(&mut SpreadSpec)) -> Result<()> {
+    let mut spec = spec(world, input, Computation::parse(kernel, false)?)?;
+    change(&mut spec);
+    let Some((outcome, _)) = divided(world, &spec)? else { return Ok(()) };
+    let length = std::fs::metadata(input).map_or(0, |about| about.len());
+    same("bytes in shares", outcome.record.shares.iter().sum(), length)?;
+    match outcome.answer {
+        Answer::Counts(counts) => {
+            let theirs = numbers(&tool("wc", input));
+            let words = if wc_sees_words_of_bytes(input) { theirs[1] } else { counts.words };
+            same("wc", vec![counts.lines, words, counts.bytes], theirs)
+        }
+        Answer::Found(found) => {
+            let pattern = kernel.trim_start_matches("grep=");
+            same(kernel, vec![found], numbers(&tool(&format!("grep -a -c -E '{pattern}'"), input)))
+        }
+        Answer::Records(counts) => {
+            let ours: Vec<u8> = counts.iter().flat_map(|(line, count)| [format!("{count:7} ").as_bytes(), line, b"\n"].concat()).collect();
+            same("sort | uniq -c", String::from_utf8_lossy(&ours), String::from_utf8_lossy(&tool("sort | uniq -c", input)))
+        }
+        Answer::Bytes(counts) => {
+            let mut theirs = vec![0; 256];
+            std::fs::read(input).unwrap_or_default().into_iter().for_each(|byte| theirs[byte as usize] += 1);
+            same("bytes", counts.to_vec(), theirs)
+        }
+        Answer::Checksum(hash) => same("BLAKE3", hash, blake3::hash(&std::fs::read(input).unwrap_or_default()).to_hex().to_string()),
+        Answer::Written { .. } => Ok(()),
+    }
+}
+
+fn odd_texts(world: &mut World) -> Result<()> {
+    let long = [vec![b'a'; 150_000], b"\nerror\n".to_vec(), vec![b'b'; 70_000], b" error\n\n".to_vec(), vec![b'c'; 1000]].concat();
+    let texts: [&[u8]; 7] = [
+        b"",
+        b"one line without an end, with an error",
+        b"\n",
+        &long,
+        b"error \xff\xfe\r\n\xc3\x28 word\r\nlast\r\n",
+        b"a\0error\0b\nc d\0\n\0\n x",
+        &b"1\n2\n2\n10\n010\n\n".repeat(500),
+    ];
+    for (index, text) in texts.into_iter().enumerate() {
+        let input = Input::new(world, text);
+        for kernel in ["count", "grep=error", "histogram=numbers"] {
+            check(world, &input.0, kernel, |_| {}).map_err(|why| Error::Failed(format!("text {index}: {why}")))?;
+        }
+    }
+    for (kernel, topology) in [("checksum", "line"), ("histogram", "tree:binary"), ("grep=^[^a]+r+$|^$", "complete")] {
+        let input = Input::new(world, texts[3]);
+        let topology = Topology::parse(topology, world.ranks())?;
+        let overlay = Overlay::new(topology, world.hosts())?;
+        check(world, &input.0, kernel, |spec| (spec.overlay, spec.installments) = (overlay.clone(), Some(3)))?;
+    }
+    Ok(())
+}
+
+/// Lines of words, some of which are rare.
+fn prose(bytes: usize) -> Vec<u8> {
+    let words = ["lorem", "ipsum", "dolor", "sit", "amet", "consectetur", "error:", "\u{e9}t\u{e9}", "42", "x"];
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let mut line = String::new();
+    let mut text = Vec::with_capacity(bytes + 100);
+    while text.len() < bytes {
+        line.clear();
+        for _ in 0..rng.next_u32() % 12 {
+            line.push_str(words.choose(&mut rng).copied().unwrap_or_default());
+            line.push(' ');
+        }
+        line.push('\n');
+        text.extend_from_slice(line.as_bytes());
+    }
+    text
+}
+
+fn text(world: &mut World, bytes: usize) -> Result<()> {
+    let input = Input::new(world, &if world.is_first() { prose(bytes) } else { Vec::new() });
+    check(world, &input.0, "count", |spec| spec.baselines = bytes < 10 << 20)?;
+    check(world, &input.0, "checksum", |spec| spec.room = 300_000)?;
+    if bytes < 10 << 20 {
+        check(world, &input.0, "grep=error: .*42", |spec| spec.installments = Some(1))?;
+    }
+    Ok(())
+}
+
+/// Runs a program on all shares; the status and the output come on the first rank.
+fn program(world: &mut World, input: &Path, command: &str, ok: &str, reduce: Reduce) -> Result<Option<(i32, Vec<u8>)>> {
+    let ok = ok.parse().map_err(Error::usage)?;
+    let mut spec = spec(world, input, Computation::Command { command: command.into(), ok })?;
+    spec.reduce = reduce;
+    let outcome = divided(world, &spec)?;
+    Ok(outcome.map(|(outcome, written)| match outcome.answer {
+        Answer::Written { status, .. } => (status, written),
+        _ => (-1, written),
+    }))
+}
+
+fn programs(world: &mut World) -> Result<()> {
+    let input = Input::new(world, &if world.is_first() { prose(600_000) } else { Vec::new() });
+    let path = &input.0;
+    if let Some((status, written)) = program(world, path, "cat", "0", Reduce::Concat)? {
+        same("cat", (status, written == std::fs::read(path).unwrap_or_default()), (0, true))?;
+    }
+    if let Some(found) = program(world, path, "grep -a error", "0,1", Reduce::Concat)? {
+        same("grep", found == (0, tool("grep -a error", path)), true)?;
+    }
+    if let Some(found) = program(world, path, "grep -a nowhere", "0,1", Reduce::Concat)? {
+        same("grep that finds nothing", found, (1, Vec::new()))?;
+    }
+    if let Some((_, written)) = program(world, path, "wc", "0", Reduce::Sum)? {
+        same("wc, summed", numbers(&written), numbers(&tool("wc", path)))?;
+    }
+    if let Some((_, written)) = program(world, path, "sort", "0", Reduce::Program("sort | uniq -c | sort -rn | head -n 3".into()))? {
+        same("sort, reduced", written, tool("sort | uniq -c | sort -rn | head -n 3", path))?;
+    }
+    Ok(())
+}
+
+fn failures(world: &mut World) -> Result<()> {
+    let input = Input::new(world, &if world.is_first() { prose(100_000) } else { Vec::new() });
+    let cases = [
+        ("exit 3", Reduce::Concat, "it ended with status 3"),
+        ("kill -9 $$", Reduce::Concat, "it was ended by signal 9"),
+        // Only where a share begins as the input does.
+        ("read first; case $first in *) cat >/dev/null; exit 4;; esac", Reduce::Concat, "it ended with status 4"),
+    ];
+    for (command, reduce, said) in cases {
+        match program(world, &input.0, command, "0", reduce) {
+            Err(why) if why.to_string().contains(said) && why.exit_status() == 1 => {}
+            other => return Err(Error::Failed(format!("{command}: {other:?} instead of '{said}'"))),
+        }
+    }
+    let missing = spec(world, Path::new("/no/such/file"), Computation::Count)?;
+    match divided(world, &missing) {
+        Err(why) if why.to_string().contains("--input /no/such/file: it cannot be read") && why.exit_status() == 2 => Ok(()),
+        _ => Err(Error::Failed("a missing file was not missed".into())),
+    }
+}
+
+/// Ranks that sleep so long per byte that the processors' load matters little.
+fn unequal(world: &mut World) -> Result<()> {
+    /// Other load on the machine may disturb a run, and its calibration.
+    const ATTEMPTS: usize = 4;
+    let input = Input::new(world, &if world.is_first() { prose(3 << 20) } else { Vec::new() });
+    let mut spec = spec(world, &input.0, Computation::Bytes)?;
+    let speeds = [1.0, 1.0, 2.0, 4.0, 1.0, 3.0, 2.0, 1.0];
+    spec.pace = Some(speeds.iter().map(|speed| 1.0 / (200e3 * speed)).collect());
+    let mut seen = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let outcome = divided(world, &spec)?;
+        let held = outcome.is_none_or(|(outcome, _)| {
+            let SpreadRecord { spread, makespan, predicted, .. } = outcome.record;
+            seen.push((spread, makespan / predicted));
+            spread <= 0.05 && (makespan / predicted - 1.0).abs() <= 0.1
+        });
+        // The first rank decides for all.
+        if equipoise::experiment::settle::from_first(world, || Ok(held))? {
+            return Ok(());
+        }
+    }
+    Err(Error::Failed(format!("spread of finish times, and makespan over prediction: {seen:?}")))
+}
+
+fn shrinking(world: &mut World) -> Result<()> {
+    let input = Input::new(world, &if world.is_first() { prose(4 << 20) } else { Vec::new() });
+    let mut spec = spec(world, &input.0, Computation::Bytes)?;
+    // Slow, and with little room, so that most is still to be read when it goes.
+    spec.pace = Some(vec![1e-6; world.ranks() as usize]);
+    spec.room = 300_000;
+    if world.is_first() {
+        let path = input.0.clone();
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(500));
+            let _ = std::fs::OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(1000));
+        });
+    }
+    divided(world, &spec)?;
+    Err(Error::Failed("nobody noticed".into()))
+}
