@@ -204,6 +204,16 @@ impl Node {
         }
     }
 
+    /// What came with the last look at the network and has not been told yet: without a look, and without time. For the rest of what
+    /// [`next_event`](Node::next_event) or [`try_event`](Node::try_event) began.
+    pub fn event_at_hand(&self) -> Option<Event> {
+        let interest = Interest { scope: self.scope, what: Wanted::Anything };
+        match self.port.poll_event(&interest) {
+            Poll::Ready(event) => Some(event),
+            Poll::Pending => None,
+        }
+    }
+
     /// Asks for an [`Event::Timer`] at this time of the node's clock.
     pub fn set_timer(&self, at: Ticks) -> TimerId {
         self.port.set_timer(self.scope, at)
