@@ -120,7 +120,7 @@ impl Move {
     fn from(self, blank: u8) -> Option<u8> {
         match self {
             Move::Up => (blank >= 4).then(|| blank - 4),
-            Move::Left => (blank % 4 > 0).then(|| blank - 1),
+            Move::Left => (!blank.is_multiple_of(4)).then(|| blank - 1),
             Move::Right => (blank % 4 < 3).then(|| blank + 1),
             Move::Down => (blank < 12).then(|| blank + 4),
         }
