@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn any_range_is_counted_as_by_trial() {
-        let is_prime = |number: &u64| *number > 1 && (2..*number).take_while(|d| d * d <= *number).all(|d| !number.is_multiple_of(*d));
+        let is_prime = |number: &u64| *number > 1 && (2..*number).take_while(|d| d * d <= *number).all(|d| !number.is_multiple_of(d));
         let primes = Primes::new(2_000, 10);
         for range in [0..0, 0..2, 0..3, 2..3, 3..4, 4..5, 9..10, 8..10, 24..26, 0..2_001, 961..962, 1_849..1_999, 1_000..1_001] {
             assert_eq!(primes.count(range.clone(), &mut |_, _| ()), range.clone().filter(is_prime).count() as u64, "{range:?}");
