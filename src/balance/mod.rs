@@ -99,7 +99,7 @@ pub struct Cost {
 }
 
 /// What the nodes do in a phase. Stateless: the same value serves all nodes.
-pub trait Balancer {
+pub trait Balancer: Send + Sync {
     /// What each node should end with, for a total, whatever is pinned; the proportional quotas unless the balancer has a rule of its own.
     fn quota(&self, topology: &Topology, total: u64, shares: &Shares) -> Quota {
         let _ = topology;

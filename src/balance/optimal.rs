@@ -12,7 +12,7 @@
 //!   loads   9 --- 1 --- 0 --- 6      quotas 4 each      0 -> 1: 5, 1 -> 2: 2, 3 -> 2: 2      9 task-hops
 //! ```
 //!
-//! Cost: ceil(log2 n) steps for the loads, then at most one message a link. What crosses links forms no circle, and falls by one potential
+//! Cost: the loads as `direct` gathers them, then at most one message a link. What crosses links forms no circle, and falls by one potential
 //! with every hop, of which there are no more than the diameter; so no chain of transfers is longer.
 //!
 //! Guarantees: the least possible task-hops on the topology, whatever it is; every node ends at its quota, and never holds less than the
@@ -23,14 +23,12 @@
 //! where one process holds all nodes, it is solved once for all of them. Virtual time is charged for it on every node, a tick for each node
 //! and round, of which there are as many as the diameter.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running, direct};
 use crate::error::{Error, Result};
 use crate::flow::{self, Carry};
 use crate::load::Quota;
-use crate::node::HEADER_BYTES;
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::topology::{Kind, NodeId, Topology};
 
@@ -50,7 +48,7 @@ pub(super) static ENTRY: Entry = Entry {
 /// Keeps the last flow that was solved, for the other nodes of the process.
 #[derive(Default)]
 struct Optimal {
-    last: RefCell<Option<Rc<Solved>>>,
+    last: Mutex<Option<Arc<Solved>>>,
 }
 
 /// A flow problem, and what its cheapest flow carries over which link.
@@ -74,17 +72,15 @@ fn build(options: &Options) -> Result<Box<dyn Balancer>> {
 }
 
 fn cost(topology: &Topology) -> Cost {
-    let n = u64::from(topology.nodes());
-    let rounds = u64::from(n.next_power_of_two().ilog2());
     let crossed = match topology.kind() {
-        Kind::Complete => n - 1,
+        Kind::Complete => u64::from(topology.nodes()) - 1,
         _ => links(topology).count() as u64,
     };
-    let gather = n * rounds;
+    let gather = direct::gather_cost(topology.nodes());
     Cost {
-        steps: rounds + u64::from(topology.diameter()),
-        messages: gather + crossed,
-        bytes: gather * (HEADER_BYTES + 8) + n * (n - 1) * 8 + crossed * TRANSFER_BYTES,
+        steps: gather.steps + u64::from(topology.diameter()),
+        messages: gather.messages + crossed,
+        bytes: gather.bytes + crossed * TRANSFER_BYTES,
     }
 }
 
@@ -108,7 +104,7 @@ impl Optimal {
         }
 
         // Step 1.
-        let loads = node.everyone().all_gather(node, phase.load()).await?;
+        let loads = direct::gather(node, phase.load()).await?;
 
         // Step 2.
         phase.enter(Part::Decision);
@@ -147,16 +143,17 @@ impl Optimal {
     }
 
     /// The cheapest flow, solved if the last one is not of the same problem.
-    fn solved(&self, topology: &Topology, loads: Vec<u64>, quota: Vec<u64>) -> Result<Rc<Solved>> {
-        let same = |last: &&Rc<Solved>| last.loads == loads && last.quota == quota && last.topology == *topology;
-        if let Some(last) = self.last.borrow().as_ref().filter(same) {
+    fn solved(&self, topology: &Topology, loads: Vec<u64>, quota: Vec<u64>) -> Result<Arc<Solved>> {
+        let same = |last: &&Arc<Solved>| last.loads == loads && last.quota == quota && last.topology == *topology;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = last.as_ref().filter(same) {
             return Ok(last.clone());
         }
         let links: Vec<_> = links(topology).collect();
         let least = flow::least_hops(topology.nodes(), &links, &loads, &quota);
         let carries = least.map_err(|why| Error::Failed(format!("optimal on {topology}: {why}")))?.carries;
-        let solved = Rc::new(Solved { topology: topology.clone(), loads, quota, carries });
-        self.last.replace(Some(solved.clone()));
+        let solved = Arc::new(Solved { topology: topology.clone(), loads, quota, carries });
+        *last = Some(solved.clone());
         Ok(solved)
     }
 }
@@ -194,9 +191,9 @@ mod tests {
         let quota = |total| Quota::proportional(total, &Powers::equal(6, 6));
         let first = optimal.solved(&topology, loads.clone(), quota(6).to_vec()).unwrap();
         let second = optimal.solved(&topology, loads, quota(6).to_vec()).unwrap();
-        assert!(Rc::ptr_eq(&first, &second));
+        assert!(Arc::ptr_eq(&first, &second));
         let third = optimal.solved(&topology, vec![0, 6, 0, 0, 0, 0], quota(6).to_vec()).unwrap();
-        assert!(!Rc::ptr_eq(&first, &third) && third.carries != first.carries);
+        assert!(!Arc::ptr_eq(&first, &third) && third.carries != first.carries);
     }
 
     proptest! {

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use equipoise::experiment::run::{Contender, RunSpec};
-use equipoise::experiment::{self, RunRecord, settle};
-use equipoise::report::{csv, json, run, trace};
+use equipoise::experiment::{self, Environment, RunRecord, settle};
+use equipoise::report::{csv, json, run, run_page, trace};
 use equipoise::schedule::{self, Chosen};
 use equipoise::topology::Overlay;
 use equipoise::transport::sim::Network;
@@ -18,7 +18,7 @@ use equipoise::{Error, Result};
 use super::compare::listed;
 use super::launch::{self, Ending};
 use super::options::{Output, WorldOptions};
-use super::output::Files;
+use super::output::{Files, Target};
 use super::terminal;
 
 const EXAMPLES: &str = "\
@@ -93,7 +93,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     trace: Option<PathBuf>,
 
-    /// Write into this folder, too: table.csv and records.jsonl
+    /// Write into this folder, too: table.csv, records.jsonl, and report.html with pictures, to look at in a browser
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     report: Option<PathBuf>,
 }
@@ -137,13 +137,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
             workers: arguments.workers,
             repeat: arguments.repeat,
             seed: arguments.world.seed,
-            trace: arguments.trace.is_some(),
+            trace: arguments.trace.is_some() || arguments.report.is_some(),
         };
         let progress = terminal::Progress::begin(arguments.output != Output::Quiet);
         let records = experiment::run(world, &spec, |done, of, now| progress.at(done, of, now))?;
         drop(progress);
         match world.is_first() {
-            true => arguments.show(&records, files),
+            true => arguments.show(&records, &launch::environment(world), files),
             false => Ok(()),
         }
     })
@@ -193,8 +193,8 @@ impl Arguments {
         let given = self.topology.as_deref().map(|spec| settle::topology(world, spec)).transpose()?;
         let (mut contenders, mut objections) = (Vec::new(), Vec::new());
         for scheduler in schedulers {
-            let topology = given.clone().unwrap_or_else(|| scheduler.entry.default_topology(ranks));
-            match scheduler.entry.objection(&topology) {
+            let topology = given.clone().unwrap_or_else(|| scheduler.default_topology(ranks));
+            match scheduler.objection(&topology) {
                 Some(objection) => objections.push((scheduler.name.clone(), objection)),
                 None => contenders.push(Contender::new(scheduler, Overlay::new(topology, world.hosts())?)?),
             }
@@ -211,7 +211,7 @@ impl Arguments {
         Ok(contenders)
     }
 
-    fn show(&self, records: &[RunRecord], files: Files) -> Result<()> {
+    fn show(&self, records: &[RunRecord], environment: &Environment, files: Files) -> Result<()> {
         let width = terminal::width();
         match self.output {
             Output::Human if self.compare.is_some() => terminal::print(|out| out.write_all(run::compare(records, width).as_bytes()))?,
@@ -229,6 +229,7 @@ impl Arguments {
         }
         let Some(report) = files.report else { return Ok(()) };
         report.table.write(|out| csv::run(out, records))?;
-        report.records.write(|out| records.iter().try_for_each(|record| json::line(out, record)))
+        report.records.write(|out| records.iter().try_for_each(|record| json::line(out, record)))?;
+        Target::create("--report", &report.page)?.write(|out| run_page::write(out, environment, records))
     }
 }

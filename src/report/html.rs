@@ -74,41 +74,52 @@ pub fn balance(out: &mut dyn Write, environment: &Environment, record: &BalanceR
 
 /// What the template is filled with.
 #[derive(Serialize)]
-struct Page {
-    title: String,
-    summary: String,
+pub(super) struct Page {
+    pub title: String,
+    pub summary: String,
     /// Names and values.
-    environment: Vec<(&'static str, String)>,
-    cases: Vec<Case>,
+    pub environment: Vec<(&'static str, String)>,
+    pub cases: Vec<Case>,
     /// For one phase: node, power, load, quota, final.
-    nodes: Vec<[String; 5]>,
+    pub nodes: Vec<[String; 5]>,
 }
 
 /// Some tasks, and what became of them.
-#[derive(Serialize)]
-struct Case {
-    title: String,
-    says: String,
+#[derive(Default, Serialize)]
+pub(super) struct Case {
+    pub title: String,
+    pub says: String,
     /// A sentence and a picture each.
-    charts: Vec<Figure>,
-    headings: Vec<&'static str>,
-    table: Vec<Vec<String>>,
-    table_says: String,
-    maps: Vec<Map>,
-    maps_say: String,
+    pub charts: Vec<Figure>,
+    pub headings: Vec<&'static str>,
+    pub table: Vec<Vec<String>>,
+    pub table_says: String,
+    pub maps: Vec<Map>,
+    pub maps_say: String,
+    /// Of runs.
+    pub timelines: Vec<Timed>,
+    pub timelines_say: String,
 }
 
 #[derive(Serialize)]
-struct Figure {
-    heading: &'static str,
-    says: String,
-    legend: Vec<(&'static str, &'static str)>,
-    svg: String,
+pub(super) struct Figure {
+    pub heading: &'static str,
+    pub says: String,
+    pub legend: Vec<(&'static str, &'static str)>,
+    pub svg: String,
+}
+
+/// When a run's ranks were busy, drawn.
+#[derive(Serialize)]
+pub(super) struct Timed {
+    pub title: String,
+    pub says: String,
+    pub svg: String,
 }
 
 /// Loads before and after, drawn.
 #[derive(Serialize)]
-struct Map {
+pub(super) struct Map {
     title: String,
     says: String,
     before: String,
@@ -188,7 +199,7 @@ impl<'a> From<&'a BalanceRecord> for Row<'a> {
     }
 }
 
-fn page(out: &mut dyn Write, page: &Page) -> io::Result<()> {
+pub(super) fn page(out: &mut dyn Write, page: &Page) -> io::Result<()> {
     let mut templates = Templates::new();
     // Whatever the template's name: everything is escaped but what is called safe in it.
     templates.set_auto_escape_callback(|_| AutoEscape::Html);
@@ -197,7 +208,7 @@ fn page(out: &mut dyn Write, page: &Page) -> io::Result<()> {
     out.write_all(text.as_bytes())
 }
 
-fn circumstances(environment: &Environment, site: &Site, rounds: Option<String>) -> Vec<(&'static str, String)> {
+pub(super) fn circumstances(environment: &Environment, site: &Site, rounds: Option<String>) -> Vec<(&'static str, String)> {
     const LISTED: usize = 16;
     let mut list =
         vec![("Command", environment.command.clone()), ("Equipoise", environment.version.clone()), ("Date", environment.date.clone())];
@@ -246,6 +257,7 @@ fn case(title: &str, site: &Site, tasks: u64, rows: &[Row]) -> Case {
             (true, false) => VESSELS.into(),
             (true, true) => format!("{VESSELS} Where there are too many to be drawn: {}", COLUMNS.to_lowercase()),
         },
+        ..Case::default()
     }
 }
 
@@ -357,7 +369,7 @@ fn imbalance(rows: &[Row]) -> Figure {
 }
 
 /// `a`, `a and b`, `a, b and 3 others`.
-fn listed(names: &[&str]) -> String {
+pub(super) fn listed(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [one] => (*one).into(),
@@ -416,11 +428,11 @@ fn node_cells(record: &BalanceRecord, node: usize) -> [String; 5] {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::advice::tests::record;
     use super::*;
 
-    fn environment(command: &str) -> Environment {
+    pub(in crate::report) fn environment(command: &str) -> Environment {
         Environment {
             version: "1.2.3".into(),
             command: command.into(),

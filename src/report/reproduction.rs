@@ -1,8 +1,8 @@
 //! Figures of a paper beside ours, for people.
 
 use super::table::{lines, table};
-use crate::experiment::hamidzadeh1995;
 use crate::experiment::wu1997::{Point, Quantity};
+use crate::experiment::{ahmad1994, hamidzadeh1995};
 
 /// A table with a line for each point, and a sentence on the whole.
 pub fn points(points: &[Point], width: u16) -> String {
@@ -66,4 +66,26 @@ pub fn totals(points: &[hamidzadeh1995::Point], width: u16) -> String {
         ]);
     }
     format!("{}\n{}\n", lines(&rows), judged(shown().count(), shown().filter(|point| !point.agrees).count()))
+}
+
+/// The same for response times of graphs that arrive over time.
+pub fn responses(points: &[ahmad1994::Point], width: u16) -> String {
+    let headings = ["figure", "scheduler", "levels", "children", "load", "rate", "graphs", "response", "95 %", "expected", ""];
+    let mut rows = table(&headings, 2, width);
+    for point in points {
+        rows.add_row([
+            if point.limit { "limit" } else { point.figure }.to_string(),
+            point.scheduler.into(),
+            point.levels.to_string(),
+            point.children.to_string(),
+            point.utilisation.to_string(),
+            if point.rate == 0 { "none".into() } else { point.rate.to_string() },
+            point.graphs.to_string(),
+            format!("{:.3}", point.measured),
+            format!("{:.3}-{:.3}", point.ci95[0], point.ci95[1]),
+            format!("{:.3} ± {:.3}", point.expected, point.tolerance),
+            if point.agrees { "agrees" } else { "DIFFERS" }.into(),
+        ]);
+    }
+    format!("{}\n{}\n", lines(&rows), judged(points.len(), points.iter().filter(|point| !point.agrees).count()))
 }

@@ -116,7 +116,7 @@ fn of_scheduling(record: &RunRecord, scheduling: &Scheduling) -> Vec<(&'static s
             )
         }
     };
-    vec![
+    let mut lines = vec![
         ("", format!("{} of the lower bound {}", percent(record.bound_efficiency), at(scheduling.lower_bound))),
         (
             "beforehand",
@@ -129,7 +129,10 @@ fn of_scheduling(record: &RunRecord, scheduling: &Scheduling) -> Vec<(&'static s
         ),
         ("scheduling", format!("on rank {}: {search}", scheduling.scheduler_rank)),
         ("waiting", format!("{} of all workers together", at(scheduling.waiting_time))),
-    ]
+    ];
+    let response = scheduling.task_response_mean.map(|mean| format!("{} on average from a task's arrival to its end", at(mean)));
+    lines.extend(response.map(|text| ("response", text)));
+    lines
 }
 
 /// What an overloaded stream says; empty for others.

@@ -76,6 +76,30 @@ impl Svg {
         self.shape(format_args!("<polyline points=\"{}\" class=\"{class}\"/>", points.join(" ")));
     }
 
+    /// A skyline on a base line: runs of so many steps, each this high. Runs without height are left out.
+    pub fn profile(&mut self, base: (f64, f64), step: f64, runs: &[(usize, f64)], class: &str) {
+        let mut path = String::new();
+        let (mut at, mut high) = (0, 0.0);
+        for (steps, height) in runs {
+            if *height > 0.0 {
+                match high > 0.0 {
+                    true => path.push_str(&format!("v{}", short(high - height))),
+                    false => path.push_str(&format!("M{},{}v{}", short(base.0 + at as f64 * step), short(base.1), short(-height))),
+                }
+                path.push_str(&format!("h{}", short(*steps as f64 * step)));
+            } else if high > 0.0 {
+                path.push_str(&format!("v{}Z", short(high)));
+            }
+            (at, high) = (at + steps, *height);
+        }
+        if high > 0.0 {
+            path.push_str(&format!("v{}Z", short(high)));
+        }
+        if !path.is_empty() {
+            self.shape(format_args!("<path d=\"{path}\" class=\"{class}\"/>"));
+        }
+    }
+
     /// What a picture that stands alone brings with it, as it is: its styles and patterns.
     pub fn bring(&mut self, markup: &'static str) {
         self.body.push_str(markup);

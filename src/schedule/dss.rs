@@ -8,9 +8,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use super::independent::{Entry, Options, Scheduler};
-use super::selfsched::SelfScheduling;
 use super::selfsched::dealer::Terms;
 use super::selfsched::rules::Rule;
+use super::selfsched::{self, SelfScheduling};
 use crate::error::Result;
 use crate::load::{Cost, Costs, NEVER};
 
@@ -18,7 +18,7 @@ pub const ENTRY: Entry = Entry {
     name: "dss",
     title: "distributed self-scheduling, one task at a time",
     source: "Hamidzadeh, Lilja and Atif 1995, section 4.1",
-    options: "static=0 (share of the tasks dealt out beforehand), affinity (each rank takes what is cheapest on it)",
+    options: "static=0 (share of the tasks dealt out beforehand), affinity (each rank takes what is cheapest on it), outstanding=8 (requests of a rank at a time)",
     knows_costs: false,
     build,
 };
@@ -27,7 +27,8 @@ fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
     let fixed = options.real("static", 0.0, 1.0)?.unwrap_or(0.0);
     let affinity = options.word("affinity")?;
     let terms = Terms { rule: Rule::Ss, fixed, affinity };
-    Ok(Arc::new(SelfScheduling { terms, rounding: None, least: 1, weights: None }))
+    let outstanding = selfsched::outstanding(options)?;
+    Ok(Arc::new(SelfScheduling { terms, rounding: None, least: 1, weights: None, outstanding }))
 }
 
 /// The makespan when the rank that is free first takes the next task in order that it can run (the lowest number on a tie), and asking costs

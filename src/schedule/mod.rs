@@ -21,6 +21,7 @@ mod gde;
 mod gradient;
 mod hierarchical;
 mod host;
+mod incremental;
 pub mod independent;
 mod item;
 mod moving;
@@ -35,6 +36,7 @@ pub mod sash;
 pub mod selfsched;
 mod static_;
 mod steal;
+mod system_phase;
 mod termination;
 
 pub use accounting::{Graph, NodeReport, Outcome, Summary};

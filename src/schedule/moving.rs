@@ -40,6 +40,7 @@ impl<C: Computation> Shell<C> {
                 Action::Part { to, otherwise } => self.part(to, otherwise)?,
                 Action::Share { to, most } if to != self.me => self.give_oldest(to, self.ready.len().min(most as usize))?,
                 Action::Share { .. } => {}
+                Action::Phase { kept } => self.begin_phase(kept)?,
             }
         }
         leaving.into_iter().try_for_each(|(to, tasks)| self.send_tasks(to, tasks))
@@ -197,25 +198,28 @@ impl<C: Computation> Shell<C> {
     pub(super) fn arrive(&mut self, message: &Message) -> Result<()> {
         let from = message.envelope.src;
         let cargo: Cargo<C::Task> = node::open(message, TASKS)?;
-        let now = self.node.now();
-        let mut here = Vec::with_capacity(cargo.tasks.len());
-        for Travelling { card, migration, takes, task } in cargo.tasks {
-            self.report.migrated_in += u64::from(migration);
-            self.trace(card.name, Happening::Arrived { from });
-            let item = Item { id: self.number(), card, task };
-            match self.options.migration {
-                Some(mean) if migration => {
-                    let takes = takes.unwrap_or_else(|| exponential(&mut self.rng, mean));
-                    let timer = self.node.set_timer(now.saturating_add(takes));
-                    self.delayed.insert(timer, (from, item));
-                }
-                _ => here.push(item),
-            }
-        }
+        let here = cargo.tasks.into_iter().filter_map(|task| self.land(from, task)).collect();
         if let Some(load) = cargo.load {
             self.tell(Occurrence::Load(from, load))?;
         }
         self.migrated(from, here)
+    }
+
+    /// A task has come; it is here now unless its migration is under way for a while longer.
+    pub(super) fn land(&mut self, from: NodeId, arrived: Travelling<C::Task>) -> Option<Item<C>> {
+        let Travelling { card, migration, takes, task } = arrived;
+        self.report.migrated_in += u64::from(migration);
+        self.trace(card.name, Happening::Arrived { from });
+        let item = Item { id: self.number(), card, task };
+        match self.options.migration {
+            Some(mean) if migration => {
+                let takes = takes.unwrap_or_else(|| exponential(&mut self.rng, mean));
+                let timer = self.node.set_timer(self.node.now().saturating_add(takes));
+                self.delayed.insert(timer, (from, item));
+                None
+            }
+            _ => Some(item),
+        }
     }
 
     /// Tasks from another node are to be placed.
@@ -320,7 +324,7 @@ impl<C: Computation> Shell<C> {
     }
 }
 
-fn too_large(what: &str, name: &str, bytes: usize, most: usize) -> String {
+pub(super) fn too_large(what: &str, name: &str, bytes: usize, most: usize) -> String {
     format!("the {what} {name} takes {bytes} bytes; no more than {most} can be sent")
 }
 

@@ -144,6 +144,19 @@ pub enum Action<M> {
     Part { to: NodeId, otherwise: M },
     /// Give a node so many of the ready tasks, the oldest, or as many as there are.
     Share { to: NodeId, most: u32 },
+    /// At the host only, and only when the one before has ended on all nodes: begin a system phase, in which the scheduler's
+    /// [balancer](super::Scheduler::balancer) redistributes the ready tasks of all nodes. By node: of so many of its tasks each keeps the ready
+    /// ones at hand, and those that run count, too; they are load that does not move.
+    Phase { kept: Vec<u32> },
+}
+
+/// A system phase, as one node saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhaseEnd {
+    /// Tasks that left the node.
+    pub moved: u32,
+    /// How long it took there.
+    pub took: Ticks,
 }
 
 /// What a policy wants done, in this order.
@@ -209,6 +222,11 @@ impl<M> Actions<M> {
         self.list.push(Action::Share { to, most });
     }
 
+    /// See [`Action::Phase`].
+    pub fn phase(&mut self, kept: Vec<u32>) {
+        self.list.push(Action::Phase { kept });
+    }
+
     /// Takes all of them.
     pub fn take(&mut self) -> Vec<Action<M>> {
         std::mem::take(&mut self.list)
@@ -256,6 +274,12 @@ pub trait Policy {
 
     /// A task or an answer came from another node, whose load then was this (if loads travel with messages).
     fn on_load(&mut self, from: NodeId, load: u32, view: &View, act: &mut Actions<Self::Message>) {}
+
+    /// A [system phase](Action::Phase) begins: ready tasks are about to be frozen. Tasks that are not placed have no part in it.
+    fn on_freeze(&mut self, view: &View, act: &mut Actions<Self::Message>) {}
+
+    /// A system phase has ended on this node.
+    fn on_phase(&mut self, phase: PhaseEnd, view: &View, act: &mut Actions<Self::Message>) {}
 }
 
 /// Something that happened, for a policy of any type; see the methods of [`Policy`].
@@ -270,6 +294,8 @@ pub enum Occurrence<'a> {
     Change,
     Answer(u32),
     Load(NodeId, u32),
+    Freeze,
+    Phase(PhaseEnd),
 }
 
 /// A policy whose messages are bytes, so that the runtime need not know their type. [`erase`] makes one of any policy.
@@ -314,6 +340,8 @@ impl<P: Policy> AnyPolicy for Erased<P> {
             Occurrence::Change => policy.on_change(view, act),
             Occurrence::Answer(label) => policy.on_answer(label, view, act),
             Occurrence::Load(from, load) => policy.on_load(from, load, view, act),
+            Occurrence::Freeze => policy.on_freeze(view, act),
+            Occurrence::Phase(phase) => policy.on_phase(phase, view, act),
         }
         out.extend(act.list.drain(..).map(|action| match action {
             Action::Queue(item) => Action::Queue(item),
@@ -325,6 +353,7 @@ impl<P: Policy> AnyPolicy for Erased<P> {
             Action::Forget { to } => Action::Forget { to },
             Action::Part { to, otherwise } => Action::Part { to, otherwise: node::pack(&otherwise) },
             Action::Share { to, most } => Action::Share { to, most },
+            Action::Phase { kept } => Action::Phase { kept },
         }));
         Ok(())
     }

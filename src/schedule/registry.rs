@@ -6,7 +6,8 @@ use std::sync::Arc;
 use rand::rngs::ChaCha8Rng;
 
 use super::policy::{AnyPolicy, Place};
-use super::{acwn, cwn, gde, gradient, hierarchical, neighbour, random, rid, static_, steal};
+use super::{acwn, cwn, gde, gradient, hierarchical, incremental, neighbour, random, rid, static_, steal};
+use crate::balance;
 use crate::error::{Error, Result};
 use crate::node::Ticks;
 use crate::topology::{Kind, NodeId, Overlay, Topology};
@@ -20,6 +21,7 @@ pub const ALL: &[&Entry] = &[
     &acwn::ENTRY,
     &rid::ENTRY,
     &gde::ENTRY,
+    &incremental::ENTRY,
     &steal::ENTRY,
     &random::ENTRY,
     &static_::ENTRY,
@@ -65,6 +67,11 @@ pub trait Scheduler: Send + Sync {
         let _ = overlay;
         Ok(Vec::new())
     }
+
+    /// What redistributes tasks when the policy asks for a [system phase](super::policy::Action::Phase); `None` if it never does.
+    fn balancer(&self) -> Option<Arc<balance::Chosen>> {
+        None
+    }
 }
 
 /// A part of the topology whose tasks are scheduled together.
@@ -97,6 +104,25 @@ pub fn find(spec: &str) -> Result<Chosen> {
     })?;
     let scheduler = (entry.build)(&Settings::parse(entry.name, options)?)?;
     Ok(Chosen { name: spec.to_string(), entry, scheduler })
+}
+
+impl Chosen {
+    /// Why this scheduler can't run on a topology with the options that it was given, if it can't.
+    pub fn objection(&self, topology: &Topology) -> Option<String> {
+        let balancers = || {
+            let objection = self.scheduler.balancer()?.entry.objection(topology)?;
+            Some(format!("--scheduler {}: {objection}", self.name))
+        };
+        self.entry.objection(topology).or_else(balancers)
+    }
+
+    /// The topology that it gets when none is asked for, fitted to the ranks.
+    pub fn default_topology(&self, ranks: u32) -> Topology {
+        match self.scheduler.balancer() {
+            Some(balancer) => balancer.entry.default_topology(ranks),
+            None => self.entry.default_topology(ranks),
+        }
+    }
 }
 
 impl Entry {

@@ -15,6 +15,7 @@ use super::computation::{Computation, Roots, Style};
 use super::host::Host;
 use super::item::{ANSWER, Answered, Card, Families, Home, Item, TASKS};
 use super::policy::{Action, AnyPolicy, ItemId, New, Occurrence, Order, POLICY, Place, View};
+use super::system_phase::{BEGIN, Happened, SystemPhases};
 use super::termination::{Counts, Next, Say, Tree, WAVE, Waves};
 use super::{Chosen, Options};
 use crate::error::{Error, Result};
@@ -82,6 +83,8 @@ pub(super) struct Shell<C: Computation> {
     /// Those of detached tasks and roots that ended up here, combined.
     pub partial: Option<C::Answer>,
 
+    pub phases: SystemPhases,
+
     timers: BTreeMap<TimerId, ()>,
     actions: Vec<Action<Bytes>>,
     told_idle: bool,
@@ -103,7 +106,7 @@ const EVENTS_BETWEEN: usize = 256;
 
 impl<C: Computation> Shell<C> {
     fn new(node: &Node, computation: Arc<C>, scheduler: &Chosen, options: Options) -> Result<Shell<C>> {
-        if let Some(objection) = scheduler.entry.objection(node.topology()) {
+        if let Some(objection) = scheduler.objection(node.topology()) {
             return Err(Error::Usage(objection));
         }
         let (node, counts) = node.recorded();
@@ -142,6 +145,7 @@ impl<C: Computation> Shell<C> {
             families: Families::default(),
             answers: VecDeque::new(),
             partial: None,
+            phases: SystemPhases::new(scheduler.scheduler.balancer()),
             timers: BTreeMap::new(),
             actions: Vec::new(),
             told_idle: false,
@@ -165,6 +169,7 @@ impl<C: Computation> Shell<C> {
             self.submit(roots)?;
         }
         loop {
+            self.go_on_with_phase().await?;
             self.settle_down()?;
             if self.wave()? {
                 return Ok(());
@@ -172,9 +177,12 @@ impl<C: Computation> Shell<C> {
             self.rests();
             self.node.ready_to_send().await;
             if !self.has_work_here() {
-                let event = self.node.next_event().await;
+                let happened = self.next().await;
                 self.wakes();
-                self.handle(event)?;
+                match happened {
+                    Happened::Event(event) => self.handle(event)?,
+                    Happened::PhaseOver(pile) => self.phase_over(pile?)?,
+                }
                 continue;
             }
             self.wakes();
@@ -302,6 +310,8 @@ impl<C: Computation> Shell<C> {
             self.tell(Occurrence::Message(message))
         } else if tag == WAVE.id() {
             self.hear_wave(message)
+        } else if tag == BEGIN.id() {
+            self.phase_begins(message)
         } else {
             Err(Error::Failed(format!("a message with tag {tag:#06x} from node {} does not belong to the run", message.envelope.src)))
         }
@@ -328,6 +338,7 @@ impl<C: Computation> Shell<C> {
             && self.unplaced.is_empty()
             && self.delayed.is_empty()
             && self.answers.is_empty()
+            && !self.phases.is_going()
             && self.host.as_ref().is_none_or(Host::is_done)
     }
 

@@ -14,10 +14,11 @@ use crate::transport::world::World;
 mod answers;
 mod exploration;
 mod failures;
+mod incremental;
 mod paper;
 
 /// All schedulers with the options that change what they do.
-const SCHEDULERS: [&str; 18] = [
+const SCHEDULERS: [&str; 21] = [
     "static",
     "random",
     "steal",
@@ -33,6 +34,9 @@ const SCHEDULERS: [&str; 18] = [
     "rid",
     "gde",
     "gde:lambda=0.7,period=0",
+    "incremental",
+    "incremental:trigger=all",
+    "incremental:balancer=direct,trigger=predicted",
     "hierarchical",
     "hierarchical:medians=hadamard",
     "hierarchical:spread=1",
@@ -187,7 +191,7 @@ fn overlay(topology: &str, ranks: u32) -> Overlay {
 
 /// The topology that a scheduler gets on so many ranks.
 fn fitted(scheduler: &str, ranks: u32) -> Overlay {
-    let topology = find(scheduler).unwrap().entry.default_topology(ranks);
+    let topology = find(scheduler).unwrap().default_topology(ranks);
     Overlay::one_host(topology, ranks).unwrap()
 }
 

@@ -45,3 +45,6 @@ const WEIGHTS_STREAM: u64 = (1 << 32) + 5;
 const PINNED_STREAM: u64 = (1 << 32) + 6;
 /// What independent tasks cost.
 const COSTS_STREAM: u64 = (1 << 32) + 7;
+/// The matrices of multiplications and determinants, and what their products are checked with.
+const MATRICES_STREAM: u64 = (1 << 32) + 8;
+const CHECKS_STREAM: u64 = (1 << 32) + 9;

@@ -55,3 +55,9 @@ fn every_scheduler_has_its_page() {
     let names: Vec<&str> = equipoise::schedule::ALL.iter().map(|entry| entry.name).collect();
     have_pages("schedulers", &names, "static");
 }
+
+#[test]
+fn every_scheduler_of_independent_tasks_has_its_page() {
+    let names: Vec<&str> = equipoise::schedule::independent::ALL.iter().map(|entry| entry.name).collect();
+    have_pages("independent", &names, "");
+}

@@ -186,7 +186,7 @@ fn schedulers_that_need_no_cube_run_on_a_graph_from_a_file() {
         let lines = lines(&format!(
             "run --sim {ranks} --compare --topology {graph} --workload tree:levels=4,children=3,roots=6,task=1ms --output json"
         ));
-        assert_eq!(lines.len(), schedule::ALL.len() - 1, "all but hierarchical");
+        assert_eq!(lines.len(), schedule::ALL.len() - 2, "all but hierarchical, and incremental with its usual balancer");
         for line in lines {
             assert_eq!((line["topology"].as_str(), line["native"].as_bool()), (Some(graph.as_str()), Some(native)), "{line}");
             assert!(line["answer"] == line["tasks"] && line["tasks"].as_u64() > Some(20), "{line}");

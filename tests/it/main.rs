@@ -7,6 +7,7 @@ mod divisible;
 mod figures;
 mod flow_vectors;
 mod independent;
+mod kernels;
 mod layers;
 mod measured;
 mod placement;

@@ -8,10 +8,15 @@ use equipoise::transport::world::World;
 use equipoise::workload::graphs::{self, Number};
 
 /// One for each workload of the registry; 0 where the answer is not known beforehand.
-const WORKLOADS: [(&str, u64); 5] = [
+const WORKLOADS: [(&str, u64); 10] = [
     ("queens:n=7", 40),
     ("fibonacci:n=15,cutoff=5", 610),
     ("uts:kind=geometric,shape=fixed,b0=3,depth=4,seed=19", 0),
+    ("puzzle:start=1-2-6-3-4-9-5-7-8-13-10-11-12-14-0-15,cutoff=4", 7),
+    ("primes:n=10000,segment=500", 1229),
+    ("romberg:f=peak,tolerance=1e-7", 0),
+    ("matmul:n=12,block=4", 0),
+    ("gauss:n=12,block=3", 0),
     ("tree:levels=4,children=3,least=3,task=100us", 121),
     ("stream:graphs=40,utilisation=0.1", 0),
 ];

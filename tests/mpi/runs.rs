@@ -21,6 +21,11 @@ pub fn enter(book: &mut Book) {
             Case { name: "queens", check: |world| examples(world, "queens") },
             Case { name: "fibonacci", check: |world| examples(world, "fibonacci") },
             Case { name: "uts", check: |world| examples(world, "uts") },
+            Case { name: "puzzle", check: |world| examples(world, "puzzle") },
+            Case { name: "primes", check: |world| examples(world, "primes") },
+            Case { name: "romberg", check: |world| examples(world, "romberg") },
+            Case { name: "matmul", check: |world| examples(world, "matmul") },
+            Case { name: "gauss", check: |world| examples(world, "gauss") },
             Case { name: "tree", check: |world| examples(world, "tree") },
             Case { name: "stream", check: |world| examples(world, "stream") },
             Case { name: "a stream faster than its ranks", check: overloaded },
@@ -95,7 +100,7 @@ fn overloaded(world: &mut World) -> Result<()> {
 fn complete(_: &mut World) -> Result<()> {
     let names: Vec<&str> = graphs::ALL.iter().map(|entry| entry.name).collect();
     match names[..] {
-        ["queens", "fibonacci", "uts", "tree", "stream"] => Ok(()),
+        ["queens", "fibonacci", "uts", "puzzle", "primes", "romberg", "matmul", "gauss", "tree", "stream"] => Ok(()),
         _ => Err(Error::Failed(format!("the cases of this suite are not {names:?}"))),
     }
 }

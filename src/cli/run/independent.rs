@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Arguments, workload: workloads::Chosen) -> Result<
         let records = experiment::run_independent(world, &spec, |done, of, now| progress.at(done, of, now))?;
         drop(progress);
         match world.is_first() {
-            true => arguments.show(&records, files),
+            true => arguments.show(&records, &launch::environment(world), files),
             false => Ok(()),
         }
     })

@@ -6,7 +6,7 @@ fn simulated(workload: &str, schedulers: &[&str], ranks: u32, repeat: Option<u32
     let mut world = World::Sim(Simulated::new(ranks, Model { network: Network::Zero, ..Model::default() }));
     let contender = |name: &&str| {
         let scheduler = schedule::find(name)?;
-        let topology: Topology = scheduler.entry.default_topology(ranks);
+        let topology: Topology = scheduler.default_topology(ranks);
         Contender::new(scheduler, Overlay::one_host(topology, ranks)?)
     };
     let contenders = schedulers.iter().map(contender).collect::<Result<_>>()?;

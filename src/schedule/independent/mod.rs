@@ -3,19 +3,22 @@
 //!
 //! ```text
 //!   scheduler (one node):  requests, completions -> decides -> grants      works, too, or searches only
-//!   every worker:          grants -> hands: queue -> worker thread -> completion, or the next request
+//!   every worker:          grants -> hands: queue -> worker thread (short tasks: at once) -> completion, or the next requests
 //! ```
 //!
 //! A scheduler is a file (or a folder) with its decisions as plain functions and its rank program, and an entry in [`ALL`]. The schedulers of
 //! tasks that spawn tasks are another [registry](super::ALL).
 
 pub mod hands;
+pub mod lot;
 mod options;
+mod products;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{dss, sash, selfsched};
@@ -24,6 +27,7 @@ use crate::load::{CYCLE, Checksum, Cost, Costs};
 use crate::node::{Node, Tag, Ticks, Worker};
 use crate::topology::{NodeId, RankId};
 pub use hands::Hands;
+pub use lot::Lot;
 pub use options::Options;
 
 /// All schedulers of independent tasks, in the order in which they are shown.
@@ -39,8 +43,13 @@ pub trait Independent: Send + Sync {
         &[]
     }
 
-    /// Executes a task; the values of all tasks are added up to the answer.
-    fn execute(&self, task: usize, turn: Turn, worker: &mut dyn Worker) -> u64;
+    /// When each task arrives, in cycles from the beginning of the run; in order. Empty if all are there from the beginning.
+    fn arrivals(&self) -> &[Cost] {
+        &[]
+    }
+
+    /// Executes a task; the values of all tasks are added up to the answer. What it appends to `product` goes to node 0.
+    fn execute(&self, task: usize, turn: Turn, worker: &mut dyn Worker, product: &mut Vec<u8>) -> u64;
 }
 
 /// In which circumstances a task is executed.
@@ -93,6 +102,10 @@ pub struct Figures {
     pub elapsed: Ticks,
     /// The longest task.
     pub largest: Ticks,
+    /// Sum over the tasks of when they ended, from the beginning of the run.
+    pub completed: f64,
+    /// Messages with products of tasks.
+    pub products: u64,
     /// Of the tasks, those that another rank had to send.
     pub migrated: u64,
     pub messages: u64,
@@ -122,6 +135,8 @@ pub struct Outcome {
     pub makespan: f64,
     pub nodes: Vec<Figures>,
     pub effort: Effort,
+    /// What tasks left beside their values, in order of the tasks.
+    pub products: Vec<(usize, Bytes)>,
 }
 
 /// A node's part in a run, being carried out.
@@ -199,5 +214,6 @@ pub async fn collect(node: &Node, figures: Figures, mine: Option<(f64, Effort)>)
     }
     let (_, (makespan, effort)) = closing.receive_any::<(f64, Effort)>(EFFORT).await?;
     nodes.sort_by_key(|figures| figures.node);
-    Ok(Some(Outcome { makespan, nodes, effort }))
+    let products = products::collect(&closing, &nodes).await?;
+    Ok(Some(Outcome { makespan, nodes, effort, products }))
 }

@@ -49,6 +49,8 @@ pub struct Plan {
     pub left: Vec<usize>,
     /// Tasks that no worker can run.
     pub aside: Vec<usize>,
+    /// Until then there was nothing to schedule, so that nobody waited for a schedule.
+    pub nothing_until: Cost,
     pub tally: Tally,
 }
 
@@ -76,7 +78,7 @@ impl Plan {
     pub fn new(costs: &Costs, workers: Vec<usize>) -> Plan {
         let can = |task: &usize| workers.iter().any(|worker| costs.of(*task, *worker) != NEVER);
         let (left, aside) = (0..costs.tasks()).partition(can);
-        Plan { finish: vec![0; workers.len()], workers, left, aside, tally: Tally::default() }
+        Plan { finish: vec![0; workers.len()], workers, left, aside, nothing_until: 0, tally: Tally::default() }
     }
 
     /// How long a phase that begins now may last: until the least loaded worker has finished.
@@ -131,7 +133,7 @@ impl Plan {
         for Assignment { task, worker } in assignments {
             let Ok(place) = self.workers.binary_search(worker) else { continue };
             let finish = &mut self.finish[place];
-            self.tally.waiting += at.saturating_sub(*finish);
+            self.tally.waiting += at.saturating_sub((*finish).max(self.nothing_until));
             *finish = (*finish).max(at).saturating_add(costs.of(*task, *worker));
         }
         self.remove(assignments);

@@ -3,6 +3,7 @@
 //! By the model (what the paper simulates) a phase is computed at once, and its assignments leave when it ends. By the clock the scheduler
 //! looks at the network between expansions, and a phase ends when its time is over, when the search is complete, or when a worker runs dry.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rand::rngs::ChaCha8Rng;
@@ -16,7 +17,7 @@ use super::search::{Assignment, Search};
 use crate::error::{Error, Result};
 use crate::load::{CYCLE, Cost, Costs, NEVER};
 use crate::node::{Event, Node, Tag, Ticks, open};
-use crate::schedule::independent::{Effort, Figures, Hands, Independent, Outcome, Pace, collect};
+use crate::schedule::independent::{Effort, Figures, Hands, Independent, Lot, Outcome, Pace, collect};
 use crate::topology::NodeId;
 
 const ASSIGN: Tag = Tag::new(0x0611, "assignment of tasks");
@@ -58,10 +59,13 @@ pub async fn execute(node: Node, work: Arc<dyn Independent>, pace: Pace, sash: A
     let (figures, mine) = if node.me() == scheduler {
         let by_model = pace.by_model && sash.error == 0.0 && !sash.alike;
         let estimates = estimates(work.costs(), &sash, pace.seed);
-        let plan = Plan::new(&estimates, (0..work.costs().ranks()).filter(|rank| *rank != seat).collect());
+        let mut plan = Plan::new(&estimates, (0..work.costs().ranks()).filter(|rank| *rank != seat).collect());
         let effort = Effort { scheduler: seat as u32, ..Effort::default() };
         let wanted = plan.left.len() + plan.aside.len();
+        let coming = if work.arrivals().is_empty() { VecDeque::new() } else { std::mem::take(&mut plan.left).into() };
         let mut program = Program {
+            work: work.clone(),
+            coming,
             node: node.clone(),
             costs: work.costs().clone(),
             estimates,
@@ -122,12 +126,12 @@ async fn worker(node: &Node, mut hands: Hands, scheduler: NodeId, begun: Ticks, 
                 let assigned: Assigned = open(&message, ASSIGN)?;
                 hands.figures.migrated += assigned.tasks.len() as u64;
                 let due = assigned.due.map(|due| begun + pace.ticks(due));
-                hands.take(assigned.tasks.into_iter().map(|task| task as usize), due);
+                hands.take(Lot::List(assigned.tasks.into()), due);
             }
             Event::Message(message) if message.envelope.tag == END.id() => return Ok(hands.figures),
             Event::Finished { finished, .. } => {
                 let done = hands.finished(finished)?;
-                let tasks = done.tasks.into_iter().map(|task| task as u64).collect();
+                let tasks = done.tasks.tasks().into_iter().map(|task| task as u64).collect();
                 node.send(scheduler, COMPLETED, &Completed { tasks, took: done.took });
             }
             Event::RankLost(rank) => return Err(Error::RankLost { rank }),
@@ -139,6 +143,9 @@ async fn worker(node: &Node, mut hands: Hands, scheduler: NodeId, begun: Ticks, 
 /// The scheduling node.
 struct Program {
     node: Node,
+    work: Arc<dyn Independent>,
+    /// Tasks that have not arrived yet, in order.
+    coming: VecDeque<usize>,
     costs: Arc<Costs>,
     estimates: Arc<Costs>,
     pace: Pace,
@@ -162,15 +169,36 @@ impl Program {
         self.pace.cost(self.node.now() - self.begun)
     }
 
+    /// Whether the scheduler takes tasks itself: in the last phase.
     fn joins(&self) -> Option<usize> {
-        self.sash.joins.then_some(self.seat)
+        (self.sash.joins && self.coming.is_empty()).then_some(self.seat)
+    }
+
+    /// Lets in what has arrived at this time. If nothing is there to be scheduled, when the next task comes.
+    fn arrive(&mut self, now: Cost) -> Option<Cost> {
+        let arrivals = self.work.arrivals();
+        while let Some(&task) = self.coming.front().filter(|task| arrivals[**task] <= now) {
+            self.plan.left.push(task);
+            self.coming.pop_front();
+        }
+        self.coming.front().map(|task| arrivals[*task]).filter(|_| self.plan.left.is_empty())
+    }
+
+    /// When the last of the tasks arrives that no worker can run.
+    fn last_aside(&self) -> Cost {
+        self.plan.aside.iter().filter_map(|task| self.work.arrivals().get(*task)).copied().max().unwrap_or(0)
     }
 
     /// Does what the model says; the makespan is the model's, in cycles.
     async fn by_model(&mut self) -> Result<f64> {
         let costs = self.costs.clone();
         let (mut now, mut own) = (0, 0);
-        while !self.plan.left.is_empty() {
+        while !self.plan.left.is_empty() || !self.coming.is_empty() {
+            while let Some(arrival) = self.arrive(now) {
+                now = now.max(arrival);
+                self.plan.nothing_until = now;
+                self.wait_until(self.begun + self.pace.ticks(now)).await?;
+            }
             let phase = self.plan.phase(&costs, &self.sash.rules, now, self.joins());
             now = phase.end;
             own = own.max(now);
@@ -186,6 +214,7 @@ impl Program {
             to_itself.extend(of(&phase.assignments, self.seat));
             own = self.take(to_itself, own);
         }
+        own = own.max(self.last_aside());
         let aside = std::mem::take(&mut self.plan.aside);
         own = self.take(aside, own);
         while self.completed < self.wanted {
@@ -207,7 +236,7 @@ impl Program {
     /// Gives itself tasks, to begin at this time; returns when they will have ended by the model.
     fn take(&mut self, tasks: Vec<usize>, at: Cost) -> Cost {
         let end = tasks.iter().fold(at, |end, task| end.saturating_add(self.costs.of(*task, self.seat)));
-        self.hands.take(tasks, Some(self.begun + self.pace.ticks(at)));
+        self.hands.take(Lot::list(tasks), Some(self.begun + self.pace.ticks(at)));
         end
     }
 
@@ -249,7 +278,7 @@ impl Program {
                     }
                 }
             }
-            Event::Finished { finished, .. } => self.completed += self.hands.finished(finished)?.tasks.len(),
+            Event::Finished { finished, .. } => self.completed += self.hands.finished(finished)?.tasks.count() as usize,
             Event::RankLost(rank) => return Err(Error::RankLost { rank }),
             _ => {}
         }
@@ -259,12 +288,18 @@ impl Program {
     /// Goes by the clock; the makespan is when the last completion was heard of, in cycles.
     async fn by_clock(&mut self) -> Result<f64> {
         self.forecast = Some(Forecast::new(self.plan.workers.len()));
-        while !self.plan.left.is_empty() {
+        while !self.plan.left.is_empty() || !self.coming.is_empty() {
+            while let Some(arrival) = self.arrive(self.now()) {
+                self.wait_until(self.begun + self.pace.ticks(arrival)).await?;
+            }
             let assignments = self.search().await?;
             self.give(assignments);
         }
+        if !self.plan.aside.is_empty() {
+            self.wait_until(self.begun + self.pace.ticks(self.last_aside())).await?;
+        }
         let aside = std::mem::take(&mut self.plan.aside);
-        self.hands.take(aside, None);
+        self.hands.take(Lot::list(aside), None);
         while self.completed < self.wanted {
             self.next().await?;
         }
@@ -358,7 +393,7 @@ impl Program {
             }
             self.send(worker, Assigned { tasks: tasks.into_iter().map(|task| task as u64).collect(), due: None });
         }
-        self.hands.take(of(&assignments, self.seat).collect::<Vec<_>>(), None);
+        self.hands.take(Lot::list(of(&assignments, self.seat)), None);
         self.plan.remove(&assignments);
     }
 }

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use super::rules::{Chunks, Measured, Rule, share};
-use crate::load::{Costs, NEVER};
+use crate::load::{Cost, Costs, NEVER};
+use crate::schedule::independent::Lot;
 
 /// How tasks are dealt out.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,47 +17,20 @@ pub struct Terms {
     pub affinity: bool,
 }
 
-/// Tasks that are given.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Lot {
-    /// So many from the first on, each `step` after the one before.
-    Span {
-        first: u64,
-        count: u64,
-        step: u64,
-    },
-    List(Vec<u64>),
+/// The answer to who asks for tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deal {
+    Lot(Lot),
+    /// There is nothing now, and more arrives at this time.
+    Later(Cost),
     /// No more will come.
     Nothing,
 }
 
-impl Lot {
-    /// How many there are.
-    pub fn count(&self) -> u64 {
-        match self {
-            Lot::Span { count, .. } => *count,
-            Lot::List(tasks) => tasks.len() as u64,
-            Lot::Nothing => 0,
-        }
-    }
-
-    /// Them, in order.
-    pub fn tasks(&self) -> Box<dyn Iterator<Item = usize> + '_> {
-        match self {
-            Lot::Span { first, count, step } => Box::new((0..*count).map(move |i| (first + i * step) as usize)),
-            Lot::List(tasks) => Box::new(tasks.iter().map(|task| *task as usize)),
-            Lot::Nothing => Box::new(std::iter::empty()),
-        }
-    }
-}
-
-/// What is left.
+/// What is left of the tasks that have arrived.
 enum Pool {
-    /// All from here to the end, each of which can run anywhere.
-    From {
-        next: u64,
-        end: u64,
-    },
+    /// All from here on, each of which can run anywhere.
+    From(u64),
     These(BTreeSet<usize>),
 }
 
@@ -66,6 +38,9 @@ enum Pool {
 pub struct Dealer {
     costs: Arc<Costs>,
     pool: Pool,
+    /// When tasks arrive, in order; empty if all are there. How many have arrived.
+    arrivals: Vec<Cost>,
+    arrived: u64,
     /// What each rank gets first; taken when it asks for the first time.
     reserved: Vec<Option<Lot>>,
     chunks: Chunks,
@@ -75,8 +50,9 @@ pub struct Dealer {
 }
 
 impl Dealer {
-    /// All tasks of the matrix, still to be dealt out. `chunks` is the rule at work.
-    pub fn new(costs: Arc<Costs>, terms: Terms, chunks: Chunks) -> Dealer {
+    /// All tasks of the matrix, still to be dealt out. `chunks` is the rule at work. Tasks that arrive over time are not to be dealt out before
+    /// the beginning.
+    pub fn new(costs: Arc<Costs>, arrivals: &[Cost], terms: Terms, chunks: Chunks) -> Dealer {
         let (tasks, ranks) = (costs.tasks() as u64, costs.ranks() as u64);
         let anywhere = costs.rows().all(|row| row.iter().all(|cost| *cost != NEVER));
         let fixed = match terms.rule {
@@ -93,20 +69,21 @@ impl Dealer {
             if anywhere {
                 return Some(lot).filter(|lot| lot.count() > 0);
             }
-            let (can, cannot): (Vec<usize>, Vec<usize>) = lot.tasks().partition(|task| costs.of(*task, rank as usize) != NEVER);
+            let (can, cannot): (Vec<usize>, Vec<usize>) = lot.tasks().into_iter().partition(|task| costs.of(*task, rank as usize) != NEVER);
             leftovers.extend(cannot);
-            Some(Lot::List(can.into_iter().map(|task| task as u64).collect())).filter(|lot| lot.count() > 0)
+            Some(Lot::list(can)).filter(|lot| lot.count() > 0)
         };
         let reserved = (0..ranks).map(&mut reserve).collect();
         let cheapest = if terms.affinity { (0..ranks as usize).map(|rank| (by_cost(&costs, rank), 0)).collect() } else { Vec::new() };
+        let arrived = if arrivals.is_empty() { tasks } else { fixed };
         let pool = match anywhere && !terms.affinity {
-            true => Pool::From { next: fixed, end: tasks },
+            true => Pool::From(fixed),
             false => {
-                leftovers.extend(fixed as usize..tasks as usize);
+                leftovers.extend(fixed as usize..arrived as usize);
                 Pool::These(leftovers)
             }
         };
-        Dealer { costs, pool, reserved, chunks, cheapest, dealt: 0 }
+        Dealer { costs, pool, arrivals: arrivals.to_vec(), arrived, reserved, chunks, cheapest, dealt: 0 }
     }
 
     /// Tells what was measured on a rank since the last time.
@@ -114,9 +91,20 @@ impl Dealer {
         self.chunks.learn(rank, measured);
     }
 
+    /// Lets in what has arrived by now. When the next task comes, if there is one.
+    fn arrive(&mut self, now: Cost) -> Option<Cost> {
+        while self.arrivals.get(self.arrived as usize).is_some_and(|at| *at <= now) {
+            if let Pool::These(tasks) = &mut self.pool {
+                tasks.insert(self.arrived as usize);
+            }
+            self.arrived += 1;
+        }
+        self.arrivals.get(self.arrived as usize).copied()
+    }
+
     fn left(&self) -> u64 {
         match &self.pool {
-            Pool::From { next, end } => end - next,
+            Pool::From(next) => self.arrived - next,
             Pool::These(tasks) => tasks.len() as u64,
         }
     }
@@ -126,36 +114,49 @@ impl Dealer {
         self.dealt
     }
 
-    /// What a rank gets that asks now; [`Lot::Nothing`] if there is nothing left that it can run.
-    pub fn deal(&mut self, rank: usize) -> Lot {
-        if let Some(lot) = self.reserved[rank].take() {
-            self.dealt += lot.count();
-            return lot;
+    /// What a rank gets that asks at this time.
+    pub fn deal(&mut self, rank: usize, now: Cost) -> Deal {
+        let lot = match self.reserved[rank].take() {
+            Some(lot) => Some(lot),
+            None => self.choose(rank, now),
+        };
+        match lot {
+            Some(lot) => {
+                self.dealt += lot.count();
+                Deal::Lot(lot)
+            }
+            None => self.arrive(now).map_or(Deal::Nothing, Deal::Later),
         }
+    }
+
+    fn choose(&mut self, rank: usize, now: Cost) -> Option<Lot> {
+        self.arrive(now);
         let left = self.left();
-        let size = if left == 0 { 0 } else { self.chunks.next(rank, left) };
+        if left == 0 {
+            return None;
+        }
+        let size = self.chunks.next(rank, left);
         let costs = &self.costs;
-        let lot = match &mut self.pool {
-            _ if size == 0 => Lot::Nothing,
-            Pool::From { next, .. } => {
+        match &mut self.pool {
+            Pool::From(next) => {
                 let first = *next;
                 *next += size;
-                Lot::Span { first, count: size, step: 1 }
+                Some(Lot::Span { first, count: size, step: 1 })
             }
             Pool::These(tasks) => {
                 let given: Vec<usize> = match self.cheapest.get_mut(rank) {
+                    // What has not arrived yet must be looked at again.
                     Some((order, at)) => {
-                        *at += order[*at..].iter().take_while(|task| !tasks.contains(task)).count();
+                        let arrived = self.arrived as usize;
+                        *at += order[*at..].iter().take_while(|task| !tasks.contains(task) && **task < arrived).count();
                         order[*at..].iter().copied().filter(|task| tasks.contains(task)).take(size as usize).collect()
                     }
                     None => tasks.iter().copied().filter(|task| costs.of(*task, rank) != NEVER).take(size as usize).collect(),
                 };
                 given.iter().for_each(|task| _ = tasks.remove(task));
-                if given.is_empty() { Lot::Nothing } else { Lot::List(given.into_iter().map(|task| task as u64).collect()) }
+                Some(Lot::list(given)).filter(|lot| lot.count() > 0)
             }
-        };
-        self.dealt += lot.count();
-        lot
+        }
     }
 }
 
@@ -173,28 +174,51 @@ mod tests {
 
     fn dealer(costs: Costs, rule: Rule, fixed: f64, affinity: bool) -> Dealer {
         let chunks = Chunks::new(rule, costs.tasks() as u64, &vec![1.0; costs.ranks()], None, 1);
-        Dealer::new(Arc::new(costs), Terms { rule, fixed, affinity }, chunks)
+        Dealer::new(Arc::new(costs), &[], Terms { rule, fixed, affinity }, chunks)
+    }
+
+    /// What a rank gets that asks when all has arrived.
+    fn tasks(dealer: &mut Dealer, rank: usize) -> Vec<usize> {
+        match dealer.deal(rank, Cost::MAX) {
+            Deal::Lot(lot) => lot.tasks(),
+            _ => Vec::new(),
+        }
     }
 
     #[test]
     fn cyclic_and_static_lots() {
         let costs = || Costs::new(3, vec![1; 24]).unwrap();
         let mut cyclic = dealer(costs(), Rule::Cyclic, 0.0, false);
-        assert_eq!(cyclic.deal(1).tasks().collect::<Vec<_>>(), [1, 4, 7]);
-        assert_eq!(cyclic.deal(2).tasks().collect::<Vec<_>>(), [2, 5]);
-        assert_eq!((cyclic.deal(1), cyclic.deal(0).count()), (Lot::Nothing, 3));
+        assert_eq!(tasks(&mut cyclic, 1), [1, 4, 7]);
+        assert_eq!(tasks(&mut cyclic, 2), [2, 5]);
+        assert_eq!((cyclic.deal(1, 0), tasks(&mut cyclic, 0).len()), (Deal::Nothing, 3));
         let mut blocks = dealer(costs(), Rule::Static, 0.0, false);
-        assert_eq!(blocks.deal(2).tasks().collect::<Vec<_>>(), [6, 7]);
+        assert_eq!(tasks(&mut blocks, 2), [6, 7]);
         let mut half = dealer(costs(), Rule::Ss, 0.5, false);
-        assert_eq!(half.deal(0).tasks().collect::<Vec<_>>(), [0, 1]);
-        assert_eq!(half.deal(0).tasks().collect::<Vec<_>>(), [4]);
+        assert_eq!(tasks(&mut half, 0), [0, 1]);
+        assert_eq!(tasks(&mut half, 0), [4]);
     }
 
     #[test]
     fn affinity_takes_the_cheapest() {
         let mut dealer = dealer(Costs::new(2, vec![5, 1, 3, 2, 1, 9]).unwrap(), Rule::Ss, 0.0, true);
-        let order: Vec<usize> = [0, 1, 0].iter().flat_map(|rank| dealer.deal(*rank).tasks().collect::<Vec<_>>()).collect();
+        let order: Vec<usize> = [0, 1, 0].iter().flat_map(|rank| tasks(&mut dealer, *rank)).collect();
         assert_eq!(order, [2, 0, 1]);
+    }
+
+    #[test]
+    fn only_what_has_arrived_is_dealt() {
+        for affinity in [false, true] {
+            let costs = Costs::new(2, vec![9, 9, 8, 8, 7, 7]).unwrap();
+            let chunks = Chunks::new(Rule::Single, 3, &[1.0; 2], None, 1);
+            let terms = Terms { rule: Rule::Single, fixed: 0.0, affinity };
+            let mut dealer = Dealer::new(Arc::new(costs), &[0, 5, 20], terms, chunks);
+            assert_eq!(dealer.deal(0, 4), Deal::Lot(if affinity { Lot::list([0]) } else { Lot::Span { first: 0, count: 1, step: 1 } }));
+            assert_eq!(dealer.deal(1, 4), Deal::Later(5));
+            let Deal::Lot(both) = dealer.deal(1, 20) else { panic!("two are there") };
+            assert_eq!(both.tasks(), if affinity { [2, 1] } else { [1, 2] });
+            assert_eq!(dealer.deal(1, 20), Deal::Nothing);
+        }
     }
 
     proptest! {
@@ -212,9 +236,9 @@ mod tests {
             let mut open = [true; 4];
             while open.contains(&true) {
                 for (rank, is_open) in open.iter_mut().enumerate() {
-                    let lot = dealer.deal(rank);
-                    *is_open = lot != Lot::Nothing;
-                    for task in lot.tasks() {
+                    let lot = tasks(&mut dealer, rank);
+                    *is_open = !lot.is_empty();
+                    for task in lot {
                         prop_assert!(costs.of(task, rank) != NEVER);
                         seen[task] += 1;
                     }

@@ -12,15 +12,18 @@ use dealer::{Dealer, Terms};
 use rules::{Chunks, Rounding, Rule};
 
 use super::independent::{Entry, Independent, Options, Pace, Running, Scheduler};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::node::Node;
+
+/// Requests that a rank may have under way or granted, but not begun, unless the options say otherwise.
+const OUTSTANDING: u64 = 8;
 
 pub const ENTRY: Entry = Entry {
     name: "selfsched",
     title: "self-scheduling with chunks by a rule",
     source: "Polychronopoulos and Kuck 1987; Hummel, Schonberg and Flynn 1992; Tzen and Ni 1993",
     options: "rule=gss|static|cyclic|single|ss|fixed|fac2|tss|wf|awf|af, chunk=8 (of fixed), rounding=up|down (or ceil|floor; quotients), \
-              least=1 (tasks in a chunk), weights=1:2:.. (of wf, by rank; otherwise --speeds)",
+              least=1 (tasks in a chunk), weights=1:2:.. (of wf, by rank; otherwise --speeds), outstanding=8 (requests of a rank at a time)",
     knows_costs: false,
     build,
 };
@@ -58,7 +61,13 @@ fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
             Some(weights.ok_or_else(|| options.wrong("weights", text, "a number above 0 for each rank, with colons between"))?)
         }
     };
-    Ok(Arc::new(SelfScheduling { terms: Terms { rule, fixed: 0.0, affinity: false }, rounding, least, weights }))
+    let outstanding = outstanding(options)?;
+    Ok(Arc::new(SelfScheduling { terms: Terms { rule, fixed: 0.0, affinity: false }, rounding, least, weights, outstanding }))
+}
+
+/// The option of that name.
+pub(super) fn outstanding(options: &mut Options<'_>) -> Result<u64> {
+    Ok(options.count("outstanding")?.unwrap_or(OUTSTANDING))
 }
 
 /// Self-scheduling by a rule.
@@ -67,6 +76,7 @@ pub struct SelfScheduling {
     pub(super) rounding: Option<Rounding>,
     pub(super) least: u64,
     pub(super) weights: Option<Vec<f64>>,
+    pub(super) outstanding: u64,
 }
 
 impl SelfScheduling {
@@ -79,11 +89,16 @@ impl SelfScheduling {
             Some(weights) if weights.len() == ranks => weights.clone(),
             Some(weights) => {
                 let why = format!("--scheduler selfsched: there are {} weights, and {ranks} ranks", weights.len());
-                return Err(crate::Error::usage(why));
+                return Err(Error::usage(why));
             }
         };
+        if !work.arrivals().is_empty() && (matches!(self.terms.rule, Rule::Static | Rule::Cyclic) || self.terms.fixed > 0.0) {
+            return Err(Error::usage(
+                "--scheduler: tasks that arrive over time cannot be dealt out beforehand (rule=static|cyclic, dss:static=..)",
+            ));
+        }
         let chunks = Chunks::new(self.terms.rule, costs.tasks() as u64, &weights, self.rounding, self.least);
-        Ok(Dealer::new(costs.clone(), self.terms, chunks))
+        Ok(Dealer::new(costs.clone(), work.arrivals(), self.terms, chunks))
     }
 }
 
@@ -91,7 +106,7 @@ impl Scheduler for SelfScheduling {
     fn execute(self: Arc<Self>, node: Node, work: Arc<dyn Independent>, pace: Pace) -> Running {
         Box::pin(async move {
             let dealer = if node.me() == 0 { Some(self.dealer(&work)?) } else { None };
-            program::execute(node, work, pace, dealer).await
+            program::execute(node, work, pace, self.outstanding, dealer).await
         })
     }
 }

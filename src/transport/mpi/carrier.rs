@@ -374,10 +374,11 @@ impl State {
         abort::say(&format!("equipoise: rank {} on {} has made no progress for {age}{out}{coming}{nodes}", self.me, self.host));
     }
 
-    /// Marks what a program waits for.
-    pub fn waits(&mut self, run: u32, seat: usize, waits: Waits) {
+    /// Marks that a program waits for room in the outbox.
+    pub fn waits_for_room(&mut self, run: u32, seat: usize) {
         if let Some(run) = self.run_of(run) {
-            run.seats[seat].waits = waits;
+            let seat = &mut run.seats[seat];
+            (seat.waits, seat.full) = (Waits::Room, true);
         }
     }
 }

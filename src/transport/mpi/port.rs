@@ -55,7 +55,7 @@ impl Transport for MpiPort {
         if state.has_room() {
             return Poll::Ready(());
         }
-        state.waits(self.run, self.seat, Waits::Room);
+        state.waits_for_room(self.run, self.seat);
         Poll::Pending
     }
 

@@ -28,6 +28,8 @@ pub(super) struct Seat {
     pub node: NodeId,
     pub inbox: Inbox,
     pub waits: Waits,
+    /// Whether it has waited for room in the outbox, maybe beside something else.
+    pub full: bool,
     /// Something has happened since its program was last polled.
     pub dirty: bool,
 }
@@ -48,7 +50,7 @@ pub(super) enum Waits {
 impl Run {
     pub fn new(number: u32, overlay: Rc<Overlay>, me: RankId) -> Run {
         let nodes = overlay.placement.nodes_on(me);
-        let seat = |node| Seat { node, inbox: Inbox::default(), waits: Waits::Nothing, dirty: true };
+        let seat = |node| Seat { node, inbox: Inbox::default(), waits: Waits::Nothing, full: false, dirty: true };
         let sent = vec![0; overlay.placement.ranks() as usize];
         let seats = nodes.into_iter().map(seat).collect();
         Run { number, overlay, seats, sent, received: 0, timers: Timers::default(), works: 0 }
@@ -72,11 +74,8 @@ impl Run {
     /// Marks the seats that a look at the network, or room in the outbox, lets go on.
     pub fn wake(&mut self, room: bool) {
         for seat in &mut self.seats {
-            match seat.waits {
-                Waits::Turn(_) => seat.dirty = true,
-                Waits::Room if room => seat.dirty = true,
-                _ => {}
-            }
+            let has_room = room && std::mem::take(&mut seat.full);
+            seat.dirty |= has_room || matches!(seat.waits, Waits::Turn(_));
         }
     }
 

@@ -25,7 +25,12 @@
 //! ```
 
 mod fibonacci;
+mod gauss;
+mod matmul;
+mod primes;
+mod puzzle;
 mod queens;
+mod romberg;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -46,14 +51,30 @@ use crate::node::Node;
 use crate::schedule::{self, Computation, Options, Outcome, Roots};
 
 pub use fibonacci::Fibonacci;
+pub use gauss::Gauss;
+pub use matmul::Matmul;
+pub use primes::Primes;
+pub use puzzle::Puzzle;
 pub use queens::Queens;
+pub use romberg::Romberg;
 pub use tree::{Cost, Growth, Submission, TaskTrees};
 pub use uts::{Kind, Shape, Tally, Tree, Uts};
 
 const OPTION: &str = "--workload";
 
 /// All workloads, in the order in which they are shown.
-pub const ALL: &[&Entry] = &[&queens::ENTRY, &fibonacci::ENTRY, &uts::ENTRY, &tree::ENTRY, &stream::ENTRY];
+pub const ALL: &[&Entry] = &[
+    &queens::ENTRY,
+    &fibonacci::ENTRY,
+    &uts::ENTRY,
+    &puzzle::ENTRY,
+    &primes::ENTRY,
+    &romberg::ENTRY,
+    &matmul::ENTRY,
+    &gauss::ENTRY,
+    &tree::ENTRY,
+    &stream::ENTRY,
+];
 
 /// A workload's place in the registry.
 pub struct Entry {

@@ -29,6 +29,7 @@ pub(super) static ENTRY: Entry = Entry {
     source: "Ahmad, Ghafoor and Fox 1994, section 5",
     options: "levels=3, children=2 (at the most), least=0 (children), utilisation=0.5, rate=20 (of migrations; or none), \
               contention=no|yes (migrations queue for their sender's links), \
+              piggyback=no|yes (tasks and answers tell their sender's load, too; on real ranks yes), \
               graphs=10000 (on real ranks 500), warmup=12000 (from utilisation=0.8 20000; graphs/5 if that is less), \
               unit=200ms, cost=sleep|spin|virtual",
     answer: "tasks",
@@ -55,6 +56,7 @@ fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
     if contention && rate.is_none() {
         return Err(pattern.wrong("contention: migrations that take no time don't queue; give a rate"));
     }
+    let piggyback = pattern.choice("piggyback", &[("no", false), ("yes", true)])?;
     let graphs = pattern.optional("graphs", 1..=MOST_GRAPHS)?;
     let warm_up = pattern.optional("warmup", 0..=MOST_GRAPHS)?;
     let unit = pattern.duration("unit")?.unwrap_or(200_000_000);
@@ -65,7 +67,8 @@ fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
     Ok(Box::new(move |setting| {
         let graphs = graphs.unwrap_or(if setting.is_simulated { 10_000 } else { 500 });
         let warm_up = warm_up.unwrap_or((if utilisation < 0.8 { 12_000 } else { 20_000 }).min(graphs / 5));
-        let stream = Stream { setting: *setting, utilisation, rate, contention, graphs, warm_up, unit };
+        let piggyback = piggyback.unwrap_or(!setting.is_simulated);
+        let stream = Stream { setting: *setting, utilisation, rate, contention, piggyback, graphs, warm_up, unit };
         Ok(Prepared::new(TaskTrees { growth, cost, submission: Submission::Stream(stream), style: None }))
     }))
 }
@@ -87,6 +90,9 @@ pub struct Stream {
     pub rate: Option<f64>,
     /// Whether migrations queue for a link of their sender, see [`Options::contention`].
     pub contention: bool,
+    /// Whether tasks and answers tell their sender's load, see [`Options::loads_travel`]. In the paper's model nodes know each other's loads
+    /// from announcements only.
+    pub piggyback: bool,
     /// Graphs whose response times count, and those before them.
     pub graphs: u64,
     pub warm_up: u64,
@@ -99,12 +105,11 @@ impl Stream {
         self.warm_up..self.warm_up + self.graphs
     }
 
-    /// In simulation nodes know each other's loads from announcements only, as in the paper's model.
     pub(super) fn adjust(&self, options: &mut Options) {
         options.unit = self.unit;
         options.migration = options.migration.or(self.rate.map(|rate| (self.unit as f64 / rate).round() as Ticks));
         options.contention |= self.contention;
-        options.loads_travel &= !self.setting.is_simulated;
+        options.loads_travel &= self.piggyback;
     }
 
     /// More graphs than this are never open at a time, as good as surely, where the processors keep up with graphs of so many levels.
@@ -192,7 +197,7 @@ mod tests {
 
     fn stream(utilisation: f64, graphs: u64) -> Stream {
         let setting = Setting { seed: 5, processors: 8, is_simulated: true };
-        Stream { setting, utilisation, rate: Some(20.0), contention: false, graphs, warm_up: 3, unit: 1_000_000 }
+        Stream { setting, utilisation, rate: Some(20.0), contention: false, piggyback: false, graphs, warm_up: 3, unit: 1_000_000 }
     }
 
     #[test]

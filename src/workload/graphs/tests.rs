@@ -17,7 +17,7 @@ fn simulate_with(workload: &str, scheduler: &str, ranks: u32, mut options: Optio
     let network = if chosen.entry.has_own_network { Network::Zero } else { Network::default() };
     let workers = options.workers;
     let mut world = World::Sim(sim::World::new(ranks, Model { workers, network, seed: 1, ..Model::default() }));
-    let overlay = Overlay::one_host(scheduler.entry.default_topology(ranks), ranks)?;
+    let overlay = Overlay::one_host(scheduler.default_topology(ranks), ranks)?;
     let prepared = chosen.prepare(&Setting { seed: 1, processors: ranks * workers, is_simulated: true })?;
     prepared.adjust(&mut options);
     let outcomes = node::run(&mut world, &overlay, |node| prepared.execute(node, scheduler.clone(), options.clone()))?;
@@ -111,6 +111,8 @@ fn options_follow_the_workload_unless_they_are_set() {
     assert_eq!((simulated.unit, simulated.migration, simulated.loads_travel), (10_000_000, Some(250_000), false));
     let real = adjusted("stream:rate=none", Options::default(), false);
     assert_eq!((real.unit, real.migration, real.loads_travel), (200_000_000, None, true));
+    assert!(adjusted("stream:piggyback=yes", Options::default(), true).loads_travel);
+    assert!(!adjusted("stream:piggyback=no", Options::default(), false).loads_travel);
     assert_eq!(adjusted("stream", Options { migration: Some(7), ..Options::default() }, true).migration, Some(7));
     assert_eq!(adjusted("fibonacci:cutoff=3", Options::default(), true).style, Some(Style::Inline));
     assert_eq!(adjusted("fibonacci", Options::default(), true).style, None);
@@ -122,7 +124,10 @@ fn options_follow_the_workload_unless_they_are_set() {
 #[test]
 fn wrong_options_get_one_clear_sentence() {
     for (spec, sentence) in [
-        ("queen:n=8", "--workload queen:n=8: unknown workload; known are queens, fibonacci, uts, tree, stream, costs"),
+        (
+            "queen:n=8",
+            "--workload queen:n=8: unknown workload; known are queens, fibonacci, uts, puzzle, primes, romberg, matmul, gauss, tree, stream, costs",
+        ),
         ("queens:m=8", "--workload queens:m=8: unknown parameter m; queens knows n, cutoff"),
         ("queens:n=0", "--workload queens:n=0: n: 0 is not between 1 and 27"),
         ("queens:n=eight", "--workload queens:n=eight: n: \"eight\" is not a whole number"),
@@ -140,6 +145,17 @@ fn wrong_options_get_one_clear_sentence() {
             "--workload uts:kind=geometric,shape=exponential,b0=..: b0: must be above 1 with shape=exponential, or the tree need not end",
         ),
         ("uts:kind=geometric,b0=1e7", "--workload uts:kind=geometric,b0=1e7: b0: must be below a million"),
+        ("puzzle:start=1-2-3", "--workload puzzle:start=1-2-3: start: must be each of the numbers 0 to 15 once, as in 1-2-0-3-..-15"),
+        (
+            "puzzle:start=0-2-1-3-4-5-6-7-8-9-10-11-12-13-14-15",
+            "--workload puzzle:start=0-2-1-3-4-5-6-7-8-9-10-11-1..: start: no moves bring these tiles into order: two of them would have to be swapped",
+        ),
+        (
+            "primes:n=1000000000000,segment=9",
+            "--workload primes:n=1000000000000,segment=9: segment: 9 numbers a task make more than 4194304 tasks",
+        ),
+        ("romberg:tolerance=0", "--workload romberg:tolerance=0: tolerance: 0 is not between 0.000000000001 and 1"),
+        ("gauss:n=0", "--workload gauss:n=0: n: 0 is not between 1 and 8192"),
         ("tree:time=1s,task=1us", "--workload tree:time=1s,task=1us: time and task exclude each other"),
         ("tree:time=5", "--workload tree:time=5: time: \"5\" is not a time such as 200ms, 1.5us or 0s"),
         ("tree:cost=work", "--workload tree:cost=work: cost: \"work\" is unknown; known are sleep, spin, virtual"),

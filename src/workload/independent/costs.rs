@@ -8,20 +8,21 @@ use std::time::{Duration, Instant};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-use super::{Entry, Make, Setting, matrix};
+use super::{Entry, Make, Plan, Problem, Setting, matrix};
 use crate::error::Result;
 use crate::load::{CYCLE, Cost, Costs};
 use crate::node::{Ticks, Worker};
 use crate::schedule::independent::{Independent, Turn};
-use crate::workload::COSTS_STREAM;
 use crate::workload::pattern::Pattern;
+use crate::workload::{ARRIVALS_STREAM, COSTS_STREAM};
 
 pub const ENTRY: Entry = Entry {
     name: "costs",
     title: "independent tasks of given costs on each rank",
     source: "Hamidzadeh, Lilja and Atif 1995, section 4.1",
     options: "file=M.csv (rows tasks, columns ranks, in cycles; inf: can't run there); or tasks=500, mu_cp=500, sigma_cp=10, mu_cc=500, \
-              sigma_cc=50 (cycles; slept, 1 us each)",
+              sigma_cc=50 (cycles; slept, 1 us each); arrival=RATE (tasks that arrive in 1000 cycles, at random; otherwise all are there), or \
+              arrival=file (its first column is when, in cycles)",
     answer: "tasks",
     build,
 };
@@ -32,17 +33,71 @@ const MOST_TASKS: u64 = 50_000_000;
 const MOST_CYCLES: f64 = 1e9;
 
 fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
+    let arrival = Arrival::read(pattern)?;
     if let Some(file) = pattern.text_of("file") {
         if file.is_empty() {
             return Err(pattern.wrong("file: the name of a file is missing"));
         }
         let file = PathBuf::from(file);
-        return Ok(Make { reads: true, make: Box::new(move |setting| matrix::read(&file, setting.ranks)) });
+        return Ok(Make::reading(move |setting| {
+            let (costs, column) = matrix::read(&file, setting.ranks, arrival == Arrival::Column)?;
+            let arrivals = if arrival == Arrival::Column { column } else { arrival.draw(costs.tasks(), setting.seed) };
+            Ok(emulated(costs, arrivals))
+        }));
+    }
+    if arrival == Arrival::Column {
+        return Err(pattern.wrong("arrival: file goes with file=M.csv"));
     }
     let tasks = pattern.within("tasks", 500, 0..=MOST_TASKS)?;
     let processing = Spread::read(pattern, ["mu_cp", "sigma_cp"], [500.0, 10.0])?;
     let communication = Spread::read(pattern, ["mu_cc", "sigma_cc"], [500.0, 50.0])?;
-    Ok(Make { reads: false, make: Box::new(move |setting| Ok(drawn(tasks, processing, communication, setting))) })
+    Ok(Make::drawing(move |setting| {
+        Ok(emulated(drawn(tasks, processing, communication, setting), arrival.draw(tasks as usize, setting.seed)))
+    }))
+}
+
+/// Tasks of these costs that do nothing but take their time.
+fn emulated(costs: Costs, arrivals: Vec<Cost>) -> Problem {
+    let known = costs.tasks() as u64;
+    Problem { costs, arrivals, plan: Plan::Emulated { spins: false, values: Vec::new() }, known, sequential: None }
+}
+
+/// When tasks arrive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Arrival {
+    /// All are there.
+    Before,
+    /// At random, so many in 1,000 cycles on average (a Poisson process).
+    Rate(f64),
+    /// As the file's first column says.
+    Column,
+}
+
+impl Arrival {
+    fn read(pattern: &mut Pattern<'_>) -> Result<Arrival> {
+        match pattern.text_of("arrival") {
+            None => Ok(Arrival::Before),
+            Some("file") => Ok(Arrival::Column),
+            Some(text) => match text.parse::<f64>() {
+                Ok(rate) if (1e-6..=1e9).contains(&rate) => Ok(Arrival::Rate(rate)),
+                _ => {
+                    Err(pattern.wrong(format!("arrival: \"{text}\" is neither a number of tasks in 1000 cycles above 0 nor the word file")))
+                }
+            },
+        }
+    }
+
+    fn draw(self, tasks: usize, seed: u64) -> Vec<Cost> {
+        let Arrival::Rate(rate) = self else { return Vec::new() };
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(ARRIVALS_STREAM);
+        let mut at = 0.0f64;
+        let mut next = || {
+            at += -(1.0 - rng.random::<f64>()).ln() * 1000.0 / rate;
+            (at * CYCLE as f64).round() as Cost
+        };
+        (0..tasks).map(|_| next()).collect()
+    }
 }
 
 /// A uniform distribution, in cycles.
@@ -89,6 +144,10 @@ pub fn drawn(tasks: u64, processing: Spread, communication: Spread, setting: &Se
 /// Tasks that take as long as the matrix says.
 pub struct Emulated {
     costs: Arc<Costs>,
+    arrivals: Vec<Cost>,
+    /// Their parts of the answer; 1 if there are none.
+    values: Vec<u64>,
+    spins: bool,
     speeds: Vec<f64>,
     is_simulated: bool,
     /// When the last task of this process should have ended. A worker that goes on without a pause makes up for what the system's timer was
@@ -98,7 +157,17 @@ pub struct Emulated {
 
 impl Emulated {
     pub fn new(costs: Arc<Costs>, speeds: Vec<f64>, is_simulated: bool) -> Emulated {
-        Emulated { costs, speeds, is_simulated, due: Mutex::new(None) }
+        Emulated { costs, arrivals: Vec::new(), values: Vec::new(), spins: false, speeds, is_simulated, due: Mutex::new(None) }
+    }
+
+    /// The tasks of a problem, on ranks of these speeds; its costs are theirs.
+    pub(super) fn of(problem: Problem, speeds: Vec<f64>, is_simulated: bool) -> Emulated {
+        let plain = Emulated::new(Arc::new(problem.costs), speeds, is_simulated);
+        let (spins, values) = match problem.plan {
+            Plan::Emulated { spins, values } => (spins, values),
+            _ => (false, Vec::new()),
+        };
+        Emulated { arrivals: problem.arrivals, values, spins, ..plain }
     }
 
     /// How long to sleep from now on for a task that takes so long.
@@ -124,16 +193,22 @@ impl Independent for Emulated {
         &self.speeds
     }
 
-    fn execute(&self, task: usize, turn: Turn, worker: &mut dyn Worker) -> u64 {
+    fn arrivals(&self) -> &[Cost] {
+        &self.arrivals
+    }
+
+    fn execute(&self, task: usize, turn: Turn, worker: &mut dyn Worker, _: &mut Vec<u8>) -> u64 {
         let cost = self.costs.of(task, turn.rank);
         if self.is_simulated {
             // A tick is a millionth of a cycle, as is a unit of costs.
             worker.sleep(cost.saturating_sub(turn.late));
+        } else if self.spins {
+            worker.spin((u128::from(cost) * u128::from(REAL_CYCLE) / u128::from(CYCLE)) as Ticks);
         } else if cost > 0 {
             let rest = self.rest(Duration::from_nanos((u128::from(cost) * u128::from(REAL_CYCLE) / u128::from(CYCLE)) as u64), turn);
             worker.sleep(rest.as_nanos() as Ticks);
         }
-        1
+        self.values.get(task).copied().unwrap_or(1)
     }
 }
 
@@ -143,7 +218,7 @@ mod tests {
     use crate::workload::independent::find;
 
     fn costs(spec: &str, seed: u64, ranks: u32) -> Costs {
-        find(spec).unwrap().unwrap().costs(&Setting { seed, ranks }).unwrap()
+        find(spec).unwrap().unwrap().problem(&Setting { seed, ranks, is_simulated: true }).unwrap().costs
     }
 
     #[test]
@@ -168,6 +243,15 @@ mod tests {
     }
 
     #[test]
+    fn tasks_arrive_at_their_rate_and_in_order() {
+        let chosen = find("costs:tasks=5000,arrival=2.5").unwrap().unwrap();
+        let arrivals = chosen.problem(&Setting { seed: 4, ranks: 2, is_simulated: true }).unwrap().arrivals;
+        assert!(arrivals.is_sorted());
+        let rate = 5000.0 / (arrivals[4999] as f64 / CYCLE as f64 / 1000.0);
+        assert!((rate / 2.5 - 1.0).abs() < 0.05, "{rate}");
+    }
+
+    #[test]
     fn wrong_options_are_refused() {
         for (spec, names) in [
             ("costs:tasks=x", "tasks"),
@@ -175,6 +259,15 @@ mod tests {
             ("costs:mu_cc=-1", "mu_cc"),
             ("costs:colour=red", "colour"),
             ("costs:file=", "file"),
+            ("costs:arrival=0", "arrival"),
+            ("costs:arrival=file", "arrival"),
+            ("loop", "file"),
+            ("loop:file=a,unit=3", "unit"),
+            ("mandelbrot:width=0", "width"),
+            ("mandelbrot:x=far", "x"),
+            ("mandelbrot:span=0", "span"),
+            ("spmm:file=a,rows=3", "rows"),
+            ("spmm:times=b", "times"),
         ] {
             let why = find(spec).err().unwrap().to_string();
             assert!(why.contains(names), "{spec}: {why}");

@@ -7,15 +7,30 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::load::{CYCLE, Cost, Costs, MOST, NEVER};
 
-/// Reads the matrix for so many ranks.
+/// Reads the matrix for so many ranks. With `arrivals` a first column says when each task arrives; tasks are then put in that order.
 ///
 /// # Errors
 /// If the file can't be read or does not hold such a matrix; the sentence names the line.
-pub fn read(path: &Path, ranks: u32) -> Result<Costs> {
+pub fn read(path: &Path, ranks: u32, arrivals: bool) -> Result<(Costs, Vec<Cost>)> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|why| Error::usage(format!("--workload costs:file={shown}: the file cannot be read: {why}")))?;
-    parse(&text, ranks).map_err(|why| Error::usage(format!("--workload costs:file={shown}{why}")))
+    let read = if arrivals { with_arrivals(&text, ranks) } else { parse(&text, ranks).map(|costs| (costs, Vec::new())) };
+    read.map_err(|why| Error::usage(format!("--workload costs:file={shown}{why}")))
+}
+
+/// A matrix with a first column of arrivals.
+fn with_arrivals(text: &str, ranks: u32) -> Result<(Costs, Vec<Cost>), String> {
+    let all =
+        parse(text, ranks.saturating_add(1)).map_err(|why| format!("{why}; the first column is the arrival, as arrival=file says"))?;
+    let mut order: Vec<usize> = (0..all.tasks()).collect();
+    order.sort_by_key(|task| (all.of(*task, 0), *task));
+    let arrivals: Vec<Cost> = order.iter().map(|task| all.of(*task, 0)).collect();
+    if arrivals.last() == Some(&NEVER) {
+        return Err(": a task that never arrives (inf in the first column) is none".into());
+    }
+    let costs = order.iter().flat_map(|task| all.row(*task)[1..].iter().copied()).collect();
+    Ok((Costs::new(ranks, costs).ok_or(": the rows are not whole")?, arrivals))
 }
 
 /// The same from a text; errors go on after the file's name.
@@ -77,6 +92,15 @@ mod tests {
         let costs = parse("2\n3\n1 2 3\n4 5 6\n", 3).unwrap();
         assert_eq!((costs.tasks(), costs.of(1, 2)), (2, 6 * CYCLE));
         assert_eq!(parse("2\n1\n", 1).unwrap().tasks(), 2, "a matrix of one column");
+    }
+
+    #[test]
+    fn tasks_come_in_the_order_of_their_arrival() {
+        let (costs, arrivals) = with_arrivals("9 1 2\n0.5 3 4\n", 2).unwrap();
+        assert_eq!((costs.row(0), costs.row(1)), (&[3 * CYCLE, 4 * CYCLE][..], &[CYCLE, 2 * CYCLE][..]));
+        assert_eq!(arrivals, [CYCLE / 2, 9 * CYCLE]);
+        assert!(with_arrivals("1 2 3\n1 2\n", 2).unwrap_err().contains("line 2"));
+        assert!(with_arrivals("inf 2\n", 1).unwrap_err().contains("never arrives"));
     }
 
     #[test]

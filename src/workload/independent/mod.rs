@@ -1,22 +1,33 @@
 //! Independent tasks to schedule. One file each; the [registry](ALL) is data that the command line and `list` go through.
 
+mod computed;
 mod costs;
+mod loops;
+mod mandelbrot;
 mod matrix;
+mod matrix_market;
+mod spmm;
 
 use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 use super::pattern::Pattern;
 use crate::error::{Error, Result};
 use crate::load::{Cost, Costs};
 use crate::schedule::independent::Independent;
+use computed::{Computed, Kernel};
 
 pub use costs::{Emulated, REAL_CYCLE, Spread, drawn};
-pub use matrix::read;
+pub use mandelbrot::Picture;
+pub use matrix_market::Sparse;
+pub use spmm::Product;
 
 const OPTION: &str = "--workload";
 
 /// All workloads of independent tasks, in the order in which they are shown.
-pub const ALL: &[&Entry] = &[&costs::ENTRY];
+pub const ALL: &[&Entry] = &[&costs::ENTRY, &loops::ENTRY, &mandelbrot::ENTRY, &spmm::ENTRY];
 
 /// A workload's place in the registry.
 pub struct Entry {
@@ -33,20 +44,82 @@ pub struct Entry {
     build: fn(&mut Pattern<'_>) -> Result<Make>,
 }
 
-/// Where a workload's matrix comes from.
-pub struct Make {
-    /// Whether it comes from a file, which one rank reads.
-    reads: bool,
-    make: Box<MakeCosts>,
+/// How a workload comes about.
+struct Make {
+    /// Whether one rank makes it, which reads a file or computes all tasks, and tells the others.
+    at_one: bool,
+    make: Box<MakeProblem>,
+    /// Looks at what tasks left beside their values, in order of the tasks.
+    accept: Option<Box<Accept>>,
 }
 
-type MakeCosts = dyn Fn(&Setting) -> Result<Costs> + Send + Sync;
+type MakeProblem = dyn Fn(&Setting) -> Result<Problem> + Send + Sync;
+type Accept = dyn Fn(&[(usize, Bytes)]) -> Result<()> + Send + Sync;
+
+impl Make {
+    /// Every rank draws it.
+    fn drawing(make: impl Fn(&Setting) -> Result<Problem> + Send + Sync + 'static) -> Make {
+        Make { at_one: false, make: Box::new(make), accept: None }
+    }
+
+    /// One rank reads a file.
+    fn reading(make: impl Fn(&Setting) -> Result<Problem> + Send + Sync + 'static) -> Make {
+        Make { at_one: true, ..Make::drawing(make) }
+    }
+
+    /// One rank runs a plain program; in simulation a unit of work takes so many nanoseconds.
+    fn computing(nanoseconds: f64, plan: impl Fn(&Setting) -> Result<Plan> + Send + Sync + 'static) -> Make {
+        Make::reading(move |setting| {
+            let plan = plan(setting)?;
+            let Some(kernel) = plan.kernel() else { return Err(Error::Failed("a plan without anything to compute".into())) };
+            let (costs, known, sequential) = computed::plain(kernel.as_ref(), setting, nanoseconds);
+            Ok(Problem { costs, arrivals: Vec::new(), plan, known, sequential: (!setting.is_simulated).then_some(sequential) })
+        })
+    }
+}
+
+/// Tasks in a setting, the same on all ranks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Problem {
+    /// What they cost on ranks of speed 1.
+    pub costs: Costs,
+    /// When they arrive, in order; empty if all are there from the beginning.
+    pub arrivals: Vec<Cost>,
+    plan: Plan,
+    /// The answer.
+    pub known: u64,
+    /// Seconds that a plain program took for all; `None` if tasks are emulated or time is virtual.
+    pub sequential: Option<f64>,
+}
+
+/// What tasks do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Plan {
+    /// They take time; `values` are their parts of the answer (1 if there are none).
+    Emulated {
+        spins: bool,
+        values: Vec<u64>,
+    },
+    Mandelbrot(Picture),
+    Product(Product),
+}
+
+impl Plan {
+    fn kernel(&self) -> Option<Arc<dyn Kernel>> {
+        match self {
+            Plan::Emulated { .. } => None,
+            Plan::Mandelbrot(picture) => Some(Arc::new(picture.clone())),
+            Plan::Product(product) => Some(Arc::new(product.clone())),
+        }
+    }
+}
 
 /// What a workload may depend on beside its options; the same on all ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub seed: u64,
     pub ranks: u32,
+    pub is_simulated: bool,
 }
 
 /// A workload that was asked for.
@@ -72,26 +145,49 @@ pub fn find(spec: &str) -> Result<Option<Chosen>> {
 }
 
 impl Chosen {
-    /// Whether a file must be read, which belongs to one rank.
-    pub fn reads(&self) -> bool {
-        self.make.reads
+    /// Whether one rank makes it and tells the others: it reads a file, or computes all tasks to know the answer and the costs.
+    pub fn is_made_by_one(&self) -> bool {
+        self.make.at_one
     }
 
-    /// What the tasks cost in a setting: for every task there is a rank that can run it.
+    /// The tasks in a setting: for each there is a rank that can run it.
     ///
     /// # Errors
-    /// If the file can't be read or is no matrix for these ranks, or no rank can run one of the tasks; the sentence names the place.
-    pub fn costs(&self, setting: &Setting) -> Result<Costs> {
-        let costs = (self.make.make)(setting)?;
-        match costs.impossible() {
+    /// If a file can't be read or does not fit, or no rank can run one of the tasks; the sentence names the place.
+    pub fn problem(&self, setting: &Setting) -> Result<Problem> {
+        let problem = (self.make.make)(setting)?;
+        match problem.costs.impossible() {
             Some(task) => Err(Error::usage(format!("{OPTION} {}: no rank can run task {task} (counted from 0)", self.name))),
-            None => Ok(costs),
+            None => Ok(problem),
         }
     }
 
-    /// The tasks, ready to be executed. A cycle takes 10^6 ticks in simulation and 1 us on real ranks.
-    pub fn prepare(&self, costs: Costs, speeds: Vec<f64>, is_simulated: bool) -> Arc<dyn Independent> {
-        Arc::new(Emulated::new(Arc::new(costs), speeds, is_simulated))
+    /// The tasks, ready to be executed on ranks of these speeds (empty: all are alike). A cycle takes 10^6 ticks in simulation and 1 us on
+    /// real ranks. Emulated tasks take as long as they cost at speed 1; those that compute take as long as they take on the fastest rank.
+    pub fn prepare(&self, problem: Problem, speeds: Vec<f64>, is_simulated: bool) -> Arc<dyn Independent> {
+        match problem.plan.kernel() {
+            None => Arc::new(Emulated::of(problem.at_speeds(&speeds), speeds, is_simulated)),
+            Some(kernel) => {
+                let fastest = speeds.iter().copied().fold(0.0, f64::max);
+                let speeds: Vec<f64> = speeds.iter().map(|speed| speed / fastest).collect();
+                Arc::new(Computed::new(kernel, problem.at_speeds(&speeds), speeds, is_simulated))
+            }
+        }
+    }
+
+    /// Looks at what tasks left beside their values, in order of the tasks; writes what is to be written.
+    ///
+    /// # Errors
+    /// If something is missing or damaged, or can't be written.
+    pub fn accept(&self, products: &[(usize, Bytes)]) -> Result<()> {
+        self.make.accept.as_ref().map_or(Ok(()), |accept| accept(products))
+    }
+}
+
+impl Problem {
+    /// The same tasks on ranks of these speeds; as they are if there are none.
+    fn at_speeds(self, speeds: &[f64]) -> Problem {
+        Problem { costs: at_speeds(self.costs, speeds), ..self }
     }
 }
 

@@ -75,13 +75,15 @@ fn gathers_keep_the_order_of_places() {
     on_every_size(
         |node| async move {
             let gathered = node.everyone().gather(&node, word(node.me())).await?;
-            Ok((gathered, node.everyone().all_gather(&node, word(node.me())).await?))
+            let everywhere = node.everyone().all_gather(&node, word(node.me())).await?;
+            Ok((gathered, everywhere, node.everyone().all_gather_over_first(&node, word(node.me())).await?))
         },
         |nodes, results| {
             let all: Vec<_> = (0..nodes).map(word).collect();
-            for (node, (gathered, everywhere)) in results.iter().enumerate() {
+            for (node, (gathered, everywhere, over_first)) in results.iter().enumerate() {
                 assert_eq!(gathered, if node == 0 { &all } else { &[][..] });
                 assert_eq!(everywhere, &all);
+                assert_eq!(over_first, &all);
             }
         },
     );

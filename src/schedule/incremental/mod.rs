@@ -1,0 +1,135 @@
+//! Incremental collective scheduling: Wu, "On runtime parallel scheduling for processor load balancing", 1997, section 1; the system is that of Shu
+//! and Wu, "Runtime incremental parallel scheduling (RIPS) on distributed memory computers", IEEE Trans. Parallel Distrib. Syst. 7, 1996. User
+//! phases, in which tasks are executed where they are, alternate with system phases, in which a collective balancer redistributes the ready tasks of
+//! all nodes, old and new together.
+//!
+//! 1. In a user phase a node executes what it has; what a task spawns is queued at its node.
+//! 2. A node that has a reason (below) wishes for a phase; one wish a round goes up the tree of the nodes, whose root is the host.
+//! 3. The host asks all for their loads: a reduction down and up the tree, for which nobody waits. From this census it decides.
+//! 4. If a phase begins, ready tasks are frozen and balanced ([`system_phase`](super::system_phase)); otherwise the host says that none does, and
+//!    whether somebody idles.
+//!
+//! | trigger | who wishes | a phase begins if |
+//! |---|---|---|
+//! | `any` | whose worker idles; once it is known that somebody does, who has ready tasks to spare | somebody idles and somebody has tasks to spare |
+//! | `predicted` | the same | and the longest queue shrinks by more than `margin` times what a phase takes, by the measured means of both, or the imbalance has lasted for so long |
+//! | `periodic` | nobody: the host asks every `period` | somebody has tasks to spare, and loads differ by more than one |
+//! | `all` | a node that idles, once all below it in the tree do | all idle, and tasks wait |
+//!
+//! ```text
+//!   user phase     node 0  ####|##########|          # a task runs   | frozen
+//!                  node 1  ## .|####### . |          . idle: wishes
+//!   system phase               ^ census, freeze, balance, go on; running tasks are not disturbed
+//! ```
+//!
+//! Cost: a round is 2 (n - 1) messages, a phase n - 1 more and those of the balancer. Guarantee: after a phase the balancer's, for the loads of the
+//! census. A phase that moved nothing, and one that would not pay, is followed by a longer and longer pause, so that idle nodes don't phase in a loop.
+//!
+//! Departures. In the papers all stop for a system phase; here tasks go on running, and count as load that can't move. A node does not freeze what it
+//! would keep anyway (the average of the census, or what its workers execute at once), so that it has something to do meanwhile. In a user phase
+//! spawned tasks run where they are (RIPS calls it "lazy"); but so all would idle only at the end, so with `all` they wait for the next system phase
+//! ("eager"). The pauses and the rule of `predicted` are ours. The roots of a stream arrive at uniformly random
+//! ranks.
+
+mod policy;
+mod trigger;
+
+use std::sync::Arc;
+
+use rand::rngs::ChaCha8Rng;
+
+use super::policy::{AnyPolicy, Place, erase};
+use super::registry::{Entry, NEIGHBOURLY, Scheduler, Settings, Units};
+use crate::balance;
+use crate::error::{Error, Result};
+use policy::Incremental;
+
+pub(super) static ENTRY: Entry = Entry {
+    name: "incremental",
+    title: "incremental collective scheduling: a balancer redistributes the ready tasks again and again",
+    source: "Shu and Wu 1996; Wu 1997, section 1",
+    kinds: NEIGHBOURLY,
+    options: "balancer=cwa (any, its topologies; several options of its own with + between them), trigger=any|all|periodic|predicted, period=2 \
+              (units of the workload's time, of periodic), margin=1 (of predicted: how many times its cost a phase must gain)",
+    build,
+};
+
+/// What makes a phase begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trigger {
+    /// Somebody idles.
+    Any,
+    /// All idle.
+    All,
+    /// Time.
+    Periodic,
+    /// Somebody idles, and a phase is expected to pay.
+    Predicted,
+}
+
+fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
+    let (mut balancer, mut trigger, mut period, mut margin) = ("cwa".to_string(), Trigger::Any, Units(2.0), 1.0);
+    for (key, value) in settings.pairs() {
+        match (key, value) {
+            ("balancer", value) => balancer = value.replace('+', ","),
+            ("trigger", "any") => trigger = Trigger::Any,
+            ("trigger", "all") => trigger = Trigger::All,
+            ("trigger", "periodic") => trigger = Trigger::Periodic,
+            ("trigger", "predicted") => trigger = Trigger::Predicted,
+            ("trigger", _) => return Err(settings.wrong(key, value, "any, all, periodic or predicted")),
+            ("margin", value) => {
+                let number = value.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+                margin = number.ok_or_else(|| settings.wrong(key, value, "a number, 0 or more"))?;
+            }
+            ("period", value) => period = settings.units(key, value)?,
+            _ => return Err(settings.unknown(key, &["balancer", "trigger", "period", "margin"])),
+        }
+    }
+    if period.0 <= 0.0 {
+        return Err(settings.wrong("period", "0", "a number of time units above 0"));
+    }
+    let balancer = balance::find(&balancer).map_err(|why| Error::usage(format!("--scheduler incremental: {why}")))?;
+    Ok(Arc::new(Collective { balancer: Arc::new(balancer), trigger, period, margin }))
+}
+
+struct Collective {
+    balancer: Arc<balance::Chosen>,
+    trigger: Trigger,
+    period: Units,
+    margin: f64,
+}
+
+impl Scheduler for Collective {
+    fn policy(&self, place: Place, rng: ChaCha8Rng) -> Result<Box<dyn AnyPolicy>> {
+        let period = self.period.ticks(place.unit);
+        Ok(erase(Incremental::new(place, rng, self.trigger, period, self.margin)))
+    }
+
+    fn balancer(&self) -> Option<Arc<balance::Chosen>> {
+        Some(self.balancer.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::topology::Topology;
+
+    #[test]
+    fn options_are_read_and_wrong_ones_named() {
+        let wrong = |spec: &str| crate::schedule::find(spec).err().map(|why| why.to_string()).unwrap_or_default();
+        assert_eq!(wrong("incremental:balancer=psts:unit=first,trigger=periodic,period=0.5"), "");
+        assert_eq!(wrong("incremental:trigger=some"), "--scheduler incremental: trigger is any, all, periodic or predicted, not 'some'");
+        assert_eq!(wrong("incremental:period=0"), "--scheduler incremental: period is a number of time units above 0, not '0'");
+        assert!(wrong("incremental:balancer=cwb").starts_with("--scheduler incremental: --balancer 'cwb' is unknown; known are "));
+        assert!(wrong("incremental:cwa").contains("not of the form key=value"));
+    }
+
+    #[test]
+    fn the_topology_is_the_balancers() {
+        let chosen = crate::schedule::find("incremental:balancer=mwa").unwrap();
+        assert_eq!(chosen.default_topology(6).kind().to_string(), "mesh");
+        assert_eq!(chosen.objection(&Topology::parse("mesh:2x3", 6).unwrap()), None);
+        let objection = chosen.objection(&Topology::parse("hypercube:3", 8).unwrap()).unwrap();
+        assert!(objection.starts_with("--scheduler incremental:balancer=mwa: --balancer mwa runs on mesh"), "{objection}");
+    }
+}

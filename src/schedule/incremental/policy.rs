@@ -1,0 +1,485 @@
+//! What one node does for it: wishes, rounds, and at the host the decision.
+
+use rand::rngs::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::Trigger;
+use super::trigger::{Census, Known, Standing, Verdict, judge};
+use crate::node::Ticks;
+use crate::schedule::policy::{Actions, ItemId, New, Order, Origin, PhaseEnd, Place, Policy, View};
+use crate::schedule::termination::Tree;
+use crate::topology::NodeId;
+
+/// What nodes say to each other along the tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Word {
+    /// Upwards: somebody below wishes for a phase.
+    Wish,
+    /// Downwards: a round begins.
+    Ask,
+    /// Upwards: how a sub-tree stands.
+    Census(Census),
+    /// Downwards: no phase follows from the round. Whether somebody idles.
+    Over { idle: bool },
+}
+
+/// Shortest and longest pause after something that led to nothing.
+const PAUSE: (Ticks, Ticks) = (20_000, 10_000_000);
+
+/// A phase after which so much less work is done than before has not paid (`predicted`).
+const SLOWER: f64 = 0.9;
+
+pub(super) struct Incremental {
+    place: Place,
+    rng: ChaCha8Rng,
+    trigger: Trigger,
+    period: Ticks,
+    /// How many times its cost a phase must gain (`predicted`).
+    margin: f64,
+    /// Whether new tasks wait for the next phase (`all`), and those that do.
+    waits: bool,
+    held: Vec<ItemId>,
+    tree: Tree,
+
+    /// The census of this round so far and the children that are missing, from the asking until this node has answered.
+    round: Option<(Census, usize)>,
+    in_phase: bool,
+    /// A wish went up from here in this round, or what it would say is in the last census.
+    wished: bool,
+    /// Somebody idled in the last round.
+    somebody_idles: bool,
+    /// Children below which all idle (`all`).
+    idle_below: usize,
+
+    /// For the census: the last phase, tasks ended, time worked; up to when, and by how many workers since then.
+    last: Option<PhaseEnd>,
+    ended: u64,
+    worked: Ticks,
+    accounted: Ticks,
+    at_work: u32,
+
+    host: Option<Host>,
+}
+
+/// What the host knows.
+#[derive(Default)]
+struct Host {
+    /// Somebody wishes for a phase.
+    wish: bool,
+    /// From the asking to the decision.
+    asked: Option<Ticks>,
+    not_before: Ticks,
+    /// When the next round is due (`periodic`).
+    tick: Ticks,
+    /// When a timer runs out that was set for `not_before`.
+    alarm: Option<Ticks>,
+    /// Whether a phase began since the last census, and how long the round before it took.
+    phase: Option<Ticks>,
+    /// What a phase costs: smoothed.
+    cost: Option<Ticks>,
+    /// Since when there has been something to move and somebody to move it to.
+    since: Option<Ticks>,
+    /// The last census: when it was, the time worked until then, and how many workers worked on average before.
+    counted: (Ticks, Ticks, f64),
+    /// Rounds and phases that led to nothing, one after the other.
+    futile: u32,
+}
+
+impl Incremental {
+    pub fn new(place: Place, rng: ChaCha8Rng, trigger: Trigger, period: Ticks, margin: f64) -> Incremental {
+        let tree = Tree::new(place.me, place.host(), place.overlay.placement.nodes());
+        // A single real node balances with nobody, but what waits for a phase must get one.
+        let waits = trigger == Trigger::All;
+        let host = (place.me == place.host() && (place.real_nodes() > 1 || waits)).then(Host::default);
+        Incremental {
+            place,
+            rng,
+            trigger,
+            period,
+            margin,
+            waits,
+            held: Vec::new(),
+            tree,
+            round: None,
+            in_phase: false,
+            wished: false,
+            somebody_idles: false,
+            idle_below: 0,
+            last: None,
+            ended: 0,
+            worked: 0,
+            accounted: 0,
+            at_work: 0,
+            host,
+        }
+    }
+
+    /// Time has passed, in which as many workers worked as had something to do.
+    fn account(&mut self, view: &View) {
+        self.worked += view.now.saturating_sub(self.accounted) * Ticks::from(self.at_work);
+        self.accounted = view.now;
+        self.at_work = view.load().min(view.workers);
+    }
+
+    /// Whether this node wishes for a phase.
+    fn wishes(&self, view: &View) -> bool {
+        match (self.trigger, self.somebody_idles) {
+            (Trigger::Periodic, _) => false,
+            (Trigger::All, false) => view.load() == 0 && self.idle_below >= self.tree.children.len(),
+            (Trigger::All, true) => view.load() == 0 && !self.held.is_empty(),
+            (Trigger::Any | Trigger::Predicted, false) => view.is_idle(),
+            (Trigger::Any | Trigger::Predicted, true) => view.ready > view.workers.saturating_sub(view.running),
+        }
+    }
+
+    /// Does what follows from how this node stands now.
+    fn consider(&mut self, view: &View, act: &mut Actions<Word>) {
+        if self.in_phase {
+            return;
+        }
+        self.answer(view, act);
+        if !self.wished && self.round.is_none() && self.wishes(view) {
+            self.wish(act);
+        }
+        self.begin_round(view, act);
+    }
+
+    /// Passes a wish on, one a round.
+    fn wish(&mut self, act: &mut Actions<Word>) {
+        if let Some(host) = &mut self.host {
+            host.wish = true;
+        }
+        if !std::mem::replace(&mut self.wished, true)
+            && let Some(parent) = self.tree.parent
+        {
+            act.tell(parent, Word::Wish);
+        }
+    }
+
+    /// At the host: asks all, if it is time.
+    fn begin_round(&mut self, view: &View, act: &mut Actions<Word>) {
+        let Some(host) = &mut self.host else { return };
+        if !host.wish || host.asked.is_some() || self.round.is_some() {
+            return;
+        }
+        if view.now < host.not_before {
+            if host.alarm.is_none_or(|alarm| alarm > host.not_before) {
+                host.alarm = Some(host.not_before);
+                act.timer(host.not_before);
+            }
+            return;
+        }
+        host.wish = false;
+        host.asked = Some(view.now);
+        self.asked(act);
+        self.answer(view, act);
+    }
+
+    fn asked(&mut self, act: &mut Actions<Word>) {
+        self.round = Some((Census::default(), self.tree.children.len()));
+        self.tree.children.iter().for_each(|child| act.tell(*child, Word::Ask));
+    }
+
+    /// Answers the parent once all children have answered; at the host, decides.
+    fn answer(&mut self, view: &View, act: &mut Actions<Word>) {
+        let Some((mut census, 0)) = self.round.take_if(|(_, missing)| *missing == 0) else { return };
+        let last = self.last.take();
+        census.add(Census {
+            standings: vec![Standing { node: self.place.me, running: view.running, ready: view.ready + self.held.len() as u32 }],
+            moved: last.map_or(0, |last| last.moved.into()),
+            took: last.map_or(0, |last| last.took),
+            ended: self.ended,
+            worked: self.worked,
+        });
+        // What a wish would say is in the census.
+        self.wished = self.trigger == Trigger::All || view.is_idle();
+        match self.tree.parent {
+            Some(parent) => act.tell(parent, Word::Census(census)),
+            None => self.decide(&census, view, act),
+        }
+    }
+
+    fn decide(&mut self, census: &Census, view: &View, act: &mut Actions<Word>) {
+        let Some(host) = &mut self.host else { return };
+        let round = host.asked.take().map_or(0, |asked| view.now.saturating_sub(asked));
+        let after_phase = host.phase.is_some();
+        if let Some(before) = host.phase.take() {
+            let cost = before + census.took;
+            host.cost = Some(host.cost.map_or(cost, |cost_so_far| (cost_so_far + cost) / 2));
+            host.futile = if census.moved > 0 { 0 } else { host.futile + 1 };
+        }
+        let (at, worked, rate) = host.counted;
+        let rate_now = census.worked.saturating_sub(worked) as f64 / view.now.saturating_sub(at).max(1) as f64;
+        if after_phase && rate_now < rate * SLOWER {
+            host.since = None;
+        }
+        host.counted = (view.now, census.worked, rate_now);
+        let known = Known {
+            nodes: self.place.overlay.placement.nodes(),
+            real: self.place.real_nodes(),
+            workers: self.place.workers.max(1),
+            // Before the first phase: two rounds as long as this one, the least that a balancer with global information can take.
+            cost: host.cost.unwrap_or(2 * round),
+            margin: self.margin,
+            persisted: host.since.map_or(0, |since| view.now.saturating_sub(since)),
+        };
+        let verdict = judge(self.trigger, census, &known);
+        host.since = match verdict {
+            Verdict::Nothing { .. } => None,
+            _ => host.since.or(Some(view.now)),
+        };
+        // The host asks again, by itself.
+        host.wish |= verdict == Verdict::NotWorthIt;
+        host.futile += u32::from(verdict == Verdict::NotWorthIt && self.trigger == Trigger::All);
+        let pause = (round.max(PAUSE.0) << host.futile.min(16)).min(PAUSE.1.max(round));
+        host.not_before = view.now
+            + match verdict {
+                _ if host.futile > 0 => pause,
+                // Until it has lasted for long enough.
+                Verdict::NotWorthIt => (known.cost as f64 * self.margin) as Ticks / 2 + PAUSE.0,
+                _ => 0,
+            };
+        match verdict {
+            Verdict::Phase(kept) => {
+                host.phase = Some(round);
+                act.phase(kept);
+            }
+            verdict => {
+                let idle = verdict != Verdict::Nothing { idle: false };
+                self.over(idle, view, act);
+            }
+        }
+    }
+
+    /// The round is over, and no phase follows.
+    fn over(&mut self, idle: bool, view: &View, act: &mut Actions<Word>) {
+        self.tree.children.iter().for_each(|child| act.tell(*child, Word::Over { idle }));
+        self.somebody_idles = idle;
+        // From now on those wish who have something to spare; otherwise a wish that came too late for the census is still valid.
+        self.wished &= !idle;
+        self.consider(view, act);
+    }
+}
+
+impl Policy for Incremental {
+    type Message = Word;
+
+    fn order(&self) -> Order {
+        Order::Lifo
+    }
+
+    fn start(&mut self, view: &View, act: &mut Actions<Word>) {
+        self.accounted = view.now;
+        if self.trigger == Trigger::Periodic
+            && let Some(host) = &mut self.host
+        {
+            host.tick = view.now + self.period;
+            act.timer(host.tick);
+        }
+        self.consider(view, act);
+    }
+
+    fn on_new(&mut self, items: &[New], origin: Origin, view: &View, act: &mut Actions<Word>) {
+        self.account(view);
+        let placement = &self.place.overlay.placement;
+        for new in items {
+            match origin {
+                // Some balancers leave tasks where no power is; the real node of the same rank has it near.
+                _ if view.workers == 0 => act.migrate(new.item, placement.real_node_of(placement.rank_of(self.place.me))),
+                Origin::Root { stream: true } => act.submit(new.item, self.place.any_real(&mut self.rng)),
+                // What has migrated came in a phase; a stream's root has not.
+                Origin::Migrated { .. } if new.hops > 0 => act.queue(new.item),
+                _ if self.waits => self.held.push(new.item),
+                _ => act.queue(new.item),
+            }
+        }
+        self.consider(view, act);
+    }
+
+    fn on_end(&mut self, _: ItemId, spawned: &[New], view: &View, act: &mut Actions<Word>) {
+        self.account(view);
+        self.ended += 1;
+        if !spawned.is_empty() {
+            self.on_new(spawned, Origin::Spawned, view, act);
+        }
+    }
+
+    fn on_message(&mut self, from: NodeId, message: Word, view: &View, act: &mut Actions<Word>) {
+        self.account(view);
+        match message {
+            Word::Wish if self.trigger == Trigger::All && !self.somebody_idles => self.idle_below += 1,
+            Word::Wish => self.wish(act),
+            Word::Ask => self.asked(act),
+            Word::Census(census) => {
+                if let Some((sum, missing)) = &mut self.round {
+                    sum.add(census);
+                    *missing = missing.saturating_sub(1);
+                }
+            }
+            Word::Over { idle } => {
+                debug_assert_eq!(self.tree.parent, Some(from));
+                return self.over(idle, view, act);
+            }
+        }
+        self.consider(view, act);
+    }
+
+    fn on_idle(&mut self, view: &View, act: &mut Actions<Word>) {
+        self.account(view);
+        self.consider(view, act);
+    }
+
+    fn on_change(&mut self, view: &View, act: &mut Actions<Word>) {
+        self.account(view);
+        self.consider(view, act);
+    }
+
+    fn on_timer(&mut self, view: &View, act: &mut Actions<Word>) {
+        self.account(view);
+        if let Some(host) = &mut self.host {
+            host.alarm = host.alarm.filter(|alarm| *alarm > view.now);
+            if self.trigger == Trigger::Periodic && view.now >= host.tick {
+                host.wish = true;
+                host.tick = view.now + self.period;
+                act.timer(host.tick);
+            }
+        }
+        self.consider(view, act);
+    }
+
+    fn on_freeze(&mut self, view: &View, act: &mut Actions<Word>) {
+        self.account(view);
+        self.in_phase = true;
+        self.held.drain(..).for_each(|item| act.queue(item));
+        // A new user phase begins, of which nobody knows anything.
+        (self.wished, self.somebody_idles, self.idle_below) = (false, false, 0);
+        if let Some(host) = &mut self.host {
+            host.wish = false;
+        }
+    }
+
+    fn on_phase(&mut self, phase: PhaseEnd, view: &View, act: &mut Actions<Word>) {
+        self.account(view);
+        self.in_phase = false;
+        self.last = Some(phase);
+        if let Some(host) = &mut self.host {
+            // Phases take no more than about half of the time.
+            host.not_before = host.not_before.max(view.now + phase.took);
+        }
+        self.consider(view, act);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::neighbourhood::place;
+    use crate::schedule::policy::Action;
+    use rand::SeedableRng;
+
+    /// A node of four; in the tree 2 and 1 are below 0, and 3 below 2.
+    fn node(me: NodeId, trigger: Trigger) -> Incremental {
+        Incremental::new(place("hypercube:2", 4, me), ChaCha8Rng::seed_from_u64(1), trigger, 500, 1.0)
+    }
+
+    fn view(now: Ticks, ready: u32, running: u32) -> View {
+        View { now, ready, running, workers: 1 }
+    }
+
+    fn tell(to: NodeId, message: Word) -> Action<Word> {
+        Action::Tell { to, message }
+    }
+
+    fn standing(node: NodeId, running: u32, ready: u32) -> Standing {
+        Standing { node, running, ready }
+    }
+
+    fn census(standings: &[Standing]) -> Word {
+        Word::Census(Census { standings: standings.to_vec(), ..Census::default() })
+    }
+
+    #[test]
+    fn who_idles_wishes_once_a_round_and_then_those_who_have_something_to_spare() {
+        let mut act = Actions::default();
+        let mut policy = node(2, Trigger::Any);
+        policy.start(&view(0, 0, 0), &mut act);
+        assert_eq!(act.take(), [tell(0, Word::Wish)]);
+        policy.on_idle(&view(1, 0, 0), &mut act);
+        policy.on_message(3, Word::Wish, &view(2, 0, 0), &mut act);
+        assert_eq!(act.take(), [], "one wish goes up");
+        policy.on_message(0, Word::Ask, &view(3, 0, 0), &mut act);
+        assert_eq!(act.take(), [tell(3, Word::Ask)]);
+        policy.on_message(3, census(&[standing(3, 0, 0)]), &view(4, 0, 0), &mut act);
+        assert_eq!(act.take(), [tell(0, census(&[standing(3, 0, 0), standing(2, 0, 0)]))]);
+        policy.on_message(0, Word::Over { idle: true }, &view(5, 0, 0), &mut act);
+        assert_eq!(act.take(), [tell(3, Word::Over { idle: true })]);
+        policy.on_change(&view(6, 0, 1), &mut act);
+        policy.on_change(&view(7, 0, 0), &mut act);
+        assert_eq!(act.take(), [], "that somebody idles is known");
+        policy.on_change(&view(8, 1, 1), &mut act);
+        assert_eq!(act.take(), [tell(0, Word::Wish)], "one task more than workers");
+    }
+
+    #[test]
+    fn the_host_asks_decides_and_waits_longer_each_time_that_nothing_moved() {
+        let mut act = Actions::default();
+        let mut policy = node(0, Trigger::Any);
+        let mut pauses = Vec::new();
+        let mut now = 0;
+        for _ in 0..5 {
+            policy.on_message(2, Word::Wish, &view(now, 5, 1), &mut act);
+            while let [Action::Timer { at }] = act.take()[..] {
+                pauses.push(at - now);
+                now = at;
+                policy.on_timer(&view(now, 5, 1), &mut act);
+            }
+            policy.on_message(2, census(&[standing(2, 0, 0), standing(3, 0, 0)]), &view(now, 5, 1), &mut act);
+            assert_eq!(act.take(), [], "one is missing");
+            policy.on_message(1, census(&[standing(1, 1, 0)]), &view(now, 5, 1), &mut act);
+            assert_eq!(act.take(), [Action::Phase { kept: vec![1, 1, 0, 0] }]);
+            policy.on_freeze(&view(now, 5, 1), &mut act);
+            policy.on_change(&view(now, 0, 1), &mut act);
+            policy.on_phase(PhaseEnd { moved: 0, took: 100 }, &view(now, 5, 1), &mut act);
+            assert_eq!(act.take(), []);
+        }
+        assert_eq!(pauses, [100, 40_000, 80_000, 160_000]);
+    }
+
+    #[test]
+    fn a_node_in_a_phase_answers_when_it_has_ended() {
+        let mut act = Actions::default();
+        let mut policy = node(1, Trigger::Any);
+        policy.on_freeze(&view(0, 3, 1), &mut act);
+        policy.on_message(0, Word::Ask, &view(1, 0, 1), &mut act);
+        assert_eq!(act.take(), []);
+        policy.on_phase(PhaseEnd { moved: 3, took: 7 }, &view(2, 0, 1), &mut act);
+        let answer = Census { standings: vec![standing(1, 1, 0)], moved: 3, took: 7, worked: 2, ..Census::default() };
+        assert_eq!(act.take(), [tell(0, Word::Census(answer))]);
+    }
+
+    #[test]
+    fn where_all_must_idle_wishes_gather_and_what_is_spawned_waits() {
+        let mut act = Actions::default();
+        let mut policy = node(2, Trigger::All);
+        policy.on_new(&[New { item: ItemId(7), hops: 0 }], Origin::Spawned, &view(0, 0, 0), &mut act);
+        assert_eq!(act.take(), [], "3, below, may have something to do");
+        policy.on_message(3, Word::Wish, &view(1, 0, 0), &mut act);
+        assert_eq!(act.take(), [tell(0, Word::Wish)]);
+        policy.on_freeze(&view(2, 0, 0), &mut act);
+        assert_eq!(act.take(), [Action::Queue(ItemId(7))]);
+        policy.on_new(&[New { item: ItemId(8), hops: 1 }], Origin::Migrated { from: 0 }, &view(3, 0, 0), &mut act);
+        assert_eq!(act.take(), [Action::Queue(ItemId(8))], "what a phase brought is scheduled");
+    }
+
+    #[test]
+    fn periodic_asks_every_period_and_nobody_wishes() {
+        let mut act = Actions::default();
+        let mut policy = node(0, Trigger::Periodic);
+        policy.start(&view(0, 0, 0), &mut act);
+        assert_eq!(act.take(), [Action::Timer { at: 500 }]);
+        policy.on_idle(&view(5, 0, 0), &mut act);
+        assert_eq!(act.take(), []);
+        policy.on_timer(&view(500, 4, 1), &mut act);
+        assert_eq!(act.take(), [Action::Timer { at: 1000 }, tell(2, Word::Ask), tell(1, Word::Ask)]);
+    }
+}

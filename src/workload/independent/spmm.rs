@@ -1,0 +1,107 @@
+//! The product of two sparse matrices; a task is a row. How long a row takes shows only while it is computed (the example of Hamidzadeh, Lilja
+//! and Atif 1995, section 1).
+
+use std::path::PathBuf;
+
+use bytes::{Buf, Bytes};
+use serde::{Deserialize, Serialize};
+
+use super::computed::Kernel;
+use super::matrix_market::Sparse;
+use super::{Entry, Make, OPTION, Plan};
+use crate::error::{Error, Result};
+use crate::node::Worker;
+use crate::workload::pattern::Pattern;
+
+pub const ENTRY: Entry = Entry {
+    name: "spmm",
+    title: "the product of two sparse matrices, row by row",
+    source: "",
+    options: "file=A.mtx (Matrix Market), times=B.mtx (otherwise A by itself, or by its transpose if A is not square); or rows=1000, entries=8 \
+              (of a row, on average; drawn)",
+    answer: "checksum of the product",
+    build,
+};
+
+/// What a multiplication takes in simulation, in nanoseconds.
+const MULTIPLICATION: f64 = 10.0;
+const MOST_ROWS: u64 = 10_000_000;
+
+fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
+    let file = pattern.text_of("file").map(PathBuf::from);
+    let times = pattern.text_of("times").map(PathBuf::from);
+    let rows = pattern.optional("rows", 1..=MOST_ROWS)?;
+    let entries = pattern.optional("entries", 1..=MOST_ROWS)?;
+    let make = match file {
+        Some(_) if rows.or(entries).is_some() => return Err(pattern.wrong("rows, entries: a file has its own")),
+        Some(file) => Make::computing(MULTIPLICATION, move |_| {
+            let left = Sparse::read(&format!("{OPTION} spmm:file"), &file)?;
+            let right = match &times {
+                Some(file) => Sparse::read(&format!("{OPTION} spmm:times"), file)?,
+                None if left.columns == left.rows.len() => left.clone(),
+                None => left.transposed(),
+            };
+            if right.rows.len() != left.columns {
+                let why = format!("a matrix of {} columns cannot be multiplied by one of {} rows", left.columns, right.rows.len());
+                return Err(Error::usage(format!("{OPTION} spmm:times: {why}")));
+            }
+            Ok(Plan::Product(Product { left, right }))
+        }),
+        None if times.is_some() => return Err(pattern.wrong("times: it goes with file=A.mtx")),
+        None => {
+            let (rows, entries) = (rows.unwrap_or(1000) as usize, entries.unwrap_or(8) as usize);
+            Make::computing(MULTIPLICATION, move |setting| {
+                let [left, right] = [0, 1].map(|which| Sparse::drawn(rows, entries, setting.seed.wrapping_add(which << 40)));
+                Ok(Plan::Product(Product { left, right }))
+            })
+        }
+    };
+    Ok(Make { accept: Some(Box::new(accept)), ..make })
+}
+
+/// What is multiplied.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Product {
+    pub left: Sparse,
+    pub right: Sparse,
+}
+
+/// A row's part of the checksum: of places and values, to the bit; 32 bits, so that sums stay exact as numbers of JSON.
+fn checksum(row: usize, entries: impl Iterator<Item = (u32, f64)>) -> u64 {
+    const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(MIX).rotate_left(29);
+    let sum = entries.fold(mix(1, row as u64), |sum, (column, value)| mix(mix(sum, u64::from(column)), value.to_bits()));
+    sum >> 32
+}
+
+/// Checks that the rows that came back are in order and whole.
+fn accept(products: &[(usize, Bytes)]) -> Result<()> {
+    for (row, product) in products {
+        let mut rest = product.clone();
+        let sum = if rest.len() % 12 == 8 { rest.get_u64_le() } else { u64::MAX };
+        let entries = std::iter::from_fn(|| (rest.remaining() >= 12).then(|| (rest.get_u32_le(), f64::from_bits(rest.get_u64_le()))));
+        if checksum(*row, entries) != sum {
+            return Err(Error::Lost(format!("row {row} of the product came back damaged")));
+        }
+    }
+    Ok(())
+}
+
+impl Kernel for Product {
+    fn tasks(&self) -> usize {
+        self.left.rows.len()
+    }
+
+    fn compute(&self, task: usize, worker: &mut dyn Worker, product: &mut Vec<u8>) -> (u64, u64) {
+        worker.checkpoint();
+        let (row, multiplications) = self.left.row_of_product(task, &self.right);
+        let sum = checksum(task, row.iter().copied());
+        product.extend_from_slice(&sum.to_le_bytes());
+        for (column, value) in row {
+            product.extend_from_slice(&column.to_le_bytes());
+            product.extend_from_slice(&value.to_bits().to_le_bytes());
+        }
+        // A row costs something even if it is empty.
+        (sum, multiplications + 1)
+    }
+}
