@@ -61,8 +61,9 @@ pub struct Scheduling {
 
 /// Ticks in a cycle of virtual time.
 const SIMULATED_CYCLE: u64 = 1_000_000;
-/// How long before it runs dry a rank fetches more: twice what ranks may nap, and the way.
-const AHEAD: u64 = 500_000;
+/// How long before it runs dry a rank fetches more: twice what real ranks may nap, and the way.
+#[cfg(feature = "mpi")]
+const REAL_AHEAD: u64 = 500_000;
 const SIMULATED_AHEAD: u64 = 100_000;
 /// The epoch of the barrier before a run.
 const APART: u32 = 1;
@@ -91,7 +92,7 @@ impl Round {
 /// first rank, one for each scheduler; elsewhere there are none.
 ///
 /// # Errors
-/// [`Error::Lost`] on every rank if a task was lost or executed twice; otherwise as [`World::run`] and [`independent::Chosen::costs`].
+/// [`Error::Lost`] on every rank if a task was lost or executed twice; otherwise as [`World::run`] and [`independent::Chosen::problem`].
 pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: impl FnMut(u64, u64, &str)) -> Result<Vec<RunRecord>> {
     let site = Site::of(world, spec.seed);
     let ranks = world.ranks() as usize;
@@ -159,7 +160,7 @@ pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: 
 fn pace(world: &mut World, seed: u64) -> Pace {
     match world {
         #[cfg(feature = "mpi")]
-        World::Mpi(_) => Pace { cycle: REAL_CYCLE, by_model: false, ahead: AHEAD, seed },
+        World::Mpi(_) => Pace { cycle: REAL_CYCLE, by_model: false, ahead: REAL_AHEAD, seed },
         World::Sim(world) => {
             let by_model = world.model().network == Network::Zero;
             Pace { cycle: SIMULATED_CYCLE, by_model, ahead: if by_model { 0 } else { SIMULATED_AHEAD }, seed }

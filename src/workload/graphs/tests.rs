@@ -126,7 +126,7 @@ fn wrong_options_get_one_clear_sentence() {
     for (spec, sentence) in [
         (
             "queen:n=8",
-            "--workload queen:n=8: unknown workload; known are queens, fibonacci, uts, puzzle, primes, romberg, matmul, gauss, tree, stream, costs",
+            "--workload queen:n=8: unknown workload; known are queens, fibonacci, uts, puzzle, primes, romberg, matmul, gauss, tree, stream, costs, loop, mandelbrot, spmm",
         ),
         ("queens:m=8", "--workload queens:m=8: unknown parameter m; queens knows n, cutoff"),
         ("queens:n=0", "--workload queens:n=0: n: 0 is not between 1 and 27"),
