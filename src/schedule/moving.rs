@@ -73,10 +73,9 @@ impl<C: Computation> Shell<C> {
             let next_here = self.workers.saturating_sub(self.view().running as usize);
             let spare = self.ready.len().saturating_sub(next_here);
             if spare > 0 {
-                let given: Vec<_> = self.ready.drain(..spare.div_ceil(self.hungry.len() + 1)).collect();
-                let given = given.into_iter().map(|item| self.travelling(item.card, item.task, true)).collect();
+                let count = spare.div_ceil(self.hungry.len() + 1);
                 let Some(to) = self.hungry.pop_front() else { break };
-                self.send_tasks(to, given)?;
+                self.give_oldest(to, count)?;
                 continue;
             }
             let Some(mut item) = self.sliced.take() else { break };

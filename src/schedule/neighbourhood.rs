@@ -104,12 +104,14 @@ impl Bulletin {
     }
 }
 
-/// How long to wait after so many failures one after the other: a random time, doubled on average with each, from 20 us up to 1 ms, the
-/// spacing of work stealing; or up to `period`, in which busy nodes speak up, if that is longer.
-pub(super) fn pause(failures: u32, period: Ticks, rng: &mut ChaCha8Rng) -> Ticks {
-    const LEAST: Ticks = 20_000;
+/// The longest [`pause`] after a first failure.
+pub(super) const FIRST_PAUSE: Ticks = 20_000;
+
+/// How long to wait after so many failures one after the other: a random time, doubled on average with each, from 20 us up to 1 ms; or up to
+/// `longest`, if that is more.
+pub(super) fn pause(failures: u32, longest: Ticks, rng: &mut ChaCha8Rng) -> Ticks {
     const MOST: Ticks = 1_000_000;
-    let most = (LEAST << failures.min(32)).min(MOST.max(period));
+    let most = (FIRST_PAUSE << failures.min(32)).min(MOST.max(longest));
     rng.random_range(most / 2..=most)
 }
 

@@ -141,6 +141,19 @@ impl Entry {
     }
 }
 
+/// The error for a key that a scheduler does not know.
+pub(super) fn unknown_option(scheduler: &str, key: &str, known: &[&str]) -> Error {
+    if known.is_empty() {
+        return Error::usage(format!("--scheduler {scheduler} takes no options, '{key}' was given"));
+    }
+    Error::usage(format!("--scheduler {scheduler} has no option '{key}'; it has {}", known.join(", ")))
+}
+
+/// The error for a value that is none of those that a scheduler's key takes.
+pub(super) fn wrong_value(scheduler: &str, key: &str, value: &str, takes: &str) -> Error {
+    Error::usage(format!("--scheduler {scheduler}: {key} is {takes}, not '{value}'"))
+}
+
 /// A length of time, in units of the workload's time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Units(pub f64);
@@ -179,16 +192,12 @@ impl Settings {
 
     /// The error for a key that the scheduler does not know.
     pub fn unknown(&self, key: &str, known: &[&str]) -> Error {
-        let name = self.scheduler;
-        if known.is_empty() {
-            return Error::usage(format!("--scheduler {name} takes no options, '{key}' was given"));
-        }
-        Error::usage(format!("--scheduler {name} has no option '{key}'; it has {}", known.join(", ")))
+        unknown_option(self.scheduler, key, known)
     }
 
     /// The error for a value that is none of those that the key takes.
     pub fn wrong(&self, key: &str, value: &str, takes: &str) -> Error {
-        Error::usage(format!("--scheduler {}: {key} is {takes}, not '{value}'", self.scheduler))
+        wrong_value(self.scheduler, key, value, takes)
     }
 
     /// A length of time in units of the workload's time, in whole ticks; one that is not 0 is at least a tick.

@@ -23,6 +23,7 @@ use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::neighbourhood::{FIRST_PAUSE, pause};
 use super::policy::{Actions, AnyPolicy, New, Order, Origin, Place, Policy, View, erase};
 use super::registry::{ANY, Entry, Scheduler, Settings};
 use crate::error::Result;
@@ -69,8 +70,8 @@ impl Scheduler for Steal {
     }
 }
 
-/// Time between the first request and the second, and how often it doubles.
-const PAUSE: (Ticks, u32) = (20_000, 16);
+/// The longest time between two requests.
+const LONGEST_PAUSE: Ticks = FIRST_PAUSE << 16;
 
 struct Thief {
     place: Place,
@@ -120,9 +121,7 @@ impl Thief {
         if view.is_idle()
             && let Some(victim) = self.victim()
         {
-            // Random, doubled on average each time.
-            let most = PAUSE.0 << (self.asked.len() as u32).min(PAUSE.1);
-            self.next = view.now + self.rng.random_range(most / 2..=most);
+            self.next = view.now + pause(self.asked.len() as u32, LONGEST_PAUSE, &mut self.rng);
             self.asked.push(victim);
             act.tell(victim, Word::Ask);
             act.timer(self.next);
@@ -203,7 +202,7 @@ mod tests {
         assert_eq!(act.take(), []);
         asked.sort_unstable();
         assert_eq!(asked, [0, 2, 3, 4, 5, 6, 7, 8]);
-        assert!(pauses.is_sorted() && pauses[0] <= PAUSE.0 && pauses[7] > 64 * PAUSE.0, "{pauses:?}");
+        assert!(pauses.is_sorted() && pauses[0] <= FIRST_PAUSE && pauses[7] > 64 * FIRST_PAUSE, "{pauses:?}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A scheduler's options from the command line: `key=value` pairs, and single words.
 
 use crate::error::{Error, Result};
+use crate::schedule::registry::{unknown_option, wrong_value};
 
 /// Options, each of which is taken once by the code that knows it.
 pub struct Options<'a> {
@@ -96,7 +97,7 @@ impl<'a> Options<'a> {
 
     /// The error for a value that is none of those that the key takes.
     pub fn wrong(&self, key: &str, value: &str, takes: &str) -> Error {
-        Error::usage(format!("--scheduler {}: {key} is {takes}, not '{value}'", self.scheduler))
+        wrong_value(self.scheduler, key, value, takes)
     }
 
     /// One sentence about these options.
@@ -106,11 +107,6 @@ impl<'a> Options<'a> {
 
     /// Checks that all were taken.
     pub(super) fn finish(self) -> Result<()> {
-        let Some((key, _)) = self.given.first() else { return Ok(()) };
-        let name = self.scheduler;
-        if self.known.is_empty() {
-            return Err(Error::usage(format!("--scheduler {name} takes no options, '{key}' was given")));
-        }
-        Err(Error::usage(format!("--scheduler {name} has no option '{key}'; it has {}", self.known.join(", "))))
+        self.given.first().map_or(Ok(()), |(key, _)| Err(unknown_option(self.scheduler, key, &self.known)))
     }
 }
