@@ -65,7 +65,7 @@ fn table<const N: usize>(out: impl Write, header: [&str; N], rows: impl Iterator
     table.flush()
 }
 
-fn or_empty(value: Option<f64>) -> String {
+fn or_empty(value: Option<impl ToString>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
@@ -217,8 +217,8 @@ fn run_row(record: &RunRecord) -> [String; RUN.len()] {
         record.tasks.to_string(),
         record.joins.to_string(),
         record.answer.to_string(),
-        record.known.map(|known| known.to_string()).unwrap_or_default(),
-        rounds.map(|rounds| rounds.repeat.to_string()).unwrap_or_default(),
+        or_empty(record.known),
+        or_empty(rounds.map(|rounds| rounds.repeat)),
         record.makespan.to_string(),
         mean,
         low,
@@ -240,7 +240,7 @@ fn run_row(record: &RunRecord) -> [String; RUN.len()] {
         record.busy.iter().copied().fold(f64::INFINITY, f64::min).to_string(),
         (record.busy.iter().sum::<f64>() / ranks).to_string(),
         record.busy.iter().copied().fold(0.0, f64::max).to_string(),
-        responses.map(|responses| responses.graphs.to_string()).unwrap_or_default(),
+        or_empty(responses.map(|responses| responses.graphs)),
         or_empty(responses.map(|responses| responses.response_mean)),
         or_empty(responses.map(|responses| responses.response_ci95[0])),
         or_empty(responses.map(|responses| responses.response_ci95[1])),
@@ -248,10 +248,10 @@ fn run_row(record: &RunRecord) -> [String; RUN.len()] {
         or_empty(responses.map(|responses| responses.response_p90)),
         or_empty(responses.map(|responses| responses.response_p95)),
         or_empty(responses.map(|responses| responses.response_p99)),
-        scheduling.map(|scheduling| scheduling.scheduler_rank.to_string()).unwrap_or_default(),
-        scheduling.map(|scheduling| scheduling.decisions.to_string()).unwrap_or_default(),
-        scheduling.map(|scheduling| scheduling.expansions.to_string()).unwrap_or_default(),
-        scheduling.map(|scheduling| scheduling.generated.to_string()).unwrap_or_default(),
+        or_empty(scheduling.map(|scheduling| scheduling.scheduler_rank)),
+        or_empty(scheduling.map(|scheduling| scheduling.decisions)),
+        or_empty(scheduling.map(|scheduling| scheduling.expansions)),
+        or_empty(scheduling.map(|scheduling| scheduling.generated)),
         or_empty(scheduling.map(|scheduling| scheduling.search_time)),
         or_empty(scheduling.map(|scheduling| scheduling.waiting_time)),
         or_empty(scheduling.and_then(|scheduling| scheduling.min_min)),
