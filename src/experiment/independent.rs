@@ -75,6 +75,8 @@ struct Round {
     known: u64,
     sequential: Option<f64>,
     judgement: Judgement,
+    /// Of a task on a rank that can run it, in cycles.
+    mean_cost: f64,
 }
 
 impl Round {
@@ -84,7 +86,9 @@ impl Round {
         // Nobody ends a task before it has arrived.
         let ends = arrivals.iter().enumerate().map(|(task, at)| at.saturating_add(costs.least(task)));
         judgement.lower_bound = ends.fold(judgement.lower_bound, Cost::max);
-        Round { costs, arrivals, known, sequential, judgement }
+        let finite = || costs.rows().flatten().filter(|cost| **cost != crate::load::NEVER);
+        let mean_cost = finite().map(|cost| *cost as f64).sum::<f64>() / finite().count().max(1) as f64 / CYCLE as f64;
+        Round { costs, arrivals, known, sequential, judgement, mean_cost }
     }
 }
 
@@ -193,16 +197,12 @@ impl Measured {
         if value != round.known {
             return Err(format!("the answer is {value}, and should be {}", round.known));
         }
-        let finite = || round.costs.rows().flatten().filter(|cost| **cost != crate::load::NEVER);
-        let mean_cost = finite().map(|cost| *cost as f64).sum::<f64>() / finite().count().max(1) as f64 / CYCLE as f64;
         let work = outcome.nodes.iter().map(|node| node.busy).sum();
         let sum = || round.arrivals.iter().map(|at| *at as f64).sum::<f64>() / CYCLE as f64;
         let arrivals = (!round.arrivals.is_empty()).then(sum);
-        Ok(Measured { outcome, judgement: round.judgement, mean_cost, work, sequential: round.sequential, arrivals })
+        Ok(Measured { outcome, judgement: round.judgement, mean_cost: round.mean_cost, work, sequential: round.sequential, arrivals })
     }
-}
 
-impl Measured {
     /// What a plain program takes, or else the ranks together.
     fn sequential(&self, unit: TimeUnit) -> f64 {
         self.sequential.map_or_else(|| unit.ticks(self.work), |seconds| unit.exact_cycles(seconds * 1e9 / REAL_CYCLE as f64))
