@@ -7,7 +7,7 @@ use equipoise::transport::world::World;
 use equipoise::workload::graphs::Number;
 use equipoise::workload::independent as workloads;
 
-fn records(ranks: u32, contenders: &[&str], workload: &str, network: &str, speeds: &[f64]) -> Vec<RunRecord> {
+pub fn records(ranks: u32, contenders: &[&str], workload: &str, network: &str, speeds: &[f64]) -> Vec<RunRecord> {
     let network = Network::parse(network).expect("a network");
     let mut world = World::Sim(Simulated::new(ranks, Model { network, ..Model::default() }));
     let spec = IndependentSpec {

@@ -1,25 +1,10 @@
 //! Independent tasks that really compute, and tasks that arrive over time, in simulation.
 
-use equipoise::experiment::{IndependentSpec, RunRecord, run_independent};
 use equipoise::load::{CYCLE, Cost};
-use equipoise::schedule::independent;
-use equipoise::transport::sim::{Model, Network, World as Simulated};
-use equipoise::transport::world::World;
 use equipoise::workload::graphs::Number;
 use equipoise::workload::independent::{self as workloads, Setting};
 
-fn records(ranks: u32, contenders: &[&str], workload: &str, network: &str, speeds: &[f64]) -> Vec<RunRecord> {
-    let network = Network::parse(network).expect("a network");
-    let mut world = World::Sim(Simulated::new(ranks, Model { network, ..Model::default() }));
-    let spec = IndependentSpec {
-        contenders: contenders.iter().map(|name| independent::find(name).expect("a scheduler")).collect(),
-        workload: workloads::find(workload).expect("right options").expect("a workload"),
-        repeat: None,
-        seed: 11,
-        speeds: speeds.to_vec(),
-    };
-    run_independent(&mut world, &spec, |_, _, _| {}).expect("every task is executed once")
-}
+use crate::independent::records;
 
 const SOME: [&str; 6] = ["sash", "sash:end=join", "dss", "dss:affinity", "selfsched:rule=gss", "selfsched:rule=awf"];
 
