@@ -1,7 +1,8 @@
 //! The mover: carries tasks from node to node, and keeps the books.
 //!
-//! A transfer is one flat buffer: what the walk has to say, then the table of rows, then the payloads. The receiver slices the payloads
-//! out of the buffer without copying, once for each row of tasks that are alike.
+//! A transfer is what the walk has to say, then the table of rows, then the payloads, in one flat buffer at its receiver, who slices the
+//! payloads out of it without copying, once for each row of tasks that are alike. The payloads of a single row are not copied at the sender's
+//! either.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -11,7 +12,7 @@ use super::{HEADER_BYTES, Message, Node, Tag};
 use crate::error::{Error, Result};
 use crate::load::{Parcel, Pile, Segment, Transfer};
 use crate::topology::NodeId;
-use crate::transport::wire;
+use crate::transport::{Freight, wire};
 
 const TASKS: Tag = Tag::new(0x7e01, "tasks");
 
@@ -148,10 +149,9 @@ pub const TRANSFER_BYTES: u64 = HEADER_BYTES + 3 + 1 + 10 + 10 + 1 + 1;
 
 /// What the walk has to say, the number of rows, the table of rows (first id, number of tasks, weight and payload bytes of each), and all
 /// payloads in order.
-fn encode<T: Serialize>(said: &T, parcel: &Parcel) -> Bytes {
+fn encode<T: Serialize>(said: &T, parcel: &Parcel) -> Freight {
     // What is not alike at its sender may still be alike on the way: single tasks that continue each other are one row.
     let mut rows = 0u64;
-    let mut payloads = 0;
     let mut table = Vec::with_capacity(64);
     for_each_row(parcel, |row| {
         rows += 1;
@@ -159,17 +159,20 @@ fn encode<T: Serialize>(said: &T, parcel: &Parcel) -> Bytes {
             wire::write_number(number, &mut table);
         }
     });
-    for segment in parcel.segments() {
-        payloads += segment.payload().len();
-    }
-    let mut out = Vec::with_capacity(64 + table.len() + payloads);
+    let mut buffers = parcel.segments().map(Segment::payload).filter(|payload| !payload.is_empty());
+    let (only, more) = (buffers.next(), buffers.next().is_some());
+    let copied = if more { parcel.segments().map(|segment| segment.payload().len()).sum() } else { 0 };
+    let mut out = Vec::with_capacity(64 + table.len() + copied);
     wire::write_compactly(said, &mut out);
     wire::write_number(rows, &mut out);
     out.extend_from_slice(&table);
+    if !more {
+        return Freight { front: Bytes::from(out).into(), rest: only.cloned().unwrap_or_default() };
+    }
     for segment in parcel.segments() {
         out.extend_from_slice(segment.payload());
     }
-    Bytes::from(out)
+    Bytes::from(out).into()
 }
 
 /// First id, number of tasks, weight and size of each row of tasks that are alike.
@@ -216,6 +219,10 @@ mod tests {
     use super::*;
     use crate::load::Task;
 
+    fn encoded<T: Serialize>(said: &T, parcel: &Parcel) -> Bytes {
+        encode(said, parcel).into_body().into()
+    }
+
     fn parcel() -> Parcel {
         let task = |id: u64, length: usize| Segment::from(Task { id, weight: id % 7, payload: Bytes::from(vec![id as u8; length]) });
         [task(1, 0), Segment::range(5, 1 << 40), task(2, 3000), task(u64::MAX, 1)].into_iter().collect()
@@ -224,9 +231,9 @@ mod tests {
     #[test]
     fn a_transfer_returns_as_it_was() {
         let said = (7u32, vec![-1i64, 3]);
-        let body = encode(&said, &parcel());
+        let body = encoded(&said, &parcel());
         assert_eq!(decode::<(u32, Vec<i64>)>(&body), Ok((said, parcel())));
-        assert_eq!(decode::<()>(&encode(&(), &Parcel::default())), Ok(((), Parcel::default())));
+        assert_eq!(decode::<()>(&encoded(&(), &Parcel::default())), Ok(((), Parcel::default())));
     }
 
     #[test]
@@ -234,12 +241,21 @@ mod tests {
         let payload = |id: u64| Bytes::from(vec![id as u8; 5]);
         let tasks = |ids: std::ops::Range<u64>| ids.map(|id| Segment::from(Task { id, weight: 2, payload: payload(id) }));
         let parcel: Parcel = tasks(300..400).chain(tasks(7..9)).chain(tasks(400..401)).collect();
-        let body = encode(&(), &parcel);
+        let body = encoded(&(), &parcel);
         // The number of rows, three rows of four numbers (ids of two bytes in the first and the last), and the payloads.
         assert_eq!(body.len(), 1 + 3 * 4 + 2 + 103 * 5);
         let arrived = decode::<()>(&body).unwrap().1;
         assert_eq!(arrived.segments().map(Segment::len).collect::<Vec<_>>(), [100, 2, 1]);
         assert!(arrived.segments().flat_map(Segment::tasks).eq(parcel.segments().flat_map(Segment::tasks)));
+    }
+
+    #[test]
+    fn the_payloads_of_a_single_row_are_not_copied() {
+        let payload = Bytes::from(vec![7u8; 400]);
+        let row = Segment::row(5, 100, 1, payload.clone()).unwrap();
+        let freight = encode(&(), &[Segment::range(1, 3), row].into_iter().collect());
+        assert_eq!(freight.rest.as_ptr(), payload.as_ptr());
+        assert_eq!(decode::<()>(&freight.into_body().into()).unwrap().1.len(), 103);
     }
 
     #[test]
@@ -259,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_cut_or_lengthened_transfer_is_an_error() {
-        let body = encode(&(), &parcel());
+        let body = encoded(&(), &parcel());
         for length in 0..body.len() {
             assert!(decode::<()>(&body.slice(..length)).is_err(), "{length} bytes");
         }

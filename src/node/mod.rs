@@ -36,7 +36,7 @@ use crate::topology::{HostId, NodeId, Overlay, RankId, Topology};
 pub use crate::transport::record::{Counts, Recorder};
 use crate::transport::tape::Tape;
 use crate::transport::world::World;
-use crate::transport::{Body, Envelope, Interest, Job, Port, Scope, Wanted, wire};
+use crate::transport::{Envelope, Freight, Interest, Job, Port, Scope, Wanted, wire};
 pub use crate::transport::{Event, Finished, Message, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
 pub use collective::Group;
 
@@ -145,7 +145,7 @@ impl Node {
     }
 
     /// Sends bytes that hold this many tasks. Returns at once.
-    pub fn send_tasks(&self, to: NodeId, tag: Tag, body: impl Into<Body>, tasks: u64) {
+    pub fn send_tasks(&self, to: NodeId, tag: Tag, body: impl Into<Freight>, tasks: u64) {
         let envelope = Envelope { src: self.me(), dst: to, scope: self.scope, tag: tag.id(), chain: 0, tasks };
         self.port.send(envelope, body.into());
     }

@@ -15,6 +15,38 @@ pub enum Body {
     Shared(Bytes),
 }
 
+/// What a message is sent with: its body, in two parts. The second part of a long message is sent from where it lies, without a copy;
+/// who receives it sees one body.
+#[derive(Clone, Debug)]
+pub struct Freight {
+    pub front: Body,
+    /// Empty in most messages.
+    pub rest: Bytes,
+}
+
+impl Freight {
+    /// Number of bytes of both parts.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.front.len() + self.rest.len()
+    }
+
+    /// Both parts as one.
+    pub fn into_body(self) -> Body {
+        match (self.front.is_empty(), self.rest.is_empty()) {
+            (_, true) => self.front,
+            (true, false) => self.rest.into(),
+            (false, false) => Bytes::from([&*self.front, &*self.rest].concat()).into(),
+        }
+    }
+}
+
+impl<T: Into<Body>> From<T> for Freight {
+    fn from(body: T) -> Freight {
+        Freight { front: body.into(), rest: Bytes::new() }
+    }
+}
+
 impl Deref for Body {
     type Target = [u8];
 

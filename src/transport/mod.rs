@@ -35,7 +35,7 @@ use std::task::Poll;
 use serde::{Deserialize, Serialize};
 
 use crate::topology::{NodeId, Overlay, RankId};
-pub use body::Body;
+pub use body::{Body, Freight};
 pub use work::{Finished, Job, Output, Sliced, Step, Worker};
 
 /// Time: nanoseconds since the world began on real ranks, virtual nanoseconds in the simulator.
@@ -212,7 +212,7 @@ pub trait Transport {
     fn charge(&self, ticks: Ticks);
 
     /// Sends without waiting (promises 1 to 3). `envelope.src` is this node.
-    fn send(&self, envelope: Envelope, body: Body);
+    fn send(&self, envelope: Envelope, freight: Freight);
 
     /// Ready when the outbox is below its limit. Meanwhile messages go on arriving.
     fn poll_room(&self) -> Poll<()>;

@@ -11,7 +11,7 @@ use std::task::Poll;
 use serde::{Deserialize, Serialize};
 
 use super::tape::Tape;
-use super::{Body, Envelope, Event, Interest, Job, Port, Scope, Ticks, TimerId, Transport, WorkId, Worker, wire};
+use super::{Envelope, Event, Freight, Interest, Job, Port, Scope, Ticks, TimerId, Transport, WorkId, Worker, wire};
 use crate::topology::{NodeId, Overlay};
 
 /// What one node sent, and the longest chain of messages that it took part in.
@@ -71,15 +71,15 @@ impl Recorder {
         Counts { chain: counts.chain.max(self.heard.get()), ..counts }
     }
 
-    fn note(&self, sent: bool, envelope: &Envelope, body: &Body) {
+    fn note(&self, sent: bool, envelope: &Envelope, body_bytes: usize) {
         if let Some(tape) = &self.tape {
-            tape.borrow_mut().note(self.inner.now(), sent, envelope, (wire::HEADER + body.len()) as u64);
+            tape.borrow_mut().note(self.inner.now(), sent, envelope, (wire::HEADER + body_bytes) as u64);
         }
     }
 }
 
 impl Transport for Recorder {
-    fn send(&self, mut envelope: Envelope, body: Body) {
+    fn send(&self, mut envelope: Envelope, freight: Freight) {
         let overlay = self.inner.overlay();
         let placement = &overlay.placement;
         let (from, to) = (placement.rank_of(envelope.src), placement.rank_of(envelope.dst));
@@ -87,7 +87,7 @@ impl Transport for Recorder {
         envelope.chain = self.heard.get();
         if from != to {
             envelope.chain += 1;
-            let bytes = (wire::HEADER + body.len()) as u64;
+            let bytes = (wire::HEADER + freight.len()) as u64;
             counts.messages += 1;
             counts.bytes += bytes;
             if placement.host_of(from) != placement.host_of(to) {
@@ -101,14 +101,14 @@ impl Transport for Recorder {
             counts.task_hops = counts.task_hops.saturating_add(u128::from(envelope.tasks) * u128::from(hops));
         }
         self.counts.set(counts);
-        self.note(true, &envelope, &body);
-        self.inner.send(envelope, body);
+        self.note(true, &envelope, freight.len());
+        self.inner.send(envelope, freight);
     }
 
     fn poll_event(&self, interest: &Interest) -> Poll<Event> {
         let event = self.inner.poll_event(interest);
         if let Poll::Ready(Event::Message(message)) = &event {
-            self.note(false, &message.envelope, &message.body);
+            self.note(false, &message.envelope, message.body.len());
             self.heard.set(self.heard.get().max(message.envelope.chain));
         }
         event

@@ -18,7 +18,7 @@ use super::workers::{Crew, Owner, Slices, since};
 use super::{Options, STUCK};
 use crate::error::{Error, Result};
 use crate::topology::{Overlay, RankId};
-use crate::transport::{Body, Envelope, Event, Finished, Message, Signal, Ticks, wire};
+use crate::transport::{Envelope, Event, Finished, Freight, Message, Signal, Ticks, wire};
 
 /// How many messages one look at the network takes at most, so that programs get to see them: while a program does not ask, what
 /// its rank cannot take yet stays with the senders.
@@ -146,13 +146,13 @@ impl State {
     }
 
     /// Sends a message of the present run.
-    pub fn send(&mut self, envelope: Envelope, body: Body) {
+    pub fn send(&mut self, envelope: Envelope, freight: Freight) {
         let Some(run) = self.run.as_mut().filter(|run| run.number == envelope.scope.run) else { return };
         if envelope.is_progress() {
             self.progress = true;
         }
         if let Some(seat) = run.seat_of(envelope.dst) {
-            run.push(seat, Event::Message(Message { envelope, body }));
+            run.push(seat, Event::Message(Message { envelope, body: freight.into_body() }));
             return;
         }
         let placement = &run.overlay.placement;
@@ -160,7 +160,7 @@ impl State {
         let to = placement.rank_of(envelope.dst);
         run.sent[to as usize] += 1;
         let Some(links) = &self.links else { return };
-        if let Err(why) = self.outbox.send(&links.comm, &links.bulk, to, &envelope, body.into()) {
+        if let Err(why) = self.outbox.send(&links.comm, &links.bulk, to, &envelope, freight) {
             self.failure.get_or_insert(why);
         }
     }

@@ -118,10 +118,15 @@ impl Comm {
         Ok(all)
     }
 
-    /// Starts to receive a body of this length from one rank, in pieces of at most `piece` bytes, straight into its buffer.
-    pub fn receive_pieces(&self, source: RankId, tag: c_int, length: u64, piece: usize) -> Result<Receiving> {
+    /// Starts to receive a body of this length, whose front is here, from one rank: the rest comes in pieces of at most `piece` bytes,
+    /// straight into its buffer.
+    pub fn receive_pieces(&self, source: RankId, tag: c_int, length: u64, front: &[u8], piece: usize) -> Result<Receiving> {
         let mut receiving = Receiving::with_room_for(length)?;
-        let mut offset = 0;
+        if front.len() > receiving.length {
+            return Err(Error::Failed(format!("a message of {length} bytes brings {} ahead", front.len())));
+        }
+        receiving.buffer.extend_from_slice(front);
+        let mut offset = front.len();
         while offset < receiving.length {
             let size = piece.min(receiving.length - offset);
             let mut request = no_request();
@@ -279,7 +284,8 @@ impl Receiving {
         if !self.pieces.is_empty() {
             return Bytes::new();
         }
-        // SAFETY: the capacity is at least `length`, and all requests are over with the expected counts, so MPI has written that many bytes.
+        // SAFETY: the capacity is at least `length`; the front was written, and all requests are over with the expected counts, so MPI has
+        // written the bytes behind it up to that length.
         unsafe { self.buffer.set_len(self.length) };
         Bytes::from(mem::take(&mut self.buffer))
     }

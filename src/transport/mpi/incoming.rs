@@ -55,9 +55,9 @@ impl Incoming {
         }
         let (envelope, length) = header(source, &bytes)?;
         let queue = &mut self.queues[source as usize];
+        bytes.advance(wire::HEADER);
         let part = if tag == WHOLE {
             // The body keeps the buffer, without copying.
-            bytes.advance(wire::HEADER);
             if bytes.len() as u64 != length {
                 let why = format!("it announces {length} bytes and brings {}", bytes.len());
                 return Err(Error::Garbled { from: envelope.src, what: "in one piece".into(), why });
@@ -70,7 +70,7 @@ impl Incoming {
             Part::Whole(message)
         } else {
             // Receives of bodies are posted in the order of their headers, which is the order of the pieces.
-            Part::Body(envelope, bulk.receive_pieces(source, PIECE, length, self.piece)?)
+            Part::Body(envelope, bulk.receive_pieces(source, PIECE, length, &bytes, self.piece)?)
         };
         queue.push_back(part);
         self.busy.insert(source);

@@ -1,18 +1,16 @@
 //! What leaves a rank: immediate sends that own their bytes.
 //!
-//! A message goes out as one MPI message, header and body together, while its body is short; a longer one sends its header ahead and its
-//! body in pieces on a communicator of their own, without copying it. Both leave in the order in which they are sent.
-
-use bytes::Bytes;
+//! A message goes out as one MPI message, header and body together, while its body is short; a longer one sends its header ahead, with the
+//! front of its body if that is short, and the rest in pieces on a communicator of their own, without copying it. Both leave in the order in which they are sent.
 
 use super::ffi::{Comm, Outgoing, Sends};
 use crate::error::Result;
 use crate::topology::RankId;
-use crate::transport::{Envelope, wire};
+use crate::transport::{Envelope, Freight, wire};
 
 /// A message in one piece.
 pub(super) const WHOLE: i32 = 1;
-/// The header of a message whose body follows in pieces on the other communicator.
+/// The header of a message, and the front of its body, whose rest follows in pieces on the other communicator.
 pub(super) const LONG: i32 = 2;
 /// Talk between carriers.
 pub(super) const CONTROL: i32 = 3;
@@ -52,15 +50,21 @@ impl Outbox {
     }
 
     /// Sends a message to another rank.
-    pub fn send(&mut self, comm: &Comm, bulk: &Comm, to: RankId, envelope: &Envelope, body: Bytes) -> Result<()> {
+    pub fn send(&mut self, comm: &Comm, bulk: &Comm, to: RankId, envelope: &Envelope, freight: Freight) -> Result<()> {
         let mut head = self.spare.pop().unwrap_or_default();
-        wire::write_header(envelope, body.len() as u64, &mut head);
-        if body.len() <= self.inline_limit {
-            head.extend_from_slice(&body);
+        wire::write_header(envelope, freight.len() as u64, &mut head);
+        if freight.len() <= self.inline_limit {
+            head.extend_from_slice(&freight.front);
+            head.extend_from_slice(&freight.rest);
             return self.start(comm, to, WHOLE, Outgoing::Own(head));
         }
+        let mut rest = if !freight.rest.is_empty() && freight.front.len() <= self.inline_limit {
+            head.extend_from_slice(&freight.front);
+            freight.rest
+        } else {
+            freight.into_body().into()
+        };
         self.start(comm, to, LONG, Outgoing::Own(head))?;
-        let mut rest = body;
         while !rest.is_empty() {
             let piece = rest.split_to(self.piece.min(rest.len()));
             self.start(bulk, to, PIECE, Outgoing::Shared(piece))?;

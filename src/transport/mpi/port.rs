@@ -7,7 +7,7 @@ use super::carrier::Carrier;
 use super::seats::Waits;
 use super::workers::Owner;
 use crate::topology::{NodeId, Overlay};
-use crate::transport::{Body, Envelope, Event, Interest, Job, Scope, Ticks, TimerId, Transport, WorkId};
+use crate::transport::{Envelope, Event, Freight, Interest, Job, Scope, Ticks, TimerId, Transport, WorkId};
 
 /// A port that outlives its run sends nothing and hears nothing.
 pub(super) struct MpiPort {
@@ -41,8 +41,8 @@ impl Transport for MpiPort {
 
     fn charge(&self, _: Ticks) {}
 
-    fn send(&self, envelope: Envelope, body: Body) {
-        self.carrier.state.borrow_mut().send(envelope, body);
+    fn send(&self, envelope: Envelope, freight: Freight) {
+        self.carrier.state.borrow_mut().send(envelope, freight);
     }
 
     fn poll_room(&self) -> Poll<()> {

@@ -5,7 +5,7 @@ use std::task::Poll;
 
 use super::state::{Due, NodeState, Opaque, Shared, Slices, State, Waits};
 use crate::topology::{NodeId, Overlay};
-use crate::transport::{Body, Envelope, Event, Interest, Job, Message, Scope, Ticks, TimerId, Transport, Wanted, WorkId, Worker};
+use crate::transport::{Envelope, Event, Freight, Interest, Job, Message, Scope, Ticks, TimerId, Transport, Wanted, WorkId, Worker};
 
 pub(super) struct SimPort {
     pub node: NodeId,
@@ -65,9 +65,9 @@ impl Transport for SimPort {
         });
     }
 
-    fn send(&self, envelope: Envelope, body: Body) {
+    fn send(&self, envelope: Envelope, freight: Freight) {
         debug_assert_eq!(envelope.src, self.node);
-        self.with((), |state, _| state.send(&self.shared.overlay, Message { envelope, body }));
+        self.with((), |state, _| state.send(&self.shared.overlay, Message { envelope, body: freight.into_body() }));
     }
 
     fn poll_room(&self) -> Poll<()> {
