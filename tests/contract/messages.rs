@@ -5,6 +5,7 @@ use std::pin::pin;
 
 use bytes::Bytes;
 use equipoise::node::{Event, Node, Tag};
+use equipoise::transport::Freight;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use rand::RngExt;
@@ -44,8 +45,11 @@ async fn order(node: Node) -> Result<()> {
     for number in 0..EACH {
         for step in [1, 2] {
             let to = (me + step) % n;
-            let body = pattern(me * 4 + step, number, sizes());
-            node.send_tasks(to, if step == 1 { DATA } else { OTHER }, Bytes::from(body), number);
+            let mut front = Bytes::from(pattern(me * 4 + step, number, sizes()));
+            // In two parts, the first of any length.
+            let rest = front.split_off(sizes().min(front.len()));
+            let freight = Freight { front: front.into(), rest };
+            node.send_tasks(to, if step == 1 { DATA } else { OTHER }, freight, number);
         }
     }
     for (step, tag) in [(1, DATA), (2, OTHER)] {
