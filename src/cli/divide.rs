@@ -34,6 +34,9 @@ part a of the load takes a w Tcp seconds, carrying it over a link takes startup 
   utilisation   the mean part of the time in which a processor computes
   equivalent_w  the w of one processor that is as good as all";
 
+/// Options on ranks, which the model has none of.
+const FOR_RANKS: [&str; 3] = ["network", "sim_hosts", "placement"];
+
 /// Divide one load that can be cut anywhere, so that all processors finish together
 ///
 /// The load lies on one processor, the source. With --input: a file over ranks, which compute on it. With --model: by calculation,
@@ -42,7 +45,7 @@ part a of the load takes a w Tcp seconds, carrying it over a link takes startup 
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Calculate how the load is divided best, without any ranks
-    #[arg(long, required_unless_present = "input", conflicts_with_all = spread::NAMES)]
+    #[arg(long, required_unless_present = "input", conflicts_with_all = spread::NAMES.iter().chain(&FOR_RANKS).copied())]
     model: bool,
 
     #[command(flatten)]

@@ -75,8 +75,7 @@ pub async fn distribute(
     source: Option<Box<dyn Source>>,
 ) -> Result<Option<Ending>> {
     let me = node.me();
-    let is_below = |owner: NodeId| me != 0 && tree.towards(me, owner).is_some();
-    let forwards = order.ranges.iter().zip(0..).filter(|&(_, owner)| is_below(owner)).map(|(range, _)| range.len()).sum();
+    let forwards = if me == 0 { 0 } else { tree.below(me).map(|owner| order.ranges[owner as usize].len()).sum() };
     let share = Share::new(me, &order, kernels);
     let part = Part { node, tree: tree.clone(), share, gate: Gate::default(), forwarded: 0 };
     match source {
