@@ -30,6 +30,9 @@ pub struct Process<T> {
     pulse: Pulse,
 }
 
+/// Begins only when it is told to, by a line on its input, so that none begins that is not under guard.
+const BEGIN: &str = r#"read -r begin && exec sh -c "$0""#;
+
 /// No sleep of ours is longer, whatever the patience.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
@@ -48,7 +51,7 @@ impl<T: Send + 'static> Process<T> {
     ) -> Result<Process<T>> {
         let failed = |why: io::Error| Error::Failed(format!("{who}: it cannot be started: {why}"));
         let mut shell = Command::new("sh");
-        shell.arg("-c").arg(command).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
+        shell.arg("-c").arg(BEGIN).arg(command).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
         let mut child = shell.process_group(0).spawn().map_err(failed)?;
         let pulse = Pulse::new();
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
@@ -58,7 +61,8 @@ impl<T: Send + 'static> Process<T> {
         let mut process = Process { who, child, guarded: None, stdin, output: ended, patience, pulse };
         let failed = |why: io::Error| Error::Failed(format!("{}: it cannot be started: {why}", told));
         process.guarded = Some(Guarded::new(process.group()).map_err(failed)?);
-        if let Some(stdin) = &process.stdin {
+        if let Some(stdin) = &mut process.stdin {
+            stdin.write_all(b"\n").map_err(failed)?;
             rustix::io::ioctl_fionbio(stdin, true).map_err(|why| failed(why.into()))?;
         }
         let who = told.clone();
