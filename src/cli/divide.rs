@@ -23,8 +23,9 @@ Examples:
   equipoise divide --model --curves figures      figures 2 to 8 of Blazewicz and Drozdowski 1995
 
 With --input the answer is printed on standard output and the report on standard error. Rank 0 has the input; the others get their shares along
-the topology, and all finish together if they are as fast as they were when they were measured. Nothing is printed unless all went well; the
-status is the least of a --command's, otherwise 0.
+the topology, and all finish together if they are as fast as they were when they were measured. Simulated ranks
+have one port each (--network switched:contention) unless --network is given. Nothing is printed unless all went well; the status is the least of
+a --command's, otherwise 0.
 
 With --model a processor starts to compute and to send on when its whole share (of an installment) has arrived, and computes while it sends. Computing a
 part a of the load takes a w Tcp seconds, carrying it over a link takes startup + a z Tcm. The shares printed make all done earliest:

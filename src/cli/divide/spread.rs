@@ -11,6 +11,7 @@ use equipoise::experiment::spread::{Outcome, Sink};
 use equipoise::experiment::{self, SpreadSpec, settle};
 use equipoise::report::{csv, json, spread, spread_page, spread_trace};
 use equipoise::topology::Overlay;
+use equipoise::transport::sim;
 use equipoise::transport::world::World;
 use equipoise::workload::kernels::{Answer, Computation, OkStatus, Reduce};
 use equipoise::{Error, Result};
@@ -38,6 +39,9 @@ pub const NAMES: [&str; 13] = [
     "report",
     "trace",
 ];
+
+/// The simulated network, unless another one is asked for.
+const ONE_PORT: &str = "switched:contention";
 
 /// What is divided over ranks.
 #[derive(Args)]
@@ -172,6 +176,12 @@ pub fn run(input: PathBuf, options: &SpreadOptions, shared: &ModelOptions, world
 
 impl Request<'_> {
     fn carry_out(&self, world: &mut World) -> Result<i32> {
+        if let World::Sim(world) = world
+            && self.world.network.is_none()
+        {
+            // A rank has one port, as the plan has it.
+            world.model().network = sim::Network::parse(ONE_PORT)?;
+        }
         let gantt = match &self.shared.gantt {
             Some(path) if world.is_first() => Target::create("--gantt", path).map(Some),
             _ => Ok(None),
