@@ -262,19 +262,8 @@ fn run_row(record: &RunRecord) -> [String; RUN.len()] {
     ]
 }
 
-const SPREAD: [&str; 11] = [
-    "rank",
-    "share",
-    "calibrated",
-    "achieved",
-    "predicted_finish",
-    "finish",
-    "waiting",
-    "computing",
-    "pausing",
-    "idle",
-    "most_waiting",
-];
+const SPREAD: [&str; 11] =
+    ["rank", "share", "calibrated", "achieved", "predicted_finish", "finish", "waiting", "computing", "pausing", "idle", "most_waiting"];
 
 /// Writes the ranks of a division, with a header: bytes, seconds, seconds per byte.
 ///

@@ -147,7 +147,12 @@ fn baselines(record: &SpreadRecord, (unit, times): (&str, f64)) -> Figure {
     let chart = Bars { title: "the division and other ways", axis: &axis, rows, reference: None };
     let ratios: Vec<String> =
         record.baselines.iter().map(|baseline| format!("{} takes {} times as long", baseline.name, three(baseline.ratio))).collect();
-    Figure { heading: "Other ways to do the same", says: format!("{}.", ratios.join(", ")), legend: Vec::new(), svg: chart::bars(&chart) }
+    Figure {
+        heading: "Other ways to do the same",
+        says: format!("Against the division, {}.", ratios.join(", ")),
+        legend: Vec::new(),
+        svg: chart::bars(&chart),
+    }
 }
 
 /// Names that fit beside a bar.

@@ -107,7 +107,9 @@ fn a_report_and_a_trace_are_written() {
     assert!(output.status.success() && output.stdout == b"6 8 29\n", "{}", String::from_utf8_lossy(&output.stderr));
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     let page = read("report.html");
-    for text in ["Predicted beside measured", "2 measured", "predicted finish", "chunks on demand takes", "Simulated network", "divide --sim 3"] {
+    for text in
+        ["Predicted beside measured", "2 measured", "predicted finish", "chunks on demand takes", "Simulated network", "divide --sim 3"]
+    {
         assert!(page.contains(text), "{text}");
     }
     assert!(read("table.csv").starts_with("rank,share,calibrated,") && read("table.csv").lines().count() == 1 + 3);

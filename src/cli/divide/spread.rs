@@ -24,21 +24,8 @@ use crate::cli::output::{Files, Target};
 use crate::cli::terminal;
 
 /// Options that say nothing to the model.
-pub const NAMES: [&str; 13] = [
-    "kernel",
-    "command",
-    "print",
-    "to",
-    "reduce",
-    "ok_status",
-    "records",
-    "calibration",
-    "baselines",
-    "rate",
-    "memory",
-    "report",
-    "trace",
-];
+pub const NAMES: [&str; 13] =
+    ["kernel", "command", "print", "to", "reduce", "ok_status", "records", "calibration", "baselines", "rate", "memory", "report", "trace"];
 
 /// The simulated network, unless another one is asked for.
 const ONE_PORT: &str = "switched:contention";

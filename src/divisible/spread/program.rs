@@ -41,7 +41,10 @@ pub struct Order {
 pub struct NodeReport {
     /// From the first to the last piece of its share.
     pub receiving: Option<(Ticks, Ticks)>,
+    /// Intervals with a short pause between them are one.
     pub computing: Vec<(Ticks, Ticks)>,
+    /// How long it computed, all pauses left out.
+    pub busy: Ticks,
     /// When it was done with its share.
     pub finished: Ticks,
     /// Bytes of shares that it sent on each of its links before it was done itself, by the node at the other end.

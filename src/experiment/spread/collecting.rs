@@ -11,7 +11,7 @@ use crate::divisible::spread::collect;
 use crate::error::{Error, Result};
 use crate::node;
 use crate::transport::world::World;
-use crate::workload::kernels::{Process, Reduce, Sums};
+use crate::workload::kernels::{self, Process, Reduce, Sums};
 
 /// Collects what was written, if the computation writes; how long it took, in seconds.
 ///
@@ -116,7 +116,7 @@ impl Running {
         let (status, output) = self.process.end()?;
         match status.success() {
             true => output,
-            false => Err(Error::Failed(format!("{}: it ended with {status}; there is no answer", self.name))),
+            false => Err(Error::Failed(format!("{}: {}; there is no answer", self.name, kernels::how(status)))),
         }
     }
 }

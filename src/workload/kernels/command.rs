@@ -1,11 +1,10 @@
 //! Any program: run once on each share by `sh -c`, which it gets on its standard input.
 
-use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::process::Process;
+use super::process::{self, Process};
 use super::spool::Output;
 use crate::divisible::spread::{Kernel, Range};
 use crate::error::{Error, Result};
@@ -46,7 +45,14 @@ impl Command {
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn start(command: &str, ok: &OkStatus, (node, range): (u32, Range), sample: bool, patience: Duration, output: Output) -> Result<Command> {
+    pub fn start(
+        command: &str,
+        ok: &OkStatus,
+        (node, range): (u32, Range),
+        sample: bool,
+        patience: Duration,
+        output: Output,
+    ) -> Result<Command> {
         let what = match sample {
             true => "a sample of the input".into(),
             false => format!("bytes {}..{} of the input", range.start, range.end),
@@ -65,12 +71,10 @@ impl Kernel for Command {
 
     fn finish(&mut self, _: &mut dyn Worker) -> Result<Vec<u8>> {
         let (status, output) = self.process.end()?;
-        let what = match (status.code(), status.signal()) {
-            (Some(code), _) if self.ok.0.contains(&code) => return super::written(&(code, output?.end()?)),
-            (Some(127), _) => "it ended with status 127: the shell knows no such program".into(),
-            (Some(code), _) => format!("it ended with status {code}"),
-            (None, signal) => format!("it was ended by signal {}", signal.unwrap_or(0)),
-        };
+        if let Some(code) = status.code().filter(|code| self.ok.0.contains(code)) {
+            return super::written(&(code, output?.end()?));
+        }
+        let what = process::how(status);
         let hint = if status.code() == Some(1) && self.command.contains("grep") { " (--ok-status 0,1 accepts it)" } else { "" };
         Err(Error::Failed(format!("{}: {what}{hint}; there is no answer", self.who)))
     }

@@ -25,7 +25,7 @@ use serde::de::DeserializeOwned;
 pub use command::OkStatus;
 pub use count::Counts;
 pub use pace::Pace;
-pub use process::Process;
+pub use process::{Process, how};
 pub use reduce::{Reduce, Sums};
 
 use crate::divisible::spread::collect::Outputs;

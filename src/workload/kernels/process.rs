@@ -2,7 +2,7 @@
 //! longer than it may stand still.
 
 use std::io::{self, Read, Write};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -178,14 +178,17 @@ impl<T> Drop for Process<T> {
     }
 }
 
+/// How a program ended, in words.
+pub fn how(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(127), _) => "it ended with status 127: the shell knows no such program".into(),
+        (Some(code), _) => format!("it ended with status {code}"),
+        (None, signal) => format!("it was ended by signal {}", signal.unwrap_or(0)),
+    }
+}
+
 /// Reads to the end even if what comes cannot be kept: the program shall not hang.
-fn read_all<T>(
-    stdout: Option<ChildStdout>,
-    mut output: T,
-    take: fn(&mut T, &[u8]) -> Result<()>,
-    pulse: &Pulse,
-    who: &str,
-) -> Result<T> {
+fn read_all<T>(stdout: Option<ChildStdout>, mut output: T, take: fn(&mut T, &[u8]) -> Result<()>, pulse: &Pulse, who: &str) -> Result<T> {
     let Some(mut stdout) = stdout else { return Ok(output) };
     let mut buffer = vec![0; 64 << 10];
     let mut kept = Ok(());
