@@ -23,8 +23,9 @@ Examples:
   equipoise divide --model --curves figures      figures 2 to 8 of Blazewicz and Drozdowski 1995
 
 With --input the answer is printed on standard output and the report on standard error. Rank 0 has the input; the others get their shares along
-the topology, and all finish together if they are as fast as they were when they were measured. Nothing is printed unless all went well; the
-status is the least of a --command's, otherwise 0.
+the topology, and all finish together if they are as fast as they were when they were measured. Simulated ranks
+have one port each (--network switched:contention) unless --network is given. Nothing is printed unless all went well; the status is the least of
+a --command's, otherwise 0.
 
 With --model a processor starts to compute and to send on when its whole share (of an installment) has arrived, and computes while it sends. Computing a
 part a of the load takes a w Tcp seconds, carrying it over a link takes startup + a z Tcm. The shares printed make all done earliest:
@@ -34,6 +35,9 @@ part a of the load takes a w Tcp seconds, carrying it over a link takes startup 
   utilisation   the mean part of the time in which a processor computes
   equivalent_w  the w of one processor that is as good as all";
 
+/// Options on ranks, which the model has none of.
+const FOR_RANKS: [&str; 3] = ["network", "sim_hosts", "placement"];
+
 /// Divide one load that can be cut anywhere, so that all processors finish together
 ///
 /// The load lies on one processor, the source. With --input: a file over ranks, which compute on it. With --model: by calculation,
@@ -42,7 +46,7 @@ part a of the load takes a w Tcp seconds, carrying it over a link takes startup 
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Calculate how the load is divided best, without any ranks
-    #[arg(long, required_unless_present = "input", conflicts_with_all = spread::NAMES)]
+    #[arg(long, required_unless_present = "input", conflicts_with_all = spread::NAMES.iter().chain(&FOR_RANKS).copied())]
     model: bool,
 
     #[command(flatten)]

@@ -53,7 +53,7 @@ enum Command {
     Balance(balance::Arguments),
     Compare(compare::Arguments),
     Run(run::Arguments),
-    Divide(divide::Arguments),
+    Divide(Box<divide::Arguments>),
     List(list::Arguments),
     Reproduce(reproduce::Arguments),
 }

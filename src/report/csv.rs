@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::experiment::{BalanceRecord, CompareRecord, RunRecord};
+use crate::experiment::{BalanceRecord, CompareRecord, RunRecord, SpreadRecord};
 
 const COMPARE: [&str; 41] = [
     "balancer",
@@ -260,4 +260,30 @@ fn run_row(record: &RunRecord) -> [String; RUN.len()] {
         or_empty(record.overload.map(|overload| overload.offered)),
         or_empty(record.overload.map(|overload| overload.served)),
     ]
+}
+
+const SPREAD: [&str; 11] =
+    ["rank", "share", "calibrated", "achieved", "predicted_finish", "finish", "waiting", "computing", "pausing", "idle", "most_waiting"];
+
+/// Writes the ranks of a division, with a header: bytes, seconds, seconds per byte.
+///
+/// # Errors
+/// If the writer fails.
+pub fn spread(out: impl Write, record: &SpreadRecord) -> io::Result<()> {
+    let row = |(rank, split): (usize, &crate::experiment::spread::Split)| {
+        [
+            rank.to_string(),
+            record.shares[rank].to_string(),
+            split.calibrated.to_string(),
+            split.achieved.to_string(),
+            record.predicted_finish[rank].to_string(),
+            record.finish[rank].to_string(),
+            split.waiting.to_string(),
+            split.computing.to_string(),
+            split.pausing.to_string(),
+            split.idle.to_string(),
+            split.most_waiting.to_string(),
+        ]
+    };
+    table(out, SPREAD, record.split.iter().enumerate().map(row))
 }

@@ -34,6 +34,15 @@ fn class(activity: Activity) -> &'static str {
 
 /// Draws the rows below each other, on one axis of seconds from 0. Of more than 64 rows the first of each layer is drawn, and the title says so.
 pub fn chart(title: &str, rows: &[Row]) -> String {
+    drawn(title, rows, LOOKS)
+}
+
+/// The same for a page that brings the looks.
+pub(super) fn in_page(title: &str, rows: &[Row]) -> String {
+    drawn(title, rows, "")
+}
+
+fn drawn(title: &str, rows: &[Row], looks: &'static str) -> String {
     let shown = choice(rows);
     let title = match shown.len() == rows.len() {
         true => title.to_string(),
@@ -44,7 +53,7 @@ pub fn chart(title: &str, rows: &[Row]) -> String {
     let x = |time: f64| LEFT + time / scale.end * (WIDTH - LEFT - RIGHT);
     let bottom = TOP + ROW * shown.len() as f64;
     let mut svg = Svg::new(WIDTH, bottom + 42.0, &title);
-    svg.bring(LOOKS);
+    svg.bring(looks);
     svg.rect(0.0, 0.0, WIDTH, bottom + 42.0, "paper");
     svg.text((LEFT, 18.0), Anchor::Start, "title", &title);
     legend(&mut svg, &shown);

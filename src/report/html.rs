@@ -91,6 +91,8 @@ pub(super) struct Case {
     pub says: String,
     /// A sentence and a picture each.
     pub charts: Vec<Figure>,
+    /// Pictures that need the page's whole width.
+    pub wide: Vec<Timed>,
     pub headings: Vec<&'static str>,
     pub table: Vec<Vec<String>>,
     pub table_says: String,
@@ -109,7 +111,7 @@ pub(super) struct Figure {
     pub svg: String,
 }
 
-/// When a run's ranks were busy, drawn.
+/// When ranks were busy, drawn.
 #[derive(Serialize)]
 pub(super) struct Timed {
     pub title: String,

@@ -16,6 +16,8 @@ pub mod run_page;
 mod sketch;
 mod spans;
 pub mod spread;
+pub mod spread_page;
+pub mod spread_trace;
 mod svg;
 pub mod table;
 pub mod timeline;

@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 
 use super::figures::{bytes, duration_us, several, three, whole};
-use super::gantt::chart;
+use super::gantt;
 use super::table::{lines, place, table};
 use crate::experiment::SpreadRecord;
 use crate::experiment::division::{Activity, Bar, Row};
 use crate::experiment::spread::Answer;
 
 /// With more ranks than this people are told of these only.
-const LISTED: usize = 32;
+pub(super) const LISTED: usize = 32;
 
 /// Writes the answer as the standard tools write theirs; what was collected has been written already.
 ///
@@ -42,6 +44,9 @@ pub fn answer(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
 #[derive(Serialize)]
 pub struct WithAnswer<'a> {
     answer: AnswerForm,
+    /// How the answer's bytes became text, where it has any: as they are, or in base64 where they are no UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer_encoding: Option<&'static str>,
     #[serde(flatten)]
     record: &'a SpreadRecord,
 }
@@ -56,29 +61,40 @@ enum AnswerForm {
 }
 
 impl<'a> WithAnswer<'a> {
-    /// `written` is what was collected. What is not UTF-8 is replaced.
+    /// `written` is what was collected.
     pub fn new(answer: &Answer, written: &[u8], record: &'a SpreadRecord) -> WithAnswer<'a> {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let answer = match answer {
-            Answer::Counts(counts) => AnswerForm::Counts { lines: counts.lines, words: counts.words, bytes: counts.bytes },
-            Answer::Found(found) => AnswerForm::Number(*found),
-            Answer::Checksum(hash) => AnswerForm::Text(hash.clone()),
-            Answer::Written { .. } => AnswerForm::Text(text(written)),
+        let (answer, answer_encoding) = match answer {
+            Answer::Counts(counts) => (AnswerForm::Counts { lines: counts.lines, words: counts.words, bytes: counts.bytes }, None),
+            Answer::Found(found) => (AnswerForm::Number(*found), None),
+            Answer::Checksum(hash) => (AnswerForm::Text(hash.clone()), None),
+            Answer::Written { .. } => match std::str::from_utf8(written) {
+                Ok(text) => (AnswerForm::Text(text.into()), Some(UTF_8)),
+                Err(_) => (AnswerForm::Text(BASE64_STANDARD.encode(written)), Some(BASE64)),
+            },
             Answer::Bytes(counts) => {
                 let some = counts.iter().enumerate().filter(|(_, count)| **count > 0);
-                AnswerForm::Histogram(some.map(|(byte, count)| (byte.to_string(), *count)).collect())
+                (AnswerForm::Histogram(some.map(|(byte, count)| (byte.to_string(), *count)).collect()), None)
             }
+            // All keys in the same way, so that none can be taken for another.
             Answer::Records(counts) => {
-                let mut histogram = BTreeMap::new();
-                counts.iter().for_each(|(record, count)| *histogram.entry(text(record)).or_insert(0) += count);
-                AnswerForm::Histogram(histogram)
+                let text = |(record, count): (&Vec<u8>, &u64)| Some((std::str::from_utf8(record).ok()?.to_string(), *count));
+                match counts.iter().map(text).collect::<Option<BTreeMap<_, _>>>() {
+                    Some(histogram) => (AnswerForm::Histogram(histogram), Some(UTF_8)),
+                    None => {
+                        let encoded = counts.iter().map(|(record, count)| (BASE64_STANDARD.encode(record), *count));
+                        (AnswerForm::Histogram(encoded.collect()), Some(BASE64))
+                    }
+                }
             }
         };
-        WithAnswer { answer, record }
+        WithAnswer { answer, answer_encoding, record }
     }
 }
 
-fn seconds(seconds: f64) -> String {
+const UTF_8: &str = "utf-8";
+const BASE64: &str = "base64";
+
+pub(super) fn seconds(seconds: f64) -> String {
     duration_us(seconds * 1e6)
 }
 
@@ -159,8 +175,14 @@ fn links(record: &SpreadRecord, width: u16) -> String {
 
 /// Predicted beside measured: for each rank when its share was on the way, and when it computed.
 pub fn gantt(record: &SpreadRecord) -> String {
+    let (title, rows) = pairs(record);
+    gantt::chart(&title, &rows)
+}
+
+/// The chart's title and its rows, two for each of the first ranks.
+pub(super) fn pairs(record: &SpreadRecord) -> (String, Vec<Row>) {
     let mut rows = Vec::new();
-    for (rank, pair) in record.charts.iter().enumerate() {
+    for (rank, pair) in record.charts.iter().enumerate().take(LISTED) {
         for (timeline, kind) in pair.iter().zip(["predicted", "measured"]) {
             let bars = |activity, intervals: &[_]| bars(activity, intervals);
             let mut all = bars(Activity::Sending, &timeline.sending);
@@ -169,13 +191,14 @@ pub fn gantt(record: &SpreadRecord) -> String {
         }
     }
     let title = format!(
-        "{} on {}: done after {} s, predicted {} s",
+        "{} on {}: done after {} s, predicted {} s{}",
         record.kernel,
         record.topology,
         three(record.makespan),
-        three(record.predicted)
+        three(record.predicted),
+        if record.charts.len() > LISTED { format!(" (the first {LISTED} ranks)") } else { String::new() }
     );
-    chart(&title, &rows)
+    (title, rows)
 }
 
 fn bars(activity: Activity, intervals: &[crate::experiment::spread::Interval]) -> Vec<Bar> {

@@ -4,13 +4,15 @@ use std::path::PathBuf;
 use std::process::Output;
 
 use assert_cmd::Command;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 
 /// A file that goes away with the value.
 struct Input(PathBuf);
 
 impl Input {
-    fn new(name: &str, text: &str) -> Input {
+    fn new(name: &str, text: impl AsRef<[u8]>) -> Input {
         let path = std::env::temp_dir().join(format!("equipoise-input-{}-{name}", std::process::id()));
         std::fs::write(&path, text).unwrap();
         Input(path)
@@ -69,7 +71,54 @@ fn programs_get_one_object() {
     assert_eq!(record["baselines"].as_array().map(Vec::len), Some(3));
     assert_eq!(json(&["--kernel", "grep=error"])["answer"], 2);
     assert_eq!(json(&["--kernel", "histogram=numbers"])["answer"]["3"], 2);
-    assert_eq!(json(&["--command", "cat"])["answer"], TEXT);
+    let record = json(&["--command", "cat"]);
+    assert!(record["answer"] == TEXT && record["answer_encoding"] == "utf-8", "{record}");
+}
+
+#[test]
+fn bytes_that_are_no_text_survive_in_json() {
+    let text = b"\xff\n\xfe\r\n\xff\n\0\n\xe9t\xe9";
+    let input = Input::new("bytes", text);
+    let json = |arguments: &[&str]| -> Value {
+        let output = divide(&input, &[arguments, &["--output", "json"]].concat());
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|why| panic!("{why}: {}", String::from_utf8_lossy(&output.stderr)))
+    };
+    let decoded = |text: &str| BASE64_STANDARD.decode(text).unwrap();
+    let record = json(&["--command", "cat"]);
+    assert_eq!(record["answer_encoding"], "base64");
+    assert_eq!(decoded(record["answer"].as_str().unwrap()), text);
+    let record = json(&["--kernel", "histogram=numbers"]);
+    assert_eq!(record["answer_encoding"], "base64");
+    let counts = record["answer"].as_object().unwrap().iter().map(|(key, count)| (decoded(key), count.as_u64().unwrap()));
+    let mut counts: Vec<_> = counts.collect();
+    counts.sort();
+    let expected: [(&[u8], u64); 4] = [(b"\0", 1), (b"\xe9t\xe9", 1), (b"\xfe\r", 1), (b"\xff", 2)];
+    assert_eq!(counts, expected.map(|(key, count)| (key.to_vec(), count)));
+}
+
+#[test]
+fn a_report_and_a_trace_are_written() {
+    let input = Input::new("report", TEXT);
+    let folder = input.0.with_extension("report");
+    let trace = folder.join("trace.json");
+    std::fs::create_dir_all(&folder).unwrap();
+    let (report, traced) = (folder.to_str().unwrap(), trace.to_str().unwrap());
+    let output = divide(&input, &["--kernel", "count", "--baselines", "--report", report, "--trace", traced]);
+    assert!(output.status.success() && output.stdout == b"6 8 29\n", "{}", String::from_utf8_lossy(&output.stderr));
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let page = read("report.html");
+    for text in
+        ["Predicted beside measured", "2 measured", "predicted finish", "chunks on demand takes", "Simulated network", "divide --sim 3"]
+    {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(read("table.csv").starts_with("rank,share,calibrated,") && read("table.csv").lines().count() == 1 + 3);
+    let record: Value = serde_json::from_str(&read("records.jsonl")).unwrap();
+    assert!(record["bytes"] == 29 && record["finish"].as_array().is_some());
+    let events: Vec<Value> = serde_json::from_str(&read("trace.json")).unwrap();
+    let computing = |kind: &str| events.iter().filter(|event| event["cat"] == kind && event["name"] == "computing").count();
+    assert!(computing("predicted") >= 3 && computing("measured") >= 3);
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
@@ -131,6 +180,8 @@ fn what_is_wrong_is_said_in_one_sentence() {
         (&["--command", "cat", "--ok-status", "x"], "'x' is no exit status"),
         (&["--kernel", "count", "--to", "/no/such/folder/file"], "--to /no/such/folder/file: it cannot be written"),
         (&["--kernel", "count", "--gantt", "/no/such/folder/file"], "--gantt /no/such/folder/file: it cannot be written"),
+        (&["--kernel", "count", "--report", "/dev/null/x"], "--report /dev/null/x: the folder cannot be made"),
+        (&["--kernel", "count", "--trace", "/no/such/folder/file"], "--trace /no/such/folder/file: it cannot be written"),
         (&["--kernel", "count", "--topology", "mesh:9x9x9x"], "--topology"),
     ] {
         let output = divide(&input, arguments);

@@ -4,6 +4,7 @@ mod contract;
 mod divide;
 mod docs;
 mod input;
+mod programs;
 mod refusals;
 mod run;
 

@@ -39,6 +39,7 @@ fn spec(input: &Path, computation: &str, topology: &str, ranks: u32) -> SpreadSp
         calibration: None,
         pace: Some(vec![100e-9; ranks as usize]),
         room: 1 << 30,
+        patience: std::time::Duration::from_secs(60),
         baselines: false,
         seed: 1,
     }

@@ -19,7 +19,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 
 use crate::contract::Case;
-use crate::launch::{Book, Suite};
+use crate::launch::{self, Book, Suite};
 
 pub fn enter(book: &mut Book) {
     let cases = || {
@@ -40,6 +40,30 @@ pub fn enter(book: &mut Book) {
     );
     book.job("8 unequal ranks finish together", 8, || within(unequal), |outcome| outcome.expect(0, Duration::MAX, &[]));
     book.job(
+        "a program that stands still ends the job",
+        2,
+        || within(|world| stands_still(world, "if [ $(wc -c) -gt 1100000 ]; then sleep 1000; fi")),
+        |outcome| outcome.expect(3, Duration::from_secs(30), &[("no progress: --command", 1), ("so it was killed; there is no answer", 1)]),
+    );
+    book.job(
+        "a program that stands still on a sample ends the job",
+        2,
+        || within(|world| stands_still(world, "sleep 1000")),
+        |outcome| outcome.expect(3, Duration::from_secs(30), &[("' on a sample of the input (node 0): for 1 s (--timeout)", 1)]),
+    );
+    book.job(
+        "programs are gone after a rank was killed",
+        3,
+        || within(|world| dies(world, "killed", || drop(Command::new("kill").args(["-9", &std::process::id().to_string()]).status()))),
+        |outcome| left_nothing(outcome, "killed", None),
+    );
+    book.job(
+        "programs are gone after a rank has panicked",
+        3,
+        || within(|world| dies(world, "panicked", || panic!("this rank has had enough"))),
+        |outcome| left_nothing(outcome, "panicked", Some(101)),
+    );
+    book.job(
         "an input that shrinks while it is divided ends the job",
         3,
         || within(shrinking),
@@ -51,7 +75,11 @@ fn within(check: fn(&mut World) -> Result<()>) {
     let world = mpi::World::init(mpi::Options::default()).unwrap_or_else(|why| panic!("{why}"));
     let mut world = World::Mpi(world);
     if let Err(why) = check(&mut world) {
-        eprintln!("equipoise: {why}");
+        // All ranks agreed on it. Nobody goes before it is said: the end of the world waits for all.
+        if world.is_first() {
+            eprintln!("equipoise: {why}");
+        }
+        drop(world);
         std::process::exit(why.exit_status());
     }
 }
@@ -87,6 +115,7 @@ fn spec(world: &World, input: &Path, computation: Computation) -> Result<SpreadS
         calibration: None,
         pace: None,
         room: 1 << 20,
+        patience: std::time::Duration::from_secs(60),
         baselines: false,
         seed: 1,
     })
@@ -172,7 +201,10 @@ fn odd_texts(world: &mut World) -> Result<()> {
     ];
     for (index, text) in texts.into_iter().enumerate() {
         let input = Input::new(world, text);
-        for kernel in ["count", "grep=error", "histogram=numbers"] {
+        // Many ranks take long for each division.
+        let kernels: &[&str] =
+            if world.ranks() > 8 { &["count", "histogram=numbers"] } else { &["count", "grep=error", "histogram=numbers"] };
+        for kernel in kernels {
             check(world, &input.0, kernel, |_| {}).map_err(|why| Error::Failed(format!("text {index}: {why}")))?;
         }
     }
@@ -203,8 +235,22 @@ fn prose(bytes: usize) -> Vec<u8> {
     text
 }
 
+/// So much prose; what follows after two megabytes is the same, but for its number.
+fn long_prose(bytes: usize) -> Vec<u8> {
+    let block = prose(bytes.min(2 << 20));
+    let mut text = Vec::with_capacity(bytes + block.len());
+    for number in 0.. {
+        if text.len() >= bytes {
+            break;
+        }
+        text.extend_from_slice(format!("{number}\n").as_bytes());
+        text.extend_from_slice(&block);
+    }
+    text
+}
+
 fn text(world: &mut World, bytes: usize) -> Result<()> {
-    let input = Input::new(world, &if world.is_first() { prose(bytes) } else { Vec::new() });
+    let input = Input::new(world, &if world.is_first() { long_prose(bytes) } else { Vec::new() });
     check(world, &input.0, "count", |spec| spec.baselines = bytes < 10 << 20)?;
     check(world, &input.0, "checksum", |spec| spec.room = 300_000)?;
     if bytes < 10 << 20 {
@@ -306,4 +352,60 @@ fn shrinking(world: &mut World) -> Result<()> {
     }
     divided(world, &spec)?;
     Err(Error::Failed("nobody noticed".into()))
+}
+
+/// With a program that does not end on one of the shares.
+fn stands_still(world: &mut World, command: &str) -> Result<()> {
+    let input = Input::new(world, &if world.is_first() { prose(3 << 20) } else { Vec::new() });
+    let computation = Computation::Command { command: command.into(), ok: Default::default() };
+    let mut spec = spec(world, &input.0, computation)?;
+    // Nobody's command takes long for its sample on a machine that is busy.
+    spec.patience = Duration::from_secs(1);
+    divided(world, &spec)?;
+    Err(Error::Failed("nobody noticed".into()))
+}
+
+/// The first rank ends while all ranks' programs run.
+fn dies(world: &mut World, name: &'static str, end: fn()) -> Result<()> {
+    let input = Input::new(world, &if world.is_first() { prose(100_000) } else { Vec::new() });
+    let command = format!("exec sh -c 'sleep 1000; exit' '{}'", mark(name));
+    let spec = spec(world, &input.0, Computation::Command { command, ok: Default::default() })?;
+    let ranks = world.ranks() as usize;
+    if world.is_first() {
+        std::thread::spawn(move || {
+            while marked(name) < ranks {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            end();
+        });
+    }
+    divided(world, &spec)?;
+    Err(Error::Failed("the program has ended".into()))
+}
+
+/// What a program of ours has in its command line, and none of another copy of this test.
+fn mark(name: &str) -> String {
+    format!("{name} of {}", std::env::current_exe().unwrap_or_default().display())
+}
+
+/// How many programs with the mark there are.
+fn marked(name: &str) -> usize {
+    let mark = mark(name);
+    let is_marked = |entry: std::io::Result<std::fs::DirEntry>| {
+        let command = std::fs::read(entry.ok()?.path().join("cmdline")).ok()?;
+        // The one with the mark as an argument, not the shell that has it in its script.
+        command.split(|byte| *byte == 0).any(|word| word == mark.as_bytes()).then_some(())
+    };
+    std::fs::read_dir("/proc").map_or(0, |all| all.filter_map(is_marked).count())
+}
+
+fn left_nothing(outcome: &launch::Outcome, name: &str, status: Option<i32>) -> Result<(), String> {
+    if status.is_some_and(|status| outcome.status != Some(status)) || outcome.status == Some(0) {
+        return Err(format!("the status should be {status:?}, and not 0"));
+    }
+    let gone = (0..1000).any(|_| {
+        std::thread::sleep(Duration::from_millis(5));
+        marked(name) == 0
+    });
+    if gone { Ok(()) } else { Err(format!("{} programs are left", marked(name))) }
 }

@@ -9,8 +9,9 @@ use equipoise::divisible::spread::Records;
 use equipoise::divisible::spread::plan::MOST_INSTALLMENTS;
 use equipoise::experiment::spread::{Outcome, Sink};
 use equipoise::experiment::{self, SpreadSpec, settle};
-use equipoise::report::{json, spread};
+use equipoise::report::{csv, json, spread, spread_page, spread_trace};
 use equipoise::topology::Overlay;
+use equipoise::transport::sim;
 use equipoise::transport::world::World;
 use equipoise::workload::kernels::{Answer, Computation, OkStatus, Reduce};
 use equipoise::{Error, Result};
@@ -19,12 +20,15 @@ use super::destination::Destination;
 use super::model::{self, ModelOptions};
 use crate::cli::launch::{self, Ending};
 use crate::cli::options::{Output, WorldOptions};
-use crate::cli::output::Target;
+use crate::cli::output::{Files, Target};
 use crate::cli::terminal;
 
 /// Options that say nothing to the model.
-pub const NAMES: [&str; 11] =
-    ["kernel", "command", "print", "to", "reduce", "ok_status", "records", "calibration", "baselines", "rate", "memory"];
+pub const NAMES: [&str; 13] =
+    ["kernel", "command", "print", "to", "reduce", "ok_status", "records", "calibration", "baselines", "rate", "memory", "report", "trace"];
+
+/// The simulated network, unless another one is asked for.
+const ONE_PORT: &str = "switched:contention";
 
 /// What is divided over ranks.
 #[derive(Args)]
@@ -39,7 +43,8 @@ pub struct SpreadOptions {
     #[arg(long, value_name = "KERNEL", requires = "input", conflicts_with = "command")]
     kernel: Option<String>,
 
-    /// A program that sh -c runs on every share, which it gets on standard input (and on a small sample, whose output is thrown away)
+    /// A program that sh -c runs on every share, which it gets on standard input (and on a small sample, whose output is thrown away). One that
+    /// neither reads, writes nor ends for --timeout seconds is killed
     #[arg(long, value_name = "COMMAND", requires = "input")]
     command: Option<String>,
 
@@ -79,6 +84,14 @@ pub struct SpreadOptions {
     /// Bytes of its share that a rank keeps in memory at most, k, M or G after them
     #[arg(long, value_name = "BYTES", requires = "input", default_value = "256M", value_parser = bytes)]
     memory: u64,
+
+    /// Write into this folder, too: table.csv, records.jsonl, and report.html with pictures, to look at in a browser
+    #[arg(long, value_name = "DIR", requires = "input", help_heading = "Results")]
+    report: Option<PathBuf>,
+
+    /// Write when each rank's share was on the way and when it computed, as predicted and as it was, for chrome://tracing or ui.perfetto.dev
+    #[arg(long, value_name = "FILE", requires = "input", help_heading = "Results")]
+    trace: Option<PathBuf>,
 }
 
 /// A number of bytes with k, M or G after it.
@@ -150,11 +163,22 @@ pub fn run(input: PathBuf, options: &SpreadOptions, shared: &ModelOptions, world
 
 impl Request<'_> {
     fn carry_out(&self, world: &mut World) -> Result<i32> {
+        if let World::Sim(world) = world
+            && self.world.network.is_none()
+        {
+            // A rank has one port, as the plan has it.
+            world.model().network = sim::Network::parse(ONE_PORT)?;
+        }
         let gantt = match &self.shared.gantt {
             Some(path) if world.is_first() => Target::create("--gantt", path).map(Some),
             _ => Ok(None),
         };
         let gantt = settle::agree(world, gantt)?;
+        let files = match world.is_first() {
+            true => Files::create(None, self.options.report.as_ref(), self.options.trace.as_ref()),
+            false => Ok(Files::default()),
+        };
+        let files = settle::agree(world, files)?;
         let spec = self.spec(world)?;
         let kept = Rc::new(RefCell::new(Vec::new()));
         let destination = match (self.output, &self.options.to) {
@@ -183,6 +207,15 @@ impl Request<'_> {
         }
         if let Some(gantt) = gantt {
             gantt.write(|out| out.write_all(spread::gantt(&record).as_bytes()))?;
+        }
+        if let Some(trace) = files.trace {
+            trace.write(|out| spread_trace::write(out, &record))?;
+        }
+        if let Some(report) = files.report {
+            report.table.write(|out| csv::spread(out, &record))?;
+            report.records.write(|out| json::line(out, &record))?;
+            let environment = launch::environment(world);
+            Target::create("--report", &report.page)?.write(|out| spread_page::write(out, &environment, &record))?;
         }
         Ok(status)
     }
@@ -218,6 +251,7 @@ impl Request<'_> {
             calibration: options.calibration.clone(),
             pace: speeds.map(|speeds| speeds.iter().map(|speed| 1.0 / (speed * options.rate as f64)).collect()),
             room: options.memory,
+            patience: self.world.timeout,
             baselines: options.baselines,
             seed: self.world.seed,
         })

@@ -12,11 +12,13 @@
 //!
 //! - [`hypercube`], [`binomial`]: hypercubes of equal processors, all ports and one, up to dimension 30.
 //! - [`tree`], [`capacity`]: trees, lines and stars of unequal processors, by the equal-finish rule.
+//! - `circle`: circles of equal processors with all ports.
 //! - [`program`], [`selection`]: everything else, by linear program.
 //! - [`timeline`]: a division played through.
 
 pub mod binomial;
 pub mod capacity;
+mod circle;
 pub mod hypercube;
 mod layered;
 pub mod network;

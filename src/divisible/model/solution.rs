@@ -5,7 +5,7 @@ use super::network::{Network, Ports};
 use super::program::Task;
 use super::question::Question;
 use super::timeline::{Division, Timeline};
-use super::{binomial, layered, selection, tree};
+use super::{binomial, circle, layered, selection, tree};
 use crate::error::{Error, Result};
 use crate::topology::{NodeId, Topology};
 
@@ -154,6 +154,7 @@ fn by_processor(question: &Question) -> Result<Solution> {
         }
         Ports::One if once && question.results == 0.0 && network.has_startup() => tree::one_port_star(&network),
         Ports::One if once && question.results == 0.0 => Some(tree::one_port(&network)),
+        Ports::All if question.installments == 1 => circle::divide(&network, question.results),
         _ => None,
     };
     match by_rule {

@@ -126,18 +126,19 @@ async fn computing(node: &Node, kernels: &dyn Kernels, sample: &Bytes, enough: T
     Ok(((took - per_byte * bytes).max(0.0), per_byte))
 }
 
-/// How long a kernel takes for these bytes. Whether it fails is seen when it matters.
+/// How long a kernel takes for these bytes. Whether it fails is seen when it matters, but one that stands still would do so each time.
 async fn pass(node: &Node, kernels: &dyn Kernels, bytes: Bytes) -> Result<Ticks> {
     let range = Range { start: 0, end: bytes.len() as u64 };
     let Ok(mut kernel) = kernels.kernel(node.me(), range, true) else { return Ok(0) };
-    node.start(move |worker| {
-        if kernel.eat(&bytes, worker).is_ok() {
-            let _ = kernel.finish(worker);
-        }
-    });
+    node.start(move |worker| kernel.eat(&bytes, worker).and_then(|()| kernel.finish(worker)));
     loop {
         match node.next_event().await {
-            Event::Finished { finished, .. } => return Ok(finished.ended - finished.began),
+            Event::Finished { finished, .. } => {
+                return match finished.output.downcast::<Result<Vec<u8>>>().as_deref() {
+                    Ok(Err(why @ Error::Stuck { .. })) => Err(why.clone()),
+                    _ => Ok(finished.ended - finished.began),
+                };
+            }
             Event::RankLost(rank) => return Err(Error::RankLost { rank }),
             Event::Message(_) | Event::Timer { .. } | Event::Signal(_) => {}
         }

@@ -41,7 +41,10 @@ pub struct Order {
 pub struct NodeReport {
     /// From the first to the last piece of its share.
     pub receiving: Option<(Ticks, Ticks)>,
+    /// Intervals with a short pause between them are one.
     pub computing: Vec<(Ticks, Ticks)>,
+    /// How long it computed, all pauses left out.
+    pub busy: Ticks,
     /// When it was done with its share.
     pub finished: Ticks,
     /// Bytes of shares that it sent on each of its links before it was done itself, by the node at the other end.
@@ -75,8 +78,7 @@ pub async fn distribute(
     source: Option<Box<dyn Source>>,
 ) -> Result<Option<Ending>> {
     let me = node.me();
-    let is_below = |owner: NodeId| me != 0 && tree.towards(me, owner).is_some();
-    let forwards = order.ranges.iter().zip(0..).filter(|&(_, owner)| is_below(owner)).map(|(range, _)| range.len()).sum();
+    let forwards = if me == 0 { 0 } else { tree.below(me).map(|owner| order.ranges[owner as usize].len()).sum() };
     let share = Share::new(me, &order, kernels);
     let part = Part { node, tree: tree.clone(), share, gate: Gate::default(), forwarded: 0 };
     match source {

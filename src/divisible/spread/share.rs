@@ -17,8 +17,10 @@ use crate::topology::NodeId;
 /// Bytes that a worker takes between two checkpoints.
 const BITE: usize = 64 << 10;
 
-/// Computing intervals with a shorter pause between them count as one.
-const PAUSE: Ticks = 1_000_000;
+/// Computing intervals with a shorter pause between them are reported as one ..
+const PAUSE: Ticks = 20_000;
+/// .. and all beyond so many.
+const MOST_INTERVALS: usize = 256;
 
 pub struct Share {
     me: NodeId,
@@ -127,9 +129,11 @@ impl Share {
         let fed = *finished.output.downcast::<Fed>().map_err(foreign)?;
         self.busy = false;
         self.fed += fed.bytes;
+        self.report.busy += finished.ended - finished.began;
         self.kernel = fed.kernel;
+        let many = self.report.computing.len() >= MOST_INTERVALS;
         match self.report.computing.last_mut() {
-            Some(last) if finished.began < last.1 + PAUSE => last.1 = finished.ended,
+            Some(last) if many || finished.began < last.1 + PAUSE => last.1 = finished.ended,
             _ => self.report.computing.push((finished.began, finished.ended)),
         }
         self.report.finished = finished.ended;

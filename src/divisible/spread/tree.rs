@@ -79,6 +79,16 @@ impl Tree {
         std::iter::successors((node != 0).then_some(node), |&at| Some(self.parent(at)).filter(|&above| above != 0))
     }
 
+    /// All nodes below a node.
+    pub fn below(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        let mut waiting = self.children(node).to_vec();
+        std::iter::from_fn(move || {
+            let next = waiting.pop()?;
+            waiting.extend_from_slice(self.children(next));
+            Some(next)
+        })
+    }
+
     /// The child of `from` through which `to`, a node below it, is reached; `None` if it is not below.
     pub fn towards(&self, from: NodeId, to: NodeId) -> Option<NodeId> {
         self.way_up(to).find(|&at| self.parent(at) == from)
@@ -106,8 +116,10 @@ mod tests {
         for spec in ["hypercube", "mesh", "torus", "tree:binary", "grid", "line", "ring", "complete"] {
             for ranks in 1..20 {
                 let tree = Tree::of(&Topology::parse(spec, ranks).unwrap(), ranks);
+                assert_eq!(tree.below(0).count() as u32, ranks - 1);
                 for node in 1..ranks {
                     assert!(tree.layer(node) > 0, "{spec} on {ranks}: node {node}");
+                    assert!(tree.below(node).all(|below| tree.towards(node, below).is_some()));
                     assert_eq!(tree.way_up(node).count() as u32, tree.layer(node));
                 }
             }

@@ -1,9 +1,9 @@
 //! Output of shares: fetched in the order of the input, and reduced.
 
 use std::cell::RefCell;
-use std::io::{ErrorKind, Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::rc::Rc;
+use std::time::Duration;
 
 use super::{Setting, Sink};
 use crate::divisible::spread::Order;
@@ -11,7 +11,7 @@ use crate::divisible::spread::collect;
 use crate::error::{Error, Result};
 use crate::node;
 use crate::transport::world::World;
-use crate::workload::kernels::{Reduce, Sums};
+use crate::workload::kernels::{self, Process, Reduce, Sums};
 
 /// Collects what was written, if the computation writes; how long it took, in seconds.
 ///
@@ -23,7 +23,7 @@ pub fn collect(world: &mut World, setting: &Setting, order: &Order, reduce: &Red
     }
     let owners: Rc<[_]> = setting.owners(order).into();
     let ranks = setting.overlay.placement.ranks();
-    let mut reducing = world.is_first().then(|| Reducing::begin(reduce, sink));
+    let mut reducing = world.is_first().then(|| Reducing::begin(reduce, setting.patience, sink));
     let ended = node::run(world, &setting.overlay, |node| {
         let reducing = if node.me() == 0 { reducing.take() } else { None };
         let (owners, outputs) = (owners.clone(), setting.desk.clone());
@@ -54,11 +54,11 @@ enum Reducing {
 }
 
 impl Reducing {
-    fn begin(reduce: &Reduce, sink: Sink) -> Result<Reducing> {
+    fn begin(reduce: &Reduce, patience: Duration, sink: Sink) -> Result<Reducing> {
         Ok(match reduce {
             Reduce::Concat => Reducing::Concat(sink),
             Reduce::Sum => Reducing::Sum { sink, sums: Sums::default(), share: None, line: Vec::new() },
-            Reduce::Program(program) => Reducing::Program { program: Running::start(program)?, sink },
+            Reduce::Program(program) => Reducing::Program { program: Running::start(program, patience)?, sink },
         })
     }
 
@@ -66,7 +66,7 @@ impl Reducing {
     fn take(&mut self, number: usize, bytes: &[u8]) -> Result<()> {
         match self {
             Reducing::Concat(sink) => sink(bytes),
-            Reducing::Program { program, .. } => program.give(bytes),
+            Reducing::Program { program, .. } => program.process.give(bytes),
             Reducing::Sum { sums, share, line, .. } => {
                 if *share != Some(number) {
                     if share.is_some() {
@@ -98,46 +98,25 @@ impl Reducing {
 /// A program that reduces.
 struct Running {
     name: String,
-    child: Child,
-    reader: Option<std::thread::JoinHandle<std::io::Result<Vec<u8>>>>,
+    process: Process<Vec<u8>>,
 }
 
 impl Running {
-    fn start(program: &str) -> Result<Running> {
+    fn start(program: &str, patience: Duration) -> Result<Running> {
         let name = format!("--reduce '{program}'");
-        let failed = |why: std::io::Error| Error::Failed(format!("{name}: it cannot be started: {why}"));
-        let mut child = Command::new("sh").arg("-c").arg(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;
-        let stdout = child.stdout.take();
-        let read = move || {
-            let mut output = Vec::new();
-            stdout.map_or(Ok(0), |mut stdout| stdout.read_to_end(&mut output)).map(|_| output)
+        let keep = |kept: &mut Vec<u8>, bytes: &[u8]| {
+            kept.extend_from_slice(bytes);
+            Ok(())
         };
-        Ok(Running { name, child, reader: Some(std::thread::spawn(read)) })
-    }
-
-    fn give(&mut self, bytes: &[u8]) -> Result<()> {
-        let Some(stdin) = &mut self.child.stdin else { return Ok(()) };
-        match stdin.write_all(bytes) {
-            Err(why) if why.kind() == ErrorKind::BrokenPipe => {
-                self.child.stdin = None;
-                Ok(())
-            }
-            given => given.map_err(|why| Error::Failed(format!("{}: it cannot be given the output: {why}", self.name))),
-        }
+        let process = Process::start(name.clone(), program, Stdio::inherit(), patience, Vec::new(), keep)?;
+        Ok(Running { name, process })
     }
 
     fn end(mut self) -> Result<Vec<u8>> {
-        self.child.stdin = None;
-        let failed = |why: String| Error::Failed(format!("{}: {why}; there is no answer", self.name));
-        let output = match self.reader.take().map(std::thread::JoinHandle::join) {
-            Some(Ok(Ok(output))) => output,
-            Some(Ok(Err(why))) => return Err(failed(format!("its output cannot be read: {why}"))),
-            _ => return Err(failed("its reader died".into())),
-        };
-        match self.child.wait() {
-            Ok(status) if status.success() => Ok(output),
-            Ok(status) => Err(failed(format!("it ended with {status}"))),
-            Err(why) => Err(failed(format!("it cannot be waited for: {why}"))),
+        let (status, output) = self.process.end()?;
+        match status.success() {
+            true => output,
+            false => Err(Error::Failed(format!("{}: {}; there is no answer", self.name, kernels::how(status)))),
         }
     }
 }

@@ -12,7 +12,7 @@ mod why;
 
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use self::input::Input;
 use self::record::Made;
@@ -52,6 +52,8 @@ pub struct SpreadSpec {
     pub pace: Option<Vec<f64>>,
     /// Bytes of its share that a rank keeps at most.
     pub room: u64,
+    /// A program that stands still for longer is killed; real time, in simulation too.
+    pub patience: Duration,
     pub baselines: bool,
     pub seed: u64,
 }
@@ -74,6 +76,7 @@ struct Setting {
     length: u64,
     desk: Rc<Desk>,
     room: u64,
+    patience: Duration,
 }
 
 /// Divides. Collected output goes to `sink` on rank 0.
@@ -138,8 +141,9 @@ impl Setting {
             computation: spec.computation.clone(),
             records,
             length,
-            desk: spec.computation.desk(records, length, pace),
+            desk: spec.computation.desk(records, length, pace, spec.patience),
             room: spec.room,
+            patience: spec.patience,
         }
     }
 

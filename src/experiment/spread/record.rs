@@ -144,7 +144,7 @@ impl Made<'_> {
                 return Split { idle: makespan, calibrated: costs.compute[node], ..Split::default() };
             };
             let reads = if node == 0 { costs.links[0].per_byte } else { 0.0 };
-            let busy: f64 = computing.iter().map(|interval| interval.end - interval.begin).sum();
+            let busy = ending.reports[node].busy as f64 / 1e9;
             Split {
                 waiting: first.begin,
                 computing: busy,

@@ -7,14 +7,17 @@ mod checksum;
 mod command;
 mod count;
 mod grep;
+mod guard;
 mod histogram;
 mod pace;
+mod process;
 mod reduce;
 mod spool;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -22,6 +25,7 @@ use serde::de::DeserializeOwned;
 pub use command::OkStatus;
 pub use count::Counts;
 pub use pace::Pace;
+pub use process::{Process, how};
 pub use reduce::{Reduce, Sums};
 
 use crate::divisible::spread::collect::Outputs;
@@ -121,9 +125,9 @@ impl Computation {
         matches!(self, Computation::Command { .. } | Computation::Grep { print: true, .. })
     }
 
-    /// A rank's kernels for an input of this length.
-    pub fn desk(&self, records: Records, length: u64, pace: Option<Rc<Pace>>) -> Rc<Desk> {
-        Rc::new(Desk { computation: self.clone(), records, length, pace, spools: Arc::default() })
+    /// A rank's kernels for an input of this length. A program is killed if it stands still for longer than `patience`.
+    pub fn desk(&self, records: Records, length: u64, pace: Option<Rc<Pace>>, patience: Duration) -> Rc<Desk> {
+        Rc::new(Desk { computation: self.clone(), records, length, pace, patience, spools: Arc::default() })
     }
 
     /// Puts the answers of consecutive ranges together.
@@ -175,6 +179,7 @@ pub struct Desk {
     records: Records,
     length: u64,
     pace: Option<Rc<Pace>>,
+    patience: Duration,
     spools: Spools,
 }
 
@@ -192,6 +197,9 @@ impl Desk {
 
 impl Kernels for Desk {
     fn kernel(&self, node: u32, range: Range, sample: bool) -> Result<Box<dyn Kernel>> {
+        if let Some(stand_in) = self.pace.as_ref().filter(|_| sample).and_then(|pace| pace.sample(node)) {
+            return Ok(stand_in);
+        }
         let output = || spool::Output::new(range, if sample { None } else { Some(self.spools.clone()) });
         let kernel: Box<dyn Kernel> = match &self.computation {
             Computation::Count => Box::new(count::Count::default()),
@@ -199,7 +207,9 @@ impl Kernels for Desk {
             Computation::Bytes => Box::new(histogram::Bytes::default()),
             Computation::Records => Box::new(histogram::Records::new(self.records)),
             Computation::Checksum => Box::new(checksum::Checksum::new(range, self.length)),
-            Computation::Command { command, ok } => Box::new(command::Command::start(command, ok, node, range, sample, output())?),
+            Computation::Command { command, ok } => {
+                Box::new(command::Command::start(command, ok, (node, range), sample, self.patience, output())?)
+            }
         };
         Ok(match &self.pace {
             Some(pace) => pace.around(node, kernel),

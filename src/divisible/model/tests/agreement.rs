@@ -61,6 +61,24 @@ fn unequal_speeds_and_links_agree_on_trees() {
 }
 
 #[test]
+fn circles_agree_with_the_program_and_large_ones_are_quick() {
+    for processors in [4, 6, 10] {
+        for (results, source, source_computes) in [(0.0, 0, true), (0.3, 1, true), (0.0, 2, false)] {
+            let topology = format!("ring:{processors}");
+            let question = Question { results, source, source_computes, z: 0.4, ..question(&topology, Ports::All) };
+            assert_agree(&question);
+            assert_eq!(solve(&question).unwrap().method, Method::Recursion);
+        }
+    }
+    let large = solve(&Question { z: 1e-6, ..question("ring:1000", Ports::All) }).unwrap();
+    assert_finish_together(&large);
+    assert!(large.speedup > 500.0 && large.processors == 1000, "{}", large.speedup);
+    // No symmetry, no halves.
+    let unequal = Question { links: vec![1.0, 2.0, 1.0, 1.0], ..question("ring:4", Ports::All) };
+    assert_ne!(solve(&unequal).unwrap().method, Method::Recursion);
+}
+
+#[test]
 fn start_up_costs_and_results_agree_on_trees() {
     for topology in ["line:4", "star:5", "tree:binary,nodes=6"] {
         for (startup, results) in [(0.05, 0.0), (0.3, 0.0), (0.0, 0.5), (0.02, 0.25)] {
