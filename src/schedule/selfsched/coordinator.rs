@@ -67,8 +67,6 @@ struct Source {
     /// By rank, since it was asked last; the most lots that one of them wanted at a time.
     measured: Vec<Measured>,
     rounds: u64,
-    /// How many tasks it brought last.
-    brought: u64,
 }
 
 /// Deals out tasks to its clients.
@@ -118,7 +116,7 @@ impl Coordinator {
     #[must_use]
     pub fn supplied_by(mut self, top: NodeId) -> Coordinator {
         let measured = vec![Measured::default(); self.clients.len()];
-        self.source = Some(Source { top, asked: false, ended: false, measured, rounds: 1, brought: 0 });
+        self.source = Some(Source { top, asked: false, ended: false, measured, rounds: 1 });
         self
     }
 
@@ -171,7 +169,6 @@ impl Coordinator {
         if let Some(source) = &mut self.source {
             source.asked = false;
             source.ended = grant.ended;
-            source.brought = grant.lots.iter().map(Lot::count).sum();
         }
         self.dealer.supply(grant.lots, !grant.ended);
         self.asking.splice(0..0, self.patient.drain(..));
@@ -190,11 +187,12 @@ impl Coordinator {
         self.asking.clear();
     }
 
-    /// What to ask of the source now, which it is, if there is one and it is time: somebody waits, or half of what it brought is dealt.
+    /// What to ask of the source now, which it is, if there is one and it is time: somebody waits, or there is less than a task for every
+    /// second client.
     pub fn demand(&mut self) -> Option<(NodeId, Demand)> {
         let (waits, left) = (!self.patient.is_empty(), self.dealer.left());
         let source = self.source.as_mut().filter(|source| !source.asked && !source.ended)?;
-        if !waits && (left > source.brought / 2 || source.brought == 0) {
+        if !waits && 2 * left >= self.clients.len() as u64 {
             return None;
         }
         source.asked = true;
