@@ -97,12 +97,15 @@ impl Round {
 
     /// Whether the optimum that is said to be one may be it.
     fn is_sound(&self) -> Result<()> {
-        match self.optimum {
-            Some(optimum) if optimum < self.judgement.lower_bound => Err(Error::usage(format!(
-                "--workload: the optimum {} is below {}, than which no schedule is shorter",
-                optimum as f64 / CYCLE as f64,
-                self.judgement.lower_bound as f64 / CYCLE as f64
-            ))),
+        let Some(optimum) = self.optimum else { return Ok(()) };
+        let Judgement { lower_bound, earliest_completion, min_min, sufferage } = self.judgement;
+        let cycles = |cost: Cost| cost as f64 / CYCLE as f64;
+        let refuse = |why: String| Err(Error::usage(format!("--workload: the optimum {} {why}", cycles(optimum))));
+        // Heuristics know of no arrivals.
+        let reached = [Some(earliest_completion), min_min, sufferage].into_iter().flatten().min().filter(|_| self.arrivals.is_empty());
+        match reached {
+            _ if optimum < lower_bound => refuse(format!("is below {}, than which no schedule is shorter", cycles(lower_bound))),
+            Some(reached) if optimum > reached => refuse(format!("is above {}, which a simple heuristic reaches", cycles(reached))),
             _ => Ok(()),
         }
     }
