@@ -27,9 +27,8 @@ const FINISHED: Tag = Tag::new(0x0603, "end of tasks");
 /// How long before it runs dry a rank asks at the most, as a multiple of what is usual.
 const MOST_AHEAD: Ticks = 8;
 
-/// Short tasks are executed for so long between two looks at the network; by a coordinator, for which others wait, for less.
+/// Short tasks are executed for so long between two looks at the network.
 const SLICE: Ticks = 50_000;
-const COORDINATING: Ticks = 10_000;
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Request {
@@ -179,7 +178,8 @@ impl Program {
         if !self.hands.is_short() {
             self.next().await?;
         } else {
-            self.execute_short();
+            let (tasks, took) = self.hands.at_once(SLICE);
+            self.note(tasks, took);
             let Some(event) = self.node.try_event().await else { return Ok(()) };
             self.happened(event)?;
         }
@@ -189,24 +189,6 @@ impl Program {
             self.happened(event)?;
         }
         Ok(())
-    }
-
-    /// Executes short tasks for a while. What a coordinator deals to its own rank takes no message, so that goes on, one chunk after the
-    /// other.
-    fn execute_short(&mut self) {
-        let begun = self.node.now();
-        let budget = if self.seat.own.is_some() { COORDINATING } else { SLICE };
-        let mut spent = 0;
-        while spent < budget && self.hands.is_short() {
-            let (tasks, took) = self.hands.at_once(budget - spent);
-            self.note(tasks, took);
-            if self.seat.own.is_none() || self.hands.held() > 0 {
-                return;
-            }
-            self.ask();
-            self.serve();
-            spent = self.node.now() - begun;
-        }
     }
 
     fn finish(&mut self, finished: Finished) {
