@@ -131,7 +131,9 @@ fn with_a_scheduler_on_each_host_every_task_is_executed_once() {
         let ranks = hosts.len() as u32;
         let speeds: Vec<f64> = (0..ranks).map(|rank| 1.0 + f64::from(rank % 3)).collect();
         // Each task runs on one rank only, or everywhere.
-        let row = |task: u32| (0..ranks).map(|rank| if task % 4 == 0 || task % ranks == rank { "30 " } else { "inf " }).collect::<String>();
+        let row = |task: u32| {
+            (0..ranks).map(|rank| if task.is_multiple_of(4) || task % ranks == rank { "30 " } else { "inf " }).collect::<String>()
+        };
         std::fs::write(&file, (0..40).map(|task| row(task) + "\n").collect::<String>()).expect("a file can be written");
         let matrix = format!("costs:file={}", file.display());
         for network in ["zero", "switched"] {
