@@ -55,6 +55,9 @@ pub struct Scheduling {
     pub earliest_completion: f64,
     pub min_min: Option<f64>,
     pub sufferage: Option<f64>,
+    /// The least makespan, where somebody has found it, and by which part the runs' mean is above it.
+    pub optimum: Option<f64>,
+    pub gap: Option<f64>,
     /// Mean time from a task's arrival to its end; `None` if all tasks are there from the beginning.
     pub task_response_mean: Option<f64>,
 }
@@ -74,13 +77,14 @@ struct Round {
     arrivals: Vec<Cost>,
     known: u64,
     sequential: Option<f64>,
+    optimum: Option<Cost>,
     judgement: Judgement,
     /// Of a task on a rank that can run it, in cycles.
     mean_cost: f64,
 }
 
 impl Round {
-    fn new(work: &dyn Independent, known: u64, sequential: Option<f64>) -> Round {
+    fn new(work: &dyn Independent, known: u64, sequential: Option<f64>, optimum: Option<Cost>) -> Round {
         let (costs, arrivals) = (work.costs().clone(), work.arrivals().to_vec());
         let mut judgement = Judgement::of(&costs);
         // Nobody ends a task before it has arrived.
@@ -88,7 +92,22 @@ impl Round {
         judgement.lower_bound = ends.fold(judgement.lower_bound, Cost::max);
         let finite = || costs.rows().flatten().filter(|cost| **cost != crate::load::NEVER);
         let mean_cost = finite().map(|cost| *cost as f64).sum::<f64>() / finite().count().max(1) as f64 / CYCLE as f64;
-        Round { costs, arrivals, known, sequential, judgement, mean_cost }
+        Round { costs, arrivals, known, sequential, optimum, judgement, mean_cost }
+    }
+
+    /// Whether the optimum that is said to be one may be it.
+    fn is_sound(&self) -> Result<()> {
+        let Some(optimum) = self.optimum else { return Ok(()) };
+        let Judgement { lower_bound, earliest_completion, min_min, sufferage } = self.judgement;
+        let cycles = |cost: Cost| cost as f64 / CYCLE as f64;
+        let refuse = |why: String| Err(Error::usage(format!("--workload: the optimum {} {why}", cycles(optimum))));
+        // Heuristics know of no arrivals.
+        let reached = [Some(earliest_completion), min_min, sufferage].into_iter().flatten().min().filter(|_| self.arrivals.is_empty());
+        match reached {
+            _ if optimum < lower_bound => refuse(format!("is below {}, than which no schedule is shorter", cycles(lower_bound))),
+            Some(reached) if optimum > reached => refuse(format!("is above {}, which a simple heuristic reaches", cycles(reached))),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -117,9 +136,13 @@ pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: 
         } else {
             spec.workload.problem(&setting)?
         };
-        let (known, sequential) = (problem.known, problem.sequential);
+        let (known, sequential, optimum) = (problem.known, problem.sequential, problem.optimum);
+        if optimum.is_some() && !spec.speeds.is_empty() {
+            return Err(Error::usage("--speeds: the optimum of the workload is that of the matrix as it is"));
+        }
         let work = spec.workload.prepare(problem, spec.speeds.clone(), world.is_simulated());
-        let first = world.is_first().then(|| Round::new(work.as_ref(), known, sequential));
+        let first = world.is_first().then(|| Round::new(work.as_ref(), known, sequential, optimum));
+        settle::agree(world, first.as_ref().map_or(Ok(()), Round::is_sound))?;
         let pace = pace(world, seed);
         for (contender, course) in spec.contenders.iter().zip(&mut courses) {
             progress(done, runs, &contender.name);
@@ -176,6 +199,7 @@ fn pace(world: &mut World, seed: u64) -> Pace {
 struct Measured {
     outcome: Outcome,
     judgement: Judgement,
+    optimum: Option<Cost>,
     mean_cost: f64,
     /// Time that ranks spent on tasks.
     work: u64,
@@ -200,7 +224,15 @@ impl Measured {
         let work = outcome.nodes.iter().map(|node| node.busy).sum();
         let sum = || round.arrivals.iter().map(|at| *at as f64).sum::<f64>() / CYCLE as f64;
         let arrivals = (!round.arrivals.is_empty()).then(sum);
-        Ok(Measured { outcome, judgement: round.judgement, mean_cost: round.mean_cost, work, sequential: round.sequential, arrivals })
+        Ok(Measured {
+            outcome,
+            judgement: round.judgement,
+            optimum: round.optimum,
+            mean_cost: round.mean_cost,
+            work,
+            sequential: round.sequential,
+            arrivals,
+        })
     }
 
     /// What a plain program takes, or else the ranks together.
@@ -281,7 +313,8 @@ fn record(
     });
     let measured = course.into_iter().next().ok_or_else(nothing)?;
     let (sequential, sequential_is_plain) = (measured.sequential(unit), measured.sequential.is_some());
-    let Measured { outcome, judgement, mean_cost, work, arrivals, .. } = measured;
+    let Measured { outcome, judgement, optimum, mean_cost, work, arrivals, .. } = measured;
+    let optimum = optimum.map(|cost| unit.cost(cost));
     let Outcome { makespan, nodes, effort, .. } = outcome;
     let by_rank = |part: fn(&Figures) -> u64| {
         let mut sums = vec![0.0; ranks];
@@ -313,6 +346,8 @@ fn record(
         earliest_completion: unit.cost(judgement.earliest_completion),
         min_min: judgement.min_min.map(|cost| unit.cost(cost)),
         sufferage: judgement.sufferage.map(|cost| unit.cost(cost)),
+        optimum,
+        gap: optimum.filter(|optimum| *optimum > 0.0).map(|optimum| mean.value / optimum - 1.0),
         task_response_mean: arrivals.map(|arrivals| {
             let completed: f64 = nodes.iter().map(|node| unit.exact(node.completed)).sum();
             (completed - unit.exact_cycles(arrivals)) / (tasks as f64).max(1.0)

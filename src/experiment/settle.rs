@@ -3,6 +3,8 @@
 //!
 //! In simulation all ranks are in this process, so there is nothing to settle.
 
+use std::path::Path;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -10,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::node;
 use crate::topology::{Complete, Overlay, Topology};
 use crate::transport::world::World;
+use crate::workload::text;
 
 /// What the first rank makes, on every rank; its error on every rank, too.
 ///
@@ -38,7 +41,7 @@ where
 pub fn topology(world: &mut World, spec: &str) -> Result<Topology> {
     let Some(file) = Topology::graph_file(spec) else { return Ok(Topology::parse(spec, world.ranks())?) };
     let text = from_first(world, || {
-        std::fs::read_to_string(file).map_err(|why| Error::usage(format!("--topology graph:{file}: the file cannot be read: {why}")))
+        text::read(Path::new(file)).map_err(|why| Error::usage(format!("--topology graph:{file}: the file cannot be read: {why}")))
     })?;
     Ok(Topology::graph(file, &text)?)
 }

@@ -130,7 +130,7 @@ pub fn balance(out: impl Write, record: &BalanceRecord) -> io::Result<()> {
     table.flush()
 }
 
-const RUN: [&str; 55] = [
+const RUN: [&str; 57] = [
     "scheduler",
     "workload",
     "topology",
@@ -183,6 +183,8 @@ const RUN: [&str; 55] = [
     "waiting_time",
     "min_min",
     "earliest_completion",
+    "optimum",
+    "gap",
     "task_response_mean",
     "offered",
     "served",
@@ -256,6 +258,8 @@ fn run_row(record: &RunRecord) -> [String; RUN.len()] {
         or_empty(scheduling.map(|scheduling| scheduling.waiting_time)),
         or_empty(scheduling.and_then(|scheduling| scheduling.min_min)),
         or_empty(scheduling.map(|scheduling| scheduling.earliest_completion)),
+        or_empty(scheduling.and_then(|scheduling| scheduling.optimum)),
+        or_empty(scheduling.and_then(|scheduling| scheduling.gap)),
         or_empty(scheduling.and_then(|scheduling| scheduling.task_response_mean)),
         or_empty(record.overload.map(|overload| overload.offered)),
         or_empty(record.overload.map(|overload| overload.served)),

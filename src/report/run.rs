@@ -130,6 +130,9 @@ fn of_scheduling(record: &RunRecord, scheduling: &Scheduling) -> Vec<(&'static s
         ("scheduling", format!("on rank {}: {search}", scheduling.scheduler_rank)),
         ("waiting", format!("{} of all workers together", at(scheduling.waiting_time))),
     ];
+    if let Some((optimum, gap)) = scheduling.optimum.zip(scheduling.gap) {
+        lines.insert(1, ("", format!("{} above the optimum {}", percent(gap), at(optimum))));
+    }
     let response = scheduling.task_response_mean.map(|mean| format!("{} on average from a task's arrival to its end", at(mean)));
     lines.extend(response.map(|text| ("response", text)));
     lines
@@ -231,6 +234,9 @@ pub fn compare(records: &[RunRecord], width: u16) -> String {
         let plain = if first.sequential_is_plain { "by a plain program" } else { "all tasks together" };
         out.push_str(&format!("answer {}; sequential time {}, {plain}\n", answer(first), time(first, first.sequential)));
     }
+    if let Some(optimum) = first.scheduling.as_ref().and_then(|scheduling| scheduling.optimum) {
+        out.push_str(&format!("no schedule is shorter than {}\n", time(first, optimum)));
+    }
     if has_unit(first) && first.scheduling.is_none() {
         out.push_str(&format!("u, a graph's mean time, is {}\n", duration_us(first.unit.seconds * 1e6)));
     }
@@ -256,6 +262,10 @@ fn comparison(records: &[RunRecord], width: u16) -> Table {
     // How long a stream takes is a matter of its arrivals.
     if !streams {
         headings.extend(["of the\nbound", "gain\nhad"]);
+    }
+    let has_optimum = records.iter().any(|record| gap(record).is_some());
+    if has_optimum {
+        headings.push("above\noptimum");
     }
     headings.extend(["most/mean\nbusy", "migrated", "msgs", "bytes", "topology"]);
     let mut table = table(&headings, 1, width);
@@ -288,6 +298,9 @@ fn comparison(records: &[RunRecord], width: u16) -> Table {
                 Some(gain) => percent(gain),
             });
         }
+        if has_optimum {
+            row.push(gap(record).map_or_else(|| "-".into(), percent));
+        }
         row.extend([
             if mean > 0.0 { ratio(most / mean) } else { "-".into() },
             whole(record.migrated),
@@ -302,6 +315,11 @@ fn comparison(records: &[RunRecord], width: u16) -> Table {
         column.set_constraint(ColumnConstraint::ContentWidth);
     }
     table
+}
+
+/// By which part a run's makespan is above the optimum, where that is known.
+fn gap(record: &RunRecord) -> Option<f64> {
+    record.scheduling.as_ref().and_then(|scheduling| scheduling.gap)
 }
 
 /// A mean, and half of its interval.

@@ -18,7 +18,8 @@ pub const ENTRY: Entry = Entry {
     name: "dss",
     title: "distributed self-scheduling, one task at a time",
     source: "Hamidzadeh, Lilja and Atif 1995, section 4.1",
-    options: "static=0 (share of the tasks dealt out beforehand), affinity (each rank takes what is cheapest on it), outstanding=8 (requests of a rank at a time)",
+    options: "static=0 (share of the tasks dealt out beforehand), affinity (each rank takes what is cheapest on it), outstanding=8 (requests of a rank at a time), \
+              clusters=none|hosts (a coordinator per host)",
     knows_costs: false,
     build,
 };
@@ -27,8 +28,9 @@ fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
     let fixed = options.real("static", 0.0, 1.0)?.unwrap_or(0.0);
     let affinity = options.word("affinity")?;
     let terms = Terms { rule: Rule::Ss, fixed, affinity };
-    let outstanding = selfsched::outstanding(options)?;
-    Ok(Arc::new(SelfScheduling { terms, rounding: None, least: 1, weights: None, outstanding }))
+    let (outstanding, by_host) = (selfsched::outstanding(options)?, selfsched::clusters(options)?);
+    selfsched::refuse_early(options, terms, by_host)?;
+    Ok(Arc::new(SelfScheduling { terms, rounding: None, least: 1, weights: None, outstanding, by_host }))
 }
 
 /// The makespan when the rank that is free first takes the next task in order that it can run (the lowest number on a tie), and asking costs

@@ -22,10 +22,8 @@ use serde::Deserialize;
 
 use super::measured::{Communication, MeasuredTask, MeasuredTasks};
 use super::source::OPTION;
+use super::text::{self, MOST_BYTES};
 use crate::error::{Error, Result};
-
-/// A file may not become larger than this when it is unpacked: what claims to be small may be a bomb.
-const MOST_BYTES: u64 = 1 << 30;
 
 #[derive(Deserialize)]
 struct DataFile {
@@ -138,11 +136,12 @@ fn rank_in(name: &str) -> Option<u32> {
 
 /// Reads a file: as JSON, and if it is none, as packed JSON, since brotli has no mark by which to know it.
 fn parse(path: &Path) -> Result<DataFile, String> {
-    let bytes = std::fs::read(path).map_err(|why| why.to_string())?;
+    let bytes = text::bytes(path).map_err(|why| why.to_string())?;
     let why = match serde_json::from_slice(&bytes) {
         Ok(file) => return Ok(file),
         Err(why) => why,
     };
+    // It may not become larger than a file may be: what claims to be small may be a bomb.
     let mut unpacked = Vec::new();
     let mut packed = brotli_decompressor::Decompressor::new(bytes.as_slice(), 1 << 16).take(MOST_BYTES);
     match packed.read_to_end(&mut unpacked) {

@@ -1,11 +1,14 @@
 //! Whether tasks with payloads fit into this machine's memory.
 
+use std::path::Path;
+
+use super::text;
 use crate::error::{Error, Result};
 use crate::load::Segment;
 
 /// The memory that programs can still get on this machine, in bytes; `None` where it cannot be told (there is no `/proc/meminfo`).
 pub fn available() -> Option<u64> {
-    available_in(&std::fs::read_to_string("/proc/meminfo").ok()?)
+    available_in(&text::read(Path::new("/proc/meminfo")).ok()?)
 }
 
 /// The available memory that the text of `/proc/meminfo` tells, in bytes.

@@ -20,6 +20,7 @@ pub mod powers;
 mod source;
 pub mod task_table;
 pub mod tasks;
+pub mod text;
 pub mod weights;
 
 pub use decimal::Decimal;

@@ -8,6 +8,7 @@ use std::path::Path;
 use super::items::{shortened, whole};
 use super::measured::{MeasuredTask, MeasuredTasks};
 use super::source::OPTION;
+use super::text;
 use crate::error::{Error, Result};
 use crate::topology::MAX_NODES;
 
@@ -16,8 +17,7 @@ use crate::topology::MAX_NODES;
 /// # Errors
 /// If it can't be read, or a line is not as it should be; the sentence names the file and the line.
 pub fn read(path: &Path) -> Result<MeasuredTasks> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|why| Error::usage(format!("{OPTION} {}: the file cannot be read: {why}", path.display())))?;
+    let text = text::read(path).map_err(|why| Error::usage(format!("{OPTION} {}: the file cannot be read: {why}", path.display())))?;
     parse(&text, &path.display().to_string())
 }
 

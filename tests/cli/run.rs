@@ -159,6 +159,8 @@ const INDEPENDENT: &[Key] = &[
     ("earliest_completion", Value::is_number),
     ("min_min", number_or_null),
     ("sufferage", number_or_null),
+    ("optimum", number_or_null),
+    ("gap", number_or_null),
 ];
 
 #[test]

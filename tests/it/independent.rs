@@ -2,14 +2,20 @@
 
 use equipoise::experiment::{IndependentSpec, RunRecord, run_independent};
 use equipoise::schedule::independent;
+use equipoise::topology::Hosts;
 use equipoise::transport::sim::{Model, Network, World as Simulated};
 use equipoise::transport::world::World;
 use equipoise::workload::graphs::Number;
 use equipoise::workload::independent as workloads;
 
 pub fn records(ranks: u32, contenders: &[&str], workload: &str, network: &str, speeds: &[f64]) -> Vec<RunRecord> {
+    on_hosts(None, ranks, contenders, workload, network, speeds)
+}
+
+fn on_hosts(hosts: Option<&[u32]>, ranks: u32, contenders: &[&str], workload: &str, network: &str, speeds: &[f64]) -> Vec<RunRecord> {
     let network = Network::parse(network).expect("a network");
-    let mut world = World::Sim(Simulated::new(ranks, Model { network, ..Model::default() }));
+    let hosts = hosts.map(|hosts| Hosts::from_names(&hosts.iter().map(|host| format!("h{host}")).collect::<Vec<_>>()));
+    let mut world = World::Sim(Simulated::new(ranks, Model { network, hosts, ..Model::default() }));
     let spec = IndependentSpec {
         contenders: contenders.iter().map(|name| independent::find(name).expect("a scheduler")).collect(),
         workload: workloads::find(workload).expect("right options").expect("a workload"),
@@ -96,6 +102,80 @@ fn tasks_run_where_they_can() {
         assert!(records.iter().all(|record| record.tasks == 5 && record.makespan < 100.0), "{records:?}");
     }
     std::fs::remove_file(&file).expect("a file can be removed");
+}
+
+/// Schedulers that have one of their own on each host.
+const BY_HOST: [&str; 13] = [
+    "sash:clusters=hosts",
+    "sash:clusters=hosts,reading=r2d,scheduler=first",
+    "sash:clusters=hosts,reading=r4,end=join",
+    "sash:clusters=hosts,scheduler=auto,end=join,estimates=50",
+    "sads:clusters=hosts",
+    "dss:clusters=hosts",
+    "dss:clusters=hosts,affinity",
+    "selfsched:clusters=hosts,rule=single",
+    "selfsched:clusters=hosts,rule=fixed,chunk=7",
+    "selfsched:clusters=hosts,rule=gss,least=3",
+    "selfsched:clusters=hosts,rule=tss",
+    "selfsched:clusters=hosts,rule=wf",
+    "selfsched:clusters=hosts,rule=af",
+];
+
+/// The host of each rank: of several ranks each, dealt out in turn, of one rank some, all of one.
+const HOSTS: [&[u32]; 5] = [&[0, 0, 0, 1, 1, 1, 1, 2, 2], &[0, 1, 2, 0, 1, 2, 0], &[0, 1, 1], &[0, 1], &[0, 0, 0]];
+
+#[test]
+fn with_a_scheduler_on_each_host_every_task_is_executed_once() {
+    let file = std::env::temp_dir().join(format!("equipoise-inf-hosts-{}.csv", std::process::id()));
+    for hosts in HOSTS {
+        let ranks = hosts.len() as u32;
+        let speeds: Vec<f64> = (0..ranks).map(|rank| 1.0 + f64::from(rank % 3)).collect();
+        // Each task runs on one rank only, or everywhere.
+        let row = |task: u32| {
+            (0..ranks).map(|rank| if task.is_multiple_of(4) || task % ranks == rank { "30 " } else { "inf " }).collect::<String>()
+        };
+        std::fs::write(&file, (0..40).map(|task| row(task) + "\n").collect::<String>()).expect("a file can be written");
+        let matrix = format!("costs:file={}", file.display());
+        for network in ["zero", "switched"] {
+            for (workload, tasks, speeds) in [
+                ("costs:tasks=0", 0, &[][..]),
+                ("costs:tasks=1,mu_cp=20,mu_cc=20", 1, &[]),
+                ("costs:tasks=200,mu_cp=20,mu_cc=20", 200, &speeds),
+                ("costs:tasks=60,mu_cp=20,mu_cc=20,arrival=50", 60, &[]),
+                (&matrix, 40, &[]),
+            ] {
+                for record in on_hosts(Some(hosts), ranks, &BY_HOST, workload, network, speeds) {
+                    assert_eq!((record.tasks, record.answer), (tasks, Number::Whole(tasks)), "{record:?}");
+                    assert!(record.makespan + 1.0 >= record.bound, "{record:?}");
+                }
+            }
+        }
+    }
+    std::fs::remove_file(&file).expect("a file can be removed");
+}
+
+/// What schedulers on each host cost: ranks that search, and what is not seen from above.
+#[test]
+fn with_a_scheduler_on_each_host_little_is_lost() {
+    let hosts: Vec<u32> = (0..12).map(|rank| rank / 4).collect();
+    let workload = "costs:tasks=600,sigma_cp=50,sigma_cc=50";
+    let by = |names: &[&str]| makespans(&on_hosts(Some(&hosts), 12, names, workload, "switched", &[]));
+    for rule in ["dss", "selfsched:rule=gss", "selfsched:rule=fac2"] {
+        let apart = if rule.contains(':') { ',' } else { ':' };
+        let both = by(&[rule, &format!("{rule}{apart}clusters=hosts")]);
+        assert!(both[1] < 1.05 * both[0], "{rule}: {both:?}");
+    }
+    // 11 workers and 8.
+    let both = by(&["sash", "sash:clusters=hosts"]);
+    assert!(both[1] < 1.05 * 11.0 / 8.0 * both[0], "{both:?}");
+}
+
+#[test]
+fn the_gap_to_an_optimum_is_told() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors");
+    let gap = |workload: &str| records(3, &["dss"], workload, "zero", &[])[0].scheduling.expect("scheduling").gap;
+    assert_eq!(gap(&format!("costs:file={folder}/sash_6x3.txt,optimum=1900")), Some(2900.0 / 1900.0 - 1.0));
+    assert_eq!(gap(&format!("costs:file={folder}/sash_6x3.txt")), None);
 }
 
 #[test]

@@ -40,6 +40,10 @@ const MACROS_OF_OUTPUT: &[&str] = &["print", "println", "eprint", "eprintln", "d
 /// What may be mentioned in one place only: the first segment of a path (or the word), the place, below src.
 const KEPT_TO: &[(&str, &str)] = &[("unsafe", "transport/mpi"), ("mpi", "transport/mpi"), ("bincode", "transport/wire.rs")];
 
+/// Reading a whole file, which only one place does: it knows what has no end.
+const READING: [&str; 2] = ["read", "read_to_string"];
+const READS: &str = "workload/text.rs";
+
 const LONGEST_FILE: usize = 500;
 const LONGEST_MAIN: usize = 60;
 const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "helper", "helpers", "manager", "managers", "misc"];
@@ -164,6 +168,13 @@ fn offences(file: &File, root_names: &BTreeMap<String, String>) -> Vec<String> {
             if path.is_macro && path.segments.last().is_some_and(|name| MACROS_OF_OUTPUT.contains(&name.as_str())) {
                 offend("a rank program prints nothing".into());
             }
+        }
+        if let [.., module, function] = path.segments.as_slice()
+            && module == "fs"
+            && READING.contains(&function.as_str())
+            && !file.is_below(READS)
+        {
+            offend(format!("whole files are read by src/{READS}"));
         }
         for (word, place) in KEPT_TO {
             let means_it = *word == "unsafe" || (path.segments.len() > 1 && !file.has_module(word));

@@ -4,9 +4,11 @@
 use std::time::Duration;
 
 use equipoise::experiment::{IndependentSpec, RunRecord, run_independent};
-use equipoise::load::CYCLE;
+use equipoise::load::{CYCLE, Checksum, Segment};
+use equipoise::node;
 use equipoise::schedule::dss;
-use equipoise::schedule::independent::{self, Chosen};
+use equipoise::schedule::independent::{self, Chosen, Pace};
+use equipoise::topology::{Complete, Hosts, Overlay, Topology};
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::workload::graphs::Number;
@@ -55,6 +57,7 @@ pub fn enter(book: &mut Book) {
             Case { name: "rows of a product, unequal ranks", check: |world| some(world, "spmm:rows=100,entries=4", true) },
             Case { name: "tasks that arrive", check: |world| some(world, "costs:tasks=60,mu_cp=100,mu_cc=100,arrival=20", false) },
             Case { name: "sleeping ranks keep the model's time", check: in_time },
+            Case { name: "a scheduler on each host", check: by_host },
             Case { name: "every scheduler has a case", check: complete },
         ]
     };
@@ -87,6 +90,38 @@ fn in_time(world: &mut World) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Schedulers of their own on hosts, which the ranks' one machine plays: a rank alone on one, the others on two.
+fn by_host(world: &mut World) -> Result<()> {
+    let ranks = world.ranks();
+    let host = |rank: u32| if rank == 0 { 0 } else { 1 + rank % 2 };
+    let names: Vec<String> = (0..ranks).map(|rank| format!("h{}", host(rank))).collect();
+    let overlay = Overlay::new(Topology::Complete(Complete::new(ranks)?), Hosts::from_names(&names))?;
+    for (name, workload, tasks) in [
+        ("sash:clusters=hosts", "costs:tasks=80,mu_cp=200,mu_cc=200", 80),
+        ("sash:clusters=hosts,scheduler=auto,end=join", "costs:tasks=80,mu_cp=200,mu_cc=200", 80),
+        ("dss:clusters=hosts,affinity", "costs:tasks=80,mu_cp=200,mu_cc=200", 80),
+        ("selfsched:clusters=hosts,rule=ss", "costs:tasks=500,mu_cp=0,mu_cc=0", 500),
+        ("selfsched:clusters=hosts,rule=fac2", "costs:tasks=80,mu_cp=200,mu_cc=200", 80),
+        ("selfsched:clusters=hosts,rule=awf", "costs:tasks=60,mu_cp=100,mu_cc=100,arrival=20", 60),
+        ("selfsched:clusters=hosts", "costs:tasks=1", 1),
+        ("sash:clusters=hosts", "costs:tasks=0", 0),
+    ] {
+        let contender = independent::find(name)?;
+        let chosen = workloads::find(workload)?.ok_or_else(|| Error::Failed(format!("{workload} is not found")))?;
+        let problem = chosen.problem(&workloads::Setting { seed: SEED, ranks, is_simulated: false })?;
+        let work = chosen.prepare(problem, Vec::new(), false);
+        let pace = Pace { cycle: workloads::REAL_CYCLE, by_model: false, ahead: 500_000, seed: SEED };
+        let outcomes = node::run(world, &overlay, |node| contender.scheduler.clone().execute(node, work.clone(), pace))?;
+        if let Some(outcome) = outcomes.into_iter().find_map(|(_, outcome)| outcome) {
+            let sum = outcome.nodes.iter().fold(Checksum::default(), |sum, node| sum.and(node.checksum));
+            if sum != Checksum::of(&Segment::range(0, tasks)) {
+                return Err(Error::Failed(format!("{name}, {workload}: {sum:?} of {tasks} tasks")));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn records(world: &mut World, contenders: &[&str], workload: &str, unequal: bool) -> Result<Vec<RunRecord>> {

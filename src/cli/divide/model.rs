@@ -8,6 +8,7 @@ use equipoise::divisible::model::{self, Ports, Question, Shape};
 use equipoise::experiment::{ModelRecord, blazewicz1995};
 use equipoise::report::{curves, division, gantt, json};
 use equipoise::topology::Topology;
+use equipoise::workload::text;
 use equipoise::{Error, Result};
 
 use crate::cli::options::Output;
@@ -190,7 +191,7 @@ impl ModelOptions {
 fn shape(topology: &str) -> Result<Shape> {
     let Some(file) = Topology::graph_file(topology) else { return Shape::parse(topology) };
     let refused = |why| Error::usage(format!("--topology {topology}: the file cannot be read: {why}"));
-    let text = fs::read_to_string(file).map_err(refused)?;
+    let text = text::read(Path::new(file)).map_err(refused)?;
     Ok(Shape::of(Topology::graph(file, &text)?))
 }
 

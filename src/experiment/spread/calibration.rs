@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::experiment::settle;
 use crate::node;
 use crate::transport::world::World;
+use crate::workload::text;
 
 /// What is kept in a file for other runs: the costs, and what they hold for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,11 +55,7 @@ fn keep(world: &World, setting: &Setting, costs: Costs) -> Kept {
 
 fn read(file: &Path) -> Result<Option<Kept>> {
     let wrong = |why: String| Error::usage(format!("--calibration {}: {why}", file.display()));
-    // A device may have no end.
-    if std::fs::metadata(file).is_ok_and(|about| !about.is_file()) {
-        return Err(wrong("this is no regular file".into()));
-    }
-    match std::fs::read_to_string(file) {
+    match text::read(file) {
         Ok(text) => {
             serde_json::from_str(&text).map(Some).map_err(|why| wrong(format!("this is no calibration that was written here: {why}")))
         }

@@ -11,6 +11,8 @@ const ENOUGH: u64 = 3;
 /// A worker, as the scheduler knows it.
 #[derive(Clone, Debug, Default)]
 struct Worker {
+    /// How many ranks it is, if it is a host.
+    width: usize,
     /// Tasks that it holds, with their estimates.
     held: VecDeque<(usize, Cost)>,
     /// When it began with the first of them, as far as one knows.
@@ -22,6 +24,10 @@ struct Worker {
 }
 
 impl Worker {
+    fn is_dry(&self) -> bool {
+        self.held.len() < self.width
+    }
+
     /// How much longer its tasks take than estimated.
     fn factor(&self) -> f64 {
         match self.completed >= ENOUGH && self.estimated > 0 {
@@ -38,8 +44,14 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    pub fn new(workers: usize) -> Forecast {
-        Forecast { workers: vec![Worker::default(); workers] }
+    /// Workers that are so many ranks each.
+    pub fn new(widths: &[usize]) -> Forecast {
+        Forecast { workers: widths.iter().map(|width| Worker { width: *width, ..Worker::default() }).collect() }
+    }
+
+    /// Workers that are ranks.
+    pub fn of_ranks(workers: usize) -> Forecast {
+        Forecast::new(&vec![1; workers])
     }
 
     /// When each worker will have finished all that it holds; `now` if it holds nothing.
@@ -60,14 +72,14 @@ impl Forecast {
         self.workers.iter().map(Worker::factor).collect()
     }
 
-    /// Whether a worker has nothing to do.
+    /// Whether a worker, or a rank of it, has nothing to do.
     pub fn is_dry(&self, place: usize) -> bool {
-        self.workers.get(place).is_some_and(|worker| worker.held.is_empty())
+        self.workers.get(place).is_some_and(Worker::is_dry)
     }
 
-    /// Whether some worker has nothing to do.
+    /// Whether some worker, or a rank of it, has nothing to do.
     pub fn is_any_dry(&self) -> bool {
-        self.workers.iter().any(|worker| worker.held.is_empty())
+        self.workers.iter().any(Worker::is_dry)
     }
 
     /// Notes that a worker was given a task.
@@ -102,7 +114,7 @@ mod tests {
     #[test]
     fn what_was_measured_corrects_what_was_estimated() {
         let costs = Costs::new(2, vec![100; 20]).unwrap();
-        let mut forecast = Forecast::new(2);
+        let mut forecast = Forecast::of_ranks(2);
         assert!(forecast.is_any_dry());
         for task in 0..6 {
             forecast.grant(0, Assignment { task, worker: 0 }, &costs, 10);

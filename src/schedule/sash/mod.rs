@@ -17,11 +17,15 @@
 //! Cost: p messages a phase at the most, and a message for each completion. Where it departs from the paper: the text takes the head of the
 //! queue at the end of a phase (`reading=literal`), with which best-first search keeps returning to shallow nodes and gives out next to
 //! nothing; the reading that gives the paper's figures takes the deepest node (`r1`). On real ranks phases go by the clock, the finishing
-//! times are corrected by what was measured, and a worker that runs dry ends the phase at once.
+//! times are corrected by what was measured, and a worker that runs dry ends the phase at once. `clusters=hosts` gives each host a scheduler
+//! under a top one, as the authors announce (section 5).
 
+mod clusters;
+mod estimates;
 mod forecast;
 pub mod phase;
 mod program;
+mod scheduler;
 pub mod search;
 #[cfg(test)]
 mod vectors;
@@ -37,7 +41,7 @@ use crate::node::Node;
 
 const OPTIONS: &str = "reading=r1|r1b|r2|literal|r2d|r3|r4, scheduler=last|first|auto (the slowest rank), end=idle|join (what the scheduler does at the \
                        last), window=1 (tasks that are successors), expansions=1000 (in a phase), v=1 (cycles a node, in simulation), \
-                       estimates=0 (% by which they are wrong)";
+                       estimates=0 (% by which they are wrong), clusters=none|hosts (a scheduler per host under a top one)";
 
 pub const ENTRY: Entry = Entry {
     name: "sash",
@@ -72,8 +76,9 @@ fn build(options: &mut Options<'_>, alike: bool) -> Result<Arc<dyn Scheduler>> {
     if let Some(v) = options.real("v", 0.0, 1e6)? {
         rules.v = (v * CYCLE as f64).round() as u64;
     }
+    let by_host = options.choice("clusters", &[("none", false), ("hosts", true)])?.unwrap_or(false);
     let error = options.real("estimates", 0.0, 100.0)?.unwrap_or(0.0) / 100.0;
-    Ok(Arc::new(Sash { rules, seat: scheduler.unwrap_or(Seat::Last), joins, error, alike }))
+    Ok(Arc::new(Sash { rules, seat: scheduler.unwrap_or(Seat::Last), joins, error, alike, by_host }))
 }
 
 /// Which rank schedules.
@@ -86,15 +91,16 @@ enum Seat {
 }
 
 impl Seat {
-    fn rank(self, costs: &Costs) -> usize {
-        let last = costs.ranks() - 1;
+    /// The one of these ranks, which are some, in ascending order.
+    fn among(self, costs: &Costs, ranks: &[usize]) -> usize {
+        let (first, last) = (ranks.first().copied().unwrap_or(0), ranks.last().copied().unwrap_or(0));
         match self {
             Seat::Last => last,
-            Seat::First => 0,
+            Seat::First => first,
             Seat::Slowest => {
                 let dearest = costs.rows().flatten().copied().filter(|cost| *cost != crate::load::NEVER).max().unwrap_or(0);
                 let sum = |rank: &usize| costs.rows().map(|row| u128::from(row[*rank].min(dearest))).sum::<u128>();
-                (0..=last).max_by_key(sum).unwrap_or(last)
+                ranks.iter().copied().max_by_key(sum).unwrap_or(last)
             }
         }
     }
@@ -110,6 +116,8 @@ struct Sash {
     error: f64,
     /// Whether all ranks are taken to be alike.
     alike: bool,
+    /// Whether hosts have schedulers of their own.
+    by_host: bool,
 }
 
 impl Scheduler for Sash {
@@ -125,6 +133,7 @@ mod tests {
     #[test]
     fn the_scheduler_sits_where_it_is_told() {
         let costs = Costs::new(3, vec![1, 9, 2, 1, 8, 3]).unwrap();
-        assert_eq!([Seat::Last, Seat::First, Seat::Slowest].map(|seat| seat.rank(&costs)), [2, 0, 1]);
+        assert_eq!([Seat::Last, Seat::First, Seat::Slowest].map(|seat| seat.among(&costs, &[0, 1, 2])), [2, 0, 1]);
+        assert_eq!([Seat::Last, Seat::First, Seat::Slowest].map(|seat| seat.among(&costs, &[0, 2])), [2, 0, 2]);
     }
 }

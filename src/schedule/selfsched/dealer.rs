@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::rules::{Chunks, Measured, Rule, share};
 use crate::load::{Cost, Costs, NEVER};
-use crate::schedule::independent::Lot;
+use crate::schedule::independent::{Lot, lot};
 
 /// How tasks are dealt out.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,8 +21,8 @@ pub struct Terms {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deal {
     Lot(Lot),
-    /// There is nothing now, and more arrives at this time.
-    Later(Cost),
+    /// There is nothing now; more comes, at this time if it is known.
+    Later(Option<Cost>),
     /// No more will come.
     Nothing,
 }
@@ -32,20 +32,34 @@ enum Pool {
     /// All from here on, each of which can run anywhere.
     From(u64),
     These(BTreeSet<usize>),
+    /// Each of which can run anywhere.
+    Lots(Vec<Lot>),
+}
+
+/// Which of the tasks that a rank can run it gets first.
+enum Order {
+    First,
+    /// The cheapest: each rank's tasks from that on, and how far they have been looked at.
+    Cheapest(Vec<(Vec<usize>, usize)>),
+    /// The same where there are few at a time, so that all are looked at.
+    CheapestOfFew,
 }
 
 /// Deals out tasks.
 pub struct Dealer {
     costs: Arc<Costs>,
+    /// The columns of the ranks that are dealt to, by which they are known here.
+    columns: Vec<usize>,
     pool: Pool,
+    order: Order,
+    /// Whether more tasks are to be brought.
+    is_supplied: bool,
     /// When tasks arrive, in order; empty if all are there. How many have arrived.
     arrivals: Vec<Cost>,
     arrived: u64,
     /// What each rank gets first; taken when it asks for the first time.
     reserved: Vec<Option<Lot>>,
     chunks: Chunks,
-    /// For affinity: each rank's tasks from the cheapest on, and how far they have been looked at.
-    cheapest: Vec<(Vec<usize>, usize)>,
     dealt: u64,
 }
 
@@ -74,7 +88,10 @@ impl Dealer {
             Some(Lot::list(can)).filter(|lot| lot.count() > 0)
         };
         let reserved = (0..ranks).map(&mut reserve).collect();
-        let cheapest = if terms.affinity { (0..ranks as usize).map(|rank| (by_cost(&costs, rank), 0)).collect() } else { Vec::new() };
+        let order = match terms.affinity {
+            true => Order::Cheapest((0..ranks as usize).map(|rank| (by_cost(&costs, rank), 0)).collect()),
+            false => Order::First,
+        };
         let arrived = if arrivals.is_empty() { tasks } else { fixed };
         let pool = match anywhere && !terms.affinity {
             true => Pool::From(fixed),
@@ -83,7 +100,29 @@ impl Dealer {
                 Pool::These(leftovers)
             }
         };
-        Dealer { costs, pool, arrivals: arrivals.to_vec(), arrived, reserved, chunks, cheapest, dealt: 0 }
+        let columns = (0..ranks as usize).collect();
+        Dealer { costs, columns, pool, order, is_supplied: false, arrivals: arrivals.to_vec(), arrived, reserved, chunks, dealt: 0 }
+    }
+
+    /// No task yet for ranks of these columns; they are [brought](Dealer::supply). The rule begins anew whenever that happens, with what is
+    /// there.
+    pub fn supplied(costs: Arc<Costs>, columns: Vec<usize>, affinity: bool, chunks: Chunks) -> Dealer {
+        let anywhere = costs.rows().all(|row| columns.iter().all(|column| row[*column] != NEVER));
+        let pool = if anywhere && !affinity { Pool::Lots(Vec::new()) } else { Pool::These(BTreeSet::new()) };
+        let order = if affinity { Order::CheapestOfFew } else { Order::First };
+        let (arrived, reserved) = (costs.tasks() as u64, columns.iter().map(|_| None).collect());
+        Dealer { costs, columns, pool, order, is_supplied: true, arrivals: Vec::new(), arrived, reserved, chunks, dealt: 0 }
+    }
+
+    /// Takes in tasks; whether more are to be brought.
+    pub fn supply(&mut self, lots: Vec<Lot>, more: bool) {
+        self.is_supplied = more;
+        match &mut self.pool {
+            Pool::Lots(pool) => lots.into_iter().for_each(|lot| lot::push(pool, lot)),
+            Pool::These(tasks) => lots.iter().for_each(|lot| lot.for_each(|task| _ = tasks.insert(task))),
+            Pool::From(_) => {}
+        }
+        self.chunks.restart(self.left());
     }
 
     /// Tells what was measured on a rank since the last time.
@@ -102,10 +141,12 @@ impl Dealer {
         self.arrivals.get(self.arrived as usize).copied()
     }
 
-    fn left(&self) -> u64 {
+    /// Tasks that are there and not dealt yet.
+    pub fn left(&self) -> u64 {
         match &self.pool {
             Pool::From(next) => self.arrived - next,
             Pool::These(tasks) => tasks.len() as u64,
+            Pool::Lots(lots) => lots.iter().map(Lot::count).sum(),
         }
     }
 
@@ -125,7 +166,8 @@ impl Dealer {
                 self.dealt += lot.count();
                 Deal::Lot(lot)
             }
-            None => self.arrive(now).map_or(Deal::Nothing, Deal::Later),
+            None if self.is_supplied => Deal::Later(None),
+            None => self.arrive(now).map_or(Deal::Nothing, |at| Deal::Later(Some(at))),
         }
     }
 
@@ -136,7 +178,7 @@ impl Dealer {
             return None;
         }
         let size = self.chunks.next(rank, left);
-        let costs = &self.costs;
+        let (costs, column) = (&self.costs, self.columns[rank]);
         match &mut self.pool {
             Pool::From(next) => {
                 let first = *next;
@@ -144,17 +186,30 @@ impl Dealer {
                 Some(Lot::Span { first, count: size, step: 1 })
             }
             Pool::These(tasks) => {
-                let given: Vec<usize> = match self.cheapest.get_mut(rank) {
-                    // What has not arrived yet must be looked at again.
-                    Some((order, at)) => {
+                let can = |task: &usize| costs.of(*task, column) != NEVER;
+                let given: Vec<usize> = match &mut self.order {
+                    Order::Cheapest(orders) => {
+                        let (order, at) = &mut orders[rank];
+                        // What has not arrived yet must be looked at again.
                         let arrived = self.arrived as usize;
                         *at += order[*at..].iter().take_while(|task| !tasks.contains(task) && **task < arrived).count();
                         order[*at..].iter().copied().filter(|task| tasks.contains(task)).take(size as usize).collect()
                     }
-                    None => tasks.iter().copied().filter(|task| costs.of(*task, rank) != NEVER).take(size as usize).collect(),
+                    Order::CheapestOfFew => {
+                        let mut all: Vec<usize> = tasks.iter().copied().filter(can).collect();
+                        all.sort_by_key(|task| (costs.of(*task, column), *task));
+                        all.truncate(size as usize);
+                        all
+                    }
+                    Order::First => tasks.iter().copied().filter(can).take(size as usize).collect(),
                 };
                 given.iter().for_each(|task| _ = tasks.remove(task));
                 Some(Lot::list(given)).filter(|lot| lot.count() > 0)
+            }
+            Pool::Lots(lots) => {
+                let given = lots.first_mut()?.take_first(size);
+                lots.retain(|lot| lot.count() > 0);
+                Some(given)
             }
         }
     }
@@ -214,11 +269,29 @@ mod tests {
             let terms = Terms { rule: Rule::Single, fixed: 0.0, affinity };
             let mut dealer = Dealer::new(Arc::new(costs), &[0, 5, 20], terms, chunks);
             assert_eq!(dealer.deal(0, 4), Deal::Lot(if affinity { Lot::list([0]) } else { Lot::Span { first: 0, count: 1, step: 1 } }));
-            assert_eq!(dealer.deal(1, 4), Deal::Later(5));
+            assert_eq!(dealer.deal(1, 4), Deal::Later(Some(5)));
             let Deal::Lot(both) = dealer.deal(1, 20) else { panic!("two are there") };
             assert_eq!(both.tasks(), if affinity { [2, 1] } else { [1, 2] });
             assert_eq!(dealer.deal(1, 20), Deal::Nothing);
         }
+    }
+
+    #[test]
+    fn what_is_brought_is_dealt_by_the_rule_anew() {
+        let chunks = || Chunks::new(Rule::Gss, 0, &[1.0; 2], None, 1);
+        let mut dealer = Dealer::supplied(Arc::new(Costs::new(4, vec![1; 160]).unwrap()), vec![1, 3], false, chunks());
+        assert_eq!(dealer.deal(0, 0), Deal::Later(None));
+        dealer.supply(vec![Lot::Span { first: 8, count: 10, step: 1 }], true);
+        assert_eq!((tasks(&mut dealer, 1), dealer.left()), ((8..13).collect(), 5));
+        dealer.supply(vec![Lot::Span { first: 30, count: 3, step: 1 }], false);
+        assert_eq!((tasks(&mut dealer, 0), tasks(&mut dealer, 0), tasks(&mut dealer, 1)), (vec![13, 14, 15, 16], vec![17], vec![30, 31]));
+        assert_eq!((tasks(&mut dealer, 0), dealer.deal(0, 0)), (vec![32], Deal::Nothing));
+
+        let costs = Costs::new(3, vec![1, 5, 9, 1, NEVER, 2, 1, 4, 3]).unwrap();
+        let mut picky = Dealer::supplied(Arc::new(costs), vec![1, 2], true, Chunks::new(Rule::Ss, 0, &[1.0; 2], None, 1));
+        picky.supply(vec![Lot::list([0, 1, 2])], false);
+        assert_eq!((tasks(&mut picky, 0), tasks(&mut picky, 0), picky.deal(0, 0)), (vec![2], vec![0], Deal::Nothing));
+        assert_eq!(tasks(&mut picky, 1), [1]);
     }
 
     proptest! {

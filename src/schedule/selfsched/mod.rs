@@ -1,8 +1,11 @@
 //! Self-scheduling: a rank that runs dry takes tasks for itself, and a rule says how many.
 //!
-//! Ranks ask a coordinator, which works as well. Nothing is known of the tasks beforehand; adaptive rules learn from what was measured.
+//! Ranks ask a coordinator, which works as well; with `clusters=hosts` that is one of their own host, which asks the top one for all of
+//! them together. Nothing is known of the tasks beforehand; adaptive rules learn from what was measured.
 
+pub mod coordinator;
 pub mod dealer;
+mod layout;
 pub mod program;
 pub mod rules;
 
@@ -23,7 +26,8 @@ pub const ENTRY: Entry = Entry {
     title: "self-scheduling with chunks by a rule",
     source: "Polychronopoulos and Kuck 1987; Hummel, Schonberg and Flynn 1992; Tzen and Ni 1993",
     options: "rule=gss|static|cyclic|single|ss|fixed|fac2|tss|wf|awf|af, chunk=8 (of fixed), rounding=up|down (or ceil|floor; quotients), \
-              least=1 (tasks in a chunk), weights=1:2:.. (of wf, by rank; otherwise --speeds), outstanding=8 (requests of a rank at a time)",
+              least=1 (tasks in a chunk), weights=1:2:.. (of wf, by rank; otherwise --speeds), outstanding=8 (requests of a rank at a time), \
+              clusters=none|hosts (a coordinator per host)",
     knows_costs: false,
     build,
 };
@@ -61,13 +65,35 @@ fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
             Some(weights.ok_or_else(|| options.wrong("weights", text, "a number above 0 for each rank, with colons between"))?)
         }
     };
-    let outstanding = outstanding(options)?;
-    Ok(Arc::new(SelfScheduling { terms: Terms { rule, fixed: 0.0, affinity: false }, rounding, least, weights, outstanding }))
+    let (outstanding, by_host) = (outstanding(options)?, clusters(options)?);
+    let terms = Terms { rule, fixed: 0.0, affinity: false };
+    refuse_early(options, terms, by_host)?;
+    Ok(Arc::new(SelfScheduling { terms, rounding, least, weights, outstanding, by_host }))
 }
 
 /// The option of that name.
 pub(super) fn outstanding(options: &mut Options<'_>) -> Result<u64> {
     Ok(options.count("outstanding")?.unwrap_or(OUTSTANDING))
+}
+
+/// The option that says whether hosts have coordinators of their own.
+pub(super) fn clusters(options: &mut Options<'_>) -> Result<bool> {
+    Ok(options.choice("clusters", &[("none", false), ("hosts", true)])?.unwrap_or(false))
+}
+
+/// Refuses coordinators of hosts where they would have nothing to do.
+pub(super) fn refuse_early(options: &Options<'_>, terms: Terms, by_host: bool) -> Result<()> {
+    match by_host && is_early(terms) {
+        true => {
+            Err(options.refuse("clusters=hosts is of no use to what is dealt out before the beginning (rule=static|cyclic, static=..)"))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Whether tasks are dealt out before the beginning.
+fn is_early(terms: Terms) -> bool {
+    matches!(terms.rule, Rule::Static | Rule::Cyclic) || terms.fixed > 0.0
 }
 
 /// Self-scheduling by a rule.
@@ -77,36 +103,59 @@ pub struct SelfScheduling {
     pub(super) least: u64,
     pub(super) weights: Option<Vec<f64>>,
     pub(super) outstanding: u64,
+    /// Whether hosts have coordinators of their own.
+    pub(super) by_host: bool,
 }
 
 impl SelfScheduling {
-    fn dealer(&self, work: &Arc<dyn Independent>) -> Result<Dealer> {
-        let costs = work.costs();
-        let ranks = costs.ranks();
-        let weights = match &self.weights {
-            None if work.speeds().len() == ranks => work.speeds().to_vec(),
-            None => vec![1.0; ranks],
-            Some(weights) if weights.len() == ranks => weights.clone(),
+    /// The weights of all ranks.
+    fn weights(&self, work: &dyn Independent) -> Result<Vec<f64>> {
+        let ranks = work.costs().ranks();
+        match &self.weights {
+            None if work.speeds().len() == ranks => Ok(work.speeds().to_vec()),
+            None => Ok(vec![1.0; ranks]),
+            Some(weights) if weights.len() == ranks => Ok(weights.clone()),
             Some(weights) => {
                 let why = format!("--scheduler selfsched: there are {} weights, and {ranks} ranks", weights.len());
-                return Err(Error::usage(why));
+                Err(Error::usage(why))
             }
-        };
-        if !work.arrivals().is_empty() && (matches!(self.terms.rule, Rule::Static | Rule::Cyclic) || self.terms.fixed > 0.0) {
+        }
+    }
+
+    fn chunks(&self, tasks: usize, weights: &[f64]) -> Chunks {
+        Chunks::new(self.terms.rule, tasks as u64, weights, self.rounding, self.least)
+    }
+
+    /// Who deals out all tasks.
+    fn dealer(&self, work: &dyn Independent) -> Result<Dealer> {
+        if !work.arrivals().is_empty() && is_early(self.terms) {
             return Err(Error::usage(
                 "--scheduler: tasks that arrive over time cannot be dealt out beforehand (rule=static|cyclic, dss:static=..)",
             ));
         }
-        let chunks = Chunks::new(self.terms.rule, costs.tasks() as u64, &weights, self.rounding, self.least);
-        Ok(Dealer::new(costs.clone(), work.arrivals(), self.terms, chunks))
+        let chunks = self.chunks(work.costs().tasks(), &self.weights(work)?);
+        Ok(Dealer::new(work.costs().clone(), work.arrivals(), self.terms, chunks))
+    }
+
+    /// Who deals out to ranks of these numbers what another dealer has dealt to them.
+    fn dealer_of(&self, ranks: &[usize], work: &dyn Independent) -> Result<Dealer> {
+        let all = self.weights(work)?;
+        let weights: Vec<f64> = ranks.iter().map(|rank| all[*rank]).collect();
+        Ok(Dealer::supplied(work.costs().clone(), ranks.to_vec(), self.terms.affinity, self.chunks(0, &weights)))
     }
 }
 
 impl Scheduler for SelfScheduling {
     fn execute(self: Arc<Self>, node: Node, work: Arc<dyn Independent>, pace: Pace) -> Running {
         Box::pin(async move {
-            let dealer = if node.me() == 0 { Some(self.dealer(&work)?) } else { None };
-            program::execute(node, work, pace, self.outstanding, dealer).await
+            let by_host = self.by_host && node.overlay().placement.hosts().count() > 1;
+            // The model knows one coordinator.
+            let pace = Pace { by_model: pace.by_model && !by_host, ..pace };
+            let seat = |node: &Node, begun| match by_host {
+                false => layout::one(&self, node, work.as_ref(), pace, begun),
+                true => layout::by_host(&self, node, work.as_ref(), pace, begun),
+            };
+            program::execute(node, work.clone(), pace, self.outstanding, seat).await
         })
     }
 }

@@ -1,32 +1,31 @@
-//! The rank program: node 0 coordinates and works, all others work.
+//! The rank program: node 0 coordinates and works, all others work; with a coordinator per host its first rank does.
 //!
-//! 1. A rank that runs dry, or soon will, asks the coordinator and tells what it has measured since it asked last. Where tasks are short it
+//! 1. A rank that runs dry, or soon will, asks its coordinator and tells what it has measured since it asked last. Where tasks are short it
 //!    asks for several lots at a time, so that a message is not the price of every task.
-//! 2. The coordinator deals out tasks, those who ask at the same time in order of their numbers; what one rank gets travels together. Who
-//!    asks while nothing has arrived waits until something does.
+//! 2. The [coordinator](super::coordinator) deals out tasks, those who ask at the same time in order of their numbers; what one rank gets
+//!    travels together. Who asks while nothing has arrived waits until something does.
 //! 3. A rank that is told that there is nothing left finishes what it holds and says so.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::dealer::{Deal, Dealer};
+use super::coordinator::{Coordinator, DEMAND, Demand, GRANT, Grant, SUPPLY};
 use super::rules::Measured;
 use crate::error::{Error, Result};
 use crate::load::Cost;
 use crate::node::{Event, Message, Node, Tag, Ticks, TimerId, open};
-use crate::schedule::independent::{Effort, Figures, Hands, Independent, Lot, Outcome, Pace, collect, lot};
+use crate::schedule::independent::{Effort, Figures, Hands, Independent, Lot, Outcome, Pace, collect};
 use crate::topology::NodeId;
 
-const COORDINATOR: NodeId = 0;
+/// Where the end is awaited.
+const FIRST: NodeId = 0;
 
 const REQUEST: Tag = Tag::background(0x0601, "request for tasks");
-const GRANT: Tag = Tag::new(0x0602, "grant of tasks");
 const FINISHED: Tag = Tag::new(0x0603, "end of tasks");
 
-/// By the model messages take no time, but a tick in the simulator: those who ask at the same time are heard within so many.
-const SAME_TIME: Ticks = 3;
+/// How long before it runs dry a rank asks at the most, as a multiple of what is usual.
+const MOST_AHEAD: Ticks = 8;
 
 /// Short tasks are executed for so long between two looks at the network.
 const SLICE: Ticks = 50_000;
@@ -41,18 +40,43 @@ struct Request {
     free: Cost,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Grant {
-    /// What was dealt, and for how many requests; those that follow each other in one.
-    lots: Vec<Lot>,
-    answers: u64,
-    /// Whether there is nothing left for the rank.
-    ended: bool,
-    /// When it is given, by the model.
-    at: Cost,
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Finished {
+    /// When the rank had finished everything, by the model.
+    free: Cost,
+    /// Requests that it granted.
+    grants: u64,
 }
 
-/// One node's part. `dealer` is the coordinator's.
+/// Who a node is among the coordinators.
+pub struct Seat {
+    /// Whom it asks for tasks.
+    pub coordinator: NodeId,
+    /// If it is one, of its host or of all.
+    pub own: Option<Coordinator>,
+    /// If hosts have coordinators, and it deals out tasks to them.
+    pub top: Option<Coordinator>,
+    /// How many nodes tell it when they have finished, itself among them, and to whom it goes on.
+    pub reports: u32,
+    pub reports_to: Option<NodeId>,
+}
+
+impl Seat {
+    fn coordinators(&self) -> impl Iterator<Item = &Coordinator> {
+        self.own.iter().chain(&self.top)
+    }
+
+    /// Lets the host's coordinator have what the top one has dealt to it; whether that is anything.
+    fn take_supply(&mut self) -> bool {
+        let (Some(own), Some(top)) = (&mut self.own, &mut self.top) else { return false };
+        let supplied = top.own();
+        let any = !supplied.is_empty();
+        supplied.into_iter().for_each(|grant| own.supply(grant));
+        any
+    }
+}
+
+/// One node's part. The run began at this time.
 ///
 /// # Errors
 /// If a rank is lost.
@@ -61,28 +85,26 @@ pub async fn execute(
     work: Arc<dyn Independent>,
     pace: Pace,
     outstanding: u64,
-    dealer: Option<Dealer>,
+    seat: impl FnOnce(&Node, Ticks) -> Result<Seat>,
 ) -> Result<Option<Outcome>> {
     let (node, recorder) = node.recorded();
     let hands = Hands::new(node.clone(), work.clone());
+    let begun = node.now();
+    let seat = seat(&node, begun)?;
     let mut program = Program {
-        begun: node.now(),
+        begun,
         hands: if pace.by_model { hands } else { hands.executing_short_tasks() },
-        dealer,
+        seat,
         work,
         pace,
         outstanding,
+        ahead: pace.ahead,
         asked: 0,
         lot: 1,
         ended: false,
         free: 0,
         measured: Measured::default(),
         last_end: node.now(),
-        pending: BTreeSet::new(),
-        hearing: None,
-        asking: Vec::new(),
-        patient: Vec::new(),
-        arrival: None,
         reminder: None,
         finished: 0,
         latest: 0,
@@ -90,11 +112,11 @@ pub async fn execute(
         node,
     };
     program.run().await?;
-    let Program { node, hands, pace, begun, grants, latest, dealer, .. } = program;
+    let Program { node, hands, pace, begun, grants, latest, .. } = program;
     let elapsed = node.now() - begun;
     let counts = recorder.get();
     let figures = Figures { elapsed, messages: counts.messages, bytes: counts.bytes, ..hands.figures };
-    let mine = dealer.map(|_| {
+    let mine = (node.me() == FIRST).then(|| {
         let makespan = if pace.by_model { latest } else { pace.cost(elapsed) };
         (makespan as f64 / crate::load::CYCLE as f64, Effort { decisions: grants, ..Effort::default() })
     });
@@ -107,6 +129,9 @@ struct Program {
     pace: Pace,
     hands: Hands,
     begun: Ticks,
+    seat: Seat,
+    /// How long before it runs dry the rank asks, which adapts to how late answers came.
+    ahead: Ticks,
     /// Requests that may be under way at a time, and that are; tasks that the last of them brought.
     outstanding: u64,
     asked: u64,
@@ -119,14 +144,7 @@ struct Program {
     last_end: Ticks,
     /// When to ask.
     reminder: Option<TimerId>,
-    dealer: Option<Dealer>,
-    /// At the coordinator: who asks by the model, sorted; when all who ask at the same time have been heard; who asks by the clock, for how
-    /// many lots; who waits for tasks to arrive, and when the next does; ranks that have finished; the latest of them by the model; what was given.
-    pending: BTreeSet<(Cost, NodeId)>,
-    hearing: Option<TimerId>,
-    asking: Vec<(NodeId, u64)>,
-    patient: Vec<(NodeId, u64)>,
-    arrival: Option<TimerId>,
+    /// Of those that report here: how many have finished, the latest of them by the model, and what was granted.
     finished: u32,
     latest: Cost,
     grants: u64,
@@ -142,14 +160,15 @@ impl Program {
             }
             self.go_on().await?;
         }
-        if self.dealer.is_none() {
-            self.node.send(COORDINATOR, FINISHED, &self.free);
-            return Ok(());
-        }
-        self.finish(self.free);
-        while self.finished < self.node.nodes() {
-            self.serve();
+        // A coordinator goes on until all have finished that report to it.
+        self.finish(Finished { free: self.free, grants: 0 });
+        while self.finished < self.seat.reports {
             self.next().await?;
+            self.serve();
+        }
+        self.grants += self.seat.coordinators().map(|coordinator| coordinator.grants).sum::<u64>();
+        if let Some(to) = self.seat.reports_to {
+            self.node.send(to, FINISHED, &Finished { free: self.latest, grants: self.grants });
         }
         Ok(())
     }
@@ -172,9 +191,10 @@ impl Program {
         Ok(())
     }
 
-    fn finish(&mut self, free: Cost) {
+    fn finish(&mut self, finished: Finished) {
         self.finished += 1;
-        self.latest = self.latest.max(free);
+        self.latest = self.latest.max(finished.free);
+        self.grants += finished.grants;
     }
 
     async fn next(&mut self) -> Result<()> {
@@ -196,20 +216,12 @@ impl Program {
                 self.note(done.tasks.count(), done.took);
                 Ok(())
             }
-            Event::Timer { timer, .. } if self.hearing == Some(timer) || self.arrival == Some(timer) => {
-                let arrived = (self.arrival == Some(timer)).then(|| self.pace.cost(self.node.now() - self.begun));
-                self.hearing = self.hearing.filter(|hearing| *hearing != timer);
-                self.arrival = self.arrival.filter(|arrival| *arrival != timer);
-                if arrived.is_some() {
-                    self.asking.splice(0..0, self.patient.drain(..));
+            Event::Timer { timer, .. } => {
+                let is_theirs = |coordinator: &mut Option<Coordinator>| coordinator.as_mut().is_some_and(|it| it.timer(timer));
+                if !is_theirs(&mut self.seat.own) && !is_theirs(&mut self.seat.top) {
+                    self.reminder = None;
                 }
-                for (free, from) in std::mem::take(&mut self.pending) {
-                    self.grant(from, 1, free, arrived.map_or(free, |now| free.max(now)));
-                }
-                Ok(())
-            }
-            Event::Timer { .. } => {
-                self.reminder = None;
+                self.take_own();
                 Ok(())
             }
             Event::Signal(_) => Ok(()),
@@ -220,7 +232,24 @@ impl Program {
     fn hear(&mut self, message: &Message) -> Result<()> {
         let from = message.envelope.src;
         match message.envelope.tag {
-            tag if tag == REQUEST.id() => self.requested(from, open(message, REQUEST)?),
+            tag if tag == REQUEST.id() => {
+                let Request { measured, lots, free } = open(message, REQUEST)?;
+                if let Some(own) = &mut self.seat.own {
+                    own.requested(from, &[measured], lots, free);
+                }
+            }
+            tag if tag == DEMAND.id() => {
+                let Demand { measured, rounds } = open(message, DEMAND)?;
+                if let Some(top) = &mut self.seat.top {
+                    top.requested(from, &measured, rounds, 0);
+                }
+            }
+            tag if tag == SUPPLY.id() => {
+                let grant = open(message, SUPPLY)?;
+                if let Some(own) = &mut self.seat.own {
+                    own.supply(grant);
+                }
+            }
             tag if tag == FINISHED.id() => self.finish(open(message, FINISHED)?),
             tag if tag == GRANT.id() => {
                 let grant: Grant = open(message, GRANT)?;
@@ -240,9 +269,42 @@ impl Program {
         }
         self.asked += lots;
         let request = Request { measured: std::mem::take(&mut self.measured), lots, free: self.free };
-        match self.dealer {
-            None => self.node.send(COORDINATOR, REQUEST, &request),
-            Some(_) => self.requested(COORDINATOR, request),
+        match &mut self.seat.own {
+            None => self.node.send(self.seat.coordinator, REQUEST, &request),
+            Some(own) => own.requested(self.node.me(), &[request.measured], lots, request.free),
+        }
+    }
+
+    /// Serves all who ask, by the clock, and fetches what they are to get.
+    fn serve(&mut self) {
+        self.seat.top.iter_mut().for_each(Coordinator::serve);
+        self.seat.take_supply();
+        while let Some(own) = &mut self.seat.own {
+            own.serve();
+            let Some((to, demand)) = own.demand() else { break };
+            match &mut self.seat.top {
+                Some(top) => {
+                    top.requested(to, &demand.measured, demand.rounds, 0);
+                    top.serve();
+                }
+                None => self.node.send(to, DEMAND, &demand),
+            }
+            if !self.seat.take_supply() {
+                break;
+            }
+        }
+        self.take_own();
+    }
+
+    /// Takes what this node's own coordinator has dealt to it.
+    fn take_own(&mut self) {
+        let dealt = self.seat.own.as_mut().map(Coordinator::own).unwrap_or_default();
+        for grant in dealt {
+            // A host's coordinator has its tasks from another node.
+            if self.seat.reports_to.is_some() {
+                self.hands.figures.migrated += grant.lots.iter().map(Lot::count).sum::<u64>();
+            }
+            self.granted(grant);
         }
     }
 
@@ -257,7 +319,8 @@ impl Program {
         let since = if held > 0 { self.last_end } else { now };
         let coming = held + self.asked * self.lot;
         let runs_dry = since.saturating_add(mean.saturating_mul(coming));
-        let lacks = (now + self.pace.ahead).saturating_sub(runs_dry);
+        // Who is dry asks even if nothing is to be fetched ahead.
+        let lacks = (now + self.ahead).saturating_sub(runs_dry).max(u64::from(coming == 0));
         if lacks == 0 {
             // Without tasks the answer that is under way is what happens next.
             if held == 0 {
@@ -266,79 +329,13 @@ impl Program {
             if let Some(timer) = self.reminder.take() {
                 self.node.cancel_timer(timer);
             }
-            self.reminder = Some(self.node.set_timer(runs_dry - self.pace.ahead));
+            self.reminder = Some(self.node.set_timer(runs_dry - self.ahead));
             return 0;
         }
         let needs = lacks.div_ceil(mean.saturating_mul(self.lot).max(1));
         let may = self.outstanding.saturating_sub(self.asked);
         // Many small requests would cost more than one that is a little later.
         if needs <= may || 2 * may >= self.outstanding { needs.min(may) } else { 0 }
-    }
-
-    fn requested(&mut self, from: NodeId, request: Request) {
-        if let Some(dealer) = &mut self.dealer {
-            dealer.learn(self.node.rank_of(from) as usize, request.measured);
-        }
-        if self.pace.by_model {
-            self.pending.insert((request.free, from));
-            if self.hearing.is_none() {
-                self.hearing = Some(self.node.set_timer(self.node.now() + SAME_TIME));
-            }
-            return;
-        }
-        match self.asking.iter_mut().find(|(asks, _)| *asks == from) {
-            Some((_, lots)) => *lots += request.lots,
-            None => self.asking.push((from, request.lots)),
-        }
-    }
-
-    /// Serves all who ask, by the clock.
-    fn serve(&mut self) {
-        if self.asking.is_empty() {
-            return;
-        }
-        let now = self.pace.cost(self.node.now() - self.begun);
-        for at in 0..self.asking.len() {
-            let (from, lots) = self.asking[at];
-            self.grant(from, lots, now, now);
-        }
-        self.asking.clear();
-    }
-
-    /// Deals out what a rank gets at this time, which asks since a time of its own. What is to come later, it waits for.
-    fn grant(&mut self, to: NodeId, lots: u64, since: Cost, at: Cost) {
-        let rank = self.node.rank_of(to) as usize;
-        let Some(dealer) = &mut self.dealer else { return };
-        let mut grant = Grant { lots: Vec::with_capacity(1), answers: 0, ended: false, at };
-        let mut later = None;
-        while grant.answers < lots && later.is_none() && !grant.ended {
-            match dealer.deal(rank, at) {
-                Deal::Lot(dealt) => {
-                    lot::push(&mut grant.lots, dealt);
-                    grant.answers += 1;
-                }
-                Deal::Later(arrival) => later = Some(arrival),
-                Deal::Nothing => grant.ended = true,
-            }
-        }
-        self.grants += grant.answers;
-        if let Some(arrival) = later {
-            match self.pace.by_model {
-                true => _ = self.pending.insert((since, to)),
-                false => self.patient.push((to, lots - grant.answers)),
-            }
-            if self.arrival.is_none() {
-                let at = self.begun + self.pace.ticks(arrival);
-                self.arrival = Some(self.node.set_timer(at.max(self.node.now())));
-            }
-        }
-        if grant.answers == 0 && !grant.ended {
-            return;
-        }
-        match to == self.node.me() {
-            true => self.granted(grant),
-            false => self.node.send(to, GRANT, &grant),
-        }
     }
 
     fn granted(&mut self, grant: Grant) {
@@ -349,9 +346,11 @@ impl Program {
             return;
         }
         self.lot = tasks.div_ceil(grant.answers.max(1));
-        if self.hands.held() == 0 {
+        let was_dry = self.hands.held() == 0;
+        if was_dry {
             self.last_end = self.node.now();
         }
+        self.adapt(was_dry);
         let mut due = None;
         if self.pace.by_model {
             let begin = self.free.max(grant.at);
@@ -363,5 +362,17 @@ impl Program {
         for lot in grant.lots {
             self.hands.take(lot, due.take());
         }
+    }
+
+    /// Asks earlier if tasks came when the rank had none any more, and in time again if that doesn't go on.
+    fn adapt(&mut self, came_late: bool) {
+        // Who waits for tasks to arrive hasn't asked too late, nor who has asked for the first time.
+        if !self.work.arrivals().is_empty() || self.hands.mean().is_none() {
+            return;
+        }
+        self.ahead = match came_late {
+            true => (self.ahead + self.ahead / 4).min(MOST_AHEAD * self.pace.ahead),
+            false => (self.ahead - self.ahead / 32).max(self.pace.ahead),
+        };
     }
 }

@@ -111,19 +111,26 @@ impl Chunks {
         let ranks = weights.len().max(1) as u64;
         let sum: f64 = weights.iter().sum();
         let scale = if sum > 0.0 { ranks as f64 / sum } else { 1.0 };
-        let first = rounding.unwrap_or(Rounding::Down).quotient(tasks, 2 * ranks).max(1);
-        let steps = (2 * tasks).div_ceil(first + 1).saturating_sub(1).max(1);
-        Chunks {
+        let mut chunks = Chunks {
             rule,
-            tasks,
+            tasks: 0,
             ranks,
             rounding,
             least: least.max(1),
             weights: weights.iter().map(|weight| weight * scale).collect(),
             measured: vec![Measured::default(); ranks as usize],
             round: (0, 0),
-            trapezoid: (first, (first - 1) / steps),
-        }
+            trapezoid: (1, 0),
+        };
+        chunks.restart(tasks);
+        chunks
+    }
+
+    /// Begins anew with so many tasks. What was measured is still known.
+    pub fn restart(&mut self, tasks: u64) {
+        let first = self.rounding.unwrap_or(Rounding::Down).quotient(tasks, 2 * self.ranks).max(1);
+        let steps = (2 * tasks).div_ceil(first + 1).saturating_sub(1).max(1);
+        (self.tasks, self.round, self.trapezoid) = (tasks, (0, 0), (first, (first - 1) / steps));
     }
 
     /// Tells what was measured on a rank since the last time.

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-use super::{Entry, Make, Plan, Problem, Setting, matrix};
-use crate::error::Result;
+use super::optimum::Optimum;
+use super::{Entry, Make, OPTION, Plan, Problem, Setting, matrix};
+use crate::error::{Error, Result};
 use crate::load::{CYCLE, Cost, Costs};
 use crate::node::{Ticks, Worker};
 use crate::schedule::independent::{Independent, Turn};
@@ -20,7 +21,8 @@ pub const ENTRY: Entry = Entry {
     name: "costs",
     title: "independent tasks of given costs on each rank",
     source: "Hamidzadeh, Lilja and Atif 1995, section 4.1",
-    options: "file=M.csv (rows tasks, columns ranks, in cycles; inf: can't run there); or tasks=500, mu_cp=500, sigma_cp=10, mu_cc=500, \
+    options: "file=M.csv (rows tasks, columns ranks, in cycles; inf: can't run there), optimum=CYCLES|TABLE (the file's least makespan, or a \
+              table that has it by the file's name, to tell how far each scheduler is from it); or tasks=500, mu_cp=500, sigma_cp=10, mu_cc=500, \
               sigma_cc=50 (cycles; slept, 1 us each); arrival=RATE (tasks that arrive in 1000 cycles, at random; otherwise all are there), or \
               arrival=file (its first column is when, in cycles)",
     answer: "tasks",
@@ -39,10 +41,16 @@ fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
             return Err(pattern.wrong("file: the name of a file is missing"));
         }
         let file = PathBuf::from(file);
+        let optimum = Optimum::read(pattern)?;
+        if optimum.is_some() && matches!(arrival, Arrival::Rate(_)) {
+            return Err(pattern.wrong("optimum: tasks that arrive at random have none that is known"));
+        }
         return Ok(Make::reading(move |setting| {
             let (costs, column) = matrix::read(&file, setting.ranks, arrival == Arrival::Column)?;
             let arrivals = if arrival == Arrival::Column { column } else { arrival.draw(costs.tasks(), setting.seed) };
-            Ok(emulated(costs, arrivals))
+            let wrong = |why| Error::usage(format!("{OPTION} costs:file={},{why}", file.display()));
+            let optimum = optimum.as_ref().map(|optimum| optimum.of(&file).map_err(wrong)).transpose()?;
+            Ok(Problem { optimum, ..emulated(costs, arrivals) })
         }));
     }
     if arrival == Arrival::Column {
@@ -59,7 +67,7 @@ fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
 /// Tasks of these costs that do nothing but take their time.
 fn emulated(costs: Costs, arrivals: Vec<Cost>) -> Problem {
     let known = costs.tasks() as u64;
-    Problem { costs, arrivals, plan: Plan::Emulated { spins: false, values: Vec::new() }, known, sequential: None }
+    Problem { costs, arrivals, plan: Plan::Emulated { spins: false, values: Vec::new() }, known, sequential: None, optimum: None }
 }
 
 /// When tasks arrive.
@@ -259,6 +267,9 @@ mod tests {
             ("costs:mu_cc=-1", "mu_cc"),
             ("costs:colour=red", "colour"),
             ("costs:file=", "file"),
+            ("costs:file=a,optimum=-1", "optimum: -1"),
+            ("costs:file=a,optimum=7,arrival=3", "optimum: tasks that arrive"),
+            ("costs:optimum=7", "optimum"),
             ("costs:arrival=0", "arrival"),
             ("costs:arrival=file", "arrival"),
             ("loop", "file"),

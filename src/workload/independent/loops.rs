@@ -7,6 +7,7 @@ use super::{Entry, Make, OPTION, Plan, Problem, Setting};
 use crate::error::{Error, Result};
 use crate::load::{CYCLE, Cost, Costs, MOST};
 use crate::workload::pattern::Pattern;
+use crate::workload::text;
 
 pub const ENTRY: Entry = Entry {
     name: "loop",
@@ -33,13 +34,13 @@ fn problem(times: Vec<Cost>, spins: bool, setting: &Setting) -> Result<Problem> 
     let costs = times.iter().flat_map(|cost| vec![*cost; setting.ranks as usize]).collect();
     let costs = Costs::new(setting.ranks, costs).ok_or_else(|| Error::Failed("there are no ranks".into()))?;
     let known = values.iter().sum();
-    Ok(Problem { costs, arrivals: Vec::new(), plan: Plan::Emulated { spins, values }, known, sequential: None })
+    Ok(Problem { costs, arrivals: Vec::new(), plan: Plan::Emulated { spins, values }, known, sequential: None, optimum: None })
 }
 
 fn read(file: &Path, unit: f64) -> Result<Vec<Cost>> {
     let shown = file.display();
     let wrong = |why: String| Error::usage(format!("{OPTION} loop:file={shown}{why}"));
-    let text = std::fs::read_to_string(file).map_err(|why| wrong(format!(": the file cannot be read: {why}")))?;
+    let text = text::read(file).map_err(|why| wrong(format!(": the file cannot be read: {why}")))?;
     parse(&text, unit).map_err(wrong)
 }
 

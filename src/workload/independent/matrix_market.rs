@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::workload::COSTS_STREAM;
+use crate::workload::{COSTS_STREAM, text};
 
 /// A sparse matrix by rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,8 +73,7 @@ impl Sparse {
     /// If the file can't be read or is not of this format; the sentence names the option and the line.
     pub fn read(option: &str, path: &Path) -> Result<Sparse> {
         let shown = path.display();
-        let text =
-            std::fs::read_to_string(path).map_err(|why| Error::usage(format!("{option}={shown}: the file cannot be read: {why}")))?;
+        let text = text::read(path).map_err(|why| Error::usage(format!("{option}={shown}: the file cannot be read: {why}")))?;
         Sparse::parse(&text).map_err(|why| Error::usage(format!("{option}={shown}{why}")))
     }
 

@@ -6,6 +6,7 @@ mod loops;
 mod mandelbrot;
 mod matrix;
 mod matrix_market;
+mod optimum;
 mod spmm;
 
 use std::sync::Arc;
@@ -73,7 +74,14 @@ impl Make {
             let plan = plan(setting)?;
             let Some(kernel) = plan.kernel() else { return Err(Error::Failed("a plan without anything to compute".into())) };
             let (costs, known, sequential) = computed::plain(kernel.as_ref(), setting, nanoseconds);
-            Ok(Problem { costs, arrivals: Vec::new(), plan, known, sequential: (!setting.is_simulated).then_some(sequential) })
+            Ok(Problem {
+                costs,
+                arrivals: Vec::new(),
+                plan,
+                known,
+                sequential: (!setting.is_simulated).then_some(sequential),
+                optimum: None,
+            })
         })
     }
 }
@@ -90,6 +98,8 @@ pub struct Problem {
     pub known: u64,
     /// Seconds that a plain program took for all; `None` if tasks are emulated or time is virtual.
     pub sequential: Option<f64>,
+    /// The least makespan, where somebody has found it.
+    pub optimum: Option<Cost>,
 }
 
 /// What tasks do.

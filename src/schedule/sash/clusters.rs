@@ -1,0 +1,100 @@
+//! Who schedules whom: one rank all others, or a rank of each host the others there, and one above them all.
+//!
+//! ```text
+//!   one scheduler            clusters=hosts
+//!
+//!     rank 5                      rank 5             searches over hosts: which gets which task
+//!    / / | \ \                   /      \
+//!   workers                 rank 2       rank 4      search over their own workers, among the tasks that they were given
+//!                           /   \          |
+//!                        workers        workers
+//! ```
+//!
+//! To the one above, a host is a worker on which a task takes one over the sum of the speeds that its workers have for it: what they get done
+//! together.
+
+use super::Seat;
+use crate::load::{Cost, Costs, NEVER};
+use crate::topology::Hosts;
+
+/// A scheduler's ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    pub scheduler: usize,
+    /// In ascending order; none if the scheduler is alone and works itself.
+    pub workers: Vec<usize>,
+}
+
+/// Clusters, and the rank above them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    pub top: usize,
+    pub clusters: Vec<Cluster>,
+}
+
+impl Layout {
+    /// A cluster of each host's ranks, but that of the one above them.
+    pub fn by_host(costs: &Costs, hosts: &Hosts, seat: Seat) -> Layout {
+        let all: Vec<usize> = (0..costs.ranks()).collect();
+        let top = seat.among(costs, &all);
+        let cluster = |host| {
+            let mut workers: Vec<usize> = hosts.ranks_on(host).into_iter().map(|rank| rank as usize).filter(|rank| *rank != top).collect();
+            (!workers.is_empty()).then(|| {
+                let scheduler = seat.among(costs, &workers);
+                workers.retain(|rank| *rank != scheduler);
+                Cluster { scheduler, workers }
+            })
+        };
+        Layout { top, clusters: (0..hosts.count()).filter_map(cluster).collect() }
+    }
+
+    /// The cluster that a rank belongs to; none if it is above them.
+    pub fn of(&self, rank: usize) -> Option<&Cluster> {
+        self.clusters.iter().find(|cluster| cluster.scheduler == rank || cluster.workers.contains(&rank))
+    }
+
+    /// What tasks cost as the rank above sees it: a column for each cluster, and one for itself.
+    pub fn costs(&self, costs: &Costs) -> Costs {
+        let row = |row: &[Cost]| self.clusters.iter().map(|cluster| cluster.cost(row)).chain([row[self.top]]).collect::<Vec<Cost>>();
+        let columns = self.clusters.len() as u32 + 1;
+        Costs::new(columns, costs.rows().flat_map(row).collect()).unwrap_or_else(|| unreachable!("rows are whole"))
+    }
+}
+
+impl Cluster {
+    /// How many of its ranks execute tasks.
+    pub fn width(&self) -> usize {
+        self.workers.len().max(1)
+    }
+
+    fn cost(&self, row: &[Cost]) -> Cost {
+        let mut speed = 0.0;
+        for cost in self.workers.iter().map(|worker| row[*worker]).filter(|cost| *cost != NEVER) {
+            speed += 1.0 / (cost as f64).max(1e-9);
+        }
+        // What no worker can run, the scheduler may.
+        if speed > 0.0 { (1.0 / speed).round() as Cost } else { row[self.scheduler] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_host_has_a_scheduler_and_one_is_above_them() {
+        let hosts = Hosts::from_names(&["a", "a", "b", "b", "b", "c"].map(String::from));
+        let costs =
+            Costs::new(6, vec![4, 9, 4, 4, 9, 7, NEVER, 5, 6, 3, 8, 7, NEVER, 2, NEVER, NEVER, 1, NEVER, 0, 5, 5, 5, 5, 5]).unwrap();
+        let layout = Layout::by_host(&costs, &hosts, Seat::Last);
+        let cluster = |scheduler, workers: &[usize]| Cluster { scheduler, workers: workers.to_vec() };
+        assert_eq!(layout, Layout { top: 5, clusters: vec![cluster(1, &[0]), cluster(4, &[2, 3])] });
+        assert_eq!((layout.of(3).unwrap().scheduler, layout.of(5)), (4, None));
+        let seen = layout.costs(&costs);
+        assert_eq!(seen.row(0), [4, 2, 7]);
+        assert_eq!(seen.row(1), [5, 2, 7], "rank 0 can't run it, so its scheduler would");
+        assert_eq!((seen.row(2), seen.row(3)), (&[2, 1, NEVER][..], &[0, 3, 5][..]));
+        let first = Layout::by_host(&costs, &hosts, Seat::First);
+        assert_eq!(first, Layout { top: 0, clusters: vec![cluster(1, &[]), cluster(2, &[3, 4]), cluster(5, &[])] });
+    }
+}

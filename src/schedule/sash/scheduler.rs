@@ -1,0 +1,446 @@
+//! The scheduling node: it searches, hears completions, and gives out what it found.
+//!
+//! By the model (what the paper simulates) a phase is computed at once, and its assignments leave when it ends. By the clock the scheduler
+//! looks at the network between expansions, and a phase ends when its time is over, when the search is complete, or when a worker runs dry.
+//! A host's scheduler does the same with the tasks that the one above it has given to its host so far.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::Sash;
+use super::clusters::Cluster;
+use super::forecast::Forecast;
+use super::phase::{Plan, join};
+use super::program::{ASSIGN, Assigned, COMPLETED, Completed, END};
+use super::search::{Assignment, Search};
+use crate::error::{Error, Result};
+use crate::load::{CYCLE, Cost, Costs, NEVER};
+use crate::node::{Event, Node, Ticks, open};
+use crate::schedule::independent::{Effort, Hands, Independent, Lot, Pace};
+use crate::topology::NodeId;
+
+/// The scheduler looks at the network after so long.
+const BETWEEN_LOOKS: Ticks = 50_000;
+
+/// How far ahead assignments are sent at the most, as a multiple of what is usual.
+const MOST_AHEAD: Ticks = 16;
+
+/// Who executes what a scheduler gives out: ranks, or hosts.
+pub struct Crew {
+    /// The columns of the matrix, in ascending order; the nodes that are told; how many ranks execute there.
+    columns: Vec<usize>,
+    nodes: Vec<NodeId>,
+    widths: Vec<usize>,
+    places: BTreeMap<NodeId, usize>,
+}
+
+impl Crew {
+    fn new(columns: Vec<usize>, nodes: Vec<NodeId>, widths: Vec<usize>) -> Crew {
+        let places = nodes.iter().enumerate().map(|(place, node)| (*node, place)).collect();
+        Crew { columns, nodes, widths, places }
+    }
+
+    /// Ranks, in ascending order.
+    pub fn ranks(node: &Node, ranks: Vec<usize>) -> Crew {
+        let nodes = ranks.iter().map(|rank| node.overlay().placement.real_node_of(*rank as u32)).collect();
+        let widths = vec![1; ranks.len()];
+        Crew::new(ranks, nodes, widths)
+    }
+
+    /// Clusters, whose schedulers are told.
+    pub fn clusters(node: &Node, clusters: &[Cluster]) -> Crew {
+        let nodes = clusters.iter().map(|cluster| node.overlay().placement.real_node_of(cluster.scheduler as u32)).collect();
+        Crew::new((0..clusters.len()).collect(), nodes, clusters.iter().map(Cluster::width).collect())
+    }
+}
+
+/// A scheduler at work.
+pub struct Scheduler {
+    node: Node,
+    work: Arc<dyn Independent>,
+    /// Tasks that have not arrived yet, in order.
+    coming: VecDeque<usize>,
+    /// What it believes that tasks cost, by column.
+    estimates: Arc<Costs>,
+    pace: Pace,
+    sash: Arc<Sash>,
+    /// Its own column.
+    seat: usize,
+    crew: Crew,
+    plan: Plan,
+    pub hands: Hands,
+    begun: Ticks,
+    /// Tasks that have ended anywhere, and how many there are.
+    completed: usize,
+    wanted: usize,
+    pub effort: Effort,
+    /// By the clock: when workers will have finished; how long before that assignments are sent, which adapts to how long they take, and
+    /// what is usual.
+    forecast: Option<Forecast>,
+    ahead: Ticks,
+    usual: Ticks,
+    most: Ticks,
+    /// For a host's scheduler: who is above it, what came from there and is not scheduled yet, and whether that is all.
+    above: Option<NodeId>,
+    fresh: Vec<usize>,
+    ended: bool,
+}
+
+impl Scheduler {
+    /// A scheduler of all tasks, whose own column is `seat`. The run began at this time.
+    #[expect(clippy::too_many_arguments, reason = "they are what a scheduler consists of")]
+    pub fn new(
+        node: Node,
+        work: Arc<dyn Independent>,
+        hands: Hands,
+        pace: Pace,
+        sash: Arc<Sash>,
+        begun: Ticks,
+        seat: usize,
+        crew: Crew,
+        estimates: Arc<Costs>,
+    ) -> Scheduler {
+        let mut plan = Plan::new(&estimates, crew.columns.clone());
+        let wanted = plan.left.len() + plan.aside.len();
+        let coming = if work.arrivals().is_empty() { VecDeque::new() } else { std::mem::take(&mut plan.left).into() };
+        Scheduler {
+            node,
+            work,
+            coming,
+            estimates,
+            pace,
+            sash,
+            seat,
+            crew,
+            plan,
+            hands,
+            begun,
+            completed: 0,
+            wanted,
+            effort: Effort::default(),
+            forecast: None,
+            ahead: pace.ahead,
+            usual: pace.ahead,
+            most: MOST_AHEAD * pace.ahead,
+            above: None,
+            fresh: Vec::new(),
+            ended: false,
+        }
+    }
+
+    /// The same with assignments that are sent so long before those who get them run dry.
+    #[must_use]
+    pub fn ahead_by(mut self, ahead: Ticks) -> Scheduler {
+        (self.ahead, self.usual, self.most) = (ahead, ahead, 2 * ahead);
+        self
+    }
+
+    /// Tells the crew that all is done.
+    pub fn end(&self) {
+        self.crew.nodes.iter().for_each(|node| self.node.send(*node, END, &()));
+    }
+
+    /// Now, from the beginning of the run.
+    fn now(&self) -> Cost {
+        self.pace.cost(self.node.now() - self.begun)
+    }
+
+    /// Whether the scheduler takes tasks itself: in the last phase; under another one, which it doesn't know to be the last, when it has
+    /// nothing to do.
+    fn joins(&self) -> Option<usize> {
+        let may = self.coming.is_empty() && (self.above.is_none() || self.hands.is_idle());
+        (self.sash.joins && may).then_some(self.seat)
+    }
+
+    /// Lets in what has arrived at this time. If nothing is there to be scheduled, when the next task comes.
+    fn arrive(&mut self, now: Cost) -> Option<Cost> {
+        let arrivals = self.work.arrivals();
+        while let Some(&task) = self.coming.front().filter(|task| arrivals[**task] <= now) {
+            self.plan.left.push(task);
+            self.coming.pop_front();
+        }
+        self.coming.front().map(|task| arrivals[*task]).filter(|_| self.plan.left.is_empty())
+    }
+
+    /// When the last of the tasks arrives that no worker can run.
+    fn last_aside(&self) -> Cost {
+        self.plan.aside.iter().filter_map(|task| self.work.arrivals().get(*task)).copied().max().unwrap_or(0)
+    }
+
+    /// Does what the model says; the makespan is the model's, in cycles.
+    pub async fn by_model(&mut self) -> Result<f64> {
+        let costs = self.estimates.clone();
+        let (mut now, mut own) = (0, 0);
+        while !self.plan.left.is_empty() || !self.coming.is_empty() {
+            while let Some(arrival) = self.arrive(now) {
+                now = now.max(arrival);
+                self.plan.nothing_until = now;
+                self.wait_until(self.begun + self.pace.ticks(now)).await?;
+            }
+            let phase = self.plan.phase(&costs, &self.sash.rules, now, self.joins());
+            now = phase.end;
+            own = own.max(now);
+            self.wait_until(self.begun + self.pace.ticks(now)).await?;
+            let mut to_itself = Vec::new();
+            for (place, &worker) in self.plan.workers.iter().enumerate() {
+                let tasks: Vec<u64> = of(&phase.assignments, worker).map(|task| task as u64).collect();
+                let took: Cost = tasks.iter().map(|task| costs.of(*task as usize, worker)).sum();
+                if !tasks.is_empty() {
+                    self.send(place, Assigned { tasks, due: Some(self.plan.finish[place] - took) });
+                }
+            }
+            to_itself.extend(of(&phase.assignments, self.seat));
+            own = self.take(to_itself, own);
+        }
+        own = own.max(self.last_aside());
+        let aside = std::mem::take(&mut self.plan.aside);
+        own = self.take(aside, own);
+        while self.completed < self.wanted {
+            self.next().await?;
+        }
+        let tally = self.plan.tally;
+        self.effort = Effort {
+            decisions: tally.phases,
+            expansions: tally.expansions,
+            generated: tally.nodes,
+            search: tally.search as f64 / CYCLE as f64,
+            waiting: tally.waiting as f64 / CYCLE as f64,
+            ..self.effort
+        };
+        let worked = if self.hands.figures.tasks > 0 { own } else { 0 };
+        Ok(self.plan.finish.iter().copied().max().unwrap_or(0).max(worked) as f64 / CYCLE as f64)
+    }
+
+    /// Gives itself tasks, to begin at this time; returns when they will have ended by the model.
+    fn take(&mut self, tasks: Vec<usize>, at: Cost) -> Cost {
+        let end = tasks.iter().fold(at, |end, task| end.saturating_add(self.estimates.of(*task, self.seat)));
+        self.hands.take(Lot::list(tasks), Some(self.begun + self.pace.ticks(at)));
+        end
+    }
+
+    fn send(&self, place: usize, assigned: Assigned) {
+        self.node.send(self.crew.nodes[place], ASSIGN, &assigned);
+    }
+
+    async fn wait_until(&mut self, at: Ticks) -> Result<()> {
+        if at <= self.node.now() {
+            return Ok(());
+        }
+        let timer = self.node.set_timer(at);
+        loop {
+            match self.node.next_event().await {
+                Event::Timer { timer: ended, .. } if ended == timer => return Ok(()),
+                event => self.happened(event)?,
+            }
+        }
+    }
+
+    async fn next(&mut self) -> Result<()> {
+        let event = self.node.next_event().await;
+        self.happened(event)
+    }
+
+    fn happened(&mut self, event: Event) -> Result<()> {
+        match event {
+            Event::Message(message) if message.envelope.tag == COMPLETED.id() => {
+                let Completed { tasks, took } = open(&message, COMPLETED)?;
+                let now = self.now();
+                if let (Some(forecast), Some(&place)) = (&mut self.forecast, self.crew.places.get(&message.envelope.src)) {
+                    let tasks: Vec<usize> = tasks.iter().map(|task| *task as usize).collect();
+                    forecast.completed(place, &tasks, self.pace.cost(took), now);
+                    // Assignments came too late: the next ones leave earlier.
+                    if !self.plan.left.is_empty() && forecast.is_dry(place) {
+                        self.ahead = (self.ahead + self.ahead / 4).min(self.most);
+                    }
+                }
+                self.ended(tasks, took);
+            }
+            Event::Message(message) if message.envelope.tag == ASSIGN.id() => {
+                let assigned: Assigned = open(&message, ASSIGN)?;
+                self.hands.figures.migrated += assigned.tasks.len() as u64;
+                self.fresh.extend(assigned.tasks.into_iter().map(|task| task as usize));
+            }
+            Event::Message(message) if message.envelope.tag == END.id() => self.ended = true,
+            Event::Finished { finished, .. } => {
+                let done = self.hands.finished(finished)?;
+                self.ended(done.tasks.tasks().into_iter().map(|task| task as u64).collect(), done.took);
+            }
+            Event::RankLost(rank) => return Err(Error::RankLost { rank }),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Notes that tasks have ended. Who is above hears of it, and how long they took for all its workers together.
+    fn ended(&mut self, tasks: Vec<u64>, took: Ticks) {
+        self.completed += tasks.len();
+        if let Some(above) = self.above {
+            let width = self.crew.columns.len().max(1) as Ticks;
+            self.node.send(above, COMPLETED, &Completed { tasks, took: took / width });
+        }
+    }
+
+    /// Schedules what the one above gives, until that says that all is done.
+    pub async fn under(&mut self, above: NodeId) -> Result<()> {
+        self.above = Some(above);
+        self.forecast = Some(Forecast::of_ranks(self.crew.columns.len()));
+        (self.coming, self.plan.left, self.plan.aside) = Default::default();
+        while !self.ended {
+            let (can, cannot): (Vec<usize>, Vec<usize>) = std::mem::take(&mut self.fresh)
+                .into_iter()
+                .partition(|task| self.crew.columns.iter().any(|column| self.estimates.of(*task, *column) != NEVER));
+            self.plan.left.extend(can);
+            self.hands.take(Lot::list(cannot), None);
+            if self.plan.left.is_empty() {
+                self.next().await?;
+            } else {
+                let assignments = self.search().await?;
+                self.give(assignments);
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes by the clock; the makespan is when the last completion was heard of, in cycles.
+    pub async fn by_clock(&mut self) -> Result<f64> {
+        self.forecast = Some(Forecast::new(&self.crew.widths));
+        while !self.plan.left.is_empty() || !self.coming.is_empty() {
+            while let Some(arrival) = self.arrive(self.now()) {
+                self.wait_until(self.begun + self.pace.ticks(arrival)).await?;
+            }
+            let assignments = self.search().await?;
+            self.give(assignments);
+        }
+        if !self.plan.aside.is_empty() {
+            self.wait_until(self.begun + self.pace.ticks(self.last_aside())).await?;
+        }
+        let aside = std::mem::take(&mut self.plan.aside);
+        self.hands.take(Lot::list(aside), None);
+        while self.completed < self.wanted {
+            self.next().await?;
+        }
+        Ok(self.now() as f64 / CYCLE as f64)
+    }
+
+    /// Hears what has happened by now.
+    async fn look(&mut self) -> Result<()> {
+        while let Some(event) = self.node.try_event().await {
+            self.happened(event)?;
+        }
+        Ok(())
+    }
+
+    /// A phase by the clock.
+    async fn search(&mut self) -> Result<Vec<Assignment>> {
+        self.look().await?;
+        let (rules, estimates) = (self.sash.rules, self.estimates.clone());
+        let begun = self.now();
+        let finish = self.forecast.as_ref().map(|forecast| forecast.finish(begun)).unwrap_or_default();
+        let factors = self.forecast.as_ref().map(Forecast::factors).unwrap_or_default();
+        let ahead = self.pace.cost(self.ahead);
+        let end = finish.iter().copied().min().unwrap_or(begun).max(begun);
+        // Assignments are to arrive before the worker runs dry.
+        let until = end.saturating_sub(ahead).max(begun);
+        // Completions are heard meanwhile, so the search has its own tasks and workers.
+        let left = std::mem::take(&mut self.plan.left);
+        let places = candidates(&self.plan.workers, &finish, &left, &estimates, end.max(begun + ahead));
+        let workers: Vec<usize> = places.iter().map(|place| self.plan.workers[*place]).collect();
+        let base = places.iter().map(|place| finish[*place].max(end)).collect();
+        let factors = places.iter().map(|place| factors[*place]).collect();
+        let mut search = Search::new(&estimates, &workers, &left, base, rules.window, rules.ties).scaled(factors);
+        let (mut expansions, mut used) = (0, 0);
+        let mut looked = self.node.now();
+        while !search.is_complete() && expansions < rules.most {
+            let before = self.node.now();
+            let generated = search.expand();
+            // What a node takes in simulation; on real ranks it has really taken it.
+            self.node.charge(self.pace.ticks(rules.v * generated));
+            used += self.node.now() - before;
+            expansions += 1;
+            if generated == 0 || self.now() >= until {
+                break;
+            }
+            if self.node.now() - looked >= BETWEEN_LOOKS {
+                self.look().await?;
+                looked = self.node.now();
+                if self.forecast.as_ref().is_some_and(Forecast::is_any_dry) {
+                    break;
+                }
+            }
+        }
+        self.effort.decisions += 1;
+        self.effort.expansions += u64::from(expansions);
+        self.effort.generated += search.generated();
+        self.effort.search += self.pace.cost(used) as f64 / CYCLE as f64;
+        if !search.is_complete() && self.now() < until {
+            let at = self.begun + self.pace.ticks(until);
+            let timer = self.node.set_timer(at);
+            while !self.forecast.as_ref().is_some_and(Forecast::is_any_dry) {
+                match self.node.next_event().await {
+                    Event::Timer { timer: ended, .. } if ended == timer => break,
+                    event => self.happened(event)?,
+                }
+            }
+            self.node.cancel_timer(timer);
+        }
+        if !self.forecast.as_ref().is_some_and(Forecast::is_any_dry) {
+            self.ahead = (self.ahead - self.ahead / 32).max(self.usual);
+        }
+        let mut assignments = search.chosen(rules.choice);
+        if let Some(scheduler) = self.joins().filter(|_| assignments.len() == left.len()) {
+            let now = self.now();
+            let finish = self.forecast.as_ref().map(|forecast| forecast.finish(now)).unwrap_or_default();
+            join(&estimates, &mut assignments, self.plan.workers.iter().copied().zip(finish).collect(), scheduler, now);
+        }
+        self.plan.left = left;
+        Ok(assignments)
+    }
+
+    fn give(&mut self, assignments: Vec<Assignment>) {
+        let now = self.now();
+        for place in 0..self.plan.workers.len() {
+            let worker = self.plan.workers[place];
+            let tasks: Vec<usize> = of(&assignments, worker).collect();
+            if tasks.is_empty() {
+                continue;
+            }
+            if let Some(forecast) = &mut self.forecast {
+                tasks.iter().for_each(|&task| forecast.grant(place, Assignment { task, worker }, &self.estimates, now));
+            }
+            self.send(place, Assigned { tasks: tasks.into_iter().map(|task| task as u64).collect(), due: None });
+        }
+        self.hands.take(Lot::list(of(&assignments, self.seat)), None);
+        self.plan.remove(&assignments);
+    }
+}
+
+/// The places of the workers that a phase gives tasks to: all of them, if it lasts as long as assignments are sent ahead; otherwise those that
+/// run dry until then. The cost of a schedule is its last worker's end, so while others hold much, a task would go to whoever is cheapest,
+/// and the dry one would stay dry.
+fn candidates(workers: &[usize], finish: &[Cost], left: &[usize], costs: &Costs, until: Cost) -> Vec<usize> {
+    let all = || 0..workers.len();
+    let dry: Vec<usize> = all().filter(|place| finish[*place] <= until).collect();
+    let can = left.first().is_some_and(|task| dry.iter().any(|place| costs.of(*task, workers[*place]) != NEVER));
+    let is_short = finish.iter().copied().min().is_some_and(|least| least < until);
+    if is_short && can { dry } else { all().collect() }
+}
+
+fn of(assignments: &[Assignment], worker: usize) -> impl Iterator<Item = usize> + '_ {
+    assignments.iter().filter(move |assignment| assignment.worker == worker).map(|assignment| assignment.task)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_phases_serve_those_who_run_dry() {
+        let costs = Costs::new(3, vec![5, 5, NEVER, 5, 5, 5]).unwrap();
+        let workers = [0, 1, 2];
+        let places = |finish: [Cost; 3], task: usize, until: Cost| candidates(&workers, &finish, &[task], &costs, until);
+        assert_eq!(places([100, 20, 90], 1, 30), [1], "the others hold much");
+        assert_eq!(places([100, 20, 10], 0, 30), [1, 2]);
+        assert_eq!(places([100, 90, 10], 0, 30), [0, 1, 2], "the dry one can't run it");
+        assert_eq!(places([100, 40, 50], 1, 40), [0, 1, 2], "a phase of full length");
+    }
+}

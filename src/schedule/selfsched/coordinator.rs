@@ -1,0 +1,247 @@
+//! Who hears requests for tasks and deals them out: to ranks, or to hosts, whose coordinators deal them out again.
+//!
+//! ```text
+//!   one coordinator        a coordinator per host (clusters=hosts)
+//!
+//!        node 0                  node 0: top          deals every rank its lot, a host's together
+//!       / |  | \                 /          \
+//!      ranks               host 0            host 1   deal what they have by the same rule
+//!                          /   \             /   \
+//!                           ranks             ranks
+//! ```
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::dealer::{Deal, Dealer};
+use super::rules::Measured;
+use crate::load::Cost;
+use crate::node::{Node, Tag, Ticks, TimerId};
+use crate::schedule::independent::{Lot, Pace, lot};
+use crate::topology::NodeId;
+
+pub const GRANT: Tag = Tag::new(0x0602, "grant of tasks");
+pub const DEMAND: Tag = Tag::background(0x0604, "request for a host's tasks");
+pub const SUPPLY: Tag = Tag::new(0x0605, "grant of a host's tasks");
+
+/// By the model messages take no time, but a tick in the simulator: those who ask at the same time are heard within so many.
+const SAME_TIME: Ticks = 3;
+
+/// What is dealt to a rank, or to all ranks of a host.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Grant {
+    /// What was dealt, and for how many requests; those that follow each other in one.
+    pub lots: Vec<Lot>,
+    pub answers: u64,
+    /// Whether there is nothing left for who asked.
+    pub ended: bool,
+    /// When it is given, by the model.
+    pub at: Cost,
+}
+
+/// What a host's coordinator asks for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Demand {
+    /// By rank of the host, since the last request.
+    pub measured: Vec<Measured>,
+    /// How many lots for each of its ranks.
+    pub rounds: u64,
+}
+
+/// Somebody that tasks are dealt to.
+#[derive(Clone, Debug)]
+pub struct Client {
+    pub node: NodeId,
+    /// The ranks for which it asks, as the dealer knows them.
+    pub ranks: Vec<usize>,
+}
+
+/// Where a host's coordinator has its tasks from.
+#[derive(Debug)]
+struct Source {
+    top: NodeId,
+    /// Whether it has been asked and has not answered; whether it has nothing more.
+    asked: bool,
+    ended: bool,
+    /// By rank, since it was asked last; the most lots that one of them wanted at a time.
+    measured: Vec<Measured>,
+    rounds: u64,
+}
+
+/// Deals out tasks to its clients.
+pub struct Coordinator {
+    node: Node,
+    pace: Pace,
+    begun: Ticks,
+    dealer: Dealer,
+    clients: Vec<Client>,
+    source: Option<Source>,
+    answer: Tag,
+    /// Who asks by the model, sorted; when all who ask at the same time have been heard.
+    pending: BTreeSet<(Cost, usize)>,
+    hearing: Option<TimerId>,
+    /// Who asks by the clock, for how many lots; who waits for tasks to arrive, and when the next does.
+    asking: Vec<(usize, u64)>,
+    patient: Vec<(usize, u64)>,
+    arrival: Option<TimerId>,
+    /// What was dealt to this node, until it is [taken](Coordinator::own).
+    own: Vec<Grant>,
+    /// How many requests were granted.
+    pub grants: u64,
+}
+
+impl Coordinator {
+    /// A coordinator of clients in the order of their nodes, whom it answers with this tag. The run began at this time.
+    pub fn new(node: Node, pace: Pace, begun: Ticks, dealer: Dealer, clients: Vec<Client>, answer: Tag) -> Coordinator {
+        Coordinator {
+            node,
+            pace,
+            begun,
+            dealer,
+            clients,
+            source: None,
+            answer,
+            pending: BTreeSet::new(),
+            hearing: None,
+            asking: Vec::new(),
+            patient: Vec::new(),
+            arrival: None,
+            own: Vec::new(),
+            grants: 0,
+        }
+    }
+
+    /// The same with a dealer that is supplied by another coordinator.
+    #[must_use]
+    pub fn supplied_by(mut self, top: NodeId) -> Coordinator {
+        let measured = vec![Measured::default(); self.clients.len()];
+        self.source = Some(Source { top, asked: false, ended: false, measured, rounds: 1 });
+        self
+    }
+
+    fn place(&self, node: NodeId) -> Option<usize> {
+        self.clients.binary_search_by_key(&node, |client| client.node).ok()
+    }
+
+    /// Hears a request for so many lots; `measured` is by rank of the client. By the model it is made when the rank will be free.
+    pub fn requested(&mut self, from: NodeId, measured: &[Measured], lots: u64, free: Cost) {
+        let Some(place) = self.place(from) else { return };
+        for (rank, measured) in self.clients[place].ranks.iter().zip(measured) {
+            self.dealer.learn(*rank, *measured);
+            if let Some(source) = &mut self.source {
+                source.measured[*rank].add(*measured);
+                source.rounds = source.rounds.max(lots);
+            }
+        }
+        if self.pace.by_model {
+            self.pending.insert((free, place));
+            if self.hearing.is_none() {
+                self.hearing = Some(self.node.set_timer(self.node.now() + SAME_TIME));
+            }
+            return;
+        }
+        match self.asking.iter_mut().find(|(asks, _)| *asks == place) {
+            Some((_, wanted)) => *wanted += lots,
+            None => self.asking.push((place, lots)),
+        }
+    }
+
+    /// Hears that a timer has ended; whether it was one of this coordinator's.
+    pub fn timer(&mut self, timer: TimerId) -> bool {
+        if self.hearing != Some(timer) && self.arrival != Some(timer) {
+            return false;
+        }
+        let arrived = (self.arrival == Some(timer)).then(|| self.pace.cost(self.node.now() - self.begun));
+        self.hearing = self.hearing.filter(|hearing| *hearing != timer);
+        self.arrival = self.arrival.filter(|arrival| *arrival != timer);
+        if arrived.is_some() {
+            self.asking.splice(0..0, self.patient.drain(..));
+        }
+        for (free, place) in std::mem::take(&mut self.pending) {
+            self.grant(place, 1, free, arrived.map_or(free, |now| free.max(now)));
+        }
+        true
+    }
+
+    /// Takes in what the source has dealt to this host.
+    pub fn supply(&mut self, grant: Grant) {
+        if let Some(source) = &mut self.source {
+            source.asked = false;
+            source.ended = grant.ended;
+        }
+        self.dealer.supply(grant.lots, !grant.ended);
+        self.asking.splice(0..0, self.patient.drain(..));
+    }
+
+    /// Serves all who ask, by the clock.
+    pub fn serve(&mut self) {
+        if self.asking.is_empty() {
+            return;
+        }
+        let now = self.pace.cost(self.node.now() - self.begun);
+        for at in 0..self.asking.len() {
+            let (place, lots) = self.asking[at];
+            self.grant(place, lots, now, now);
+        }
+        self.asking.clear();
+    }
+
+    /// What to ask of the source now, which it is, if there is one and it is time: somebody waits, or there is less than a task for every
+    /// second client.
+    pub fn demand(&mut self) -> Option<(NodeId, Demand)> {
+        let (waits, left) = (!self.patient.is_empty(), self.dealer.left());
+        let source = self.source.as_mut().filter(|source| !source.asked && !source.ended)?;
+        if !waits && 2 * left >= self.clients.len() as u64 {
+            return None;
+        }
+        source.asked = true;
+        let measured = source.measured.iter_mut().map(std::mem::take).collect();
+        Some((source.top, Demand { measured, rounds: std::mem::replace(&mut source.rounds, 1) }))
+    }
+
+    /// What was dealt to this node.
+    pub fn own(&mut self) -> Vec<Grant> {
+        std::mem::take(&mut self.own)
+    }
+
+    /// Deals out what a client gets at this time, which asks since a time of its own. What is to come later, it waits for.
+    fn grant(&mut self, place: usize, lots: u64, since: Cost, at: Cost) {
+        let mut grant = Grant { lots: Vec::with_capacity(1), answers: 0, ended: false, at };
+        let mut later = None;
+        while grant.answers < lots && later.is_none() && !grant.ended {
+            let mut got = false;
+            for rank in &self.clients[place].ranks {
+                match self.dealer.deal(*rank, at) {
+                    Deal::Lot(dealt) => {
+                        lot::push(&mut grant.lots, dealt);
+                        got = true;
+                    }
+                    Deal::Later(arrival) => later = Some(arrival),
+                    Deal::Nothing => {}
+                }
+            }
+            grant.answers += u64::from(got);
+            grant.ended = !got && later.is_none();
+        }
+        self.grants += grant.answers;
+        if let Some(arrival) = later.filter(|_| grant.answers < lots) {
+            match self.pace.by_model {
+                true => _ = self.pending.insert((since, place)),
+                false => self.patient.push((place, lots - grant.answers)),
+            }
+            if let (Some(arrival), None) = (arrival, self.arrival) {
+                let at = self.begun + self.pace.ticks(arrival);
+                self.arrival = Some(self.node.set_timer(at.max(self.node.now())));
+            }
+        }
+        if grant.answers == 0 && !grant.ended {
+            return;
+        }
+        let to = self.clients[place].node;
+        match to == self.node.me() {
+            true => self.own.push(grant),
+            false => self.node.send(to, self.answer, &grant),
+        }
+    }
+}
