@@ -257,7 +257,7 @@ fn comparison(records: &[RunRecord], width: u16) -> Table {
     if !streams {
         headings.extend(["of the\nbound", "gain\nhad"]);
     }
-    headings.extend(["most/mean\nbusy", "migrated", "msgs", "bytes", "topology"]);
+    headings.extend(["idle", "over-\nhead", "most/\nmean\nbusy", "mi-\ngrated", "msgs", "bytes", "topology"]);
     let mut table = table(&headings, 1, width);
     for record in records {
         let makespan = match &record.rounds {
@@ -288,7 +288,14 @@ fn comparison(records: &[RunRecord], width: u16) -> Table {
                 Some(gain) => percent(gain),
             });
         }
+        let [busy, overhead, idle] = parts_of_time(record);
+        let share = |part: f64| match busy + overhead + idle {
+            0.0 => "-".into(),
+            all => percent(part / all),
+        };
         row.extend([
+            share(idle),
+            share(overhead),
             if mean > 0.0 { ratio(most / mean) } else { "-".into() },
             whole(record.migrated),
             whole(record.messages),
@@ -302,6 +309,16 @@ fn comparison(records: &[RunRecord], width: u16) -> Table {
         column.set_constraint(ColumnConstraint::ContentWidth);
     }
     table
+}
+
+/// Busy, overhead and idle time of a worker on average, in the first round. Overhead is part of the idle time where it is not more.
+pub(super) fn parts_of_time(record: &RunRecord) -> [f64; 3] {
+    let workers = record.busy.len().max(1) as f64 * f64::from(record.workers.max(1));
+    let mean = |times: &[f64]| times.iter().sum::<f64>() / workers;
+    let (busy, idle) = (mean(&record.busy), mean(&record.idle));
+    let overhead =
+        record.busy.iter().zip(&record.idle).zip(&record.overhead).map(|((_, idle), overhead)| overhead.min(*idle)).sum::<f64>() / workers;
+    [busy, overhead, idle - overhead]
 }
 
 /// A mean, and half of its interval.
