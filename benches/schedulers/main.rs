@@ -51,7 +51,7 @@ fn arguments() -> Result<Arguments> {
             continue;
         }
         let value = words.next().ok_or_else(|| Error::usage(format!("{word} needs a value")))?;
-        let number = || value.parse().map_err(|_| Error::usage(format!("{word} {value}: it is not a number")));
+        let number = || value.parse::<u64>().map_err(|_| Error::usage(format!("{word} {value}: it is not a number")));
         match word.as_str() {
             "--rounds" => found.rounds = number()?.max(1) as usize,
             "--seed" => found.seed = number()?,
@@ -76,7 +76,10 @@ fn run(arguments: &Arguments) -> Result<()> {
     match arguments.part.as_str() {
         "trees" => against_copies(&mut world, arguments, &defaults(&["uts:tree=T1", "uts:tree=T3"])),
         "queens" => against_copies(&mut world, arguments, &defaults(&["queens:n=14"])),
-        "empty" => empty::measure(&mut world, arguments.rounds, &contenders(&world, &arguments.schedulers)?),
+        "empty" => {
+            let contenders = contenders(&world, &arguments.schedulers)?;
+            empty::measure(&mut world, arguments.rounds, &contenders)
+        }
         "costs" => costs::measure(&mut world, arguments.rounds),
         // As `cargo bench` starts it.
         "" => {
@@ -104,7 +107,7 @@ fn contenders(world: &World, names: &[String]) -> Result<Vec<Contender>> {
 
 /// All ranks next to each other.
 fn complete(world: &World) -> Result<Overlay> {
-    Overlay::new(Topology::parse("complete", world.ranks())?, world.hosts())
+    Ok(Overlay::new(Topology::parse("complete", world.ranks())?, world.hosts())?)
 }
 
 fn processors() -> u32 {
