@@ -76,7 +76,7 @@ fn a_divided_tree_keeps_all_ranks_busy() {
 
 #[test]
 fn whole_tasks_are_spawned_soon_enough_for_all_regions() {
-    let tree = "uts:kind=geometric,shape=fixed,b0=4,depth=8,seed=19,grain=500";
+    let tree = "uts:kind=geometric,shape=fixed,b0=4,depth=9,seed=19,grain=500";
     for scheduler in ["hierarchical", "random", "neighbour:age=0"] {
         let (outcome, prepared) = simulate(tree, scheduler, 16, 1).unwrap();
         assert_eq!(outcome.answer, prepared.sequential());
