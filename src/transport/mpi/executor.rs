@@ -181,7 +181,7 @@ impl Pause {
         let run = state.run.as_ref();
         if run.is_some_and(Run::has_dirty) {
             // Whoever has work does not give the processor away: it may be a while until it comes back.
-            if !self.left.replace(now).is_some_and(|left| now.duration_since(left) > Pause::COMPUTES) {
+            if self.left.replace(now).is_none_or(|left| now.duration_since(left) <= Pause::COMPUTES) {
                 thread::yield_now();
             }
             return;
