@@ -36,6 +36,8 @@ A line of the comparison is one scheduler:
   efficiency    the sequential time over the makespan and all workers
   of the bound  what no scheduler can beat (the longest chain, the largest task, the sequential time divided by all workers) over the makespan
   gain had      of the gain over one worker that this bound leaves possible
+  idle          part of the workers' time in which they waited for tasks
+  overhead      part in which they waited while their rank heard, decided, packed and joined; in simulation this takes no time
 The sequential time is that of a plain program without a runtime, where there is one and ranks are real; otherwise the sum of the tasks' times.";
 
 /// Run a workload of spawning or of independent tasks under a scheduler, or under several side by side

@@ -267,7 +267,7 @@ fn comparison(records: &[RunRecord], width: u16) -> Table {
     if has_optimum {
         headings.push("above\noptimum");
     }
-    headings.extend(["most/mean\nbusy", "migrated", "msgs", "bytes", "topology"]);
+    headings.extend(["idle", "over-\nhead", "most/\nmean\nbusy", "mi-\ngrated", "msgs", "bytes", "topology"]);
     let mut table = table(&headings, 1, width);
     for record in records {
         let makespan = match &record.rounds {
@@ -301,7 +301,14 @@ fn comparison(records: &[RunRecord], width: u16) -> Table {
         if has_optimum {
             row.push(gap(record).map_or_else(|| "-".into(), percent));
         }
+        let [busy, overhead, idle] = parts_of_time(record);
+        let share = |part: f64| match busy + overhead + idle {
+            0.0 => "-".into(),
+            all => format!("{:.1}%", 100.0 * part / all),
+        };
         row.extend([
+            share(idle),
+            share(overhead),
             if mean > 0.0 { ratio(most / mean) } else { "-".into() },
             whole(record.migrated),
             whole(record.messages),
@@ -320,6 +327,16 @@ fn comparison(records: &[RunRecord], width: u16) -> Table {
 /// By which part a run's makespan is above the optimum, where that is known.
 fn gap(record: &RunRecord) -> Option<f64> {
     record.scheduling.as_ref().and_then(|scheduling| scheduling.gap)
+}
+
+/// Busy, overhead and idle time of a worker on average, in the first round. Overhead is part of the idle time where it is not more.
+pub(super) fn parts_of_time(record: &RunRecord) -> [f64; 3] {
+    let workers = record.busy.len().max(1) as f64 * f64::from(record.workers.max(1));
+    let mean = |times: &[f64]| times.iter().sum::<f64>() / workers;
+    let (busy, idle) = (mean(&record.busy), mean(&record.idle));
+    let overhead =
+        record.busy.iter().zip(&record.idle).zip(&record.overhead).map(|((_, idle), overhead)| overhead.min(*idle)).sum::<f64>() / workers;
+    [busy, overhead, idle - overhead]
 }
 
 /// A mean, and half of its interval.

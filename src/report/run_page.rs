@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use super::chart::{self, Bar, Bars};
 use super::figures::{bytes, ratio, several, three, whole};
 use super::html::{Case, Figure, Page, Timed, circumstances, listed, page};
+use super::run::parts_of_time;
 use super::spans::{self, Span};
 use super::table;
 use crate::experiment::{Environment, RunRecord};
@@ -246,21 +247,11 @@ fn efficiencies(records: &[RunRecord]) -> Figure {
     }
 }
 
-/// Busy, overhead and idle time of a worker on average. Overhead is part of the idle time where it is not more.
-fn parts(record: &RunRecord) -> [f64; 3] {
-    let workers = record.busy.len().max(1) as f64 * f64::from(record.workers.max(1));
-    let mean = |times: &[f64]| times.iter().sum::<f64>() / workers;
-    let (busy, idle) = (mean(&record.busy), mean(&record.idle));
-    let overhead =
-        record.busy.iter().zip(&record.idle).zip(&record.overhead).map(|((_, idle), overhead)| overhead.min(*idle)).sum::<f64>() / workers;
-    [busy, overhead, idle - overhead]
-}
-
 const REASONS: [(&str, &str); 3] = [("information", "executing tasks"), ("exchange", "overhead"), ("idle", "idle")];
 
 fn reasons(records: &[RunRecord], (name, times): (&'static str, f64)) -> Figure {
     let bar = |record: &RunRecord| {
-        let parts = parts(record);
+        let parts = parts_of_time(record);
         let all: f64 = parts.iter().sum();
         Bar {
             name: record.scheduler.clone(),
@@ -284,7 +275,7 @@ fn reasons(records: &[RunRecord], (name, times): (&'static str, f64)) -> Figure 
                  of executing (first round)."
         ),
         legend: REASONS.to_vec(),
-        svg: chart::bars_up_to(&chart, furthest(records, |record| parts(record).iter().sum()) * times),
+        svg: chart::bars_up_to(&chart, furthest(records, |record| parts_of_time(record).iter().sum()) * times),
     }
 }
 
@@ -394,7 +385,7 @@ fn cells(records: &[RunRecord], (name, times): (&'static str, f64)) -> (Vec<&'st
         }
         let mean = record.busy.iter().sum::<f64>() / record.busy.len().max(1) as f64;
         let most = record.busy.iter().copied().fold(0.0, f64::max);
-        let parts = parts(record);
+        let parts = parts_of_time(record);
         let all = parts.iter().sum::<f64>().max(f64::MIN_POSITIVE);
         cells.extend([
             if mean > 0.0 { ratio(most / mean) } else { "-".into() },

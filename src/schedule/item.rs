@@ -1,7 +1,5 @@
 //! A task on its way through the runtime, and the parents that wait.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::accounting::Name;
@@ -114,28 +112,37 @@ pub(super) struct Family<C: Computation> {
     chain: Ticks,
 }
 
-/// The families of a node, by number.
+/// The families of a node, by number: a place, which is used again, and how often it was used before.
 pub(super) struct Families<C: Computation> {
-    waiting: BTreeMap<u64, Family<C>>,
-    next: u64,
+    places: Vec<(u32, Option<Family<C>>)>,
+    free: Vec<u32>,
     pub peak: usize,
 }
 
 impl<C: Computation> Default for Families<C> {
     fn default() -> Self {
-        Families { waiting: BTreeMap::new(), next: 0, peak: 0 }
+        Families { places: Vec::new(), free: Vec::new(), peak: 0 }
     }
 }
 
 impl<C: Computation> Families<C> {
     /// Enters a parent of so many children; returns the family's number.
     pub fn found(&mut self, parent: ItemId, card: Card, then: Then<C>, children: u32) -> u64 {
-        let number = self.next;
-        self.next += 1;
         let answers = (0..children).map(|_| None).collect();
-        self.waiting.insert(number, Family { parent, card, then, answers, missing: children, chain: 0 });
-        self.peak = self.peak.max(self.waiting.len());
-        number
+        let family = Some(Family { parent, card, then, answers, missing: children, chain: 0 });
+        let (place, used) = match self.free.pop() {
+            Some(place) => {
+                let (used, free) = &mut self.places[place as usize];
+                *free = family;
+                (place, *used)
+            }
+            None => {
+                self.places.push((0, family));
+                (self.places.len() as u32 - 1, 0)
+            }
+        };
+        self.peak = self.peak.max(self.places.len() - self.free.len());
+        u64::from(used) << 32 | u64::from(place)
     }
 
     /// Takes a child's answer. Returns the family when it was the last one, with the answers in the order of the children.
@@ -144,9 +151,12 @@ impl<C: Computation> Families<C> {
     /// If there is no such child, or it was answered before.
     pub fn answer(&mut self, number: u64, index: u32, chain: Ticks, answer: C::Answer) -> Result<Option<Resumed<C>>, String> {
         let wrong = |what| format!("the answer of child {index} of family {number} came, {what}");
-        let family = self.waiting.get_mut(&number).ok_or_else(|| wrong("but nobody waits for it"))?;
-        let place = family.answers.get_mut(index as usize).ok_or_else(|| wrong("but there is no such child"))?;
-        if place.replace(answer).is_some() {
+        let place = self.places.get_mut(number as u32 as usize).filter(|(used, _)| u64::from(*used) == number >> 32);
+        let nobody = || wrong("but nobody waits for it");
+        let (used, waiting) = place.ok_or_else(nobody)?;
+        let family = waiting.as_mut().ok_or_else(nobody)?;
+        let child = family.answers.get_mut(index as usize).ok_or_else(|| wrong("but there is no such child"))?;
+        if child.replace(answer).is_some() {
             return Err(wrong("for the second time"));
         }
         family.chain = family.chain.max(chain);
@@ -154,7 +164,9 @@ impl<C: Computation> Families<C> {
         if family.missing > 0 {
             return Ok(None);
         }
-        Ok(self.waiting.remove(&number).map(|family| {
+        *used = used.wrapping_add(1);
+        self.free.push(number as u32);
+        Ok(waiting.take().map(|family| {
             let Family { parent, card, then, answers, chain, .. } = family;
             Resumed { parent, card: Card { chain, ..card }, then, answers: answers.into_iter().flatten().collect() }
         }))
@@ -162,7 +174,7 @@ impl<C: Computation> Families<C> {
 
     /// A parent that waits, if there is one.
     pub fn first(&self) -> Option<Name> {
-        self.waiting.values().next().map(|family| family.card.name)
+        self.places.iter().find_map(|(_, family)| family.as_ref()).map(|family| family.card.name)
     }
 }
 
@@ -172,4 +184,54 @@ pub(super) struct Resumed<C: Computation> {
     pub card: Card,
     pub then: Then<C>,
     pub answers: Vec<C::Answer>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::Worker;
+    use crate::schedule::Yield;
+
+    struct Nothing;
+
+    impl Computation for Nothing {
+        type Task = ();
+        type Answer = u32;
+        type Waiting = ();
+
+        fn execute(&self, (): (), _: &mut dyn Worker) -> Yield<Self> {
+            Yield::Answer(0)
+        }
+
+        fn join(&self, (): (), _: Vec<u32>) -> Yield<Self> {
+            Yield::Answer(0)
+        }
+
+        fn combine(&self, into: u32, _: u32) -> u32 {
+            into
+        }
+    }
+
+    #[test]
+    fn a_family_is_resumed_once_in_order_and_strangers_are_refused_even_in_its_place() {
+        let mut families = Families::<Nothing>::default();
+        let name = Name { born: 0, number: 7 };
+        let card = Card { name, home: Home::Nobody, label: 0, hops: 0, chain: 0, spent: 0, divided: false };
+        let first = families.found(ItemId(1), card, Then::Combine, 2);
+        let other = families.found(ItemId(2), card, Then::Combine, 1);
+        assert!(families.answer(first, 1, 5, 11).unwrap().is_none());
+        assert!(families.answer(first, 1, 5, 11).is_err_and(|why| why.ends_with("for the second time")));
+        assert!(families.answer(first, 2, 5, 11).is_err_and(|why| why.ends_with("no such child")));
+        let resumed = families.answer(first, 0, 9, 10).unwrap().unwrap();
+        assert_eq!((resumed.parent, resumed.card.chain, resumed.answers), (ItemId(1), 9, vec![10, 11]));
+        // Its place is used again, under another number.
+        let next = families.found(ItemId(3), card, Then::Combine, 1);
+        assert!(next != first && next as u32 == first as u32);
+        for gone in [first, 99] {
+            assert!(families.answer(gone, 0, 0, 1).is_err_and(|why| why.ends_with("nobody waits for it")));
+        }
+        assert_eq!((families.first(), families.peak), (Some(name), 2));
+        assert!(families.answer(next, 0, 0, 1).unwrap().is_some() && families.answer(other, 0, 0, 1).unwrap().is_some());
+        assert_eq!(families.first(), None);
+    }
 }

@@ -38,6 +38,7 @@ mod static_;
 mod steal;
 mod system_phase;
 mod termination;
+mod unplaced;
 
 pub use accounting::{Graph, NodeReport, Outcome, Summary};
 pub use computation::{Computation, Roots, Slice, Source, Style, Yield};

@@ -29,7 +29,7 @@ impl<C: Computation> Shell<C> {
                     leaving.entry(to).or_default().push(self.travelling(item.card, item.task, migration));
                 }
                 Action::Label { item, label } => {
-                    let Some(found) = self.unplaced.get_mut(&item) else { return Err(self.unknown(item)) };
+                    let Some(found) = self.unplaced.get_mut(item) else { return Err(self.unknown(item)) };
                     found.card.label = label;
                 }
                 Action::Tell { to, message } => self.tell_policy(to, message),
@@ -51,7 +51,7 @@ impl<C: Computation> Shell<C> {
     }
 
     fn placed(&mut self, item: ItemId) -> Result<Item<C>> {
-        self.unplaced.remove(&item).ok_or_else(|| self.unknown(item))
+        self.unplaced.remove(item).ok_or_else(|| self.unknown(item))
     }
 
     fn queue(&mut self, item: ItemId) -> Result<()> {
@@ -227,7 +227,7 @@ impl<C: Computation> Shell<C> {
             return Ok(());
         }
         let news: Vec<New> = items.iter().map(|item| New { item: item.id, hops: item.card.hops }).collect();
-        self.unplaced.extend(items.into_iter().map(|item| (item.id, item)));
+        items.into_iter().for_each(|item| self.unplaced.push(item.id, item));
         self.tell(Occurrence::New(&news, Origin::Migrated { from }))
     }
 

@@ -17,6 +17,7 @@ use super::item::{ANSWER, Answered, Card, Families, Home, Item, TASKS};
 use super::policy::{Action, AnyPolicy, ItemId, New, Occurrence, Order, POLICY, Place, View};
 use super::system_phase::{BEGIN, Happened, SystemPhases};
 use super::termination::{Counts, Next, Say, Tree, WAVE, Waves};
+use super::unplaced::Unplaced;
 use super::{Chosen, Options};
 use crate::error::{Error, Result};
 use crate::node::{self, Event, Message, Node, Ticks, TimerId, WorkId};
@@ -62,7 +63,7 @@ pub(super) struct Shell<C: Computation> {
     /// The number of the next task that comes here or is born here.
     next_item: u64,
     /// Tasks that the policy has not placed.
-    pub unplaced: BTreeMap<ItemId, Item<C>>,
+    pub unplaced: Unplaced<Item<C>>,
     /// The oldest in front.
     pub ready: VecDeque<Item<C>>,
     /// On worker threads.
@@ -95,6 +96,8 @@ pub(super) struct Shell<C: Computation> {
     /// Messages with tasks or answers.
     pub books: Counts,
     pub began: Ticks,
+    /// What time it is, where that was just looked up.
+    pub clock: Option<Ticks>,
     /// Since when the program has not waited, and how long it has executed tasks since then.
     awake_since: Ticks,
     pub executed_here: Ticks,
@@ -134,7 +137,7 @@ impl<C: Computation> Shell<C> {
             host: None,
             host_node,
             next_item: 0,
-            unplaced: BTreeMap::new(),
+            unplaced: Unplaced::default(),
             ready: VecDeque::new(),
             running: BTreeMap::new(),
             sliced: None,
@@ -155,6 +158,7 @@ impl<C: Computation> Shell<C> {
             stopped: false,
             books: Counts::default(),
             began: node.now(),
+            clock: None,
             awake_since: node.now(),
             executed_here: 0,
             report,
@@ -233,7 +237,7 @@ impl<C: Computation> Shell<C> {
 
     pub fn view(&self) -> View {
         View {
-            now: self.node.now(),
+            now: self.clock.unwrap_or_else(|| self.node.now()),
             ready: self.ready.len() as u32,
             running: (self.running.len() + usize::from(self.sliced.is_some())) as u32,
             workers: self.workers as u32,
@@ -258,7 +262,7 @@ impl<C: Computation> Shell<C> {
     /// A task is born, or comes here. It must be placed.
     pub fn enter(&mut self, card: Card, task: C::Task) -> New {
         let id = self.number();
-        self.unplaced.insert(id, Item { id, card, task });
+        self.unplaced.push(id, Item { id, card, task });
         New { item: id, hops: card.hops }
     }
 

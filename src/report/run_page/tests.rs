@@ -104,7 +104,7 @@ fn one_run_is_told_without_intervals() {
 
 #[test]
 fn overhead_is_no_more_than_idle_time() {
-    let [busy, overhead, idle] = parts(&record("steal", 1.125));
+    let [busy, overhead, idle] = parts_of_time(&record("steal", 1.125));
     // Rank 0 idled for 0.125 s only.
     assert_eq!([busy, overhead, idle], [0.75, 0.1875, 0.1875]);
 }

@@ -147,6 +147,8 @@ pub(super) fn fail(carrier: &Carrier, why: &Error) -> ! {
 struct Pause {
     looks: u32,
     since: Option<Instant>,
+    /// When a program that goes on by itself was last left.
+    left: Option<Instant>,
     nap: Duration,
 }
 
@@ -160,6 +162,8 @@ impl Pause {
     /// What may come from anybody is looked for at least this often within the time that the rank has waited for it.
     const PATIENCE: u32 = 500;
     const FIRST_NAP: Duration = Duration::from_micros(20);
+    /// A program that takes longer than this between two looks computes, and does not only ask.
+    const COMPUTES: Duration = Duration::from_micros(20);
 
     fn after(&mut self, carrier: &Carrier, moved: bool) {
         if moved {
@@ -175,7 +179,15 @@ impl Pause {
         let since = *self.since.get_or_insert(now);
         let state = carrier.state.borrow();
         let run = state.run.as_ref();
-        if self.looks < Pause::LOOKS || now.duration_since(since) < Pause::AWAKE || run.is_some_and(Run::has_dirty) {
+        if run.is_some_and(Run::has_dirty) {
+            // Whoever has work does not give the processor away: it may be a while until it comes back.
+            if self.left.replace(now).is_none_or(|left| now.duration_since(left) <= Pause::COMPUTES) {
+                thread::yield_now();
+            }
+            return;
+        }
+        self.left = None;
+        if self.looks < Pause::LOOKS || now.duration_since(since) < Pause::AWAKE {
             thread::yield_now();
             return;
         }

@@ -64,7 +64,7 @@ fn plain_programs_agree_with_what_is_known() {
 
 #[test]
 fn a_divided_tree_keeps_all_ranks_busy() {
-    let tree = "uts:kind=geometric,shape=fixed,b0=4,depth=8,seed=19,grain=1000000";
+    let tree = "uts:kind=geometric,shape=fixed,b0=4,depth=9,seed=19,grain=1000000";
     let (outcome, prepared) = simulate(tree, "steal", 8, 1).unwrap();
     assert_eq!(outcome.answer, prepared.sequential());
     let summary = Summary::of(&outcome.nodes, outcome.makespan);
@@ -76,7 +76,7 @@ fn a_divided_tree_keeps_all_ranks_busy() {
 
 #[test]
 fn whole_tasks_are_spawned_soon_enough_for_all_regions() {
-    let tree = "uts:kind=geometric,shape=fixed,b0=4,depth=7,seed=19,grain=500";
+    let tree = "uts:kind=geometric,shape=fixed,b0=4,depth=9,seed=19,grain=500";
     for scheduler in ["hierarchical", "random", "neighbour:age=0"] {
         let (outcome, prepared) = simulate(tree, scheduler, 16, 1).unwrap();
         assert_eq!(outcome.answer, prepared.sequential());
@@ -133,7 +133,7 @@ fn wrong_options_get_one_clear_sentence() {
         ("queens:n=eight", "--workload queens:n=eight: n: \"eight\" is not a whole number"),
         ("queens:8", "--workload queens:8: \"8\" is not of the form key=value"),
         ("fibonacci:n=91", "--workload fibonacci:n=91: n: 91 is not between 0 and 90"),
-        ("uts:tree=T9", "--workload uts:tree=T9: tree: \"T9\" is unknown; known are T1, T2, T3, T4, T5"),
+        ("uts:tree=T9", "--workload uts:tree=T9: tree: \"T9\" is unknown; known are T1, T2, T3, T4, T5, T1L, T2L, T3L"),
         (
             "uts:kind=binomial,tree=T1",
             "--workload uts:kind=binomial,tree=T1: unknown parameter tree; uts knows kind, b0, seed, q, m, grain",

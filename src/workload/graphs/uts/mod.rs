@@ -2,7 +2,7 @@
 //! and Compilers for Parallel Computing, 2006. Count the nodes of a tree whose sub-trees differ wildly in size, and can't be told
 //! apart before they are grown.
 //!
-//! 1. A task carries many nodes: a stack of those that are found and not yet visited. It visits them depth-first, in slices of 128 to 512
+//! 1. A task carries many nodes: a stack of those that are found and not yet visited. It visits them depth-first, in slices of 128 to 2048
 //!    nodes between two looks at the network.
 //! 2. Asked for a part, it gives away half of its stack, the end nearest the root, where the large sub-trees are expected.
 //! 3. Schedulers that move whole tasks only want many: so a task that has visited its share ends, and spawns what is on its stack, dealt
@@ -21,14 +21,14 @@ use super::{Entry, Make, Number, Pattern, Prepared, Workload};
 use crate::error::Result;
 use crate::node::{Ticks, Worker};
 use crate::schedule::{Computation, Roots, Slice, Style, Yield};
-use shape::{DEFAULT, NAMED};
+use shape::{DEFAULT, Draw, NAMED};
 pub use shape::{Kind, Knot, Shape, Tree};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "uts",
     title: "unbalanced tree search",
     source: "Olivier et al. 2006",
-    options: "tree=T1 (T1 to T5), grain=20000 (nodes that a task visits before it spawns); \
+    options: "tree=T1 (T1 to T5, T1L to T3L), grain=20000 (nodes that a task visits before it spawns); \
               or kind=geometric|binomial|hybrid, shape=linear|fixed|cyclic|exponential, b0=4, depth=6, q=0.234375, m=4, seed=0",
     answer: "nodes",
     has_own_network: false,
@@ -50,7 +50,7 @@ fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
         Some(kind) => parameters(kind, pattern)?,
     };
     let grain = pattern.within("grain", 20_000, 1..=u64::MAX)?;
-    Ok(Box::new(move |_| Ok(Prepared::new(Uts { tree, grain }))))
+    Ok(Box::new(move |_| Ok(Prepared::new(Uts::new(tree, grain)))))
 }
 
 fn parameters(kind: char, pattern: &mut Pattern<'_>) -> Result<Tree> {
@@ -83,18 +83,18 @@ fn parameters(kind: char, pattern: &mut Pattern<'_>) -> Result<Tree> {
 }
 
 /// Nodes that a task visits between two looks at the network.
-const LOOKS: (u64, u64) = (128, 512);
+const LOOKS: (u64, u64) = (128, 2048);
 /// Nanoseconds that a node takes, for the simulator: processor time measured on an Intel Xeon.
-const NODE: Ticks = 150;
+const NODE: Ticks = 65;
 /// Nodes that the first task visits before it spawns.
 const FIRST_SHARE: u64 = 256;
 
 /// The computation: the size of a tree.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Uts {
-    pub tree: Tree,
-    /// Nodes that a task visits, at the most, before it spawns what is left.
-    pub grain: u64,
+    tree: Tree,
+    draw: Draw,
+    grain: u64,
 }
 
 /// Nodes that were counted.
@@ -125,15 +125,20 @@ pub struct Part {
 }
 
 impl Uts {
+    /// A tree, and how many nodes a task visits, at the most, before it spawns what is left.
+    pub fn new(tree: Tree, grain: u64) -> Uts {
+        Uts { tree, draw: Draw::new(tree), grain }
+    }
+
     /// Visits this many nodes, unless there are fewer.
     fn visit(&self, stack: &mut Vec<Knot>, tally: &mut Tally, most: u64) -> u64 {
         for visited in 0..most {
             let Some(knot) = stack.pop() else { return visited };
-            let children = self.tree.children(&knot);
+            let children = self.draw.children(&knot);
             tally.nodes += 1;
             tally.leaves += u64::from(children == 0);
             tally.depth = tally.depth.max(knot.depth);
-            stack.extend((0..children).map(|index| knot.child(index)));
+            knot.grow(children, stack);
         }
         most
     }

@@ -2,20 +2,28 @@ use super::*;
 
 fn named(name: &str) -> Uts {
     let (_, tree, _) = NAMED.iter().find(|(known, ..)| *known == name).unwrap();
-    Uts { tree: *tree, grain: 1000 }
+    Uts::new(*tree, 1000)
 }
 
 fn hex(knot: &Knot) -> String {
     knot.state.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// The first children of a node, so many.
+fn grown(knot: &Knot, children: u32) -> Vec<Knot> {
+    let mut stack = Vec::new();
+    knot.grow(children, &mut stack);
+    stack
+}
+
 /// Nodes at each depth from 0 on, down to the last one asked for.
 fn widths(tree: &Tree, levels: usize) -> Vec<usize> {
+    let draw = Draw::new(*tree);
     let mut level = vec![Knot::root(tree.seed)];
     let mut widths = Vec::new();
     for _ in 0..levels {
         widths.push(level.len());
-        level = level.iter().flat_map(|knot| (0..tree.children(knot)).map(|index| knot.child(index))).collect();
+        level = level.iter().flat_map(|knot| grown(knot, draw.children(knot))).collect();
     }
     widths
 }
@@ -30,17 +38,49 @@ fn the_sample_trees_begin_as_they_should() {
         ("T5", "dc17227f8924044a827dea5fbb982ded4d106317", [(1_292_919_575, 4), (447_204_428, 0)], 145_098_548, [1, 4, 10, 53]),
     ];
     for (name, state, values, second, at_depth) in begins {
-        let tree = named(name).tree;
+        let Uts { tree, draw, .. } = named(name);
         let root = Knot::root(tree.seed);
+        let born = grown(&root, 2);
         assert_eq!(hex(&root), state, "{name}");
-        for (knot, (value, children)) in [root, root.child(0)].iter().zip(values) {
-            assert_eq!((knot.value(), tree.children(knot)), (value, children), "{name}");
+        for (knot, (value, children)) in [root, born[0]].iter().zip(values) {
+            assert_eq!((knot.value(), draw.children(knot)), (value, children), "{name}");
         }
-        assert_eq!(root.child(1).value(), second, "{name}");
+        assert_eq!(born[1].value(), second, "{name}");
         assert_eq!(widths(&tree, 4), at_depth, "{name}");
     }
-    let tree = named("T1").tree;
-    assert_eq!(tree.children(&Knot::root(19).child(1)), 7);
+    assert_eq!(named("T1").draw.children(&grown(&Knot::root(19), 2)[1]), 7);
+}
+
+#[test]
+fn children_are_hashed_as_defined_however_many() {
+    use sha1::{Digest, Sha1};
+    let knot = Knot { depth: 3, ..Knot::root(5) };
+    for count in [0, 1, 7, 8, 9, 100, 2000] {
+        let expected = (0..count).map(|index: u32| {
+            let state = Sha1::new().chain_update(knot.state).chain_update(index.to_be_bytes()).finalize();
+            Knot { state: state.into(), depth: 4 }
+        });
+        assert_eq!(grown(&knot, count), expected.collect::<Vec<_>>(), "{count}");
+    }
+}
+
+#[test]
+fn numbers_of_children_are_those_of_the_definition() {
+    for kind in [Shape::Fixed, Shape::Linear, Shape::Cyclic, Shape::Exponential].map(Kind::Geometric) {
+        let Kind::Geometric(shape) = kind else { continue };
+        let tree = Tree { kind, b0: 3.0, depth: 7, ..DEFAULT };
+        let draw = Draw::new(tree);
+        // Deeper than what is worked out beforehand, too.
+        for depth in (0..40).chain([5000]) {
+            for knot in grown(&Knot { depth, ..Knot::root(depth) }, 50).into_iter().map(|knot| Knot { depth, ..knot }) {
+                let expected = tree.expected(shape, depth);
+                let p = 1.0 / (1.0 + expected);
+                let uniform = f64::from(knot.value()) / 2f64.powi(31);
+                let children = ((1.0 - uniform).ln() / (1.0 - p).ln()).floor().clamp(0.0, 100.0);
+                assert_eq!(draw.children(&knot), if expected <= 0.0 { 0 } else { children as u32 }, "{kind:?} at {depth}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -65,7 +105,7 @@ fn the_sample_trees_have_their_sizes() {
     // Above four million nodes each: without optimisation that takes minutes.
     let sizes = if cfg!(debug_assertions) { &NAMED[..0] } else { &NAMED[..] };
     for (name, tree, (nodes, depth, leaves)) in sizes {
-        assert_eq!(Uts { tree: *tree, grain: 1 }.count(), Tally { nodes: *nodes, depth: *depth, leaves: *leaves }, "{name}");
+        assert_eq!(Uts::new(*tree, 1).count(), Tally { nodes: *nodes, depth: *depth, leaves: *leaves }, "{name}");
     }
 }
 
@@ -73,14 +113,15 @@ fn the_sample_trees_have_their_sizes() {
 fn hybrids_turn_binomial_halfway() {
     let hybrid = Tree { kind: Kind::Hybrid(Shape::Fixed), b0: 3.0, depth: 6, q: 0.25, m: 2, seed: 4 };
     let (geometric, binomial) = (Tree { kind: Kind::Geometric(Shape::Fixed), ..hybrid }, Tree { kind: Kind::Binomial, ..hybrid });
+    let [hybrid, geometric, binomial] = [hybrid, geometric, binomial].map(Draw::new);
     let mut level = vec![Knot::root(4)];
     for depth in 0..6 {
         assert!(!level.is_empty());
         for knot in &level {
-            let as_if = if depth < 3 { geometric } else { binomial };
+            let as_if = if depth < 3 { &geometric } else { &binomial };
             assert_eq!(hybrid.children(knot), as_if.children(knot));
         }
-        level = level.iter().flat_map(|knot| (0..geometric.children(knot).max(1)).map(|index| knot.child(index))).collect();
+        level = level.iter().flat_map(|knot| grown(knot, geometric.children(knot).max(1))).collect();
     }
 }
 
@@ -111,7 +152,7 @@ fn root(uts: &Uts) -> Part {
 fn slices_splits_and_spawned_halves_lose_no_node() {
     for grain in [1, 100, 5_000] {
         let tree = Tree { kind: Kind::Geometric(Shape::Fixed), depth: 6, seed: 19, ..DEFAULT };
-        let uts = Uts { tree, grain };
+        let uts = Uts::new(tree, grain);
         let mut worker = Told::default();
         let (mut parts, mut tally, mut tasks) = (vec![root(&uts)], Tally::default(), 1);
         while let Some(mut part) = parts.pop() {
