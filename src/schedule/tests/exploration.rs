@@ -4,7 +4,7 @@
 use super::*;
 
 /// Seeds for each scheduler: what `EXPLORED_SEEDS` says, otherwise 10,000 where the code is optimised.
-fn seeds() -> u64 {
+pub fn seeds() -> u64 {
     let usual = if cfg!(debug_assertions) { 500 } else { 10_000 };
     std::env::var("EXPLORED_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(usual)
 }

@@ -51,10 +51,11 @@ fn every_balancer_does_on_every_topology_that_it_accepts() {
     }
 }
 
-/// Seeds for each pair of balancer and trigger: 10,000 for each trigger, over all balancers, where the code is optimised.
+/// For each pair of balancer and trigger a tenth of the seeds that a scheduler gets: 10,000 for each trigger, over all ten balancers, where the
+/// code is optimised.
 #[test]
 fn every_balancer_loses_nothing_in_any_order() {
-    let seeds = if cfg!(debug_assertions) { 6 } else { 1_000 };
+    let seeds = if cfg!(debug_assertions) { 6 } else { exploration::seeds() / 10 };
     for entry in balance::ALL {
         for trigger in TRIGGERS {
             exploration::explore_seeds(&spec(entry.name, trigger), seeds);
@@ -149,36 +150,51 @@ impl Computation for Grove {
     }
 }
 
-/// `predicted` beside `any` and no balancing, on 16 nodes; what the documentation says of it.
-#[test]
-fn a_prediction_costs_little_whatever_the_workload() {
-    let seeds = if cfg!(debug_assertions) { 2 } else { 5 };
-    let mut worst: f64 = 0.0;
-    for shape in [Shape::Fan, Shape::Ragged, Shape::Binary, Shape::Irregular, Shape::Caterpillar] {
-        for cost in [1_000, 20_000, 300_000, 4_000_000] {
-            let makespan = |scheduler: &str| -> Ticks {
-                let once = |seed| {
-                    let roots = move || match shape {
-                        Shape::Fan | Shape::Ragged => Roots::Stream(Box::new((0..64).map(|number| (1, Knot { number, levels: 1 })))),
-                        Shape::Binary => Roots::One(Knot { number: seed, levels: 10 }),
-                        Shape::Irregular => Roots::Many((0..4).map(|root| Knot { number: root + seed, levels: 8 }).collect()),
-                        Shape::Caterpillar => Roots::One(Knot { number: seed, levels: 200 }),
-                    };
-                    let grove = Grove { shape, cost, mix: Detached { seed, cost } };
-                    let model = Model { seed, ..Model::default() };
-                    run(scheduler, &overlay("hypercube:4", 16), model, &Options::default(), grove, &roots).unwrap().makespan
-                };
-                (0..seeds).map(once).sum()
+/// How `predicted` compares with the better of `any` and no balancing on 16 nodes, over some seeds.
+fn predicted_by_better(shape: Shape, cost: Ticks, seeds: u64) -> f64 {
+    let makespan = |scheduler: &str| -> Ticks {
+        let once = |seed| {
+            let roots = move || match shape {
+                Shape::Fan | Shape::Ragged => Roots::Stream(Box::new((0..64).map(|number| (1, Knot { number, levels: 1 })))),
+                Shape::Binary => Roots::One(Knot { number: seed, levels: 10 }),
+                Shape::Irregular => Roots::Many((0..4).map(|root| Knot { number: root + seed, levels: 8 }).collect()),
+                Shape::Caterpillar => Roots::One(Knot { number: seed, levels: 200 }),
             };
-            let [none, any, predicted] = ["static", "incremental", "incremental:trigger=predicted"].map(makespan);
-            let ratio = predicted as f64 / none.min(any) as f64;
-            println!("{shape:?} {cost}: none {none}, any {any}, predicted {predicted}: {ratio:.3}");
-            // Where tasks take no longer than a message, nobody can tell what pays before it is over.
-            match cost {
-                ..100_000 => assert!(ratio < 2.0, "{shape:?} {cost}: {ratio}"),
-                _ => worst = worst.max(ratio),
-            }
+            let grove = Grove { shape, cost, mix: Detached { seed, cost } };
+            let model = Model { seed, ..Model::default() };
+            run(scheduler, &overlay("hypercube:4", 16), model, &Options::default(), grove, &roots).unwrap().makespan
+        };
+        (0..seeds).map(once).sum()
+    };
+    let [none, any, predicted] = ["static", "incremental", "incremental:trigger=predicted"].map(makespan);
+    let ratio = predicted as f64 / none.min(any) as f64;
+    println!("{shape:?} {cost}: none {none}, any {any}, predicted {predicted}: {ratio:.3}");
+    ratio
+}
+
+const SHAPES: [Shape; 5] = [Shape::Fan, Shape::Ragged, Shape::Binary, Shape::Irregular, Shape::Caterpillar];
+
+/// Twenty workloads, tasks of three times the network's latency and more; what the documentation says of it.
+#[test]
+fn a_prediction_is_never_much_slower_than_the_better_of_balancing_and_not() {
+    let seeds = if cfg!(debug_assertions) { 2 } else { 5 };
+    for shape in SHAPES {
+        for cost in [60_000, 300_000, 1_000_000, 4_000_000] {
+            let ratio = predicted_by_better(shape, cost, seeds);
+            assert!(ratio <= 1.05, "{shape:?} {cost}: {ratio}");
         }
     }
-    assert!(worst <= 1.05, "{worst}");
+}
+
+/// Where a task takes no longer than a message, and all of them no longer than a few phases: trees that grow are seen to grow. What a leaf's parents
+/// still hide nobody can know, so that fans may lose about a phase.
+#[test]
+fn a_prediction_about_short_tasks_errs_by_little_for_trees() {
+    for shape in SHAPES {
+        for cost in [1_000, 5_000, 20_000] {
+            let ratio = predicted_by_better(shape, cost, 3);
+            let most = if matches!(shape, Shape::Fan | Shape::Ragged) { 1.9 } else { 1.05 };
+            assert!(ratio <= most, "{shape:?} {cost}: {ratio}");
+        }
+    }
 }
