@@ -24,12 +24,11 @@ const WORKLOADS: [(&str, u64); 10] = [
 /// Runs everything on so many ranks; the records are as many as schedulers, and each is right.
 fn check(ranks: u32, workers: u32) {
     for (workload, answer) in WORKLOADS {
+        // A phase of `incremental` is some 15 messages a node, and there is one whenever a task of the stream finds its node busy: few of them do.
+        let workload = if ranks >= 1000 && workload.starts_with("stream") { "stream:graphs=6,utilisation=0.005" } else { workload };
         let model = sim::Model { workers, ..sim::Model::default() };
         let mut world = World::Sim(sim::World::new(ranks, model));
-        // On a network that costs nothing `incremental` begins a phase of all nodes whenever a task of the stream ends: right, but minutes of simulation.
-        let too_often = |scheduler: &str| scheduler == "incremental" && ranks >= 1000 && workload.starts_with("stream");
-        let entries: Vec<_> = schedule::ALL.iter().filter(|entry| !too_often(entry.name)).collect();
-        let contenders = entries.iter().map(|entry| {
+        let contenders = schedule::ALL.iter().map(|entry| {
             let overlay = Overlay::new(entry.default_topology(ranks), world.hosts()).unwrap();
             Contender::new(schedule::find(entry.name).unwrap(), overlay).unwrap()
         });
@@ -39,7 +38,7 @@ fn check(ranks: u32, workers: u32) {
         let spec = RunSpec { contenders, workload, workers, repeat: None, seed: 2, trace: false };
         // A wrong answer, a lost task or one that was executed twice is an error.
         let records = run::run(&mut world, &spec, |_, _, _| {}).unwrap_or_else(|why| panic!("{name} on {ranks} ranks: {why}"));
-        assert_eq!(records.len(), entries.len());
+        assert_eq!(records.len(), schedule::ALL.len());
         for record in records {
             let what = format!("{name} under {} on {ranks} ranks with {workers} workers", record.scheduler);
             assert!(answer == 0 || record.answer == Number::Whole(answer), "{what}: {}", record.answer);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use equipoise::balance;
 use equipoise::experiment::run::{self, Contender, RunSpec};
 use equipoise::schedule;
 use equipoise::topology::Overlay;
@@ -28,6 +29,7 @@ pub fn enter(book: &mut Book) {
             Case { name: "gauss", check: |world| examples(world, "gauss") },
             Case { name: "tree", check: |world| examples(world, "tree") },
             Case { name: "stream", check: |world| examples(world, "stream") },
+            Case { name: "incremental with every balancer", check: collective },
             Case { name: "a stream faster than its ranks", check: overloaded },
             Case { name: "every workload has a case", check: complete },
             Case { name: "answers that everybody knows", check: well_known },
@@ -39,15 +41,22 @@ pub fn enter(book: &mut Book) {
 
 /// Runs a workload under all schedulers; wrong answers and lost tasks are errors. The answers come on the first rank.
 fn answers(world: &mut World, workload: &str, workers: u32) -> Result<Vec<Number>> {
+    let all: Vec<String> = schedule::ALL.iter().map(|entry| entry.name.to_string()).collect();
+    answers_under(world, &all, workload, workers)
+}
+
+/// Runs a workload under these schedulers, each on the topology that it gets when none is asked for.
+fn answers_under(world: &mut World, schedulers: &[String], workload: &str, workers: u32) -> Result<Vec<Number>> {
     let ranks = world.ranks();
-    let contender = |entry: &&schedule::Entry| {
-        let scheduler = schedule::find(entry.name)?;
-        Contender::new(scheduler, Overlay::new(entry.default_topology(ranks), world.hosts())?)
+    let contender = |spec: &String| {
+        let scheduler = schedule::find(spec)?;
+        let topology = scheduler.default_topology(ranks);
+        Contender::new(scheduler, Overlay::new(topology, world.hosts())?)
     };
-    let contenders = schedule::ALL.iter().map(contender).collect::<Result<_>>()?;
+    let contenders = schedulers.iter().map(contender).collect::<Result<_>>()?;
     let spec = RunSpec { contenders, workload: graphs::find(workload)?, workers, repeat: None, seed: 3, trace: false };
     let records = run::run(world, &spec, |_, _, _| {})?;
-    let expected = if world.is_first() { schedule::ALL.len() } else { 0 };
+    let expected = if world.is_first() { schedulers.len() } else { 0 };
     if records.len() != expected {
         return Err(Error::Failed(format!("{} records instead of {expected}", records.len())));
     }
@@ -58,6 +67,23 @@ fn answers(world: &mut World, workload: &str, workers: u32) -> Result<Vec<Number
         }
     }
     Ok(records.iter().map(|record| record.answer).collect())
+}
+
+/// Every balancer in system phases, while tasks are spawned and executed.
+fn collective(world: &mut World) -> Result<()> {
+    // Phases wait for the slowest rank: many ranks on few cores take long.
+    if world.ranks() > 5 {
+        return Ok(());
+    }
+    for trigger in ["any", "predicted"] {
+        let schedulers: Vec<String> =
+            balance::ALL.iter().map(|entry| format!("incremental:balancer={},trigger={trigger}", entry.name)).collect();
+        let answers = answers_under(world, &schedulers, "tree:levels=4,children=3,least=3,task=100us", 1)?;
+        if answers.iter().any(|given| *given != Number::Whole(121)) {
+            return Err(Error::Failed(format!("{trigger}: {answers:?} instead of 121")));
+        }
+    }
+    Ok(())
 }
 
 fn examples(world: &mut World, name: &str) -> Result<()> {

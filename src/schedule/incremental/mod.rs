@@ -12,7 +12,7 @@
 //! | trigger | who wishes | a phase begins if |
 //! |---|---|---|
 //! | `any` | whose worker idles; once it is known that somebody does, who has ready tasks to spare | somebody idles and somebody has tasks to spare |
-//! | `predicted` | the same | and the longest queue shrinks by more than `margin` times what a phase takes, by the measured means of both, or the imbalance has lasted for so long |
+//! | `predicted` | the same | and the longest queue shrinks by more than `margin` times what a phase takes, by the measured means of both, or the imbalance has lasted for so long; a node keeps what it would execute while the phase lasts |
 //! | `periodic` | nobody: the host asks every `period` | somebody has tasks to spare, and loads differ by more than one |
 //! | `all` | a node that idles, once all below it in the tree do | all idle, and tasks wait |
 //!
@@ -31,6 +31,7 @@
 //! ("eager"). The pauses and the rule of `predicted` are ours. The roots of a stream arrive at uniformly random
 //! ranks.
 
+mod experience;
 mod policy;
 mod trigger;
 

@@ -4,6 +4,7 @@ use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::Trigger;
+use super::experience::Experience;
 use super::trigger::{Census, Known, Standing, Verdict, judge};
 use crate::node::Ticks;
 use crate::schedule::policy::{Actions, ItemId, New, Order, Origin, PhaseEnd, Place, Policy, View};
@@ -25,9 +26,6 @@ pub(super) enum Word {
 
 /// Shortest and longest pause after something that led to nothing.
 const PAUSE: (Ticks, Ticks) = (20_000, 10_000_000);
-
-/// A phase after which so much less work is done than before has not paid (`predicted`).
-const SLOWER: f64 = 0.9;
 
 pub(super) struct Incremental {
     place: Place,
@@ -51,9 +49,10 @@ pub(super) struct Incremental {
     /// Children below which all idle (`all`).
     idle_below: usize,
 
-    /// For the census: the last phase, tasks ended, time worked; up to when, and by how many workers since then.
+    /// For the census: the last phase, tasks ended and spawned, time worked; up to when, and by how many workers since then.
     last: Option<PhaseEnd>,
     ended: u64,
+    spawned: u64,
     worked: Ticks,
     accounted: Ticks,
     at_work: u32,
@@ -75,12 +74,7 @@ struct Host {
     alarm: Option<Ticks>,
     /// Whether a phase began since the last census, and how long the round before it took.
     phase: Option<Ticks>,
-    /// What a phase costs: smoothed.
-    cost: Option<Ticks>,
-    /// Since when there has been something to move and somebody to move it to.
-    since: Option<Ticks>,
-    /// The last census: when it was, the time worked until then, and how many workers worked on average before.
-    counted: (Ticks, Ticks, f64),
+    experience: Experience,
     /// Rounds and phases that led to nothing, one after the other.
     futile: u32,
 }
@@ -107,6 +101,7 @@ impl Incremental {
             idle_below: 0,
             last: None,
             ended: 0,
+            spawned: 0,
             worked: 0,
             accounted: 0,
             at_work: 0,
@@ -189,6 +184,7 @@ impl Incremental {
             moved: last.map_or(0, |last| last.moved.into()),
             took: last.map_or(0, |last| last.took),
             ended: self.ended,
+            spawned: self.spawned,
             worked: self.worked,
         });
         // What a wish would say is in the census.
@@ -202,32 +198,23 @@ impl Incremental {
     fn decide(&mut self, census: &Census, view: &View, act: &mut Actions<Word>) {
         let Some(host) = &mut self.host else { return };
         let round = host.asked.take().map_or(0, |asked| view.now.saturating_sub(asked));
-        let after_phase = host.phase.is_some();
-        if let Some(before) = host.phase.take() {
-            let cost = before + census.took;
-            host.cost = Some(host.cost.map_or(cost, |cost_so_far| (cost_so_far + cost) / 2));
+        let before = host.phase.take();
+        if before.is_some() {
             host.futile = if census.moved > 0 { 0 } else { host.futile + 1 };
         }
-        let (at, worked, rate) = host.counted;
-        let rate_now = census.worked.saturating_sub(worked) as f64 / view.now.saturating_sub(at).max(1) as f64;
-        if after_phase && rate_now < rate * SLOWER {
-            host.since = None;
-        }
-        host.counted = (view.now, census.worked, rate_now);
+        host.experience.learn(view.now, census, before);
         let known = Known {
             nodes: self.place.overlay.placement.nodes(),
             real: self.place.real_nodes(),
             workers: self.place.workers.max(1),
-            // Before the first phase: two rounds as long as this one, the least that a balancer with global information can take.
-            cost: host.cost.unwrap_or(2 * round),
+            cost: host.experience.cost(round),
             margin: self.margin,
-            persisted: host.since.map_or(0, |since| view.now.saturating_sub(since)),
+            frozen: host.experience.frozen(round),
+            weight: host.experience.weight(),
+            persisted: host.experience.persisted(view.now),
         };
         let verdict = judge(self.trigger, census, &known);
-        host.since = match verdict {
-            Verdict::Nothing { .. } => None,
-            _ => host.since.or(Some(view.now)),
-        };
+        host.experience.uneven(view.now, !matches!(verdict, Verdict::Nothing { .. }));
         // The host asks again, by itself.
         host.wish |= verdict == Verdict::NotWorthIt;
         host.futile += u32::from(verdict == Verdict::NotWorthIt && self.trigger == Trigger::All);
@@ -281,6 +268,9 @@ impl Policy for Incremental {
 
     fn on_new(&mut self, items: &[New], origin: Origin, view: &View, act: &mut Actions<Word>) {
         self.account(view);
+        if matches!(origin, Origin::Spawned | Origin::Joined { .. } | Origin::Split) {
+            self.spawned += items.len() as u64;
+        }
         let placement = &self.place.overlay.placement;
         for new in items {
             match origin {

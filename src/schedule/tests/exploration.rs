@@ -1,7 +1,9 @@
 //! Orders of events, explored by seed: messages are delayed by up to many times the length of a task, and nothing is lost, nothing stops early,
 //! nothing hangs.
 
+use super::incremental::{TRIGGERS, spec};
 use super::*;
+use crate::balance;
 
 /// Seeds for each scheduler: what `EXPLORED_SEEDS` says, otherwise 10,000 where the code is optimised.
 fn seeds() -> u64 {
@@ -36,7 +38,7 @@ fn explore(scheduler: &str) {
     explore_seeds(scheduler, seeds());
 }
 
-pub fn explore_seeds(scheduler: &str, seeds: u64) {
+fn explore_seeds(scheduler: &str, seeds: u64) {
     const TASK: Ticks = 50_000;
     for seed in 0..seeds {
         let (overlay, model) = (shape(scheduler, seed), disturbed(seed, TASK));
@@ -110,6 +112,17 @@ explored! {
     incremental_when_all_idle_loses_nothing: "incremental:balancer=direct,trigger=all",
     incremental_every_now_and_then_loses_nothing: "incremental:balancer=dem,trigger=periodic,period=0.05",
     incremental_by_prediction_loses_nothing: "incremental:balancer=optimal,trigger=predicted",
+}
+
+/// Each pair of balancer and trigger gets so many seeds that each trigger gets as many as a scheduler, over all balancers.
+#[test]
+fn incremental_with_every_balancer_loses_nothing() {
+    let seeds = seeds().div_ceil(if cfg!(debug_assertions) { 100 } else { balance::ALL.len() as u64 });
+    for entry in balance::ALL {
+        for trigger in TRIGGERS {
+            explore_seeds(&spec(entry.name, trigger), seeds);
+        }
+    }
 }
 
 #[test]

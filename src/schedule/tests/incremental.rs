@@ -3,9 +3,9 @@
 use super::*;
 use crate::balance;
 
-const TRIGGERS: [&str; 4] = ["any", "all", "periodic,period=0.02", "predicted"];
+pub const TRIGGERS: [&str; 4] = ["any", "all", "periodic,period=0.02", "predicted"];
 
-fn spec(balancer: &str, trigger: &str) -> String {
+pub fn spec(balancer: &str, trigger: &str) -> String {
     format!("incremental:balancer={balancer},trigger={trigger}")
 }
 
@@ -33,7 +33,18 @@ fn every_balancer_does_on_its_topology() {
 
 #[test]
 fn every_balancer_does_on_every_topology_that_it_accepts() {
-    let shapes = ["hypercube:4", "mesh:3x4", "mesh:2x3x2", "torus:3x4", "tree:kary=3", "grid:3x2x2", "line:9", "ring:9", "complete:9"];
+    let shapes = [
+        "hypercube:4",
+        "mesh:3x4",
+        "mesh:2x3x2",
+        "torus:3x4",
+        "tree:kary=3",
+        "grid:3x2x2",
+        "line:9",
+        "ring:9",
+        "complete:9",
+        "graph:edges=0-1,1-2,2-0,2-3,3-4,4-5,5-3,5-6",
+    ];
     for entry in balance::ALL {
         for shape in shapes {
             let scheduler = spec(entry.name, "any");
@@ -47,17 +58,6 @@ fn every_balancer_does_on_every_topology_that_it_accepts() {
             let outcome = run(&scheduler, &overlay, Model::default(), &Options::default(), tree, &move || Roots::One(root));
             let outcome = outcome.unwrap_or_else(|why| panic!("{} on {shape}: {why}", entry.name));
             assert_eq!(outcome.answer, Some(size), "{} on {shape}", entry.name);
-        }
-    }
-}
-
-/// Seeds for each pair of balancer and trigger: 10,000 for each trigger, over all balancers, where the code is optimised.
-#[test]
-fn every_balancer_loses_nothing_in_any_order() {
-    let seeds = if cfg!(debug_assertions) { 6 } else { 1_000 };
-    for entry in balance::ALL {
-        for trigger in TRIGGERS {
-            exploration::explore_seeds(&spec(entry.name, trigger), seeds);
         }
     }
 }
@@ -149,36 +149,51 @@ impl Computation for Grove {
     }
 }
 
-/// `predicted` beside `any` and no balancing, on 16 nodes; what the documentation says of it.
-#[test]
-fn a_prediction_costs_little_whatever_the_workload() {
-    let seeds = if cfg!(debug_assertions) { 2 } else { 5 };
-    let mut worst: f64 = 0.0;
-    for shape in [Shape::Fan, Shape::Ragged, Shape::Binary, Shape::Irregular, Shape::Caterpillar] {
-        for cost in [1_000, 20_000, 300_000, 4_000_000] {
-            let makespan = |scheduler: &str| -> Ticks {
-                let once = |seed| {
-                    let roots = move || match shape {
-                        Shape::Fan | Shape::Ragged => Roots::Stream(Box::new((0..64).map(|number| (1, Knot { number, levels: 1 })))),
-                        Shape::Binary => Roots::One(Knot { number: seed, levels: 10 }),
-                        Shape::Irregular => Roots::Many((0..4).map(|root| Knot { number: root + seed, levels: 8 }).collect()),
-                        Shape::Caterpillar => Roots::One(Knot { number: seed, levels: 200 }),
-                    };
-                    let grove = Grove { shape, cost, mix: Detached { seed, cost } };
-                    let model = Model { seed, ..Model::default() };
-                    run(scheduler, &overlay("hypercube:4", 16), model, &Options::default(), grove, &roots).unwrap().makespan
-                };
-                (0..seeds).map(once).sum()
+/// How `predicted` compares with the better of `any` and no balancing on 16 nodes, over some seeds.
+fn predicted_by_better(shape: Shape, cost: Ticks, seeds: u64) -> f64 {
+    let makespan = |scheduler: &str| -> Ticks {
+        let once = |seed| {
+            let roots = move || match shape {
+                Shape::Fan | Shape::Ragged => Roots::Stream(Box::new((0..64).map(|number| (1, Knot { number, levels: 1 })))),
+                Shape::Binary => Roots::One(Knot { number: seed, levels: 10 }),
+                Shape::Irregular => Roots::Many((0..4).map(|root| Knot { number: root + seed, levels: 8 }).collect()),
+                Shape::Caterpillar => Roots::One(Knot { number: seed, levels: 200 }),
             };
-            let [none, any, predicted] = ["static", "incremental", "incremental:trigger=predicted"].map(makespan);
-            let ratio = predicted as f64 / none.min(any) as f64;
-            println!("{shape:?} {cost}: none {none}, any {any}, predicted {predicted}: {ratio:.3}");
-            // Where tasks take no longer than a message, nobody can tell what pays before it is over.
-            match cost {
-                ..100_000 => assert!(ratio < 2.0, "{shape:?} {cost}: {ratio}"),
-                _ => worst = worst.max(ratio),
-            }
+            let grove = Grove { shape, cost, mix: Detached { seed, cost } };
+            let model = Model { seed, ..Model::default() };
+            run(scheduler, &overlay("hypercube:4", 16), model, &Options::default(), grove, &roots).unwrap().makespan
+        };
+        (0..seeds).map(once).sum()
+    };
+    let [none, any, predicted] = ["static", "incremental", "incremental:trigger=predicted"].map(makespan);
+    let ratio = predicted as f64 / none.min(any) as f64;
+    println!("{shape:?} {cost}: none {none}, any {any}, predicted {predicted}: {ratio:.3}");
+    ratio
+}
+
+const SHAPES: [Shape; 5] = [Shape::Fan, Shape::Ragged, Shape::Binary, Shape::Irregular, Shape::Caterpillar];
+
+/// Twenty workloads, tasks of three times the network's latency and more; what the documentation says of it.
+#[test]
+fn a_prediction_is_never_much_slower_than_the_better_of_balancing_and_not() {
+    let seeds = if cfg!(debug_assertions) { 2 } else { 5 };
+    for shape in SHAPES {
+        for cost in [60_000, 300_000, 1_000_000, 4_000_000] {
+            let ratio = predicted_by_better(shape, cost, seeds);
+            assert!(ratio <= 1.05, "{shape:?} {cost}: {ratio}");
         }
     }
-    assert!(worst <= 1.05, "{worst}");
+}
+
+/// Where a task takes no longer than a message, and all of them no longer than a few phases: trees that grow are seen to grow. What a leaf's parents
+/// still hide nobody can know, so that fans may lose about a phase.
+#[test]
+fn a_prediction_about_short_tasks_errs_by_little_for_trees() {
+    for shape in SHAPES {
+        for cost in [1_000, 5_000, 20_000] {
+            let ratio = predicted_by_better(shape, cost, 3);
+            let most = if matches!(shape, Shape::Fan | Shape::Ragged) { 1.9 } else { 1.05 };
+            assert!(ratio <= most, "{shape:?} {cost}: {ratio}");
+        }
+    }
 }

@@ -1,0 +1,141 @@
+//! What the host learns from one census to the next: what phases cost, and what a task in a queue is worth.
+
+use super::trigger::Census;
+use crate::node::Ticks;
+
+/// A phase after which so much less work is done than before has not paid.
+const SLOWER: f64 = 0.9;
+
+/// Tasks for each node that must have ended before the weight of one is measured anew.
+const MEASURED: u64 = 2;
+
+/// What all nodes have done until a census.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    at: Ticks,
+    ended: u64,
+    spawned: u64,
+    worked: Ticks,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Experience {
+    /// What a phase costs, the round before it included, and for how long it freezes tasks on the slowest node: smoothed.
+    cost: Option<Ticks>,
+    frozen: Option<Ticks>,
+    /// See [`weight`], and since when it is measured anew.
+    weight: Option<Ticks>,
+    measured: Totals,
+    /// The last census, and how many workers worked on average before it.
+    last: Totals,
+    rate: f64,
+    /// Since when there has been something to move and somebody to move it to.
+    since: Option<Ticks>,
+}
+
+impl Experience {
+    /// Takes a census in. `before` is how long the round took that led to the phase that has ended since the last census, if there was one.
+    pub fn learn(&mut self, now: Ticks, census: &Census, before: Option<Ticks>) {
+        let totals = Totals { at: now, ended: census.ended, spawned: census.spawned, worked: census.worked };
+        let rate = totals.worked.saturating_sub(self.last.worked) as f64 / now.saturating_sub(self.last.at).max(1) as f64;
+        if let Some(before) = before {
+            let smooth = |so_far: Option<Ticks>, more| Some(so_far.map_or(more, |so_far| (so_far + more) / 2));
+            self.cost = smooth(self.cost, before + census.took);
+            self.frozen = smooth(self.frozen, census.took);
+            if rate < self.rate * SLOWER {
+                self.since = None;
+            }
+        }
+        (self.last, self.rate) = (totals, rate);
+        let ended = totals.ended.saturating_sub(self.measured.ended);
+        if ended >= MEASURED * census.standings.len() as u64 {
+            let spawned = totals.spawned.saturating_sub(self.measured.spawned);
+            self.weight = Some(weight(ended, spawned, totals.worked.saturating_sub(self.measured.worked)));
+            self.measured = totals;
+        }
+    }
+
+    /// There is something to move and somebody to move it to, or not (any more).
+    pub fn uneven(&mut self, now: Ticks, uneven: bool) {
+        self.since = uneven.then(|| self.since.unwrap_or(now));
+    }
+
+    /// For how long there has been.
+    pub fn persisted(&self, now: Ticks) -> Ticks {
+        self.since.map_or(0, |since| now.saturating_sub(since))
+    }
+
+    /// What a phase costs, after a round that took so long. Before the first one: two rounds, the least that a balancer with global information
+    /// can take.
+    pub fn cost(&self, round: Ticks) -> Ticks {
+        self.cost.unwrap_or(2 * round)
+    }
+
+    /// For how long a phase freezes tasks.
+    pub fn frozen(&self, round: Ticks) -> Ticks {
+        self.frozen.unwrap_or(round)
+    }
+
+    /// See [`weight`]; `None` before enough tasks have ended.
+    pub fn weight(&self) -> Option<Ticks> {
+        self.weight
+    }
+}
+
+/// How long a ready task keeps a worker busy, all included that it spawns: while `worked` was worked, queues became shorter by as many tasks as
+/// ended and were not replaced by children. That is the mean total progeny of a branching process, 1 / (1 - m), times the mean time of a task (Harris,
+/// "The theory of branching processes", 1963, chapter I); [`Ticks::MAX`] while queues don't get shorter (m >= 1).
+pub(super) fn weight(ended: u64, spawned: u64, worked: Ticks) -> Ticks {
+    worked.checked_div(ended.saturating_sub(spawned)).unwrap_or(Ticks::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::incremental::trigger::Standing;
+
+    fn census(ended: u64, spawned: u64, worked: Ticks, took: Ticks) -> Census {
+        Census { standings: vec![Standing::default(); 3], ended, spawned, worked, took, ..Census::default() }
+    }
+
+    #[test]
+    fn a_task_that_spawns_weighs_what_its_children_take() {
+        assert_eq!(weight(10, 0, 1000), 100, "leaves");
+        assert_eq!(weight(10, 5, 1000), 200, "every second task has a child");
+        assert_eq!(weight(10, 9, 1000), 1000);
+        assert_eq!(weight(10, 10, 1000), Ticks::MAX);
+        assert_eq!(weight(10, 30, 1000), Ticks::MAX, "there is no end of it");
+    }
+
+    #[test]
+    fn weights_are_measured_over_windows_with_enough_tasks() {
+        let mut experience = Experience::default();
+        experience.learn(10, &census(5, 0, 50, 0), None);
+        assert_eq!(experience.weight(), None);
+        experience.learn(20, &census(6, 9, 60, 0), None);
+        assert_eq!(experience.weight(), Some(Ticks::MAX));
+        // Five tasks are too few; with the sixth all six count.
+        experience.learn(30, &census(11, 9, 110, 0), None);
+        assert_eq!(experience.weight(), Some(Ticks::MAX));
+        experience.learn(40, &census(12, 12, 120, 0), None);
+        assert_eq!(experience.weight(), Some(20), "six ended and three were spawned in 60");
+    }
+
+    #[test]
+    fn costs_are_smoothed_and_a_phase_after_which_less_is_done_has_not_paid() {
+        let mut experience = Experience::default();
+        assert_eq!((experience.cost(40), experience.frozen(40)), (80, 40));
+        experience.learn(100, &census(0, 0, 200, 0), None);
+        experience.uneven(100, true);
+        experience.learn(200, &census(0, 0, 400, 60), Some(40));
+        assert_eq!((experience.cost(9), experience.frozen(9)), (100, 60));
+        experience.uneven(200, true);
+        assert_eq!(experience.persisted(250), 150);
+        experience.learn(300, &census(0, 0, 500, 20), Some(20));
+        assert_eq!((experience.cost(9), experience.frozen(9)), (70, 40));
+        assert_eq!(experience.persisted(350), 0, "one worker instead of two");
+        experience.uneven(350, true);
+        experience.uneven(360, false);
+        assert_eq!(experience.persisted(400), 0);
+    }
+}
