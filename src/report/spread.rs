@@ -139,25 +139,30 @@ pub fn report(record: &SpreadRecord, answer: &Answer, width: u16) -> String {
     out
 }
 
+/// A rank's share, its costs per byte, and its times; `-` for what a rank without a share has none of.
+pub(super) fn cells(record: &SpreadRecord, rank: usize, per_byte: impl Fn(f64) -> String) -> [String; 10] {
+    let split = &record.split[rank];
+    let cost = |cost: f64| if cost > 0.0 { per_byte(cost) } else { "-".into() };
+    let time = |time: f64| if record.shares[rank] > 0 { seconds(time) } else { "-".into() };
+    [
+        rank.to_string(),
+        bytes(record.shares[rank]),
+        cost(split.calibrated),
+        cost(split.achieved),
+        time(record.predicted_finish[rank]),
+        time(record.finish[rank]),
+        time(split.waiting),
+        time(split.computing),
+        time(split.pausing),
+        time(split.idle),
+    ]
+}
+
 fn ranks(record: &SpreadRecord, width: u16) -> String {
     let headings = ["rank", "share", "per byte", "in the run", "predicted", "finish", "waiting", "computing", "pausing", "idle"];
     let mut rows = table(&headings, 0, width);
     for rank in 0..record.shares.len().min(LISTED) {
-        let split = &record.split[rank];
-        let per_byte = |cost: f64| if cost > 0.0 { format!("{} ns", three(cost * 1e9)) } else { "-".into() };
-        let time = |time: f64| if record.shares[rank] > 0 { seconds(time) } else { "-".into() };
-        rows.add_row([
-            rank.to_string(),
-            bytes(record.shares[rank]),
-            per_byte(split.calibrated),
-            per_byte(split.achieved),
-            time(record.predicted_finish[rank]),
-            time(record.finish[rank]),
-            time(split.waiting),
-            time(split.computing),
-            time(split.pausing),
-            time(split.idle),
-        ]);
+        rows.add_row(cells(record, rank, |cost| format!("{} ns", three(cost * 1e9))));
     }
     let more = record.shares.len().saturating_sub(LISTED);
     lines(&rows)

@@ -7,7 +7,7 @@ use super::chart::{self, Bar, Bars};
 use super::figures::{bytes, several, three};
 use super::gantt;
 use super::html::{Case, Figure, Page, Timed, circumstances, page};
-use super::spread::{LISTED, pairs, seconds};
+use super::spread::{LISTED, cells, pairs, seconds};
 use super::table::place;
 use crate::experiment::spread::Split;
 use crate::experiment::{Environment, SpreadRecord};
@@ -91,7 +91,7 @@ fn division(record: &SpreadRecord) -> Case {
             "pausing",
             "idle",
         ],
-        table: (0..record.shares.len()).take(LISTED).map(|rank| cells(record, rank)).collect(),
+        table: (0..record.shares.len()).take(LISTED).map(|rank| cells(record, rank, |cost| three(cost * 1e9)).to_vec()).collect(),
         table_says: match more {
             0 => "All ranks; idle is the time from a rank's finish until all answers were there.".into(),
             more => format!("The first ranks; {} more are in table.csv.", several(more as u64, "rank")),
@@ -158,25 +158,6 @@ fn baselines(record: &SpreadRecord, (unit, times): (&str, f64)) -> Figure {
 /// Names that fit beside a bar.
 fn short(name: &'static str) -> &'static str {
     if name == "chunks on demand" { "on demand" } else { name }
-}
-
-fn cells(record: &SpreadRecord, rank: usize) -> Vec<String> {
-    let split = &record.split[rank];
-    let is_idle = record.shares[rank] == 0;
-    let cost = |cost: f64| if cost > 0.0 { three(cost * 1e9) } else { "-".into() };
-    let time = |time: f64| if is_idle { "-".into() } else { seconds(time) };
-    vec![
-        rank.to_string(),
-        bytes(record.shares[rank]),
-        cost(split.calibrated),
-        cost(split.achieved),
-        time(record.predicted_finish[rank]),
-        time(record.finish[rank]),
-        time(split.waiting),
-        time(split.computing),
-        time(split.pausing),
-        time(split.idle),
-    ]
 }
 
 fn links(record: &SpreadRecord) -> Case {

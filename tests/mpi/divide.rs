@@ -17,8 +17,10 @@ use equipoise::{Error, Result};
 use rand::rngs::ChaCha8Rng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
+use rustix::process::Signal;
 
 use crate::contract::Case;
+use crate::faults::send_to_self;
 use crate::launch::{self, Book, Suite};
 
 pub fn enter(book: &mut Book) {
@@ -54,7 +56,7 @@ pub fn enter(book: &mut Book) {
     book.job(
         "programs are gone after a rank was killed",
         3,
-        || within(|world| dies(world, "killed", || drop(Command::new("kill").args(["-9", &std::process::id().to_string()]).status()))),
+        || within(|world| dies(world, "killed", || send_to_self(Signal::KILL))),
         |outcome| left_nothing(outcome, "killed", None),
     );
     book.job(

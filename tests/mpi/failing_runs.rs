@@ -1,7 +1,6 @@
 //! Runs of spawning tasks that go wrong in their middle: each must end in seconds, with its status, and a sentence that says what happened.
 
 use std::panic;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +9,9 @@ use equipoise::schedule::{self, Computation, Options, Roots, Slice, Style, Yield
 use equipoise::topology::Overlay;
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
+use rustix::process::Signal;
 
+use crate::faults::send_to_self;
 use crate::launch::{Book, Outcome};
 
 const SOON: Duration = Duration::from_secs(10);
@@ -90,7 +91,7 @@ impl Computation for Faulty {
                 Fault::Panic => panic!("this task is too much"),
                 Fault::Large => answer = vec![1; LARGEST + 1],
                 Fault::Die => panic::resume_unwind(Box::new(())),
-                Fault::Kill => kill_this_rank(),
+                Fault::Kill => send_to_self(Signal::KILL),
             }
         }
         match number {
@@ -111,11 +112,6 @@ impl Computation for Faulty {
     fn step(&self, number: u32, _: Ticks, worker: &mut dyn Worker) -> Slice<Self> {
         Slice::Done(self.execute(number, worker))
     }
-}
-
-fn kill_this_rank() {
-    let sent = Command::new("kill").args(["-KILL", &std::process::id().to_string()]).status();
-    assert!(sent.is_ok_and(|status| status.success()), "the signal could not be sent");
 }
 
 /// Runs the tree on every rank of a world whose watchdog would wait a minute.
