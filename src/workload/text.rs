@@ -12,7 +12,7 @@ pub const MOST_BYTES: u64 = 1 << 30;
 /// The text in a file or a pipe.
 ///
 /// # Errors
-/// As [`bytes`], and if it is not UTF-8. The error is a sentence that follows "cannot be read:".
+/// As [`bytes()`], and if it is not UTF-8. The error is a sentence that follows "cannot be read:".
 pub fn read(path: &Path) -> io::Result<String> {
     String::from_utf8(bytes(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8"))
 }
