@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use equipoise::node::{self, Worker};
+use equipoise::node;
 use equipoise::schedule::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use equipoise::schedule::{Chosen, Computation, Entry, Options, Scheduler, Style, Yield};
+use equipoise::schedule::{Chosen, Entry, Options, Scheduler};
 use equipoise::topology::Kind;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -51,58 +51,37 @@ static ENTRY: Entry = Entry {
     build: |settings| settings.none().map(|()| Arc::new(Neighbourly { away: true }) as Arc<dyn Scheduler>),
 };
 
-/// A chain of tasks, each of which spawns the next.
-struct Chain {
+/// What is run: a tree of batches, whether its tasks stay or move, and whether parents wait.
+#[derive(Clone, Copy)]
+struct Run {
+    batch: u32,
+    levels: u32,
+    away: bool,
     waits: bool,
 }
 
-impl Computation for Chain {
-    type Task = u32;
-    type Answer = u64;
-    type Waiting = ();
-    const STYLE: Style = Style::Inline;
-
-    fn execute(&self, left: u32, _: &mut dyn Worker) -> Yield<Self> {
-        match left {
-            0 => Yield::Answer(1),
-            _ if self.waits => Yield::Children { tasks: vec![left - 1], waiting: () },
-            _ => Yield::Detached { tasks: vec![left - 1], answer: 1 },
-        }
-    }
-
-    fn join(&self, (): (), answers: Vec<u64>) -> Yield<Self> {
-        Yield::Answer(1 + answers.into_iter().sum::<u64>())
-    }
-
-    fn combine(&self, into: u64, more: u64) -> u64 {
-        into + more
-    }
-}
-
-/// What is run: whether tasks stay or move, and whether parents wait.
-#[derive(Clone, Copy)]
-enum Run {
-    /// Batches of 100 in a tree.
-    Batches { away: bool, waits: bool },
-    /// One after the other.
-    One { away: bool, waits: bool },
-}
+/// Tasks in a batch.
+const BATCH: u32 = 100;
 
 const RUNS: [Run; 8] = [
-    Run::Batches { away: false, waits: false },
-    Run::Batches { away: false, waits: true },
-    Run::Batches { away: true, waits: false },
-    Run::Batches { away: true, waits: true },
-    Run::One { away: false, waits: false },
-    Run::One { away: false, waits: true },
-    Run::One { away: true, waits: false },
-    Run::One { away: true, waits: true },
+    in_batches(false, false),
+    in_batches(false, true),
+    in_batches(true, false),
+    in_batches(true, true),
+    one_by_one(false, false),
+    one_by_one(false, true),
+    one_by_one(true, false),
+    one_by_one(true, true),
 ];
 
-/// Tasks in a batch, and levels of the tree of batches.
-const BATCH: (u32, u32) = (100, 2);
-/// Tasks of a chain that stays, and of one that moves.
-const CHAIN: (u32, u32) = (200_000, 20_000);
+const fn in_batches(away: bool, waits: bool) -> Run {
+    Run { batch: BATCH, levels: 2, away, waits }
+}
+
+/// A chain, each of whose tasks spawns the next: batches of one. One that moves takes longer.
+const fn one_by_one(away: bool, waits: bool) -> Run {
+    Run { batch: 1, levels: if away { 20_000 } else { 200_000 }, away, waits }
+}
 
 pub fn measure(world: &mut World, rounds: usize) -> Result<()> {
     let ranks = world.ranks();
@@ -121,7 +100,7 @@ pub fn measure(world: &mut World, rounds: usize) -> Result<()> {
         return Ok(());
     }
     println!("\n### What one task costs on {ranks} ranks, {rounds} rounds\n");
-    println!("| | in batches of {}, us | 95 % | one after the other, us | 95 % |\n|---|--:|--:|--:|--:|", BATCH.0);
+    println!("| | in batches of {BATCH}, us | 95 % | one after the other, us | 95 % |\n|---|--:|--:|--:|--:|");
     let more = |run: usize, less: usize| -> Vec<f64> { taken[run].iter().zip(&taken[less]).map(|(a, b)| a - b).collect() };
     for (name, batches, chain) in [
         ("a spawn: born, queued, executed", taken[0].clone(), taken[4].clone()),
@@ -136,19 +115,10 @@ pub fn measure(world: &mut World, rounds: usize) -> Result<()> {
 
 /// Microseconds that a task took, where the host is.
 fn once(world: &mut World, movers: &[Contender; 2], run: Run) -> Result<Option<f64>> {
-    let (Run::Batches { away, waits } | Run::One { away, waits }) = run;
-    let mover = &movers[usize::from(away)];
-    let (batch, length) = (BATCH, if away { CHAIN.1 } else { CHAIN.0 });
+    let mover = &movers[usize::from(run.away)];
+    let computation = Arc::new(Empty { batch: run.batch, waits: run.waits });
     let results = node::run(world, &mover.overlay, |node| {
-        let scheduler = mover.scheduler.clone();
-        async move {
-            match run {
-                Run::Batches { .. } => {
-                    executed(node, Arc::new(Empty { batch: batch.0, waits }), scheduler, batch.1, Options::default()).await
-                }
-                Run::One { .. } => executed(node, Arc::new(Chain { waits }), scheduler, length, Options::default()).await,
-            }
-        }
+        executed(node, computation.clone(), mover.scheduler.clone(), run.levels, Options::default())
     })?;
     match results.into_iter().find_map(|(_, result)| result) {
         Some((0, _)) => Err(Error::Lost("no task was executed".into())),
