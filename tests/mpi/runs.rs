@@ -71,10 +71,6 @@ fn answers_under(world: &mut World, schedulers: &[String], workload: &str, worke
 
 /// Every balancer in system phases, while tasks are spawned and executed.
 fn collective(world: &mut World) -> Result<()> {
-    // Phases wait for the slowest rank: many ranks on few cores take long.
-    if world.ranks() > 5 {
-        return Ok(());
-    }
     for trigger in ["any", "predicted"] {
         let schedulers: Vec<String> =
             balance::ALL.iter().map(|entry| format!("incremental:balancer={},trigger={trigger}", entry.name)).collect();
