@@ -15,6 +15,12 @@ pub const NEVER: Cost = Cost::MAX;
 /// The largest cost that may be given: 10^9 cycles.
 pub const MOST: Cost = 1_000_000_000 * CYCLE;
 
+/// Mean of the costs that are not infinite; 0 if all are.
+pub fn mean_of_finite<'a>(costs: impl Iterator<Item = &'a Cost> + Clone) -> Cost {
+    let finite = costs.copied().filter(|cost| *cost != NEVER);
+    (finite.clone().map(u128::from).sum::<u128>() / finite.count().max(1) as u128) as Cost
+}
+
 /// A matrix of costs: a row for each task, a column for each rank.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Costs {
@@ -50,6 +56,11 @@ impl Costs {
     /// All rows.
     pub fn rows(&self) -> impl Iterator<Item = &[Cost]> {
         self.by_task.chunks_exact(self.ranks)
+    }
+
+    /// Mean over all tasks, where they can run.
+    pub fn mean(&self) -> Cost {
+        mean_of_finite(self.by_task.iter())
     }
 
     /// A task's least cost.

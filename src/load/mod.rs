@@ -14,7 +14,7 @@ pub mod power;
 pub mod quota;
 
 pub use checksum::Checksum;
-pub use costs::{CYCLE, Cost, Costs, MOST, NEVER};
+pub use costs::{CYCLE, Cost, Costs, MOST, NEVER, mean_of_finite};
 pub use parcel::{Parcel, Segment, Task, TaskId};
 pub use pile::Pile;
 pub use plan::{Plan, Transfer};

@@ -28,7 +28,7 @@ fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
     let fixed = options.real("static", 0.0, 1.0)?.unwrap_or(0.0);
     let affinity = options.word("affinity")?;
     let terms = Terms { rule: Rule::Ss, fixed, affinity };
-    let (outstanding, by_host) = (selfsched::outstanding(options)?, selfsched::clusters(options)?);
+    let (outstanding, by_host) = (selfsched::outstanding(options)?, options.by_host()?);
     selfsched::refuse_early(options, terms, by_host)?;
     Ok(Arc::new(SelfScheduling { terms, rounding: None, least: 1, weights: None, outstanding, by_host }))
 }

@@ -95,6 +95,14 @@ impl<'a> Options<'a> {
         }
     }
 
+    /// Whether hosts have schedulers of their own (`clusters`).
+    ///
+    /// # Errors
+    /// If the value is another one.
+    pub fn by_host(&mut self) -> Result<bool> {
+        Ok(self.choice("clusters", &[("none", false), ("hosts", true)])?.unwrap_or(false))
+    }
+
     /// The error for a value that is none of those that the key takes.
     pub fn wrong(&self, key: &str, value: &str, takes: &str) -> Error {
         wrong_value(self.scheduler, key, value, takes)

@@ -6,7 +6,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
 use super::Sash;
-use crate::load::{Cost, Costs, NEVER};
+use crate::load::{Cost, Costs, NEVER, mean_of_finite};
 
 /// Streams of random numbers below are nodes'.
 const ESTIMATES_STREAM: u64 = (1 << 32) + 0x61;
@@ -18,15 +18,11 @@ pub fn estimates(costs: &Arc<Costs>, sash: &Sash, seed: u64) -> Arc<Costs> {
     }
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(ESTIMATES_STREAM);
-    let mean = |row: &[Cost]| {
-        let finite = || row.iter().copied().filter(|cost| *cost != NEVER);
-        (finite().map(u128::from).sum::<u128>() / finite().count().max(1) as u128) as Cost
-    };
     let known = match sash.alike {
         false => costs.as_ref().clone(),
         true => {
             let alike = costs.rows().flat_map(|row| {
-                let mean = mean(row);
+                let mean = mean_of_finite(row.iter());
                 row.iter().map(move |cost| if *cost == NEVER { NEVER } else { mean })
             });
             Costs::new(costs.ranks() as u32, alike.collect()).unwrap_or_else(|| costs.as_ref().clone())

@@ -76,7 +76,7 @@ fn build(options: &mut Options<'_>, alike: bool) -> Result<Arc<dyn Scheduler>> {
     if let Some(v) = options.real("v", 0.0, 1e6)? {
         rules.v = (v * CYCLE as f64).round() as u64;
     }
-    let by_host = options.choice("clusters", &[("none", false), ("hosts", true)])?.unwrap_or(false);
+    let by_host = options.by_host()?;
     let error = options.real("estimates", 0.0, 100.0)?.unwrap_or(0.0) / 100.0;
     Ok(Arc::new(Sash { rules, seat: scheduler.unwrap_or(Seat::Last), joins, error, alike, by_host }))
 }

@@ -9,7 +9,7 @@ use super::clusters::{Cluster, Layout};
 use super::estimates::estimates;
 use super::scheduler::{Crew, Scheduler};
 use crate::error::{Error, Result};
-use crate::load::{Cost, Costs, NEVER};
+use crate::load::Cost;
 use crate::node::{Event, Node, Tag, Ticks, open};
 use crate::schedule::independent::{Effort, Figures, Hands, Independent, Lot, Outcome, Pace, collect};
 use crate::topology::NodeId;
@@ -63,7 +63,7 @@ pub async fn execute(node: Node, work: Arc<dyn Independent>, pace: Pace, sash: A
             let hosts = layout.clusters.iter().filter(|cluster| !cluster.workers.is_empty()).count();
             let column = layout.clusters.len();
             // A host's workers have a task each, and half of them one more, while word of the end is under way.
-            let ahead = 2 * pace.ahead + pace.ticks(mean(work.costs()) * 3 / 2);
+            let ahead = 2 * pace.ahead + pace.ticks(work.costs().mean() * 3 / 2);
             let mut top = Scheduler::new(node.clone(), work, hands, pace, sash, begun, column, crew, estimates).ahead_by(ahead);
             let makespan = top.by_clock().await?;
             top.end();
@@ -127,12 +127,6 @@ impl Part {
             Some(cluster) => Part::Host { top, cluster: cluster.clone() },
         }
     }
-}
-
-/// Mean of the costs of tasks where they can run.
-fn mean(costs: &Costs) -> Cost {
-    let finite = || costs.rows().flatten().copied().filter(|cost| *cost != NEVER);
-    (finite().map(u128::from).sum::<u128>() / finite().count().max(1) as u128) as Cost
 }
 
 /// A worker: it holds a queue, receives while it computes, and tells of every completion.

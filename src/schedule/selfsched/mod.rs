@@ -65,7 +65,7 @@ fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
             Some(weights.ok_or_else(|| options.wrong("weights", text, "a number above 0 for each rank, with colons between"))?)
         }
     };
-    let (outstanding, by_host) = (outstanding(options)?, clusters(options)?);
+    let (outstanding, by_host) = (outstanding(options)?, options.by_host()?);
     let terms = Terms { rule, fixed: 0.0, affinity: false };
     refuse_early(options, terms, by_host)?;
     Ok(Arc::new(SelfScheduling { terms, rounding, least, weights, outstanding, by_host }))
@@ -74,11 +74,6 @@ fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
 /// The option of that name.
 pub(super) fn outstanding(options: &mut Options<'_>) -> Result<u64> {
     Ok(options.count("outstanding")?.unwrap_or(OUTSTANDING))
-}
-
-/// The option that says whether hosts have coordinators of their own.
-pub(super) fn clusters(options: &mut Options<'_>) -> Result<bool> {
-    Ok(options.choice("clusters", &[("none", false), ("hosts", true)])?.unwrap_or(false))
 }
 
 /// Refuses coordinators of hosts where they would have nothing to do.
