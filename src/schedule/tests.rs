@@ -18,7 +18,7 @@ mod incremental;
 mod paper;
 
 /// All schedulers with the options that change what they do.
-const SCHEDULERS: [&str; 21] = [
+const SCHEDULERS: [&str; 22] = [
     "static",
     "random",
     "steal",
@@ -40,6 +40,7 @@ const SCHEDULERS: [&str; 21] = [
     "hierarchical",
     "hierarchical:medians=hadamard",
     "hierarchical:spread=1",
+    "hierarchical:regions=closed",
 ];
 
 /// The sum of a Fibonacci tree: parents that wait. Each task takes `cost`.

@@ -11,6 +11,9 @@ use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+
 use crate::contract::Case;
 use crate::launch::{Book, Suite};
 
@@ -19,6 +22,7 @@ pub fn enter(book: &mut Book) {
         Case { name: "everyone works on a single root: Fibonacci's calls", check: |world| everyone_works(world, fibonacci, vec![11]) },
         Case { name: "everyone works on a single root: six queens", check: |world| everyone_works(world, six_queens, Vec::new()) },
         Case { name: "everyone works on a single root: three children each", check: |world| everyone_works(world, threefold, vec![5]) },
+        Case { name: "everyone works on a single root: random trees", check: random_trees },
     ];
     let options = mpi::Options { timeout: Duration::from_secs(30), ..mpi::Options::default() };
     book.suite(Suite { name: "sleepers", ranks: &[5, 8, 16], limit: Duration::from_secs(60), options, cases });
@@ -53,6 +57,20 @@ fn threefold(levels: &[u8]) -> Vec<Vec<u8>> {
         [below] if below >= 1 => vec![vec![below - 1]; 3],
         _ => Vec::new(),
     }
+}
+
+/// Up to four children down to the eighth level, by the path from the root, whose first step is the seed.
+fn random(path: &[u8]) -> Vec<Vec<u8>> {
+    let seed = path.iter().fold(0, |seed: u64, step| seed.wrapping_mul(31).wrapping_add(u64::from(*step) + 1));
+    let children = if path.len() <= 8 { ChaCha8Rng::seed_from_u64(seed).random_range(0..=4) } else { 0 };
+    (0..children).map(|child| [path, &[child]].concat()).collect()
+}
+
+/// Trees whose sub-trees differ much, with at least 20 tasks for each rank.
+fn random_trees(world: &mut World) -> Result<()> {
+    let sizes = 20 * u64::from(world.ranks())..1_500;
+    let large = (0..=u8::MAX).filter(|seed| sizes.contains(&size(random, &[*seed])));
+    large.take(6).try_for_each(|seed| everyone_works(world, random, vec![seed]))
 }
 
 fn size(children: fn(&[u8]) -> Vec<Vec<u8>>, root: &[u8]) -> u64 {

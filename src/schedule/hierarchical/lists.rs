@@ -38,6 +38,11 @@ impl Level1 {
         region as u32
     }
 
+    /// Whether there is a region with processors and without graphs.
+    pub fn has_empty(&self) -> bool {
+        self.regions.iter().any(|(graphs, processors)| *graphs == 0 && *processors > 0)
+    }
+
     /// A graph of this region was answered.
     pub fn answered(&mut self, region: u32) {
         if let Some((graphs, _)) = self.regions.get_mut(region as usize) {
@@ -57,6 +62,8 @@ pub(super) struct Level2 {
     buckets: Vec<Vec<u32>>,
     /// No member has less.
     least: usize,
+    /// All of them together.
+    tasks: usize,
 }
 
 impl Level2 {
@@ -68,6 +75,7 @@ impl Level2 {
             loads: (0..count).map(|at| (0, at)).collect(),
             buckets: vec![(0..count as u32).collect()],
             least: 0,
+            tasks: 0,
         }
     }
 
@@ -80,10 +88,14 @@ impl Level2 {
         self.index(node).map(|index| self.loads[index].0)
     }
 
-    /// What a request asks for: so many tasks of the requester have completed, so many want places.
-    pub fn place(&mut self, requester: NodeId, completed: u32, wanted: u32, rng: &mut ChaCha8Rng) -> Vec<NodeId> {
-        (0..completed).for_each(|_| self.complete(requester));
-        (0..wanted).map(|_| self.assign(requester, rng)).collect()
+    /// The load of the least loaded.
+    pub fn least(&self) -> usize {
+        self.least
+    }
+
+    /// Tasks of all members.
+    pub fn tasks(&self) -> usize {
+        self.tasks
     }
 
     /// Assigns a task to the least loaded processor: the requester if it is one of them, else a random one.
@@ -102,7 +114,7 @@ impl Level2 {
     }
 
     /// A task of this processor has completed.
-    fn complete(&mut self, node: NodeId) {
+    pub fn complete(&mut self, node: NodeId) {
         if let Some(index) = self.index(node)
             && let (load @ 1.., _) = self.loads[index]
         {
@@ -112,6 +124,7 @@ impl Level2 {
 
     fn shift(&mut self, index: usize, load: usize) {
         let (from, at) = self.loads[index];
+        self.tasks = self.tasks + load - from;
         self.buckets[from].swap_remove(at);
         if let Some(moved) = self.buckets[from].get(at) {
             self.loads[*moved as usize].1 = at;
@@ -145,11 +158,14 @@ mod tests {
         let mut round: Vec<u32> = (0..4).map(|_| equal.assign(&mut rng)).collect();
         round.sort_unstable();
         assert_eq!(round, [0, 1, 2, 3]);
+        assert!(!equal.has_empty());
         equal.answered(2);
+        assert!(equal.has_empty());
         assert_eq!(equal.assign(&mut rng), 2);
         // Four processors take four graphs for each one of a single processor; where there is none there is no graph.
         let mut unequal = Level1::new(&[4, 0, 1]);
         let assigned: Vec<u32> = (0..10).map(|_| unequal.assign(&mut rng)).collect();
+        assert!(!unequal.has_empty());
         assert_eq!([0, 1, 2].map(|region| assigned.iter().filter(|other| **other == region).count()), [8, 0, 2]);
     }
 
@@ -157,19 +173,22 @@ mod tests {
     fn level_two_prefers_the_requester_among_the_least_loaded() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let mut list = Level2::new(&[2, 3, 5, 7]);
-        assert_eq!(list.place(5, 0, 1, &mut rng), [5]);
+        assert_eq!(list.assign(5, &mut rng), 5);
         // Siblings one after the other: each of the others once, then all are equal and the requester is first.
-        let mut places = list.place(5, 0, 4, &mut rng);
-        assert_eq!(places.pop(), Some(5));
-        places.sort_unstable();
-        assert_eq!(places, [2, 3, 7]);
+        let mut places = [0; 4].map(|_| list.assign(5, &mut rng));
+        assert_eq!(places[3], 5);
+        places[..3].sort_unstable();
+        assert_eq!(places[..3], [2, 3, 7]);
+        assert_eq!((list.least(), list.tasks()), (1, 5));
         // A completed task leaves before its children are placed.
-        assert!(list.place(5, 1, 0, &mut rng).is_empty());
-        assert_eq!(list.place(7, 1, 1, &mut rng), [7]);
+        list.complete(5);
+        list.complete(7);
+        assert_eq!(list.assign(7, &mut rng), 7);
         assert_eq!([2, 3, 5, 7, 8].map(|node| list.load(node)), [Some(1), Some(1), Some(1), Some(1), None]);
-        // Who is no member asks for others.
-        let place = list.place(9, 1, 1, &mut rng)[0];
-        assert_eq!(list.load(place), Some(2));
+        // Who is no member has none that complete, and asks for others.
+        list.complete(9);
+        let place = list.assign(9, &mut rng);
+        assert_eq!((list.load(place), list.tasks()), (Some(2), 5));
     }
 
     #[test]
@@ -180,7 +199,7 @@ mod tests {
         for _ in 0..5_000 {
             let node = rng.random_range(0..20u32);
             if rng.random_range(0..2) == 0 && loads[node as usize] > 0 {
-                list.place(node, 1, 0, &mut rng);
+                list.complete(node);
                 loads[node as usize] -= 1;
             } else {
                 let place = list.assign(node, &mut rng);
@@ -190,6 +209,7 @@ mod tests {
                 loads[place as usize] += 1;
             }
             assert!((0..20).all(|node| list.load(node) == Some(loads[node as usize])));
+            assert_eq!((list.least(), list.tasks()), (*loads.iter().min().unwrap(), loads.iter().sum()));
         }
     }
 }

@@ -17,22 +17,28 @@
 //!                     +------ Place 3, 1 completed -----+  ---> a, b, c
 //! ```
 //!
-//! Cost: two messages for all the children of a task, one for each task without, and at most one migration a task. Guarantee: within a region no
+//! Cost: two messages for all the children of a task, one for each task without, and at most one migration a task; with open regions, as many
+//! messages as there are other regions whenever the number of a region's tasks has doubled or halved. Guarantee: within a region no
 //! processor is given a task while another has fewer.
 //!
 //! Where it departs from the paper:
 //! - Medians are those of `topology::hadamard`, regions disjoint and as equal as possible; by default regions hold at least four processors
 //!   (`medians=hadamard` takes the full code on small cubes too).
 //! - Where regions have unequal numbers of processors the level-1 list counts graphs for each processor.
-//! - A graph stays in its region by design, so a single root would keep one region busy: fewer roots than three for each region are expanded by
-//!   the host, breadth first, until there are at least three sub-trees for each region (more where regions are unequal, so that the smallest gets
-//!   three), or as many tasks were expanded in vain; these are spread by the level-1 list. With `spread` it is another number: more
-//!   sub-trees make the regions' shares more alike, but the host expands them alone. Not for streams.
+//! - A graph stays in its region by design, so a single root would keep one region busy: fewer roots than two for each region are expanded by
+//!   the host, breadth first, until there are at least two sub-trees for each region (more where regions are unequal, so that the smallest gets
+//!   two), or as many tasks were expanded in vain; these are spread by the level-1 list. Where regions are open, one that has none gets the next at
+//!   once, since nobody should wait for the host's expansions. With `spread` it is another number. Not for streams.
+//! - Sub-trees differ in size as nobody can know beforehand. So regions are open, again but for streams, and lend each other work: a child that
+//!   would have to wait in its region goes to the median of another that has less, which places it; this counts as the task's migration
+//!   (`lending`). With `regions=closed` sub-trees stay in their regions.
 //! - A virtual node stands in no level-2 list; a virtual median is served by the rank that hosts it. Regions without processors get no graphs.
 //! - `host=dedicated` and `medians=dedicated` take the host and the medians out of the level-2 lists, where their region has another processor.
 
 mod layout;
+mod lending;
 mod lists;
+mod median;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,20 +52,21 @@ use crate::error::Result;
 use crate::topology::hadamard::MedianSet;
 use crate::topology::{Kind, NodeId, Overlay};
 use layout::{Layout, Wishes};
-use lists::{Level1, Level2};
+use lists::Level1;
+use median::Median;
 
 pub(super) static ENTRY: Entry = Entry {
     name: "hierarchical",
     title: "two levels: host and Hadamard medians",
     source: "Ahmad, Ghafoor and Fox 1994",
     kinds: &[Kind::Hypercube],
-    options: "medians=default|hadamard, medians=shared|dedicated, host=shared|dedicated, spread=3 (sub-trees for each region)",
+    options: "medians=default|hadamard, medians=shared|dedicated, host=shared|dedicated, spread=2 (sub-trees for each region), regions=open|closed (whether they lend each other work; closed for streams)",
     build,
 };
 
 fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
     let mut wishes = Wishes { set: MedianSet::Default, host_works: true, medians_work: true };
-    let mut spread = 3;
+    let (mut spread, mut open) = (2, true);
     for (key, value) in settings.pairs() {
         match (key, value) {
             ("medians", "default") => wishes.set = MedianSet::Default,
@@ -74,15 +81,19 @@ fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
                 let number = value.parse().ok().filter(|number| (1..=1_000_000).contains(number));
                 spread = number.ok_or_else(|| settings.wrong(key, value, "a number of sub-trees from 1 to 1000000"))?;
             }
-            _ => return Err(settings.unknown(key, &["medians", "host", "spread"])),
+            ("regions", "open") => open = true,
+            ("regions", "closed") => open = false,
+            ("regions", _) => return Err(settings.wrong(key, value, "open or closed")),
+            _ => return Err(settings.unknown(key, &["medians", "host", "spread", "regions"])),
         }
     }
-    Ok(Arc::new(Hierarchical { wishes, spread, layout: Mutex::new(None) }))
+    Ok(Arc::new(Hierarchical { wishes, spread, open, layout: Mutex::new(None) }))
 }
 
 struct Hierarchical {
     wishes: Wishes,
     spread: usize,
+    open: bool,
     /// The layout of the overlay that was last asked for: all nodes of a run share it.
     layout: Mutex<Option<(Overlay, Arc<Layout>)>>,
 }
@@ -104,7 +115,7 @@ impl Hierarchical {
 impl Scheduler for Hierarchical {
     fn policy(&self, place: Place, rng: ChaCha8Rng) -> Result<Box<dyn AnyPolicy>> {
         let layout = self.layout(&place.overlay)?;
-        Ok(erase(Levels::new(place, rng, layout, self.spread)))
+        Ok(erase(Levels::new(place, rng, layout, self.spread, self.open)))
     }
 
     fn regions(&self, overlay: &Overlay) -> Result<Vec<Region>> {
@@ -119,6 +130,10 @@ enum Word {
     Place { completed: u32, wanted: u32, request: u64 },
     /// To the processor: the places of the tasks of that request, in order.
     Placed { request: u64, places: Vec<NodeId> },
+    /// From the host to the medians: regions lend each other tasks from now on.
+    Open,
+    /// To the other medians: my region has so many tasks.
+    Tasks(u32),
 }
 
 /// One node's part: any of the host, a median, and a processor.
@@ -131,21 +146,27 @@ struct Levels {
     /// Requests that the median has not answered.
     asked: BTreeMap<u64, Vec<ItemId>>,
     requests: u64,
-    median: Option<Level2>,
+    median: Option<Median>,
     host: Option<Host>,
 }
 
 /// The host's part.
 struct Host {
     level1: Level1,
-    /// Sub-trees that should be there before they are spread.
+    /// Sub-trees into which the roots are expanded.
     enough: usize,
+    /// Those that regions have been given.
+    given: usize,
     /// Tasks to be spread, or to be expanded before.
     frontier: VecDeque<ItemId>,
     /// The one that is being executed here, to expand it.
     expanding: Option<ItemId>,
     /// Those that were: what their joins spawn is spread too.
     expanded: BTreeSet<ItemId>,
+    /// Whether regions lend each other tasks.
+    lends: bool,
+    /// Whether they were told so.
+    opened: bool,
 }
 
 /// How many sub-trees it takes until each region gets `spread` of them, when they are spread in proportion to the processors; 0 where there is only
@@ -159,17 +180,20 @@ fn enough(processors: &[u32], spread: usize) -> usize {
 }
 
 impl Levels {
-    fn new(place: Place, rng: ChaCha8Rng, layout: Arc<Layout>, spread: usize) -> Levels {
+    fn new(place: Place, rng: ChaCha8Rng, layout: Arc<Layout>, spread: usize, open: bool) -> Levels {
         let (me, region) = (place.me, layout.region_of(place.me));
         let serves = layout.regions.iter().find(|region| region.median == me);
-        let median = serves.map(|region| Level2::new(&region.members));
+        let median = serves.map(|_| Median::new(me, place.workers, &layout.regions));
         let sizes: Vec<u32> = layout.regions.iter().map(|region| region.members.len() as u32).collect();
         let host = (me == place.host()).then(|| Host {
             level1: Level1::new(&sizes),
             enough: enough(&sizes, spread),
+            given: 0,
             frontier: VecDeque::new(),
             expanding: None,
             expanded: BTreeSet::new(),
+            lends: open,
+            opened: false,
         });
         Levels { place, rng, layout, region, asked: BTreeMap::new(), requests: 0, median, host }
     }
@@ -186,10 +210,8 @@ impl Levels {
     /// Asks for places for these, and says that a task has completed.
     fn ask(&mut self, items: Vec<ItemId>, completed: u32, act: &mut Actions<Word>) {
         let (me, wanted) = (self.place.me, items.len() as u32);
-        if let Some(list) = &mut self.median
-            && self.layout.regions[self.region as usize].median == me
-        {
-            let places = list.place(me, completed, wanted, &mut self.rng);
+        if let Some(median) = &mut self.median {
+            let places = median.place(me, completed, wanted, &mut self.rng);
             for (item, to) in items.into_iter().zip(places) {
                 self.go(item, to, act);
             }
@@ -213,10 +235,14 @@ impl Levels {
 
     /// Spreads the frontier if it is wide enough, else expands it.
     fn advance(&mut self, stream: bool, act: &mut Actions<Word>) {
+        if !stream {
+            self.open_regions(act);
+            self.give_to_the_empty(act);
+        }
         let Some(host) = &mut self.host else { return };
         // A chain does not widen.
         let in_vain = host.expanded.len() >= host.enough;
-        if !stream && !in_vain && host.frontier.len() < host.enough {
+        if !stream && !in_vain && host.given + host.frontier.len() < host.enough {
             if host.expanding.is_none()
                 && let Some(item) = host.frontier.pop_front()
             {
@@ -225,16 +251,75 @@ impl Levels {
             }
             return;
         }
-        for item in std::mem::take(&mut host.frontier) {
-            let region = host.level1.assign(&mut self.rng);
-            act.label(item, region + 1);
-            let median = self.layout.regions[region as usize].median;
-            if median != self.place.me {
-                act.submit(item, median);
-            } else if let Some(list) = &mut self.median {
-                let to = list.assign(self.place.me, &mut self.rng);
-                if to == self.place.me { act.queue(item) } else { act.migrate(item, to) }
+        while let Some(item) = self.host.as_mut().and_then(|host| host.frontier.pop_front()) {
+            self.give(item, act);
+        }
+    }
+
+    /// Gives regions without sub-trees the first ones, but for the last, which can be expanded; the others are borrowed from.
+    fn give_to_the_empty(&mut self, act: &mut Actions<Word>) {
+        while let Some(host) = &mut self.host
+            && host.lends
+            && host.frontier.len() > 1
+            && host.level1.has_empty()
+            && let Some(item) = host.frontier.pop_front()
+        {
+            self.give(item, act);
+        }
+    }
+
+    /// Gives the region with the fewest graphs one more.
+    fn give(&mut self, item: ItemId, act: &mut Actions<Word>) {
+        let Some(host) = &mut self.host else { return };
+        host.given += 1;
+        let region = host.level1.assign(&mut self.rng);
+        act.label(item, region + 1);
+        let to = self.layout.regions[region as usize].median;
+        match &mut self.median {
+            Some(median) if to == self.place.me => {
+                let to = median.assign(&mut self.rng);
+                self.go(item, to, act);
             }
+            _ => act.submit(item, to),
+        }
+    }
+
+    /// At the host: tells all medians, once, that regions lend each other tasks.
+    fn open_regions(&mut self, act: &mut Actions<Word>) {
+        let Some(host) = &mut self.host else { return };
+        if !host.lends || std::mem::replace(&mut host.opened, true) {
+            return;
+        }
+        for Region { median, .. } in self.layout.regions.iter().filter(|region| region.median != self.place.me) {
+            act.tell(*median, Word::Open);
+        }
+        self.open();
+    }
+
+    fn open(&mut self) {
+        if let Some(median) = &mut self.median {
+            median.open();
+        }
+    }
+
+    fn tell_news(&mut self, act: &mut Actions<Word>) {
+        if let Some(median) = &mut self.median {
+            median.tell_news(act);
+        }
+    }
+
+    /// A task has come from another node: from the host, on loan from another region, or where it was assigned.
+    fn arrived(&mut self, new: New, from: NodeId, act: &mut Actions<Word>) {
+        match &mut self.median {
+            Some(median) if new.hops == 0 => {
+                let to = median.assign(&mut self.rng);
+                self.go(new.item, to, act);
+            }
+            Some(median) if self.layout.region_of(from) != self.region => {
+                let to = median.assign(&mut self.rng);
+                if to == self.place.me { act.queue(new.item) } else { act.submit(new.item, to) }
+            }
+            _ => act.queue(new.item),
         }
     }
 }
@@ -248,20 +333,10 @@ impl Policy for Levels {
             Origin::Joined { parent } if self.host.as_ref().is_some_and(|host| host.expanded.contains(&parent)) => {
                 self.submit(items, false, act);
             }
-            Origin::Migrated { .. } => {
-                for new in items {
-                    match &mut self.median {
-                        // It comes from the host, and was not assigned yet.
-                        Some(list) if new.hops == 0 => {
-                            let to = list.assign(self.place.me, &mut self.rng);
-                            self.go(new.item, to, act);
-                        }
-                        _ => act.queue(new.item),
-                    }
-                }
-            }
+            Origin::Migrated { from } => items.iter().for_each(|new| self.arrived(*new, from, act)),
             Origin::Spawned | Origin::Joined { .. } | Origin::Split => self.ask(items.iter().map(|new| new.item).collect(), 0, act),
         }
+        self.tell_news(act);
     }
 
     fn on_end(&mut self, item: ItemId, spawned: &[New], _: &View, act: &mut Actions<Word>) {
@@ -273,15 +348,23 @@ impl Policy for Levels {
             }
             _ => self.ask(spawned.iter().map(|new| new.item).collect(), 1, act),
         }
+        self.tell_news(act);
     }
 
     fn on_message(&mut self, from: NodeId, word: Word, _: &View, act: &mut Actions<Word>) {
         match word {
             Word::Place { completed, wanted, request } => {
-                let Some(list) = &mut self.median else { return };
-                let places = list.place(from, completed, wanted, &mut self.rng);
+                let Some(median) = &mut self.median else { return };
+                let places = median.place(from, completed, wanted, &mut self.rng);
                 if wanted > 0 {
                     act.tell(from, Word::Placed { request, places });
+                }
+                median.tell_news(act);
+            }
+            Word::Open => self.open(),
+            Word::Tasks(tasks) => {
+                if let Some(median) = &mut self.median {
+                    median.heard(from, tasks);
                 }
             }
             Word::Placed { request, places } => {
@@ -293,9 +376,11 @@ impl Policy for Levels {
         }
     }
 
-    fn on_answer(&mut self, label: u32, _: &View, _: &mut Actions<Word>) {
+    fn on_answer(&mut self, label: u32, _: &View, act: &mut Actions<Word>) {
         if let Some(host) = &mut self.host {
             host.level1.answered(label - 1);
+            self.give_to_the_empty(act);
+            self.tell_news(act);
         }
     }
 }

@@ -15,7 +15,7 @@ fn node(me: NodeId, dimension: u32, ranks: u32, wishes: Wishes) -> Levels {
     let overlay = overlay(dimension, ranks);
     let layout = Arc::new(Layout::of(&overlay, wishes).unwrap());
     let place = Place { me, overlay, workers: 1, unit: 1 };
-    Levels::new(place, ChaCha8Rng::seed_from_u64(u64::from(me)), layout, 2)
+    Levels::new(place, ChaCha8Rng::seed_from_u64(u64::from(me)), layout, 2, true)
 }
 
 fn new(item: u64, hops: u32) -> New {
@@ -83,26 +83,38 @@ fn a_median_answers_and_places_what_comes_from_the_host() {
     assert!(matches!(placed[1], Action::Send { item: ItemId(2), to: 3 | 5 | 6, migration: true }), "{placed:?}");
 }
 
+/// The regions that were given tasks, by label.
+fn given(actions: &[Action<Word>]) -> Vec<u32> {
+    actions.iter().filter_map(|action| if let Action::Label { label, .. } = action { Some(label - 1) } else { None }).collect()
+}
+
+/// Whether this task is executed on the node.
+fn is_queued(actions: &[Action<Word>], item: u64) -> bool {
+    actions.contains(&Action::Queue(ItemId(item)))
+}
+
 #[test]
-fn the_host_expands_a_single_root_and_spreads_two_sub_trees_for_each_region() {
+fn the_host_gives_each_region_a_sub_tree_as_soon_as_it_can_and_expands_the_others_into_two_for_each() {
     let mut host = node(0, 3, 8, SHARED);
     let mut act = Actions::default();
     host.on_new(&[new(1, 0)], Origin::Root { stream: false }, &VIEW, &mut act);
-    assert_eq!(act.take(), [Action::Queue(ItemId(1))]);
+    assert_eq!(act.take(), [Action::Tell { to: 7, message: Word::Open }, Action::Queue(ItemId(1))]);
+    // Of two one is given away, to any region, the other is expanded.
     host.on_end(ItemId(1), &[new(2, 0), new(3, 0)], &VIEW, &mut act);
-    assert_eq!(act.take(), [Action::Queue(ItemId(2))]);
-    // A leaf: 3 alone is left, and is expanded too.
-    host.on_end(ItemId(2), &[], &VIEW, &mut act);
-    assert_eq!(act.take(), [Action::Queue(ItemId(3))]);
-    let four: Vec<New> = (4..8).map(|item| new(item, 0)).collect();
-    host.on_end(ItemId(3), &four, &VIEW, &mut act);
     let actions = act.take();
-    let to_seven = actions.iter().filter(|action| matches!(action, Action::Send { to: 7, migration: false, .. })).count();
-    let labels: Vec<u32> =
-        actions.iter().filter_map(|action| if let Action::Label { label, .. } = action { Some(*label) } else { None }).collect();
-    assert_eq!((to_seven, labels.iter().filter(|label| **label == 2).count(), labels.len()), (2, 2, 4), "{actions:?}");
-    // Of the two that stay in the host's own region one is executed here, the other goes to another processor of it.
-    assert_eq!(actions.iter().filter(|action| matches!(action, Action::Queue(_))).count(), 1, "{actions:?}");
+    let first = given(&actions);
+    assert!(first.len() == 1 && is_queued(&actions, 3), "{actions:?}");
+    // A single one is expanded, whoever has nothing.
+    host.on_end(ItemId(3), &[new(4, 0)], &VIEW, &mut act);
+    assert_eq!(act.take(), [Action::Queue(ItemId(4))]);
+    // Now there are four, with the one that was given.
+    host.on_end(ItemId(4), &[new(5, 0), new(6, 0), new(7, 0)], &VIEW, &mut act);
+    let actions = act.take();
+    let mut all = [first.clone(), given(&actions)].concat();
+    assert_ne!(all[1], first[0], "the other region had nothing");
+    all.sort_unstable();
+    assert_eq!(all, [0, 0, 1, 1], "{actions:?}");
+    assert!(actions.iter().all(|action| !matches!(action, Action::Send { to: 7, migration: true, .. })), "{actions:?}");
     // When a graph of region 1 is answered the next goes there.
     host.on_answer(2, &VIEW, &mut act);
     host.on_new(&[new(20, 0)], Origin::Root { stream: true }, &VIEW, &mut act);
@@ -110,8 +122,55 @@ fn the_host_expands_a_single_root_and_spreads_two_sub_trees_for_each_region() {
     // What the join of an expanded task spawns is spread as well, what that of another spawns stays in the region.
     host.on_new(&(30..40).map(|item| new(item, 0)).collect::<Vec<_>>(), Origin::Joined { parent: ItemId(1) }, &VIEW, &mut act);
     assert!(act.take().iter().any(|action| matches!(action, Action::Send { to: 7, migration: false, .. })));
+    host.on_message(7, Word::Tasks(100), &VIEW, &mut act);
     host.on_new(&[new(50, 0)], Origin::Joined { parent: ItemId(44) }, &VIEW, &mut act);
-    assert!(matches!(act.take()[..], [Action::Queue(_) | Action::Send { to: 1 | 2 | 4, migration: true, .. }]));
+    let stays = act.take();
+    assert!(matches!(stays[0], Action::Queue(_) | Action::Send { to: 1 | 2 | 4, migration: true, .. }), "{stays:?}");
+}
+
+#[test]
+fn a_median_lends_children_once_its_own_processors_have_work_and_the_host_has_opened_the_regions() {
+    let mut median = node(7, 3, 8, SHARED);
+    let mut act = Actions::default();
+    let place = |median: &mut Levels, act: &mut Actions<Word>, wanted| {
+        median.on_message(5, Word::Place { completed: 0, wanted, request: 0 }, &VIEW, act);
+        let actions = act.take();
+        let Some(Action::Tell { to: 5, message: Word::Placed { places, .. } }) = actions.first() else { panic!("no places") };
+        (places.iter().filter(|place| **place == 0).count(), actions[1..].to_vec())
+    };
+    let tell = |tasks| Action::Tell { to: 0, message: Word::Tasks(tasks) };
+    // In closed regions nothing is lent, nor told.
+    assert_eq!(place(&mut median, &mut act, 5), (0, vec![]));
+    median.on_message(0, Word::Open, &VIEW, &mut act);
+    assert_eq!(act.take(), []);
+    // One of four has two tasks now, the others one: region 0 gets as many for each.
+    assert_eq!(place(&mut median, &mut act, 7), (4, vec![tell(8)]));
+    // It has them now, and nothing more to do.
+    median.on_message(0, Word::Tasks(0), &VIEW, &mut act);
+    assert_eq!(place(&mut median, &mut act, 8), (8, vec![]));
+    for processor in [3, 5, 6, 7] {
+        median.on_message(processor, Word::Place { completed: 1, wanted: 0, request: 0 }, &VIEW, &mut act);
+    }
+    assert_eq!(act.take(), [tell(4)]);
+}
+
+#[test]
+fn a_loan_is_a_migration_and_is_placed_where_it_comes() {
+    let mut processor = node(5, 3, 8, SHARED);
+    let mut act = Actions::default();
+    processor.on_end(ItemId(1), &[new(2, 0)], &VIEW, &mut act);
+    act.take();
+    processor.on_message(7, Word::Placed { request: 0, places: vec![0] }, &VIEW, &mut act);
+    assert_eq!(act.take(), [Action::Send { item: ItemId(2), to: 0, migration: true }]);
+    let mut median = node(0, 3, 8, SHARED);
+    median.on_new(&[new(1, 1), new(2, 1)], Origin::Migrated { from: 5 }, &VIEW, &mut act);
+    let placed = act.take();
+    assert_eq!(placed[0], Action::Queue(ItemId(1)));
+    assert!(matches!(placed[1], Action::Send { item: ItemId(2), to: 1 | 2 | 4, migration: false }), "{placed:?}");
+    // From there it goes nowhere else.
+    let mut last = node(2, 3, 8, SHARED);
+    last.on_new(&[new(7, 1)], Origin::Migrated { from: 0 }, &VIEW, &mut act);
+    assert_eq!(act.take(), [Action::Queue(ItemId(7))]);
 }
 
 #[test]
@@ -145,7 +204,8 @@ fn options_are_read() {
     for (spec, sentence) in [
         ("hierarchical:medians=no", "--scheduler hierarchical: medians is default, hadamard, shared or dedicated, not 'no'"),
         ("hierarchical:spread=0", "--scheduler hierarchical: spread is a number of sub-trees from 1 to 1000000, not '0'"),
-        ("hierarchical:level=1", "--scheduler hierarchical has no option 'level'; it has medians, host, spread"),
+        ("hierarchical:regions=0", "--scheduler hierarchical: regions is open or closed, not '0'"),
+        ("hierarchical:level=1", "--scheduler hierarchical has no option 'level'; it has medians, host, spread, regions"),
     ] {
         assert_eq!(super::super::find(spec).err().unwrap().to_string(), sentence);
     }
@@ -157,10 +217,10 @@ fn a_chain_is_not_expanded_for_ever() {
     let mut act = Actions::default();
     host.on_new(&[new(1, 0)], Origin::Root { stream: false }, &VIEW, &mut act);
     for item in 1..4 {
-        assert_eq!(act.take(), [Action::Queue(ItemId(item))]);
+        assert!(is_queued(&act.take(), item));
         host.on_end(ItemId(item), &[new(item + 1, 0)], &VIEW, &mut act);
     }
     assert_eq!(act.take(), [Action::Queue(ItemId(4))]);
     host.on_end(ItemId(4), &[new(5, 0)], &VIEW, &mut act);
-    assert!(matches!(act.take()[0], Action::Label { item: ItemId(5), .. }));
+    assert!(act.take().iter().any(|action| matches!(action, Action::Label { item: ItemId(5), .. })));
 }

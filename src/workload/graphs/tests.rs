@@ -9,16 +9,16 @@ use crate::transport::world::World;
 
 /// Runs a workload in simulation; returns what the host knows, and the workload.
 pub(super) fn simulate(workload: &str, scheduler: &str, ranks: u32, workers: u32) -> Result<(Outcome<Number>, Prepared)> {
-    simulate_with(workload, scheduler, ranks, Options { workers, ..Options::default() })
+    simulate_seeded(1, workload, scheduler, ranks, Options { workers, ..Options::default() })
 }
 
-fn simulate_with(workload: &str, scheduler: &str, ranks: u32, mut options: Options) -> Result<(Outcome<Number>, Prepared)> {
+fn simulate_seeded(seed: u64, workload: &str, scheduler: &str, ranks: u32, mut options: Options) -> Result<(Outcome<Number>, Prepared)> {
     let (chosen, scheduler) = (find(workload)?, schedule::find(scheduler)?);
     let network = if chosen.entry.has_own_network { Network::Zero } else { Network::default() };
     let workers = options.workers;
-    let mut world = World::Sim(sim::World::new(ranks, Model { workers, network, seed: 1, ..Model::default() }));
+    let mut world = World::Sim(sim::World::new(ranks, Model { workers, network, seed, ..Model::default() }));
     let overlay = Overlay::one_host(scheduler.default_topology(ranks), ranks)?;
-    let prepared = chosen.prepare(&Setting { seed: 1, processors: ranks * workers, is_simulated: true })?;
+    let prepared = chosen.prepare(&Setting { seed, processors: ranks * workers, is_simulated: true })?;
     prepared.adjust(&mut options);
     let outcomes = node::run(&mut world, &overlay, |node| prepared.execute(node, scheduler.clone(), options.clone()))?;
     let host = outcomes.into_iter().map(|(_, outcome)| outcome).find(|outcome| !outcome.nodes.is_empty());
@@ -86,6 +86,41 @@ fn whole_tasks_are_spawned_soon_enough_for_all_regions() {
             "{scheduler}: {:?}",
             outcome.nodes.iter().map(|node| node.busy).collect::<Vec<_>>()
         );
+    }
+}
+
+/// Every rank is busy for at least half of the mean, of single-root workloads with at least 20 tasks a rank; how many were tried.
+fn hierarchical_uses_every_rank(shapes: &[&str], ranks: u32, seeds: std::ops::RangeInclusive<u64>) -> usize {
+    let mut tried = 0;
+    for shape in shapes {
+        for seed in seeds.clone() {
+            let (outcome, _) = simulate_seeded(seed, shape, "hierarchical", ranks, Options::default()).unwrap();
+            let busy: Vec<Ticks> = outcome.nodes.iter().filter(|node| !node.is_virtual).map(|node| node.busy).collect();
+            let mean = busy.iter().sum::<Ticks>() / Ticks::from(ranks);
+            if outcome.nodes.iter().map(|node| node.tasks).sum::<u64>() >= 20 * u64::from(ranks) {
+                tried += 1;
+                assert!(busy.iter().all(|busy| busy * 2 >= mean), "{shape}, seed {seed}, on {ranks} ranks: {busy:?}");
+            }
+        }
+    }
+    tried
+}
+
+#[test]
+fn hierarchical_uses_every_rank_for_a_single_root_whatever_its_tree() {
+    let random = [
+        "tree:levels=6,children=4,task=2ms",
+        "tree:levels=8,children=3,task=2ms",
+        "tree:levels=8,children=4,task=2ms",
+        "tree:levels=14,children=2,task=2ms",
+        "tree:levels=4,children=12,task=2ms",
+        "tree:levels=3,children=20,task=2ms",
+    ];
+    let tried: usize = [8, 16].into_iter().map(|ranks| hierarchical_uses_every_rank(&random, ranks, 1..=10)).sum();
+    assert!(tried >= 40, "only {tried} trees are large enough");
+    let others = ["fibonacci:n=30,cutoff=16", "queens:n=12,cutoff=4", "uts:tree=T1,grain=2000", "uts:tree=T3,grain=2000"];
+    for ranks in [8, 16] {
+        assert_eq!(hierarchical_uses_every_rank(&others, ranks, 1..=1), others.len());
     }
 }
 

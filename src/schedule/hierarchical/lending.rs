@@ -1,0 +1,169 @@
+//! Regions that lend each other work: what the medians tell each other, and which region is given the next child.
+//!
+//! Medians tell each other how many tasks their regions have, whenever that number has doubled or halved. A median whose own processors all have
+//! work gives children, when it places them, to regions with fewer tasks for each processor than any of its own has.
+//!
+//! ```text
+//!   median --Tasks 1--> other medians
+//!      ^                     | where children are placed, and each processor has at least 1 task
+//!      +--- child <--- processor
+//! ```
+//!
+//! Telling at factors of two is receiver-initiated diffusion's rule for announcements (Willebeek-LeMair and Reeves 1993, with u = 0.5).
+
+use crate::topology::NodeId;
+
+/// Another region, as far as this median knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Other {
+    median: NodeId,
+    processors: u64,
+    /// Tasks, as its median told last; none at first.
+    told: u64,
+    /// Given from here since then.
+    lent: u64,
+}
+
+impl Other {
+    fn tasks(&self) -> u64 {
+        self.told + self.lent
+    }
+}
+
+/// What one median knows of the other regions, and they of its own.
+#[derive(Debug)]
+pub(super) struct Lending {
+    is_open: bool,
+    processors: u64,
+    /// Tasks of this region, as the others were told.
+    told: u64,
+    /// The other regions with processors.
+    others: Vec<Other>,
+}
+
+impl Lending {
+    /// All regions by median and number of processors, closed and without tasks at first.
+    pub fn new(me: NodeId, regions: impl Iterator<Item = (NodeId, usize)>) -> Lending {
+        let mut lending = Lending { is_open: false, processors: 0, told: 0, others: Vec::new() };
+        for (median, processors) in regions {
+            let processors = processors as u64;
+            if median == me {
+                lending.processors = processors;
+            } else if processors > 0 {
+                lending.others.push(Other { median, processors, told: 0, lent: 0 });
+            }
+        }
+        lending
+    }
+
+    /// From now on tasks are lent.
+    pub fn open(&mut self) {
+        self.is_open = true;
+    }
+
+    fn other(&mut self, median: NodeId) -> Option<&mut Other> {
+        self.others.iter_mut().find(|other| other.median == median)
+    }
+
+    /// What the others must be told, if anything, now that there are so many tasks here.
+    pub fn news(&mut self, tasks: usize) -> Option<u32> {
+        let tasks = tasks as u64;
+        // With less than one task for two processors it does not matter how few there are.
+        let tasks = if 2 * tasks < self.processors { 0 } else { tasks };
+        let is_news = match self.told {
+            0 => tasks > 0 && tasks >= self.processors,
+            told => tasks >= 2 * told || 2 * tasks <= told,
+        };
+        (self.is_open && is_news).then(|| {
+            self.told = tasks;
+            tasks as u32
+        })
+    }
+
+    /// The medians to tell.
+    pub fn others(&self) -> impl Iterator<Item = NodeId> {
+        self.others.iter().map(|other| other.median)
+    }
+
+    /// A median says how many tasks its region has.
+    pub fn heard(&mut self, median: NodeId, tasks: u32) {
+        if let Some(other) = self.other(median) {
+            (other.told, other.lent) = (tasks.into(), 0);
+        }
+    }
+
+    /// The median that is given the next child, if any, where each processor of this region has so many tasks or more: that of the least loaded
+    /// of the regions that have fewer, and have not been given from here what they lack, divided by the number of regions that may give.
+    pub fn next_loan(&mut self, least: usize) -> Option<NodeId> {
+        if !self.is_open {
+            return None;
+        }
+        let (least, givers) = (least as u64, self.others.len() as u64);
+        let in_want = self.others.iter_mut().filter(|other| {
+            let lacking = (least * other.processors).saturating_sub(other.told);
+            other.lent < lacking.div_ceil(givers)
+        });
+        let other = in_want.min_by(|one, two| (one.tasks() * two.processors).cmp(&(two.tasks() * one.processors)))?;
+        other.lent += 1;
+        Some(other.median)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The median of node 0, with four processors, and those of other regions, open.
+    fn lending(others: &[(NodeId, usize)]) -> Lending {
+        let mut lending = Lending::new(0, others.iter().copied().chain([(0, 4)]));
+        lending.open();
+        lending
+    }
+
+    fn loans(lending: &mut Lending, least: usize) -> Vec<NodeId> {
+        std::iter::from_fn(|| lending.next_loan(least)).collect()
+    }
+
+    #[test]
+    fn a_number_of_tasks_is_told_when_it_has_doubled_or_halved() {
+        let mut lending = lending(&[(7, 4)]);
+        let told: Vec<_> = [3, 4, 5, 7, 8, 15, 5, 4, 3, 2, 1, 0, 1, 2, 3, 4].map(|tasks| lending.news(tasks)).into();
+        let news: Vec<u32> = told.iter().flatten().copied().collect();
+        // 15 is less than twice 8; below half of the processors there is nothing, and then it takes a task for each until there is something.
+        assert_eq!(news, [4, 8, 4, 2, 0, 4], "{told:?}");
+        assert_eq!(lending.others().collect::<Vec<_>>(), [7]);
+    }
+
+    #[test]
+    fn nothing_is_told_nor_lent_before_regions_are_open_and_what_is_heard_before_is_kept() {
+        let mut lending = Lending::new(0, [(0, 4), (5, 0), (7, 4)].into_iter());
+        lending.heard(7, 1);
+        assert_eq!((lending.news(8), lending.next_loan(8)), (None, None));
+        lending.open();
+        assert_eq!(lending.others().collect::<Vec<_>>(), [7], "a region without processors has no part in it");
+        assert_eq!(lending.news(8), Some(8));
+        assert_eq!(loans(&mut lending, 1), [7, 7, 7]);
+    }
+
+    #[test]
+    fn a_region_is_filled_up_to_the_load_here_until_it_tells_something_new() {
+        let mut lending = lending(&[(7, 4)]);
+        assert!(loans(&mut lending, 0).is_empty());
+        assert_eq!(loans(&mut lending, 1), [7, 7, 7, 7]);
+        assert!(loans(&mut lending, 1).is_empty());
+        assert_eq!(loans(&mut lending, 5).len(), 16, "5 on each of 4 processors are 20");
+        lending.heard(7, 20);
+        assert!(loans(&mut lending, 5).is_empty());
+        lending.heard(7, 19);
+        assert_eq!(loans(&mut lending, 5), [7]);
+    }
+
+    #[test]
+    fn several_that_give_share_and_the_least_loaded_is_served_first() {
+        let mut lending = lending(&[(3, 4), (5, 8), (7, 4)]);
+        lending.heard(5, 5);
+        lending.heard(7, 4);
+        // A third of what each lacks, rounded up: of 8, 11 and 4. For each processor 5 has 1 task after three loans, as 7 has.
+        assert_eq!(loans(&mut lending, 2), [3, 3, 3, 5, 5, 5, 5, 7, 7]);
+    }
+}

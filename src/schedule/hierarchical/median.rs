@@ -1,0 +1,61 @@
+//! A median's part: it places the tasks of its region, or lends them to another region.
+
+use rand::rngs::ChaCha8Rng;
+
+use super::Word;
+use super::lending::Lending;
+use super::lists::Level2;
+use crate::schedule::policy::Actions;
+use crate::schedule::registry::Region;
+use crate::topology::NodeId;
+
+pub(super) struct Median {
+    me: NodeId,
+    /// Tasks that a processor executes at a time.
+    workers: usize,
+    list: Level2,
+    lending: Lending,
+}
+
+impl Median {
+    /// A median that knows all regions, its own among them.
+    pub fn new(me: NodeId, workers: u32, regions: &[Region]) -> Median {
+        let members = regions.iter().find(|region| region.median == me).map_or(&[][..], |region| &region.members);
+        let lending = Lending::new(me, regions.iter().map(|region| (region.median, region.members.len())));
+        Median { me, workers: workers as usize, list: Level2::new(members), lending }
+    }
+
+    /// From now on tasks are lent.
+    pub fn open(&mut self) {
+        self.lending.open();
+    }
+
+    /// Assigns a task that came from the host, or on loan, to a processor.
+    pub fn assign(&mut self, rng: &mut ChaCha8Rng) -> NodeId {
+        self.list.assign(self.me, rng)
+    }
+
+    /// So many of the requester's tasks have completed, so many want places: processors of this region, or the medians of others.
+    pub fn place(&mut self, requester: NodeId, completed: u32, wanted: u32, rng: &mut ChaCha8Rng) -> Vec<NodeId> {
+        (0..completed).for_each(|_| self.list.complete(requester));
+        (0..wanted).map(|_| self.loan().unwrap_or_else(|| self.list.assign(requester, rng))).collect()
+    }
+
+    /// The median that is given the next task; none while a processor here could begin it at once.
+    fn loan(&mut self) -> Option<NodeId> {
+        let least = self.list.least();
+        if least < self.workers { None } else { self.lending.next_loan(least) }
+    }
+
+    /// Another median says how many tasks its region has.
+    pub fn heard(&mut self, median: NodeId, tasks: u32) {
+        self.lending.heard(median, tasks);
+    }
+
+    /// Tells the other medians how many tasks there are here, if they should know.
+    pub fn tell_news(&mut self, act: &mut Actions<Word>) {
+        if let Some(tasks) = self.lending.news(self.list.tasks()) {
+            self.lending.others().for_each(|other| act.tell(other, Word::Tasks(tasks)));
+        }
+    }
+}
