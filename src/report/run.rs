@@ -240,16 +240,36 @@ pub fn compare(records: &[RunRecord], width: u16) -> String {
     if has_unit(first) && first.scheduling.is_none() {
         out.push_str(&format!("u, a graph's mean time, is {}\n", duration_us(first.unit.seconds * 1e6)));
     }
+    out.push_str(&topologies(records));
     out.push('\n');
     out.push_str(&lines(&comparison(records, width)));
     for (index, record) in records.iter().filter(|record| record.overload.is_some()).enumerate() {
         let apart = if index == 0 { "\n" } else { "" };
         out.push_str(&format!("{apart}{} is overloaded: {}\n", record.scheduler, overloaded(record)));
     }
-    if records.iter().any(|record| !record.native) {
-        out.push_str("\n* an overlay: the topology has more nodes than there are ranks\n");
-    }
     out
+}
+
+/// A line for each topology, with the schedulers that ran on it.
+fn topologies(records: &[RunRecord]) -> String {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for record in records {
+        let topology = format!("{}{}", record.topology, if record.native { "" } else { " (overlay)" });
+        match groups.iter_mut().find(|(other, _)| *other == topology) {
+            Some((_, schedulers)) => schedulers.push(&record.scheduler),
+            None => groups.push((topology, vec![&record.scheduler])),
+        }
+    }
+    match &groups[..] {
+        [(topology, _)] => format!("all on {topology}\n"),
+        _ => groups.iter().map(|(topology, schedulers)| format!("on {topology}: {}\n", schedulers.join(", "))).collect(),
+    }
+}
+
+/// A scheduler's name, in lines where it has many options.
+fn in_lines(name: &str) -> String {
+    const LONG: usize = 20;
+    if name.len() > LONG { name.replace(':', ":\n").replace(',', ",\n") } else { name.to_string() }
 }
 
 fn comparison(records: &[RunRecord], width: u16) -> Table {
@@ -267,14 +287,14 @@ fn comparison(records: &[RunRecord], width: u16) -> Table {
     if has_optimum {
         headings.push("above\noptimum");
     }
-    headings.extend(["idle", "over-\nhead", "most/\nmean\nbusy", "mi-\ngrated", "msgs", "bytes", "topology"]);
+    headings.extend(["idle", "over-\nhead", "most/\nmean\nbusy", "mi-\ngrated", "msgs", "bytes"]);
     let mut table = table(&headings, 1, width);
     for record in records {
         let makespan = match &record.rounds {
             Some(rounds) => with_interval(record, rounds.makespan_mean, rounds.makespan_ci95),
             None => time(record, record.makespan),
         };
-        let mut row = vec![record.scheduler.clone(), makespan];
+        let mut row = vec![in_lines(&record.scheduler), makespan];
         match &record.responses {
             Some(responses) => {
                 let mean = with_interval(record, responses.response_mean, responses.response_ci95);
@@ -313,12 +333,11 @@ fn comparison(records: &[RunRecord], width: u16) -> Table {
             whole(record.migrated),
             whole(record.messages),
             bytes(record.bytes),
-            format!("{}{}", record.topology, if record.native { "" } else { "*" }),
         ]);
         table.add_row(row);
     }
-    // What is read first is not broken into pieces.
-    for column in table.column_iter_mut().take(if streams { 3 } else { 2 }) {
+    // Figures are not broken into pieces, however narrow the terminal is.
+    for column in table.column_iter_mut() {
         column.set_constraint(ColumnConstraint::ContentWidth);
     }
     table
