@@ -123,7 +123,8 @@ fn tables_records_and_traces_are_written() {
     assert_eq!(csv.lines().count(), 1 + 2);
     let records = std::fs::read_to_string(folder.join("records.jsonl")).unwrap();
     assert_eq!(records.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>(), shown);
-    let events: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(&timeline).unwrap()).unwrap();
+    let trace: Value = serde_json::from_str(&std::fs::read_to_string(&timeline).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
     let executed = events.iter().filter(|event| event["ph"] == "X");
     let tasks: u64 = shown.iter().map(|line| line["tasks"].as_u64().unwrap()).sum();
     assert_eq!(executed.count() as u64, tasks, "one line a task");
