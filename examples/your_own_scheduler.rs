@@ -56,7 +56,7 @@ static ENTRY: Entry = Entry {
     source: "this example",
     kinds: &[Kind::Complete],
     options: "",
-    build: |settings| settings.none().map(|()| Arc::new(TwoChoices) as Arc<dyn Scheduler>),
+    build: |_| Ok(Arc::new(TwoChoices)),
 };
 
 fn main() -> equipoise::Result<()> {

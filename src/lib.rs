@@ -60,6 +60,7 @@
 //! - [`experiment`]: what is run, how often and on what, and the records of it.
 //! - [`report`]: what records look like to people and programs.
 //! - [`redistribute`](mod@redistribute): balancing a program's own tasks.
+//! - [`options`]: the options of balancers and schedulers, `NAME[:key=value,..]`.
 //! - [`error`]: what can go wrong, and its exit status.
 
 pub mod balance;
@@ -70,6 +71,7 @@ pub mod flow;
 pub mod judge;
 pub mod load;
 pub mod node;
+pub mod options;
 pub mod redistribute;
 pub mod report;
 pub mod schedule;

@@ -33,7 +33,7 @@
 //! smaller; with tasks of several units, any amount below a - b does. On long sides it may take long, so that it also ends after [`MOST_SWEEPS`] sweeps.
 
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::node::{HEADER_BYTES, Tag};
 use crate::topology::{Kind, NodeId, Side, Topology};
@@ -67,18 +67,13 @@ struct Dem {
     sweeps: Sweeps,
 }
 
-fn build(options: &Options) -> Result<Box<dyn Balancer>> {
-    options.only("dem", &["sweeps"])?;
-    let sweeps = match options.get("sweeps") {
+fn build(options: &mut Options<'_>) -> Result<Box<dyn Balancer>> {
+    let sweeps = match options.value("sweeps")? {
         None => Sweeps::Number(1),
         Some("until-stable") => Sweeps::UntilStable,
         Some(text) => match text.parse() {
             Ok(number @ 1..=MOST_SWEEPS) => Sweeps::Number(number),
-            _ => {
-                return Err(Error::usage(format!(
-                    "--balancer dem: sweeps={text} is neither a number from 1 to {MOST_SWEEPS} nor until-stable"
-                )));
-            }
+            _ => return Err(options.wrong("sweeps", text, &format!("a number from 1 to {MOST_SWEEPS} or until-stable"))),
         },
     };
     Ok(Box::new(Dem { sweeps }))
@@ -222,6 +217,7 @@ mod tests {
     use super::*;
     use crate::balance::find;
     use crate::balance::testing::Trial;
+    use crate::error::Error;
     use crate::load::Powers;
     use proptest::prelude::*;
 
@@ -270,7 +266,7 @@ mod tests {
         }
         for text in ["0", "-1", "1.5", "many", "", "65537"] {
             let Err(Error::Usage(sentence)) = find(&format!("dem:sweeps={text}")) else { panic!("sweeps={text} is taken") };
-            assert_eq!(sentence, format!("--balancer dem: sweeps={text} is neither a number from 1 to 65536 nor until-stable"));
+            assert_eq!(sentence, format!("--balancer dem: sweeps is a number from 1 to 65536 or until-stable, not '{text}'"));
         }
     }
 

@@ -54,8 +54,7 @@ pub(super) static ENTRY: Entry = Entry {
 
 struct Kwa;
 
-fn build(options: &Options) -> Result<Box<dyn Balancer>> {
-    options.only("kwa", &[])?;
+fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>> {
     Ok(Box::new(Kwa))
 }
 

@@ -25,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::load::{Aim, Parcel, Pile, Powers, Quota, Shares, Transfer};
 use crate::node::Node;
 use crate::node::migrate::Mover;
+use crate::options::{self, Options};
 use crate::topology::{Kind, NodeId, Topology};
 
 /// All balancers, in the order in which they are shown.
@@ -60,7 +61,7 @@ pub struct Entry {
     /// Its options as `key=value, ..` with the default first; empty if it has none.
     pub options: &'static str,
     /// Makes the balancer with the given options.
-    pub build: fn(&Options) -> Result<Box<dyn Balancer>>,
+    pub build: fn(&mut Options<'_>) -> Result<Box<dyn Balancer>>,
 }
 
 /// How a balancer decides what each node should have.
@@ -259,36 +260,9 @@ impl<'a> Phase<'a> {
     }
 }
 
-/// Options of a balancer, as `key=value` pairs from the command line.
-#[derive(Clone, Debug, Default)]
-pub struct Options(Vec<(String, String)>);
-
-impl Options {
-    /// The value of a key.
-    pub fn get(&self, key: &str) -> Option<&str> {
-        self.0.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
-    }
-
-    /// Checks that only known keys are given, for the balancer of this name.
-    ///
-    /// # Errors
-    /// If another key is given; the sentence lists the known ones.
-    pub fn only(&self, name: &str, known: &[&str]) -> Result<()> {
-        match self.0.iter().find(|(key, _)| !known.contains(&key.as_str())) {
-            None => Ok(()),
-            Some((key, _)) if known.is_empty() => Err(Error::usage(format!("--balancer {name} takes no options, '{key}' was given"))),
-            Some((key, _)) => Err(Error::usage(format!("--balancer {name} has no option '{key}'; it has {}", known.join(", ")))),
-        }
-    }
-}
-
 /// Which unit of a task decides where it goes: the option `unit` of balancers by position.
-fn aim(options: &Options, name: &str) -> Result<Aim> {
-    match options.get("unit") {
-        None | Some("middle") => Ok(Aim::Middle),
-        Some("first") => Ok(Aim::First),
-        Some(other) => Err(Error::usage(format!("--balancer {name}: unit={other} is neither middle nor first"))),
-    }
+fn aim(options: &mut Options<'_>) -> Result<Aim> {
+    Ok(options.choice("unit", &[("middle", Aim::Middle), ("first", Aim::First)])?.unwrap_or(Aim::Middle))
 }
 
 /// A balancer that was asked for, ready to run.
@@ -304,22 +278,12 @@ pub struct Chosen {
 /// # Errors
 /// If there is none of this name (the sentence lists all), or its options are wrong.
 pub fn find(spec: &str) -> Result<Chosen> {
-    let (name, options) = spec.split_once(':').map_or((spec, None), |(name, options)| (name, Some(options)));
+    let (name, given) = options::split(spec);
     let entry = ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
         let known: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
         Error::usage(format!("--balancer '{name}' is unknown; known are {}", known.join(", ")))
     })?;
-    let pair = |pair: &str| match pair.split_once('=') {
-        Some((key, value)) => Ok((key.trim().to_string(), value.trim().to_string())),
-        None => Err(Error::usage(format!("--balancer {name}: '{pair}' is not of the form key=value"))),
-    };
-    let options = options.into_iter().flat_map(|options| options.split(',')).map(pair).collect::<Result<Vec<_>>>()?;
-    let twice =
-        |(index, (key, _)): (usize, &(String, String))| options[..index].iter().any(|(earlier, _)| earlier == key).then(|| key.clone());
-    if let Some(key) = options.iter().enumerate().find_map(twice) {
-        return Err(Error::usage(format!("--balancer {name}: {key} is given twice")));
-    }
-    let balancer = (entry.build)(&Options(options))?;
+    let balancer = Options::make(format!("--balancer {name}"), given, entry.build)?;
     Ok(Chosen { name: spec.to_string(), entry, balancer })
 }
 

@@ -52,8 +52,7 @@ pub(super) static ENTRY: Entry = Entry {
 
 struct Mwa;
 
-fn build(options: &Options) -> Result<Box<dyn Balancer>> {
-    options.only("mwa", &[])?;
+fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>> {
     Ok(Box::new(Mwa))
 }
 

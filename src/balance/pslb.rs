@@ -56,9 +56,8 @@ struct Pslb {
     aim: Aim,
 }
 
-fn build(options: &Options) -> Result<Box<dyn Balancer>> {
-    options.only("pslb", &["unit"])?;
-    Ok(Box::new(Pslb { aim: aim(options, "pslb")? }))
+fn build(options: &mut Options<'_>) -> Result<Box<dyn Balancer>> {
+    Ok(Box::new(Pslb { aim: aim(options)? }))
 }
 
 fn cost(topology: &Topology) -> Cost {

@@ -64,9 +64,8 @@ struct Psts {
     aim: Aim,
 }
 
-fn build(options: &Options) -> Result<Box<dyn Balancer>> {
-    options.only("psts", &["unit"])?;
-    Ok(Box::new(Psts { aim: aim(options, "psts")? }))
+fn build(options: &mut Options<'_>) -> Result<Box<dyn Balancer>> {
+    Ok(Box::new(Psts { aim: aim(options)? }))
 }
 
 fn cost(topology: &Topology) -> Cost {

@@ -1,12 +1,15 @@
 //! Runs a balancer on simulated nodes, for the tests in the balancers' files.
 
-use super::{Phase, find};
-use crate::load::{Checksum, Parcel, Pile, Plan, Powers, Segment, Shares};
-use crate::node;
+use std::rc::Rc;
+
+use super::find;
+use crate::experiment::phase::{self, Setting};
+use crate::load::{Pile, Plan, Powers, Shares};
 use crate::topology::{Overlay, Topology};
 use crate::transport::record::Counts;
 use crate::transport::sim::{self, Rules};
 use crate::transport::world::World;
+use crate::workload::InitialTasks;
 
 /// A phase on simulated nodes, one task a unit, and what came of it.
 pub(super) struct Trial {
@@ -40,37 +43,27 @@ impl Trial {
         let shares = Shares::new(powers);
         let quota = chosen.balancer.quota(&topology, loads.iter().sum(), &shares).to_vec();
         let cost = (chosen.entry.cost)(&topology);
-        let chosen = std::rc::Rc::new(chosen);
-
+        let tasks = InitialTasks::new(loads, 0).unwrap();
+        let setting = Rc::new(Setting {
+            balancer: Rc::new(chosen),
+            shares,
+            pile: Rc::new(move |node| tasks.pile(node)),
+            plan: true,
+            weighted: false,
+            trace: None,
+        });
         let rules = if seed == 0 { Rules::default() } else { Rules::seeded(seed).delay_heavily(20_000).shuffle() };
         let mut world = World::Sim(sim::World::new(nodes, sim::Model { rules, ..sim::Model::default() }));
         let overlay = Overlay::one_host(topology, nodes).unwrap();
-        let results = node::run(&mut world, &overlay, |node| {
-            let (node, counts) = node.recorded();
-            let (chosen, shares) = (chosen.clone(), shares.clone());
-            let first = loads[..node.me() as usize].iter().sum();
-            let own = Segment::range(first, loads[node.me() as usize]);
-            async move {
-                let mut pile = Pile::new(Parcel::from_iter([own]));
-                let mut phase = Phase::begin(&node, &shares, &mut pile);
-                chosen.balancer.run(&mut phase).await?;
-                let (sent, _) = phase.end();
-                Ok((pile, sent, counts.get()))
-            }
-        })
-        .unwrap();
+        let (outcome, piles) = phase::run_and_keep(&mut world, &overlay, &setting).unwrap();
+        let phase::Outcome { finals: after, plan, counts, .. } = outcome.unwrap();
 
-        let all = Checksum::of(&Segment::range(0, loads.iter().sum()));
-        assert_eq!(results.iter().map(|(_, (pile, ..))| pile.checksum()).fold(Checksum::default(), Checksum::and), all);
-        let plan = Plan::new(results.iter().flat_map(|(_, (_, sent, _))| sent).copied().collect());
-        let after: Vec<u64> = results.iter().map(|(_, (pile, ..))| pile.work()).collect();
         assert_eq!(plan.apply(loads).as_ref(), Ok(&after));
-        let counts = results.iter().map(|(_, (.., counts))| *counts).fold(Counts::default(), Counts::and);
         if !balancer.contains(':') {
             assert!(u64::from(counts.chain) <= cost.steps, "{} steps, {cost:?}", counts.chain);
             assert!(counts.messages <= cost.messages, "{} messages, {cost:?}", counts.messages);
         }
-        let stayed = results.iter().map(|(_, (pile, ..))| pile.own()).collect();
+        let stayed = piles.iter().map(Pile::own).collect();
         Trial { plan, after, stayed, quota, counts }
     }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use clap::Args;
 use equipoise::balance;
 use equipoise::experiment::{self, BalanceRecord, BalanceSpec, Environment, Tasks, settle};
-use equipoise::report::{csv, html, json, table, timeline};
+use equipoise::report::{csv, html, json, table, trace};
 use equipoise::topology::Overlay;
 use equipoise::transport::world::World;
 use equipoise::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
@@ -169,7 +169,7 @@ fn show(output: Output, record: &BalanceRecord, environment: &Environment, files
         Output::Quiet => {}
     }
     if let (Some(target), Some(trace)) = (files.trace, &record.trace) {
-        target.write(|out| timeline::write(out, &[trace]))?;
+        target.write(|out| trace::phases(out, &[trace]))?;
     }
     let Some(report) = files.report else { return Ok(()) };
     report.table.write(|out| csv::balance(out, record))?;

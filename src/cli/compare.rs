@@ -8,7 +8,7 @@ use equipoise::balance::{self, Chosen};
 use equipoise::experiment::compare::{Case, Contender};
 use equipoise::experiment::{self, CompareRecord, CompareSpec, Environment, Tasks, settle};
 use equipoise::load::Powers;
-use equipoise::report::{advice, csv, html, json, table, timeline};
+use equipoise::report::{advice, csv, html, json, table, trace};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::world::World;
 use equipoise::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
@@ -251,7 +251,7 @@ fn show(output: Output, records: &[CompareRecord], environment: &Environment, fi
     }
     if let Some(target) = files.trace {
         let traces: Vec<_> = records.iter().filter_map(|record| record.trace.as_ref()).collect();
-        target.write(|out| timeline::write(out, &traces))?;
+        target.write(|out| trace::phases(out, &traces))?;
     }
     let Some(report) = files.report else { return Ok(()) };
     report.table.write(|out| csv::compare(out, records))?;

@@ -224,7 +224,7 @@ impl Arguments {
             Output::Quiet => {}
         }
         if let Some(target) = files.trace {
-            target.write(|out| trace::write(out, records))?;
+            target.write(|out| trace::runs(out, records))?;
         }
         if let Some(target) = files.csv {
             target.write(|out| csv::run(out, records))?;

@@ -111,15 +111,32 @@ const CHECK: u32 = 1;
 /// # Errors
 /// [`Error::Lost`] if tasks were lost, doubled or changed; otherwise as [`World::run`].
 pub fn run(world: &mut World, overlay: &Overlay, setting: &Rc<Setting>) -> Result<Option<Outcome>> {
-    // In simulation all programs begin at the same instant, so a barrier would only make them begin at different ones.
-    let barrier = !world.is_simulated();
-    let mut results = node::run(world, overlay, |node| balance(node, setting.clone(), barrier))?;
-    Ok(results.first_mut().and_then(|(_, outcome)| outcome.take()).map(|outcome| *outcome))
+    Ok(balanced(world, overlay, setting, false)?.0)
 }
 
-/// One node's part. In simulation there may be a million of these, so what is waited for before and after the phase is boxed: it takes
-/// room only while it lasts.
-async fn balance(node: Node, setting: Rc<Setting>, barrier: bool) -> Result<Option<Box<Outcome>>> {
+/// Runs one phase, and keeps what each node that this process holds has in the end, in node order.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_and_keep(world: &mut World, overlay: &Overlay, setting: &Rc<Setting>) -> Result<(Option<Outcome>, Vec<Pile>)> {
+    balanced(world, overlay, setting, true)
+}
+
+fn balanced(world: &mut World, overlay: &Overlay, setting: &Rc<Setting>, keep: bool) -> Result<(Option<Outcome>, Vec<Pile>)> {
+    // In simulation all programs begin at the same instant, so a barrier would only make them begin at different ones.
+    let barrier = !world.is_simulated();
+    let results = node::run(world, overlay, |node| balance(node, setting.clone(), barrier, keep))?;
+    let (mut outcome, mut kept) = (None, Vec::new());
+    for (_, (of_all, pile)) in results {
+        outcome = outcome.or(of_all);
+        kept.extend(pile.map(|pile| *pile));
+    }
+    Ok((outcome.map(|outcome| *outcome), kept))
+}
+
+/// One node's part; the outcome is node 0's. In simulation there may be a million of these, so what is waited for before and after the phase
+/// is boxed: it takes room only while it lasts.
+async fn balance(node: Node, setting: Rc<Setting>, barrier: bool, keep: bool) -> Result<(Option<Box<Outcome>>, Option<Box<Pile>>)> {
     let mut pile = (setting.pile)(node.me())?;
     let before = pile.checksum();
     if barrier {
@@ -132,8 +149,10 @@ async fn balance(node: Node, setting: Rc<Setting>, barrier: bool) -> Result<Opti
     }
     tally.before = before;
     tally.after = pile.checksum();
-    drop(pile);
-    Box::pin(close(node.epoch(CHECK), tally, setting)).await
+    // Dropped at once where nobody wants it.
+    let kept = keep.then(|| Box::new(pile));
+    let outcome = Box::pin(close(node.epoch(CHECK), tally, setting)).await?;
+    Ok((outcome, kept))
 }
 
 /// The phase itself, counted and timed.
@@ -217,17 +236,15 @@ mod tests {
     use crate::load::{Powers, Segment};
     use crate::topology::Topology;
     use crate::transport::sim;
+    use crate::workload::InitialTasks;
 
-    fn setting(balancer: &str, loads: &'static [u64]) -> Rc<Setting> {
-        let pile = move |node: NodeId| {
-            let first = loads[..node as usize].iter().sum();
-            Ok(Pile::new([Segment::range(first, loads[node as usize])].into_iter().collect()))
-        };
+    fn setting(balancer: &str, loads: &[u64]) -> Rc<Setting> {
+        let tasks = InitialTasks::new(loads, 0).unwrap();
         let nodes = loads.len() as u32;
         Rc::new(Setting {
             balancer: Rc::new(balance::find(balancer).unwrap()),
             shares: Shares::new(Powers::equal(nodes, nodes)),
-            pile: Rc::new(pile),
+            pile: Rc::new(move |node| tasks.pile(node)),
             plan: true,
             weighted: false,
             trace: None,
@@ -239,13 +256,15 @@ mod tests {
         let loads = &[19, 11, 2, 9, 0, 9, 10, 4];
         let mut world = World::Sim(sim::World::new(8, sim::Model::default()));
         let overlay = Overlay::one_host(Topology::parse("hypercube:3", 8).unwrap(), 8).unwrap();
-        let outcome = run(&mut world, &overlay, &setting("cwa", loads)).unwrap().unwrap();
+        let (outcome, piles) = run_and_keep(&mut world, &overlay, &setting("cwa", loads)).unwrap();
+        let outcome = outcome.unwrap();
         assert_eq!(outcome.finals, [8; 8]);
         assert_eq!(outcome.counts.task_hops, 21);
         assert_eq!(outcome.plan.apply(loads), Ok(vec![8; 8]));
         assert_eq!(outcome.transfers, outcome.plan.transfers.len() as u64);
         // Locality: nobody gives below the smaller of its load and its quota.
         assert_eq!(outcome.stayed, 46, "8 + 8 + 2 + 8 + 0 + 8 + 8 + 4");
+        assert_eq!(piles.iter().map(Pile::own).collect::<Vec<_>>(), [8, 8, 2, 8, 0, 8, 8, 4]);
         let times = outcome.times;
         assert_eq!(times.information + times.decision + times.exchange, outcome.elapsed);
         // 24 exchanged loads; a message per transfer, and some that carry a vector theta only.

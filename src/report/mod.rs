@@ -17,8 +17,6 @@ mod sketch;
 mod spans;
 pub mod spread;
 pub mod spread_page;
-pub mod spread_trace;
 mod svg;
 pub mod table;
-pub mod timeline;
 pub mod trace;

@@ -23,8 +23,9 @@ use rand::rngs::ChaCha8Rng;
 
 use super::cwn::{Contracting, Distance, Load};
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use super::registry::{Entry, NEIGHBOURLY, Scheduler, Settings, Units};
+use super::registry::{Entry, NEIGHBOURLY, Scheduler, Units};
 use crate::error::Result;
+use crate::options::Options;
 use crate::topology::NodeId;
 
 pub(super) static ENTRY: Entry = Entry {
@@ -36,18 +37,12 @@ pub(super) static ENTRY: Entry = Entry {
     build,
 };
 
-fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
-    let mut acwn = Acwn { distance: Distance { horizon: 0, radius: 5 }, age: Units(0.5), saturation: 3 };
-    for (key, value) in settings.pairs() {
-        match key {
-            "saturation" => acwn.saturation = settings.whole(key, value, 1..=u32::MAX)?,
-            "horizon" | "radius" => acwn.distance.set(key, value, settings)?,
-            "age" => acwn.age = settings.units(key, value)?,
-            _ => return Err(settings.unknown(key, &["saturation", "horizon", "radius", "age"])),
-        }
-    }
-    acwn.distance.check(settings)?;
-    Ok(Arc::new(acwn))
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+    Ok(Arc::new(Acwn {
+        saturation: options.whole("saturation", 1)?.unwrap_or(3),
+        distance: Distance::read(options, Distance { horizon: 0, radius: 5 })?,
+        age: Units::read(options, "age")?.unwrap_or(Units(0.5)),
+    }))
 }
 
 struct Acwn {

@@ -27,8 +27,9 @@ use serde::{Deserialize, Serialize};
 
 use super::neighbourhood::{Bulletin, Neighbourhood};
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use super::registry::{Entry, NEIGHBOURLY, Scheduler, Settings, Units};
+use super::registry::{Entry, NEIGHBOURLY, Scheduler, Units};
 use crate::error::Result;
+use crate::options::Options;
 use crate::topology::NodeId;
 
 pub(super) static ENTRY: Entry = Entry {
@@ -40,17 +41,11 @@ pub(super) static ENTRY: Entry = Entry {
     build,
 };
 
-fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
-    let mut cwn = Cwn { distance: Distance { horizon: 1, radius: 5 }, age: Units(0.5) };
-    for (key, value) in settings.pairs() {
-        match key {
-            "horizon" | "radius" => cwn.distance.set(key, value, settings)?,
-            "age" => cwn.age = settings.units(key, value)?,
-            _ => return Err(settings.unknown(key, &["horizon", "radius", "age"])),
-        }
-    }
-    cwn.distance.check(settings)?;
-    Ok(Arc::new(cwn))
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+    Ok(Arc::new(Cwn {
+        distance: Distance::read(options, Distance { horizon: 1, radius: 5 })?,
+        age: Units::read(options, "age")?.unwrap_or(Units(0.5)),
+    }))
 }
 
 struct Cwn {
@@ -74,17 +69,13 @@ pub(super) struct Distance {
 }
 
 impl Distance {
-    /// Takes one of the options `horizon` and `radius`.
-    pub fn set(&mut self, key: &str, value: &str, settings: &Settings) -> Result<()> {
-        let hops = settings.whole(key, value, 0..=u32::MAX)?;
-        *(if key == "horizon" { &mut self.horizon } else { &mut self.radius }) = hops;
-        Ok(())
-    }
-
-    pub fn check(&self, settings: &Settings) -> Result<()> {
-        match self.horizon > self.radius {
-            true => Err(settings.wrong("horizon", &self.horizon.to_string(), &format!("no more than radius={}", self.radius))),
-            false => Ok(()),
+    /// The options `horizon` and `radius`.
+    pub fn read(options: &mut Options<'_>, default: Distance) -> Result<Distance> {
+        let horizon = options.whole("horizon", 0)?.unwrap_or(default.horizon);
+        let radius = options.whole("radius", 0)?.unwrap_or(default.radius);
+        match horizon > radius {
+            true => Err(options.wrong("horizon", &horizon.to_string(), &format!("no more than radius={radius}"))),
+            false => Ok(Distance { horizon, radius }),
         }
     }
 }

@@ -7,12 +7,13 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-use super::independent::{Entry, Options, Scheduler};
+use super::independent::{Entry, Scheduler, by_host};
 use super::selfsched::dealer::Terms;
 use super::selfsched::rules::Rule;
 use super::selfsched::{self, SelfScheduling};
 use crate::error::Result;
 use crate::load::{Cost, Costs, NEVER};
+use crate::options::Options;
 
 pub const ENTRY: Entry = Entry {
     name: "dss",
@@ -28,7 +29,7 @@ fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
     let fixed = options.real("static", 0.0, 1.0)?.unwrap_or(0.0);
     let affinity = options.word("affinity")?;
     let terms = Terms { rule: Rule::Ss, fixed, affinity };
-    let (outstanding, by_host) = (selfsched::outstanding(options)?, options.by_host()?);
+    let (outstanding, by_host) = (selfsched::outstanding(options)?, by_host(options)?);
     selfsched::refuse_early(options, terms, by_host)?;
     Ok(Arc::new(SelfScheduling { terms, rounding: None, least: 1, weights: None, outstanding, by_host }))
 }

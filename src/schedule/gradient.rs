@@ -32,9 +32,10 @@ use serde::{Deserialize, Serialize};
 
 use super::neighbourhood::Bulletin;
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use super::registry::{Entry, NEIGHBOURLY, Scheduler, Settings, Units};
+use super::registry::{Entry, NEIGHBOURLY, Scheduler, Units};
 use crate::error::Result;
 use crate::node::Ticks;
+use crate::options::Options;
 use crate::topology::NodeId;
 
 pub(super) static ENTRY: Entry = Entry {
@@ -47,22 +48,13 @@ pub(super) static ENTRY: Entry = Entry {
     build,
 };
 
-fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
-    let mut gradient = Gradient { low: 1, high: 1, age: Units(0.5) };
-    for (key, value) in settings.pairs() {
-        match key {
-            "low" => gradient.low = settings.whole(key, value, 1..=u32::MAX)?,
-            "high" => gradient.high = settings.whole(key, value, 0..=u32::MAX)?,
-            "age" => gradient.age = settings.units(key, value)?,
-            _ => return Err(settings.unknown(key, &["low", "high", "age"])),
-        }
-    }
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+    let (low, high) = (options.whole("low", 1)?.unwrap_or(1), options.whole("high", 0)?.unwrap_or(1));
     // Otherwise a node could be both.
-    if u64::from(gradient.high) + 1 < u64::from(gradient.low) {
-        let takes = format!("no less than low={} without 1", gradient.low);
-        return Err(settings.wrong("high", &gradient.high.to_string(), &takes));
+    if u64::from(high) + 1 < u64::from(low) {
+        return Err(options.wrong("high", &high.to_string(), &format!("no less than low={low} without 1")));
     }
-    Ok(Arc::new(gradient))
+    Ok(Arc::new(Gradient { low, high, age: Units::read(options, "age")?.unwrap_or(Units(0.5)) }))
 }
 
 struct Gradient {

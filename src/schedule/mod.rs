@@ -43,7 +43,7 @@ mod unplaced;
 pub use accounting::{Graph, NodeReport, Outcome, Summary};
 pub use computation::{Computation, Roots, Slice, Source, Style, Yield};
 pub use policy::Order;
-pub use registry::{ALL, Chosen, Entry, Region, Scheduler, Settings, Units, find};
+pub use registry::{ALL, Chosen, Entry, Region, Scheduler, Units, find};
 pub use runtime::execute;
 
 use crate::node::Ticks;

@@ -26,9 +26,10 @@ use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use super::registry::{Entry, NEIGHBOURLY, Scheduler, Settings, Units};
+use super::registry::{Entry, NEIGHBOURLY, Scheduler, Units};
 use crate::error::Result;
 use crate::node::Ticks;
+use crate::options::Options;
 use crate::topology::NodeId;
 
 pub(super) static ENTRY: Entry = Entry {
@@ -40,16 +41,8 @@ pub(super) static ENTRY: Entry = Entry {
     build,
 };
 
-fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
-    let mut neighbour = Neighbour { age: Units(0.5), hops: 10 };
-    for (key, value) in settings.pairs() {
-        match key {
-            "age" => neighbour.age = settings.units(key, value)?,
-            "hops" => neighbour.hops = settings.whole(key, value, 0..=u32::MAX)?,
-            _ => return Err(settings.unknown(key, &["age", "hops"])),
-        }
-    }
-    Ok(Arc::new(neighbour))
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+    Ok(Arc::new(Neighbour { age: Units::read(options, "age")?.unwrap_or(Units(0.5)), hops: options.whole("hops", 0)?.unwrap_or(10) }))
 }
 
 struct Neighbour {

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use rand::rngs::ChaCha8Rng;
 
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use super::registry::{ANY, Entry, Scheduler, Settings};
+use super::registry::{ANY, Entry, Scheduler};
 use crate::error::Result;
+use crate::options::Options;
 use crate::topology::NodeId;
 
 pub(super) static ENTRY: Entry = Entry {
@@ -22,8 +23,7 @@ pub(super) static ENTRY: Entry = Entry {
     build,
 };
 
-fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
-    settings.none()?;
+fn build(_: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
     Ok(Arc::new(Random))
 }
 

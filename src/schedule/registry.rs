@@ -1,6 +1,5 @@
 //! All schedulers: what is known of each before it runs, and how the command line names it.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use rand::rngs::ChaCha8Rng;
@@ -10,6 +9,7 @@ use super::{acwn, cwn, gde, gradient, hierarchical, incremental, neighbour, rand
 use crate::balance;
 use crate::error::{Error, Result};
 use crate::node::Ticks;
+use crate::options::{self, Options};
 use crate::topology::{Kind, NodeId, Overlay, Topology};
 
 /// All schedulers, in the order in which they are shown.
@@ -48,7 +48,7 @@ pub struct Entry {
     /// Its options as `key=value, ..` with the default first; empty if it has none.
     pub options: &'static str,
     /// Makes the scheduler with the given options.
-    pub build: fn(&Settings) -> Result<Arc<dyn Scheduler>>,
+    pub build: fn(&mut Options<'_>) -> Result<Arc<dyn Scheduler>>,
 }
 
 /// Makes the policies of a run's nodes. The same value serves all nodes of a process.
@@ -97,12 +97,12 @@ pub struct Chosen {
 /// # Errors
 /// If there is none of this name (the sentence lists all), or its options are wrong.
 pub fn find(spec: &str) -> Result<Chosen> {
-    let (name, options) = spec.split_once(':').unwrap_or((spec, ""));
+    let (name, given) = options::split(spec);
     let entry = ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
         let known: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
         Error::usage(format!("--scheduler '{name}' is unknown; known are {}", known.join(", ")))
     })?;
-    let scheduler = (entry.build)(&Settings::parse(entry.name, options)?)?;
+    let scheduler = Options::make(format!("--scheduler {name}"), given, entry.build)?;
     Ok(Chosen { name: spec.to_string(), entry, scheduler })
 }
 
@@ -141,100 +141,25 @@ impl Entry {
     }
 }
 
-/// The error for a key that a scheduler does not know.
-pub(super) fn unknown_option(scheduler: &str, key: &str, known: &[&str]) -> Error {
-    if known.is_empty() {
-        return Error::usage(format!("--scheduler {scheduler} takes no options, '{key}' was given"));
-    }
-    Error::usage(format!("--scheduler {scheduler} has no option '{key}'; it has {}", known.join(", ")))
-}
-
-/// The error for a value that is none of those that a scheduler's key takes.
-pub(super) fn wrong_value(scheduler: &str, key: &str, value: &str, takes: &str) -> Error {
-    Error::usage(format!("--scheduler {scheduler}: {key} is {takes}, not '{value}'"))
-}
-
 /// A length of time, in units of the workload's time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Units(pub f64);
 
 impl Units {
+    /// The value of an option, if it is given.
+    ///
+    /// # Errors
+    /// If it is no length of time.
+    pub fn read(options: &mut Options<'_>, key: &'static str) -> Result<Option<Units>> {
+        let units = options.read(key, "a number of time units, 0 or more", |units: &f64| units.is_finite() && *units >= 0.0)?;
+        Ok(units.map(Units))
+    }
+
     /// In ticks, of which a unit has so many. What is not 0 is at least a tick.
     pub fn ticks(self, unit: Ticks) -> Ticks {
         match self.0 {
             0.0 => 0,
             units => ((units * unit as f64).round() as Ticks).max(1),
         }
-    }
-}
-
-/// A scheduler's options, as `key=value` pairs from the command line.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    scheduler: &'static str,
-    pairs: Vec<(String, String)>,
-}
-
-impl Settings {
-    fn parse(scheduler: &'static str, text: &str) -> Result<Settings> {
-        let pair = |pair: &str| match pair.split_once('=') {
-            Some((key, value)) => Ok((key.trim().to_string(), value.trim().to_string())),
-            None => Err(Error::usage(format!("--scheduler {scheduler}: '{pair}' is not of the form key=value"))),
-        };
-        let pairs = text.split(',').filter(|text| !text.trim().is_empty()).map(pair).collect::<Result<Vec<_>>>()?;
-        Ok(Settings { scheduler, pairs })
-    }
-
-    /// All pairs, in the order in which they were given.
-    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.pairs.iter().map(|(key, value)| (key.as_str(), value.as_str()))
-    }
-
-    /// The error for a key that the scheduler does not know.
-    pub fn unknown(&self, key: &str, known: &[&str]) -> Error {
-        unknown_option(self.scheduler, key, known)
-    }
-
-    /// The error for a value that is none of those that the key takes.
-    pub fn wrong(&self, key: &str, value: &str, takes: &str) -> Error {
-        wrong_value(self.scheduler, key, value, takes)
-    }
-
-    /// A length of time in units of the workload's time, in whole ticks; one that is not 0 is at least a tick.
-    ///
-    /// # Errors
-    /// If the value is none.
-    pub fn units(&self, key: &str, value: &str) -> Result<Units> {
-        let units = value.parse().ok().filter(|units: &f64| units.is_finite() && *units >= 0.0);
-        units.map(Units).ok_or_else(|| self.wrong(key, value, "a number of time units, 0 or more"))
-    }
-
-    /// A whole number in a range.
-    ///
-    /// # Errors
-    /// If the value is none.
-    pub fn whole(&self, key: &str, value: &str, range: RangeInclusive<u32>) -> Result<u32> {
-        let takes = match (*range.start(), *range.end()) {
-            (least, u32::MAX) => format!("a whole number, {least} or more"),
-            (least, most) => format!("a whole number from {least} to {most}"),
-        };
-        value.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| self.wrong(key, value, &takes))
-    }
-
-    /// A number between 0 and 1, neither of them.
-    ///
-    /// # Errors
-    /// If the value is none.
-    pub fn fraction(&self, key: &str, value: &str) -> Result<f64> {
-        let number = value.parse().ok().filter(|number: &f64| *number > 0.0 && *number < 1.0);
-        number.ok_or_else(|| self.wrong(key, value, "a number between 0 and 1"))
-    }
-
-    /// Checks that there are no options.
-    ///
-    /// # Errors
-    /// If there is one.
-    pub fn none(&self) -> Result<()> {
-        self.pairs().next().map_or(Ok(()), |(key, _)| Err(self.unknown(key, &[])))
     }
 }

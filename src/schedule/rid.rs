@@ -31,9 +31,10 @@ use serde::{Deserialize, Serialize};
 
 use super::neighbourhood::{Bulletin, Neighbourhood, pause};
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use super::registry::{Entry, NEIGHBOURLY, Scheduler, Settings, Units};
+use super::registry::{Entry, NEIGHBOURLY, Scheduler, Units};
 use crate::error::Result;
 use crate::node::Ticks;
+use crate::options::Options;
 use crate::topology::NodeId;
 
 pub(super) static ENTRY: Entry = Entry {
@@ -46,17 +47,12 @@ pub(super) static ENTRY: Entry = Entry {
     build,
 };
 
-fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
-    let mut rid = Rid { low: 2, factor: 0.5, age: Units(0.5) };
-    for (key, value) in settings.pairs() {
-        match key {
-            "low" => rid.low = settings.whole(key, value, 1..=u32::MAX)?,
-            "u" => rid.factor = settings.fraction(key, value)?,
-            "age" => rid.age = settings.units(key, value)?,
-            _ => return Err(settings.unknown(key, &["low", "u", "age"])),
-        }
-    }
-    Ok(Arc::new(rid))
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+    Ok(Arc::new(Rid {
+        low: options.whole("low", 1)?.unwrap_or(2),
+        factor: options.fraction("u")?.unwrap_or(0.5),
+        age: Units::read(options, "age")?.unwrap_or(Units(0.5)),
+    }))
 }
 
 struct Rid {

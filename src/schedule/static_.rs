@@ -10,14 +10,14 @@ use std::sync::Arc;
 use rand::rngs::ChaCha8Rng;
 
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use super::registry::{ANY, Entry, Scheduler, Settings};
+use super::registry::{ANY, Entry, Scheduler};
 use crate::error::Result;
+use crate::options::Options;
 
 pub(super) static ENTRY: Entry =
     Entry { name: "static", title: "no balancing", source: "the reference that every scheduler must beat", kinds: ANY, options: "", build };
 
-fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
-    settings.none()?;
+fn build(_: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
     Ok(Arc::new(Static))
 }
 

@@ -25,9 +25,10 @@ use serde::{Deserialize, Serialize};
 
 use super::neighbourhood::{FIRST_PAUSE, pause};
 use super::policy::{Actions, AnyPolicy, New, Order, Origin, Place, Policy, View, erase};
-use super::registry::{ANY, Entry, Scheduler, Settings};
+use super::registry::{ANY, Entry, Scheduler};
 use crate::error::Result;
 use crate::node::Ticks;
+use crate::options::Options;
 use crate::topology::NodeId;
 
 pub(super) static ENTRY: Entry = Entry {
@@ -39,17 +40,9 @@ pub(super) static ENTRY: Entry = Entry {
     build,
 };
 
-fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
-    let mut steal = Steal { neighbours: false };
-    for (key, value) in settings.pairs() {
-        steal.neighbours = match (key, value) {
-            ("victim", "random") => false,
-            ("victim", "topology") => true,
-            ("victim", _) => return Err(settings.wrong(key, value, "random or topology")),
-            _ => return Err(settings.unknown(key, &["victim"])),
-        };
-    }
-    Ok(Arc::new(steal))
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+    let neighbours = options.choice("victim", &[("random", false), ("topology", true)])?.unwrap_or(false);
+    Ok(Arc::new(Steal { neighbours }))
 }
 
 struct Steal {

@@ -193,45 +193,25 @@ fn top_level(path: &Path) -> Option<Component<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::testing;
     use proptest::prelude::*;
-
-    /// A folder that goes away with the value.
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str, files: &[(&str, &str)]) -> Folder {
-            let folder = std::env::temp_dir().join(format!("equipoise-{}-{name}", std::process::id()));
-            let _ = std::fs::remove_dir_all(&folder);
-            std::fs::create_dir_all(&folder).unwrap();
-            for (path, text) in files {
-                let path = folder.join(path);
-                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-                std::fs::write(path, text).unwrap();
-            }
-            Folder(folder)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
 
     fn shown(tasks: &FileTasks) -> Vec<String> {
         tasks.files().iter().map(|file| file.path().display().to_string()).collect()
     }
 
     #[test]
-    fn forms_of_the_option() {}
-
-    #[test]
     fn ranks_hold_whole_folders_in_blocks() {
-        let folder = Folder::new(
-            "blocks",
-            &[("b/2", "22"), ("b/1", "1"), ("zz", ""), ("a/x/deep", "deep"), ("c/3", "333"), ("a/x.txt", "x"), ("aa", "top")],
-        );
-        let tasks = FileTasks::scan(&folder.0).unwrap();
+        let folder = testing::folder(&[
+            ("b/2", "22"),
+            ("b/1", "1"),
+            ("zz", ""),
+            ("a/x/deep", "deep"),
+            ("c/3", "333"),
+            ("a/x.txt", "x"),
+            ("aa", "top"),
+        ]);
+        let tasks = FileTasks::scan(folder.path()).unwrap();
         assert_eq!(shown(&tasks), ["aa", "zz", "a/x/deep", "a/x.txt", "b/1", "b/2", "c/3"]);
         assert_eq!((tasks.len(), tasks.folders(), tasks.bytes()), (7, 4, 14));
         assert_eq!(tasks.loads(2), [4, 3]);
@@ -266,31 +246,31 @@ mod tests {
             ("src/.git/config", "x"),
         ];
         let kept = [".gitignore", ".ignore", "local", "main.c", "src/.gitignore", "src/.hidden", "src/keep.o", "src/target/in"];
-        let folder = Folder::new("ignored", &files);
-        assert_eq!(shown(&FileTasks::scan(&folder.0).unwrap()), kept);
+        let folder = testing::folder(&files);
+        assert_eq!(shown(&FileTasks::scan(folder.path()).unwrap()), kept);
         // A folder within a repository is under the rules of the folders above it, up to the repository's top; without a repository it is
         // not.
-        let below = folder.0.join("src/target");
+        let below = folder.path().join("src/target");
         std::fs::write(below.join("in.o"), "x").unwrap();
         assert_eq!(shown(&FileTasks::scan(&below).unwrap()), ["in", "in.o"]);
-        std::fs::remove_dir_all(folder.0.join("src/.git")).unwrap();
+        std::fs::remove_dir_all(folder.path().join("src/.git")).unwrap();
         assert_eq!(shown(&FileTasks::scan(&below).unwrap()), ["in", "in.o"]);
-        std::fs::create_dir(folder.0.join(".git")).unwrap();
+        std::fs::create_dir(folder.path().join(".git")).unwrap();
         assert_eq!(shown(&FileTasks::scan(&below).unwrap()), ["in"]);
-        assert_eq!(shown(&FileTasks::scan(&folder.0).unwrap()), kept);
+        assert_eq!(shown(&FileTasks::scan(folder.path()).unwrap()), kept);
     }
 
     #[cfg(unix)]
     #[test]
     fn links_are_not_followed_and_names_need_not_be_text() {
         use std::os::unix::ffi::OsStringExt;
-        let folder = Folder::new("links", &[("real/file", "x"), ("outside", "y")]);
+        let folder = testing::folder(&[("real/file", "x"), ("outside", "y")]);
         let odd = OsString::from_vec(vec![b'z', 0xff]);
-        std::fs::write(folder.0.join(&odd), "odd").unwrap();
-        std::os::unix::fs::symlink("..", folder.0.join("real/loop")).unwrap();
-        std::os::unix::fs::symlink("../outside", folder.0.join("real/link")).unwrap();
-        std::os::unix::fs::symlink("nowhere", folder.0.join("dangling")).unwrap();
-        let tasks = FileTasks::scan(&folder.0).unwrap();
+        std::fs::write(folder.path().join(&odd), "odd").unwrap();
+        std::os::unix::fs::symlink("..", folder.path().join("real/loop")).unwrap();
+        std::os::unix::fs::symlink("../outside", folder.path().join("real/link")).unwrap();
+        std::os::unix::fs::symlink("nowhere", folder.path().join("dangling")).unwrap();
+        let tasks = FileTasks::scan(folder.path()).unwrap();
         assert_eq!(
             tasks.files().iter().map(FileTask::path).collect::<Vec<_>>(),
             [Path::new("outside"), Path::new(&odd), Path::new("real/file")]
@@ -301,8 +281,8 @@ mod tests {
         // A link to the folder itself was typed by somebody who means the folder.
         assert_eq!(
             FileTasks::scan(&{
-                std::os::unix::fs::symlink("real", folder.0.join("alias")).unwrap();
-                folder.0.join("alias")
+                std::os::unix::fs::symlink("real", folder.path().join("alias")).unwrap();
+                folder.path().join("alias")
             })
             .unwrap()
             .len(),
@@ -314,17 +294,17 @@ mod tests {
     fn what_cannot_be_read_is_named() {
         let missing = FileTasks::scan(Path::new("/no/such/folder")).unwrap_err().to_string();
         assert!(missing.starts_with("--tasks files:/no/such/folder: No such file"), "{missing}");
-        let folder = Folder::new("vanishing", &[("a/1", "x"), ("b/2", "x")]);
-        let at = folder.0.join("a/1");
+        let folder = testing::folder(&[("a/1", "x"), ("b/2", "x")]);
+        let at = folder.path().join("a/1");
         assert_eq!(FileTasks::scan(&at).unwrap_err().to_string(), format!("--tasks files:{}: this is not a folder", at.display()));
-        let tasks = FileTasks::scan(&folder.0).unwrap();
+        let tasks = FileTasks::scan(folder.path()).unwrap();
         std::fs::remove_file(&at).unwrap();
         let why = tasks.pile(0, 2).unwrap_err().to_string();
-        assert!(why.starts_with(&format!("--tasks files:{}: a/1: No such file", folder.0.display())), "{why}");
+        assert!(why.starts_with(&format!("--tasks files:{}: a/1: No such file", folder.path().display())), "{why}");
         // The other rank does not read what it does not hold.
         assert_eq!(tasks.pile(1, 2).unwrap().len(), 1);
-        let empty = Folder::new("empty", &[]);
-        let tasks = FileTasks::scan(&empty.0).unwrap();
+        let empty = testing::folder(&[]);
+        let tasks = FileTasks::scan(empty.path()).unwrap();
         assert_eq!((tasks.loads(3), tasks.pile(2, 3).unwrap().len()), (vec![0, 0, 0], 0));
     }
 

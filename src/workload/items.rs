@@ -55,26 +55,9 @@ pub(super) fn shortened(text: &str) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-    use std::path::PathBuf;
-
-    /// A file that goes away with the value.
-    pub(crate) struct Written(pub PathBuf);
-
-    impl Written {
-        pub(crate) fn new(name: &str, text: &str) -> Written {
-            let path = std::env::temp_dir().join(format!("equipoise-{}-{name}", std::process::id()));
-            std::fs::write(&path, text).unwrap();
-            Written(path)
-        }
-    }
-
-    impl Drop for Written {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_file(&self.0);
-        }
-    }
+    use crate::workload::testing;
 
     #[test]
     fn whole_numbers_only() {
@@ -93,12 +76,12 @@ pub(super) mod tests {
 
     #[test]
     fn a_file_is_a_list_with_places() {
-        let file = Written::new("items", "# loads\n1, 2\t3\n\n4,,5 # five\r\n");
-        let items = read("--loads", &file.0).unwrap();
+        let file = testing::file("# loads\n1, 2\t3\n\n4,,5 # five\r\n");
+        let items = read("--loads", &file).unwrap();
         assert_eq!(items.iter().map(|item| item.text.as_str()).collect::<Vec<_>>(), ["1", "2", "3", "4", "5"]);
-        assert_eq!(items[3].place, format!("--loads @{}, line 4", file.0.display()));
-        let empty = Written::new("none", "# nothing\n");
-        assert!(matches!(read("--loads", &empty.0), Err(Error::Usage(why)) if why.ends_with("the file holds no numbers")));
+        assert_eq!(items[3].place, format!("--loads @{}, line 4", file.display()));
+        let empty = testing::file("# nothing\n");
+        assert!(matches!(read("--loads", &empty), Err(Error::Usage(why)) if why.ends_with("the file holds no numbers")));
         let missing = read("--powers", Path::new("/no/such/list")).err().unwrap().to_string();
         assert!(missing.starts_with("--powers @/no/such/list: the file cannot be read: No such file"), "{missing}");
     }

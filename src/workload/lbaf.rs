@@ -192,27 +192,7 @@ fn join(run: &mut MeasuredTasks, messages: &[Messages]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A folder that goes away with the value.
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str, files: &[(&str, &str)]) -> Folder {
-            let folder = std::env::temp_dir().join(format!("equipoise-{}-lbaf-{name}", std::process::id()));
-            let _ = std::fs::remove_dir_all(&folder);
-            std::fs::create_dir_all(&folder).unwrap();
-            for (name, text) in files {
-                std::fs::write(folder.join(name), text).unwrap();
-            }
-            Folder(folder)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
+    use crate::workload::testing;
 
     const EMPTY: &str = r#"{"phases":[{"id":0,"tasks":[]}]}"#;
 
@@ -229,8 +209,8 @@ mod tests {
             {"type":"SendRecv","from":{"id":18446744073709551615},"to":{"id":4294967297},"messages":1,"bytes":2.5},
             {"type":"SendRecv","from":{"id":1},"to":{"id":4294967297},"messages":1,"bytes":2},
             {"type":"Broadcast","from":{"type":"node"},"to":{"id":4294967297},"messages":1,"bytes":2}]}]}"#;
-        let folder = Folder::new("names", &[("a.0.json", tasks), ("a.1.json", EMPTY), ("readme.txt", "no data"), ("x.json", "none")]);
-        let run = read(&folder.0, None).unwrap();
+        let folder = testing::folder(&[("a.0.json", tasks), ("a.1.json", EMPTY), ("readme.txt", "no data"), ("x.json", "none")]);
+        let run = read(folder.path(), None).unwrap();
         let task = |name, work, bytes, pinned| MeasuredTask { rank: 0, name: Some(name), work, bytes, pinned };
         assert_eq!(run.tasks, [task(u64::MAX, 500_000_000, 0, true), task(4_294_967_297, 2, 1024, false)]);
         assert_eq!((run.ranks, run.left_out), (2, 2));
@@ -259,12 +239,12 @@ mod tests {
             (&[("a.0.json", r#"{"phase":[]}"#)], "a.0.json: it is not as expected: missing field `phases` at line 1 column 12"),
             (&[("a.0.json.br", "neither")], "a.0.json.br: it is neither packed with brotli nor JSON"),
         ];
-        for (number, (files, why)) in cases.iter().enumerate() {
-            let folder = Folder::new(&format!("wrong-{number}"), files);
-            assert_eq!(read(&folder.0, None).unwrap_err().to_string(), format!("--tasks lbaf:{}: {why}", folder.0.display()));
+        for (files, why) in cases {
+            let folder = testing::folder(files);
+            assert_eq!(read(folder.path(), None).unwrap_err().to_string(), format!("--tasks lbaf:{}: {why}", folder.path().display()));
         }
-        let folder = Folder::new("phase", &[("a.0.json", &fine)]);
-        let why = read(&folder.0, Some(9)).unwrap_err().to_string();
+        let folder = testing::folder(&[("a.0.json", &fine)]);
+        let why = read(folder.path(), Some(9)).unwrap_err().to_string();
         assert!(why.ends_with("a.0.json: there is no phase 9; its phases are 3"), "{why}");
         assert!(read(Path::new("/no/such"), None).unwrap_err().to_string().starts_with("--tasks lbaf:/no/such: No such file"));
     }

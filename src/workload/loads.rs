@@ -215,7 +215,7 @@ impl fmt::Display for LoadPattern {
 
 #[cfg(test)]
 mod tests {
-    use super::super::items::tests::Written;
+    use super::super::testing;
     use super::*;
     use proptest::prelude::*;
 
@@ -292,11 +292,11 @@ mod tests {
         assert_eq!(refusal(parse("3,0,7").draw(8, 8, 1)), "--loads: 3 numbers for the 8 nodes of the topology");
         let beyond = format!("{},1", u64::MAX);
         assert_eq!(refusal(parse(&beyond).draw(2, 2, 1)), "--loads: the tasks of all nodes together are beyond 2^64 - 1");
-        let file = Written::new("loads", "1 2\n3,x\n");
-        let at = format!("@{}", file.0.display());
+        let file = testing::file("1 2\n3,x\n");
+        let at = format!("@{}", file.display());
         assert_eq!(refusal(parse(&at).draw(4, 4, 1)), format!("--loads {at}, line 2: \"x\" is not a whole number"));
-        let file = Written::new("good-loads", "1 2\n3");
-        let at = format!("@{}", file.0.display());
+        let file = testing::file("1 2\n3");
+        let at = format!("@{}", file.display());
         assert_eq!(parse(&at).draw(3, 1, 1).unwrap(), [1, 2, 3]);
         assert_eq!(refusal(parse(&at).draw(4, 4, 1)), format!("--loads {at}: 3 numbers for the 4 nodes of the topology"));
     }

@@ -20,6 +20,8 @@ pub mod powers;
 mod source;
 pub mod task_table;
 pub mod tasks;
+#[cfg(test)]
+mod testing;
 pub mod text;
 pub mod weights;
 

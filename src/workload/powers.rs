@@ -141,7 +141,7 @@ impl fmt::Display for PowerPattern {
 
 #[cfg(test)]
 mod tests {
-    use super::super::items::tests::Written;
+    use super::super::testing;
     use super::*;
     use proptest::prelude::*;
 
@@ -171,8 +171,8 @@ mod tests {
         assert_eq!(serde_json::to_string(&shown).unwrap(), "[1.5,3,0.25]");
         let (powers, shown) = PowerPattern::Equal.draw(4, 3, 1).unwrap();
         assert_eq!((powers, serde_json::to_string(&shown).unwrap()), (Powers::equal(3, 4), "[1,1,1,0]".to_string()));
-        let file = Written::new("powers", "# two ranks\n1.5\n3 # fast\n0");
-        assert_eq!(parse(&format!("@{}", file.0.display())).draw(3, 2, 1).unwrap().0.to_vec(), [15, 30, 0]);
+        let file = testing::file("# two ranks\n1.5\n3 # fast\n0");
+        assert_eq!(parse(&format!("@{}", file.display())).draw(3, 2, 1).unwrap().0.to_vec(), [15, 30, 0]);
     }
 
     #[test]

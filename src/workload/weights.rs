@@ -219,7 +219,7 @@ impl Draws {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::items::tests::Written;
+    use crate::workload::testing;
 
     #[test]
     fn every_form_reads_back() {
@@ -264,8 +264,8 @@ mod tests {
             assert!(mean.abs_diff(expected) < expected / 5, "{text}: mean {mean}");
             assert_ne!(all, WeightPattern::parse(text).unwrap().draw(500, 8).unwrap().of(0, 500).collect::<Vec<_>>());
         }
-        let file = Written::new("weights", "# by id\n3 4\n5\n");
-        let listed = WeightPattern::parse(&format!("@{}", file.0.display())).unwrap().draw(3, 1).unwrap();
+        let file = testing::file("# by id\n3 4\n5\n");
+        let listed = WeightPattern::parse(&format!("@{}", file.display())).unwrap().draw(3, 1).unwrap();
         assert_eq!(listed.of(1, 2).collect::<Vec<_>>(), [4, 5]);
     }
 

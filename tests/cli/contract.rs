@@ -3,6 +3,8 @@
 use assert_cmd::Command;
 use serde_json::Value;
 
+use crate::files::file;
+
 /// A key and what its value is.
 pub type Key = (&'static str, fn(&Value) -> bool);
 
@@ -189,9 +191,8 @@ fn weights_are_compared() {
 
 #[test]
 fn a_graph_is_read_from_its_file() {
-    let path = std::env::temp_dir().join(format!("equipoise-graph-{}.txt", std::process::id()));
-    std::fs::write(&path, "# a ring of six\n0 1\n1 2\n2 3\n3 4\n4 5 0.5\n5 0\n").unwrap();
-    let graph = format!("graph:{}", path.display());
+    let file = file("# a ring of six\n0 1\n1 2\n2 3\n3 4\n4 5 0.5\n5 0\n");
+    let graph = format!("graph:{}", file.display());
     for balancer in ["optimal", "direct", "psts", "dem", "none"] {
         let lines = lines(&format!("balance --sim 6 --balancer {balancer} --topology {graph} --loads 12,0,0,0,0,0 --output json"));
         assert_keys(&lines[0], BALANCE);
@@ -208,12 +209,11 @@ fn a_graph_is_read_from_its_file() {
     let compared = lines(&format!("compare --sim 4 --topology {graph} --output json"));
     assert_eq!(compared.len(), 5);
     assert!(compared.iter().all(|line| line["native"] == false));
-    std::fs::write(&path, "0 1\n1 one\n").unwrap();
+    std::fs::write(&file, "0 1\n1 one\n").unwrap();
     let output = Command::cargo_bin("equipoise").unwrap().args(["balance", "--sim", "2", "--topology", &graph]).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1));
-    assert!(said.contains(&format!("{}: line 2: \"one\"", path.display())), "{said}");
-    std::fs::remove_file(&path).unwrap();
+    assert!(said.contains(&format!("{}: line 2: \"one\"", file.display())), "{said}");
 }
 
 #[test]
@@ -250,9 +250,8 @@ fn quiet_says_nothing() {
 
 #[test]
 fn reports_are_written() {
-    let folder = std::env::temp_dir().join(format!("equipoise-report-{}", std::process::id()));
-    let (table, report) = (folder.join("table.csv"), folder.join("report"));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (table, report) = (folder.path().join("table.csv"), folder.path().join("report"));
     let shown = lines(&format!("compare --sim 4 --output json --csv {} --report {}", table.display(), report.display()));
     let csv = std::fs::read_to_string(&table).unwrap();
     assert_eq!(csv, std::fs::read_to_string(report.join("table.csv")).unwrap());
@@ -271,28 +270,25 @@ fn reports_are_written() {
     assert_eq!(nodes.lines().count(), 1 + 4);
     let page = std::fs::read_to_string(report.join("report.html")).unwrap();
     assert!(page.contains("cwa on hypercube:2") && page.contains("<th scope=\"col\">quota</th>"));
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn files_are_tasks() {
-    let folder = std::env::temp_dir().join(format!("equipoise-files-{}", std::process::id()));
+    let folder = tempfile::tempdir().unwrap();
     for (name, text) in [("a/one", "1"), ("a/two", "22"), ("a/three", "333"), ("b/four", "4444")] {
-        let path = folder.join(name);
+        let path = folder.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
-    let lines = lines(&format!("balance --sim 2 --balancer direct --tasks files:{} --output json", folder.display()));
+    let lines = lines(&format!("balance --sim 2 --balancer direct --tasks files:{} --output json", folder.path().display()));
     assert_eq!(lines[0]["loads"], serde_json::json!([3, 1]));
     assert_eq!(lines[0]["final"], serde_json::json!([2, 2]));
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn traces_are_valid_and_causes_come_before_effects() {
-    let folder = std::env::temp_dir().join(format!("equipoise-trace-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = folder.join("trace.json");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.json");
     for command in ["balance --sim 13 --loads hot:total=100 --payload 8", "compare --sim 6 --loads hot:total=60"] {
         lines(&format!("{command} --output quiet --trace {}", file.display()));
         let trace: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
@@ -319,5 +315,4 @@ fn traces_are_valid_and_causes_come_before_effects() {
         assert_eq!(trace["otherData"]["messages left out"], 0);
         assert!(events.iter().any(|event| event["args"]["tasks"].as_u64() > Some(0)));
     }
-    std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -66,19 +66,18 @@ fn every_network_and_every_option_give_the_same_keys() {
 
 #[test]
 fn pictures_and_curves_are_written() {
-    let folder = std::env::temp_dir().join(format!("equipoise-divide-{}", std::process::id()));
-    let picture = folder.join("gantt.svg");
+    let folder = tempfile::tempdir().unwrap();
+    let (curves, picture) = (folder.path().join("curves"), folder.path().join("gantt.svg"));
     let mut command = Command::cargo_bin("equipoise").unwrap();
-    command.args(["divide", "--model", "--output", "quiet", "--curves"]).arg(&folder).assert().success().stdout("").stderr("");
+    command.args(["divide", "--model", "--output", "quiet", "--curves"]).arg(&curves).assert().success().stdout("").stderr("");
     for number in 2..=8 {
-        let table = std::fs::read_to_string(folder.join(format!("figure{number}.csv"))).unwrap();
+        let table = std::fs::read_to_string(curves.join(format!("figure{number}.csv"))).unwrap();
         assert!(table.starts_with("curve,") && table.lines().count() > 30, "figure {number}");
-        let drawn = std::fs::read_to_string(folder.join(format!("figure{number}.svg"))).unwrap();
+        let drawn = std::fs::read_to_string(curves.join(format!("figure{number}.svg"))).unwrap();
         assert!(drawn.starts_with("<svg ") && drawn.ends_with("</svg>") && drawn.contains(&format!("Figure {number}:")));
     }
     let mut command = Command::cargo_bin("equipoise").unwrap();
     command.args(["divide", "--model", "--topology", "hypercube:3", "--output", "quiet", "--gantt"]).arg(&picture).assert().success();
     let drawn = std::fs::read_to_string(&picture).unwrap();
     assert!((0..=3).all(|layer| drawn.contains(&format!(">layer {layer}<"))) && drawn.matches("class=\"computing\"").count() == 5);
-    std::fs::remove_dir_all(&folder).unwrap();
 }

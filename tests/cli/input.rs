@@ -1,40 +1,26 @@
 //! `equipoise divide --input` from outside, in simulation: answers on standard output, reports on standard error, statuses, and refusals.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Output;
 
 use assert_cmd::Command;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
+use tempfile::tempdir;
 
-/// A file that goes away with the value.
-struct Input(PathBuf);
-
-impl Input {
-    fn new(name: &str, text: impl AsRef<[u8]>) -> Input {
-        let path = std::env::temp_dir().join(format!("equipoise-input-{}-{name}", std::process::id()));
-        std::fs::write(&path, text).unwrap();
-        Input(path)
-    }
-}
-
-impl Drop for Input {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
+use crate::files::file;
 
 const TEXT: &str = "3\n1\nerror one\n3\nno\nerror two\n";
 
-fn divide(input: &Input, arguments: &[&str]) -> Output {
+fn divide(input: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::cargo_bin("equipoise").unwrap();
     // So slow that every rank gets a share of a few bytes.
-    command.args(["divide", "--sim", "3", "--rate", "1000", "--input"]).arg(&input.0).args(arguments).output().unwrap()
+    command.args(["divide", "--sim", "3", "--rate", "1000", "--input"]).arg(input).args(arguments).output().unwrap()
 }
 
 fn answer(arguments: &[&str]) -> String {
-    let output = divide(&Input::new(&arguments.join("-").replace(['/', ' ', '|'], "-"), TEXT), arguments);
+    let output = divide(&file(TEXT), arguments);
     let report = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success() && report.contains("makespan") && report.contains("predicted"), "{arguments:?}: {report}");
     String::from_utf8(output.stdout).unwrap()
@@ -56,7 +42,7 @@ fn answers_are_on_standard_output() {
 
 #[test]
 fn programs_get_one_object() {
-    let input = Input::new("json", TEXT);
+    let input = file(TEXT);
     let json = |arguments: &[&str]| -> Value {
         let output = divide(&input, &[arguments, &["--output", "json"]].concat());
         assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -78,7 +64,7 @@ fn programs_get_one_object() {
 #[test]
 fn bytes_that_are_no_text_survive_in_json() {
     let text = b"\xff\n\xfe\r\n\xff\n\0\n\xe9t\xe9";
-    let input = Input::new("bytes", text);
+    let input = file(text);
     let json = |arguments: &[&str]| -> Value {
         let output = divide(&input, &[arguments, &["--output", "json"]].concat());
         serde_json::from_slice(&output.stdout).unwrap_or_else(|why| panic!("{why}: {}", String::from_utf8_lossy(&output.stderr)))
@@ -98,14 +84,13 @@ fn bytes_that_are_no_text_survive_in_json() {
 
 #[test]
 fn a_report_and_a_trace_are_written() {
-    let input = Input::new("report", TEXT);
-    let folder = input.0.with_extension("report");
-    let trace = folder.join("trace.json");
-    std::fs::create_dir_all(&folder).unwrap();
-    let (report, traced) = (folder.to_str().unwrap(), trace.to_str().unwrap());
+    let input = file(TEXT);
+    let folder = tempdir().unwrap();
+    let trace = folder.path().join("trace.json");
+    let (report, traced) = (folder.path().to_str().unwrap(), trace.to_str().unwrap());
     let output = divide(&input, &["--kernel", "count", "--baselines", "--report", report, "--trace", traced]);
     assert!(output.status.success() && output.stdout == b"6 8 29\n", "{}", String::from_utf8_lossy(&output.stderr));
-    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     let page = read("report.html");
     for text in
         ["Predicted beside measured", "2 measured", "predicted finish", "chunks on demand takes", "Simulated network", "divide --sim 3"]
@@ -115,15 +100,15 @@ fn a_report_and_a_trace_are_written() {
     assert!(read("table.csv").starts_with("rank,share,calibrated,") && read("table.csv").lines().count() == 1 + 3);
     let record: Value = serde_json::from_str(&read("records.jsonl")).unwrap();
     assert!(record["bytes"] == 29 && record["finish"].as_array().is_some());
-    let events: Vec<Value> = serde_json::from_str(&read("trace.json")).unwrap();
+    let trace: Value = serde_json::from_str(&read("trace.json")).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
     let computing = |kind: &str| events.iter().filter(|event| event["cat"] == kind && event["name"] == "computing").count();
     assert!(computing("predicted") >= 3 && computing("measured") >= 3);
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn the_status_is_that_of_the_shares() {
-    let input = Input::new("status", TEXT);
+    let input = file(TEXT);
     let status = |arguments: &[&str]| divide(&input, arguments).status.code();
     assert_eq!(status(&["--command", "grep error", "--ok-status", "0,1"]), Some(0));
     assert_eq!(status(&["--command", "grep nowhere", "--ok-status", "0,1"]), Some(1));
@@ -138,21 +123,20 @@ fn the_status_is_that_of_the_shares() {
 
 #[test]
 fn the_answer_goes_into_a_file_and_the_chart_beside_it() {
-    let input = Input::new("to", TEXT);
-    let (to, chart) = (input.0.with_extension("to"), input.0.with_extension("svg"));
+    let input = file(TEXT);
+    let folder = tempdir().unwrap();
+    let (to, chart) = (folder.path().join("to"), folder.path().join("chart.svg"));
     let output = divide(&input, &["--command", "cat", "--to", to.to_str().unwrap(), "--gantt", chart.to_str().unwrap()]);
     assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
     assert_eq!(std::fs::read_to_string(&to).unwrap(), TEXT);
     let drawn = std::fs::read_to_string(&chart).unwrap();
     assert!(drawn.starts_with("<svg") && drawn.contains("0 predicted") && drawn.contains("2 measured"), "{drawn}");
-    std::fs::remove_file(to).unwrap();
-    std::fs::remove_file(chart).unwrap();
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_told() {
-    let input = Input::new("full", TEXT);
+    let input = file(TEXT);
     let output = divide(&input, &["--command", "cat", "--to", "/dev/full"]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(1) && said.contains("No space left") && said.trim_end().ends_with("is not all of it"), "{said}");
@@ -160,7 +144,7 @@ fn a_full_disk_is_told() {
 
 #[test]
 fn what_is_wrong_is_said_in_one_sentence() {
-    let input = Input::new("wrong", TEXT);
+    let input = file(TEXT);
     for (arguments, said) in [
         (&["--kernel", "nosuch"][..], "--kernel nosuch: there is no such kernel"),
         (&["--kernel", "grep=("], "--kernel grep=(: this is no regular expression"),
@@ -189,8 +173,6 @@ fn what_is_wrong_is_said_in_one_sentence() {
         assert!(output.status.code() == Some(2) && told.contains(said), "{arguments:?}: {told}");
         assert!(told.lines().count() == 1 && output.stdout.is_empty(), "{arguments:?}: {told}");
     }
-    let folder = Input(std::env::temp_dir());
-    let told = String::from_utf8(divide(&folder, &["--kernel", "count"]).stderr).unwrap();
-    std::mem::forget(folder);
+    let told = String::from_utf8(divide(&std::env::temp_dir(), &["--kernel", "count"]).stderr).unwrap();
     assert!(told.contains("this is a folder"), "{told}");
 }

@@ -3,6 +3,8 @@
 mod contract;
 mod divide;
 mod docs;
+#[path = "../files/mod.rs"]
+mod files;
 mod input;
 mod programs;
 mod refusals;

@@ -7,32 +7,26 @@ use std::time::{Duration, Instant};
 
 use assert_cmd::cargo::cargo_bin;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use tempfile::TempDir;
 
-/// A folder that goes away with the value, with an input in it.
-struct Place(PathBuf);
+/// A folder with an input in it.
+struct Place(TempDir);
 
 impl Place {
-    fn new(name: &str, bytes: usize) -> Place {
-        let place = std::env::temp_dir().join(format!("equipoise-programs-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&place).unwrap();
-        std::fs::write(place.join("input"), b"a line of the input\n".repeat(bytes / 20)).unwrap();
-        Place(place)
+    fn new(bytes: usize) -> Place {
+        let place = Place(tempfile::tempdir().unwrap());
+        std::fs::write(place.file("input"), b"a line of the input\n".repeat(bytes / 20)).unwrap();
+        place
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.path().join(name)
     }
 
     fn divide(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(cargo_bin("equipoise"));
         command.args(["divide", "--sim", "2", "--input"]).arg(self.file("input")).args(arguments);
         command
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -61,7 +55,7 @@ fn is_gone(process: Pid) -> bool {
 
 #[test]
 fn a_program_that_stands_still_is_ended_by_the_timeout() {
-    let place = Place::new("still", 1000);
+    let place = Place::new(1000);
     let (child, to) = (place.file("child"), place.file("to"));
     let hangs = |then: &str| format!("sleep 1000 & echo $! >'{}'; {then}", child.display());
     for (arguments, said) in [
@@ -80,7 +74,7 @@ fn a_program_that_stands_still_is_ended_by_the_timeout() {
 
 #[test]
 fn a_program_ends_with_the_process_that_started_it() {
-    let place = Place::new("signals", 1000);
+    let place = Place::new(1000);
     for (name, signal) in [("term", Signal::TERM), ("int", Signal::INT), ("kill", Signal::KILL)] {
         let child = place.file(name);
         let command = format!("sleep 1000 & echo $! >'{}'; wait", child.display());

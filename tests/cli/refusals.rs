@@ -128,7 +128,7 @@ const WRONG: &[(&str, &str)] = &[
     ("run --sim 4 --scheduler selfsched:rule=wf,weights=1:2 --workload costs", "there are 2 weights, and 4 ranks"),
     ("run --sim 4 --scheduler selfsched:rule=gss,chunk=4 --workload costs", "chunk belongs to rule=fixed"),
     ("run --sim 4 --scheduler selfsched:rule=static,clusters=hosts --workload costs", "clusters=hosts is of no use"),
-    ("run --sim 4 --scheduler dss:clusters=some --workload costs", "clusters is none, hosts"),
+    ("run --sim 4 --scheduler dss:clusters=some --workload costs", "clusters is none or hosts"),
     ("run --sim 3 --workload costs:file=tests/vectors/sash_6x3.txt,optimum=9", "the optimum 9 is below"),
     ("run --sim 3 --workload costs:file=tests/vectors/sash_6x3.txt,optimum=2500", "is above 1900, which a simple heuristic reaches"),
     ("run --sim 3 --speeds 1,2,3 --workload costs:file=tests/vectors/sash_6x3.txt,optimum=1900", "--speeds: the optimum"),

@@ -5,6 +5,7 @@ use equipoise::workload::{graphs, independent};
 use serde_json::Value;
 
 use crate::contract::{Key, assert_keys, interval, lines, number_or_null};
+use crate::files::file;
 
 fn numbers(value: &Value) -> bool {
     value.as_array().is_some_and(|list| list.iter().all(Value::is_number))
@@ -114,16 +115,16 @@ fn the_same_seed_gives_the_same_run() {
 
 #[test]
 fn tables_records_and_traces_are_written() {
-    let folder = std::env::temp_dir().join(format!("equipoise-run-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let (table, timeline) = (folder.join("table.csv"), folder.join("trace.json"));
+    let folder = tempfile::tempdir().unwrap();
+    let (table, timeline) = (folder.path().join("table.csv"), folder.path().join("trace.json"));
     let command = "run --sim 4 --compare steal,random --workload queens:n=6 --output json";
-    let shown = lines(&format!("{command} --csv {} --trace {} --report {}", table.display(), timeline.display(), folder.display()));
+    let shown = lines(&format!("{command} --csv {} --trace {} --report {}", table.display(), timeline.display(), folder.path().display()));
     let csv = std::fs::read_to_string(&table).unwrap();
     assert_eq!(csv.lines().count(), 1 + 2);
-    let records = std::fs::read_to_string(folder.join("records.jsonl")).unwrap();
+    let records = std::fs::read_to_string(folder.path().join("records.jsonl")).unwrap();
     assert_eq!(records.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>(), shown);
-    let events: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(&timeline).unwrap()).unwrap();
+    let trace: Value = serde_json::from_str(&std::fs::read_to_string(&timeline).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
     let executed = events.iter().filter(|event| event["ph"] == "X");
     let tasks: u64 = shown.iter().map(|line| line["tasks"].as_u64().unwrap()).sum();
     assert_eq!(executed.count() as u64, tasks, "one line a task");
@@ -131,7 +132,6 @@ fn tables_records_and_traces_are_written() {
     assert_eq!(left("task left"), left("task arrived"));
     // What is told last may come when all is done.
     assert!(left("heard") > 0 && left("heard") <= left("told"));
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
@@ -180,9 +180,8 @@ fn independent_tasks_print_every_key() {
 
 #[test]
 fn schedulers_that_need_no_cube_run_on_a_graph_from_a_file() {
-    let path = std::env::temp_dir().join(format!("equipoise-run-graph-{}.txt", std::process::id()));
-    std::fs::write(&path, "# two triangles and a tail\n0 1\n1 2\n2 0\n2 3\n3 4\n4 5\n5 3\n5 6\n").unwrap();
-    let graph = format!("graph:{}", path.display());
+    let file = file("# two triangles and a tail\n0 1\n1 2\n2 0\n2 3\n3 4\n4 5\n5 3\n5 6\n");
+    let graph = format!("graph:{}", file.display());
     // 7 nodes on 5 ranks: two are virtual.
     for (ranks, native) in [(7, true), (5, false)] {
         let lines = lines(&format!(
@@ -196,5 +195,4 @@ fn schedulers_that_need_no_cube_run_on_a_graph_from_a_file() {
             assert_eq!(moved, line["scheduler"] != "static", "{line}");
         }
     }
-    std::fs::remove_file(&path).unwrap();
 }

@@ -8,6 +8,8 @@ use equipoise::transport::world::World;
 use equipoise::workload::graphs::Number;
 use equipoise::workload::independent as workloads;
 
+use crate::files::file;
+
 pub fn records(ranks: u32, contenders: &[&str], workload: &str, network: &str, speeds: &[f64]) -> Vec<RunRecord> {
     on_hosts(None, ranks, contenders, workload, network, speeds)
 }
@@ -95,13 +97,11 @@ fn every_task_is_executed_once() {
 
 #[test]
 fn tasks_run_where_they_can() {
-    let file = std::env::temp_dir().join(format!("equipoise-inf-{}.csv", std::process::id()));
-    std::fs::write(&file, "1, inf, 3\ninf inf 9 # only the last\n4 5 6\ninf 2 inf\n7;inf;inf\n").expect("a file can be written");
+    let file = file("1, inf, 3\ninf inf 9 # only the last\n4 5 6\ninf 2 inf\n7;inf;inf\n");
     for network in ["zero", "switched"] {
         let records = records(3, &ALL, &format!("costs:file={}", file.display()), network, &[]);
         assert!(records.iter().all(|record| record.tasks == 5 && record.makespan < 100.0), "{records:?}");
     }
-    std::fs::remove_file(&file).expect("a file can be removed");
 }
 
 /// Schedulers that have one of their own on each host.
@@ -126,7 +126,6 @@ const HOSTS: [&[u32]; 5] = [&[0, 0, 0, 1, 1, 1, 1, 2, 2], &[0, 1, 2, 0, 1, 2, 0]
 
 #[test]
 fn with_a_scheduler_on_each_host_every_task_is_executed_once() {
-    let file = std::env::temp_dir().join(format!("equipoise-inf-hosts-{}.csv", std::process::id()));
     for hosts in HOSTS {
         let ranks = hosts.len() as u32;
         let speeds: Vec<f64> = (0..ranks).map(|rank| 1.0 + f64::from(rank % 3)).collect();
@@ -134,7 +133,7 @@ fn with_a_scheduler_on_each_host_every_task_is_executed_once() {
         let row = |task: u32| {
             (0..ranks).map(|rank| if task.is_multiple_of(4) || task % ranks == rank { "30 " } else { "inf " }).collect::<String>()
         };
-        std::fs::write(&file, (0..40).map(|task| row(task) + "\n").collect::<String>()).expect("a file can be written");
+        let file = file((0..40).map(|task| row(task) + "\n").collect::<String>());
         let matrix = format!("costs:file={}", file.display());
         for network in ["zero", "switched"] {
             for (workload, tasks, speeds) in [
@@ -151,7 +150,6 @@ fn with_a_scheduler_on_each_host_every_task_is_executed_once() {
             }
         }
     }
-    std::fs::remove_file(&file).expect("a file can be removed");
 }
 
 /// What schedulers on each host cost: ranks that search, and what is not seen from above.

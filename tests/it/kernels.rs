@@ -4,6 +4,7 @@ use equipoise::load::{CYCLE, Cost};
 use equipoise::workload::graphs::Number;
 use equipoise::workload::independent::{self as workloads, Setting};
 
+use crate::files::file;
 use crate::independent::records;
 
 const SOME: [&str; 6] = ["sash", "sash:end=join", "dss", "dss:affinity", "selfsched:rule=gss", "selfsched:rule=awf"];
@@ -22,7 +23,8 @@ fn answers(workload: &str) -> Vec<(u64, Number)> {
 
 #[test]
 fn a_picture_has_the_same_points_whoever_computes_them() {
-    let file = std::env::temp_dir().join(format!("equipoise-set-{}.pgm", std::process::id()));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("set.pgm");
     let workload = format!("mandelbrot:width=40,height=30,limit=50,picture={}", file.display());
     // Counted by a program of a few lines in another language.
     assert_eq!(answers(&workload), [(30, Number::Whole(ITERATIONS))]);
@@ -33,7 +35,6 @@ fn a_picture_has_the_same_points_whoever_computes_them() {
     // The set is black and lies symmetrically, its inside in the middle.
     assert!((0..30).all(|row| points[40 * row..][..40] == points[40 * (29 - row)..][..40]));
     assert_eq!((points[15 * 40 + 22], points[0] > 0), (0, true));
-    std::fs::remove_file(&file).expect("a file can be removed");
 }
 
 /// Iterations of 40 x 30 points around -0.5, 3 wide, at most 50 each.
@@ -101,8 +102,7 @@ fn every_scheduler_that_can_waits_for_what_arrives() {
 
 #[test]
 fn arrivals_come_from_a_column() {
-    let file = std::env::temp_dir().join(format!("equipoise-arrivals-{}.csv", std::process::id()));
-    std::fs::write(&file, "1000, 5, inf\n0, 10, 10\n20, inf, 7\n").expect("a file can be written");
+    let file = file("1000, 5, inf\n0, 10, 10\n20, inf, 7\n");
     for name in ["dss", "dss:affinity"] {
         let record = &records(2, &[name], &format!("costs:file={},arrival=file", file.display()), "zero", &[])[0];
         let mean = record.scheduling.and_then(|scheduling| scheduling.task_response_mean);
@@ -112,5 +112,4 @@ fn arrivals_come_from_a_column() {
             "{name}"
         );
     }
-    std::fs::remove_file(&file).expect("a file can be removed");
 }

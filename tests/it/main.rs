@@ -5,6 +5,8 @@ mod contract;
 mod contract_in_sim;
 mod divisible;
 mod figures;
+#[path = "../files/mod.rs"]
+mod files;
 mod flow_vectors;
 mod independent;
 mod kernels;

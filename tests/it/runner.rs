@@ -2,13 +2,15 @@
 
 use std::rc::Rc;
 
-use equipoise::balance::{Chosen, Cost, Phase, Times, find};
+use equipoise::balance::{Chosen, Cost, find};
+use equipoise::experiment::phase::{self, Setting};
+use equipoise::experiment::trace::NodeTrace;
 use equipoise::load::{Checksum, Parcel, Pile, Plan, Powers, Segment, Shares};
-use equipoise::node;
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::record::Counts;
 use equipoise::transport::sim::{self, Rules};
 use equipoise::transport::world::World;
+use equipoise::workload::InitialTasks;
 
 /// What a phase is run on.
 pub struct Setup {
@@ -19,6 +21,8 @@ pub struct Setup {
     pub seed: u64,
     /// Disturbs the order in which messages arrive; `None` leaves the network as it is.
     pub disturbance: Option<u64>,
+    /// How many messages' ends are noted on each node; `None` if no trace is wanted.
+    pub trace: Option<usize>,
 }
 
 /// What came of it, by node where it is a list. Loads are in work units.
@@ -33,7 +37,8 @@ pub struct Outcome {
     pub cost: Cost,
     /// Of all nodes together.
     pub counts: Counts,
-    pub times: Vec<Times>,
+    /// Empty if it was not wanted.
+    pub trace: Vec<NodeTrace>,
 }
 
 impl Setup {
@@ -46,7 +51,7 @@ impl Setup {
     pub fn new(balancer: &str, overlay: Overlay, powers: Powers) -> Setup {
         let chosen = Rc::new(find(balancer).expect("a balancer of the registry"));
         assert_eq!(chosen.entry.objection(&overlay.topology), None);
-        Setup { chosen, overlay, powers, seed: 0, disturbance: None }
+        Setup { chosen, overlay, powers, seed: 0, disturbance: None, trace: None }
     }
 
     /// One phase over these piles, by node.
@@ -64,48 +69,25 @@ impl Setup {
 
         let rules = self.disturbance.map_or_else(Rules::default, |seed| Rules::seeded(seed).delay_heavily(20_000).shuffle());
         let mut world = World::Sim(sim::World::new(placement.ranks(), sim::Model { rules, seed: self.seed, ..sim::Model::default() }));
-        let mut piles = piles.into_iter();
-        let results = node::run(&mut world, &self.overlay, |node| {
-            let mut pile = piles.next().expect("a pile for each node");
-            let (node, counts) = node.recorded();
-            let (chosen, shares) = (self.chosen.clone(), shares.clone());
-            async move {
-                let mut phase = Phase::begin(&node, &shares, &mut pile);
-                chosen.balancer.run(&mut phase).await?;
-                let (sent, times) = phase.end();
-                Ok((pile, sent, times, counts.get()))
-            }
+        let setting = Rc::new(Setting {
+            balancer: self.chosen.clone(),
+            shares,
+            pile: Rc::new(move |node| Ok(piles[node as usize].clone())),
+            plan: true,
+            weighted: !is_unit,
+            trace: self.trace,
         });
-        let mut outcome = Outcome {
-            before,
-            checksum_before,
-            piles: Vec::new(),
-            plan: Plan::default(),
-            quota,
-            cost: (self.chosen.entry.cost)(&self.overlay.topology),
-            counts: Counts::default(),
-            times: Vec::new(),
-        };
-        let mut transfers = Vec::new();
-        for (_, (pile, sent, times, counts)) in results.unwrap_or_else(|why| panic!("{} fails: {why}", self.chosen.name)) {
-            outcome.piles.push(pile);
-            transfers.extend(sent);
-            outcome.times.push(times);
-            outcome.counts = outcome.counts.and(counts);
-        }
-        outcome.plan = Plan::new(transfers);
-        outcome
+        let (outcome, piles) =
+            phase::run_and_keep(&mut world, &self.overlay, &setting).unwrap_or_else(|why| panic!("{} fails: {why}", self.chosen.name));
+        let phase::Outcome { plan, counts, trace, .. } = outcome.expect("node 0 is simulated, too");
+        let cost = (self.chosen.entry.cost)(&self.overlay.topology);
+        Outcome { before, checksum_before, piles, plan, quota, cost, counts, trace }
     }
 
     /// One phase over unit tasks without payload, numbered in node order.
     pub fn run_on_loads(&self, loads: &[u64]) -> Outcome {
-        let mut first = 0;
-        let ranges = loads.iter().map(|&count| {
-            let range = Segment::range(first, count);
-            first += count;
-            Pile::new(Parcel::from_iter([range]))
-        });
-        self.run(ranges.collect())
+        let tasks = InitialTasks::new(loads, 0).expect("tasks that can be numbered");
+        self.run((0..self.powers.nodes()).map(|node| tasks.pile(node).expect("tasks without payload")).collect())
     }
 }
 

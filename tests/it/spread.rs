@@ -1,7 +1,7 @@
 //! One input divided over simulated ranks: the answers do not depend on ranks, topology, installments or memory, and the plan holds.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use equipoise::Result;
@@ -11,22 +11,7 @@ use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::{sim, world::World};
 use equipoise::workload::kernels::{Computation, OkStatus, Reduce};
 
-/// A file that goes away with the value.
-struct Input(PathBuf);
-
-impl Input {
-    fn new(name: &str, text: &[u8]) -> Input {
-        let path = std::env::temp_dir().join(format!("equipoise-spread-{}-{name}", std::process::id()));
-        std::fs::write(&path, text).unwrap();
-        Input(path)
-    }
-}
-
-impl Drop for Input {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
+use crate::files::file;
 
 fn spec(input: &Path, computation: &str, topology: &str, ranks: u32) -> SpreadSpec {
     SpreadSpec {
@@ -66,10 +51,10 @@ fn text(lines: usize) -> Vec<u8> {
 #[test]
 fn the_answer_is_the_same_however_it_is_divided() {
     let text = text(6_000);
-    let input = Input::new("same", &text);
+    let input = file(&text);
     for topology in ["hypercube", "mesh", "torus", "tree:binary", "tree:kary=3", "grid", "line", "ring", "complete"] {
         for ranks in [1, 2, 3, 7, 12] {
-            let mut spec = spec(&input.0, "checksum", topology, ranks);
+            let mut spec = spec(&input, "checksum", topology, ranks);
             spec.installments = Some(1 + ranks % 4);
             let (outcome, _) = divided(&spec).unwrap();
             assert_eq!(outcome.answer, Answer::Checksum(blake3::hash(&text).to_hex().to_string()), "{topology} of {ranks}");
@@ -80,12 +65,12 @@ fn the_answer_is_the_same_however_it_is_divided() {
 
 #[test]
 fn the_plan_holds_in_simulation() {
-    let input = Input::new("plan", &text(50_000));
+    let input = file(text(50_000));
     for (ranks, topology) in
         [(2, "hypercube"), (5, "hypercube"), (8, "hypercube"), (16, "hypercube"), (9, "mesh"), (6, "line"), (8, "complete")]
     {
         for installments in [None, Some(1), Some(4)] {
-            let mut spec = spec(&input.0, "count", topology, ranks);
+            let mut spec = spec(&input, "count", topology, ranks);
             spec.installments = installments;
             spec.pace = Some((0..ranks).map(|rank| 50e-9 * f64::from(1 + rank % 3)).collect());
             let record = divided(&spec).unwrap().0.record;
@@ -103,10 +88,10 @@ fn the_plan_holds_in_simulation() {
 #[test]
 fn little_memory_is_enough() {
     let text = text(150_000);
-    let input = Input::new("memory", &text);
-    let kept = std::env::temp_dir().join(format!("equipoise-spread-{}-memory-costs", std::process::id()));
-    let _ = std::fs::remove_file(&kept);
-    let mut spec = spec(&input.0, "count", "hypercube", 4);
+    let input = file(&text);
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("costs");
+    let mut spec = spec(&input, "count", "hypercube", 4);
     spec.calibration = Some(kept.clone());
     divided(&spec).unwrap();
     // Rank 3 is far slower than it was when it was measured: its sender must wait for it.
@@ -115,7 +100,6 @@ fn little_memory_is_enough() {
     spec.installments = Some(1);
     spec.baselines = true;
     let (outcome, _) = divided(&spec).unwrap();
-    std::fs::remove_file(&kept).unwrap();
     let why = outcome.record.why.as_deref().unwrap_or_default();
     assert!(why.starts_with("chunks on demand was ") && why.contains("rank 3 computed 4900 % slower than when it was measured"), "{why}");
     let most = outcome.record.split.iter().map(|split| split.most_waiting).max().unwrap();
@@ -126,8 +110,8 @@ fn little_memory_is_enough() {
 
 #[test]
 fn every_way_gives_the_same_answer_and_division_is_the_fastest() {
-    let input = Input::new("ways", &text(40_000));
-    let mut spec = spec(&input.0, "grep=x{60}", "hypercube", 8);
+    let input = file(text(40_000));
+    let mut spec = spec(&input, "grep=x{60}", "hypercube", 8);
     spec.pace = Some(vec![100e-9, 400e-9, 100e-9, 200e-9, 100e-9, 100e-9, 300e-9, 100e-9]);
     spec.baselines = true;
     let record = divided(&spec).unwrap().0.record;
@@ -139,8 +123,8 @@ fn every_way_gives_the_same_answer_and_division_is_the_fastest() {
 #[test]
 fn programs_run_on_simulated_ranks() {
     let text = text(3_000);
-    let input = Input::new("programs", &text);
-    let mut spec = spec(&input.0, "count", "hypercube", 5);
+    let input = file(&text);
+    let mut spec = spec(&input, "count", "hypercube", 5);
     spec.computation = Computation::Command { command: "cat".into(), ok: OkStatus::default() };
     let (outcome, output) = divided(&spec).unwrap();
     assert!(output == text && matches!(outcome.answer, Answer::Written { status: 0, silent: 0, shares: 5 }), "{:?}", outcome.answer);
@@ -151,10 +135,10 @@ fn programs_run_on_simulated_ranks() {
 
 #[test]
 fn a_calibration_is_kept_and_judged() {
-    let input = Input::new("kept", &text(1_000));
-    let kept = std::env::temp_dir().join(format!("equipoise-spread-{}-costs", std::process::id()));
-    let _ = std::fs::remove_file(&kept);
-    let mut spec = spec(&input.0, "count", "hypercube", 4);
+    let input = file(text(1_000));
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("costs");
+    let mut spec = spec(&input, "count", "hypercube", 4);
     spec.calibration = Some(kept.clone());
     let first = divided(&spec).unwrap().0.record;
     assert!(first.calibration.starts_with("measured, and written to "), "{}", first.calibration);
@@ -167,5 +151,4 @@ fn a_calibration_is_kept_and_judged() {
     std::fs::write(&kept, "{}").unwrap();
     let why = divided(&spec).map(|_| ()).unwrap_err().to_string();
     assert!(why.contains("no calibration that was written here"), "{why}");
-    std::fs::remove_file(&kept).unwrap();
 }

@@ -2,7 +2,7 @@
 //! goes wrong is told.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
@@ -18,9 +18,11 @@ use rand::rngs::ChaCha8Rng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rustix::process::Signal;
+use tempfile::TempPath;
 
 use crate::contract::Case;
 use crate::faults::send_to_self;
+use crate::files::file;
 use crate::launch::{self, Book, Suite};
 
 pub fn enter(book: &mut Book) {
@@ -86,23 +88,13 @@ fn within(check: fn(&mut World) -> Result<()>) {
     }
 }
 
-/// A file on the host of rank 0 that goes away with the value.
-struct Input(PathBuf);
-
-impl Input {
-    fn new(world: &World, text: &[u8]) -> Input {
-        let path = std::env::temp_dir().join(format!("equipoise-divide-{}", std::process::id()));
-        if world.is_first() {
-            std::fs::write(&path, text).expect("a temporary file can be written");
-        }
-        Input(path)
+/// A file on the host of rank 0 that goes away with the value. On other ranks there is none of this name.
+fn input(world: &World, text: &[u8]) -> TempPath {
+    let file = file(text);
+    if !world.is_first() {
+        std::fs::remove_file(&file).expect("a temporary file can be removed");
     }
-}
-
-impl Drop for Input {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
+    file
 }
 
 fn spec(world: &World, input: &Path, computation: Computation) -> Result<SpreadSpec> {
@@ -202,19 +194,19 @@ fn odd_texts(world: &mut World) -> Result<()> {
         &b"1\n2\n2\n10\n010\n\n".repeat(500),
     ];
     for (index, text) in texts.into_iter().enumerate() {
-        let input = Input::new(world, text);
+        let input = input(world, text);
         // Many ranks take long for each division.
         let kernels: &[&str] =
             if world.ranks() > 8 { &["count", "histogram=numbers"] } else { &["count", "grep=error", "histogram=numbers"] };
         for kernel in kernels {
-            check(world, &input.0, kernel, |_| {}).map_err(|why| Error::Failed(format!("text {index}: {why}")))?;
+            check(world, &input, kernel, |_| {}).map_err(|why| Error::Failed(format!("text {index}: {why}")))?;
         }
     }
     for (kernel, topology) in [("checksum", "line"), ("histogram", "tree:binary"), ("grep=^[^a]+r+$|^$", "complete")] {
-        let input = Input::new(world, texts[3]);
+        let input = input(world, texts[3]);
         let topology = Topology::parse(topology, world.ranks())?;
         let overlay = Overlay::new(topology, world.hosts())?;
-        check(world, &input.0, kernel, |spec| (spec.overlay, spec.installments) = (overlay.clone(), Some(3)))?;
+        check(world, &input, kernel, |spec| (spec.overlay, spec.installments) = (overlay.clone(), Some(3)))?;
     }
     Ok(())
 }
@@ -252,11 +244,11 @@ fn long_prose(bytes: usize) -> Vec<u8> {
 }
 
 fn text(world: &mut World, bytes: usize) -> Result<()> {
-    let input = Input::new(world, &if world.is_first() { long_prose(bytes) } else { Vec::new() });
-    check(world, &input.0, "count", |spec| spec.baselines = bytes < 10 << 20)?;
-    check(world, &input.0, "checksum", |spec| spec.room = 300_000)?;
+    let input = input(world, &if world.is_first() { long_prose(bytes) } else { Vec::new() });
+    check(world, &input, "count", |spec| spec.baselines = bytes < 10 << 20)?;
+    check(world, &input, "checksum", |spec| spec.room = 300_000)?;
     if bytes < 10 << 20 {
-        check(world, &input.0, "grep=error: .*42", |spec| spec.installments = Some(1))?;
+        check(world, &input, "grep=error: .*42", |spec| spec.installments = Some(1))?;
     }
     Ok(())
 }
@@ -274,8 +266,8 @@ fn program(world: &mut World, input: &Path, command: &str, ok: &str, reduce: Red
 }
 
 fn programs(world: &mut World) -> Result<()> {
-    let input = Input::new(world, &if world.is_first() { prose(600_000) } else { Vec::new() });
-    let path = &input.0;
+    let input = input(world, &if world.is_first() { prose(600_000) } else { Vec::new() });
+    let path = &input;
     if let Some((status, written)) = program(world, path, "cat", "0", Reduce::Concat)? {
         same("cat", (status, written == std::fs::read(path).unwrap_or_default()), (0, true))?;
     }
@@ -295,7 +287,7 @@ fn programs(world: &mut World) -> Result<()> {
 }
 
 fn failures(world: &mut World) -> Result<()> {
-    let input = Input::new(world, &if world.is_first() { prose(100_000) } else { Vec::new() });
+    let input = input(world, &if world.is_first() { prose(100_000) } else { Vec::new() });
     let cases = [
         ("exit 3", Reduce::Concat, "it ended with status 3"),
         ("kill -9 $$", Reduce::Concat, "it was ended by signal 9"),
@@ -303,7 +295,7 @@ fn failures(world: &mut World) -> Result<()> {
         ("read first; case $first in *) cat >/dev/null; exit 4;; esac", Reduce::Concat, "it ended with status 4"),
     ];
     for (command, reduce, said) in cases {
-        match program(world, &input.0, command, "0", reduce) {
+        match program(world, &input, command, "0", reduce) {
             Err(why) if why.to_string().contains(said) && why.exit_status() == 1 => {}
             other => return Err(Error::Failed(format!("{command}: {other:?} instead of '{said}'"))),
         }
@@ -319,8 +311,8 @@ fn failures(world: &mut World) -> Result<()> {
 fn unequal(world: &mut World) -> Result<()> {
     /// Other load on the machine may disturb a run, and its calibration.
     const ATTEMPTS: usize = 4;
-    let input = Input::new(world, &if world.is_first() { prose(3 << 20) } else { Vec::new() });
-    let mut spec = spec(world, &input.0, Computation::Bytes)?;
+    let input = input(world, &if world.is_first() { prose(3 << 20) } else { Vec::new() });
+    let mut spec = spec(world, &input, Computation::Bytes)?;
     let speeds = [1.0, 1.0, 2.0, 4.0, 1.0, 3.0, 2.0, 1.0];
     spec.pace = Some(speeds.iter().map(|speed| 1.0 / (200e3 * speed)).collect());
     let mut seen = Vec::new();
@@ -340,13 +332,13 @@ fn unequal(world: &mut World) -> Result<()> {
 }
 
 fn shrinking(world: &mut World) -> Result<()> {
-    let input = Input::new(world, &if world.is_first() { prose(4 << 20) } else { Vec::new() });
-    let mut spec = spec(world, &input.0, Computation::Bytes)?;
+    let input = input(world, &if world.is_first() { prose(4 << 20) } else { Vec::new() });
+    let mut spec = spec(world, &input, Computation::Bytes)?;
     // Slow, and with little room, so that most is still to be read when it goes.
     spec.pace = Some(vec![1e-6; world.ranks() as usize]);
     spec.room = 300_000;
     if world.is_first() {
-        let path = input.0.clone();
+        let path = input.to_path_buf();
         std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(500));
             let _ = std::fs::OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(1000));
@@ -358,9 +350,9 @@ fn shrinking(world: &mut World) -> Result<()> {
 
 /// With a program that does not end on one of the shares.
 fn stands_still(world: &mut World, command: &str) -> Result<()> {
-    let input = Input::new(world, &if world.is_first() { prose(3 << 20) } else { Vec::new() });
+    let input = input(world, &if world.is_first() { prose(3 << 20) } else { Vec::new() });
     let computation = Computation::Command { command: command.into(), ok: Default::default() };
-    let mut spec = spec(world, &input.0, computation)?;
+    let mut spec = spec(world, &input, computation)?;
     // Nobody's command takes long for its sample on a machine that is busy.
     spec.patience = Duration::from_secs(1);
     divided(world, &spec)?;
@@ -369,9 +361,9 @@ fn stands_still(world: &mut World, command: &str) -> Result<()> {
 
 /// The first rank ends while all ranks' programs run.
 fn dies(world: &mut World, name: &'static str, end: fn()) -> Result<()> {
-    let input = Input::new(world, &if world.is_first() { prose(100_000) } else { Vec::new() });
+    let input = input(world, &if world.is_first() { prose(100_000) } else { Vec::new() });
     let command = format!("exec sh -c 'sleep 1000; exit' '{}'", mark(name));
-    let spec = spec(world, &input.0, Computation::Command { command, ok: Default::default() })?;
+    let spec = spec(world, &input, Computation::Command { command, ok: Default::default() })?;
     let ranks = world.ranks() as usize;
     if world.is_first() {
         std::thread::spawn(move || {

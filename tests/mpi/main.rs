@@ -5,6 +5,8 @@ mod contract;
 mod divide;
 mod failing_runs;
 mod faults;
+#[path = "../files/mod.rs"]
+mod files;
 mod independent;
 mod launch;
 mod real;

@@ -91,14 +91,14 @@ mod tests {
 
     #[test]
     fn a_file_has_its_name_only_when_it_is_whole() {
-        let path = std::env::temp_dir().join(format!("equipoise-to-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("to");
         let mut to = Destination::file(&path).unwrap();
         to.write(b"all of ").unwrap();
         assert!(!path.exists());
         to.write(b"it").unwrap();
         to.end().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"all of it");
-        fs::remove_file(&path).unwrap();
     }
 
     #[cfg(target_os = "linux")]

@@ -9,7 +9,7 @@ use equipoise::divisible::spread::Records;
 use equipoise::divisible::spread::plan::MOST_INSTALLMENTS;
 use equipoise::experiment::spread::{Outcome, Sink};
 use equipoise::experiment::{self, SpreadSpec, settle};
-use equipoise::report::{csv, json, spread, spread_page, spread_trace};
+use equipoise::report::{csv, json, spread, spread_page, trace};
 use equipoise::topology::Overlay;
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
@@ -209,7 +209,7 @@ impl Request<'_> {
             gantt.write(|out| out.write_all(spread::gantt(&record).as_bytes()))?;
         }
         if let Some(trace) = files.trace {
-            trace.write(|out| spread_trace::write(out, &record))?;
+            trace.write(|out| trace::spread(out, &record))?;
         }
         if let Some(report) = files.report {
             report.table.write(|out| csv::spread(out, &record))?;

@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn a_file_is_read_in_ranges_and_must_not_shrink() {
-        let path = std::env::temp_dir().join(format!("equipoise-input-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("input");
         std::fs::write(&path, "one\ntwo\nthree\n").unwrap();
         let mut input = Input::open(&path).unwrap();
         let mut read = b"> ".to_vec();
@@ -135,18 +136,17 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         let missing = Input::open(&path).unwrap_err();
         assert!(missing.exit_status() == 2 && missing.to_string().contains("No such file"), "{missing}");
-        assert!(Input::open(&std::env::temp_dir()).unwrap_err().to_string().ends_with("this is a folder; one file is divided"));
+        assert!(Input::open(folder.path()).unwrap_err().to_string().ends_with("this is a folder; one file is divided"));
         assert!(Input::open(Path::new("/dev/null")).unwrap_err().to_string().contains("no regular file"));
         assert!(Input::open(Path::new("/proc/self/status")).unwrap_err().to_string().contains("its length is not known"));
     }
 
     #[test]
     fn the_sample_of_a_large_file_comes_from_everywhere() {
-        let path = std::env::temp_dir().join(format!("equipoise-sample-{}", std::process::id()));
+        let file = tempfile::NamedTempFile::new().unwrap();
         let text: String = (0..300_000).map(|number| format!("{number:09}\n")).collect();
-        std::fs::write(&path, &text).unwrap();
-        let sample = Input::open(&path).unwrap().sample(Records::Lines).unwrap();
-        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&file, &text).unwrap();
+        let sample = Input::open(file.path()).unwrap().sample(Records::Lines).unwrap();
         assert_eq!(sample.len() as u64, BLOCKS * BLOCK);
         for block in 0..BLOCKS as usize {
             let first: usize = std::str::from_utf8(&sample[block * BLOCK as usize..][..9]).unwrap().parse().unwrap();

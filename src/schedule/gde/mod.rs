@@ -33,9 +33,10 @@ use serde::{Deserialize, Serialize};
 
 use super::neighbourhood::pause;
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use super::registry::{Entry, NEIGHBOURLY, Scheduler, Settings, Units};
+use super::registry::{Entry, NEIGHBOURLY, Scheduler, Units};
 use crate::error::Result;
 use crate::node::Ticks;
+use crate::options::Options;
 use crate::topology::{NodeId, Overlay};
 use colours::Colours;
 
@@ -48,15 +49,9 @@ pub(super) static ENTRY: Entry = Entry {
     build,
 };
 
-fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
-    let (mut lambda, mut period) = (0.5, Units(0.5));
-    for (key, value) in settings.pairs() {
-        match key {
-            "lambda" => lambda = settings.fraction(key, value)?,
-            "period" => period = settings.units(key, value)?,
-            _ => return Err(settings.unknown(key, &["lambda", "period"])),
-        }
-    }
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+    let lambda = options.fraction("lambda")?.unwrap_or(0.5);
+    let period = Units::read(options, "period")?.unwrap_or(Units(0.5));
     Ok(Arc::new(Gde { lambda, period, colours: Mutex::new(None) }))
 }
 

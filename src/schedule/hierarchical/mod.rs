@@ -47,8 +47,9 @@ use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::policy::{Actions, AnyPolicy, ItemId, New, Origin, Place, Policy, View, erase};
-use super::registry::{Entry, Region, Scheduler, Settings};
+use super::registry::{Entry, Region, Scheduler};
 use crate::error::Result;
+use crate::options::Options;
 use crate::topology::hadamard::MedianSet;
 use crate::topology::{Kind, NodeId, Overlay};
 use layout::{Layout, Wishes};
@@ -64,30 +65,28 @@ pub(super) static ENTRY: Entry = Entry {
     build,
 };
 
-fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
     let mut wishes = Wishes { set: MedianSet::Default, host_works: true, medians_work: true };
-    let (mut spread, mut open) = (2, true);
-    for (key, value) in settings.pairs() {
-        match (key, value) {
-            ("medians", "default") => wishes.set = MedianSet::Default,
-            ("medians", "hadamard") => wishes.set = MedianSet::Full,
-            ("medians", "shared") => wishes.medians_work = true,
-            ("medians", "dedicated") => wishes.medians_work = false,
-            ("medians", _) => return Err(settings.wrong(key, value, "default, hadamard, shared or dedicated")),
-            ("host", "shared") => wishes.host_works = true,
-            ("host", "dedicated") => wishes.host_works = false,
-            ("host", _) => return Err(settings.wrong(key, value, "shared or dedicated")),
-            ("spread", _) => {
-                let number = value.parse().ok().filter(|number| (1..=1_000_000).contains(number));
-                spread = number.ok_or_else(|| settings.wrong(key, value, "a number of sub-trees from 1 to 1000000"))?;
-            }
-            ("regions", "open") => open = true,
-            ("regions", "closed") => open = false,
-            ("regions", _) => return Err(settings.wrong(key, value, "open or closed")),
-            _ => return Err(settings.unknown(key, &["medians", "host", "spread", "regions"])),
+    // Which nodes they are, and whether they work: both may be given, and the last of each counts.
+    for value in options.values("medians")? {
+        match value {
+            "default" => wishes.set = MedianSet::Default,
+            "hadamard" => wishes.set = MedianSet::Full,
+            "shared" => wishes.medians_work = true,
+            "dedicated" => wishes.medians_work = false,
+            _ => return Err(options.wrong("medians", value, "default, hadamard, shared or dedicated")),
         }
     }
-    Ok(Arc::new(Hierarchical { wishes, spread, open, layout: Mutex::new(None) }))
+    for value in options.values("host")? {
+        match value {
+            "shared" => wishes.host_works = true,
+            "dedicated" => wishes.host_works = false,
+            _ => return Err(options.wrong("host", value, "shared or dedicated")),
+        }
+    }
+    let spread = options.read("spread", "a number of sub-trees from 1 to 1000000", |number| (1..=1_000_000).contains(number))?;
+    let open = options.choice("regions", &[("open", true), ("closed", false)])?.unwrap_or(true);
+    Ok(Arc::new(Hierarchical { wishes, spread: spread.unwrap_or(2), open, layout: Mutex::new(None) }))
 }
 
 struct Hierarchical {

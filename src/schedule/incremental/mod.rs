@@ -40,9 +40,10 @@ use std::sync::Arc;
 use rand::rngs::ChaCha8Rng;
 
 use super::policy::{AnyPolicy, Place, erase};
-use super::registry::{Entry, NEIGHBOURLY, Scheduler, Settings, Units};
+use super::registry::{Entry, NEIGHBOURLY, Scheduler, Units};
 use crate::balance;
 use crate::error::{Error, Result};
+use crate::options::Options;
 use policy::Incremental;
 
 pub(super) static ENTRY: Entry = Entry {
@@ -68,28 +69,16 @@ enum Trigger {
     Predicted,
 }
 
-fn build(settings: &Settings) -> Result<Arc<dyn Scheduler>> {
-    let (mut balancer, mut trigger, mut period, mut margin) = ("cwa".to_string(), Trigger::Any, Units(2.0), 1.0);
-    for (key, value) in settings.pairs() {
-        match (key, value) {
-            ("balancer", value) => balancer = value.replace('+', ","),
-            ("trigger", "any") => trigger = Trigger::Any,
-            ("trigger", "all") => trigger = Trigger::All,
-            ("trigger", "periodic") => trigger = Trigger::Periodic,
-            ("trigger", "predicted") => trigger = Trigger::Predicted,
-            ("trigger", _) => return Err(settings.wrong(key, value, "any, all, periodic or predicted")),
-            ("margin", value) => {
-                let number = value.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
-                margin = number.ok_or_else(|| settings.wrong(key, value, "a number, 0 or more"))?;
-            }
-            ("period", value) => period = settings.units(key, value)?,
-            _ => return Err(settings.unknown(key, &["balancer", "trigger", "period", "margin"])),
-        }
-    }
-    if period.0 <= 0.0 {
-        return Err(settings.wrong("period", "0", "a number of time units above 0"));
-    }
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+    let balancer = options.value("balancer")?.unwrap_or("cwa").replace('+', ",");
     let balancer = balance::find(&balancer).map_err(|why| Error::usage(format!("--scheduler incremental: {why}")))?;
+    let triggers = [("any", Trigger::Any), ("all", Trigger::All), ("periodic", Trigger::Periodic), ("predicted", Trigger::Predicted)];
+    let trigger = options.choice("trigger", &triggers)?.unwrap_or(Trigger::Any);
+    let period = Units::read(options, "period")?.unwrap_or(Units(2.0));
+    if period.0 <= 0.0 {
+        return Err(options.wrong("period", "0", "a number of time units above 0"));
+    }
+    let margin = options.read("margin", "a number, 0 or more", |number: &f64| number.is_finite() && *number >= 0.0)?.unwrap_or(1.0);
     Ok(Arc::new(Collective { balancer: Arc::new(balancer), trigger, period, margin }))
 }
 
@@ -122,7 +111,7 @@ mod tests {
         assert_eq!(wrong("incremental:trigger=some"), "--scheduler incremental: trigger is any, all, periodic or predicted, not 'some'");
         assert_eq!(wrong("incremental:period=0"), "--scheduler incremental: period is a number of time units above 0, not '0'");
         assert!(wrong("incremental:balancer=cwb").starts_with("--scheduler incremental: --balancer 'cwb' is unknown; known are "));
-        assert!(wrong("incremental:cwa").contains("not of the form key=value"));
+        assert_eq!(wrong("incremental:cwa"), "--scheduler incremental has no option 'cwa'; it has balancer, trigger, period, margin");
     }
 
     #[test]

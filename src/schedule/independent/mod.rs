@@ -11,7 +11,6 @@
 
 pub mod hands;
 pub mod lot;
-mod options;
 mod products;
 
 use std::future::Future;
@@ -25,10 +24,10 @@ use super::{dss, sash, selfsched};
 use crate::error::{Error, Result};
 use crate::load::{CYCLE, Checksum, Cost, Costs};
 use crate::node::{Node, Tag, Ticks, Worker};
+use crate::options::{self, Options};
 use crate::topology::{NodeId, RankId};
 pub use hands::Hands;
 pub use lot::Lot;
-pub use options::Options;
 
 /// All schedulers of independent tasks, in the order in which they are shown.
 pub const ALL: &[&Entry] = &[&sash::ENTRY, &sash::SADS, &dss::ENTRY, &selfsched::ENTRY];
@@ -177,7 +176,7 @@ pub struct Chosen {
 /// # Errors
 /// If there is none of this name for independent tasks (the sentence lists all), or its options are wrong.
 pub fn find(spec: &str) -> Result<Chosen> {
-    let (name, given) = spec.split_once(':').unwrap_or((spec, ""));
+    let (name, given) = options::split(spec);
     let entry = ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
         let known = ALL.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
         if super::ALL.iter().any(|entry| entry.name == name) {
@@ -187,10 +186,13 @@ pub fn find(spec: &str) -> Result<Chosen> {
         }
         Error::usage(format!("--scheduler '{name}' is unknown; for independent tasks there are {known}"))
     })?;
-    let mut options = Options::parse(entry.name, given)?;
-    let scheduler = (entry.build)(&mut options)?;
-    options.finish()?;
+    let scheduler = Options::make(format!("--scheduler {name}"), given, entry.build)?;
     Ok(Chosen { name: spec.to_string(), entry, scheduler })
+}
+
+/// Whether hosts have schedulers of their own (the option `clusters`).
+pub(super) fn by_host(options: &mut Options<'_>) -> Result<bool> {
+    Ok(options.choice("clusters", &[("none", false), ("hosts", true)])?.unwrap_or(false))
 }
 
 /// The node that a run's outcome comes to.

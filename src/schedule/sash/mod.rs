@@ -34,10 +34,11 @@ use std::sync::Arc;
 
 use phase::{READINGS, Rules};
 
-use super::independent::{Entry, Independent, Options, Pace, Running, Scheduler};
+use super::independent::{Entry, Independent, Pace, Running, Scheduler, by_host};
 use crate::error::Result;
 use crate::load::{CYCLE, Costs};
 use crate::node::Node;
+use crate::options::{Options, any_of};
 
 const OPTIONS: &str = "reading=r1|r1b|r2|literal|r2d|r3|r4, scheduler=last|first|auto (the slowest rank), end=idle|join (what the scheduler does at the \
                        last), window=1 (tasks that are successors), expansions=1000 (in a phase), v=1 (cycles a node, in simulation), \
@@ -64,19 +65,19 @@ pub const SADS: Entry = Entry {
 
 fn build(options: &mut Options<'_>, alike: bool) -> Result<Arc<dyn Scheduler>> {
     let reading = options.value("reading")?.unwrap_or("r1");
-    let mut rules = Rules::named(reading).ok_or_else(|| options.wrong("reading", reading, &READINGS.join(", ")))?;
+    let mut rules = Rules::named(reading).ok_or_else(|| options.wrong("reading", reading, &any_of(&READINGS)))?;
     let scheduler = options.choice("scheduler", &[("last", Seat::Last), ("first", Seat::First), ("auto", Seat::Slowest)])?;
     let joins = options.choice("end", &[("idle", false), ("join", true)])?.unwrap_or(false);
-    if let Some(window) = options.count("window")? {
+    if let Some(window) = options.whole("window", 1u64)? {
         rules.window = usize::try_from(window).unwrap_or(usize::MAX);
     }
-    if let Some(most) = options.count("expansions")? {
+    if let Some(most) = options.whole("expansions", 1u64)? {
         rules.most = u32::try_from(most).unwrap_or(u32::MAX);
     }
     if let Some(v) = options.real("v", 0.0, 1e6)? {
         rules.v = (v * CYCLE as f64).round() as u64;
     }
-    let by_host = options.by_host()?;
+    let by_host = by_host(options)?;
     let error = options.real("estimates", 0.0, 100.0)?.unwrap_or(0.0) / 100.0;
     Ok(Arc::new(Sash { rules, seat: scheduler.unwrap_or(Seat::Last), joins, error, alike, by_host }))
 }

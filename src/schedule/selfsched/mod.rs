@@ -14,9 +14,10 @@ use std::sync::Arc;
 use dealer::{Dealer, Terms};
 use rules::{Chunks, Rounding, Rule};
 
-use super::independent::{Entry, Independent, Options, Pace, Running, Scheduler};
+use super::independent::{Entry, Independent, Pace, Running, Scheduler, by_host};
 use crate::error::{Error, Result};
 use crate::node::Node;
+use crate::options::Options;
 
 /// Requests that a rank may have under way or granted, but not begun, unless the options say otherwise.
 const OUTSTANDING: u64 = 8;
@@ -48,14 +49,14 @@ const RULES: [(&str, Rule); 11] = [
 
 fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
     let mut rule = options.choice("rule", &RULES)?.unwrap_or(Rule::Gss);
-    match (options.count("chunk")?, &mut rule) {
+    match (options.whole("chunk", 1)?, &mut rule) {
         (Some(chunk), Rule::Fixed(size)) => *size = chunk,
         (Some(_), _) => return Err(options.refuse("chunk belongs to rule=fixed")),
         (None, _) => {}
     }
     let roundings = [("up", Rounding::Up), ("ceil", Rounding::Up), ("down", Rounding::Down), ("floor", Rounding::Down)];
     let rounding = options.choice("rounding", &roundings)?;
-    let least = options.count("least")?.unwrap_or(1);
+    let least = options.whole("least", 1)?.unwrap_or(1);
     let weights = match options.value("weights")? {
         None => None,
         Some(_) if rule != Rule::Wf => return Err(options.refuse("weights belong to rule=wf")),
@@ -65,7 +66,7 @@ fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
             Some(weights.ok_or_else(|| options.wrong("weights", text, "a number above 0 for each rank, with colons between"))?)
         }
     };
-    let (outstanding, by_host) = (outstanding(options)?, options.by_host()?);
+    let (outstanding, by_host) = (outstanding(options)?, by_host(options)?);
     let terms = Terms { rule, fixed: 0.0, affinity: false };
     refuse_early(options, terms, by_host)?;
     Ok(Arc::new(SelfScheduling { terms, rounding, least, weights, outstanding, by_host }))
@@ -73,7 +74,7 @@ fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
 
 /// The option of that name.
 pub(super) fn outstanding(options: &mut Options<'_>) -> Result<u64> {
-    Ok(options.count("outstanding")?.unwrap_or(OUTSTANDING))
+    Ok(options.whole("outstanding", 1)?.unwrap_or(OUTSTANDING))
 }
 
 /// Refuses coordinators of hosts where they would have nothing to do.

@@ -65,7 +65,7 @@ fn wrong_usage_names_the_option() {
         ("steal:victim=me", "--scheduler steal: victim is random or topology, not 'me'"),
         ("steal:victims=random", "--scheduler steal has no option 'victims'; it has victim"),
         ("neighbour:age=-1", "--scheduler neighbour: age is a number of time units, 0 or more, not '-1'"),
-        ("neighbour:age", "--scheduler neighbour: 'age' is not of the form key=value"),
+        ("neighbour:age", "--scheduler neighbour: age needs a value, age=.."),
     ] {
         let why = find(spec).err().unwrap();
         assert!(why.to_string().starts_with(sentence), "{spec}: {why}");

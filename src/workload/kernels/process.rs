@@ -280,14 +280,14 @@ mod tests {
 
     #[test]
     fn what_is_given_up_is_gone() {
-        let place = std::env::temp_dir().join(format!("equipoise-process-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("child");
         let mut process = process(&format!("sleep 1000 & echo $! >{0}.part; mv {0}.part {0}; wait", place.display()), 60.0);
         while !place.exists() {
             std::thread::sleep(Duration::from_millis(5));
         }
         process.give(b"x").unwrap();
         let child = std::fs::read(&place).unwrap();
-        std::fs::remove_file(&place).unwrap();
         assert!(is_there(&child));
         drop(process);
         // Whose parent is gone is buried by somebody else.

@@ -1,8 +1,7 @@
 //! What kernels write, kept until it is wanted: in memory at first, in a nameless file beyond that.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Spools;
 use crate::divisible::spread::Range;
@@ -31,7 +30,7 @@ impl Spool {
             return Ok(());
         }
         if self.file.is_none() {
-            self.file = Some(nameless()?);
+            self.file = Some(tempfile::tempfile()?);
         }
         self.file.as_mut().map_or(Ok(()), |file| file.write_all(&bytes[room..]))
     }
@@ -52,16 +51,6 @@ impl Spool {
         self.read += bytes.len() as u64;
         Ok(bytes)
     }
-}
-
-/// A file in the folder for temporary files that goes away with its last reader.
-fn nameless() -> std::io::Result<File> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let name = format!("equipoise-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-    let path = std::env::temp_dir().join(name);
-    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
-    std::fs::remove_file(&path)?;
-    Ok(file)
 }
 
 /// Where a kernel writes to.

@@ -1,10 +1,10 @@
-//! A run's timeline in the trace format of Chrome (`chrome://tracing`, ui.perfetto.dev): a process for each node, in it a row for each task
-//! that is executed beside others; messages and migrations are marks.
+//! Runs of task graphs: a process for each node, in it a row for each task that is executed beside others; messages and migrations are marks.
 
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
+use super::{Event, Row, Shape, Writer};
 use crate::experiment::RunRecord;
 use crate::experiment::run::{Happening, Line, Timeline};
 
@@ -13,22 +13,19 @@ use crate::experiment::run::{Happening, Line, Timeline};
 /// # Errors
 /// If the writer fails.
 pub fn write(out: &mut dyn Write, records: &[RunRecord]) -> io::Result<()> {
-    let mut before = "[\n";
+    let mut writer = Writer::begin(out)?;
     let mut begins = 0;
     for record in records {
         for timeline in &record.timeline {
-            let name = format!("node {} on rank {}", timeline.node, timeline.rank);
-            let named = json!({"name": "process_name", "ph": "M", "pid": timeline.node, "args": {"name": name}});
-            write!(out, "{before}{named}")?;
-            before = ",\n";
+            writer.process(timeline.node as usize, &format!("node {} on rank {}", timeline.node, timeline.rank))?;
             for event in events(timeline, begins, &record.scheduler) {
-                write!(out, "{before}{event}")?;
+                writer.event(&event)?;
             }
         }
         let ends = record.timeline.iter().flat_map(|node| &node.entries).map(end).max().unwrap_or(0);
         begins += ends + ends / 10;
     }
-    out.write_all(if before == "[\n" { b"[]\n" } else { b"\n]\n" })
+    writer.end(json!({}))
 }
 
 fn end(line: &Line) -> u64 {
@@ -43,7 +40,15 @@ fn us(ticks: u64) -> f64 {
     ticks as f64 / 1e3
 }
 
-fn events(timeline: &Timeline, begins: u64, scheduler: &str) -> Vec<Value> {
+fn events<'a>(timeline: &Timeline, begins: u64, scheduler: &'a str) -> Vec<Event<'a>> {
+    let event = |name, tid, at, shape, args| Event {
+        name,
+        cat: scheduler,
+        row: Row { pid: timeline.node as usize, tid },
+        ts: us(begins + at),
+        shape,
+        args,
+    };
     let mut executed: Vec<&Line> = timeline.entries.iter().filter(|line| matches!(line.what, Happening::Executed { .. })).collect();
     executed.sort_by_key(|line| line.at);
     // A row is free again when its last task has ended.
@@ -56,10 +61,7 @@ fn events(timeline: &Timeline, begins: u64, scheduler: &str) -> Vec<Value> {
         }
         rows[row] = end(line);
         let name = line.task.map_or("task".into(), |task| format!("task {task}"));
-        events.push(json!({
-            "name": name, "cat": scheduler, "ph": "X", "pid": timeline.node, "tid": row + 1,
-            "ts": us(begins + line.at), "dur": us(end(line) - line.at)
-        }));
+        events.push(event(name, row + 1, line.at, Shape::Slice { dur: us(end(line) - line.at) }, Value::Null));
     }
     for line in &timeline.entries {
         let (what, other) = match line.what {
@@ -74,10 +76,7 @@ fn events(timeline: &Timeline, begins: u64, scheduler: &str) -> Vec<Value> {
             Happening::Resumed => ("resumed", timeline.node),
         };
         let task = line.task.map(|task| task.to_string());
-        events.push(json!({
-            "name": format!("{what} {other}"), "cat": scheduler, "ph": "i", "s": "t", "pid": timeline.node, "tid": 0,
-            "ts": us(begins + line.at), "args": {"task": task}
-        }));
+        events.push(event(format!("{what} {other}"), 0, line.at, Shape::MARK, json!({"task": task})));
     }
     events
 }

@@ -1,0 +1,23 @@
+//! Files and folders that go away with the value, for the tests of what reads them.
+
+use std::fs;
+
+use tempfile::{NamedTempFile, TempDir, TempPath, tempdir};
+
+/// A file with this text.
+pub(crate) fn file(text: impl AsRef<[u8]>) -> TempPath {
+    let path = NamedTempFile::new().unwrap().into_temp_path();
+    fs::write(&path, text).unwrap();
+    path
+}
+
+/// A folder with these files, by their paths in it, and their texts.
+pub(crate) fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempdir().unwrap();
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
