@@ -10,8 +10,8 @@ use crate::topology::NodeId;
 
 /// Tasks on their way.
 pub(super) const TASKS: Tag = Tag::new(0x0201, "tasks");
-/// An answer on its way to the parent that waits for it.
-pub(super) const ANSWER: Tag = Tag::new(0x0202, "answer");
+/// Answers on their way to the parents that wait for them.
+pub(super) const ANSWERS: Tag = Tag::new(0x0202, "answers");
 
 /// Who waits for a task's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,11 +86,12 @@ pub(super) struct Answered<A> {
     pub answer: A,
 }
 
-/// A message with an answer.
+/// A message of answers, in the order in which they came into being.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Letter<A> {
+    /// The sender's load, if loads travel.
     pub load: Option<u32>,
-    pub answered: Answered<A>,
+    pub answers: Vec<Answered<A>>,
 }
 
 /// What is to be done when a family's answers are there.
