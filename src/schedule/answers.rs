@@ -13,7 +13,7 @@
 
 use super::accounting::Happening;
 use super::computation::Computation;
-use super::item::{ANSWERS, Answered, Home, Letter};
+use super::item::{ANSWERS, Answered, Home};
 use super::moving::too_large;
 use super::policy::Occurrence;
 use super::runtime::Shell;
@@ -77,11 +77,11 @@ impl<A> Outbound<A> {
 impl<C: Computation> Shell<C> {
     pub(super) fn answers_arrive(&mut self, message: &Message) -> Result<()> {
         let from = message.envelope.src;
-        let letter: Letter<C::Answer> = node::open(message, ANSWERS)?;
-        if let Some(load) = letter.load {
+        let (load, answers): (Option<u32>, Vec<Answered<C::Answer>>) = node::open_row(message, ANSWERS)?;
+        if let Some(load) = load {
             self.tell(Occurrence::Load(from, load))?;
         }
-        for answered in letter.answers {
+        for answered in answers {
             self.trace(answered.name, Happening::AnswerArrived { from });
             self.answers.push_back(answered);
         }
@@ -123,25 +123,25 @@ impl<C: Computation> Shell<C> {
     /// Sends all answers that are ready to leave.
     pub(super) fn send_answers(&mut self) -> Result<()> {
         let mut bundles = std::mem::take(&mut self.outbound.bundles);
-        bundles.drain(..).try_for_each(|(to, answers)| self.send_bundle(to, answers))?;
+        bundles.drain(..).try_for_each(|(to, answers)| self.send_bundle(to, &answers))?;
         self.outbound.bundles = bundles;
         Ok(())
     }
 
     /// Sends answers to a node, in as many messages as their sizes need.
-    fn send_bundle(&mut self, to: NodeId, answers: Vec<Answered<C::Answer>>) -> Result<()> {
-        let mut letter = Letter { load: self.load_told(), answers };
-        let body = node::pack(&letter);
-        if body.len() > self.options.largest_answer {
-            if let [answered] = &letter.answers[..] {
-                return self.check_answer(body.len(), || answered.name.to_string());
+    fn send_bundle(&mut self, to: NodeId, answers: &[Answered<C::Answer>]) -> Result<()> {
+        let body = node::pack_row(&self.load_told(), answers);
+        match answers {
+            [answered] => self.check_answer(body.len(), || answered.name.to_string())?,
+            _ if body.len() > self.options.largest_answer => {
+                drop(body);
+                let (first, rest) = answers.split_at(answers.len() / 2);
+                self.send_bundle(to, first)?;
+                return self.send_bundle(to, rest);
             }
-            drop(body);
-            let rest = letter.answers.split_off(letter.answers.len() / 2);
-            self.send_bundle(to, letter.answers)?;
-            return self.send_bundle(to, rest);
+            _ => {}
         }
-        for answered in &letter.answers {
+        for answered in answers {
             self.trace(answered.name, Happening::AnswerLeft { to });
         }
         self.books.sent += 1;

@@ -10,7 +10,8 @@ use crate::topology::NodeId;
 
 /// Tasks on their way.
 pub(super) const TASKS: Tag = Tag::new(0x0201, "tasks");
-/// Answers on their way to the parents that wait for them.
+/// Answers on their way to the parents that wait for them: the sender's load, if loads travel, and a row of [`Answered`] in the order in which they
+/// came into being.
 pub(super) const ANSWERS: Tag = Tag::new(0x0202, "answers");
 
 /// Who waits for a task's answer.
@@ -84,14 +85,6 @@ pub(super) struct Answered<A> {
     /// Length of the longest chain of tasks up to the answer.
     pub chain: Ticks,
     pub answer: A,
-}
-
-/// A message of answers, in the order in which they came into being.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Letter<A> {
-    /// The sender's load, if loads travel.
-    pub load: Option<u32>,
-    pub answers: Vec<Answered<A>>,
 }
 
 /// What is to be done when a family's answers are there.
