@@ -91,7 +91,7 @@ fn answers_that_travel_together_are_not_lost() {
     for scheduler in SCHEDULERS {
         let mut together = 0;
         for seed in 0..seeds {
-            let (overlay, model) = (shape(scheduler, seed), disturbed(seed, TASK * 20));
+            let (overlay, model) = (shape(scheduler, seed), disturbed(seed, TASK * 4));
             let style = if seed % 2 == 0 { Style::Inline } else { Style::Sliced };
             let options = Options { style: Some(style), trace: true, ..Options::default() };
             let outcome = run(scheduler, &overlay, model, &options, Fibonacci { cost: TASK }, &move || Roots::Many(vec![n; 2]));
