@@ -1,9 +1,9 @@
 //! Answers on their way: to the parents that wait here, and to other nodes.
 //!
-//! A message costs its sender and its receiver a microsecond or two, as much as several short tasks. So answers to one node that come into being
-//! between two looks at the network leave in one message, as tasks do. But an answer may be all that its parent waits for, and how long the next
-//! task takes is not known: an answer waits for those of the next tasks only where many tasks in a row were shorter than a message, and never while the
-//! node itself waits.
+//! A message costs its sender and its receiver a microsecond or two, as much as several short tasks. So answers to one node that come into
+//! being between two looks at the network leave in one message, as tasks do. But an answer may be all that its parent waits for, and how long
+//! the next task takes is not known: an answer waits for those of the next tasks only where many tasks in a row were shorter than a message,
+//! and never while the node itself waits.
 //!
 //! ```text
 //!   short tasks, here:   o o o o o o | look, events | o o o o ...        o o O-------------O o o
@@ -21,7 +21,8 @@ use crate::error::{Error, Result};
 use crate::node::{self, Message, Ticks};
 use crate::topology::NodeId;
 
-/// Short tasks in a row, after which the next is taken to be short as well: so at most one task in so many holds answers up that turns out to be long.
+/// Short tasks in a row, after which the next is taken to be short as well. So at most one task in so many holds answers up because it turns
+/// out to be long; a long one that is sliced holds them up for a slice.
 pub(super) const IN_A_ROW: u32 = 64;
 
 /// Whether answers wait for those of the tasks that are executed next.
@@ -88,7 +89,8 @@ impl<C: Computation> Shell<C> {
         Ok(())
     }
 
-    /// Brings each answer to where it belongs, and so on with the answers that follow from it here. Those that belong to other nodes are ready to leave.
+    /// Brings each answer to where it belongs, and so on with the answers that follow from it here. Those that belong to other nodes are then
+    /// ready to leave.
     pub(super) fn deliver_answers(&mut self) -> Result<()> {
         while let Some(answered) = self.answers.pop_front() {
             match answered.home {

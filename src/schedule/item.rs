@@ -10,8 +10,8 @@ use crate::topology::NodeId;
 
 /// Tasks on their way.
 pub(super) const TASKS: Tag = Tag::new(0x0201, "tasks");
-/// Answers on their way to the parents that wait for them: the sender's load, if loads travel, and a row of [`Answered`] in the order in which they
-/// came into being.
+/// Answers on their way to the parents that wait for them: the sender's load, if loads travel, and a row of [`Answered`] in the order in
+/// which they came into being.
 pub(super) const ANSWERS: Tag = Tag::new(0x0202, "answers");
 
 /// Who waits for a task's answer.
