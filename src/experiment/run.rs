@@ -264,7 +264,7 @@ pub fn run(world: &mut World, spec: &RunSpec, mut progress: impl FnMut(u64, u64,
 fn options(spec: &RunSpec, workload: &Prepared, is_simulated: bool, is_first: bool) -> Options {
     let mut options = Options { workers: spec.workers, trace: spec.trace && is_first, ..Options::default() };
     if is_simulated {
-        options.ahead_below = 0;
+        (options.ahead_below, options.gather_below) = (0, 0);
     }
     workload.adjust(&mut options);
     options

@@ -253,13 +253,20 @@ pub fn pack<T: Serialize>(value: &T) -> Bytes {
     wire::write(value)
 }
 
+/// Writes a control message of one value and a row of others behind it, which [`open_row`] reads. How many there are is not written.
+pub fn pack_row<T: Serialize>(head: &impl Serialize, row: &[T]) -> Bytes {
+    let mut out = Vec::new();
+    wire::write_into(head, &mut out);
+    row.iter().for_each(|value| wire::write_into(value, &mut out));
+    Bytes::from(out)
+}
+
 /// Reads what [`pack`] wrote, which came from a node in some other way than as a message of its own.
 ///
 /// # Errors
 /// If it is not a `T`.
 pub fn unpack<T: DeserializeOwned>(bytes: &Bytes, from: NodeId, tag: Tag) -> Result<T> {
-    let garbled = |why: &dyn std::fmt::Display| Error::Garbled { from, what: format!("'{}'", tag.name()), why: why.to_string() };
-    wire::read(bytes).map_err(|why| garbled(&why))
+    wire::read(bytes).map_err(|why| garbled(from, tag, &why))
 }
 
 /// Reads a control message.
@@ -267,9 +274,17 @@ pub fn unpack<T: DeserializeOwned>(bytes: &Bytes, from: NodeId, tag: Tag) -> Res
 /// # Errors
 /// If the message is not a `T`.
 pub fn open<T: DeserializeOwned>(message: &Message, tag: Tag) -> Result<T> {
-    wire::read(&message.body).map_err(|why| Error::Garbled {
-        from: message.envelope.src,
-        what: format!("'{}'", tag.name()),
-        why: why.to_string(),
-    })
+    wire::read(&message.body).map_err(|why| garbled(message.envelope.src, tag, &why))
+}
+
+/// Reads what [`pack_row`] wrote.
+///
+/// # Errors
+/// If the message is not an `H` and a row of `T`.
+pub fn open_row<H: DeserializeOwned, T: DeserializeOwned>(message: &Message, tag: Tag) -> Result<(H, Vec<T>)> {
+    wire::read_row(&message.body).map_err(|why| garbled(message.envelope.src, tag, &why))
+}
+
+fn garbled(from: NodeId, tag: Tag, why: &wire::Unreadable) -> Error {
+    Error::Garbled { from, what: format!("'{}'", tag.name()), why: why.to_string() }
 }

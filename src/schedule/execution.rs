@@ -141,6 +141,7 @@ impl<C: Computation> Shell<C> {
             let ended = self.node.now();
             self.spent(&mut card, began, ended);
             self.executed_here += ended.saturating_sub(began);
+            self.gathering.executed(ended.saturating_sub(began));
             match slice {
                 Slice::More(task) => {
                     self.sliced = Some(Item { id, card, task });
@@ -151,6 +152,7 @@ impl<C: Computation> Shell<C> {
                     self.clock = Some(ended);
                     self.settle(id, card, yielded)?;
                     self.deliver_answers()?;
+                    self.send_answers_unless_more_follow()?;
                     self.clock = None;
                 }
             }
@@ -159,7 +161,7 @@ impl<C: Computation> Shell<C> {
             }
         }
         self.node.progressed();
-        Ok(())
+        self.send_answers()
     }
 
     fn spent(&mut self, card: &mut Card, began: Ticks, ended: Ticks) {

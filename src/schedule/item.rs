@@ -10,8 +10,9 @@ use crate::topology::NodeId;
 
 /// Tasks on their way.
 pub(super) const TASKS: Tag = Tag::new(0x0201, "tasks");
-/// An answer on its way to the parent that waits for it.
-pub(super) const ANSWER: Tag = Tag::new(0x0202, "answer");
+/// Answers on their way to the parents that wait for them: the sender's load, if loads travel, and a row of [`Answered`] in the order in
+/// which they came into being.
+pub(super) const ANSWERS: Tag = Tag::new(0x0202, "answers");
 
 /// Who waits for a task's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,13 +85,6 @@ pub(super) struct Answered<A> {
     /// Length of the longest chain of tasks up to the answer.
     pub chain: Ticks,
     pub answer: A,
-}
-
-/// A message with an answer.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Letter<A> {
-    pub load: Option<u32>,
-    pub answered: Answered<A>,
 }
 
 /// What is to be done when a family's answers are there.

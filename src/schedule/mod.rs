@@ -13,6 +13,7 @@
 
 pub mod accounting;
 mod acwn;
+mod answers;
 pub mod computation;
 mod cwn;
 pub mod dss;
@@ -71,6 +72,10 @@ pub struct Options {
     /// the communication thread in between; that one can't be given away any more. 0: never, which is best in simulation, where handing over
     /// takes no time.
     pub ahead_below: Ticks,
+    /// Where many tasks in a row that are executed on the communication thread take less than this each, answers to other nodes wait until
+    /// the node looks at the network, and those to one node leave in one message: about what a message costs its sender. 0: never, which is
+    /// best in simulation, where sending takes no time.
+    pub gather_below: Ticks,
     /// Whether a node's load travels with the tasks and answers that it sends.
     pub loads_travel: bool,
     /// Whether to record what happened when.
@@ -80,9 +85,10 @@ pub struct Options {
 }
 
 impl Options {
-    /// What the paper's simulation does: tasks are handed over when a worker is free, and loads are known by announcement only.
+    /// What the paper's simulation does: tasks are handed over when a worker is free, answers leave at once, and loads are known by
+    /// announcement only.
     pub fn exact() -> Options {
-        Options { ahead_below: 0, loads_travel: false, ..Options::default() }
+        Options { ahead_below: 0, gather_below: 0, loads_travel: false, ..Options::default() }
     }
 }
 
@@ -98,6 +104,7 @@ impl Default for Options {
             migration: None,
             contention: false,
             ahead_below: 300_000,
+            gather_below: 2_000,
             loads_travel: true,
             trace: false,
             largest_answer: crate::node::LARGEST_MESSAGE,

@@ -1,4 +1,4 @@
-//! What leaves a node and what arrives: tasks, answers, the policies' messages, and at the end the reports.
+//! What leaves a node and what arrives: tasks, the policies' messages, and at the end the reports. Answers are in `answers`.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use rand::RngExt;
 use super::accounting::{Happening, NodeReport, Outcome};
 use super::computation::{Computation, Style};
 use super::host::Host;
-use super::item::{ANSWER, Answered, Card, Cargo, Home, Item, Letter, TASKS, Travelling};
+use super::item::{Card, Cargo, Item, TASKS, Travelling};
 use super::policy::{Action, ItemId, New, Occurrence, Order, Origin, POLICY};
 use super::runtime::Shell;
 use super::termination::REPORT;
@@ -162,7 +162,7 @@ impl<C: Computation> Shell<C> {
     }
 
     /// This node's load, if loads travel.
-    fn load_told(&self) -> Option<u32> {
+    pub(super) fn load_told(&self) -> Option<u32> {
         self.options.loads_travel.then(|| self.view().load())
     }
 
@@ -229,60 +229,6 @@ impl<C: Computation> Shell<C> {
         let news: Vec<New> = items.iter().map(|item| New { item: item.id, hops: item.card.hops }).collect();
         items.into_iter().for_each(|item| self.unplaced.push(item.id, item));
         self.tell(Occurrence::New(&news, Origin::Migrated { from }))
-    }
-
-    pub(super) fn answer_arrives(&mut self, message: &Message) -> Result<()> {
-        let letter: Letter<C::Answer> = node::open(message, ANSWER)?;
-        if let Some(load) = letter.load {
-            self.tell(Occurrence::Load(message.envelope.src, load))?;
-        }
-        self.trace(letter.answered.name, Happening::AnswerArrived { from: message.envelope.src });
-        self.answers.push_back(letter.answered);
-        Ok(())
-    }
-
-    /// Brings each answer to where it belongs, and so on with the answers that follow from it here.
-    pub(super) fn deliver_answers(&mut self) -> Result<()> {
-        while let Some(answered) = self.answers.pop_front() {
-            match answered.home {
-                Home::Nobody => self.combine(answered.answer),
-                Home::Parent { node, .. } if node != self.me => self.send_answer(node, answered)?,
-                Home::Root { .. } if self.host.is_none() => self.send_answer(self.host_node, answered)?,
-                Home::Parent { family, index, .. } => {
-                    self.label_returns(answered.label)?;
-                    let resumed = self.families.answer(family, index, answered.chain, answered.answer).map_err(Error::Lost)?;
-                    if let Some(resumed) = resumed {
-                        self.resume(resumed)?;
-                    }
-                }
-                Home::Root { graph } => {
-                    self.label_returns(answered.label)?;
-                    self.graph_answered(graph, answered.answer)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn label_returns(&mut self, label: u32) -> Result<()> {
-        if label == 0 { Ok(()) } else { self.tell(Occurrence::Answer(label)) }
-    }
-
-    fn send_answer(&mut self, to: NodeId, answered: Answered<C::Answer>) -> Result<()> {
-        let name = answered.name;
-        let body = node::pack(&Letter { load: self.load_told(), answered });
-        self.check_answer(body.len(), || name.to_string())?;
-        self.trace(name, Happening::AnswerLeft { to });
-        self.books.sent += 1;
-        self.node.send_bytes(to, ANSWER, body);
-        Ok(())
-    }
-
-    fn check_answer(&self, bytes: usize, of: impl Fn() -> String) -> Result<()> {
-        match self.options.largest_answer {
-            most if bytes > most => Err(Error::Failed(too_large("answer of task", &of(), bytes, most))),
-            _ => Ok(()),
-        }
     }
 
     /// All is done: the reports of all nodes and the answers that nobody waited for go to the host.

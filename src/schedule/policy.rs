@@ -272,7 +272,7 @@ pub trait Policy {
     /// A task that this policy had labelled was answered. Told on the node where the answer belongs.
     fn on_answer(&mut self, label: u32, view: &View, act: &mut Actions<Self::Message>) {}
 
-    /// A task or an answer came from another node, whose load then was this (if loads travel with messages).
+    /// A message of tasks or answers came from another node, whose load then was this (if loads travel with messages).
     fn on_load(&mut self, from: NodeId, load: u32, view: &View, act: &mut Actions<Self::Message>) {}
 
     /// A [system phase](Action::Phase) begins: ready tasks are about to be frozen. Tasks that are not placed have no part in it.

@@ -11,9 +11,10 @@ use bytes::Bytes;
 use rand::rngs::ChaCha8Rng;
 
 use super::accounting::{Entry, Happening, Name, NodeReport, Outcome};
+use super::answers::{Gathering, Outbound};
 use super::computation::{Computation, Roots, Style};
 use super::host::Host;
-use super::item::{ANSWER, Answered, Card, Families, Home, Item, TASKS};
+use super::item::{ANSWERS, Answered, Card, Families, Home, Item, TASKS};
 use super::policy::{Action, AnyPolicy, ItemId, New, Occurrence, Order, POLICY, Place, View};
 use super::system_phase::{BEGIN, Happened, SystemPhases};
 use super::termination::{Counts, Next, Say, Tree, WAVE, Waves};
@@ -81,6 +82,9 @@ pub(super) struct Shell<C: Computation> {
     pub families: Families<C>,
     /// Answers to be delivered.
     pub answers: VecDeque<Answered<C::Answer>>,
+    /// Answers that belong to other nodes, until they leave, and whether they wait for more.
+    pub outbound: Outbound<C::Answer>,
+    pub gathering: Gathering,
     /// Those of detached tasks and roots that ended up here, combined.
     pub partial: Option<C::Answer>,
 
@@ -147,6 +151,8 @@ impl<C: Computation> Shell<C> {
             delayed: BTreeMap::new(),
             families: Families::default(),
             answers: VecDeque::new(),
+            outbound: Outbound::default(),
+            gathering: Gathering::new(options.gather_below),
             partial: None,
             phases: SystemPhases::new(scheduler.scheduler.balancer()),
             timers: BTreeMap::new(),
@@ -175,6 +181,8 @@ impl<C: Computation> Shell<C> {
         loop {
             self.go_on_with_phase().await?;
             self.settle_down()?;
+            // No answer waits while this node waits, or goes on with its tasks.
+            self.send_answers()?;
             if self.wave()? {
                 return Ok(());
             }
@@ -214,6 +222,7 @@ impl<C: Computation> Shell<C> {
     /// Lets everything follow from what happened: answers, tasks that begin, an idle node's requests.
     fn settle_down(&mut self) -> Result<()> {
         self.deliver_answers()?;
+        self.send_answers_unless_more_follow()?;
         self.dispatch();
         let view = self.view();
         if view.is_idle() && !self.told_idle && !self.stopped {
@@ -306,9 +315,9 @@ impl<C: Computation> Shell<C> {
         if tag == TASKS.id() {
             self.books.received += 1;
             self.arrive(message)
-        } else if tag == ANSWER.id() {
+        } else if tag == ANSWERS.id() {
             self.books.received += 1;
-            self.answer_arrives(message)
+            self.answers_arrive(message)
         } else if tag == POLICY.id() {
             self.trace(None, Happening::Heard { from: message.envelope.src });
             self.tell(Occurrence::Message(message))
@@ -342,6 +351,7 @@ impl<C: Computation> Shell<C> {
             && self.unplaced.is_empty()
             && self.delayed.is_empty()
             && self.answers.is_empty()
+            && self.outbound.is_empty()
             && !self.phases.is_going()
             && self.host.as_ref().is_none_or(Host::is_done)
     }

@@ -14,6 +14,7 @@ use crate::transport::world::World;
 mod answers;
 mod exploration;
 mod failures;
+mod gathering;
 mod incremental;
 mod paper;
 
@@ -204,9 +205,20 @@ fn run<C: Computation>(
     computation: C,
     roots: &MakeRoots<C>,
 ) -> Result<Outcome<C::Answer>> {
+    run_under(&find(scheduler)?, overlay, model, options, computation, roots)
+}
+
+fn run_under<C: Computation>(
+    chosen: &Chosen,
+    overlay: &Overlay,
+    model: Model,
+    options: &Options,
+    computation: C,
+    roots: &MakeRoots<C>,
+) -> Result<Outcome<C::Answer>> {
     let ranks = overlay.placement.ranks();
     let mut world = World::Sim(sim::World::new(ranks, Model { workers: options.workers, ..model }));
-    let (computation, chosen) = (Arc::new(computation), find(scheduler)?);
+    let computation = Arc::new(computation);
     let outcomes = node::run(&mut world, overlay, |node| {
         let here = if node.me() == node.overlay().placement.real_node_of(0) { roots() } else { Roots::Elsewhere };
         execute(node, computation.clone(), chosen.clone(), here, options.clone())

@@ -68,6 +68,22 @@ pub fn read_prefix<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), Unre
     bincode::serde::decode_from_slice(bytes, config()).map_err(|e| Unreadable(e.to_string()))
 }
 
+/// Reads a value from the front of the bytes, and behind it a row of values of another type that fills the rest.
+pub fn read_row<H: DeserializeOwned, T: DeserializeOwned>(bytes: &[u8]) -> Result<(H, Vec<T>), Unreadable> {
+    let (head, used) = read_prefix(bytes)?;
+    let (mut row, mut rest) = (Vec::new(), &bytes[used..]);
+    while !rest.is_empty() {
+        let (value, used) = read_prefix(rest)?;
+        // A row of nothing at all would never end.
+        if used == 0 {
+            return Err(Unreadable(format!("{} bytes too many", rest.len())));
+        }
+        row.push(value);
+        rest = &rest[used..];
+    }
+    Ok((head, row))
+}
+
 /// Appends a value in the variable encoding: small numbers take one byte. For what travels beside tasks, where bytes count for more than
 /// the time to write them.
 pub fn write_compactly<T: Serialize>(value: &T, out: &mut Vec<u8>) {
@@ -143,6 +159,23 @@ mod tests {
             assert_eq!(read::<String>(&body).unwrap(), text);
             assert_eq!(Bytes::from(body), write(&text));
         }
+    }
+
+    #[test]
+    fn a_row_needs_no_length_and_is_read_to_its_end() {
+        for length in 0..5_u16 {
+            let mut out = Vec::new();
+            write_into(&Some(7_u32), &mut out);
+            (0..length).for_each(|value| write_into(&(value, "x".repeat(value.into())), &mut out));
+            let (head, row) = read_row::<Option<u32>, (u16, String)>(&out).unwrap();
+            assert_eq!(head, Some(7));
+            assert!(row.into_iter().eq((0..length).map(|value| (value, "x".repeat(value.into())))));
+            assert!(read_row::<Option<u32>, (u16, String)>(&out[..out.len() - 1]).is_err());
+            out.push(0);
+            assert!(read_row::<Option<u32>, (u16, String)>(&out).is_err());
+        }
+        assert!(read_row::<u8, ()>(&[1, 2]).is_err_and(|why| why.to_string() == "1 bytes too many"));
+        assert_eq!(read_row::<u8, ()>(&[1]), Ok((1, vec![])));
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Workloads of spawning tasks on real ranks: every one of the registry, under every scheduler, with one and with three workers a rank.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use equipoise::balance;
 use equipoise::experiment::run::{self, Contender, RunSpec};
-use equipoise::schedule;
+use equipoise::node::{self, Worker};
+use equipoise::schedule::{self, Computation, Options, Roots, Style, Summary, Yield};
 use equipoise::topology::Overlay;
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
@@ -31,6 +33,7 @@ pub fn enter(book: &mut Book) {
             Case { name: "stream", check: |world| examples(world, "stream") },
             Case { name: "incremental with every balancer", check: collective },
             Case { name: "a stream faster than its ranks", check: overloaded },
+            Case { name: "tasks shorter than a message", check: short },
             Case { name: "every workload has a case", check: complete },
             Case { name: "answers that everybody knows", check: well_known },
         ]
@@ -113,6 +116,56 @@ fn overloaded(world: &mut World) -> Result<()> {
             let told = record.overload.filter(|overload| overload.served < overload.offered);
             if told.is_none() || record.answer != Number::Whole(record.tasks) {
                 return Err(Error::Failed(format!("{record:?}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A tree of tasks that do nothing.
+struct Empty;
+
+impl Computation for Empty {
+    /// Levels below it.
+    type Task = u32;
+    /// Tasks.
+    type Answer = u64;
+    type Waiting = ();
+    const STYLE: Style = Style::Inline;
+
+    fn execute(&self, levels: u32, _: &mut dyn Worker) -> Yield<Self> {
+        match levels {
+            0 => Yield::Answer(1),
+            _ => Yield::Children { tasks: vec![levels - 1; 10], waiting: () },
+        }
+    }
+
+    fn join(&self, (): (), answers: Vec<u64>) -> Yield<Self> {
+        Yield::Answer(1 + answers.into_iter().sum::<u64>())
+    }
+
+    fn combine(&self, into: u64, more: u64) -> u64 {
+        into + more
+    }
+}
+
+/// Their answers travel together: none is lost, and they take few messages.
+fn short(world: &mut World) -> Result<()> {
+    for name in ["random", "steal", "rid", "hierarchical"] {
+        let scheduler = schedule::find(name)?;
+        let overlay = Overlay::new(scheduler.default_topology(world.ranks()), world.hosts())?;
+        let outcomes = node::run(world, &overlay, |node| {
+            let is_host = node.me() == node.overlay().placement.real_node_of(0);
+            let roots = if is_host { Roots::One(4) } else { Roots::Elsewhere };
+            schedule::execute(node, Arc::new(Empty), scheduler.clone(), roots, Options::default())
+        })?;
+        for (_, outcome) in outcomes.into_iter().filter(|(_, outcome)| !outcome.nodes.is_empty()) {
+            let summary = Summary::of(&outcome.nodes, outcome.makespan);
+            let carrying = summary.messages - summary.control;
+            // Half of the tasks move, up to ten in a message, and are answered from where they moved to.
+            let alone = name == "random" && world.ranks() == 2 && carrying >= summary.migrated;
+            if (outcome.answer, summary.tasks) != (Some(11_111), 11_111) || alone {
+                return Err(Error::Failed(format!("{name}: {:?}, {summary:?}", outcome.answer)));
             }
         }
     }

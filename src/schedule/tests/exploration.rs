@@ -4,6 +4,7 @@
 use super::incremental::{TRIGGERS, spec};
 use super::*;
 use crate::balance;
+use crate::schedule::accounting::{Entry, Happening};
 
 /// Seeds for each scheduler: what `EXPLORED_SEEDS` says, otherwise 10,000 where the code is optimised.
 fn seeds() -> u64 {
@@ -80,6 +81,33 @@ fn explore_seeds(scheduler: &str, seeds: u64) {
         assert_eq!(executed, tasks.unwrap_or(executed), "{}", context(&"tasks"));
         assert_eq!(sum(|node| node.migrated_out), sum(|node| node.migrated_in), "{}", context(&"migrations"));
     }
+}
+
+/// Tasks so short that answers wait for each other, while messages take as long as many tasks.
+#[test]
+fn answers_that_travel_together_are_not_lost() {
+    const TASK: Ticks = 500;
+    let (n, seeds) = (12, seeds().div_ceil(25));
+    for scheduler in SCHEDULERS {
+        let mut together = 0;
+        for seed in 0..seeds {
+            let (overlay, model) = (shape(scheduler, seed), disturbed(seed, TASK * 4));
+            let style = if seed % 2 == 0 { Style::Inline } else { Style::Sliced };
+            let options = Options { style: Some(style), trace: true, ..Options::default() };
+            let outcome = run(scheduler, &overlay, model, &options, Fibonacci { cost: TASK }, &move || Roots::Many(vec![n; 2]));
+            let outcome = outcome.unwrap_or_else(|why| panic!("{scheduler}, seed {seed}: {why}"));
+            assert_eq!(outcome.answer, Some(2 * fibonacci(n)), "{scheduler}, seed {seed}");
+            assert_eq!(outcome.nodes.iter().map(|node| node.tasks).sum::<u64>(), 2 * fibonacci_tasks(n), "{scheduler}, seed {seed}");
+            together += outcome.nodes.iter().map(|node| left_together(&node.trace)).sum::<usize>();
+        }
+        assert!(together > 0 || scheduler != "random", "every answer left by itself");
+    }
+}
+
+/// Answers that left at the same tick as the one before, for the same node.
+fn left_together(trace: &[Entry]) -> usize {
+    let left: Vec<_> = trace.iter().filter(|entry| matches!(entry.what, Happening::AnswerLeft { .. })).collect();
+    left.windows(2).filter(|pair| (pair[0].at, pair[0].what) == (pair[1].at, pair[1].what)).count()
 }
 
 /// A test for each of these schedulers.
