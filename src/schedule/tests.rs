@@ -15,6 +15,7 @@ mod answers;
 mod exploration;
 mod failures;
 mod incremental;
+mod lending;
 mod paper;
 
 /// All schedulers with the options that change what they do.

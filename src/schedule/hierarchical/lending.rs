@@ -1,7 +1,8 @@
 //! Regions that lend each other work: what the medians tell each other, and which region is given the next child.
 //!
-//! Medians tell each other how many tasks their regions have, whenever that number has doubled or halved. A median whose own processors all have
-//! work gives children, when it places them, to regions with fewer tasks for each processor than any of its own has.
+//! Medians tell each other how many tasks their regions have, whenever that number has doubled or halved; and who has lent to a region that never
+//! had enough to tell is told when that is done. A median whose own processors all have work gives children, when it places them, to regions with
+//! fewer tasks for each processor than any of its own has.
 //!
 //! ```text
 //!   median --Tasks 1--> other medians
@@ -37,14 +38,25 @@ pub(super) struct Lending {
     processors: u64,
     /// Tasks of this region, as the others were told.
     told: u64,
+    /// Tasks of this region, when it was last asked for news.
+    before: u64,
+    /// Medians that have lent here since the others were told.
+    lenders: Vec<NodeId>,
     /// The other regions with processors.
     others: Vec<Other>,
+}
+
+/// Medians to be told how many tasks there are.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct News {
+    pub to: Vec<NodeId>,
+    pub tasks: u32,
 }
 
 impl Lending {
     /// All regions by median and number of processors, closed and without tasks at first.
     pub fn new(me: NodeId, regions: impl Iterator<Item = (NodeId, usize)>) -> Lending {
-        let mut lending = Lending { is_open: false, processors: 0, told: 0, others: Vec::new() };
+        let mut lending = Lending { is_open: false, processors: 0, told: 0, before: 0, lenders: Vec::new(), others: Vec::new() };
         for (median, processors) in regions {
             let processors = processors as u64;
             if median == me {
@@ -65,24 +77,34 @@ impl Lending {
         self.others.iter_mut().find(|other| other.median == median)
     }
 
-    /// What the others must be told, if anything, now that there are so many tasks here.
-    pub fn news(&mut self, tasks: usize) -> Option<u32> {
+    /// A median has lent a task to this region.
+    pub fn borrowed(&mut self, lender: NodeId) {
+        if !self.lenders.contains(&lender) {
+            self.lenders.push(lender);
+        }
+    }
+
+    /// Who must be told what, if anything, now that there are so many tasks here.
+    pub fn news(&mut self, tasks: usize) -> Option<News> {
         let tasks = tasks as u64;
+        let has_fallen = tasks < std::mem::replace(&mut self.before, tasks);
+        if !self.is_open {
+            return None;
+        }
         // With less than one task for two processors it does not matter how few there are.
         let tasks = if 2 * tasks < self.processors { 0 } else { tasks };
         let is_news = match self.told {
             0 => tasks > 0 && tasks >= self.processors,
             told => tasks >= 2 * told || 2 * tasks <= told,
         };
-        (self.is_open && is_news).then(|| {
+        if is_news {
             self.told = tasks;
-            tasks as u32
-        })
-    }
-
-    /// The medians to tell.
-    pub fn others(&self) -> impl Iterator<Item = NodeId> {
-        self.others.iter().map(|other| other.median)
+            self.lenders.clear();
+            return Some(News { to: self.others.iter().map(|other| other.median).collect(), tasks: tasks as u32 });
+        }
+        // Loans that came singly and are done were never told: to their lenders they would be here for ever.
+        let is_idle_again = has_fallen && tasks == 0 && self.told == 0 && !self.lenders.is_empty();
+        is_idle_again.then(|| News { to: std::mem::take(&mut self.lenders), tasks: 0 })
     }
 
     /// A median says how many tasks its region has.
@@ -126,22 +148,40 @@ mod tests {
 
     #[test]
     fn a_number_of_tasks_is_told_when_it_has_doubled_or_halved() {
-        let mut lending = lending(&[(7, 4)]);
+        let mut lending = lending(&[(7, 4), (9, 4)]);
         let told: Vec<_> = [3, 4, 5, 7, 8, 15, 5, 4, 3, 2, 1, 0, 1, 2, 3, 4].map(|tasks| lending.news(tasks)).into();
-        let news: Vec<u32> = told.iter().flatten().copied().collect();
+        let news: Vec<u32> = told.iter().flatten().map(|news| news.tasks).collect();
         // 15 is less than twice 8; below half of the processors there is nothing, and then it takes a task for each until there is something.
         assert_eq!(news, [4, 8, 4, 2, 0, 4], "{told:?}");
-        assert_eq!(lending.others().collect::<Vec<_>>(), [7]);
+        assert!(told.iter().flatten().all(|news| news.to == [7, 9]), "{told:?}");
+    }
+
+    #[test]
+    fn lenders_are_told_of_loans_that_are_done_where_they_were_too_few_to_be_told() {
+        let mut lending = lending(&[(7, 4), (9, 4)]);
+        // One task of three was lent, and then one of one.
+        assert_eq!([1, 2].map(|tasks| lending.news(tasks)), [None, None]);
+        lending.borrowed(9);
+        assert_eq!([3, 2].map(|tasks| lending.news(tasks)), [None, None]);
+        assert_eq!(lending.news(1), Some(News { to: vec![9], tasks: 0 }));
+        assert_eq!(lending.news(0), None);
+        lending.borrowed(7);
+        lending.borrowed(7);
+        assert_eq!(lending.news(1), None, "it has only just come");
+        assert_eq!(lending.news(0), Some(News { to: vec![7], tasks: 0 }));
+        // Where there are enough all hear of them, and of their end.
+        lending.borrowed(7);
+        assert_eq!([4, 2, 1, 0].map(|tasks| lending.news(tasks).map(|news| news.tasks)), [Some(4), Some(2), Some(0), None]);
     }
 
     #[test]
     fn nothing_is_told_nor_lent_before_regions_are_open_and_what_is_heard_before_is_kept() {
         let mut lending = Lending::new(0, [(0, 4), (5, 0), (7, 4)].into_iter());
         lending.heard(7, 1);
-        assert_eq!((lending.news(8), lending.next_loan(8)), (None, None));
+        assert_eq!(lending.news(8), None);
+        assert!(loans(&mut lending, 8).is_empty());
         lending.open();
-        assert_eq!(lending.others().collect::<Vec<_>>(), [7], "a region without processors has no part in it");
-        assert_eq!(lending.news(8), Some(8));
+        assert_eq!(lending.news(8), Some(News { to: vec![7], tasks: 8 }), "a region without processors has no part in it");
         assert_eq!(loans(&mut lending, 1), [7, 7, 7]);
     }
 

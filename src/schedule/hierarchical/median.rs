@@ -3,7 +3,7 @@
 use rand::rngs::ChaCha8Rng;
 
 use super::Word;
-use super::lending::Lending;
+use super::lending::{Lending, News};
 use super::lists::Level2;
 use crate::schedule::policy::Actions;
 use crate::schedule::registry::Region;
@@ -30,7 +30,13 @@ impl Median {
         self.lending.open();
     }
 
-    /// Assigns a task that came from the host, or on loan, to a processor.
+    /// Assigns a task that another median has lent to a processor.
+    pub fn borrow(&mut self, lender: NodeId, rng: &mut ChaCha8Rng) -> NodeId {
+        self.lending.borrowed(lender);
+        self.assign(rng)
+    }
+
+    /// Assigns a task that came from the host to a processor.
     pub fn assign(&mut self, rng: &mut ChaCha8Rng) -> NodeId {
         self.list.assign(self.me, rng)
     }
@@ -54,8 +60,8 @@ impl Median {
 
     /// Tells the other medians how many tasks there are here, if they should know.
     pub fn tell_news(&mut self, act: &mut Actions<Word>) {
-        if let Some(tasks) = self.lending.news(self.list.tasks()) {
-            self.lending.others().for_each(|other| act.tell(other, Word::Tasks(tasks)));
+        if let Some(News { to, tasks }) = self.lending.news(self.list.tasks()) {
+            to.into_iter().for_each(|other| act.tell(other, Word::Tasks(tasks)));
         }
     }
 }

@@ -18,8 +18,8 @@
 //! ```
 //!
 //! Cost: two messages for all the children of a task, one for each task without, and at most one migration a task; with open regions, as many
-//! messages as there are other regions whenever the number of a region's tasks has doubled or halved. Guarantee: within a region no
-//! processor is given a task while another has fewer.
+//! messages as there are other regions whenever the number of a region's tasks has doubled or halved, and one more for a loan at the most.
+//! Guarantee: within a region no processor is given a task while another has fewer.
 //!
 //! Where it departs from the paper:
 //! - Medians are those of `topology::hadamard`, regions disjoint and as equal as possible; by default regions hold at least four processors
@@ -316,7 +316,8 @@ impl Levels {
                 self.go(new.item, to, act);
             }
             Some(median) if self.layout.region_of(from) != self.region => {
-                let to = median.assign(&mut self.rng);
+                let lender = self.layout.regions[self.layout.region_of(from) as usize].median;
+                let to = median.borrow(lender, &mut self.rng);
                 if to == self.place.me { act.queue(new.item) } else { act.submit(new.item, to) }
             }
             _ => act.queue(new.item),
