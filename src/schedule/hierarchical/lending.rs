@@ -12,6 +12,11 @@
 //!
 //! Telling at factors of two is receiver-initiated diffusion's rule for announcements (Willebeek-LeMair and Reeves 1993, with u = 0.5).
 
+use std::cmp::Ordering;
+
+use rand::rngs::ChaCha8Rng;
+
+use super::lists::pick;
 use crate::topology::NodeId;
 
 /// Another region, as far as this median knows.
@@ -115,8 +120,9 @@ impl Lending {
     }
 
     /// The median that is given the next child, if any, where each processor of this region has so many tasks or more: that of the least loaded
-    /// of the regions that have fewer, and have not been given from here what they lack, divided by the number of regions that may give.
-    pub fn next_loan(&mut self, least: usize) -> Option<NodeId> {
+    /// of the regions that have fewer, and have not been given from here what they lack, divided by the number of regions that may give; ties
+    /// random.
+    pub fn next_loan(&mut self, least: usize, rng: &mut ChaCha8Rng) -> Option<NodeId> {
         if !self.is_open {
             return None;
         }
@@ -125,7 +131,16 @@ impl Lending {
             let lacking = (least * other.processors).saturating_sub(other.told);
             other.lent < lacking.div_ceil(givers)
         });
-        let other = in_want.min_by(|one, two| (one.tasks() * two.processors).cmp(&(two.tasks() * one.processors)))?;
+        let mut ties: Vec<&mut Other> = Vec::new();
+        for other in in_want {
+            match ties.first().map(|best| (other.tasks() * best.processors).cmp(&(best.tasks() * other.processors))) {
+                Some(Ordering::Greater) => {}
+                Some(Ordering::Equal) => ties.push(other),
+                Some(Ordering::Less) | None => ties = vec![other],
+            }
+        }
+        let at = pick(ties.len(), rng);
+        let other = ties.get_mut(at)?;
         other.lent += 1;
         Some(other.median)
     }
@@ -134,6 +149,7 @@ impl Lending {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::SeedableRng;
 
     /// The median of node 0, with four processors, and those of other regions, open.
     fn lending(others: &[(NodeId, usize)]) -> Lending {
@@ -143,7 +159,8 @@ mod tests {
     }
 
     fn loans(lending: &mut Lending, least: usize) -> Vec<NodeId> {
-        std::iter::from_fn(|| lending.next_loan(least)).collect()
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        std::iter::from_fn(|| lending.next_loan(least, &mut rng)).collect()
     }
 
     #[test]
@@ -200,10 +217,18 @@ mod tests {
 
     #[test]
     fn several_that_give_share_and_the_least_loaded_is_served_first() {
-        let mut lending = lending(&[(3, 4), (5, 8), (7, 4)]);
+        let several = || lending(&[(3, 4), (5, 8), (7, 4)]);
+        let mut lending = several();
         lending.heard(5, 5);
         lending.heard(7, 4);
         // A third of what each lacks, rounded up: of 8, 11 and 4. For each processor 5 has 1 task after three loans, as 7 has.
-        assert_eq!(loans(&mut lending, 2), [3, 3, 3, 5, 5, 5, 5, 7, 7]);
+        let given = loans(&mut lending, 2);
+        assert_eq!(given[..3], [3, 3, 3]);
+        assert_eq!([3, 5, 7].map(|median| given.iter().filter(|given| **given == median).count()), [3, 4, 2], "{given:?}");
+        // Of equals none is always the first.
+        let mut firsts: Vec<NodeId> = (0..20).filter_map(|seed| several().next_loan(1, &mut ChaCha8Rng::seed_from_u64(seed))).collect();
+        firsts.sort_unstable();
+        firsts.dedup();
+        assert_eq!(firsts, [3, 5, 7]);
     }
 }

@@ -44,13 +44,13 @@ impl Median {
     /// So many of the requester's tasks have completed, so many want places: processors of this region, or the medians of others.
     pub fn place(&mut self, requester: NodeId, completed: u32, wanted: u32, rng: &mut ChaCha8Rng) -> Vec<NodeId> {
         (0..completed).for_each(|_| self.list.complete(requester));
-        (0..wanted).map(|_| self.loan().unwrap_or_else(|| self.list.assign(requester, rng))).collect()
+        (0..wanted).map(|_| self.loan(rng).unwrap_or_else(|| self.list.assign(requester, rng))).collect()
     }
 
     /// The median that is given the next task; none while a processor here could begin it at once.
-    fn loan(&mut self) -> Option<NodeId> {
+    fn loan(&mut self, rng: &mut ChaCha8Rng) -> Option<NodeId> {
         let least = self.list.least();
-        if least < self.workers { None } else { self.lending.next_loan(least) }
+        if least < self.workers { None } else { self.lending.next_loan(least, rng) }
     }
 
     /// Another median says how many tasks its region has.

@@ -49,7 +49,10 @@ fn regions_borrow_again_and_again_what_one_region_cannot_do_alone() {
     for (ranks, ribs, least) in [(8, 5, 0.9), (16, 7, 0.9), (64, 30, 0.6)] {
         for seed in 1..=5 {
             let (busy, of_bound) = spine(ranks, ribs, seed);
-            assert!(of_bound > least, "{ribs} ribs on {ranks} ranks, seed {seed}: {of_bound} of the bound, busy {busy:?}");
+            let told = format!("{ribs} ribs on {ranks} ranks, seed {seed}: {of_bound} of the bound, busy {busy:?}");
+            assert!(of_bound > least, "{told}");
+            let mean = busy.iter().sum::<Ticks>() / Ticks::from(ranks);
+            assert!(ranks > 16 || busy.iter().all(|busy| busy * 2 >= mean), "{told}");
         }
     }
 }
