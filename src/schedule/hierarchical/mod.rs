@@ -33,7 +33,8 @@
 //!   would have to wait in its region goes to the median of another that has less, which places it; this counts as the task's migration
 //!   (`lending`). With `regions=closed` sub-trees stay in their regions.
 //! - A virtual node stands in no level-2 list; a virtual median is served by the rank that hosts it. Regions without processors get no graphs.
-//! - `host=dedicated` and `medians=dedicated` take the host and the medians out of the level-2 lists, where their region has another processor.
+//! - `host=dedicated` takes the host out of the level-2 lists, `medians=dedicated` the medians where their region has another processor. The host
+//!   expands few roots in any case.
 
 mod layout;
 mod lending;
