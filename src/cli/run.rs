@@ -103,7 +103,7 @@ pub struct Arguments {
 /// What a node that schedules does beside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Duty {
-    /// Nothing
+    /// Nothing; only few roots that are no stream are expanded by the host, whatever it is
     Dedicated,
     /// It executes tasks as all others do
     Shared,

@@ -99,6 +99,11 @@ pub struct Chosen {
 pub fn find(spec: &str) -> Result<Chosen> {
     let (name, given) = options::split(spec);
     let entry = ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
+        if let Some((before, option)) = name.split_once(',')
+            && ALL.iter().any(|entry| entry.name == before)
+        {
+            return Error::usage(format!("--scheduler {before}: options follow a colon, as in {before}:{option}"));
+        }
         let known: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
         Error::usage(format!("--scheduler '{name}' is unknown; known are {}", known.join(", ")))
     })?;

@@ -16,6 +16,7 @@ mod exploration;
 mod failures;
 mod gathering;
 mod incremental;
+mod lending;
 mod paper;
 
 /// All schedulers with the options that change what they do.

@@ -1,7 +1,8 @@
 //! Regions that lend each other work: what the medians tell each other, and which region is given the next child.
 //!
-//! Medians tell each other how many tasks their regions have, whenever that number has doubled or halved. A median whose own processors all have
-//! work gives children, when it places them, to regions with fewer tasks for each processor than any of its own has.
+//! Medians tell each other how many tasks their regions have, whenever that number has doubled or halved; and who has lent to a region that never
+//! had enough to tell is told when that is done. A median whose own processors all have work gives children, when it places them, to regions with
+//! fewer tasks for each processor than any of its own has.
 //!
 //! ```text
 //!   median --Tasks 1--> other medians
@@ -11,6 +12,11 @@
 //!
 //! Telling at factors of two is receiver-initiated diffusion's rule for announcements (Willebeek-LeMair and Reeves 1993, with u = 0.5).
 
+use std::cmp::Ordering;
+
+use rand::rngs::ChaCha8Rng;
+
+use super::lists::pick;
 use crate::topology::NodeId;
 
 /// Another region, as far as this median knows.
@@ -37,14 +43,25 @@ pub(super) struct Lending {
     processors: u64,
     /// Tasks of this region, as the others were told.
     told: u64,
+    /// Tasks of this region, when it was last asked for news.
+    before: u64,
+    /// Medians that have lent here since the others were told.
+    lenders: Vec<NodeId>,
     /// The other regions with processors.
     others: Vec<Other>,
+}
+
+/// Medians to be told how many tasks there are.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct News {
+    pub to: Vec<NodeId>,
+    pub tasks: u32,
 }
 
 impl Lending {
     /// All regions by median and number of processors, closed and without tasks at first.
     pub fn new(me: NodeId, regions: impl Iterator<Item = (NodeId, usize)>) -> Lending {
-        let mut lending = Lending { is_open: false, processors: 0, told: 0, others: Vec::new() };
+        let mut lending = Lending { is_open: false, processors: 0, told: 0, before: 0, lenders: Vec::new(), others: Vec::new() };
         for (median, processors) in regions {
             let processors = processors as u64;
             if median == me {
@@ -65,24 +82,34 @@ impl Lending {
         self.others.iter_mut().find(|other| other.median == median)
     }
 
-    /// What the others must be told, if anything, now that there are so many tasks here.
-    pub fn news(&mut self, tasks: usize) -> Option<u32> {
+    /// A median has lent a task to this region.
+    pub fn borrowed(&mut self, lender: NodeId) {
+        if !self.lenders.contains(&lender) {
+            self.lenders.push(lender);
+        }
+    }
+
+    /// Who must be told what, if anything, now that there are so many tasks here.
+    pub fn news(&mut self, tasks: usize) -> Option<News> {
         let tasks = tasks as u64;
+        let has_fallen = tasks < std::mem::replace(&mut self.before, tasks);
+        if !self.is_open {
+            return None;
+        }
         // With less than one task for two processors it does not matter how few there are.
         let tasks = if 2 * tasks < self.processors { 0 } else { tasks };
         let is_news = match self.told {
             0 => tasks > 0 && tasks >= self.processors,
             told => tasks >= 2 * told || 2 * tasks <= told,
         };
-        (self.is_open && is_news).then(|| {
+        if is_news {
             self.told = tasks;
-            tasks as u32
-        })
-    }
-
-    /// The medians to tell.
-    pub fn others(&self) -> impl Iterator<Item = NodeId> {
-        self.others.iter().map(|other| other.median)
+            self.lenders.clear();
+            return Some(News { to: self.others.iter().map(|other| other.median).collect(), tasks: tasks as u32 });
+        }
+        // Loans that came singly and are done were never told: to their lenders they would be here for ever.
+        let is_idle_again = has_fallen && tasks == 0 && self.told == 0 && !self.lenders.is_empty();
+        is_idle_again.then(|| News { to: std::mem::take(&mut self.lenders), tasks: 0 })
     }
 
     /// A median says how many tasks its region has.
@@ -93,8 +120,9 @@ impl Lending {
     }
 
     /// The median that is given the next child, if any, where each processor of this region has so many tasks or more: that of the least loaded
-    /// of the regions that have fewer, and have not been given from here what they lack, divided by the number of regions that may give.
-    pub fn next_loan(&mut self, least: usize) -> Option<NodeId> {
+    /// of the regions that have fewer, and have not been given from here what they lack, divided by the number of regions that may give; ties
+    /// random.
+    pub fn next_loan(&mut self, least: usize, rng: &mut ChaCha8Rng) -> Option<NodeId> {
         if !self.is_open {
             return None;
         }
@@ -103,7 +131,16 @@ impl Lending {
             let lacking = (least * other.processors).saturating_sub(other.told);
             other.lent < lacking.div_ceil(givers)
         });
-        let other = in_want.min_by(|one, two| (one.tasks() * two.processors).cmp(&(two.tasks() * one.processors)))?;
+        let mut ties: Vec<&mut Other> = Vec::new();
+        for other in in_want {
+            match ties.first().map(|best| (other.tasks() * best.processors).cmp(&(best.tasks() * other.processors))) {
+                Some(Ordering::Greater) => {}
+                Some(Ordering::Equal) => ties.push(other),
+                Some(Ordering::Less) | None => ties = vec![other],
+            }
+        }
+        let at = pick(ties.len(), rng);
+        let other = ties.get_mut(at)?;
         other.lent += 1;
         Some(other.median)
     }
@@ -112,6 +149,7 @@ impl Lending {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::SeedableRng;
 
     /// The median of node 0, with four processors, and those of other regions, open.
     fn lending(others: &[(NodeId, usize)]) -> Lending {
@@ -121,27 +159,46 @@ mod tests {
     }
 
     fn loans(lending: &mut Lending, least: usize) -> Vec<NodeId> {
-        std::iter::from_fn(|| lending.next_loan(least)).collect()
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        std::iter::from_fn(|| lending.next_loan(least, &mut rng)).collect()
     }
 
     #[test]
     fn a_number_of_tasks_is_told_when_it_has_doubled_or_halved() {
-        let mut lending = lending(&[(7, 4)]);
+        let mut lending = lending(&[(7, 4), (9, 4)]);
         let told: Vec<_> = [3, 4, 5, 7, 8, 15, 5, 4, 3, 2, 1, 0, 1, 2, 3, 4].map(|tasks| lending.news(tasks)).into();
-        let news: Vec<u32> = told.iter().flatten().copied().collect();
+        let news: Vec<u32> = told.iter().flatten().map(|news| news.tasks).collect();
         // 15 is less than twice 8; below half of the processors there is nothing, and then it takes a task for each until there is something.
         assert_eq!(news, [4, 8, 4, 2, 0, 4], "{told:?}");
-        assert_eq!(lending.others().collect::<Vec<_>>(), [7]);
+        assert!(told.iter().flatten().all(|news| news.to == [7, 9]), "{told:?}");
+    }
+
+    #[test]
+    fn lenders_are_told_of_loans_that_are_done_where_they_were_too_few_to_be_told() {
+        let mut lending = lending(&[(7, 4), (9, 4)]);
+        // One task of three was lent, and then one of one.
+        assert_eq!([1, 2].map(|tasks| lending.news(tasks)), [None, None]);
+        lending.borrowed(9);
+        assert_eq!([3, 2].map(|tasks| lending.news(tasks)), [None, None]);
+        assert_eq!(lending.news(1), Some(News { to: vec![9], tasks: 0 }));
+        assert_eq!(lending.news(0), None);
+        lending.borrowed(7);
+        lending.borrowed(7);
+        assert_eq!(lending.news(1), None, "it has only just come");
+        assert_eq!(lending.news(0), Some(News { to: vec![7], tasks: 0 }));
+        // Where there are enough all hear of them, and of their end.
+        lending.borrowed(7);
+        assert_eq!([4, 2, 1, 0].map(|tasks| lending.news(tasks).map(|news| news.tasks)), [Some(4), Some(2), Some(0), None]);
     }
 
     #[test]
     fn nothing_is_told_nor_lent_before_regions_are_open_and_what_is_heard_before_is_kept() {
         let mut lending = Lending::new(0, [(0, 4), (5, 0), (7, 4)].into_iter());
         lending.heard(7, 1);
-        assert_eq!((lending.news(8), lending.next_loan(8)), (None, None));
+        assert_eq!(lending.news(8), None);
+        assert!(loans(&mut lending, 8).is_empty());
         lending.open();
-        assert_eq!(lending.others().collect::<Vec<_>>(), [7], "a region without processors has no part in it");
-        assert_eq!(lending.news(8), Some(8));
+        assert_eq!(lending.news(8), Some(News { to: vec![7], tasks: 8 }), "a region without processors has no part in it");
         assert_eq!(loans(&mut lending, 1), [7, 7, 7]);
     }
 
@@ -160,10 +217,18 @@ mod tests {
 
     #[test]
     fn several_that_give_share_and_the_least_loaded_is_served_first() {
-        let mut lending = lending(&[(3, 4), (5, 8), (7, 4)]);
+        let several = || lending(&[(3, 4), (5, 8), (7, 4)]);
+        let mut lending = several();
         lending.heard(5, 5);
         lending.heard(7, 4);
         // A third of what each lacks, rounded up: of 8, 11 and 4. For each processor 5 has 1 task after three loans, as 7 has.
-        assert_eq!(loans(&mut lending, 2), [3, 3, 3, 5, 5, 5, 5, 7, 7]);
+        let given = loans(&mut lending, 2);
+        assert_eq!(given[..3], [3, 3, 3]);
+        assert_eq!([3, 5, 7].map(|median| given.iter().filter(|given| **given == median).count()), [3, 4, 2], "{given:?}");
+        // Of equals none is always the first.
+        let mut firsts: Vec<NodeId> = (0..20).filter_map(|seed| several().next_loan(1, &mut ChaCha8Rng::seed_from_u64(seed))).collect();
+        firsts.sort_unstable();
+        firsts.dedup();
+        assert_eq!(firsts, [3, 5, 7]);
     }
 }

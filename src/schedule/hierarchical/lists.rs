@@ -142,7 +142,7 @@ impl Level2 {
 }
 
 /// One of so many, at random where there is a choice.
-fn pick(count: usize, rng: &mut ChaCha8Rng) -> usize {
+pub(super) fn pick(count: usize, rng: &mut ChaCha8Rng) -> usize {
     if count > 1 { rng.random_range(0..count) } else { 0 }
 }
 

@@ -3,7 +3,7 @@
 use rand::rngs::ChaCha8Rng;
 
 use super::Word;
-use super::lending::Lending;
+use super::lending::{Lending, News};
 use super::lists::Level2;
 use crate::schedule::policy::Actions;
 use crate::schedule::registry::Region;
@@ -30,7 +30,13 @@ impl Median {
         self.lending.open();
     }
 
-    /// Assigns a task that came from the host, or on loan, to a processor.
+    /// Assigns a task that another median has lent to a processor.
+    pub fn borrow(&mut self, lender: NodeId, rng: &mut ChaCha8Rng) -> NodeId {
+        self.lending.borrowed(lender);
+        self.assign(rng)
+    }
+
+    /// Assigns a task that came from the host to a processor.
     pub fn assign(&mut self, rng: &mut ChaCha8Rng) -> NodeId {
         self.list.assign(self.me, rng)
     }
@@ -38,13 +44,13 @@ impl Median {
     /// So many of the requester's tasks have completed, so many want places: processors of this region, or the medians of others.
     pub fn place(&mut self, requester: NodeId, completed: u32, wanted: u32, rng: &mut ChaCha8Rng) -> Vec<NodeId> {
         (0..completed).for_each(|_| self.list.complete(requester));
-        (0..wanted).map(|_| self.loan().unwrap_or_else(|| self.list.assign(requester, rng))).collect()
+        (0..wanted).map(|_| self.loan(rng).unwrap_or_else(|| self.list.assign(requester, rng))).collect()
     }
 
     /// The median that is given the next task; none while a processor here could begin it at once.
-    fn loan(&mut self) -> Option<NodeId> {
+    fn loan(&mut self, rng: &mut ChaCha8Rng) -> Option<NodeId> {
         let least = self.list.least();
-        if least < self.workers { None } else { self.lending.next_loan(least) }
+        if least < self.workers { None } else { self.lending.next_loan(least, rng) }
     }
 
     /// Another median says how many tasks its region has.
@@ -54,8 +60,8 @@ impl Median {
 
     /// Tells the other medians how many tasks there are here, if they should know.
     pub fn tell_news(&mut self, act: &mut Actions<Word>) {
-        if let Some(tasks) = self.lending.news(self.list.tasks()) {
-            self.lending.others().for_each(|other| act.tell(other, Word::Tasks(tasks)));
+        if let Some(News { to, tasks }) = self.lending.news(self.list.tasks()) {
+            to.into_iter().for_each(|other| act.tell(other, Word::Tasks(tasks)));
         }
     }
 }

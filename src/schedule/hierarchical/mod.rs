@@ -18,8 +18,8 @@
 //! ```
 //!
 //! Cost: two messages for all the children of a task, one for each task without, and at most one migration a task; with open regions, as many
-//! messages as there are other regions whenever the number of a region's tasks has doubled or halved. Guarantee: within a region no
-//! processor is given a task while another has fewer.
+//! messages as there are other regions whenever the number of a region's tasks has doubled or halved, and one more for a loan at the most.
+//! Guarantee: within a region no processor is given a task while another has fewer.
 //!
 //! Where it departs from the paper:
 //! - Medians are those of `topology::hadamard`, regions disjoint and as equal as possible; by default regions hold at least four processors
@@ -33,7 +33,8 @@
 //!   would have to wait in its region goes to the median of another that has less, which places it; this counts as the task's migration
 //!   (`lending`). With `regions=closed` sub-trees stay in their regions.
 //! - A virtual node stands in no level-2 list; a virtual median is served by the rank that hosts it. Regions without processors get no graphs.
-//! - `host=dedicated` and `medians=dedicated` take the host and the medians out of the level-2 lists, where their region has another processor.
+//! - `host=dedicated` takes the host out of the level-2 lists, `medians=dedicated` the medians where their region has another processor. The host
+//!   expands few roots in any case.
 
 mod layout;
 mod lending;
@@ -309,13 +310,15 @@ impl Levels {
 
     /// A task has come from another node: from the host, on loan from another region, or where it was assigned.
     fn arrived(&mut self, new: New, from: NodeId, act: &mut Actions<Word>) {
+        let region = self.layout.region_of(from);
         match &mut self.median {
             Some(median) if new.hops == 0 => {
                 let to = median.assign(&mut self.rng);
                 self.go(new.item, to, act);
             }
-            Some(median) if self.layout.region_of(from) != self.region => {
-                let to = median.assign(&mut self.rng);
+            Some(median) if region != self.region => {
+                let lender = self.layout.regions[region as usize].median;
+                let to = median.borrow(lender, &mut self.rng);
                 if to == self.place.me { act.queue(new.item) } else { act.submit(new.item, to) }
             }
             _ => act.queue(new.item),

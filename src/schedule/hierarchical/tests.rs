@@ -167,6 +167,10 @@ fn a_loan_is_a_migration_and_is_placed_where_it_comes() {
     let placed = act.take();
     assert_eq!(placed[0], Action::Queue(ItemId(1)));
     assert!(matches!(placed[1], Action::Send { item: ItemId(2), to: 1 | 2 | 4, migration: false }), "{placed:?}");
+    // The lender's median hears when they are done, since they were too few for all to be told.
+    median.on_message(0, Word::Open, &VIEW, &mut act);
+    median.on_end(ItemId(1), &[], &VIEW, &mut act);
+    assert_eq!(act.take(), [Action::Tell { to: 7, message: Word::Tasks(0) }]);
     // From there it goes nowhere else.
     let mut last = node(2, 3, 8, SHARED);
     last.on_new(&[new(7, 1)], Origin::Migrated { from: 0 }, &VIEW, &mut act);

@@ -147,7 +147,7 @@ fn dedicated_hosts_and_medians_execute_nothing_but_expansions() {
 }
 
 #[test]
-fn hierarchical_uses_every_rank_for_a_single_root_and_tasks_migrate_once() {
+fn hierarchical_uses_every_rank_for_a_single_root() {
     for ranks in [8, 16] {
         let outcome = run(
             "hierarchical",

@@ -61,6 +61,7 @@ fn lost_tasks_and_answers_are_noticed_by_the_watchdog() {
 fn wrong_usage_names_the_option() {
     for (spec, sentence) in [
         ("foo", "--scheduler 'foo' is unknown; known are "),
+        ("steal,victim=topology", "--scheduler steal: options follow a colon, as in steal:victim=topology"),
         ("static:x=1", "--scheduler static takes no options, 'x' was given"),
         ("steal:victim=me", "--scheduler steal: victim is random or topology, not 'me'"),
         ("steal:victims=random", "--scheduler steal has no option 'victims'; it has victim"),

@@ -118,7 +118,7 @@ fn hierarchical_uses_every_rank_for_a_single_root_whatever_its_tree() {
     ];
     let tried: usize = [8, 16].into_iter().map(|ranks| hierarchical_uses_every_rank(&random, ranks, 1..=10)).sum();
     assert!(tried >= 40, "only {tried} trees are large enough");
-    let others = ["fibonacci:n=30,cutoff=16", "queens:n=12,cutoff=4", "uts:tree=T1,grain=2000", "uts:tree=T3,grain=2000"];
+    let others = ["fibonacci:n=34,cutoff=20", "queens:n=12,cutoff=4", "uts:tree=T1,grain=2000", "uts:tree=T3,grain=2000"];
     for ranks in [8, 16] {
         assert_eq!(hierarchical_uses_every_rank(&others, ranks, 1..=1), others.len());
     }
