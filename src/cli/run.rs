@@ -60,7 +60,8 @@ pub struct Arguments {
     #[arg(long, value_name = "TOPOLOGY")]
     topology: Option<String>,
 
-    /// How fast each rank is, 1,1,2,4: emulated, so that one machine shows what a mixed cluster does; in simulation, or for independent tasks
+    /// How fast each rank is, 1,1,2,4: emulated, so that one machine shows what a mixed cluster does; in simulation, or for independent tasks.
+    /// Tasks that sleep take as long on all
     #[arg(long, value_name = "SPEEDS", value_delimiter = ',', value_parser = independent::speed)]
     speeds: Vec<f64>,
 

@@ -67,26 +67,28 @@ pub(super) static ENTRY: Entry = Entry {
 };
 
 fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
-    let mut wishes = Wishes { set: MedianSet::Default, host_works: true, medians_work: true };
-    // Which nodes they are, and whether they work: both may be given, and the last of each counts.
+    let (mut set, mut medians_work) = (None, None);
+    // Which nodes they are, and whether they work: both may be given, each once.
     for value in options.values("medians")? {
-        match value {
-            "default" => wishes.set = MedianSet::Default,
-            "hadamard" => wishes.set = MedianSet::Full,
-            "shared" => wishes.medians_work = true,
-            "dedicated" => wishes.medians_work = false,
+        let is_second = match value {
+            "default" => set.replace(MedianSet::Default).is_some(),
+            "hadamard" => set.replace(MedianSet::Full).is_some(),
+            "shared" => medians_work.replace(true).is_some(),
+            "dedicated" => medians_work.replace(false).is_some(),
             _ => return Err(options.wrong("medians", value, "default, hadamard, shared or dedicated")),
+        };
+        if is_second {
+            return Err(options.refuse("medians is given twice; it takes one of default and hadamard, and one of shared and dedicated"));
         }
     }
-    for value in options.values("host")? {
-        match value {
-            "shared" => wishes.host_works = true,
-            "dedicated" => wishes.host_works = false,
-            _ => return Err(options.wrong("host", value, "shared or dedicated")),
-        }
-    }
+    let host_works = options.choice("host", &[("shared", true), ("dedicated", false)])?;
     let spread = options.read("spread", "a number of sub-trees from 1 to 1000000", |number| (1..=1_000_000).contains(number))?;
     let open = options.choice("regions", &[("open", true), ("closed", false)])?.unwrap_or(true);
+    let wishes = Wishes {
+        set: set.unwrap_or(MedianSet::Default),
+        host_works: host_works.unwrap_or(true),
+        medians_work: medians_work.unwrap_or(true),
+    };
     Ok(Arc::new(Hierarchical { wishes, spread: spread.unwrap_or(2), open, layout: Mutex::new(None) }))
 }
 

@@ -207,6 +207,11 @@ fn options_are_read() {
     assert_eq!(regions("hierarchical:medians=dedicated,host=dedicated,spread=4")[0].members, [1, 2, 4]);
     for (spec, sentence) in [
         ("hierarchical:medians=no", "--scheduler hierarchical: medians is default, hadamard, shared or dedicated, not 'no'"),
+        (
+            "hierarchical:medians=shared,medians=hadamard,medians=dedicated",
+            "--scheduler hierarchical: medians is given twice; it takes one of default and hadamard, and one of shared and dedicated",
+        ),
+        ("hierarchical:host=shared,host=dedicated", "--scheduler hierarchical: host is given twice"),
         ("hierarchical:spread=0", "--scheduler hierarchical: spread is a number of sub-trees from 1 to 1000000, not '0'"),
         ("hierarchical:regions=0", "--scheduler hierarchical: regions is open or closed, not '0'"),
         ("hierarchical:level=1", "--scheduler hierarchical has no option 'level'; it has medians, host, spread, regions"),
