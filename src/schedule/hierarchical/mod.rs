@@ -258,7 +258,7 @@ impl Levels {
         }
     }
 
-    /// Gives regions without sub-trees the first ones, but for the last, which can be expanded; the others are borrowed from.
+    /// Gives each region without sub-trees one, as long as another is left to be expanded. Where regions are closed it waits for its equal share.
     fn give_to_the_empty(&mut self, act: &mut Actions<Word>) {
         while let Some(host) = &mut self.host
             && host.lends
