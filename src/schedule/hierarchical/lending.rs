@@ -12,11 +12,9 @@
 //!
 //! Telling at factors of two is receiver-initiated diffusion's rule for announcements (Willebeek-LeMair and Reeves 1993, with u = 0.5).
 
-use std::cmp::Ordering;
-
 use rand::rngs::ChaCha8Rng;
 
-use super::lists::pick;
+use super::lists::least_loaded;
 use crate::topology::NodeId;
 
 /// Another region, as far as this median knows.
@@ -131,16 +129,11 @@ impl Lending {
             let lacking = (least * other.processors).saturating_sub(other.told);
             other.lent < lacking.div_ceil(givers)
         });
-        let mut ties: Vec<&mut Other> = Vec::new();
-        for other in in_want {
-            match ties.first().map(|best| (other.tasks() * best.processors).cmp(&(best.tasks() * other.processors))) {
-                Some(Ordering::Greater) => {}
-                Some(Ordering::Equal) => ties.push(other),
-                Some(Ordering::Less) | None => ties = vec![other],
-            }
-        }
-        let at = pick(ties.len(), rng);
-        let other = ties.get_mut(at)?;
+        let loads = in_want.map(|other| {
+            let (tasks, processors) = (other.tasks(), other.processors);
+            (other, tasks, processors)
+        });
+        let other = least_loaded(loads, rng)?;
         other.lent += 1;
         Some(other.median)
     }

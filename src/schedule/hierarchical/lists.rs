@@ -1,5 +1,7 @@
 //! The two load lists. They answer as the paper's sorted lists do, in constant or short time.
 
+use std::cmp::Ordering;
+
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 
@@ -20,20 +22,9 @@ impl Level1 {
 
     /// Assigns a graph to the region that then has the fewest for each processor; ties random.
     pub fn assign(&mut self, rng: &mut ChaCha8Rng) -> u32 {
-        let mut ties: Vec<usize> = Vec::new();
-        for (region, (graphs, processors)) in self.regions.iter().enumerate().filter(|(_, (_, processors))| *processors > 0) {
-            let fewer = ties.first().map(|best| {
-                let (other_graphs, other_processors) = self.regions[*best];
-                let here = u64::from(graphs + 1) * u64::from(other_processors);
-                here.cmp(&(u64::from(other_graphs + 1) * u64::from(*processors)))
-            });
-            match fewer {
-                Some(std::cmp::Ordering::Greater) => {}
-                Some(std::cmp::Ordering::Equal) => ties.push(region),
-                Some(std::cmp::Ordering::Less) | None => ties = vec![region],
-            }
-        }
-        let region = ties.get(pick(ties.len(), rng)).copied().unwrap_or(0);
+        let working = self.regions.iter().enumerate().filter(|(_, (_, processors))| *processors > 0);
+        let assigned = working.map(|(region, (graphs, processors))| (region, u64::from(graphs + 1), u64::from(*processors)));
+        let region = least_loaded(assigned, rng).unwrap_or(0);
         self.regions[region].0 += 1;
         region as u32
     }
@@ -141,8 +132,24 @@ impl Level2 {
     }
 }
 
+/// Of those given with their loads and their processors, the one with the least load for each processor; ties random.
+pub(super) fn least_loaded<T>(given: impl Iterator<Item = (T, u64, u64)>, rng: &mut ChaCha8Rng) -> Option<T> {
+    let (mut ties, mut least) = (Vec::new(), (0, 0));
+    for (one, load, processors) in given {
+        // Where there is none yet all is less.
+        let order = if ties.is_empty() { Ordering::Less } else { (load * least.1).cmp(&(least.0 * processors)) };
+        match order {
+            Ordering::Greater => {}
+            Ordering::Equal => ties.push(one),
+            Ordering::Less => (ties, least) = (vec![one], (load, processors)),
+        }
+    }
+    let at = pick(ties.len(), rng);
+    ties.into_iter().nth(at)
+}
+
 /// One of so many, at random where there is a choice.
-pub(super) fn pick(count: usize, rng: &mut ChaCha8Rng) -> usize {
+fn pick(count: usize, rng: &mut ChaCha8Rng) -> usize {
     if count > 1 { rng.random_range(0..count) } else { 0 }
 }
 
