@@ -78,7 +78,10 @@ impl Tasks {
     pub fn files<'a>(world: &mut World, files: &FileTasks, placements: impl IntoIterator<Item = &'a Placement>) -> Result<Tasks> {
         let ranks = world.ranks();
         let held = real_nodes_held(world, placements);
-        let read = held.into_iter().map(|node| Ok((node, files.pile(node, ranks)?))).collect::<Result<BTreeMap<_, _>>>();
+        let by_rank: Vec<u64> = (0..ranks).map(|rank| files.bytes_on(rank, ranks)).collect();
+        let bytes = if world.is_simulated() { files.bytes() } else { on_one_host(&by_rank, &world.hosts()) };
+        let read = memory::check_bytes(files.len(), "--tasks", memory::while_moving(bytes.into()), memory::available())
+            .and_then(|()| held.into_iter().map(|node| Ok((node, files.pile(node, ranks)?))).collect::<Result<BTreeMap<_, _>>>());
         let piles = agree(world, read)?;
         let payload = files.bytes().checked_div(files.len()).unwrap_or(0);
         let loads = files.loads(ranks);
@@ -96,8 +99,8 @@ impl Tasks {
         let held = real_nodes_held(world, placements);
         let made = run.amounts(ranks).and_then(|amounts| {
             // In simulation all that moves is held at once.
-            let bytes = if world.is_simulated() { run.bytes() } else { run.most_bytes(ranks) };
-            memory::check_bytes(run.len(), "--tasks", bytes.into(), memory::available())?;
+            let bytes = if world.is_simulated() { run.bytes() } else { on_one_host(&run.bytes_by_node(ranks), &world.hosts()) };
+            memory::check_bytes(run.len(), "--tasks", memory::while_moving(bytes.into()), memory::available())?;
             let piles = held.into_iter().map(|node| Ok((node, run.pile(node, ranks)?))).collect::<Result<BTreeMap<_, _>>>()?;
             Ok((amounts, piles))
         });

@@ -12,7 +12,7 @@ use super::{HEADER_BYTES, Message, Node, Tag};
 use crate::error::{Error, Result};
 use crate::load::{Parcel, Pile, Segment, Transfer};
 use crate::topology::NodeId;
-use crate::transport::{Freight, wire};
+use crate::transport::{Freight, buffer, wire};
 
 const TASKS: Tag = Tag::new(0x7e01, "tasks");
 
@@ -68,7 +68,10 @@ impl<'a> Mover<'a> {
                 self.sent.push(Transfer { step: self.step, src: self.node.me(), dst, tasks: parcel.len(), work: parcel.work() });
             }
         }
-        self.node.send_tasks(dst, TASKS, encode(&(self.step, said), &parcel), parcel.len());
+        match encode(&(self.step, said), &parcel) {
+            Ok(freight) => self.node.send_tasks(dst, TASKS, freight, parcel.len()),
+            Err(why) => self.node.fail(why),
+        }
     }
 
     /// Takes about so much work off the pile, foreign tasks first, and sends it; see [`Pile::take`]. Returns how much it was.
@@ -149,7 +152,7 @@ pub const TRANSFER_BYTES: u64 = HEADER_BYTES + 3 + 1 + 10 + 10 + 1 + 1;
 
 /// What the walk has to say, the number of rows, the table of rows (first id, number of tasks, weight and payload bytes of each), and all
 /// payloads in order.
-fn encode<T: Serialize>(said: &T, parcel: &Parcel) -> Freight {
+fn encode<T: Serialize>(said: &T, parcel: &Parcel) -> Result<Freight> {
     // What is not alike at its sender may still be alike on the way: single tasks that continue each other are one row.
     let mut rows = 0u64;
     let mut table = Vec::with_capacity(64);
@@ -161,18 +164,18 @@ fn encode<T: Serialize>(said: &T, parcel: &Parcel) -> Freight {
     });
     let mut buffers = parcel.segments().map(Segment::payload).filter(|payload| !payload.is_empty());
     let (only, more) = (buffers.next(), buffers.next().is_some());
-    let copied = if more { parcel.segments().map(|segment| segment.payload().len()).sum() } else { 0 };
-    let mut out = Vec::with_capacity(64 + table.len() + copied);
+    let copied: usize = if more { parcel.segments().map(|segment| segment.payload().len()).sum() } else { 0 };
+    let mut out = buffer(64usize.saturating_add(table.len()).saturating_add(copied))?;
     wire::write_compactly(said, &mut out);
     wire::write_number(rows, &mut out);
     out.extend_from_slice(&table);
     if !more {
-        return Freight { front: Bytes::from(out).into(), rest: only.cloned().unwrap_or_default() };
+        return Ok(Freight { front: Bytes::from(out).into(), rest: only.cloned().unwrap_or_default() });
     }
     for segment in parcel.segments() {
         out.extend_from_slice(segment.payload());
     }
-    Bytes::from(out).into()
+    Ok(Bytes::from(out).into())
 }
 
 /// First id, number of tasks, weight and size of each row of tasks that are alike.
@@ -220,7 +223,7 @@ mod tests {
     use crate::load::Task;
 
     fn encoded<T: Serialize>(said: &T, parcel: &Parcel) -> Bytes {
-        encode(said, parcel).into_body().into()
+        encode(said, parcel).and_then(Freight::into_body).unwrap().into()
     }
 
     fn parcel() -> Parcel {
@@ -253,9 +256,9 @@ mod tests {
     fn the_payloads_of_a_single_row_are_not_copied() {
         let payload = Bytes::from(vec![7u8; 400]);
         let row = Segment::row(5, 100, 1, payload.clone()).unwrap();
-        let freight = encode(&(), &[Segment::range(1, 3), row].into_iter().collect());
+        let freight = encode(&(), &[Segment::range(1, 3), row].into_iter().collect()).unwrap();
         assert_eq!(freight.rest.as_ptr(), payload.as_ptr());
-        assert_eq!(decode::<()>(&freight.into_body().into()).unwrap().1.len(), 103);
+        assert_eq!(decode::<()>(&freight.into_body().unwrap().into()).unwrap().1.len(), 103);
     }
 
     #[test]

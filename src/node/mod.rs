@@ -150,6 +150,11 @@ impl Node {
         self.port.send(envelope, body.into());
     }
 
+    /// The run cannot go on, because of something that this node could not do: it ends with this error.
+    pub(super) fn fail(&self, why: Error) {
+        self.port.fail(why);
+    }
+
     /// Waits until the outbox has room; messages go on arriving meanwhile. A program that sends much calls this before each large send.
     pub async fn ready_to_send(&self) {
         poll_fn(|_| self.port.poll_room()).await;

@@ -146,7 +146,7 @@ impl Slope {
 
     fn sent(&mut self, to: NodeId, now: Ticks) {
         if let Some(around) = self.around.get_mut(&to) {
-            around.rests_until = now + self.rest;
+            around.rests_until = now.saturating_add(self.rest);
         }
     }
 
@@ -162,7 +162,7 @@ impl Slope {
             act.share(to, 1);
             self.sent(to, view.now);
         }
-        let at = view.now + self.rest;
+        let at = view.now.saturating_add(self.rest);
         self.resumes = Some(at);
         act.timer(at);
     }

@@ -103,7 +103,7 @@ impl Policy for Average {
         if let Some(period) = self.period
             && !self.is_alone()
         {
-            act.timer(view.now + self.rng.random_range(0..period));
+            act.timer(view.now.saturating_add(self.rng.random_range(0..period)));
         }
     }
 
@@ -141,7 +141,7 @@ impl Policy for Average {
     fn on_timer(&mut self, view: &View, act: &mut Actions<Load>) {
         if let Some(period) = self.period {
             self.announce(view, act);
-            act.timer(view.now + period);
+            act.timer(view.now.saturating_add(period));
         }
     }
 

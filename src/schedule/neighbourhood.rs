@@ -85,7 +85,7 @@ impl Bulletin {
         let is_time = now >= self.next;
         if is_time {
             self.waits = false;
-            self.next = now + self.period;
+            self.next = now.saturating_add(self.period);
         } else if !self.waits {
             self.waits = true;
             act.timer(self.next);
@@ -98,7 +98,7 @@ impl Bulletin {
         let is_due = self.waits && now >= self.next;
         if is_due {
             self.waits = false;
-            self.next = now + self.period;
+            self.next = now.saturating_add(self.period);
         }
         is_due
     }

@@ -156,7 +156,7 @@ impl Receiver {
     /// Somebody who was asked has answered.
     fn answered(&mut self, from: NodeId, view: &View, act: &mut Actions<Word>) {
         if self.asked.remove(&from) && self.asked.is_empty() && !self.was_given {
-            let at = view.now + pause(self.failures, self.bulletin.period(), &mut self.rng);
+            let at = view.now.saturating_add(pause(self.failures, self.bulletin.period(), &mut self.rng));
             self.failures += 1;
             self.retries = Some(at);
             act.timer(at);

@@ -114,7 +114,7 @@ impl Thief {
         if view.is_idle()
             && let Some(victim) = self.victim()
         {
-            self.next = view.now + pause(self.asked.len() as u32, LONGEST_PAUSE, &mut self.rng);
+            self.next = view.now.saturating_add(pause(self.asked.len() as u32, LONGEST_PAUSE, &mut self.rng));
             self.asked.push(victim);
             act.tell(victim, Word::Ask);
             act.timer(self.next);

@@ -5,6 +5,8 @@ use std::ops::Deref;
 
 use bytes::Bytes;
 
+use crate::error::{Error, Result};
+
 /// The most bytes that need no memory of their own: what fits into the room of a [`Bytes`].
 pub const SHORT: usize = 23;
 
@@ -32,12 +34,32 @@ impl Freight {
     }
 
     /// Both parts as one.
-    pub fn into_body(self) -> Body {
+    ///
+    /// # Errors
+    /// If there is no memory for them.
+    pub fn into_body(self) -> Result<Body> {
         match (self.front.is_empty(), self.rest.is_empty()) {
-            (_, true) => self.front,
-            (true, false) => self.rest.into(),
-            (false, false) => Bytes::from([&*self.front, &*self.rest].concat()).into(),
+            (_, true) => Ok(self.front),
+            (true, false) => Ok(self.rest.into()),
+            (false, false) => {
+                let mut both = buffer(self.len())?;
+                both.extend_from_slice(&self.front);
+                both.extend_from_slice(&self.rest);
+                Ok(Bytes::from(both).into())
+            }
         }
+    }
+}
+
+/// An empty buffer with room for a message of so many bytes.
+///
+/// # Errors
+/// If there is no memory for it.
+pub fn buffer(bytes: usize) -> Result<Vec<u8>> {
+    let mut buffer = Vec::new();
+    match buffer.try_reserve_exact(bytes) {
+        Ok(()) => Ok(buffer),
+        Err(_) => Err(Error::Failed(format!("there is no memory for a message of {bytes} bytes"))),
     }
 }
 

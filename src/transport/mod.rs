@@ -34,8 +34,9 @@ use std::task::Poll;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
 use crate::topology::{NodeId, Overlay, RankId};
-pub use body::{Body, Freight};
+pub use body::{Body, Freight, buffer};
 pub use work::{Finished, Job, Output, Sliced, Step, Worker};
 
 /// Time: nanoseconds since the world began on real ranks, virtual nanoseconds in the simulator.
@@ -213,6 +214,9 @@ pub trait Transport {
 
     /// Sends without waiting (promises 1 to 3). `envelope.src` is this node.
     fn send(&self, envelope: Envelope, freight: Freight);
+
+    /// The run cannot go on, because of something that the node itself could not do: it ends with this error.
+    fn fail(&self, why: Error);
 
     /// Ready when the outbox is below its limit. Meanwhile messages go on arriving.
     fn poll_room(&self) -> Poll<()>;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tape::Tape;
 use super::{Envelope, Event, Freight, Interest, Job, Port, Scope, Ticks, TimerId, Transport, WorkId, Worker, wire};
+use crate::error::Error;
 use crate::topology::{NodeId, Overlay};
 
 /// What one node sent, and the longest chain of messages that it took part in.
@@ -79,6 +80,10 @@ impl Recorder {
 }
 
 impl Transport for Recorder {
+    fn fail(&self, why: Error) {
+        self.inner.fail(why);
+    }
+
     fn send(&self, mut envelope: Envelope, freight: Freight) {
         let overlay = self.inner.overlay();
         let placement = &overlay.placement;

@@ -150,11 +150,12 @@ impl Exchanger {
 
     /// Exchanges again after this time, if any.
     fn wait(&mut self, time: Option<Ticks>, view: &View, act: &mut Actions<Word>) {
-        if let Some(time) = time
-            && self.at.is_none_or(|at| at > view.now + time)
+        let then = time.map(|time| view.now.saturating_add(time));
+        if let Some(then) = then
+            && self.at.is_none_or(|at| at > then)
         {
-            self.at = Some(view.now + time);
-            act.timer(view.now + time);
+            self.at = Some(then);
+            act.timer(then);
         }
     }
 }

@@ -260,7 +260,7 @@ impl Policy for Incremental {
         if self.trigger == Trigger::Periodic
             && let Some(host) = &mut self.host
         {
-            host.tick = view.now + self.period;
+            host.tick = view.now.saturating_add(self.period);
             act.timer(host.tick);
         }
         self.consider(view, act);
@@ -330,7 +330,7 @@ impl Policy for Incremental {
             host.alarm = host.alarm.filter(|alarm| *alarm > view.now);
             if self.trigger == Trigger::Periodic && view.now >= host.tick {
                 host.wish = true;
-                host.tick = view.now + self.period;
+                host.tick = view.now.saturating_add(self.period);
                 act.timer(host.tick);
             }
         }
@@ -354,7 +354,7 @@ impl Policy for Incremental {
         self.last = Some(phase);
         if let Some(host) = &mut self.host {
             // Phases take no more than about half of the time.
-            host.not_before = host.not_before.max(view.now + phase.took);
+            host.not_before = host.not_before.max(view.now.saturating_add(phase.took));
         }
         self.consider(view, act);
     }

@@ -136,7 +136,7 @@ async fn worker(node: &Node, mut hands: Hands, scheduler: NodeId, begun: Ticks, 
             Event::Message(message) if message.envelope.tag == ASSIGN.id() => {
                 let assigned: Assigned = open(&message, ASSIGN)?;
                 hands.figures.migrated += assigned.tasks.len() as u64;
-                let due = assigned.due.map(|due| begun + pace.ticks(due));
+                let due = assigned.due.map(|due| begun.saturating_add(pace.ticks(due)));
                 hands.take(Lot::List(assigned.tasks.into()), due);
             }
             Event::Message(message) if message.envelope.tag == END.id() => return Ok(hands.figures),

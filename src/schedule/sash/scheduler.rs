@@ -175,12 +175,12 @@ impl Scheduler {
             while let Some(arrival) = self.arrive(now) {
                 now = now.max(arrival);
                 self.plan.nothing_until = now;
-                self.wait_until(self.begun + self.pace.ticks(now)).await?;
+                self.wait_until(self.begun.saturating_add(self.pace.ticks(now))).await?;
             }
             let phase = self.plan.phase(&costs, &self.sash.rules, now, self.joins());
             now = phase.end;
             own = own.max(now);
-            self.wait_until(self.begun + self.pace.ticks(now)).await?;
+            self.wait_until(self.begun.saturating_add(self.pace.ticks(now))).await?;
             let mut to_itself = Vec::new();
             for (place, &worker) in self.plan.workers.iter().enumerate() {
                 let tasks: Vec<u64> = of(&phase.assignments, worker).map(|task| task as u64).collect();
@@ -214,7 +214,7 @@ impl Scheduler {
     /// Gives itself tasks, to begin at this time; returns when they will have ended by the model.
     fn take(&mut self, tasks: Vec<usize>, at: Cost) -> Cost {
         let end = tasks.iter().fold(at, |end, task| end.saturating_add(self.estimates.of(*task, self.seat)));
-        self.hands.take(Lot::list(tasks), Some(self.begun + self.pace.ticks(at)));
+        self.hands.take(Lot::list(tasks), Some(self.begun.saturating_add(self.pace.ticks(at))));
         end
     }
 
@@ -306,13 +306,13 @@ impl Scheduler {
         self.forecast = Some(Forecast::new(&self.crew.widths));
         while !self.plan.left.is_empty() || !self.coming.is_empty() {
             while let Some(arrival) = self.arrive(self.now()) {
-                self.wait_until(self.begun + self.pace.ticks(arrival)).await?;
+                self.wait_until(self.begun.saturating_add(self.pace.ticks(arrival))).await?;
             }
             let assignments = self.search().await?;
             self.give(assignments);
         }
         if !self.plan.aside.is_empty() {
-            self.wait_until(self.begun + self.pace.ticks(self.last_aside())).await?;
+            self.wait_until(self.begun.saturating_add(self.pace.ticks(self.last_aside()))).await?;
         }
         let aside = std::mem::take(&mut self.plan.aside);
         self.hands.take(Lot::list(aside), None);
@@ -373,7 +373,7 @@ impl Scheduler {
         self.effort.generated += search.generated();
         self.effort.search += self.pace.cost(used) as f64 / CYCLE as f64;
         if !search.is_complete() && self.now() < until {
-            let at = self.begun + self.pace.ticks(until);
+            let at = self.begun.saturating_add(self.pace.ticks(until));
             let timer = self.node.set_timer(at);
             while !self.forecast.as_ref().is_some_and(Forecast::is_any_dry) {
                 match self.node.next_event().await {

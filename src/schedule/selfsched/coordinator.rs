@@ -231,7 +231,7 @@ impl Coordinator {
                 false => self.patient.push((place, lots - grant.answers)),
             }
             if let (Some(arrival), None) = (arrival, self.arrival) {
-                let at = self.begun + self.pace.ticks(arrival);
+                let at = self.begun.saturating_add(self.pace.ticks(arrival));
                 self.arrival = Some(self.node.set_timer(at.max(self.node.now())));
             }
         }

@@ -354,7 +354,7 @@ impl Program {
         let mut due = None;
         if self.pace.by_model {
             let begin = self.free.max(grant.at);
-            due = Some(self.begun + self.pace.ticks(begin));
+            due = Some(self.begun.saturating_add(self.pace.ticks(begin)));
             let (costs, rank) = (self.work.costs(), self.node.rank_of(self.node.me()) as usize);
             self.free = begin;
             grant.lots.iter().for_each(|lot| lot.for_each(|task| self.free = self.free.saturating_add(costs.of(task, rank))));

@@ -152,7 +152,14 @@ impl State {
             self.progress = true;
         }
         if let Some(seat) = run.seat_of(envelope.dst) {
-            run.push(seat, Event::Message(Message { envelope, body: freight.into_body() }));
+            match freight.into_body() {
+                Ok(body) => {
+                    run.push(seat, Event::Message(Message { envelope, body }));
+                }
+                Err(why) => {
+                    self.failure.get_or_insert(why);
+                }
+            }
             return;
         }
         let placement = &run.overlay.placement;

@@ -63,7 +63,7 @@ impl Outbox {
             head.extend_from_slice(&freight.front);
             freight.rest
         } else {
-            freight.into_body().into()
+            freight.into_body()?.into()
         };
         self.start(comm, to, LONG, Outgoing::Own(head))?;
         while !rest.is_empty() {

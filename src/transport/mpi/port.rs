@@ -6,6 +6,7 @@ use std::task::Poll;
 use super::carrier::Carrier;
 use super::seats::Waits;
 use super::workers::Owner;
+use crate::error::Error;
 use crate::topology::{NodeId, Overlay};
 use crate::transport::{Envelope, Event, Freight, Interest, Job, Scope, Ticks, TimerId, Transport, WorkId};
 
@@ -43,6 +44,10 @@ impl Transport for MpiPort {
 
     fn send(&self, envelope: Envelope, freight: Freight) {
         self.carrier.state.borrow_mut().send(envelope, freight);
+    }
+
+    fn fail(&self, why: Error) {
+        self.carrier.state.borrow_mut().failure.get_or_insert(why);
     }
 
     fn poll_room(&self) -> Poll<()> {

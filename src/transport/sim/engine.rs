@@ -87,6 +87,9 @@ impl<T> Engine<T> {
     fn instant(&mut self) -> Result<()> {
         let shared = self.shared.clone();
         let overlay = &shared.overlay;
+        if let Some(why) = shared.state.borrow_mut().failure.take() {
+            return Err(why);
+        }
         let Some((at, mut events)) = shared.state.borrow_mut().calendar.turn() else {
             return Err(report::stuck(&self.shared, Reason::NothingLeft));
         };

@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use super::state::{Due, NodeState, Opaque, Shared, Slices, State, Waits};
+use crate::error::Error;
 use crate::topology::{NodeId, Overlay};
 use crate::transport::{Envelope, Event, Freight, Interest, Job, Message, Scope, Ticks, TimerId, Transport, Wanted, WorkId, Worker};
 
@@ -67,7 +68,14 @@ impl Transport for SimPort {
 
     fn send(&self, envelope: Envelope, freight: Freight) {
         debug_assert_eq!(envelope.src, self.node);
-        self.with((), |state, _| state.send(&self.shared.overlay, Message { envelope, body: freight.into_body() }));
+        self.with((), |state, _| match freight.into_body() {
+            Ok(body) => state.send(&self.shared.overlay, Message { envelope, body }),
+            Err(why) => drop(state.failure.get_or_insert(why)),
+        });
+    }
+
+    fn fail(&self, why: Error) {
+        self.with((), |state, _| drop(state.failure.get_or_insert(why)));
     }
 
     fn poll_room(&self) -> Poll<()> {

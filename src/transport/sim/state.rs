@@ -8,6 +8,7 @@ use super::order::Order;
 use super::rules::Disturbance;
 use super::traffic::Links;
 use super::{Model, Speed};
+use crate::error::Error;
 use crate::topology::{NodeId, Overlay, RankId};
 use crate::transport::inbox::Inbox;
 use crate::transport::{Event, Finished, Interest, Message, Scope, Signal, Sliced, Ticks, TimerId, WorkId, work};
@@ -186,6 +187,8 @@ pub(super) struct State {
     pub progress: Ticks,
     /// Looks at the network since then.
     pub looks: u64,
+    /// What the run ends with at the next instant.
+    pub failure: Option<Error>,
     pub model: Settings,
 }
 
@@ -222,6 +225,7 @@ impl State {
             running: 0,
             progress: 0,
             looks: 0,
+            failure: None,
             model: Settings {
                 speeds: model.speeds.clone(),
                 workers: model.workers,
