@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::names;
 use crate::topology::{InvalidTopology, RankId};
 
 /// Every failure that crosses a room's border.
@@ -36,9 +37,10 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// A wrong usage, in one sentence that names the option or the line.
+    /// A wrong usage, in one sentence that names the option or the line. What in it, a file's name perhaps, would be an order to a terminal is
+    /// written out.
     pub fn usage(sentence: impl Into<String>) -> Error {
-        Error::Usage(sentence.into())
+        Error::Usage(names::one_line(sentence.into()))
     }
 
     /// 2 for wrong usage, 3 for no progress, 1 for everything else.
@@ -53,6 +55,6 @@ impl Error {
 
 impl From<InvalidTopology> for Error {
     fn from(why: InvalidTopology) -> Error {
-        Error::Usage(why.to_string())
+        Error::usage(why.to_string())
     }
 }

@@ -62,6 +62,7 @@
 //! - [`redistribute`](mod@redistribute): balancing a program's own tasks.
 //! - [`options`]: the options of balancers and schedulers, `NAME[:key=value,..]`.
 //! - [`error`]: what can go wrong, and its exit status.
+//! - [`names`]: names that others chose, of files above all, as text, as paths, and as they are shown.
 
 pub mod balance;
 pub mod divisible;
@@ -70,6 +71,7 @@ pub mod experiment;
 pub mod flow;
 pub mod judge;
 pub mod load;
+pub mod names;
 pub mod node;
 pub mod options;
 pub mod redistribute;

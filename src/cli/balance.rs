@@ -13,7 +13,7 @@ use equipoise::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPat
 use equipoise::{Error, Result};
 
 use super::launch::{self, Ending};
-use super::options::{Output, TaskOptions, WorldOptions};
+use super::options::{Output, TaskOptions, WorldOptions, any_bytes, check_standard_input};
 use super::output::{Files, Target, check_trace};
 use super::terminal;
 
@@ -35,23 +35,23 @@ pub struct Arguments {
 
     /// hypercube[:D] | mesh[:RxC[xK]] | torus[:..] | tree[:binary | :kary=K | :parents=-,0,1,1,..] | grid[:PxQx..] | line | ring |
     /// complete | graph:FILE (a line `a b` for each link); without a size it is fitted to the ranks, with virtual nodes where they don't fill it [default: the balancer's own]
-    #[arg(long, value_name = "TOPOLOGY")]
+    #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes())]
     topology: Option<String>,
 
     /// Tasks by node before: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 | sparse:p=0.2,max=100 | zero.
     /// A list has a number for each node of the topology; patterns fill the real nodes only [default: uniform:mean=10]
-    #[arg(long, value_name = "LOADS")]
+    #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
     loads: Option<String>,
 
     /// Real tasks instead of loads: lbaf:DIR[,phase=N] are the task times of a real run as DARMA's LBAF has them, a file for each rank,
     /// and FILE.csv a table with the columns rank,work,bytes; the run's ranks are dealt out in blocks, loads are then work (ns or the
     /// table's units). files:DIR makes every file below DIR a task, its bytes the payload (what .gitignore ignores is left
     /// out); the files of a top-level folder lie together
-    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["loads", "payload", "weights", "pinned"])]
+    #[arg(long, value_name = "SOURCE", value_parser = any_bytes(), conflicts_with_all = ["loads", "payload", "weights", "pinned"])]
     tasks: Option<String>,
 
     /// How fast each node is, relative to the others: 3,4,5 | @FILE | uniform:1..10 | equal
-    #[arg(long, value_name = "POWERS", default_value = "equal")]
+    #[arg(long, value_name = "POWERS", default_value = "equal", value_parser = any_bytes())]
     powers: String,
 
     /// Bytes that each task carries; with 0 tasks are ranges of numbers, so that 10^9 a node cost nothing
@@ -93,6 +93,14 @@ struct Request<'a> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Ending> {
+    let texts = [
+        ("--topology", arguments.topology.as_deref()),
+        ("--loads", arguments.loads.as_deref()),
+        ("--tasks", arguments.tasks.as_deref()),
+        ("--powers", Some(arguments.powers.as_str())),
+        ("--weights", Some(arguments.kind.weights.as_str())),
+    ];
+    check_standard_input(texts.into_iter().filter_map(|(option, text)| Some((option, text?))))?;
     let (weights, pins) = arguments.kind.parse(arguments.world.seed)?;
     let request = Request {
         arguments,

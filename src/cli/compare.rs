@@ -15,7 +15,7 @@ use equipoise::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPat
 use equipoise::{Error, Result};
 
 use super::launch::{self, Ending};
-use super::options::{Output, TaskOptions, WorldOptions};
+use super::options::{Output, TaskOptions, WorldOptions, any_bytes, check_standard_input};
 use super::output::{Files, Target, check_trace};
 use super::terminal;
 
@@ -45,23 +45,23 @@ pub struct Arguments {
     balancer: Option<String>,
 
     /// One topology for all, as in `equipoise balance`; balancers that can't run on it are left out [default: each balancer's own]
-    #[arg(long, value_name = "TOPOLOGY")]
+    #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes())]
     topology: Option<String>,
 
     /// Tasks by node before, may be given several times: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 |
     /// sparse:p=0.2,max=100 | zero. A list has a number for each rank (with --topology: for each node) [default: uniform:mean=10]
-    #[arg(long, value_name = "LOADS")]
+    #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
     loads: Vec<String>,
 
     /// Real tasks, beside the loads or instead of them: lbaf:DIR[,phase=N] are the task times of a real run as DARMA's LBAF has them, a
     /// file for each rank, and FILE.csv a table with the columns rank,work,bytes; the run's ranks are dealt out in blocks, loads are then
     /// work (ns or the table's units). files:DIR makes every file below DIR a task, its bytes the payload (what
     /// .gitignore ignores is left out); the files of a top-level folder lie together
-    #[arg(long, value_name = "SOURCE")]
+    #[arg(long, value_name = "SOURCE", value_parser = any_bytes())]
     tasks: Option<String>,
 
     /// How fast each rank is, relative to the others: 3,4,5 | @FILE | uniform:1..10 | equal
-    #[arg(long, value_name = "POWERS", default_value = "equal")]
+    #[arg(long, value_name = "POWERS", default_value = "equal", value_parser = any_bytes())]
     powers: String,
 
     /// Bytes that each task carries, one or several sizes as in 64,4096
@@ -107,6 +107,14 @@ struct Request<'a> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Ending> {
+    let texts = [
+        ("--topology", arguments.topology.as_deref()),
+        ("--tasks", arguments.tasks.as_deref()),
+        ("--powers", Some(arguments.powers.as_str())),
+        ("--weights", Some(arguments.kind.weights.as_str())),
+    ];
+    let loads = arguments.loads.iter().map(|text| ("--loads", Some(text.as_str())));
+    check_standard_input(loads.chain(texts).filter_map(|(option, text)| Some((option, text?))))?;
     let tasks = arguments.tasks.as_deref().map(TaskSource::parse).transpose()?;
     let mut loads = arguments.loads.iter().map(|text| LoadPattern::parse(text)).collect::<Result<Vec<_>>>()?;
     if loads.is_empty() && tasks.is_none() {

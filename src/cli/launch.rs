@@ -1,6 +1,7 @@
 //! From the environment and the options to a world.
 
 use equipoise::experiment::Environment;
+use equipoise::names;
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
 use equipoise::workload::memory;
@@ -94,7 +95,7 @@ fn simulated(ranks: u32, options: &WorldOptions, workers: u32) -> Result<sim::Wo
 
 /// The form of this very command that would run, as far as one can say it briefly.
 fn what_to_type() -> String {
-    let command = std::env::args().nth(1).unwrap_or_else(|| "compare".into());
+    let command = std::env::args_os().nth(1).map_or_else(|| "compare".into(), |command| names::shown_argument(&command));
     format!("type `mpirun -n 8 equipoise {command} ..` for 8 real ranks or `equipoise {command} --sim 8 ..` for simulated ones")
 }
 
@@ -133,7 +134,7 @@ fn real(options: &WorldOptions, workers: u32) -> Result<World> {
 
 /// The circumstances of what has just been done in this world.
 pub fn environment(world: &World) -> Environment {
-    Environment::of(world, std::env::args(), carrier())
+    Environment::of(world, std::env::args_os().map(|argument| names::shown_argument(&argument)), carrier())
 }
 
 #[cfg(not(feature = "mpi"))]

@@ -19,6 +19,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use equipoise::names;
 use launch::Ending;
 
 const EXAMPLES: &str = "\
@@ -127,12 +128,51 @@ fn refused(why: &clap::Error) -> ExitCode {
             terminal::let_the_speaker_speak();
             ExitCode::from(2)
         }
-        _ => {
-            terminal::complain(&sentence(&why.render().to_string()));
+        kind => {
+            let said = match kind {
+                ErrorKind::InvalidUtf8 => not_text(std::env::args_os()),
+                _ => None,
+            };
+            terminal::complain(&said.unwrap_or_else(|| sentence(&why.render().to_string())));
             terminal::let_the_speaker_speak();
             ExitCode::from(2)
         }
     }
+}
+
+/// Options that take names of files, which need be no text.
+const ANY_BYTES: [&str; 14] = [
+    "--input",
+    "--to",
+    "--calibration",
+    "--report",
+    "--trace",
+    "--csv",
+    "--gantt",
+    "--curves",
+    "--loads",
+    "--tasks",
+    "--powers",
+    "--weights",
+    "--topology",
+    "--workload",
+];
+
+/// The sentence about the first argument that is no text in UTF-8, though its option takes nothing else.
+fn not_text(arguments: impl Iterator<Item = OsString>) -> Option<String> {
+    let mut option = String::new();
+    for argument in arguments {
+        let shown = names::shown_argument(&argument);
+        let named = shown.split_once('=').map_or(shown.as_str(), |(name, _)| name);
+        if named.starts_with("--") {
+            option = named.to_string();
+        }
+        if argument.to_str().is_none() && !ANY_BYTES.contains(&option.as_str()) {
+            let named = if shown.starts_with("--") { shown } else { format!("{option} {shown}") };
+            return Some(format!("{}: this argument is no text in UTF-8", named.trim()));
+        }
+    }
+    None
 }
 
 /// The first paragraph of what clap says, its tips included, in one line.
@@ -151,6 +191,18 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_is_no_text_is_named_with_its_option() {
+        use std::os::unix::ffi::OsStringExt;
+        let said = |words: &[&[u8]]| not_text(words.iter().map(|word| OsString::from_vec(word.to_vec()))).unwrap_or_default();
+        assert_eq!(
+            said(&[b"equipoise", b"run", b"--workload", b"costs:file=\xff", b"--scheduler", b"\xfe", b"--seed=1"]),
+            "--scheduler \\xfe: this argument is no text in UTF-8"
+        );
+        assert_eq!(said(&[b"equipoise", b"--seed=\xfe"]), "--seed=\\xfe: this argument is no text in UTF-8");
+        assert_eq!(said(&[b"equipoise", b"\xfe"]), "\\xfe: this argument is no text in UTF-8");
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use equipoise::names;
 use equipoise::topology::{Hosts, MAX_NODES, PlacementRule};
 use equipoise::workload::{Pins, WeightPattern};
 use equipoise::{Error, Result};
@@ -82,8 +84,8 @@ impl SimHosts {
 pub struct TaskOptions {
     /// Work units of each task: 1,2,3 (by task, those of node 0 first) | @FILE | uniform:1..10 | exponential:mean=10 | unit. Loads, quotas
     /// and final loads are then work units
-    #[arg(long, value_name = "WEIGHTS", default_value = "unit")]
-    weights: String,
+    #[arg(long, value_name = "WEIGHTS", default_value = "unit", value_parser = any_bytes())]
+    pub weights: String,
 
     /// Pin each task to its node with this probability, p=0.1: pinned tasks count as load and never move
     #[arg(long, value_name = "SHARE")]
@@ -95,6 +97,31 @@ impl TaskOptions {
     pub fn parse(&self, seed: u64) -> Result<(WeightPattern, Pins)> {
         let pins = self.pinned.as_deref().map(|text| Pins::parse(text, seed)).transpose()?;
         Ok((WeightPattern::parse(&self.weights)?, pins.unwrap_or_default()))
+    }
+}
+
+/// Takes an argument that may name a file, whose name may be any bytes, as text; see [`names`].
+pub fn any_bytes() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().map(|argument| names::text(&argument))
+}
+
+/// Refuses options of which several would read standard input.
+///
+/// # Errors
+/// Wrong usage that names two of them.
+pub fn check_standard_input<'a>(options: impl IntoIterator<Item = (&'static str, &'a str)>) -> Result<()> {
+    let takes = |(option, text): (&'static str, &'a str)| {
+        let names_it = matches!(text.trim(), "-" | "@-" | "graph:-") || text.trim().starts_with("-,");
+        let in_it = text.split_once(':').into_iter().flat_map(|(_, options)| options.split(',')).filter_map(|piece| piece.split_once('='));
+        let files = in_it.filter(|(key, value)| ["file", "times", "optimum"].contains(&key.trim()) && value.trim() == "-");
+        std::iter::repeat_n(option, usize::from(names_it) + files.count())
+    };
+    let mut all = options.into_iter().flat_map(takes);
+    match (all.next(), all.next()) {
+        (Some(first), Some(second)) => {
+            Err(Error::usage(format!("{second}: standard input (-) can be read once, and {first} reads it already")))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -130,6 +157,21 @@ mod tests {
         assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
         for wrong in ["0", "1e-300", "-1", "NaN", "soon", "inf", "1e300", ""] {
             assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn standard_input_is_read_once() {
+        let check = |options: &[(&'static str, &str)]| check_standard_input(options.iter().copied()).map_err(|why| why.to_string());
+        assert_eq!(check(&[("--loads", "@-"), ("--powers", "3,-"), ("--topology", "graph:x-"), ("--tasks", "-.csv")]), Ok(()));
+        assert_eq!(check(&[("--workload", "costs:file=-,optimum=best.tsv"), ("--topology", "ring")]), Ok(()));
+        for two in [
+            [("--loads", "@-"), ("--topology", "graph:-")],
+            [("--loads", "@-"), ("--topology", "-,unit=us")],
+            [("--loads", "zero"), ("--topology", "spmm:file=-,times=-")],
+        ] {
+            let why = check(&two).unwrap_err();
+            assert!(why.starts_with("--topology: standard input (-) can be read once, and --"), "{why}");
         }
     }
 

@@ -17,7 +17,7 @@ use equipoise::{Error, Result};
 
 use super::compare::listed;
 use super::launch::{self, Ending};
-use super::options::{Output, WorldOptions};
+use super::options::{Output, WorldOptions, any_bytes, check_standard_input};
 use super::output::{Files, Target};
 use super::terminal;
 
@@ -53,11 +53,11 @@ pub struct Arguments {
     compare: Option<String>,
 
     /// The workload, NAME[:key=value,..]; `equipoise list` shows all
-    #[arg(long, value_name = "NAME", default_value = "queens:n=12")]
+    #[arg(long, value_name = "NAME", default_value = "queens:n=12", value_parser = any_bytes())]
     workload: String,
 
     /// One topology for all, as in `equipoise balance` [default: each scheduler's own]
-    #[arg(long, value_name = "TOPOLOGY")]
+    #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes())]
     topology: Option<String>,
 
     /// How fast each rank is, 1,1,2,4: emulated, so that one machine shows what a mixed cluster does; in simulation, or for independent tasks.
@@ -120,6 +120,8 @@ impl Duty {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Ending> {
+    let texts = [("--workload", Some(arguments.workload.as_str())), ("--topology", arguments.topology.as_deref())];
+    check_standard_input(texts.into_iter().filter_map(|(option, text)| Some((option, text?))))?;
     if let Some(workload) = workload::independent::find(&arguments.workload)? {
         return independent::run(arguments, workload);
     }

@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use equipoise::names;
 use equipoise::{Error, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -34,11 +35,11 @@ pub fn complain(sentence: &str) {
     remark(&format!("equipoise: {sentence}"));
 }
 
-/// Says something beside the result, on standard error.
+/// Says something beside the result, on standard error. What would be an order to the terminal is written out.
 pub fn remark(text: &str) {
     if speaks() {
         // There is nobody left to tell if standard error is closed.
-        let _ = writeln!(io::stderr().lock(), "{}", text.trim_end());
+        let _ = writeln!(io::stderr().lock(), "{}", names::lines(text.trim_end().to_string()));
     }
 }
 

@@ -3,12 +3,11 @@
 //!
 //! In simulation all ranks are in this process, so there is nothing to settle.
 
-use std::path::Path;
-
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
+use crate::names;
 use crate::node;
 use crate::topology::{Complete, Overlay, Topology};
 use crate::transport::world::World;
@@ -41,7 +40,7 @@ where
 pub fn topology(world: &mut World, spec: &str) -> Result<Topology> {
     let Some(file) = Topology::graph_file(spec) else { return Ok(Topology::parse(spec, world.ranks())?) };
     let text = from_first(world, || {
-        text::read(Path::new(file)).map_err(|why| Error::usage(format!("--topology graph:{file}: the file cannot be read: {why}")))
+        text::read(&names::path(file)).map_err(|why| Error::usage(format!("--topology graph:{file}: the file cannot be read: {why}")))
     })?;
     Ok(Topology::graph(file, &text)?)
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::OnceLock;
 
 use super::embedding::Embedding;
-use super::{InvalidTopology, NodeId};
+use super::{InvalidTopology, NodeId, metis};
+use crate::names;
 
 /// The most nodes of a graph: distances between all of them are kept, two bytes a pair.
 pub const MAX_GRAPH_NODES: u32 = 4096;
@@ -34,19 +35,42 @@ pub struct Link {
 }
 
 impl Graph {
-    /// Reads an edge list: a line `a b [bandwidth]` for each link, nodes numbered from 0, blanks or commas between; a line with one number
-    /// names a node; what follows a `#` is a comment. `source` is where it comes from, for sentences.
+    /// Reads an edge list, or a graph in the format of METIS, which is recognised. In an edge list a line is `a b [bandwidth]` for each
+    /// link, nodes numbered from 0, with blanks, commas or semicolons between; a line with one number names a node; what follows a `#` is a
+    /// comment. In METIS's format, where nodes are numbered from 1 and become ours from 0, the weights of links are their bandwidths, and
+    /// those of nodes are left aside. `source` is where it comes from, for sentences.
     ///
     /// # Errors
     /// One sentence with the source and the line, if a line is none of that, or the graph has no nodes, too many, or falls apart.
     pub fn read(source: &str, text: &str) -> Result<Graph, InvalidTopology> {
         let wrong = |reason: String| InvalidTopology::malformed(&format!("graph:{source}"), reason);
+        if text.starts_with("%%MatrixMarket") {
+            return Err(wrong(
+                "it is a matrix in Matrix Market's format; a graph is a line `a b` for each link, or in METIS's format".into(),
+            ));
+        }
+        let read = match metis::is_one(text) {
+            // An edge list may look like one by chance.
+            true => metis::read(text).or_else(|why| Graph::edge_list(text).map_err(|_| why)),
+            false => Graph::edge_list(text),
+        };
+        let (nodes, links) = read.map_err(wrong)?;
+        let graph = Graph::of(source, nodes, links);
+        match (0..nodes).find(|node| graph.distance_of(0, *node).is_none()) {
+            Some(node) => Err(wrong(format!("no way leads from node 0 to node {node}; every node must be reached"))),
+            None => Ok(graph),
+        }
+    }
+
+    /// The number of nodes, and the links, of an edge list.
+    fn edge_list(text: &str) -> Result<metis::Links, String> {
         let mut found: BTreeMap<(NodeId, NodeId), (usize, f64)> = BTreeMap::new();
         let mut nodes = 0;
         for (number, line) in (1..).zip(text.lines()) {
-            let wrong = |reason: String| wrong(format!("line {number}: {reason}"));
+            let wrong = |reason: String| format!("line {number}: {reason}");
             let line = line.split('#').next().unwrap_or_default();
-            let items: Vec<&str> = line.split(|c: char| c == ',' || c.is_whitespace()).filter(|item| !item.is_empty()).collect();
+            let items: Vec<&str> =
+                line.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|item| !item.is_empty()).collect();
             let node = |text: &str| match text.parse::<NodeId>() {
                 Ok(node) if node < MAX_GRAPH_NODES => Ok(node),
                 Ok(_) => Err(wrong(format!("node {text}, but a graph has at most {MAX_GRAPH_NODES} nodes, numbered from 0"))),
@@ -74,14 +98,9 @@ impl Graph {
             }
         }
         if nodes == 0 {
-            return Err(wrong("it has no nodes".into()));
+            return Err("it has no nodes".into());
         }
-        let links = found.into_iter().map(|(ends, (_, bandwidth))| Link { ends, bandwidth }).collect();
-        let graph = Graph::of(source, nodes, links);
-        match (0..nodes).find(|node| graph.distance_of(0, *node).is_none()) {
-            Some(node) => Err(wrong(format!("no way leads from node 0 to node {node}; every node must be reached"))),
-            None => Ok(graph),
-        }
+        Ok((nodes, found.into_iter().map(|(ends, (_, bandwidth))| Link { ends, bandwidth }).collect()))
     }
 
     /// The graph of known links, with all distances by breadth-first search.
@@ -98,7 +117,7 @@ impl Graph {
             first.push(neighbours.len() as u32);
         }
         let mut graph = Graph {
-            source: source.to_string(),
+            source: names::one_line(source.to_string()),
             links,
             first,
             neighbours,
@@ -123,7 +142,7 @@ impl Graph {
         graph
     }
 
-    /// What was given after `graph:`: the name of its file, or its edges.
+    /// What was given after `graph:`: the name of its file as it is shown, or its edges.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -225,6 +244,22 @@ mod tests {
         assert_eq!(graph.links()[2], Link { ends: (1, 2), bandwidth: 2.5 });
         assert_eq!(graph.edges(), "edges=0-1,0-3,1-2-2.5,2-3,3-4");
         assert_eq!(Graph::read("one", "0").unwrap().nodes(), 1);
+    }
+
+    #[test]
+    fn metis_is_recognised() {
+        let text = "% a triangle with a tail\n4 4 001\n2 5 3 1\n1 5 3 1\n1 1 2 1 4 2\n3 2\n";
+        let graph = Graph::read("net.graph", text).unwrap();
+        assert_eq!(graph.edges(), "edges=0-1-5,0-2,1-2,2-3-2");
+        assert_eq!(
+            refusal("4 2\n2\n1\n4\n3\n"),
+            "--topology graph:net.txt: no way leads from node 0 to node 2; every node must be reached"
+        );
+        assert_eq!(refusal("% c\n3 3\n2\n1 3\n"), "--topology graph:net.txt: it has lines for 2 nodes, and its first line announces 3");
+        assert!(refusal("%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n").contains("Matrix Market"));
+        // By chance its first line fits those behind it.
+        assert_eq!(Graph::read("edges", "3 2 11\n0 1 5\n1 2 5\n0 3 5\n").unwrap().links().len(), 4);
+        assert_eq!(Graph::read("edges", "0;1;2.5\n1;2\n").unwrap().edges(), "edges=0-1-2.5,1-2");
     }
 
     #[test]

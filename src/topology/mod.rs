@@ -19,6 +19,7 @@ mod hypercube;
 mod kind;
 mod lattice;
 mod line;
+mod metis;
 mod overlay;
 mod placing;
 pub mod regions;

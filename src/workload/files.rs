@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::source::OPTION;
 use crate::error::{Error, Result};
 use crate::load::{Pile, Segment, Task};
+use crate::names;
 use crate::topology::RankId;
 
 /// The files below a folder, each of them a task whose payload is its content. Rank 0 scans and tells the others.
@@ -55,7 +56,7 @@ impl FileTasks {
     /// # Errors
     /// If the folder, a folder in it or one of the files cannot be opened.
     pub fn scan(folder: &Path) -> Result<FileTasks> {
-        let wrong = |why: &dyn fmt::Display| Error::usage(format!("{OPTION} files:{}: {why}", folder.display()));
+        let wrong = |why: &dyn fmt::Display| Error::usage(format!("{OPTION} files:{}: {why}", names::shown(&folder)));
         // The walk begins at the real folder, so that a link to it is one that is followed.
         let top = folder.canonicalize().map_err(|why| wrong(&why))?;
         if !top.is_dir() {
@@ -77,7 +78,7 @@ impl FileTasks {
             }
             let path = entry.path().strip_prefix(&top).unwrap_or(entry.path()).to_path_buf();
             let readable = File::open(entry.path()).and_then(|file| file.metadata());
-            let bytes = readable.map_err(|why| wrong(&format!("{}: {why}", path.display())))?.len();
+            let bytes = readable.map_err(|why| wrong(&format!("{}: {why}", names::shown(&path))))?.len();
             files.push((path, bytes));
         }
         files.sort_by(|(a, _), (b, _)| (top_level(a), a).cmp(&(top_level(b), b)));
@@ -143,14 +144,16 @@ impl FileTasks {
         if expected.is_none_or(|bytes| flat.try_reserve_exact(bytes).is_err()) {
             return Err(Error::usage(format!(
                 "{OPTION} files:{}: there is no memory for the files of rank {rank}",
-                self.folder().display()
+                names::shown(self.folder())
             )));
         }
         let mut ends = Vec::with_capacity(ids.len());
         for file in &self.files[ids.clone()] {
             let path = self.folder().join(&file.path);
             let read = File::open(&path).and_then(|mut open| open.read_to_end(&mut flat));
-            read.map_err(|why| Error::usage(format!("{OPTION} files:{}: {}: {why}", self.folder().display(), file.path().display())))?;
+            read.map_err(|why| {
+                Error::usage(format!("{OPTION} files:{}: {}: {why}", names::shown(self.folder()), names::shown(file.path())))
+            })?;
             ends.push(flat.len());
         }
         let flat = Bytes::from(flat);

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::text;
 use crate::error::{Error, Result};
+use crate::names;
 
 /// An item of a list, and where it stands in words that begin a sentence about it.
 pub(super) struct Item {
@@ -19,7 +20,7 @@ pub(super) fn typed(option: &str, text: &str) -> Vec<Item> {
 
 /// The items of a file: separated by commas, blanks or line ends; what follows a `#` on a line is a comment.
 pub(super) fn read(option: &str, path: &Path) -> Result<Vec<Item>> {
-    let shown = path.display();
+    let shown = names::shown(&path);
     let text = text::read(path).map_err(|why| Error::usage(format!("{option} @{shown}: the file cannot be read: {why}")))?;
     let mut items = Vec::new();
     for (number, line) in text.lines().enumerate() {

@@ -24,6 +24,7 @@ use super::measured::{Communication, MeasuredTask, MeasuredTasks};
 use super::source::OPTION;
 use super::text::{self, MOST_BYTES};
 use crate::error::{Error, Result};
+use crate::names;
 
 #[derive(Deserialize)]
 struct DataFile {
@@ -80,11 +81,11 @@ impl Entity {
 /// If a file can't be read or is not as above, a rank is missing or there twice, a rank lacks the phase, or a time is negative; the sentence
 /// names the file.
 pub fn read(folder: &Path, phase: Option<u64>) -> Result<MeasuredTasks> {
-    let wrong = |why: String| Error::usage(format!("{OPTION} lbaf:{}: {why}", folder.display()));
+    let wrong = |why: String| Error::usage(format!("{OPTION} lbaf:{}: {why}", names::shown(&folder)));
     let files = files_by_rank(folder).map_err(wrong)?;
     let (mut tasks, mut messages, mut phase) = (Vec::new(), Vec::new(), phase);
     for (rank, path) in (0u32..).zip(&files) {
-        let in_file = |why: String| wrong(format!("{}: {why}", path.file_name().unwrap_or_default().display()));
+        let in_file = |why: String| wrong(format!("{}: {why}", names::shown_argument(path.file_name().unwrap_or_default())));
         let file = parse(path).map_err(in_file)?;
         if let Some(claimed) = file.metadata.and_then(|metadata| metadata.rank).filter(|claimed| *claimed != u64::from(rank)) {
             return Err(in_file(format!("by its name it is of rank {rank}, by its metadata of rank {claimed}")));
@@ -113,7 +114,7 @@ fn files_by_rank(folder: &Path) -> Result<Vec<PathBuf>, String> {
         let path = entry.map_err(|why| why.to_string())?.path();
         let Some(rank) = path.file_name().and_then(|name| rank_in(name.to_str()?)) else { continue };
         if let Some(other) = files.insert(rank, path.clone()) {
-            let mut names = [&other, &path].map(|path| path.file_name().unwrap_or_default().display().to_string());
+            let mut names = [&other, &path].map(|path| names::shown_argument(path.file_name().unwrap_or_default()));
             names.sort();
             return Err(format!("{} and {} are both of rank {rank}", names[0], names[1]));
         }

@@ -194,6 +194,6 @@ mod tests {
         let why = check(2048, 1 << 20, Some(gib)).unwrap_err().to_string();
         assert_eq!(why, "--payload 1048576: 2048 tasks on one machine take 4.0 GiB while they move, but 1.0 GiB can be had");
         let why = check(u64::MAX, u64::MAX, Some(512)).unwrap_err().to_string();
-        assert!(why.ends_with("EiB, but 512 bytes can be had"), "{why}");
+        assert!(why.ends_with("EiB while they move, but 512 bytes can be had"), "{why}");
     }
 }

@@ -12,6 +12,7 @@ use super::decimal::scaled;
 use super::items::{self, Item, shortened, whole};
 use crate::error::{Error, Result};
 use crate::load::Powers;
+use crate::names;
 
 const OPTION: &str = "--powers";
 
@@ -36,7 +37,7 @@ impl PowerPattern {
         if let Some(file) = text.strip_prefix('@') {
             return match file {
                 "" => Err(Error::usage(format!("{OPTION} @: the name of a file is missing"))),
-                _ => Ok(PowerPattern::File(file.into())),
+                _ => Ok(PowerPattern::File(names::path(file))),
             };
         }
         let wrong = |why: String| Error::usage(format!("{OPTION} {}: {why}", shortened(text)));
@@ -73,7 +74,7 @@ impl PowerPattern {
             }
             PowerPattern::List(given) => (fitting(given.clone(), nodes, real, OPTION)?, OPTION.to_string()),
             PowerPattern::File(path) => {
-                let source = format!("{OPTION} @{}", path.display());
+                let source = format!("{OPTION} @{}", names::shown(&path));
                 (fitting(from_file(path)?, nodes, real, &source)?, source)
             }
             PowerPattern::Uniform { low, high } => {
@@ -133,7 +134,7 @@ impl fmt::Display for PowerPattern {
         match self {
             PowerPattern::Equal => f.write_str("equal"),
             PowerPattern::List(powers) => f.write_str(&powers.iter().map(Decimal::to_string).collect::<Vec<_>>().join(",")),
-            PowerPattern::File(path) => write!(f, "@{}", path.display()),
+            PowerPattern::File(path) => write!(f, "@{}", names::shown(&path)),
             PowerPattern::Uniform { low, high } => write!(f, "uniform:{low}..{high}"),
         }
     }

@@ -8,6 +8,7 @@ use super::items::{shortened, whole};
 use super::measured::MeasuredTasks;
 use super::{lbaf, task_table};
 use crate::error::{Error, Result};
+use crate::names;
 
 pub(super) const OPTION: &str = "--tasks";
 
@@ -69,10 +70,10 @@ impl FromStr for TaskSource {
 impl fmt::Display for TaskSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TaskSource::Files(folder) => write!(f, "files:{}", folder.display()),
-            TaskSource::Lbaf { folder, phase: None } => write!(f, "lbaf:{}", folder.display()),
-            TaskSource::Lbaf { folder, phase: Some(phase) } => write!(f, "lbaf:{},phase={phase}", folder.display()),
-            TaskSource::Table(path) => write!(f, "{}", path.display()),
+            TaskSource::Files(folder) => write!(f, "files:{}", names::shown(&folder)),
+            TaskSource::Lbaf { folder, phase: None } => write!(f, "lbaf:{}", names::shown(&folder)),
+            TaskSource::Lbaf { folder, phase: Some(phase) } => write!(f, "lbaf:{},phase={phase}", names::shown(&folder)),
+            TaskSource::Table(path) => write!(f, "{}", names::shown(&path)),
         }
     }
 }

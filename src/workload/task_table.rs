@@ -10,6 +10,7 @@ use super::measured::{MeasuredTask, MeasuredTasks};
 use super::source::OPTION;
 use super::text;
 use crate::error::{Error, Result};
+use crate::names;
 use crate::topology::MAX_NODES;
 
 /// Reads a table.
@@ -17,8 +18,8 @@ use crate::topology::MAX_NODES;
 /// # Errors
 /// If it can't be read, or a line is not as it should be; the sentence names the file and the line.
 pub fn read(path: &Path) -> Result<MeasuredTasks> {
-    let text = text::read(path).map_err(|why| Error::usage(format!("{OPTION} {}: the file cannot be read: {why}", path.display())))?;
-    parse(&text, &path.display().to_string())
+    let text = text::read(path).map_err(|why| Error::usage(format!("{OPTION} {}: the file cannot be read: {why}", names::shown(&path))))?;
+    parse(&text, &names::shown(path))
 }
 
 fn parse(text: &str, file: &str) -> Result<MeasuredTasks> {

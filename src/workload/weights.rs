@@ -13,6 +13,7 @@ use super::items::{self, Item, shortened, whole};
 use super::pattern::Pattern;
 use crate::error::{Error, Result};
 use crate::load::TaskId;
+use crate::names;
 
 const WEIGHTS: &str = "--weights";
 const PINNED: &str = "--pinned";
@@ -40,7 +41,7 @@ impl WeightPattern {
         if let Some(file) = text.strip_prefix('@') {
             return match file {
                 "" => Err(Error::usage(format!("{WEIGHTS} @: the name of a file is missing"))),
-                _ => Ok(WeightPattern::File(file.into())),
+                _ => Ok(WeightPattern::File(names::path(file))),
             };
         }
         let wrong = |why: String| Error::usage(format!("{WEIGHTS} {}: {why}", shortened(text)));
@@ -85,7 +86,7 @@ impl WeightPattern {
         match self {
             WeightPattern::Unit => Ok(Weights::Unit),
             WeightPattern::List(weights) => listed(weights.clone(), WEIGHTS.into()),
-            WeightPattern::File(path) => listed(numbers(items::read(WEIGHTS, path)?)?, format!("{WEIGHTS} @{}", path.display())),
+            WeightPattern::File(path) => listed(numbers(items::read(WEIGHTS, path)?)?, format!("{WEIGHTS} @{}", names::shown(&path))),
             WeightPattern::Uniform { low, high } => Ok(Weights::Uniform { low: *low, high: *high, seed }),
             WeightPattern::Exponential { mean } => Ok(Weights::Exponential { mean: *mean, seed }),
         }
@@ -109,7 +110,7 @@ impl fmt::Display for WeightPattern {
         match self {
             WeightPattern::Unit => f.write_str("unit"),
             WeightPattern::List(weights) => f.write_str(&weights.iter().map(u64::to_string).collect::<Vec<_>>().join(",")),
-            WeightPattern::File(path) => write!(f, "@{}", path.display()),
+            WeightPattern::File(path) => write!(f, "@{}", names::shown(&path)),
             WeightPattern::Uniform { low, high } => write!(f, "uniform:{low}..{high}"),
             WeightPattern::Exponential { mean } => write!(f, "exponential:mean={mean}"),
         }

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::source::{self, Mentions};
 
-/// A room, and the rooms that it may know beside itself. `error` is known to all.
+/// A room, and the rooms that it may know beside itself. [`KNOWN_TO_ALL`] are known to all.
 const MAY_KNOW: &[(&str, &[&str])] = &[
+    ("names", &[]),
     ("error", &["topology"]),
     ("topology", &[]),
     ("load", &["topology"]),
@@ -30,6 +31,9 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &["load", "topology", "transport", "node", "balance", "schedule", "divisible", "workload", "flow", "judge", "experiment", "report"],
     ),
 ];
+
+/// Rooms that every other may know.
+const KNOWN_TO_ALL: &[&str] = &["error", "names"];
 
 /// Rooms of rank programs: they are the same in both worlds, so they may ask nothing but `Node` for time, threads or output.
 const RANK_PROGRAMS: &[&str] = &["balance", "schedule", "divisible"];
@@ -157,7 +161,7 @@ fn offences(file: &File, root_names: &BTreeMap<String, String>) -> Vec<String> {
         };
         if let Some(name) = from_root {
             let other = root_names.get(name).unwrap_or(name).as_str();
-            if other != room && other != "error" && !known.contains(&other) {
+            if other != room && !KNOWN_TO_ALL.contains(&other) && !known.contains(&other) {
                 offend(format!("'{room}' may know {known:?} and not '{other}'"));
             }
         }

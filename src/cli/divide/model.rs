@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use equipoise::divisible::model::{self, Ports, Question, Shape};
 use equipoise::experiment::{ModelRecord, blazewicz1995};
+use equipoise::names;
 use equipoise::report::{curves, division, gantt, json};
 use equipoise::topology::Topology;
 use equipoise::workload::text;
 use equipoise::{Error, Result};
 
-use crate::cli::options::Output;
+use crate::cli::options::{Output, any_bytes};
 use crate::cli::output::Target;
 use crate::cli::{launch, terminal};
 
@@ -21,7 +22,7 @@ use crate::cli::{launch, terminal};
 pub struct ModelOptions {
     /// The network: hypercube:D | line:N | ring:N | star:N | tree:binary,nodes=N | tree:kary=K,nodes=N | tree:parents=-,0,1,.. | mesh:RxC |
     /// torus:RxC | grid:PxQ | complete:N | graph:edges=0-1,1-2,.. | graph:FILE; with --input the sizes may be left out [default: hypercube]
-    #[arg(long, value_name = "TOPOLOGY", required_unless_present_any = ["curves", "input"], help_heading = "Model and input")]
+    #[arg(long, value_name = "TOPOLOGY", required_unless_present_any = ["curves", "input"], value_parser = any_bytes(), help_heading = "Model and input")]
     pub(super) topology: Option<String>,
 
     /// Reciprocal speed of the processors; numbers may be fractions such as 7/18
@@ -99,6 +100,11 @@ enum PortsOption {
 
 /// Calculates, on the one process that speaks.
 pub fn run(options: &ModelOptions, output: Output) -> Result<()> {
+    // Standard input is the speaker's.
+    let takes_standard_input = options.topology.as_deref().and_then(Topology::graph_file) == Some("-");
+    if takes_standard_input && !launch::speaks() {
+        return Ok(());
+    }
     if options.gantt.is_some() && options.topology.is_none() {
         return Err(Error::usage("--gantt: there is no --topology to be drawn"));
     }
@@ -137,7 +143,7 @@ fn title(record: &ModelRecord) -> String {
 }
 
 fn write_curves(folder: &Path, output: Output) -> Result<()> {
-    let refused = |why| Error::usage(format!("--curves {}: the folder cannot be made: {why}", folder.display()));
+    let refused = |why| Error::usage(format!("--curves {}: the folder cannot be made: {why}", names::shown(&folder)));
     fs::create_dir_all(folder).map_err(refused)?;
     for figure in blazewicz1995::figures() {
         let file = |kind: &str| Target::create("--curves", &folder.join(format!("figure{}.{kind}", figure.number)));
@@ -145,7 +151,7 @@ fn write_curves(folder: &Path, output: Output) -> Result<()> {
         file("svg")?.write(|out| out.write_all(curves::svg(&figure).as_bytes()))?;
     }
     if output == Output::Human {
-        terminal::remark(&format!("figures 2 to 8 are in {}", folder.display()));
+        terminal::remark(&format!("figures 2 to 8 are in {}", names::shown(&folder)));
     }
     Ok(())
 }
@@ -191,7 +197,7 @@ impl ModelOptions {
 fn shape(topology: &str) -> Result<Shape> {
     let Some(file) = Topology::graph_file(topology) else { return Shape::parse(topology) };
     let refused = |why| Error::usage(format!("--topology {topology}: the file cannot be read: {why}"));
-    let text = text::read(Path::new(file)).map_err(refused)?;
+    let text = text::read(&names::path(file)).map_err(refused)?;
     Ok(Shape::of(Topology::graph(file, &text)?))
 }
 

@@ -70,12 +70,16 @@ impl Transport for SimPort {
         debug_assert_eq!(envelope.src, self.node);
         self.with((), |state, _| match freight.into_body() {
             Ok(body) => state.send(&self.shared.overlay, Message { envelope, body }),
-            Err(why) => drop(state.failure.get_or_insert(why)),
+            Err(why) => {
+                state.failure.get_or_insert(why);
+            }
         });
     }
 
     fn fail(&self, why: Error) {
-        self.with((), |state, _| drop(state.failure.get_or_insert(why)));
+        self.with((), |state, _| {
+            state.failure.get_or_insert(why);
+        });
     }
 
     fn poll_room(&self) -> Poll<()> {

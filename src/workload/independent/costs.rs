@@ -1,7 +1,6 @@
 //! Tasks of given costs, emulated: a worker sleeps as long as a task costs. The costs are a file's matrix, or drawn as in Hamidzadeh, Lilja and
 //! Atif 1995, section 4.1: processing and communication each uniform within three standard deviations of their means, by task and rank.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use super::optimum::Optimum;
 use super::{Entry, Make, OPTION, Plan, Problem, Setting, matrix};
 use crate::error::{Error, Result};
 use crate::load::{CYCLE, Cost, Costs};
+use crate::names;
 use crate::node::{Ticks, Worker};
 use crate::schedule::independent::{Independent, Turn};
 use crate::workload::pattern::Pattern;
@@ -40,7 +40,7 @@ fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
         if file.is_empty() {
             return Err(pattern.wrong("file: the name of a file is missing"));
         }
-        let file = PathBuf::from(file);
+        let file = names::path(file);
         let optimum = Optimum::read(pattern)?;
         if optimum.is_some() && matches!(arrival, Arrival::Rate(_)) {
             return Err(pattern.wrong("optimum: tasks that arrive at random have none that is known"));
@@ -48,7 +48,7 @@ fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
         return Ok(Make::reading(move |setting| {
             let (costs, column) = matrix::read(&file, setting.ranks, arrival == Arrival::Column)?;
             let arrivals = if arrival == Arrival::Column { column } else { arrival.draw(costs.tasks(), setting.seed) };
-            let wrong = |why| Error::usage(format!("{OPTION} costs:file={},{why}", file.display()));
+            let wrong = |why| Error::usage(format!("{OPTION} costs:file={},{why}", names::shown(&file)));
             let optimum = optimum.as_ref().map(|optimum| optimum.of(&file).map_err(wrong)).transpose()?;
             Ok(Problem { optimum, ..emulated(costs, arrivals) })
         }));

@@ -1,11 +1,12 @@
 //! A parallel loop: an iteration takes as long as a file says, on every rank the same (divided by its speed).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::matrix_market::Sparse;
 use super::{Entry, Make, OPTION, Plan, Problem, Setting};
 use crate::error::{Error, Result};
 use crate::load::{CYCLE, Cost, Costs, MOST};
+use crate::names;
 use crate::workload::pattern::Pattern;
 use crate::workload::text;
 
@@ -20,7 +21,7 @@ pub const ENTRY: Entry = Entry {
 };
 
 fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
-    let Some(file) = pattern.text_of("file").filter(|file| !file.is_empty()).map(PathBuf::from) else {
+    let Some(file) = pattern.text_of("file").filter(|file| !file.is_empty()).map(names::path) else {
         return Err(pattern.wrong("file: the name of a file with the iterations' times is missing"));
     };
     let unit = pattern.duration("unit")?.unwrap_or(1000) as f64 / 1000.0;
@@ -38,7 +39,7 @@ fn problem(times: Vec<Cost>, spins: bool, setting: &Setting) -> Result<Problem> 
 }
 
 fn read(file: &Path, unit: f64) -> Result<Vec<Cost>> {
-    let shown = file.display();
+    let shown = names::shown(&file);
     let wrong = |why: String| Error::usage(format!("{OPTION} loop:file={shown}{why}"));
     let text = text::read(file).map_err(|why| wrong(format!(": the file cannot be read: {why}")))?;
     parse(&text, unit).map_err(wrong)

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::computed::Kernel;
 use super::{Entry, Make, Plan};
 use crate::error::{Error, Result};
+use crate::names;
 use crate::node::Worker;
 use crate::workload::pattern::Pattern;
 
@@ -52,7 +53,7 @@ fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
     if span <= 0.0 {
         return Err(pattern.wrong("span: it is above 0"));
     }
-    let file = pattern.text_of("picture").map(std::path::PathBuf::from);
+    let file = pattern.text_of("picture").map(names::path);
     if file.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
         return Err(pattern.wrong("picture: the name of a file is missing"));
     }
@@ -102,7 +103,7 @@ impl Picture {
             return Err(Error::Lost(format!("{} rows of the picture came back, or parts of some; it has {}", products.len(), self.height)));
         }
         let Some(file) = file else { return Ok(()) };
-        let failed = |why: std::io::Error| Error::Failed(format!("--workload mandelbrot: picture={}: {why}", file.display()));
+        let failed = |why: std::io::Error| Error::Failed(format!("--workload mandelbrot: picture={}: {why}", names::shown(&file)));
         let mut out = std::io::BufWriter::new(std::fs::File::create(file).map_err(failed)?);
         write!(out, "P5\n{} {}\n255\n", self.width, self.height).map_err(failed)?;
         let whole = f64::from(self.limit).ln_1p();

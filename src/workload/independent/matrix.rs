@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::load::{CYCLE, Cost, Costs, MOST, NEVER};
+use crate::names;
 use crate::workload::text;
 
 /// Reads the matrix for so many ranks. With `arrivals` a first column says when each task arrives; tasks are then put in that order.
@@ -13,7 +14,7 @@ use crate::workload::text;
 /// # Errors
 /// If the file can't be read or does not hold such a matrix; the sentence names the line.
 pub fn read(path: &Path, ranks: u32, arrivals: bool) -> Result<(Costs, Vec<Cost>)> {
-    let shown = path.display();
+    let shown = names::shown(&path);
     let text = text::read(path).map_err(|why| Error::usage(format!("--workload costs:file={shown}: the file cannot be read: {why}")))?;
     let read = if arrivals { with_arrivals(&text, ranks) } else { parse(&text, ranks).map(|costs| (costs, Vec::new())) };
     read.map_err(|why| Error::usage(format!("--workload costs:file={shown}{why}")))

@@ -7,6 +7,7 @@ use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::names;
 use crate::workload::{COSTS_STREAM, text};
 
 /// A sparse matrix by rows.
@@ -72,7 +73,7 @@ impl Sparse {
     /// # Errors
     /// If the file can't be read or is not of this format; the sentence names the option and the line.
     pub fn read(option: &str, path: &Path) -> Result<Sparse> {
-        let shown = path.display();
+        let shown = names::shown(&path);
         let text = text::read(path).map_err(|why| Error::usage(format!("{option}={shown}: the file cannot be read: {why}")))?;
         Sparse::parse(&text).map_err(|why| Error::usage(format!("{option}={shown}{why}")))
     }

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::pattern::Pattern;
 use crate::error::{Error, Result};
 use crate::load::{Cost, Costs};
+use crate::names;
 use crate::schedule::independent::Independent;
 use computed::{Computed, Kernel};
 
@@ -151,7 +152,7 @@ pub fn find(spec: &str) -> Result<Option<Chosen>> {
     let mut pattern = Pattern::parse(OPTION, spec)?;
     let make = (entry.build)(&mut pattern)?;
     pattern.finish()?;
-    Ok(Some(Chosen { name: spec.to_string(), entry, make }))
+    Ok(Some(Chosen { name: names::one_line(spec.to_string()), entry, make }))
 }
 
 impl Chosen {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Result;
 use crate::load::{CYCLE, Cost, MOST};
+use crate::names;
 use crate::workload::pattern::Pattern;
 use crate::workload::text;
 
@@ -32,7 +33,7 @@ impl Optimum {
                 None => Err(pattern.wrong(format!("optimum: {text} is no number of cycles"))),
             },
             Err(_) if text.is_empty() => Err(pattern.wrong("optimum: a number of cycles or the name of a file is missing")),
-            Err(_) => Ok(Some(Optimum::Table(text.into()))),
+            Err(_) => Ok(Some(Optimum::Table(names::path(text)))),
         }
     }
 
@@ -41,7 +42,7 @@ impl Optimum {
         match self {
             Optimum::Known(cost) => Ok(*cost),
             Optimum::Table(file) => {
-                let shown = file.display();
+                let shown = names::shown(&file);
                 let table = text::read(file).map_err(|why| format!("optimum={shown}: the file cannot be read: {why}"))?;
                 look_up(&table, matrix).map_err(|why| format!("optimum={shown}{why}"))
             }
@@ -63,7 +64,7 @@ fn look_up(table: &str, matrix: &Path) -> Result<Cost, String> {
         place.ok_or_else(|| format!(", line {first}: no column is named {}", names.join(", or ")))
     };
     let (name, value) = (column(&NAMES)?, column(&VALUES)?);
-    let meant = [matrix.file_name(), matrix.file_stem()].map(|part| part.unwrap_or_default().display().to_string());
+    let meant = [matrix.file_name(), matrix.file_stem()].map(|part| names::shown_argument(part.unwrap_or_default()));
     for (number, line) in lines {
         let cells = cells(line);
         if cells.get(name).is_some_and(|cell| meant.contains(cell)) {

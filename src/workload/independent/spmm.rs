@@ -1,8 +1,6 @@
 //! The product of two sparse matrices; a task is a row. How long a row takes shows only while it is computed (the example of Hamidzadeh, Lilja
 //! and Atif 1995, section 1).
 
-use std::path::PathBuf;
-
 use bytes::{Buf, Bytes};
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +8,7 @@ use super::computed::Kernel;
 use super::matrix_market::Sparse;
 use super::{Entry, Make, OPTION, Plan};
 use crate::error::{Error, Result};
+use crate::names;
 use crate::node::Worker;
 use crate::workload::pattern::Pattern;
 
@@ -28,8 +27,8 @@ const MULTIPLICATION: f64 = 10.0;
 const MOST_ROWS: u64 = 10_000_000;
 
 fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
-    let file = pattern.text_of("file").map(PathBuf::from);
-    let times = pattern.text_of("times").map(PathBuf::from);
+    let file = pattern.text_of("file").map(names::path);
+    let times = pattern.text_of("times").map(names::path);
     let rows = pattern.optional("rows", 1..=MOST_ROWS)?;
     let entries = pattern.optional("entries", 1..=MOST_ROWS)?;
     let make = match file {

@@ -6,6 +6,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use super::Spools;
 use crate::divisible::spread::Range;
 use crate::error::{Error, Result};
+use crate::names;
 
 /// So many bytes stay in memory.
 const IN_MEMORY: usize = 8 << 20;
@@ -76,7 +77,7 @@ impl Output {
         }
         self.spool.write(bytes).map_err(|why| {
             let place = std::env::temp_dir();
-            Error::Failed(format!("a share's output cannot be put aside in {}: {why}", place.display()))
+            Error::Failed(format!("a share's output cannot be put aside in {}: {why}", names::shown(&place)))
         })
     }
 
