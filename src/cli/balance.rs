@@ -34,7 +34,7 @@ pub struct Arguments {
     balancer: String,
 
     /// hypercube[:D] | mesh[:RxC[xK]] | torus[:..] | tree[:binary | :kary=K | :parents=-,0,1,1,..] | grid[:PxQx..] | line | ring |
-    /// complete | graph:FILE (a line `a b` for each link); without a size it is fitted to the ranks, with virtual nodes where they don't fill it [default: the balancer's own]
+    /// complete | graph:FILE (a line `a b` for each link, or METIS's format); without a size it is fitted to the ranks, with virtual nodes where they don't fill it [default: the balancer's own]
     #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes())]
     topology: Option<String>,
 
@@ -43,9 +43,9 @@ pub struct Arguments {
     #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
     loads: Option<String>,
 
-    /// Real tasks instead of loads: lbaf:DIR[,phase=N] are the task times of a real run as DARMA's LBAF has them, a file for each rank,
-    /// and FILE.csv a table with the columns rank,work,bytes; the run's ranks are dealt out in blocks, loads are then work (ns or the
-    /// table's units). files:DIR makes every file below DIR a task, its bytes the payload (what .gitignore ignores is left
+    /// Real tasks instead of loads: lbaf:DIR[,set=NAME][,phase=N] are the task times of a real run as DARMA's LBAF has them, a file for
+    /// each rank, and FILE.csv a table with the columns rank,work,bytes (- is one on standard input; with ,unit=us work is a time, also in
+    /// ns, ms or s, and may have a fraction); the run's ranks are dealt out in blocks, loads are then work (ns or the table's units). files:DIR makes every file below DIR a task, its bytes the payload (what .gitignore ignores is left
     /// out); the files of a top-level folder lie together
     #[arg(long, value_name = "SOURCE", value_parser = any_bytes(), conflicts_with_all = ["loads", "payload", "weights", "pinned"])]
     tasks: Option<String>,

@@ -53,9 +53,10 @@ pub struct Arguments {
     #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
     loads: Vec<String>,
 
-    /// Real tasks, beside the loads or instead of them: lbaf:DIR[,phase=N] are the task times of a real run as DARMA's LBAF has them, a
-    /// file for each rank, and FILE.csv a table with the columns rank,work,bytes; the run's ranks are dealt out in blocks, loads are then
-    /// work (ns or the table's units). files:DIR makes every file below DIR a task, its bytes the payload (what
+    /// Real tasks, beside the loads or instead of them: lbaf:DIR[,set=NAME][,phase=N] are the task times of a real run as DARMA's LBAF has
+    /// them, a file for each rank, and FILE.csv a table with the columns rank,work,bytes (- is one on standard input; with ,unit=us work is
+    /// a time, also in ns, ms or s, and may have a fraction); the run's ranks are dealt out in blocks, loads are then work (ns or the table's
+    /// units). files:DIR makes every file below DIR a task, its bytes the payload (what
     /// .gitignore ignores is left out); the files of a top-level folder lie together
     #[arg(long, value_name = "SOURCE", value_parser = any_bytes())]
     tasks: Option<String>,

@@ -114,7 +114,8 @@ fn real(options: &WorldOptions, workers: u32) -> Result<World> {
     let alone = |launcher: &str, ranks: u32| {
         Error::usage(format!(
             "{launcher} started {ranks} processes, but this program is linked with another MPI ({}), so each of them takes itself for \
-             the only rank; use the mpirun that belongs to it, or build equipoise with the other MPI's mpicc",
+             the only rank; use the mpirun that belongs to it, or build equipoise with the other MPI: \
+             cargo clean --release -p mpi-sys -p mpi && MPICC=.. cargo build --release (without the first, cargo keeps what it has built)",
             library()
         ))
     };

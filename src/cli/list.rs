@@ -156,7 +156,7 @@ fn choice((syntax, meaning): (&'static str, &'static str)) -> Choice {
 
 const LOADS: [(&str, &str); 7] = [
     ("19,11,2", "the tasks of each node"),
-    ("@FILE", "the same from a file: commas, blanks or lines between the numbers, # for comments"),
+    ("@FILE", "the same from a file (@- is standard input): commas, semicolons, blanks or lines between the numbers, # for comments"),
     ("uniform:mean=10", "uniform in 0 to twice the mean, with exactly this mean (Wu 1997, section 7)"),
     ("hot:total=1000,node=0", "all tasks on one node"),
     ("poisson:mean=10", "Poisson numbers"),
@@ -181,8 +181,8 @@ const WEIGHTS: [(&str, &str); 5] = [
 
 const TASKS: [(&str, &str); 3] = [
     ("files:DIR", "every file below a folder is a task, its bytes the payload"),
-    ("lbaf:DIR[,phase=N]", "the task times of a real run, as DARMA's LBAF has them; tasks that are not migratable stay"),
-    ("FILE.csv", "a table of tasks: rank,work,bytes"),
+    ("lbaf:DIR[,set=NAME][,phase=N]", "the task times of a real run, as DARMA's LBAF has them; tasks that are not migratable stay"),
+    ("FILE.csv[,unit=us]", "a table of tasks: rank,work,bytes (- for one on standard input); with a unit (ns, us, ms, s) work is a time"),
 ];
 
 const NETWORKS: [(&str, &str); 3] = [
@@ -201,7 +201,7 @@ fn topology(kind: Kind) -> Choice {
         Kind::Line => choice(("line[:N]", "nodes in a row")),
         Kind::Ring => choice(("ring[:N]", "nodes in a circle")),
         Kind::Complete => choice(("complete[:N]", "every node next to every other")),
-        Kind::Graph => choice(("graph:FILE", "any connected graph: a line `a b` for each link, # for comments")),
+        Kind::Graph => choice(("graph:FILE", "any connected graph: a line `a b` for each link, # for comments; or in METIS's format")),
     }
 }
 

@@ -32,6 +32,7 @@ pub struct Tasks {
     unit: Unit,
     amounts: Rc<Amounts>,
     payload: u64,
+    seconds_per_unit: Option<f64>,
     origin: Origin,
 }
 
@@ -67,7 +68,7 @@ impl Tasks {
         let (amounts, tasks) = agree(world, tasks)?;
         let unit = if tasks.are_unit() { Unit::Tasks } else { Unit::Work };
         let count = tasks.total();
-        Ok(Tasks { count, unit, amounts: Rc::new(amounts), payload, origin: Origin::Numbered(Rc::new(tasks)) })
+        Ok(Tasks { count, unit, amounts: Rc::new(amounts), payload, seconds_per_unit: None, origin: Origin::Numbered(Rc::new(tasks)) })
     }
 
     /// One task for each file; real node i holds the i-th part first. Every process reads what the nodes hold that it has in one of the
@@ -87,7 +88,14 @@ impl Tasks {
         let loads = files.loads(ranks);
         let amounts = Amounts { pinned: Vec::new(), work: loads, pinned_tasks: 0, largest: u64::from(!files.is_empty()) };
         let count = files.len();
-        Ok(Tasks { count, unit: Unit::Tasks, amounts: Rc::new(amounts), payload, origin: Origin::Read(Rc::new(piles)) })
+        Ok(Tasks {
+            count,
+            unit: Unit::Tasks,
+            amounts: Rc::new(amounts),
+            payload,
+            seconds_per_unit: None,
+            origin: Origin::Read(Rc::new(piles)),
+        })
     }
 
     /// The tasks of a run, dealt out in blocks; real node i holds the i-th block first. They are the same on all ranks.
@@ -107,7 +115,7 @@ impl Tasks {
         let (amounts, piles) = agree(world, made)?;
         let payload = run.bytes().checked_div(run.len()).unwrap_or(0);
         let origin = Origin::Read(Rc::new(piles));
-        Ok(Tasks { count: run.len(), unit: Unit::Work, amounts: Rc::new(amounts), payload, origin })
+        Ok(Tasks { count: run.len(), unit: Unit::Work, amounts: Rc::new(amounts), payload, seconds_per_unit: run.seconds_per_unit, origin })
     }
 
     /// The tasks of a source.
@@ -133,6 +141,11 @@ impl Tasks {
     /// What loads are counted in.
     pub fn unit(&self) -> Unit {
         self.unit
+    }
+
+    /// How long a work unit lasts, where work is time that was measured in some run.
+    pub fn seconds_per_unit(&self) -> Option<f64> {
+        self.seconds_per_unit
     }
 
     /// Work units by node, as many as tasks if these are unit tasks; virtual nodes may be left out at the end.

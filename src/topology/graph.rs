@@ -44,7 +44,7 @@ impl Graph {
     /// One sentence with the source and the line, if a line is none of that, or the graph has no nodes, too many, or falls apart.
     pub fn read(source: &str, text: &str) -> Result<Graph, InvalidTopology> {
         let wrong = |reason: String| InvalidTopology::malformed(&format!("graph:{source}"), reason);
-        if text.starts_with("%%MatrixMarket") {
+        if text.get(..14).is_some_and(|mark| mark.eq_ignore_ascii_case("%%MatrixMarket")) {
             return Err(wrong(
                 "it is a matrix in Matrix Market's format; a graph is a line `a b` for each link, or in METIS's format".into(),
             ));
@@ -69,6 +69,9 @@ impl Graph {
         for (number, line) in (1..).zip(text.lines()) {
             let wrong = |reason: String| format!("line {number}: {reason}");
             let line = line.split('#').next().unwrap_or_default();
+            if line.contains(',') && line.contains(';') {
+                return Err(wrong("commas and semicolons: one of them is to separate numbers, and fractions have a point".into()));
+            }
             let items: Vec<&str> =
                 line.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|item| !item.is_empty()).collect();
             let node = |text: &str| match text.parse::<NodeId>() {

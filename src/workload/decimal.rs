@@ -63,6 +63,16 @@ impl Decimal {
         self.to_string().parse().unwrap_or(f64::NAN)
     }
 
+    /// Digits after the point, the last of them not 0.
+    pub(super) fn places(self) -> u8 {
+        self.places
+    }
+
+    /// It times a power of ten that has at least as many places; `None` beyond 2^64 - 1.
+    pub(super) fn times(self, power: u64) -> Option<u64> {
+        self.digits.checked_mul(power / 10u64.pow(u32::from(self.places)))
+    }
+
     /// Whether it is 0.
     pub fn is_zero(self) -> bool {
         self.digits == 0

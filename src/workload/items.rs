@@ -18,21 +18,24 @@ pub(super) fn typed(option: &str, text: &str) -> Vec<Item> {
     text.split(',').enumerate().map(|(index, item)| Item { text: item.trim().to_string(), place: place(index) }).collect()
 }
 
-/// The items of a file: separated by commas, blanks or line ends; what follows a `#` on a line is a comment.
+/// The items of a file: separated by commas, semicolons, blanks or line ends, perhaps in quotes; what follows a `#` on a line is a comment.
 pub(super) fn read(option: &str, path: &Path) -> Result<Vec<Item>> {
     let shown = names::shown(&path);
     let text = text::read(path).map_err(|why| Error::usage(format!("{option} @{shown}: the file cannot be read: {why}")))?;
     let mut items = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let place = || format!("{option} @{shown}, line {}", number + 1);
-        let line = line.split('#').next().unwrap_or_default();
-        let separated = |c: char| c == ',' || c.is_whitespace();
-        items.extend(line.split(separated).filter(|item| !item.is_empty()).map(|item| Item { text: item.to_string(), place: place() }));
+        let split = text::items(line).map_err(|why| Error::usage(format!("{}: {why}", place())))?;
+        items.extend(split.into_iter().map(|item| Item { text: unquoted(item).to_string(), place: place() }));
     }
     if items.is_empty() {
         return Err(Error::usage(format!("{option} @{shown}: the file holds no numbers")));
     }
     Ok(items)
+}
+
+fn unquoted(item: &str) -> &str {
+    item.strip_prefix('"').and_then(|item| item.strip_suffix('"')).unwrap_or(item)
 }
 
 /// Reads a whole number from 0 to 2^64 - 1, or says in words that follow a colon why it is none.
@@ -81,6 +84,11 @@ mod tests {
         let items = read("--loads", &file).unwrap();
         assert_eq!(items.iter().map(|item| item.text.as_str()).collect::<Vec<_>>(), ["1", "2", "3", "4", "5"]);
         assert_eq!(items[3].place, format!("--loads @{}, line 4", file.display()));
+        let other = testing::file("\u{feff}\"1\";\"2\"\n3;4\n");
+        assert_eq!(read("--loads", &other).unwrap().iter().map(|item| item.text.as_str()).collect::<Vec<_>>(), ["1", "2", "3", "4"]);
+        let both = testing::file("1\n1,5;2,5\n");
+        let why = read("--powers", &both).err().unwrap().to_string();
+        assert!(why.ends_with(", line 2: commas and semicolons: one of them is to separate numbers, and fractions have a point"), "{why}");
         let empty = testing::file("# nothing\n");
         assert!(matches!(read("--loads", &empty), Err(Error::Usage(why)) if why.ends_with("the file holds no numbers")));
         let missing = read("--powers", Path::new("/no/such/list")).err().unwrap().to_string();

@@ -10,12 +10,17 @@
 //!              "communications": [{"from": {"id": 3145731}, "to": {"id": 7}, "messages": 1, "bytes": 2.0}]}]}
 //! ```
 //!
+//! A phase that the metadata lists as identical to the previous one has the tasks of the last phase before it that is there. One that it lists
+//! as skipped was not recorded. Several sets of files, each with its NAME, may lie in a folder.
+//!
 //! Times are seconds and become work units of a nanosecond. A task that is not migratable is pinned. Its payload is as large as
 //! `task_serialized_bytes` says, nothing if it says nothing. Entities are named by `id` or `seq_id`. Communications of entities that are no
 //! tasks of the phase are left out; such are common in real files.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -35,6 +40,59 @@ struct DataFile {
 #[derive(Deserialize)]
 struct Metadata {
     rank: Option<u64>,
+    phases: Option<PhasesOfRun>,
+}
+
+/// What the metadata says of phases that are not in the file.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PhasesOfRun {
+    skipped: PhaseIds,
+    identical_to_previous: PhaseIds,
+}
+
+/// Phases one by one, and in ranges, whose ends belong to them.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PhaseIds {
+    list: Vec<u64>,
+    range: Vec<(u64, u64)>,
+}
+
+impl PhaseIds {
+    fn contains(&self, id: u64) -> bool {
+        self.list.contains(&id) || self.range.iter().any(|(first, last)| (*first..=*last).contains(&id))
+    }
+
+    fn shown(&self) -> Vec<String> {
+        let ranges = self.range.iter().map(|(first, last)| format!("{first} to {last}"));
+        self.list.iter().map(u64::to_string).chain(ranges).collect()
+    }
+}
+
+impl DataFile {
+    /// The phase of this number, or of the first in the file, or why there is none.
+    fn phase(self, wanted: Option<u64>) -> Result<Phase, String> {
+        let phases = self.metadata.and_then(|metadata| metadata.phases).unwrap_or_default();
+        let Some(wanted) = wanted else { return self.phases.into_iter().next().ok_or_else(|| "there is no phase in it".into()) };
+        let known: Vec<String> = self.phases.iter().map(|phase| phase.id.to_string()).collect();
+        let mut before = self.phases.into_iter().filter(|phase| phase.id <= wanted).collect::<Vec<_>>();
+        before.sort_by_key(|phase| phase.id);
+        match before.pop() {
+            Some(phase) if phase.id == wanted => Ok(phase),
+            _ if phases.skipped.contains(wanted) => Err(format!("phase {wanted} was skipped when the run was recorded")),
+            Some(phase) if phases.identical_to_previous.contains(wanted) => Ok(phase),
+            None if phases.identical_to_previous.contains(wanted) => {
+                Err(format!("phase {wanted} is to be identical to the previous one, and there is none before it"))
+            }
+            _ => {
+                let also = phases.identical_to_previous.shown();
+                let also =
+                    if also.is_empty() { String::new() } else { format!("; identical to those before them are {}", also.join(", ")) };
+                Err(format!("there is no phase {wanted}; its phases are {}{also}", known.join(", ")))
+            }
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -75,64 +133,80 @@ impl Entity {
     }
 }
 
-/// Reads one phase of a run, the first of rank 0 if none is named.
+/// Reads one phase of a run, the first of rank 0 if none is named, from the set of files of this name, or from the only one.
 ///
 /// # Errors
 /// If a file can't be read or is not as above, a rank is missing or there twice, a rank lacks the phase, or a time is negative; the sentence
-/// names the file.
-pub fn read(folder: &Path, phase: Option<u64>) -> Result<MeasuredTasks> {
+/// names the file. If there are several sets and none is named, or not that one: the sentence lists them.
+pub fn read(folder: &Path, set: Option<&OsStr>, phase: Option<u64>) -> Result<MeasuredTasks> {
     let wrong = |why: String| Error::usage(format!("{OPTION} lbaf:{}: {why}", names::shown(&folder)));
-    let files = files_by_rank(folder).map_err(wrong)?;
+    let files = files_by_rank(folder, set).map_err(wrong)?;
     let (mut tasks, mut messages, mut phase) = (Vec::new(), Vec::new(), phase);
     for (rank, path) in (0u32..).zip(&files) {
         let in_file = |why: String| wrong(format!("{}: {why}", names::shown_argument(path.file_name().unwrap_or_default())));
         let file = parse(path).map_err(in_file)?;
-        if let Some(claimed) = file.metadata.and_then(|metadata| metadata.rank).filter(|claimed| *claimed != u64::from(rank)) {
+        if let Some(claimed) = file.metadata.as_ref().and_then(|metadata| metadata.rank).filter(|claimed| *claimed != u64::from(rank)) {
             return Err(in_file(format!("by its name it is of rank {rank}, by its metadata of rank {claimed}")));
         }
-        let known: Vec<String> = file.phases.iter().map(|phase| phase.id.to_string()).collect();
-        let wanted = phase.or_else(|| file.phases.first().map(|phase| phase.id));
-        let Some(found) = file.phases.into_iter().find(|found| Some(found.id) == wanted) else {
-            let which = wanted.map_or("no phase in it".into(), |id| format!("no phase {id}; its phases are {}", known.join(", ")));
-            return Err(in_file(format!("there is {which}")));
-        };
-        phase = wanted;
+        let found = file.phase(phase).map_err(in_file)?;
+        phase = phase.or(Some(found.id));
         for (index, task) in found.tasks.iter().enumerate() {
             tasks.push(measured(rank, task).map_err(|why| in_file(format!("phase {}, task {index}: {why}", found.id)))?);
         }
         messages.extend(found.communications);
     }
-    let mut run = MeasuredTasks { ranks: files.len() as u32, tasks, communications: Vec::new(), left_out: 0 };
+    let mut run = MeasuredTasks { ranks: files.len() as u32, tasks, communications: Vec::new(), left_out: 0, seconds_per_unit: Some(1e-9) };
     join(&mut run, &messages);
     Ok(run)
 }
 
-/// The files of ranks 0, 1, .., or why there are none.
-fn files_by_rank(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let mut files: BTreeMap<u32, PathBuf> = BTreeMap::new();
+/// The files of ranks 0, 1, .. of a set, or why there are none.
+fn files_by_rank(folder: &Path, set: Option<&OsStr>) -> Result<Vec<PathBuf>, String> {
+    let mut sets: BTreeMap<OsString, BTreeMap<u32, PathBuf>> = BTreeMap::new();
     for entry in std::fs::read_dir(folder).map_err(|why| why.to_string())? {
         let path = entry.map_err(|why| why.to_string())?.path();
-        let Some(rank) = path.file_name().and_then(|name| rank_in(name.to_str()?)) else { continue };
-        if let Some(other) = files.insert(rank, path.clone()) {
+        let Some((name, rank)) = path.file_name().and_then(set_and_rank) else { continue };
+        if let Some(other) = sets.entry(name.to_os_string()).or_default().insert(rank, path.clone()) {
             let mut names = [&other, &path].map(|path| names::shown_argument(path.file_name().unwrap_or_default()));
             names.sort();
             return Err(format!("{} and {} are both of rank {rank}", names[0], names[1]));
         }
     }
-    let Some(last) = files.keys().next_back().copied() else {
-        return Err("there is no file NAME.RANK.json or NAME.RANK.json.br in it".into());
-    };
+    let files = chosen(sets, set)?;
+    let last = files.keys().next_back().copied().unwrap_or(0);
     match (0..last).find(|rank| !files.contains_key(rank)) {
         Some(missing) => Err(format!("the file of rank {missing} is missing, though there is one of rank {last}")),
         None => Ok(files.into_values().collect()),
     }
 }
 
-/// `data.12.json.br` is of rank 12.
-fn rank_in(name: &str) -> Option<u32> {
-    let stem = name.strip_suffix(".br").unwrap_or(name).strip_suffix(".json")?;
-    let (_, rank) = stem.rsplit_once('.')?;
-    rank.bytes().all(|byte| byte.is_ascii_digit()).then(|| rank.parse().ok())?
+/// The set of this name; if none is named, the only one, or the only one with a rank 0: what else a run leaves may look like a rank's file.
+fn chosen(mut sets: BTreeMap<OsString, BTreeMap<u32, PathBuf>>, set: Option<&OsStr>) -> Result<BTreeMap<u32, PathBuf>, String> {
+    let list = |sets: &BTreeMap<OsString, _>| sets.keys().map(|name| names::shown_argument(name)).collect::<Vec<_>>().join(", ");
+    if sets.is_empty() {
+        return Err("there is no file NAME.RANK.json or NAME.RANK.json.br in it".into());
+    }
+    if let Some(set) = set {
+        let known = list(&sets);
+        return sets.remove(set).ok_or_else(|| format!("there is no set of files {}; there are {known}", names::shown_argument(set)));
+    }
+    if sets.len() > 1 && sets.values().any(|files| files.contains_key(&0)) {
+        sets.retain(|_, files| files.contains_key(&0));
+    }
+    match sets.len() {
+        1 => Ok(sets.pop_first().map(|(_, files)| files).unwrap_or_default()),
+        count => Err(format!("there are {count} sets of files in it: {}; choose one with ,set=NAME", list(&sets))),
+    }
+}
+
+/// `data.12.json.br` is of set `data` and of rank 12.
+fn set_and_rank(name: &OsStr) -> Option<(&OsStr, u32)> {
+    let name = name.as_bytes();
+    let stem = name.strip_suffix(b".br").unwrap_or(name).strip_suffix(b".json")?;
+    let dot = stem.iter().rposition(|byte| *byte == b'.')?;
+    let rank = std::str::from_utf8(&stem[dot + 1..]).ok()?;
+    let rank = rank.bytes().all(|byte| byte.is_ascii_digit()).then(|| rank.parse().ok())??;
+    Some((OsStr::from_bytes(&stem[..dot]), rank))
 }
 
 /// Reads a file: as JSON, and if it is none, as packed JSON, since brotli has no mark by which to know it.
@@ -142,13 +216,16 @@ fn parse(path: &Path) -> Result<DataFile, String> {
         Ok(file) => return Ok(file),
         Err(why) => why,
     };
+    if let Some((packer, _)) = text::packing(&bytes) {
+        return Err(format!("it is packed with {packer}; files are read as they are, or packed with brotli"));
+    }
     // It may not become larger than a file may be: what claims to be small may be a bomb.
     let mut unpacked = Vec::new();
     let mut packed = brotli_decompressor::Decompressor::new(bytes.as_slice(), 1 << 16).take(MOST_BYTES);
     match packed.read_to_end(&mut unpacked) {
         Ok(_) if unpacked.len() as u64 == MOST_BYTES => Err(format!("unpacked it has more than {MOST_BYTES} bytes")),
         Ok(_) if !unpacked.is_empty() => {
-            serde_json::from_slice(&unpacked).map_err(|why| format!("what is packed in it is not as expected: {why}"))
+            serde_json::from_slice(text::behind_mark(&unpacked)).map_err(|why| format!("what is packed in it is not as expected: {why}"))
         }
         _ if path.extension().is_some_and(|extension| extension == "br") => Err("it is neither packed with brotli nor JSON".into()),
         _ => Err(format!("it is not as expected: {why}")),
@@ -211,7 +288,7 @@ mod tests {
             {"type":"SendRecv","from":{"id":1},"to":{"id":4294967297},"messages":1,"bytes":2},
             {"type":"Broadcast","from":{"type":"node"},"to":{"id":4294967297},"messages":1,"bytes":2}]}]}"#;
         let folder = testing::folder(&[("a.0.json", tasks), ("a.1.json", EMPTY), ("readme.txt", "no data"), ("x.json", "none")]);
-        let run = read(folder.path(), None).unwrap();
+        let run = read(folder.path(), None, None).unwrap();
         let task = |name, work, bytes, pinned| MeasuredTask { rank: 0, name: Some(name), work, bytes, pinned };
         assert_eq!(run.tasks, [task(u64::MAX, 500_000_000, 0, true), task(4_294_967_297, 2, 1024, false)]);
         assert_eq!((run.ranks, run.left_out), (2, 2));
@@ -227,7 +304,8 @@ mod tests {
             (&[], "there is no file NAME.RANK.json or NAME.RANK.json.br in it"),
             (&[("a.0.json", EMPTY), ("a.2.json", EMPTY)], "the file of rank 1 is missing, though there is one of rank 2"),
             (&[("a.1.json", EMPTY)], "the file of rank 0 is missing, though there is one of rank 1"),
-            (&[("a.0.json", EMPTY), ("b.0.json", EMPTY)], "a.0.json and b.0.json are both of rank 0"),
+            (&[("a.0.json", EMPTY), ("a.0.json.br", EMPTY)], "a.0.json and a.0.json.br are both of rank 0"),
+            (&[("a.0.json", EMPTY), ("b.0.json", EMPTY)], "there are 2 sets of files in it: a, b; choose one with ,set=NAME"),
             (&[("a.0.json", &negative)], "a.0.json: phase 3, task 0: its time, -0.25 s, is negative"),
             (&[("a.0.json", &huge)], "a.0.json: phase 3, task 0: its time, 1000000000000 s, is beyond 2^64 - 1 ns"),
             (&[("a.0.json", &fine), ("a.1.json", EMPTY)], "a.1.json: there is no phase 3; its phases are 0"),
@@ -242,11 +320,57 @@ mod tests {
         ];
         for (files, why) in cases {
             let folder = testing::folder(files);
-            assert_eq!(read(folder.path(), None).unwrap_err().to_string(), format!("--tasks lbaf:{}: {why}", folder.path().display()));
+            assert_eq!(
+                read(folder.path(), None, None).unwrap_err().to_string(),
+                format!("--tasks lbaf:{}: {why}", folder.path().display())
+            );
         }
         let folder = testing::folder(&[("a.0.json", &fine)]);
-        let why = read(folder.path(), Some(9)).unwrap_err().to_string();
+        let why = read(folder.path(), None, Some(9)).unwrap_err().to_string();
         assert!(why.ends_with("a.0.json: there is no phase 9; its phases are 3"), "{why}");
-        assert!(read(Path::new("/no/such"), None).unwrap_err().to_string().starts_with("--tasks lbaf:/no/such: No such file"));
+        assert!(read(Path::new("/no/such"), None, None).unwrap_err().to_string().starts_with("--tasks lbaf:/no/such: No such file"));
+    }
+
+    #[test]
+    fn phases_that_were_not_written_are_known_by_the_metadata() {
+        let file = r#"{"metadata":{"rank":0,"phases":{"count":9,
+            "skipped":{"list":[4],"range":[]},"identical_to_previous":{"list":[1,3],"range":[[5,7]]}}},
+            "phases":[{"id":2,"tasks":[{"entity":{"id":1},"time":2e-9}]},{"id":8,"tasks":[]}]}"#;
+        let folder = testing::folder(&[("a.0.json", file)]);
+        let work = |phase| read(folder.path(), None, Some(phase)).map(|run| run.tasks.iter().map(|task| task.work).collect::<Vec<_>>());
+        for phase in [2, 3, 5, 6, 7] {
+            assert_eq!(work(phase).unwrap(), [2], "{phase}");
+        }
+        assert_eq!(work(8).unwrap(), Vec::<u64>::new());
+        for (phase, why) in [
+            (4, "phase 4 was skipped when the run was recorded"),
+            (1, "phase 1 is to be identical to the previous one, and there is none before it"),
+            (9, "there is no phase 9; its phases are 2, 8; identical to those before them are 1, 3, 5 to 7"),
+        ] {
+            assert!(work(phase).unwrap_err().to_string().ends_with(&format!("a.0.json: {why}")), "{phase}");
+        }
+    }
+
+    #[test]
+    fn one_of_several_sets_is_chosen() {
+        let (one, two) = (one_task("1e-9"), one_task("2e-9"));
+        let folder = testing::folder(&[("a.0.json", &one), ("b.c.0.json", &two), ("statistics.1234.json", "{}")]);
+        let work = |set: Option<&str>| read(folder.path(), set.map(OsStr::new), None).map(|run| run.tasks[0].work);
+        assert_eq!((work(Some("a")).unwrap(), work(Some("b.c")).unwrap()), (1, 2));
+        assert!(work(None).unwrap_err().to_string().ends_with(": there are 2 sets of files in it: a, b.c; choose one with ,set=NAME"));
+        assert!(work(Some("c")).unwrap_err().to_string().ends_with(": there is no set of files c; there are a, b.c, statistics"));
+        // What is no set, since no rank 0 is in it, is not asked about.
+        std::fs::remove_file(folder.path().join("b.c.0.json")).unwrap();
+        assert_eq!(work(None).unwrap(), 1);
+    }
+
+    #[test]
+    fn marks_and_other_packers_are_known() {
+        let mark = "\u{feff}".to_string() + &one_task("1e-9");
+        let folder = testing::folder(&[("a.0.json", &mark)]);
+        assert_eq!(read(folder.path(), None, None).unwrap().tasks.len(), 1);
+        std::fs::write(folder.path().join("a.0.json"), b"\x1f\x8b\x08\0").unwrap();
+        let why = read(folder.path(), None, None).unwrap_err().to_string();
+        assert!(why.ends_with("a.0.json: it is packed with gzip; files are read as they are, or packed with brotli"), "{why}");
     }
 }

@@ -22,6 +22,8 @@ pub struct MeasuredTasks {
     pub communications: Vec<Communication>,
     /// Communications that were left out, since one of their tasks is not among these.
     pub left_out: u64,
+    /// How long a work unit lasted, where work is time that was measured.
+    pub seconds_per_unit: Option<f64>,
 }
 
 /// A task of a run.
@@ -31,7 +33,7 @@ pub struct MeasuredTask {
     pub rank: u32,
     /// What the run called it; a number of any size.
     pub name: Option<u64>,
-    /// Work units; nanoseconds where it was measured in seconds.
+    /// Work units; times are nanoseconds, or finer where a table has finer ones.
     pub work: u64,
     /// Bytes that it takes along when it moves.
     pub bytes: u64,
@@ -136,7 +138,7 @@ mod tests {
             let mut tasks: Vec<MeasuredTask> =
                 tasks.into_iter().map(|(rank, work, bytes, pinned)| MeasuredTask { rank, name: None, work, bytes, pinned }).collect();
             tasks.sort_by_key(|task| task.rank);
-            let run = MeasuredTasks { ranks: 9, tasks, communications: Vec::new(), left_out: 0 };
+            let run = MeasuredTasks { ranks: 9, tasks, communications: Vec::new(), left_out: 0, seconds_per_unit: None };
             let amounts = run.amounts(nodes).unwrap();
             let piles: Vec<Pile> = (0..nodes).map(|node| run.pile(node, nodes).unwrap()).collect();
             prop_assert_eq!(piles.iter().map(Pile::work).collect::<Vec<_>>(), amounts.work);

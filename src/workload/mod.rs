@@ -23,6 +23,7 @@ pub mod tasks;
 #[cfg(test)]
 mod testing;
 pub mod text;
+mod time;
 pub mod weights;
 
 pub use decimal::Decimal;
@@ -32,6 +33,7 @@ pub use measured::{MeasuredTask, MeasuredTasks};
 pub use powers::PowerPattern;
 pub use source::TaskSource;
 pub use tasks::{InitialTasks, is_intact};
+pub use time::TimeUnit;
 pub use weights::{Pins, WeightPattern, Weights};
 
 /// The streams of random numbers that are drawn under one seed. Nodes draw from the streams of their own numbers, which are below 2^32.

@@ -62,6 +62,18 @@ pub fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// The numbers of a line, with commas, semicolons or blanks between; what follows a `#` is a comment.
+///
+/// # Errors
+/// If both commas and semicolons are there: to some, a comma begins a fraction.
+pub fn items(line: &str) -> Result<Vec<&str>, String> {
+    let line = line.split('#').next().unwrap_or_default();
+    if line.contains(',') && line.contains(';') {
+        return Err("commas and semicolons: one of them is to separate numbers, and fractions have a point".into());
+    }
+    Ok(line.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|item| !item.is_empty()).collect())
+}
+
 /// What came through standard input, which can be read only once.
 static STANDARD_INPUT: OnceLock<Result<Vec<u8>, (io::ErrorKind, String)>> = OnceLock::new();
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::matrix_market::Sparse;
+use super::matrix_market::Matrix;
 use super::{Entry, Make, OPTION, Plan, Problem, Setting};
 use crate::error::{Error, Result};
 use crate::load::{CYCLE, Cost, Costs, MOST};
@@ -50,8 +50,8 @@ fn parse(text: &str, unit: f64) -> Result<Vec<Cost>, String> {
         let cycles = number * unit;
         (0.0..=(MOST / CYCLE) as f64).contains(&cycles).then(|| (cycles * CYCLE as f64).round() as Cost)
     };
-    if text.starts_with("%%MatrixMarket") {
-        let rows = Sparse::parse(text)?.rows;
+    if text.get(..14).is_some_and(|mark| mark.eq_ignore_ascii_case("%%MatrixMarket")) {
+        let rows = Matrix::parse(text)?.real.rows;
         let costs = rows.iter().map(|row| cost(row.len() as f64).ok_or_else(|| ": a row takes longer than 10^9 cycles".to_string()));
         return costs.collect();
     }

@@ -39,8 +39,7 @@ fn parse(text: &str, ranks: u32) -> Result<Costs, String> {
     let columns = ranks as usize;
     let mut rows: Vec<(usize, Vec<&str>)> = Vec::new();
     for (number, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default();
-        let items: Vec<&str> = line.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|item| !item.is_empty()).collect();
+        let items = text::items(line).map_err(|why| format!(", line {}: {why}", number + 1))?;
         if !items.is_empty() {
             rows.push((number + 1, items));
         }
@@ -111,6 +110,7 @@ mod tests {
             ("1 2\n3 x\n", "line 2: \"x\" is no number"),
             ("1 -2\n", "line 1: -2 is negative"),
             ("1 nan\n", "line 1: \"nan\""),
+            ("1,5;2,5\n", "line 1: commas and semicolons"),
             ("1 1e300\n", "line 1: \"1e300\""),
         ] {
             let why = parse(text, 2).unwrap_err();

@@ -5,7 +5,7 @@ use bytes::{Buf, Bytes};
 use serde::{Deserialize, Serialize};
 
 use super::computed::Kernel;
-use super::matrix_market::Sparse;
+use super::matrix_market::{Matrix, Sparse};
 use super::{Entry, Make, OPTION, Plan};
 use crate::error::{Error, Result};
 use crate::names;
@@ -16,7 +16,7 @@ pub const ENTRY: Entry = Entry {
     name: "spmm",
     title: "the product of two sparse matrices, row by row",
     source: "",
-    options: "file=A.mtx (Matrix Market), times=B.mtx (otherwise A by itself, or by its transpose if A is not square); or rows=1000, entries=8 \
+    options: "file=A.mtx (Matrix Market, real or complex), times=B.mtx (otherwise A by itself, or by its transpose if A is not square); or rows=1000, entries=8 \
               (of a row, on average; drawn)",
     answer: "checksum of the product",
     build,
@@ -34,16 +34,18 @@ fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
     let make = match file {
         Some(_) if rows.or(entries).is_some() => return Err(pattern.wrong("rows, entries: a file has its own")),
         Some(file) => Make::computing(MULTIPLICATION, move |_| {
-            let left = Sparse::read(&format!("{OPTION} spmm:file"), &file)?;
+            let left = Matrix::read(&format!("{OPTION} spmm:file"), &file)?;
             let right = match &times {
-                Some(file) => Sparse::read(&format!("{OPTION} spmm:times"), file)?,
-                None if left.columns == left.rows.len() => left.clone(),
+                Some(file) => Matrix::read(&format!("{OPTION} spmm:times"), file)?,
+                None if left.real.columns == left.real.rows.len() => left.clone(),
                 None => left.transposed(),
             };
-            if right.rows.len() != left.columns {
-                let why = format!("a matrix of {} columns cannot be multiplied by one of {} rows", left.columns, right.rows.len());
+            if right.real.rows.len() != left.real.columns {
+                let (columns, rows) = (left.real.columns, right.real.rows.len());
+                let why = format!("a matrix of {columns} columns cannot be multiplied by one of {rows} rows");
                 return Err(Error::usage(format!("{OPTION} spmm:times: {why}")));
             }
+            let (left, right) = left.factors(right);
             Ok(Plan::Product(Product { left, right }))
         }),
         None if times.is_some() => return Err(pattern.wrong("times: it goes with file=A.mtx")),

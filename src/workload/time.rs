@@ -1,0 +1,70 @@
+//! Units of times that somebody measured.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What a time is given in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeUnit {
+    Nanoseconds,
+    Microseconds,
+    Milliseconds,
+    Seconds,
+}
+
+/// The units, as they are written, and the decimal places from a nanosecond to each.
+const ALL: [(TimeUnit, &str, u8); 4] =
+    [(TimeUnit::Nanoseconds, "ns", 0), (TimeUnit::Microseconds, "us", 3), (TimeUnit::Milliseconds, "ms", 6), (TimeUnit::Seconds, "s", 9)];
+
+/// How times become whole numbers of work units.
+pub(super) struct Scale {
+    /// What a time of the unit is multiplied with.
+    pub factor: u64,
+    /// Seconds that a work unit takes.
+    pub seconds: f64,
+    /// The work unit in words, for sentences that end with a number of them.
+    pub words: &'static str,
+}
+
+impl TimeUnit {
+    /// How times of this unit with so many digits after the point become whole: nanoseconds, or the decimal part of one that it takes.
+    pub(super) fn scale(self, places: u8) -> Scale {
+        let (_, _, above) = ALL[self as usize];
+        let below = places.saturating_sub(above);
+        // As text the power of ten is the nearest number to it.
+        let seconds = format!("1e-{}", 9 + below).parse().unwrap_or(f64::NAN);
+        let words = if below == 0 { " ns" } else { " of the parts of a nanosecond that its digits need" };
+        Scale { factor: 10u64.pow(u32::from(above.max(places))), seconds, words }
+    }
+}
+
+impl FromStr for TimeUnit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<TimeUnit, String> {
+        let found = ALL.iter().find(|(_, name, _)| *name == text);
+        found.map(|(unit, ..)| *unit).ok_or_else(|| "known units of time are ns, us, ms and s".into())
+    }
+}
+
+impl fmt::Display for TimeUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(ALL[*self as usize].1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_read_back_and_keep_their_places() {
+        for (unit, name, _) in ALL {
+            assert_eq!((name.parse(), unit.to_string().as_str()), (Ok(unit), name));
+        }
+        assert_eq!("min".parse::<TimeUnit>().unwrap_err(), "known units of time are ns, us, ms and s");
+        let scale = |unit: TimeUnit, places| (unit.scale(places).factor, unit.scale(places).seconds);
+        assert_eq!(scale(TimeUnit::Seconds, 4), (1_000_000_000, 1e-9));
+        assert_eq!(scale(TimeUnit::Microseconds, 9), (1_000_000_000, 1e-15));
+    }
+}
