@@ -21,7 +21,7 @@ impl Target {
     /// # Errors
     /// Wrong usage if that is not possible.
     pub fn create(option: &str, path: &Path) -> Result<Target> {
-        let named = format!("{option} {}", names::shown(&path));
+        let named = format!("{option} {}", names::shown(path));
         let file = File::create(path).map_err(|why| Error::usage(format!("{named}: it cannot be written: {why}")))?;
         Ok(Target { option: named, file: BufWriter::new(file) })
     }
@@ -50,7 +50,7 @@ impl Report {
     /// # Errors
     /// Wrong usage if that is not possible.
     pub fn create(folder: &Path) -> Result<Report> {
-        let refused = |why| Error::usage(format!("--report {}: the folder cannot be made: {why}", names::shown(&folder)));
+        let refused = |why| Error::usage(format!("--report {}: the folder cannot be made: {why}", names::shown(folder)));
         fs::create_dir_all(folder).map_err(refused)?;
         let create = |name: &str| Target::create("--report", &folder.join(name));
         Ok(Report { table: create("table.csv")?, records: create("records.jsonl")?, page: folder.join("report.html") })

@@ -56,7 +56,7 @@ impl FileTasks {
     /// # Errors
     /// If the folder, a folder in it or one of the files cannot be opened.
     pub fn scan(folder: &Path) -> Result<FileTasks> {
-        let wrong = |why: &dyn fmt::Display| Error::usage(format!("{OPTION} files:{}: {why}", names::shown(&folder)));
+        let wrong = |why: &dyn fmt::Display| Error::usage(format!("{OPTION} files:{}: {why}", names::shown(folder)));
         // The walk begins at the real folder, so that a link to it is one that is followed.
         let top = folder.canonicalize().map_err(|why| wrong(&why))?;
         if !top.is_dir() {

@@ -20,7 +20,7 @@ pub(super) fn typed(option: &str, text: &str) -> Vec<Item> {
 
 /// The items of a file: separated by commas, semicolons, blanks or line ends, perhaps in quotes; what follows a `#` on a line is a comment.
 pub(super) fn read(option: &str, path: &Path) -> Result<Vec<Item>> {
-    let shown = names::shown(&path);
+    let shown = names::shown(path);
     let text = text::read(path).map_err(|why| Error::usage(format!("{option} @{shown}: the file cannot be read: {why}")))?;
     let mut items = Vec::new();
     for (number, line) in text.lines().enumerate() {

@@ -139,7 +139,7 @@ impl Entity {
 /// If a file can't be read or is not as above, a rank is missing or there twice, a rank lacks the phase, or a time is negative; the sentence
 /// names the file. If there are several sets and none is named, or not that one: the sentence lists them.
 pub fn read(folder: &Path, set: Option<&OsStr>, phase: Option<u64>) -> Result<MeasuredTasks> {
-    let wrong = |why: String| Error::usage(format!("{OPTION} lbaf:{}: {why}", names::shown(&folder)));
+    let wrong = |why: String| Error::usage(format!("{OPTION} lbaf:{}: {why}", names::shown(folder)));
     let files = files_by_rank(folder, set).map_err(wrong)?;
     let (mut tasks, mut messages, mut phase) = (Vec::new(), Vec::new(), phase);
     for (rank, path) in (0u32..).zip(&files) {

@@ -135,7 +135,7 @@ fn numbers(items: Vec<Item>) -> Result<Vec<u64>> {
 
 /// Checks that a list fits the topology and that its sum fits into a u64.
 fn full_list(loads: Vec<u64>, nodes: u32, path: Option<&Path>) -> Result<Vec<u64>> {
-    let source = path.map(|path| format!(" @{}", names::shown(&path))).unwrap_or_default();
+    let source = path.map(|path| format!(" @{}", names::shown(path))).unwrap_or_default();
     if loads.len() != nodes as usize {
         return Err(Error::usage(format!("{OPTION}{source}: {} numbers for the {nodes} nodes of the topology", loads.len())));
     }
@@ -203,7 +203,7 @@ impl fmt::Display for LoadPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LoadPattern::List(loads) => f.write_str(&loads.iter().map(u64::to_string).collect::<Vec<_>>().join(",")),
-            LoadPattern::File(path) => write!(f, "@{}", names::shown(&path)),
+            LoadPattern::File(path) => write!(f, "@{}", names::shown(path)),
             LoadPattern::Uniform { mean } => write!(f, "uniform:mean={mean}"),
             LoadPattern::Hot { total, node: 0 } => write!(f, "hot:total={total}"),
             LoadPattern::Hot { total, node } => write!(f, "hot:total={total},node={node}"),

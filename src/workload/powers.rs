@@ -74,7 +74,7 @@ impl PowerPattern {
             }
             PowerPattern::List(given) => (fitting(given.clone(), nodes, real, OPTION)?, OPTION.to_string()),
             PowerPattern::File(path) => {
-                let source = format!("{OPTION} @{}", names::shown(&path));
+                let source = format!("{OPTION} @{}", names::shown(path));
                 (fitting(from_file(path)?, nodes, real, &source)?, source)
             }
             PowerPattern::Uniform { low, high } => {
@@ -134,7 +134,7 @@ impl fmt::Display for PowerPattern {
         match self {
             PowerPattern::Equal => f.write_str("equal"),
             PowerPattern::List(powers) => f.write_str(&powers.iter().map(Decimal::to_string).collect::<Vec<_>>().join(",")),
-            PowerPattern::File(path) => write!(f, "@{}", names::shown(&path)),
+            PowerPattern::File(path) => write!(f, "@{}", names::shown(path)),
             PowerPattern::Uniform { low, high } => write!(f, "uniform:{low}..{high}"),
         }
     }

@@ -94,7 +94,7 @@ impl FromStr for TaskSource {
 impl fmt::Display for TaskSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TaskSource::Files(folder) => write!(f, "files:{}", names::shown(&folder)),
+            TaskSource::Files(folder) => write!(f, "files:{}", names::shown(folder)),
             TaskSource::Lbaf { folder, set, phase } => {
                 write!(f, "lbaf:{}", names::shown(folder))?;
                 set.as_ref().map_or(Ok(()), |set| write!(f, ",set={}", names::shown_argument(set)))?;

@@ -86,7 +86,7 @@ impl WeightPattern {
         match self {
             WeightPattern::Unit => Ok(Weights::Unit),
             WeightPattern::List(weights) => listed(weights.clone(), WEIGHTS.into()),
-            WeightPattern::File(path) => listed(numbers(items::read(WEIGHTS, path)?)?, format!("{WEIGHTS} @{}", names::shown(&path))),
+            WeightPattern::File(path) => listed(numbers(items::read(WEIGHTS, path)?)?, format!("{WEIGHTS} @{}", names::shown(path))),
             WeightPattern::Uniform { low, high } => Ok(Weights::Uniform { low: *low, high: *high, seed }),
             WeightPattern::Exponential { mean } => Ok(Weights::Exponential { mean: *mean, seed }),
         }
@@ -110,7 +110,7 @@ impl fmt::Display for WeightPattern {
         match self {
             WeightPattern::Unit => f.write_str("unit"),
             WeightPattern::List(weights) => f.write_str(&weights.iter().map(u64::to_string).collect::<Vec<_>>().join(",")),
-            WeightPattern::File(path) => write!(f, "@{}", names::shown(&path)),
+            WeightPattern::File(path) => write!(f, "@{}", names::shown(path)),
             WeightPattern::Uniform { low, high } => write!(f, "uniform:{low}..{high}"),
             WeightPattern::Exponential { mean } => write!(f, "exponential:mean={mean}"),
         }

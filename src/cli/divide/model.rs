@@ -143,7 +143,7 @@ fn title(record: &ModelRecord) -> String {
 }
 
 fn write_curves(folder: &Path, output: Output) -> Result<()> {
-    let refused = |why| Error::usage(format!("--curves {}: the folder cannot be made: {why}", names::shown(&folder)));
+    let refused = |why| Error::usage(format!("--curves {}: the folder cannot be made: {why}", names::shown(folder)));
     fs::create_dir_all(folder).map_err(refused)?;
     for figure in blazewicz1995::figures() {
         let file = |kind: &str| Target::create("--curves", &folder.join(format!("figure{}.{kind}", figure.number)));
@@ -151,7 +151,7 @@ fn write_curves(folder: &Path, output: Output) -> Result<()> {
         file("svg")?.write(|out| out.write_all(curves::svg(&figure).as_bytes()))?;
     }
     if output == Output::Human {
-        terminal::remark(&format!("figures 2 to 8 are in {}", names::shown(&folder)));
+        terminal::remark(&format!("figures 2 to 8 are in {}", names::shown(folder)));
     }
     Ok(())
 }

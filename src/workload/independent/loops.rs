@@ -39,7 +39,7 @@ fn problem(times: Vec<Cost>, spins: bool, setting: &Setting) -> Result<Problem> 
 }
 
 fn read(file: &Path, unit: f64) -> Result<Vec<Cost>> {
-    let shown = names::shown(&file);
+    let shown = names::shown(file);
     let wrong = |why: String| Error::usage(format!("{OPTION} loop:file={shown}{why}"));
     let text = text::read(file).map_err(|why| wrong(format!(": the file cannot be read: {why}")))?;
     parse(&text, unit).map_err(wrong)

@@ -103,7 +103,7 @@ impl Picture {
             return Err(Error::Lost(format!("{} rows of the picture came back, or parts of some; it has {}", products.len(), self.height)));
         }
         let Some(file) = file else { return Ok(()) };
-        let failed = |why: std::io::Error| Error::Failed(format!("--workload mandelbrot: picture={}: {why}", names::shown(&file)));
+        let failed = |why: std::io::Error| Error::Failed(format!("--workload mandelbrot: picture={}: {why}", names::shown(file)));
         let mut out = std::io::BufWriter::new(std::fs::File::create(file).map_err(failed)?);
         write!(out, "P5\n{} {}\n255\n", self.width, self.height).map_err(failed)?;
         let whole = f64::from(self.limit).ln_1p();

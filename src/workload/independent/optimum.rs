@@ -42,7 +42,7 @@ impl Optimum {
         match self {
             Optimum::Known(cost) => Ok(*cost),
             Optimum::Table(file) => {
-                let shown = names::shown(&file);
+                let shown = names::shown(file);
                 let table = text::read(file).map_err(|why| format!("optimum={shown}: the file cannot be read: {why}"))?;
                 look_up(&table, matrix).map_err(|why| format!("optimum={shown}{why}"))
             }

@@ -1,0 +1,195 @@
+//! A fuzzer over every reader and every option: random files and command lines, right ones and ones with mistakes. None may panic, abort,
+//! hang for more than ten seconds, or end with status 0 and no number for an answer; wrong usage is told in one line.
+//!
+//! `cargo test` plays a few hundred runs; `scripts/fuzz` plays as many as are asked for on a build with all checks. A run is made by the
+//! seed and its number alone: `--only N` repeats it.
+
+mod commands;
+mod dice;
+mod options;
+mod readers;
+mod texts;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dice::Dice;
+
+/// Cases of readers that one process plays.
+const TOGETHER: u64 = 250;
+
+struct Plan {
+    runs: u64,
+    seed: u64,
+    only: Option<u64>,
+    workers: u64,
+    /// Where failing cases are kept.
+    keep: PathBuf,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, seed, from, to, folder, notes] = arguments.as_slice()
+        && word == "--readers"
+    {
+        let number = |text: &String| text.parse().expect("a number");
+        readers::play(number(seed), number(from), number(to), Path::new(folder), Path::new(notes));
+        return ExitCode::SUCCESS;
+    }
+    let plan = match Plan::of(&arguments) {
+        Ok(Some(plan)) => plan,
+        // Cargo's own words for a test program: nothing here has a name.
+        Ok(None) => return ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("fuzz: {why}");
+            return ExitCode::from(2);
+        }
+    };
+    let failures = play(&plan);
+    for (run, why) in &failures {
+        println!("run {run}: {why}");
+    }
+    println!("fuzz: {} runs with seed {}, {} failed", if plan.only.is_some() { 1 } else { plan.runs }, plan.seed, failures.len());
+    if failures.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    println!("fuzz: what failed is in {}; scripts/fuzz --seed {} --only RUN repeats one", plan.keep.display(), plan.seed);
+    ExitCode::FAILURE
+}
+
+impl Plan {
+    fn of(arguments: &[String]) -> Result<Option<Plan>, String> {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+        let keep = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz");
+        let mut plan = Plan { runs: 400, seed: 1, only: None, workers: cores, keep };
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            let mut number =
+                || words.next().and_then(|value| value.parse::<u64>().ok()).ok_or_else(|| format!("{word} takes a whole number"));
+            match word.as_str() {
+                "--runs" => plan.runs = number()?,
+                "--seed" => plan.seed = number()?,
+                "--only" => plan.only = Some(number()?),
+                "--workers" => plan.workers = number()?.max(1),
+                "--nocapture" | "--no-capture" | "--show-output" | "-q" | "--quiet" => {}
+                // A name to filter by, or a list: `cargo test NAME` runs the tests that have it.
+                "--list" => return Ok(None),
+                name if !name.starts_with('-') && !"fuzz".contains(name) => return Ok(None),
+                name if !name.starts_with('-') => {}
+                other => return Err(format!("{other} is unknown; known are --runs, --seed, --only and --workers")),
+            }
+        }
+        Ok(Some(plan))
+    }
+}
+
+/// Every other run is a command line, the rest are readers'; returns those that failed.
+fn play(plan: &Plan) -> Vec<(u64, String)> {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let program = Path::new(env!("CARGO_BIN_EXE_equipoise"));
+    let grammar = commands::grammar(program);
+    let failures = Mutex::new(Vec::new());
+    let fail = |run: u64, why: String| {
+        println!("fuzz: run {run}: {why}");
+        failures.lock().expect("no worker panics").push((run, why));
+    };
+    if let Some(run) = plan.only {
+        match run % 2 {
+            0 => play_command(plan, run, program, &grammar, folder.path(), &fail),
+            _ => play_readers(plan, run / 2, run / 2 + 1, folder.path(), &fail),
+        }
+        return failures.into_inner().expect("no worker panics");
+    }
+    // Run 2i is command line i, run 2i + 1 is reader's case i.
+    let (lines, cases) = (plan.runs.div_ceil(2), plan.runs / 2);
+    let (next_line, next_case) = (AtomicU64::new(0), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for worker in 0..plan.workers {
+            let (own, grammar, fail) = (folder.path().join(format!("worker-{worker}")), &grammar, &fail);
+            let (next_line, next_case) = (&next_line, &next_case);
+            fs::create_dir_all(&own).expect("a folder can be made");
+            scope.spawn(move || {
+                loop {
+                    let from = next_case.fetch_add(TOGETHER, Ordering::Relaxed);
+                    if from >= cases {
+                        break;
+                    }
+                    play_readers(plan, from, (from + TOGETHER).min(cases), &own, fail);
+                }
+                loop {
+                    let line = next_line.fetch_add(1, Ordering::Relaxed);
+                    if line >= lines {
+                        break;
+                    }
+                    if line.is_multiple_of(1000) && line > 0 {
+                        println!("fuzz: {line} of {lines} command lines");
+                    }
+                    play_command(plan, 2 * line, program, grammar, &own, fail);
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().expect("no worker panics");
+    failures.sort();
+    failures
+}
+
+fn play_command(plan: &Plan, run: u64, program: &Path, grammar: &commands::Grammar, folder: &Path, fail: &impl Fn(u64, String)) {
+    let own = folder.join(format!("run-{run}"));
+    fs::create_dir_all(&own).expect("a folder can be made");
+    let line = commands::line(&mut Dice::of(plan.seed, run), grammar, &own);
+    let outcome = commands::run(program, &line, &own);
+    if let Some(why) = commands::fault(&line, &outcome) {
+        let shown: Vec<String> = line.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
+        fs::write(own.join("command"), format!("{}\n", shown.join(" "))).expect("a file can be written");
+        keep(&own, &plan.keep.join(format!("seed-{}-run-{run}", plan.seed)));
+        fail(run, format!("{why}\n    equipoise {}", shown.join(" ")));
+    }
+    // A folder with a file that is still written to may be asked twice.
+    let _ = fs::remove_dir_all(&own);
+}
+
+/// Plays cases of readers in processes of their own; after one that ends badly the next goes on behind its case.
+fn play_readers(plan: &Plan, from: u64, to: u64, folder: &Path, fail: &impl Fn(u64, String)) {
+    let this = std::env::current_exe().expect("this program has a name");
+    let notes = folder.join("notes");
+    let mut from = from;
+    while from < to {
+        // A case may use ten seconds; so few together that all of them may, is not needed.
+        let arguments = ["--readers".to_string(), plan.seed.to_string(), from.to_string(), to.to_string()];
+        let places = [folder, &notes].map(|path| path.display().to_string());
+        let outcome = commands::run(&this, &[&arguments[..], &places[..]].concat(), folder);
+        let at: u64 = fs::read_to_string(&notes).ok().and_then(|at| at.trim().parse().ok()).unwrap_or(from);
+        for line in fs::read_to_string(notes.with_extension("panicked")).unwrap_or_default().lines() {
+            let (case, why) = line.split_once(' ').unwrap_or((line, ""));
+            let run = 2 * case.parse::<u64>().unwrap_or(from) + 1;
+            fail(run, format!("a reader panics: {why}"));
+        }
+        if outcome.status.success() {
+            return;
+        }
+        // What used up the time of all together may do so alone, or not.
+        if at > from && outcome.late {
+            from = at;
+            continue;
+        }
+        fail(2 * at + 1, format!("a reader ends its process with {}: {}", outcome.status, String::from_utf8_lossy(&outcome.stderr)));
+        from = at + 1;
+    }
+}
+
+/// Keeps a failing case's files.
+fn keep(from: &Path, to: &Path) {
+    let _ = fs::remove_dir_all(to);
+    fs::create_dir_all(to).expect("a folder can be made");
+    for entry in fs::read_dir(from).into_iter().flatten().flatten() {
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        match path.is_dir() {
+            true => keep(&path, &target),
+            false => drop(fs::copy(&path, target)),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The library's readers, in a process of their own: many cases, one after the other, each noted before it begins.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use equipoise::topology::Topology;
+use equipoise::transport::sim::Network;
+use equipoise::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern, graphs, independent};
+use equipoise::{balance, names, schedule};
+
+use crate::dice::Dice;
+use crate::options;
+use crate::texts::{self, Format};
+
+/// Plays the cases from one to another (without the last). In `notes` is the number of the one that goes on, and then what panicked.
+pub fn play(seed: u64, from: u64, to: u64, folder: &Path, notes: &Path) {
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut panicked = File::create(notes.with_extension("panicked")).expect("notes can be written");
+    for case in from..to {
+        fs::write(notes, case.to_string()).expect("notes can be written");
+        // A case's files are its own, so that it is the same when it runs alone.
+        let own = folder.join(format!("case-{case}"));
+        fs::create_dir_all(&own).expect("a folder can be made");
+        let outcome = catch_unwind(AssertUnwindSafe(|| read(&mut Dice::of(seed, case), &own)));
+        fs::remove_dir_all(&own).expect("a folder can be removed");
+        if let Err(why) = outcome {
+            let why = why.downcast_ref::<String>().cloned().or_else(|| why.downcast_ref::<&str>().map(|why| why.to_string()));
+            writeln!(panicked, "{case} {}", why.unwrap_or_default().replace('\n', " ")).expect("notes can be written");
+        }
+    }
+    fs::write(notes, to.to_string()).expect("notes can be written");
+}
+
+/// One case. Only panics count: what is refused is refused in a sentence, which must be one line without a terminal's orders.
+fn read(dice: &mut Dice, folder: &Path) {
+    let ranks = 1 + dice.below(16);
+    let said = match dice.below(10) {
+        0 | 1 => numbers(dice, folder, ranks as u32),
+        2 | 3 => measured(dice, folder, ranks as u32),
+        4 | 5 => graph(dice, ranks),
+        6 | 7 => problem(dice, folder, ranks as u32),
+        _ => specifications(dice, folder, ranks),
+    };
+    if let Some(said) = said {
+        assert!(!said.is_empty() && !said.contains(char::is_control), "this is no sentence: {said:?}");
+    }
+}
+
+type Said = Option<String>;
+
+fn numbers(dice: &mut Dice, folder: &Path, ranks: u32) -> Said {
+    let path = texts::written(dice, folder, Format::Numbers, ranks as usize);
+    let at = format!("@{}", names::text(path.as_os_str()));
+    let read = match dice.below(3) {
+        0 => LoadPattern::parse(&at).and_then(|pattern| pattern.draw(ranks, ranks, 1)).map(|_| ()),
+        1 => PowerPattern::parse(&at).and_then(|pattern| pattern.draw(ranks, ranks, 1)).map(|_| ()),
+        _ => WeightPattern::parse(&at).and_then(|pattern| pattern.draw(u64::from(ranks), 1)).map(|_| ()),
+    };
+    read.err().map(|why| why.to_string())
+}
+
+fn measured(dice: &mut Dice, folder: &Path, ranks: u32) -> Said {
+    let source = options::tasks(dice, folder, ranks as usize);
+    let run = match TaskSource::parse(&source).and_then(|source| source.measured()) {
+        Ok(Some(run)) => run,
+        Ok(None) => return None,
+        Err(why) => return Some(why.to_string()),
+    };
+    let amounts = run.amounts(ranks).map_err(|why| why.to_string());
+    let held: u64 = run.bytes_by_node(ranks).iter().fold(0, |sum, bytes| sum.saturating_add(*bytes));
+    assert_eq!(held, run.bytes(), "bytes by node");
+    match amounts {
+        Ok(amounts) => assert_eq!(amounts.work.iter().sum::<u64>(), run.tasks.iter().map(|task| task.work).sum::<u64>()),
+        Err(why) => return Some(why),
+    }
+    assert!(run.seconds_per_unit.is_none_or(|seconds| seconds > 0.0 && seconds.is_finite()));
+    None
+}
+
+fn graph(dice: &mut Dice, ranks: usize) -> Said {
+    let format = *dice.one(&[Format::EdgeList, Format::Metis, Format::MatrixMarket]);
+    let text = texts::text(dice, format, ranks).into_bytes();
+    let text = if dice.percent(50) { dice.mistaken(&text) } else { text };
+    match Topology::graph("net", &String::from_utf8_lossy(&text)) {
+        Ok(topology) => {
+            let again = Topology::try_from(String::from(topology.clone())).expect("a graph reads back");
+            assert_eq!(again, topology);
+            None
+        }
+        Err(why) => Some(equipoise::Error::from(why).to_string()),
+    }
+}
+
+fn problem(dice: &mut Dice, folder: &Path, ranks: u32) -> Said {
+    let spec = options::independent_file(dice, folder, ranks as usize);
+    let setting = independent::Setting { seed: 1, ranks, is_simulated: true };
+    match independent::find(&spec) {
+        Ok(Some(chosen)) => chosen.problem(&setting).err().map(|why| why.to_string()),
+        Ok(None) => None,
+        Err(why) => Some(why.to_string()),
+    }
+}
+
+fn specifications(dice: &mut Dice, folder: &Path, ranks: usize) -> Said {
+    let which = dice.below(8);
+    let mut spec = match which {
+        0 => options::topology(dice, folder, ranks),
+        1 => options::loads(dice, folder, ranks),
+        2 => options::powers(dice, folder, ranks),
+        3 => options::balancer(dice),
+        4 => options::scheduler(dice),
+        5 => options::network(dice),
+        6 => options::weights(dice, folder, ranks),
+        _ => options::spawning(dice),
+    };
+    if dice.percent(50) {
+        spec = String::from_utf8_lossy(&dice.mistaken(spec.as_bytes())).into_owned();
+    }
+    match which {
+        0 if Topology::graph_file(&spec).is_some() => None,
+        // Sizes of any kind are right, and a tree of a billion nodes takes its memory.
+        0 => Topology::parse(&spec, ranks as u32).err().map(|why| equipoise::Error::from(why).to_string()),
+        1 => LoadPattern::parse(&spec).and_then(|pattern| pattern.draw(8, 8, 1)).err().map(|why| why.to_string()),
+        2 => PowerPattern::parse(&spec).and_then(|pattern| pattern.draw(8, 8, 1)).err().map(|why| why.to_string()),
+        3 => balance::find(&spec).err().map(|why| why.to_string()),
+        4 => schedule::find(&spec).err().map(|why| why.to_string()),
+        5 => Network::parse(&spec).err().map(|why| why.to_string()),
+        6 => WeightPattern::parse(&spec).err().or(Pins::parse(&spec, 1).err()).map(|why| why.to_string()),
+        _ => graphs::find(&spec).err().map(|why| why.to_string()),
+    }
+}
