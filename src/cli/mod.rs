@@ -78,13 +78,15 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Joins an option and a value that begins with a minus sign and a digit, `--loads -5,1` to `--loads=-5,1`: no option is called so, and the
-/// judge of the value says better what is wrong with it.
+/// Joins an option and a value that begins with a minus sign and a digit or a comma, `--loads -5,1` to `--loads=-5,1` and `--tasks -,unit=us` to
+/// `--tasks=-,unit=us`: no option is called so, and the judge of the value says better what is wrong with it.
 fn with_negative_values(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = Vec::new();
     for argument in arguments {
-        let negative =
-            argument.to_str().and_then(|text| text.strip_prefix('-')).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        let negative = argument
+            .to_str()
+            .and_then(|text| text.strip_prefix('-'))
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == ','));
         match joined.last_mut().filter(|_| negative) {
             Some(option) if option.to_str().is_some_and(|text| text.len() > 2 && text.starts_with("--") && !text.contains('=')) => {
                 option.push("=");

@@ -25,6 +25,7 @@ use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::neighbourhood::phase;
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
 use super::registry::{Entry, NEIGHBOURLY, Scheduler, Units};
 use crate::error::Result;
@@ -103,7 +104,7 @@ impl Policy for Average {
         if let Some(period) = self.period
             && !self.is_alone()
         {
-            act.timer(view.now.saturating_add(self.rng.random_range(0..period)));
+            act.timer(view.now.saturating_add(phase(period, &mut self.rng)));
         }
     }
 

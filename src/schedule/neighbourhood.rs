@@ -115,6 +115,12 @@ pub(super) fn pause(failures: u32, longest: Ticks, rng: &mut ChaCha8Rng) -> Tick
     rng.random_range(most / 2..=most)
 }
 
+/// When in its period a node begins: at random, so that not all do it at once. It takes one number from the generator, however long the
+/// period is, so that what is drawn later does not depend on it.
+pub(super) fn phase(period: Ticks, rng: &mut ChaCha8Rng) -> Ticks {
+    ((u128::from(rng.random::<u64>()) * u128::from(period)) >> 64) as Ticks
+}
+
 #[cfg(test)]
 pub(super) fn place(topology: &str, ranks: u32, me: NodeId) -> Place {
     use crate::topology::{Overlay, Topology};

@@ -48,13 +48,14 @@ impl LoadPattern {
     /// Reads `19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 | sparse:p=0.2,max=100 | zero`; parameters that
     /// are left out have the values shown. A file is only read by [`LoadPattern::draw`].
     pub fn parse(text: &str) -> Result<LoadPattern> {
-        let text = text.trim();
-        if let Some(file) = text.strip_prefix('@') {
+        // The name of a file may end with blanks.
+        if let Some(file) = text.trim_start().strip_prefix('@') {
             return match file {
                 "" => Err(Error::usage(format!("{OPTION} @: the name of a file is missing"))),
                 _ => Ok(LoadPattern::File(names::path(file))),
             };
         }
+        let text = text.trim();
         if !text.starts_with(|first: char| first.is_ascii_alphabetic()) || matches!(text.to_ascii_lowercase().as_str(), "nan" | "inf") {
             return numbers(items::typed(OPTION, text)).map(LoadPattern::List);
         }

@@ -33,13 +33,14 @@ pub enum PowerPattern {
 impl PowerPattern {
     /// Reads `3,4,5 | uniform:1..10 | @FILE | equal`. A file is only read by [`PowerPattern::draw`].
     pub fn parse(text: &str) -> Result<PowerPattern> {
-        let text = text.trim();
-        if let Some(file) = text.strip_prefix('@') {
+        // The name of a file may end with blanks.
+        if let Some(file) = text.trim_start().strip_prefix('@') {
             return match file {
                 "" => Err(Error::usage(format!("{OPTION} @: the name of a file is missing"))),
                 _ => Ok(PowerPattern::File(names::path(file))),
             };
         }
+        let text = text.trim();
         let wrong = |why: String| Error::usage(format!("{OPTION} {}: {why}", shortened(text)));
         match text.split_once(':').unwrap_or((text, "")) {
             ("equal", "") => Ok(PowerPattern::Equal),

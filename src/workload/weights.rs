@@ -37,13 +37,14 @@ pub enum WeightPattern {
 impl WeightPattern {
     /// Reads `1,2,3 | @FILE | uniform:1..10 | exponential:mean=10 | unit`. A file is only read by [`WeightPattern::draw`].
     pub fn parse(text: &str) -> Result<WeightPattern> {
-        let text = text.trim();
-        if let Some(file) = text.strip_prefix('@') {
+        // The name of a file may end with blanks.
+        if let Some(file) = text.trim_start().strip_prefix('@') {
             return match file {
                 "" => Err(Error::usage(format!("{WEIGHTS} @: the name of a file is missing"))),
                 _ => Ok(WeightPattern::File(names::path(file))),
             };
         }
+        let text = text.trim();
         let wrong = |why: String| Error::usage(format!("{WEIGHTS} {}: {why}", shortened(text)));
         match text.split_once(':').unwrap_or((text, "")) {
             ("unit", "") => Ok(WeightPattern::Unit),

@@ -7,6 +7,7 @@ mod docs;
 mod files;
 mod input;
 mod programs;
+mod readers;
 mod refusals;
 mod run;
 

@@ -89,7 +89,9 @@ impl Plan {
 /// Every other run is a command line, the rest are readers'; returns those that failed.
 fn play(plan: &Plan) -> Vec<(u64, String)> {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let program = Path::new(env!("CARGO_BIN_EXE_equipoise"));
+    // Another build may be named, as the scripts take it.
+    let program = std::env::var_os("EQUIPOISE_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_equipoise").into());
+    let program = Path::new(&program);
     let grammar = commands::grammar(program);
     let failures = Mutex::new(Vec::new());
     let fail = |run: u64, why: String| {

@@ -65,8 +65,9 @@ fn spec(dice: &mut Dice, name: &str, options: &str) -> String {
         let tame = TAME.iter().find(|(known, _)| *known == key).map(|(_, values)| *values);
         let value = match (tame, most) {
             (Some(values), _) => dice.one(values).to_string(),
+            (_, Some(most)) if dice.percent(95) => dice.between(0, most).to_string(),
+            (_, Some(_)) => dice.one(&["x", "-1", "", "99999999999999999999", "1.5"]).to_string(),
             _ if dice.percent(40) => dice.one(&choices).to_string(),
-            (_, Some(most)) if dice.percent(90) => dice.between(0, most).to_string(),
             _ if choices.len() > 1 => dice.one(&choices).to_string(),
             _ => dice.number(5),
         };

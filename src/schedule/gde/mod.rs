@@ -27,11 +27,10 @@ mod colours;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::neighbourhood::pause;
+use super::neighbourhood::{pause, phase};
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
 use super::registry::{Entry, NEIGHBOURLY, Scheduler, Units};
 use crate::error::Result;
@@ -167,8 +166,8 @@ impl Policy for Exchanger {
         if let Some(period) = self.period
             && !self.partners.is_empty()
         {
-            let phase = self.rng.random_range(0..period);
-            self.wait(Some(phase), view, act);
+            let first = phase(period, &mut self.rng);
+            self.wait(Some(first), view, act);
         }
     }
 
