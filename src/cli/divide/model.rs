@@ -21,7 +21,7 @@ use crate::cli::{launch, terminal};
 pub struct ModelOptions {
     /// The network: hypercube:D | line:N | ring:N | star:N | tree:binary,nodes=N | tree:kary=K,nodes=N | tree:parents=-,0,1,.. | mesh:RxC |
     /// torus:RxC | grid:PxQ | complete:N | graph:edges=0-1,1-2,.. | graph:FILE; with --input the sizes may be left out [default: hypercube]
-    #[arg(long, value_name = "TOPOLOGY", required_unless_present_any = ["curves", "input"], help_heading = "Model and input")]
+    #[arg(long, value_name = "TOPOLOGY", help_heading = "Model and input")]
     pub(super) topology: Option<String>,
 
     /// Reciprocal speed of the processors; numbers may be fractions such as 7/18
@@ -99,6 +99,9 @@ enum PortsOption {
 
 /// Calculates, on the one process that speaks.
 pub fn run(options: &ModelOptions, output: Output) -> Result<()> {
+    if options.topology.is_none() && options.curves.is_none() {
+        return Err(Error::usage("--model: of what network? Say --topology TOPOLOGY, or --curves DIR for the paper's figures"));
+    }
     if options.gantt.is_some() && options.topology.is_none() {
         return Err(Error::usage("--gantt: there is no --topology to be drawn"));
     }
