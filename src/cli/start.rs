@@ -90,8 +90,9 @@ fn sentence(rank: u32, first: &Start, other: &Start) -> String {
         (Some(why), _) => return format!("rank 0: {why}"),
         (None, None) => {}
     }
-    let (first, other) = match first.options.iter().zip(&other.options).find(|(first, other)| first != other) {
-        Some((first, other)) if first.0 == other.0 => (option(first), option(other)),
+    let mut options = first.options.iter().zip(&other.options);
+    let (first, other) = match options.find(|(first, other)| first != other) {
+        Some((one, another)) if first.command == other.command => (option(one), option(another)),
         _ => (format!("with `{}`", first.command), format!("with `{}`", other.command)),
     };
     format!("rank {rank} was started {other}, rank 0 {first}; all ranks must be started alike")

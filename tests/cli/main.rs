@@ -9,6 +9,7 @@ mod input;
 mod programs;
 mod refusals;
 mod run;
+mod version;
 
 /// The transcripts beside this file; `TRYCMD=overwrite` writes them anew.
 #[test]
