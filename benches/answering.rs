@@ -87,8 +87,12 @@ fn arguments() -> Result<Arguments> {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
-    let options = mpi::Options { seed: arguments.seed, ..mpi::Options::default() };
-    let mut world = World::Mpi(mpi::World::init(options)?);
+    let options = mpi::Options { seed: arguments.seed, ..mpi::Options::program() };
+    let Some(world) = mpi::World::launched(options)? else {
+        println!("answering: needs mpirun; run scripts/bench --answers");
+        return Ok(());
+    };
+    let mut world = World::Mpi(world);
     let ranks = world.ranks();
     if ranks != 2 {
         println!("answering: one rank asks and one answers, there are {ranks}; run scripts/bench --answers");

@@ -99,7 +99,7 @@ struct Bench {
 
 impl Bench {
     fn new(comm: SimpleCommunicator, arguments: &Arguments) -> Result<Bench> {
-        let world = World::Mpi(mpi::World::on(&comm, mpi::Options::default())?);
+        let world = World::Mpi(mpi::World::on(&comm, mpi::Options::program())?);
         let (ranks, me) = (world.ranks(), comm.rank() as usize);
         let loads = LoadPattern::Uniform { mean: arguments.mean }.draw(ranks, ranks, arguments.seed)?;
         let shares = Shares::new(Powers::equal(ranks, ranks));

@@ -60,8 +60,8 @@ static ENTRY: Entry = Entry {
 };
 
 fn main() -> equipoise::Result<()> {
-    let mut world = match std::env::var_os("OMPI_COMM_WORLD_SIZE").or(std::env::var_os("PMI_SIZE")) {
-        Some(_) => World::Mpi(mpi::World::init(mpi::Options::default())?),
+    let mut world = match mpi::World::launched(mpi::Options::program())? {
+        Some(world) => World::Mpi(world),
         None => World::Sim(sim::World::new(64, sim::Model::default())),
     };
     let mine = Chosen { name: ENTRY.name.into(), entry: &ENTRY, scheduler: Arc::new(TwoChoices) };

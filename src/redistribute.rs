@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 use crate::balance::{self, Chosen, Phase};
 use crate::error::{Error, Result};
 use crate::experiment::phase::conserved;
+use crate::experiment::settle;
 use crate::load::{Checksum, Pile, Powers, Segment, Shares, Task};
 use crate::node::{self, Node};
 use crate::topology::{Overlay, RankId};
@@ -31,9 +32,12 @@ use crate::transport::world::World;
 /// Every rank calls this with its own tasks; which come back in which order is the balancer's affair, too. Tasks that leave a rank travel
 /// as bytes, and in every run it is checked that none is lost or doubled.
 ///
+/// A rank that comes late is waited for, however long it computes before its call: only a watchdog that was
+/// asked for ends a job, and only where all ranks are in the call.
+///
 /// # Errors
-/// Wrong usage if there is no such balancer, or in a simulated world of several ranks (there use [`redistribute`]). On real ranks, a task
-/// that does not read back as what was written ends the job.
+/// Wrong usage if there is no such balancer, on every rank if the ranks name different ones, or in a simulated world of several ranks
+/// (there use [`redistribute`]). On real ranks, a task that does not read back as what was written ends the job.
 pub fn balance_vec<T>(world: &mut World, balancer: &str, tasks: Vec<T>) -> Result<Vec<T>>
 where
     T: Serialize + DeserializeOwned + 'static,
@@ -50,11 +54,17 @@ where
 /// rank's come back in rank order. See [`balance_vec`].
 ///
 /// # Errors
-/// Wrong usage if there is no such balancer; otherwise as [`World::run`].
+/// Wrong usage if there is no such balancer, or the ranks name different ones; otherwise as [`World::run`].
 pub fn redistribute<T>(world: &mut World, balancer: &str, mut tasks: impl FnMut(RankId) -> Vec<T>) -> Result<Vec<(RankId, Vec<T>)>>
 where
     T: Serialize + DeserializeOwned + 'static,
 {
+    // Another balancer is another topology and other messages: nobody would ever get what he waits for.
+    if let Some((rank, first, other)) = settle::difference(world, &balancer.to_string())? {
+        return Err(Error::usage(format!(
+            "rank {rank} balances with '{other}', rank 0 with '{first}'; all ranks must name the same balancer"
+        )));
+    }
     let chosen = Rc::new(balance::find(balancer)?);
     let topology = chosen.entry.default_topology(world.ranks());
     let overlay = Overlay::new(topology, world.hosts())?;

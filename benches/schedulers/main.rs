@@ -67,8 +67,12 @@ fn arguments() -> Result<Arguments> {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
-    let options = mpi::Options { seed: arguments.seed, ..mpi::Options::default() };
-    let mut world = World::Mpi(mpi::World::init(options)?);
+    let options = mpi::Options { seed: arguments.seed, ..mpi::Options::program() };
+    let Some(world) = mpi::World::launched(options)? else {
+        println!("schedulers: needs mpirun; run scripts/bench --schedulers");
+        return Ok(());
+    };
+    let mut world = World::Mpi(world);
     let defaults = |workloads: &[&str]| match arguments.workloads.is_empty() {
         true => workloads.iter().map(|workload| workload.to_string()).collect(),
         false => arguments.workloads.clone(),
@@ -81,11 +85,6 @@ fn run(arguments: &Arguments) -> Result<()> {
             empty::measure(&mut world, arguments.rounds, &contenders)
         }
         "costs" => costs::measure(&mut world, arguments.rounds),
-        // As `cargo bench` starts it.
-        "" => {
-            println!("schedulers: needs mpirun; run scripts/bench --schedulers");
-            Ok(())
-        }
         other => Err(Error::usage(format!("'{other}' is none of trees, queens, empty, costs"))),
     }
 }

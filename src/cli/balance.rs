@@ -39,7 +39,7 @@ pub struct Arguments {
     topology: Option<String>,
 
     /// Tasks by node before: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 | sparse:p=0.2,max=100 | zero.
-    /// A list has a number for each node of the topology; patterns fill the real nodes only [default: uniform:mean=10]
+    /// A list has a number for each rank, or for each node of the topology, virtual ones included; patterns fill the ranks [default: uniform:mean=10]
     #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
     loads: Option<String>,
 

@@ -49,7 +49,7 @@ pub struct Arguments {
     topology: Option<String>,
 
     /// Tasks by node before, may be given several times: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 |
-    /// sparse:p=0.2,max=100 | zero. A list has a number for each rank (with --topology: for each node) [default: uniform:mean=10]
+    /// sparse:p=0.2,max=100 | zero. A list has a number for each rank (with --topology: or for each node) [default: uniform:mean=10]
     #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
     loads: Vec<String>,
 

@@ -7,7 +7,7 @@ mod spread;
 use clap::Args;
 use equipoise::Error;
 
-use super::launch::Ending;
+use super::launch::{self, Ending};
 use super::options::{Output, WorldOptions};
 
 const EXAMPLES: &str = "\
@@ -46,7 +46,7 @@ const FOR_RANKS: [&str; 3] = ["network", "sim_hosts", "placement"];
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Calculate how the load is divided best, without any ranks
-    #[arg(long, required_unless_present = "input", conflicts_with_all = spread::NAMES.iter().chain(&FOR_RANKS).copied())]
+    #[arg(long, conflicts_with_all = spread::NAMES.iter().chain(&FOR_RANKS).copied())]
     model: bool,
 
     #[command(flatten)]
@@ -66,7 +66,13 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     match &arguments.spread.input {
         Some(input) => spread::run(input.clone(), &arguments.spread, &arguments.asked, &arguments.world, arguments.output),
-        None if arguments.world.sim.is_some() => Err(Error::usage("--sim: --model calculates, and needs no ranks").into()),
-        None => Ok(model::run(&arguments.asked, arguments.output)?),
+        None if arguments.model && arguments.world.sim.is_some() => {
+            Err(Error::usage("--sim: --model calculates, and needs no ranks").into())
+        }
+        None if !arguments.model => Err(Error::usage("divide: what? Say --input FILE to divide a file, or --model to calculate").into()),
+        None => {
+            launch::meet()?;
+            Ok(model::run(&arguments.asked, arguments.output)?)
+        }
     }
 }

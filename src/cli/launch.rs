@@ -2,38 +2,84 @@
 
 use equipoise::experiment::Environment;
 use equipoise::names;
+use equipoise::transport::launcher;
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
 use equipoise::workload::memory;
 use equipoise::{Error, Result};
 
 use super::options::WorldOptions;
+use super::start;
 use super::terminal;
-
-/// Where launchers tell a process its rank, before MPI does.
-const RANKS: [&str; 8] = [
-    "OMPI_COMM_WORLD_RANK",
-    "PMIX_RANK",
-    "PMI_RANK",
-    "MV2_COMM_WORLD_RANK",
-    "MVP_COMM_WORLD_RANK",
-    "PALS_RANKID",
-    "FLUX_TASK_RANK",
-    "SLURM_PROCID",
-];
-
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
-/// This process's rank by the launcher's word; `None` if nobody launched it.
-fn launcher_rank(variable: impl Fn(&str) -> Option<String>) -> Option<u32> {
-    RANKS.iter().find_map(|name| variable(name)?.trim().parse().ok())
-}
 
 /// Whether this process is the one of its job that speaks, as far as the environment tells.
 pub fn speaks() -> bool {
-    launcher_rank(variable).unwrap_or(0) == 0
+    launcher::rank(launcher::variable).unwrap_or(0) == 0
+}
+
+/// Makes this process a rank, before anything can go wrong: only one of the job's speaks, and the signals that come before the time is over
+/// end none.
+pub fn begin() {
+    terminal::begin(speaks());
+    #[cfg(feature = "mpi")]
+    if let Err(why) = equipoise::transport::mpi::signals::survive() {
+        terminal::complain(&why.to_string());
+    }
+}
+
+/// Compares how this process and the others of its job were started, where it needs no ranks itself: with another command the others may
+/// wait for it. What is wrong has been said when this returns.
+///
+/// # Errors
+/// Wrong usage on all ranks if they were not started alike.
+pub fn meet() -> Result<(), Ending> {
+    compare_if_possible().map(|_| ())
+}
+
+/// True if the ranks have compared how they were started, just now.
+#[cfg(feature = "mpi")]
+fn compare_if_possible() -> Result<bool, Ending> {
+    use equipoise::transport::mpi;
+
+    if mpi::is_initialised() || !launcher::has_company(&mpi::library(), launcher::variable) {
+        return Ok(false);
+    }
+    // A job that is none after all, or an MPI that fails, hinders nobody here.
+    let Ok(world) = mpi::World::init(mpi::Options::program()) else { return Ok(false) };
+    let has_company = world.ranks() > 1;
+    if has_company {
+        terminal::begin(world.rank() == 0);
+    }
+    compared(World::Mpi(world)).map(|_| has_company)
+}
+
+#[cfg(not(feature = "mpi"))]
+fn compare_if_possible() -> Result<bool, Ending> {
+    Ok(false)
+}
+
+/// The world, if all its ranks were started alike. Otherwise it is said before the world ends.
+#[cfg(feature = "mpi")]
+fn compared(mut world: World) -> Result<World, Ending> {
+    match start::compare(&mut world) {
+        Ok(()) => Ok(world),
+        // Its own refusal has been said.
+        Err(why) if start::is_refused() => Err(Ending::Said(why.exit_status())),
+        Err(why) => Err(said(&why)),
+    }
+}
+
+/// This process refuses to begin, and has said so if it is the one that speaks. The others hear of it.
+pub fn refuse(why: &str) {
+    start::note_refusal(why);
+    if let Ok(false) = compare_if_possible() {
+        terminal::let_the_speaker_speak();
+    }
+}
+
+fn said(why: &Error) -> Ending {
+    terminal::complain(&why.to_string());
+    Ending::Said(why.exit_status())
 }
 
 /// Does something in the world that the options ask for. What goes wrong there is said before the world ends: its end waits for all ranks,
@@ -51,10 +97,7 @@ pub fn within(options: &WorldOptions, work: impl FnOnce(&mut World) -> Result<()
 /// As [`within`].
 pub fn within_with_workers(options: &WorldOptions, workers: u32, work: impl FnOnce(&mut World) -> Result<()>) -> Result<(), Ending> {
     let Some(mut world) = open(options, workers)? else { return Ok(()) };
-    work(&mut world).map_err(|why| {
-        terminal::complain(&why.to_string());
-        Ending::Said(why.exit_status())
-    })
+    work(&mut world).map_err(|why| said(&why))
 }
 
 /// How a command failed.
@@ -76,12 +119,13 @@ impl From<Error> for Ending {
 /// only).
 ///
 /// # Errors
-/// Wrong usage if there are neither real nor simulated ranks, or the ranks are each alone.
-fn open(options: &WorldOptions, workers: u32) -> Result<Option<World>> {
-    match options.sim {
-        Some(_) if !speaks() => Ok(None),
-        Some(ranks) => simulated(ranks, options, workers).map(|world| Some(World::Sim(world))),
-        None => real(options, workers).map(Some),
+/// Wrong usage if there are neither real nor simulated ranks, the ranks are each alone, or they were not started alike.
+fn open(options: &WorldOptions, workers: u32) -> Result<Option<World>, Ending> {
+    let Some(ranks) = options.sim else { return real(options, workers).map(Some) };
+    meet()?;
+    match speaks() {
+        true => Ok(Some(World::Sim(simulated(ranks, options, workers)?))),
+        false => Ok(None),
     }
 }
 
@@ -100,37 +144,22 @@ fn what_to_type() -> String {
 }
 
 #[cfg(not(feature = "mpi"))]
-fn real(_: &WorldOptions, _: u32) -> Result<World> {
-    Err(Error::usage(format!(
+fn real(_: &WorldOptions, _: u32) -> Result<World, Ending> {
+    Err(Ending::Unsaid(Error::usage(format!(
         "this program was built without real ranks (feature `mpi`), so --sim RANKS is needed; {}",
         what_to_type().rsplit_once(" or ").map_or(String::new(), |(_, simulated)| format!("type {simulated}"))
-    )))
+    ))))
 }
 
 #[cfg(feature = "mpi")]
-fn real(options: &WorldOptions, workers: u32) -> Result<World> {
-    use equipoise::transport::mpi::{self, launcher};
+fn real(options: &WorldOptions, workers: u32) -> Result<World, Ending> {
+    use equipoise::transport::mpi::{self, Watch};
 
-    let alone = |launcher: &str, ranks: u32| {
-        Error::usage(format!(
-            "{launcher} started {ranks} processes, but this program is linked with another MPI ({}), so each of them takes itself for \
-             the only rank; use the mpirun that belongs to it, or build equipoise with the other MPI: \
-             cargo clean --release -p mpi-sys -p mpi && MPICC=.. cargo build --release (without the first, cargo keeps what it has built)",
-            library()
-        ))
-    };
-    match launcher::detect(&library(), variable) {
-        launcher::Launch::Alone => return Err(Error::usage(format!("there are no ranks to run on; {}", what_to_type()))),
-        launcher::Launch::Singletons { launcher, ranks } => return Err(alone(launcher, ranks)),
-        launcher::Launch::Launched { .. } => {}
-    }
-    let (timeout, seed, workers) = (options.timeout, options.seed, workers as usize);
-    let world = mpi::World::init(mpi::Options { timeout, seed, workers, ..mpi::Options::default() })?;
-    if let Some((launcher, ranks)) = launcher::singletons(world.ranks(), variable) {
-        return Err(alone(launcher, ranks));
-    }
+    let (watchdog, seed, workers) = (Watch::Always(options.timeout), options.seed, workers as usize);
+    let world = mpi::World::launched(mpi::Options { watchdog, seed, workers, ..mpi::Options::program() })?;
+    let world = world.ok_or_else(|| Error::usage(format!("there are no ranks to run on; {}", what_to_type())))?;
     terminal::begin(world.rank() == 0);
-    Ok(World::Mpi(world))
+    compared(World::Mpi(world))
 }
 
 /// The circumstances of what has just been done in this world.
@@ -145,26 +174,20 @@ fn carrier() -> Option<String> {
 
 #[cfg(feature = "mpi")]
 fn carrier() -> Option<String> {
-    Some(library())
+    Some(equipoise::transport::mpi::library())
 }
 
-/// The MPI that this program is linked with: the first words of its own description.
+/// What `--version` says: which MPI this program is linked with, too.
 #[cfg(feature = "mpi")]
-fn library() -> String {
+pub fn version() -> String {
     let text = equipoise::transport::mpi::rsmpi::environment::library_version().unwrap_or_default();
-    text.split([',', '\n']).next().unwrap_or_default().trim().to_string()
+    let library = text.lines().next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    let (version, subversion) = equipoise::transport::mpi::rsmpi::environment::version();
+    format!("{}\nMPI {version}.{subversion}: {library}", env!("CARGO_PKG_VERSION"))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_launcher_tells_the_rank() {
-        let with = |name: &'static str, value: &'static str| move |asked: &str| (asked == name).then(|| value.to_string());
-        assert_eq!(launcher_rank(with("PMI_RANK", "3")), Some(3));
-        assert_eq!(launcher_rank(with("OMPI_COMM_WORLD_RANK", " 0 ")), Some(0));
-        assert_eq!(launcher_rank(with("SLURM_PROCID", "x")), None);
-        assert_eq!(launcher_rank(|_: &str| None), None);
-    }
+/// What `--version` says.
+#[cfg(not(feature = "mpi"))]
+pub fn version() -> String {
+    format!("{}\nbuilt without MPI (feature `mpi`): simulated ranks only", env!("CARGO_PKG_VERSION"))
 }

@@ -12,13 +12,14 @@ mod options;
 mod output;
 mod reproduce;
 mod run;
+mod start;
 mod terminal;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use equipoise::names;
 use launch::Ending;
 
@@ -61,10 +62,16 @@ enum Command {
 
 /// Runs the command that the process was called with; what it returns is the exit status.
 pub fn run() -> ExitCode {
-    terminal::begin(launch::speaks());
-    let command = match Cli::try_parse_from(with_negative_values(std::env::args_os())) {
-        Ok(cli) => cli.command,
+    launch::begin();
+    let mut parser = Cli::command().long_version(&*launch::version().leak());
+    let matches = match parser.try_get_matches_from_mut(with_negative_values(std::env::args_os())) {
+        Ok(matches) => matches,
         Err(why) => return refused(&why),
+    };
+    start::note(&parser, &matches);
+    let command = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli.command,
+        Err(why) => return refused(&why.format(&mut parser)),
     };
     env_logger::init();
     match command.carry_out() {
@@ -72,7 +79,7 @@ pub fn run() -> ExitCode {
         Err(Ending::Said(status)) => status_of(status),
         Err(Ending::Unsaid(why)) => {
             terminal::complain(&why.to_string());
-            terminal::let_the_speaker_speak();
+            launch::refuse(&why.to_string());
             status_of(why.exit_status())
         }
     }
@@ -109,8 +116,8 @@ impl Command {
             Command::Compare(arguments) => compare::run(&arguments),
             Command::Run(arguments) => run::run(&arguments),
             Command::Divide(arguments) => divide::run(&arguments),
-            Command::List(arguments) => Ok(list::run(&arguments)?),
-            Command::Reproduce(arguments) => Ok(reproduce::run(&arguments)?),
+            Command::List(arguments) => launch::meet().and_then(|()| Ok(list::run(&arguments)?)),
+            Command::Reproduce(arguments) => launch::meet().and_then(|()| Ok(reproduce::run(&arguments)?)),
         }
     }
 }
@@ -118,16 +125,21 @@ impl Command {
 /// Help and version are printed as they are; what is wrong becomes one sentence.
 fn refused(why: &clap::Error) -> ExitCode {
     match why.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match terminal::print(|out| write!(out, "{}", why.render())) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(why) => {
-                terminal::complain(&why.to_string());
-                status_of(why.exit_status())
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            start::note_instead(if why.kind() == ErrorKind::DisplayHelp { "--help" } else { "--version" });
+            let printed = terminal::print(|out| write!(out, "{}", why.render())).map_err(Ending::from);
+            match printed.and_then(|()| launch::meet()) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(Ending::Said(status)) => status_of(status),
+                Err(Ending::Unsaid(why)) => {
+                    terminal::complain(&why.to_string());
+                    status_of(why.exit_status())
+                }
             }
-        },
+        }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             terminal::remark(&why.render().to_string());
-            terminal::let_the_speaker_speak();
+            launch::refuse("a command is missing");
             ExitCode::from(2)
         }
         kind => {
@@ -135,8 +147,9 @@ fn refused(why: &clap::Error) -> ExitCode {
                 ErrorKind::InvalidUtf8 => not_text(std::env::args_os()),
                 _ => None,
             };
-            terminal::complain(&said.unwrap_or_else(|| sentence(&why.render().to_string())));
-            terminal::let_the_speaker_speak();
+            let why = said.unwrap_or_else(|| sentence(&why.render().to_string()));
+            terminal::complain(&why);
+            launch::refuse(&why);
             ExitCode::from(2)
         }
     }
@@ -188,7 +201,6 @@ fn sentence(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_sound() {

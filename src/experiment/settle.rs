@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use crate::error::{Error, Result};
 use crate::names;
 use crate::node;
-use crate::topology::{Complete, Overlay, Topology};
+use crate::topology::{Complete, Overlay, RankId, Topology};
 use crate::transport::world::World;
 use crate::workload::text;
 
@@ -67,6 +67,39 @@ pub fn agree<T: 'static>(world: &mut World, mine: Result<T>) -> Result<T> {
         }
     })?;
     only(agreed)?
+}
+
+/// The first rank whose value is not that of rank 0, with both values (rank 0's first), on every rank; `None` if all ranks have the same.
+///
+/// Where they are the same, which is the usual case, eight bytes of each value travel.
+///
+/// # Errors
+/// As [`World::run`].
+pub fn difference<T>(world: &mut World, mine: &T) -> Result<Option<(RankId, T, T)>>
+where
+    T: Clone + PartialEq + Serialize + DeserializeOwned + 'static,
+{
+    if world.is_simulated() {
+        return Ok(None);
+    }
+    let overlay = plain(world)?;
+    let found = node::run(world, &overlay, |node| {
+        let mine = mine.clone();
+        async move {
+            let hash = blake3::hash(&node::pack(&mine));
+            let digest = hash.as_bytes().iter().take(8).fold(0u64, |digest, byte| digest << 8 | u64::from(*byte));
+            let everyone = node.everyone();
+            let (low, high) = everyone.all_reduce(&node, (digest, digest), |a, b| (a.0.min(b.0), a.1.max(b.1))).await?;
+            if low == high {
+                return Ok(None);
+            }
+            let all = everyone.all_gather(&node, mine).await?;
+            let mut ranked = (0..).zip(all);
+            let Some((_, first)) = ranked.next() else { return Ok(None) };
+            Ok(ranked.find(|(_, value)| *value != first).map(|(rank, other)| (rank, first, other)))
+        }
+    })?;
+    only(found)
 }
 
 /// One node on each rank.

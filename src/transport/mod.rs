@@ -19,6 +19,7 @@
 
 mod body;
 pub mod inbox;
+pub mod launcher;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 pub mod record;

@@ -84,7 +84,7 @@ impl LoadPattern {
 
     /// The load of every node of a topology of `nodes` nodes, of which the first `real` are real ones. The sum fits into a u64.
     ///
-    /// A list has one number for every node. Patterns fill the real nodes only and depend on `seed` and `real` alone, so that every
+    /// A list has one number for every node, or for every real one; virtual nodes then have nothing. Patterns fill the real nodes only and depend on `seed` and `real` alone, so that every
     /// topology on the same ranks gets the same loads.
     ///
     /// `uniform` reaches its exact mean like this: the real nodes are put into a random order; as long as there are too few (too many)
@@ -93,8 +93,8 @@ impl LoadPattern {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(super::LOADS_STREAM);
         let drawn: Vec<u64> = match self {
-            LoadPattern::List(loads) => return full_list(loads.clone(), nodes, None),
-            LoadPattern::File(path) => return full_list(numbers(items::read(OPTION, path)?)?, nodes, Some(path)),
+            LoadPattern::List(loads) => return full_list(loads.clone(), nodes, real, None),
+            LoadPattern::File(path) => return full_list(numbers(items::read(OPTION, path)?)?, nodes, real, Some(path)),
             LoadPattern::Uniform { mean } => {
                 let total = mean.checked_mul(u64::from(real)).ok_or_else(|| self.too_many(real))?;
                 uniform_with_exact_mean(&mut rng, *mean, total, real)
@@ -134,15 +134,26 @@ fn numbers(items: Vec<Item>) -> Result<Vec<u64>> {
     items.iter().map(|item| whole(&item.text).map_err(|why| Error::usage(format!("{}: {why}", item.place)))).collect()
 }
 
-/// Checks that a list fits the topology and that its sum fits into a u64.
-fn full_list(loads: Vec<u64>, nodes: u32, path: Option<&Path>) -> Result<Vec<u64>> {
+/// Checks that a list is of the topology's nodes, or of its real nodes only, and that its sum fits into a u64.
+fn full_list(mut loads: Vec<u64>, nodes: u32, real: u32, path: Option<&Path>) -> Result<Vec<u64>> {
     let source = path.map(|path| format!(" @{}", names::shown(path))).unwrap_or_default();
+    if loads.len() == real as usize {
+        loads.resize(nodes as usize, 0);
+    }
     if loads.len() != nodes as usize {
-        return Err(Error::usage(format!("{OPTION}{source}: {} numbers for the {nodes} nodes of the topology", loads.len())));
+        return Err(Error::usage(format!("{OPTION}{source}: {} numbers for {}", loads.len(), places(nodes, real))));
     }
     match loads.iter().try_fold(0u64, |sum, load| sum.checked_add(*load)) {
         Some(_) => Ok(loads),
         None => Err(Error::usage(format!("{OPTION}{source}: the tasks of all nodes together are beyond 2^64 - 1"))),
+    }
+}
+
+/// What a list of loads or powers has a number for.
+pub(super) fn places(nodes: u32, real: u32) -> String {
+    match nodes == real {
+        true => format!("the {nodes} nodes of the topology"),
+        false => format!("the {real} ranks or the {nodes} nodes of the topology"),
     }
 }
 
@@ -292,6 +303,9 @@ mod tests {
     fn lists_must_fit_the_topology() {
         assert_eq!(parse("3,0,7").draw(3, 2, 1).unwrap(), [3, 0, 7]);
         assert_eq!(refusal(parse("3,0,7").draw(8, 8, 1)), "--loads: 3 numbers for the 8 nodes of the topology");
+        assert_eq!(refusal(parse("3,0,7").draw(8, 6, 1)), "--loads: 3 numbers for the 6 ranks or the 8 nodes of the topology");
+        assert_eq!(parse("3,0,7").draw(4, 3, 1).unwrap(), [3, 0, 7, 0]);
+        assert_eq!(parse("3,0,7,2").draw(4, 3, 1).unwrap(), [3, 0, 7, 2]);
         let beyond = format!("{},1", u64::MAX);
         assert_eq!(refusal(parse(&beyond).draw(2, 2, 1)), "--loads: the tasks of all nodes together are beyond 2^64 - 1");
         let file = testing::file("1 2\n3,x\n");

@@ -64,8 +64,8 @@ impl PowerPattern {
 
     /// The powers of the nodes of a topology, the first `real` of which are real; and the same as they were given, to be shown.
     ///
-    /// A list has one number for every node, 0 for virtual ones (`real` and above). Decimals are scaled to integers by one power of ten, so
-    /// their ratios are exact. Patterns fill the real nodes and depend on `seed` and `real` alone.
+    /// A list has one number for every node, 0 for virtual ones (`real` and above), or for the real nodes only. Decimals are scaled to
+    /// integers by one power of ten, so their ratios are exact. Patterns fill the real nodes and depend on `seed` and `real` alone.
     pub fn draw(&self, nodes: u32, real: u32, seed: u64) -> Result<(Powers, Vec<Decimal>)> {
         let (given, source) = match self {
             PowerPattern::Equal => {
@@ -108,10 +108,13 @@ fn numbers(items: Vec<Item>) -> Result<Vec<Decimal>> {
     items.iter().map(|item| Decimal::parse(&item.text).map_err(|why| Error::usage(format!("{}: {why}", item.place)))).collect()
 }
 
-/// Checks that there is a power for every node, and none but 0 for a virtual one.
-fn fitting(powers: Vec<Decimal>, nodes: u32, real: u32, source: &str) -> Result<Vec<Decimal>> {
+/// Checks that there is a power for every node or every real one, and none but 0 for a virtual one.
+fn fitting(mut powers: Vec<Decimal>, nodes: u32, real: u32, source: &str) -> Result<Vec<Decimal>> {
+    if powers.len() == real as usize {
+        powers.resize(nodes as usize, Decimal::default());
+    }
     if powers.len() != nodes as usize {
-        return Err(Error::usage(format!("{source}: {} numbers for the {nodes} nodes of the topology", powers.len())));
+        return Err(Error::usage(format!("{source}: {} numbers for {}", powers.len(), super::loads::places(nodes, real))));
     }
     match powers.iter().skip(real as usize).position(|power| !power.is_zero()) {
         Some(offset) => {
@@ -196,7 +199,7 @@ mod tests {
             assert_eq!(refusal(PowerPattern::parse(text)), why);
         }
         for (text, why) in [
-            ("1,2", "--powers: 2 numbers for the 3 nodes of the topology"),
+            ("1", "--powers: 1 numbers for the 2 ranks or the 3 nodes of the topology"),
             ("1,2,3", "--powers: node 2 is virtual and must have power 0, not 3"),
             ("0,0,0", "--powers: all powers are zero"),
             ("18446744073709551615,1,0", "--powers: the sum of all powers is beyond 2^64 - 1"),
@@ -204,6 +207,8 @@ mod tests {
         ] {
             assert_eq!(refusal(parse(text).draw(3, 2, 1)), why);
         }
+        assert_eq!(refusal(parse("1").draw(3, 3, 1)), "--powers: 1 numbers for the 3 nodes of the topology");
+        assert_eq!(parse("4,5").draw(3, 2, 1).unwrap().0.to_vec(), [4, 5, 0]);
     }
 
     proptest! {

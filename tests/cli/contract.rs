@@ -129,6 +129,21 @@ fn a_virtual_nodes_tasks_count_for_its_rank() {
 }
 
 #[test]
+fn a_list_for_the_ranks_fills_the_real_nodes() {
+    for (command, loads) in [("balance", "loads"), ("compare --balancer cwa", "")] {
+        let arguments = format!("{command} --sim 6 --loads 30,0,0,0,10,2 --powers 1,2,1,1,1,1 --output json");
+        let lines = lines(&arguments);
+        assert_eq!(lines.len(), 1, "{arguments}");
+        if !loads.is_empty() {
+            assert_eq!(lines[0][loads], serde_json::json!([30, 0, 0, 0, 10, 2, 0, 0]));
+            assert_eq!(lines[0]["final"], serde_json::json!([6, 12, 6, 6, 6, 6, 0, 0]));
+        }
+    }
+    let whole = lines("balance --sim 6 --loads 30,0,0,0,10,2,7,0 --output json");
+    assert_eq!(whole[0]["loads"], serde_json::json!([30, 0, 0, 0, 10, 2, 7, 0]));
+}
+
+#[test]
 fn compare_prints_a_line_for_each_combination() {
     let lines = lines("compare --sim 6 --loads hot:total=60 --loads zero --payload 0,100 --output json");
     assert_eq!(lines.len(), equipoise::balance::ALL.len() * 2 * 2);

@@ -10,6 +10,7 @@ mod programs;
 mod readers;
 mod refusals;
 mod run;
+mod version;
 
 /// The transcripts beside this file; `TRYCMD=overwrite` writes them anew.
 #[test]

@@ -5,7 +5,10 @@ use assert_cmd::Command;
 /// What is typed, and what the sentence must contain.
 const WRONG: &[(&str, &str)] = &[
     ("balance", "--sim"),
-    ("divide", "--model"),
+    ("divide", "Say --input FILE to divide a file, or --model"),
+    ("divide --topology ring:4", "Say --input FILE to divide a file, or --model"),
+    ("divide --sim 4", "Say --input FILE to divide a file, or --model"),
+    ("divide --kernel count", "--input <FILE>"),
     ("divide --model", "--topology"),
     ("divide --model --topology line:3 --network zero", "'--model' cannot be used with '--network"),
     ("divide --model --topology line:3 --sim-hosts 2", "'--model' cannot be used with '--sim-hosts"),

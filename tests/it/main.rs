@@ -15,6 +15,7 @@ mod measured;
 mod placement;
 mod properties;
 mod runner;
+mod signals;
 mod sim;
 mod source;
 mod spawning;

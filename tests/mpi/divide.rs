@@ -34,7 +34,7 @@ pub fn enter(book: &mut Book) {
             Case { name: "failures", check: failures },
         ]
     };
-    let options = mpi::Options { timeout: Duration::from_secs(60), ..mpi::Options::default() };
+    let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(60)), ..mpi::Options::program() };
     book.suite(Suite { name: "divide", ranks: &[1, 2, 3, 4, 7, 8, 16], limit: Duration::from_secs(150), options, cases: cases() });
     book.job(
         "64 megabytes divided over 4 ranks",
@@ -76,7 +76,7 @@ pub fn enter(book: &mut Book) {
 }
 
 fn within(check: fn(&mut World) -> Result<()>) {
-    let world = mpi::World::init(mpi::Options::default()).unwrap_or_else(|why| panic!("{why}"));
+    let world = mpi::World::init(mpi::Options::program()).unwrap_or_else(|why| panic!("{why}"));
     let mut world = World::Mpi(world);
     if let Err(why) = check(&mut world) {
         // All ranks agreed on it. Nobody goes before it is said: the end of the world waits for all.

@@ -61,7 +61,7 @@ pub fn enter(book: &mut Book) {
             Case { name: "every scheduler has a case", check: complete },
         ]
     };
-    let options = mpi::Options { timeout: Duration::from_secs(30), ..mpi::Options::default() };
+    let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(30)), ..mpi::Options::program() };
     book.suite(Suite { name: "independent", ranks: &[1, 2, 3, 4, 8, 16], limit: Duration::from_secs(150), options, cases: cases() });
 }
 

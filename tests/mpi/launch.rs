@@ -23,6 +23,7 @@ const AS_RANK: &str = "--as-rank";
 pub struct Book {
     suites: Vec<Suite>,
     jobs: Vec<Job>,
+    checks: Vec<(&'static str, fn() -> Result<(), String>)>,
 }
 
 pub struct Suite {
@@ -61,6 +62,11 @@ impl Book {
 
     pub fn job(&mut self, name: &'static str, ranks: u32, program: fn(), judge: fn(&Outcome) -> Result<(), String>) {
         self.jobs.push(Job { name, ranks, limit: Duration::from_secs(60), program, judge });
+    }
+
+    /// A trial that launches for itself.
+    pub fn check(&mut self, name: &'static str, check: fn() -> Result<(), String>) {
+        self.checks.push((name, check));
     }
 
     /// Is a rank, if the arguments say so. True if it was.
@@ -102,6 +108,9 @@ impl Book {
                 let outcome = launched(job.name, job.ranks, job.limit)?;
                 (job.judge)(&outcome).map_err(|why| Failed::from(format!("{why}\n{}", outcome.told())))
             }));
+        }
+        for (name, check) in self.checks {
+            trials.push(Trial::test(name, move || check().map_err(Failed::from)));
         }
         trials
     }
@@ -156,6 +165,25 @@ fn verdict(outcome: &Outcome, case: &str) -> Result<(), Failed> {
 
 fn launched(name: &str, ranks: u32, limit: Duration) -> Result<Outcome, String> {
     let me = env::current_exe().map_err(|why| format!("where am I? {why}"))?;
+    let mut command = launcher(limit)?;
+    command.args(["-n", &ranks.to_string()]).arg(me).args([AS_RANK, name]);
+    outcome(&mut command)
+}
+
+/// Launches the program `equipoise`: some ranks with these arguments, some with those.
+pub fn equipoise(parts: &[(u32, &str)]) -> Result<Outcome, String> {
+    let mut command = launcher(Duration::from_secs(60))?;
+    for (at, (ranks, arguments)) in parts.iter().enumerate() {
+        command.args((at > 0).then_some(":")).args(["-n", &ranks.to_string(), PROGRAM]).args(arguments.split_whitespace());
+    }
+    outcome(&mut command)
+}
+
+/// The program.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_equipoise");
+
+/// The launcher, to be told what to launch.
+pub fn launcher(limit: Duration) -> Result<Command, String> {
     let mut command = Command::new("timeout");
     command.args(["-k", "5", &limit.as_secs().to_string(), "mpirun"]);
     if is_open_mpi()? {
@@ -166,7 +194,10 @@ fn launched(name: &str, ranks: u32, limit: Duration) -> Result<Outcome, String> 
             command.env(variable, "1");
         }
     }
-    command.args(["-n", &ranks.to_string()]).arg(me).args([AS_RANK, name]);
+    Ok(command)
+}
+
+fn outcome(command: &mut Command) -> Result<Outcome, String> {
     let begin = Instant::now();
     let output = command.output().map_err(|why| format!("'timeout' cannot be started: {why}"))?;
     Ok(Outcome {

@@ -7,11 +7,14 @@ mod failing_runs;
 mod faults;
 #[path = "../files/mod.rs"]
 mod files;
+mod guests;
 mod independent;
 mod launch;
 mod real;
 mod runs;
+mod signals;
 mod sleepers;
+mod starts;
 
 use std::env;
 use std::time::Duration;
@@ -22,11 +25,11 @@ use launch::{Book, Suite};
 /// Small limits, so that every way a message can take is taken.
 fn small_limits() -> mpi::Options {
     mpi::Options {
-        timeout: Duration::from_secs(20),
+        watchdog: mpi::Watch::Always(Duration::from_secs(20)),
         inline: contract::INLINE,
         chunk: contract::CHUNK,
         outbox: contract::OUTBOX,
-        ..mpi::Options::default()
+        ..mpi::Options::program()
     }
 }
 
@@ -41,6 +44,9 @@ fn book() -> Book {
     independent::enter(&mut book);
     sleepers::enter(&mut book);
     failing_runs::enter(&mut book);
+    guests::enter(&mut book);
+    signals::enter(&mut book);
+    starts::enter(&mut book);
     book
 }
 

@@ -32,7 +32,7 @@ pub fn enter(book: &mut Book) {
     let limit = Duration::from_secs(120);
     book.suite(Suite { name: "real", ranks: &[1, 2, 8], limit, options: small_limits(), cases: cases() });
     let first: Vec<Case> = contract::cases().into_iter().take(1).collect();
-    let many = mpi::Options { timeout: Duration::from_secs(100), ..mpi::Options::default() };
+    let many = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(100)), ..mpi::Options::program() };
     book.suite(Suite { name: "many", ranks: &[64], limit, options: many, cases: first });
     book.job("worlds on communicators of the caller's", 5, communicators, |outcome| outcome.expect(0, Duration::from_secs(40), &[]));
     book.job("MPI cannot be initialised twice", 2, twice, twice_judged);

@@ -38,7 +38,8 @@ pub fn enter(book: &mut Book) {
             Case { name: "answers that everybody knows", check: well_known },
         ]
     };
-    let options = mpi::Options { timeout: Duration::from_secs(30), workers: WORKERS as usize, ..mpi::Options::default() };
+    let options =
+        mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(30)), workers: WORKERS as usize, ..mpi::Options::program() };
     book.suite(Suite { name: "runs", ranks: &[1, 2, 3, 5, 8, 16], limit: Duration::from_secs(150), options, cases: cases() });
 }
 

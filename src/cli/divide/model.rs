@@ -22,7 +22,7 @@ use crate::cli::{launch, terminal};
 pub struct ModelOptions {
     /// The network: hypercube:D | line:N | ring:N | star:N | tree:binary,nodes=N | tree:kary=K,nodes=N | tree:parents=-,0,1,.. | mesh:RxC |
     /// torus:RxC | grid:PxQ | complete:N | graph:edges=0-1,1-2,.. | graph:FILE; with --input the sizes may be left out [default: hypercube]
-    #[arg(long, value_name = "TOPOLOGY", required_unless_present_any = ["curves", "input"], value_parser = any_bytes(), help_heading = "Model and input")]
+    #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes(), help_heading = "Model and input")]
     pub(super) topology: Option<String>,
 
     /// Reciprocal speed of the processors; numbers may be fractions such as 7/18
@@ -100,6 +100,9 @@ enum PortsOption {
 
 /// Calculates, on the one process that speaks.
 pub fn run(options: &ModelOptions, output: Output) -> Result<()> {
+    if options.topology.is_none() && options.curves.is_none() {
+        return Err(Error::usage("--model: of what network? Say --topology TOPOLOGY, or --curves DIR for the paper's figures"));
+    }
     // Standard input is the speaker's.
     let takes_standard_input = options.topology.as_deref().and_then(Topology::graph_file) == Some("-");
     if takes_standard_input && !launch::speaks() {

@@ -67,7 +67,7 @@ pub(super) struct State {
     watchdog: Watchdog,
     /// Something counted as progress since the watchdog last looked: cheaper than a look at the clock each time.
     progress: bool,
-    signals: [(Signal, Arc<AtomicBool>); 2],
+    signals: Vec<(Signal, Arc<AtomicBool>)>,
     /// What an MPI call in a port's method came to.
     pub failure: Option<Error>,
     /// A lower rank says that its program failed.
@@ -83,7 +83,7 @@ impl Carrier {
 }
 
 impl State {
-    pub fn new(links: Links, host: String, options: &Options, began: Instant, signals: [(Signal, Arc<AtomicBool>); 2]) -> Result<State> {
+    pub fn new(links: Links, host: String, options: &Options, began: Instant, signals: Vec<(Signal, Arc<AtomicBool>)>) -> Result<State> {
         let (me, ranks) = (links.comm.rank()?, links.comm.size()?);
         let piece = options.chunk.clamp(1, i32::MAX as usize);
         let inline = options.inline.min(i32::MAX as usize - wire::HEADER);
@@ -101,7 +101,7 @@ impl State {
             early: VecDeque::new(),
             crew: Crew::new(options.workers, began),
             slices: Slices::default(),
-            watchdog: Watchdog::new(me, ranks, options.timeout, Instant::now()),
+            watchdog: Watchdog::new(me, ranks, options.watchdog, Instant::now()),
             progress: false,
             signals,
             failure: None,
@@ -296,8 +296,9 @@ impl State {
         self.links.as_ref().map(|links| links.comm.sum_for_me(sent)).transpose()
     }
 
-    /// Gives the communicators back. All ranks must take part.
+    /// Gives the communicators back, and ends the workers. All ranks must take part.
     pub fn close(&mut self) -> Result<()> {
+        self.crew.dismiss();
         if let Some(incoming) = self.incoming.take() {
             incoming.close()?;
         }

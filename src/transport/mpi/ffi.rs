@@ -146,11 +146,12 @@ impl Comm {
 
     /// Starts to add up what everybody sent to this rank: `sent[r]` is what this rank sent to rank `r`. All ranks must take part.
     pub fn sum_for_me(&self, sent: Vec<u64>) -> Result<Summing> {
-        let mut summing = Summing { request: no_request(), sent, sum: Box::new(0) };
-        // SAFETY: one u64 per rank is read from `sent`, and one is written to the box; `summing` owns both until the request is over,
-        // and leaks them if it is dropped before.
+        let mut summing = Summing { request: no_request(), sent, sum: vec![0] };
+        // SAFETY: one u64 per rank is read from `sent`, and one is written to `sum`; `summing` owns both until the request is over,
+        // and leaks them if it is dropped before. Both are vectors, which may be moved while MPI holds a pointer into their heap block; a
+        // moved box claims to be the only way to its value, which ends the validity of such a pointer.
         check("MPI_Ireduce_scatter_block", unsafe {
-            let (from, to) = (summing.sent.as_ptr().cast(), (&raw mut *summing.sum).cast());
+            let (from, to) = (summing.sent.as_ptr().cast(), summing.sum.as_mut_ptr().cast());
             ffi::MPI_Ireduce_scatter_block(from, to, 1, ffi::RSMPI_UINT64_T, ffi::RSMPI_SUM, self.raw, &mut summing.request)
         })?;
         Ok(summing)
@@ -311,13 +312,14 @@ impl Drop for Receiving {
 pub(super) struct Summing {
     request: ffi::MPI_Request,
     sent: Vec<u64>,
-    sum: Box<u64>,
+    /// One number. Not a box: see [`sum_for_me`](Comm::sum_for_me).
+    sum: Vec<u64>,
 }
 
 impl Summing {
     /// The sum, once it is there.
     pub fn result(&mut self) -> Result<Option<u64>> {
-        Ok(test(&mut self.request)?.map(|_| *self.sum))
+        Ok(test(&mut self.request)?.map(|_| self.sum[0]))
     }
 }
 

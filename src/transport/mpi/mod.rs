@@ -27,31 +27,31 @@ mod executor;
 mod ffi;
 mod heartbeat;
 mod incoming;
-pub mod launcher;
 mod outbox;
 mod port;
 mod seats;
+pub mod signals;
 mod watchdog;
 mod workers;
 
 use std::cell::{Cell, RefCell};
+use std::mem;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// The bindings, for programs that use MPI themselves.
 pub use ::mpi as rsmpi;
 use ::mpi::environment::Universe;
 use ::mpi::traits::AsRaw;
-use signal_hook::SigId;
-use signal_hook::consts::{SIGUSR1, SIGUSR2};
 
 use self::carrier::{Carrier, Links, State};
 use self::ffi::Comm;
 use self::heartbeat::Heartbeat;
+use self::signals::Caught;
+pub use self::watchdog::Watch;
 use super::world::Program;
-use super::{Port, Signal};
+use super::{Port, launcher};
 use crate::error::{Error, Result};
 use crate::topology::{Hosts, NodeId, Overlay, RankId};
 
@@ -62,10 +62,18 @@ pub const STUCK: i32 = 3;
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(1_000_000_000);
 
 /// What a world can be told. All ranks must be told the same, the number of workers excepted.
+///
+/// By default a world is a guest: it watches nobody, and changes nothing in the process that it lives in. What a program that is its own
+/// master wants is in [`program`](Options::program).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// The job ends with status 3 after so long without progress on any rank.
-    pub timeout: Duration,
+    /// When the job counts as stuck: then every rank says what it waits for, and the job ends with status 3.
+    pub watchdog: Watch,
+    /// Whether SIGUSR1 and SIGUSR2 come to the nodes of a run as events, instead of ending the process. After the world they do nothing.
+    pub signals: bool,
+    /// Whether a panic on any thread of the process ends the whole job with status 101, from now on. Otherwise it unwinds as ever; a world
+    /// that is dropped meanwhile waits for nobody, and leaves the other ranks to the launcher.
+    pub ends_on_panic: bool,
     /// What repeats, repeats by it.
     pub seed: u64,
     /// Threads per rank for opaque work, started when the first comes; at least one.
@@ -89,7 +97,9 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
-            timeout: Duration::from_secs(300),
+            watchdog: Watch::Off,
+            signals: false,
+            ends_on_panic: false,
             seed: 0,
             workers: 1,
             inline: 4000,
@@ -102,24 +112,61 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// What a program wants that does nothing but run on the world, as `equipoise` does: whatever goes wrong on a rank ends the job, also
+    /// that nobody makes progress for five minutes.
+    pub fn program() -> Options {
+        let watchdog = Watch::Always(Duration::from_secs(300));
+        Options { watchdog, signals: true, ends_on_panic: true, ..Options::default() }
+    }
+}
+
+/// The MPI that this program is linked with: the first words of its own description.
+pub fn library() -> String {
+    let text = ::mpi::environment::library_version().unwrap_or_default();
+    text.split([',', '\n']).next().unwrap_or_default().trim().to_string()
+}
+
+/// Whether MPI was initialised in this process, which it can be once only.
+pub fn is_initialised() -> bool {
+    ::mpi::environment::is_initialized()
+}
+
 /// The ranks of an MPI job, or of one of its communicators.
 ///
 /// It stays on the thread that made it. Dropping it waits until all ranks do the same, and finalises MPI if [`init`](World::init) made it.
 pub struct World {
     carrier: Rc<Carrier>,
     hosts: Hosts,
-    signals: [SigId; 2],
+    /// Unregistered when the world goes.
+    _signals: Caught,
     /// Dropped last: everything of MPI is gone by then.
-    _universe: Option<Universe>,
+    universe: Option<Universe>,
 }
 
 impl World {
-    /// Initialises MPI, and sees to it that a panic on any thread ends the job.
+    /// The ranks that a launcher started, with MPI initialised; `None` if no launcher started this process, which may simulate instead.
+    ///
+    /// # Errors
+    /// Wrong usage if the launcher is another MPI's, so that each process would take itself for the only rank; otherwise as
+    /// [`init`](World::init).
+    pub fn launched(options: Options) -> Result<Option<World>> {
+        if !launcher::started(&library(), launcher::variable)? {
+            return Ok(None);
+        }
+        let world = World::init(options)?;
+        match launcher::singletons(world.ranks(), launcher::variable) {
+            Some((launcher, ranks)) => Err(launcher::alone(&library(), launcher, ranks)),
+            None => Ok(Some(world)),
+        }
+    }
+
+    /// Initialises MPI. What the options ask for as to signals and panics holds from before that.
     ///
     /// # Errors
     /// If MPI was initialised in this process before, which it can be once only; or if MPI fails.
     pub fn init(options: Options) -> Result<World> {
-        abort::on_panic();
+        prepare(&options)?;
         let Some((universe, level)) = ::mpi::initialize_with_threading(::mpi::Threading::Funneled) else {
             return Err(Error::Failed("MPI was initialised in this process before, and it can be once only".into()));
         };
@@ -132,7 +179,8 @@ impl World {
     /// Stands on a communicator of the caller's, which is duplicated and otherwise left alone. All its ranks must call this, each on
     /// the thread that initialised MPI. The world must be dropped before MPI is finalised.
     ///
-    /// From now on a panic on any thread ends the job, and so does an error of a program that runs on the world.
+    /// An error of a program that runs on the world ends the job. Beyond that, only what the [options](Options) ask for changes for the
+    /// caller.
     ///
     /// # Errors
     /// If MPI is not initialised, or this is not the thread that did it; or if MPI fails.
@@ -143,7 +191,7 @@ impl World {
         if !ffi::may_call()? {
             return Err(Error::Failed("a world must be made on the thread that initialised MPI".into()));
         }
-        abort::on_panic();
+        prepare(&options)?;
         World::over(comm.as_raw(), None, options)
     }
 
@@ -151,24 +199,20 @@ impl World {
         let comm = Comm::duplicate(comm)?;
         let bulk = comm.another()?;
         // Any longer and the watchdog could not add and double it.
-        let options = Options { timeout: options.timeout.min(LONGEST_TIMEOUT), ..options };
+        let options = Options { watchdog: options.watchdog.at_most(LONGEST_TIMEOUT), ..options };
         let names = host_names(&comm)?;
         let (rank, ranks) = (comm.rank()?, comm.size()?);
         let host = names.get(rank as usize).cloned().unwrap_or_default();
-        let (one, two) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
-        let caught = |why: std::io::Error| Error::Failed(format!("no signals can be caught: {why}"));
-        let signals = [
-            signal_hook::flag::register(SIGUSR1, one.clone()).map_err(caught)?,
-            signal_hook::flag::register(SIGUSR2, two.clone()).map_err(caught)?,
-        ];
+        let signals = Caught::begin(options.signals)?;
         let began = Instant::now();
-        let flags = [(Signal::User1, one), (Signal::User2, two)];
-        let state = RefCell::new(State::new(Links { comm, bulk }, host, &options, began, flags)?);
+        let state = RefCell::new(State::new(Links { comm, bulk }, host, &options, began, signals.flags.clone())?);
         let heartbeat = Heartbeat::default();
-        heartbeat.watch(rank, options.timeout)?;
+        if let Some(timeout) = options.watchdog.timeout() {
+            heartbeat.watch(rank, timeout)?;
+        }
         let seed = Cell::new(options.seed);
         let carrier = Rc::new(Carrier { rank, ranks, options, began, heartbeat, state, seed });
-        Ok(World { carrier, hosts: Hosts::from_names(&names), signals, _universe: universe })
+        Ok(World { carrier, hosts: Hosts::from_names(&names), _signals: signals, universe })
     }
 
     /// Number of ranks.
@@ -219,8 +263,11 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        for signal in self.signals {
-            signal_hook::low_level::unregister(signal);
+        self.carrier.heartbeat.stop();
+        if thread::panicking() {
+            // The others may wait for what this rank will never send, here and in MPI's finalisation: the launcher ends them.
+            mem::forget(self.universe.take());
+            return;
         }
         if !ffi::is_active() {
             return;
@@ -232,6 +279,14 @@ impl Drop for World {
             abort::say(&format!("equipoise: rank {}: {why}", self.rank()));
         }
     }
+}
+
+/// Does what the options ask for before there is a world.
+fn prepare(options: &Options) -> Result<()> {
+    if options.ends_on_panic {
+        abort::on_panic();
+    }
+    if options.signals { signals::survive() } else { Ok(()) }
 }
 
 /// Every rank's processor name. All ranks must take part.

@@ -4,6 +4,9 @@
 //! answer within a grace, the job is stuck: the asker says so and which ranks are silent, tells all to say what they wait for, and ends
 //! the job. Ranks ask one after another, so that usually one asks; and the lowest that does is the one that speaks.
 //!
+//! In a library, a rank that does not answer is taken for one that is outside of any run, where it computes ([`Watch::Runs`]): then
+//! the job is stuck only if all have answered.
+//!
 //! Here are the decisions only, without clock and network.
 
 use std::time::{Duration, Instant};
@@ -11,6 +14,36 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::topology::RankId;
+
+/// When a job counts as stuck, after which time without progress on any rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// Never: for a guest in a program that has its own idea of that.
+    Off,
+    /// When all ranks have waited for so long within one run. A rank between two runs computes, however long: the others wait for it.
+    Runs(Duration),
+    /// The same, and also when a rank does not answer, between two runs or in one: for a program that does nothing but run.
+    Always(Duration),
+}
+
+impl Watch {
+    /// How long the watchdog waits, if there is one.
+    pub fn timeout(self) -> Option<Duration> {
+        match self {
+            Watch::Off => None,
+            Watch::Runs(timeout) | Watch::Always(timeout) => Some(timeout),
+        }
+    }
+
+    /// The same with a timeout of at most so much.
+    pub(super) fn at_most(self, most: Duration) -> Watch {
+        match self {
+            Watch::Off => Watch::Off,
+            Watch::Runs(timeout) => Watch::Runs(timeout.min(most)),
+            Watch::Always(timeout) => Watch::Always(timeout.min(most)),
+        }
+    }
+}
 
 /// Words between carriers. They are not counted, and no program sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +80,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 pub(super) struct Watchdog {
     me: RankId,
     ranks: u32,
+    watch: Watch,
     timeout: Duration,
     grace: Duration,
     /// How much later than rank 0 this rank asks.
@@ -65,10 +99,11 @@ enum Phase {
 }
 
 impl Watchdog {
-    pub fn new(me: RankId, ranks: u32, timeout: Duration, now: Instant) -> Watchdog {
+    pub fn new(me: RankId, ranks: u32, watch: Watch, now: Instant) -> Watchdog {
+        let timeout = watch.timeout().unwrap_or_default();
         let grace = (timeout / 5).clamp(Duration::from_secs(1), Duration::from_secs(10));
         let stagger = (timeout / 10 / ranks.max(1)).min(Duration::from_millis(10)) * me;
-        Watchdog { me, ranks, timeout, grace, stagger, progress: now, not_before: now, round: 0, phase: Phase::Quiet }
+        Watchdog { me, ranks, watch, timeout, grace, stagger, progress: now, not_before: now, round: 0, phase: Phase::Quiet }
     }
 
     /// Something that counts as progress happened.
@@ -92,7 +127,7 @@ impl Watchdog {
         }
         match &self.phase {
             Phase::Quiet => {
-                if now < self.not_before || self.age(now) < self.timeout + self.stagger {
+                if self.watch == Watch::Off || now < self.not_before || self.age(now) < self.timeout + self.stagger {
                     return Duty::Nothing;
                 }
                 self.round += 1;
@@ -109,7 +144,12 @@ impl Watchdog {
                     self.not_before = now + (self.timeout - youngest) + self.stagger;
                     self.phase = Phase::Quiet;
                 } else if others().all(|rank| ages[rank as usize].is_some()) || now.duration_since(*since) >= self.grace {
-                    let silent = others().filter(|&rank| ages[rank as usize].is_none()).collect();
+                    let silent: Vec<RankId> = others().filter(|&rank| ages[rank as usize].is_none()).collect();
+                    if matches!(self.watch, Watch::Runs(_)) && !silent.is_empty() {
+                        self.not_before = now + self.timeout + self.stagger;
+                        self.phase = Phase::Quiet;
+                        return Duty::Nothing;
+                    }
                     self.phase = Phase::Stuck { end: now + LAST_WORDS };
                     return Duty::Report { silent };
                 }
@@ -161,7 +201,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn dogs(ranks: u32, start: Instant) -> Vec<Watchdog> {
-        (0..ranks).map(|rank| Watchdog::new(rank, ranks, 10 * SECOND, start)).collect()
+        (0..ranks).map(|rank| Watchdog::new(rank, ranks, Watch::Always(10 * SECOND), start)).collect()
     }
 
     #[test]
@@ -254,5 +294,28 @@ mod tests {
         let now = start + 110 * SECOND;
         assert_eq!(dogs[0].look(now, false), Duty::Ask { round: 1 });
         assert_eq!(dogs[0].look(now, false), Duty::Report { silent: vec![] });
+    }
+
+    #[test]
+    fn in_a_library_a_rank_without_an_answer_computes() {
+        let start = Instant::now();
+        let mut dog = Watchdog::new(0, 2, Watch::Runs(10 * SECOND), start);
+        let mut now = start + 10 * SECOND;
+        assert_eq!(dog.look(now, false), Duty::Ask { round: 1 });
+        now += 2 * SECOND;
+        assert_eq!(dog.look(now, false), Duty::Nothing);
+        // It asks again, but not at once, and ends the job when the other rank is there and waits, too.
+        assert_eq!(dog.look(now + 9 * SECOND, false), Duty::Nothing);
+        now += 10 * SECOND;
+        assert_eq!(dog.look(now, false), Duty::Ask { round: 2 });
+        dog.answered(1, 2, 10 * SECOND);
+        assert_eq!(dog.look(now, false), Duty::Report { silent: vec![] });
+    }
+
+    #[test]
+    fn a_watchdog_that_is_off_asks_nobody() {
+        let start = Instant::now();
+        let mut dog = Watchdog::new(0, 2, Watch::Off, start);
+        assert_eq!(dog.look(start + 1_000_000 * SECOND, false), Duty::Nothing);
     }
 }

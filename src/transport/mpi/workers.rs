@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
-use std::thread::{self, Thread};
+use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -42,7 +42,7 @@ pub(super) struct Crew {
     size: usize,
     /// The beginning of the clock.
     began: Instant,
-    hired: usize,
+    hired: Vec<JoinHandle<()>>,
     jobs: Pipe<Opaque>,
     done: Pipe<Finished>,
     /// Work that was given out and has not come back.
@@ -51,7 +51,7 @@ pub(super) struct Crew {
 
 impl Crew {
     pub fn new(size: usize, began: Instant) -> Crew {
-        Crew { size: size.max(1), began, hired: 0, jobs: Pipe::new(), done: Pipe::new(), out: 0 }
+        Crew { size: size.max(1), began, hired: Vec::new(), jobs: Pipe::new(), done: Pipe::new(), out: 0 }
     }
 
     pub fn is_busy(&self) -> bool {
@@ -62,7 +62,7 @@ impl Crew {
     pub fn give(&mut self, owner: Owner, work: Opaque) -> Result<()> {
         self.out += 1;
         // One more thread as long as all may be busy.
-        if self.hired < self.size && self.out > self.hired {
+        if self.hired.len() < self.size && self.out > self.hired.len() {
             self.hire()?;
         }
         // Both ends of the channel live here, so it cannot be closed.
@@ -90,12 +90,25 @@ impl Crew {
     fn hire(&mut self) -> Result<()> {
         let (jobs, done) = (self.jobs.exit.clone(), self.done.entry.clone());
         let (began, boss) = (self.began, thread::current());
-        thread::Builder::new()
-            .name(format!("worker {}", self.hired))
+        let worker = thread::Builder::new()
+            .name(format!("worker {}", self.hired.len()))
             .spawn(move || work_on(&jobs, &done, began, &boss))
             .map_err(|why| Error::Failed(format!("no worker thread could be started: {why}")))?;
-        self.hired += 1;
+        self.hired.push(worker);
         Ok(())
+    }
+
+    /// Ends the workers, and waits for those that have nothing to do. One that still executes what nobody waits for ends after that.
+    pub fn dismiss(&mut self) {
+        self.recall();
+        while self.next_done().is_some() {}
+        (self.jobs, self.done) = (Pipe::new(), Pipe::new());
+        let hired = std::mem::take(&mut self.hired);
+        if self.out == 0 {
+            // A worker that died has said so.
+            hired.into_iter().for_each(|worker| drop(worker.join()));
+        }
+        self.out = 0;
     }
 }
 
@@ -231,7 +244,9 @@ mod tests {
         }
         results.sort_unstable();
         assert_eq!(results, (0..20).map(|n| (n, n * n)).collect::<Vec<_>>());
-        assert_eq!(crew.hired, 2);
+        assert_eq!(crew.hired.len(), 2);
+        crew.dismiss();
+        assert!(crew.hired.is_empty() && !crew.is_busy());
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Who started this process, as far as its environment tells: to say what to type when nobody did, and to notice the launcher of one MPI
 //! starting a program that is linked with another, which makes N jobs of one rank each.
 //!
-//! Plain functions, to be asked before MPI is initialised.
+//! Plain functions, to be asked before MPI is initialised; `started` is the one that a program needs which runs on the ranks of a launcher,
+//! if there is one, and simulates them otherwise (`mpi::World::launched` does it).
+
+use crate::error::{Error, Result};
 
 /// Who started this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +34,56 @@ const TRACES: [(&str, &str, bool, bool); 4] = [
     ("MPICH's mpiexec (Hydra)", "PMI_SIZE", false, true),
 ];
 
+/// Where launchers tell a process its rank, before MPI does.
+const RANKS: [&str; 8] =
+    ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "MVP_COMM_WORLD_RANK", PALS, FLUX, "SLURM_PROCID"];
+/// Those of launchers that leave no other trace.
+const PALS: &str = "PALS_RANKID";
+const FLUX: &str = "FLUX_TASK_RANK";
+
+/// Launchers of which the environment does not tell whether this program's MPI understands them.
+const UNSURE: [&str; 3] = ["Flux", "PALS", "Slurm's srun"];
+
+/// A variable of this process's environment.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// This process's rank by the launcher's word; `None` if nobody launched it.
+pub fn rank(env: impl Fn(&str) -> Option<String>) -> Option<u32> {
+    RANKS.iter().find_map(|name| env(name)?.trim().parse().ok())
+}
+
+/// Whether a launcher started this process as one of a job's ranks, given the version string of the MPI that the program is linked with.
+///
+/// # Errors
+/// Wrong usage if it is the launcher of another MPI.
+pub fn started(library: &str, env: impl Fn(&str) -> Option<String>) -> Result<bool> {
+    match detect(library, env) {
+        Launch::Alone => Ok(false),
+        Launch::Launched { .. } => Ok(true),
+        Launch::Singletons { launcher, ranks } => Err(alone(library, launcher, ranks)),
+    }
+}
+
+/// Whether a launcher that the program's MPI surely understands started this process and others: a process that needs no ranks itself can
+/// then initialise MPI to meet the others, which would wait for it.
+pub fn has_company(library: &str, env: impl Fn(&str) -> Option<String>) -> bool {
+    match detect(library, env) {
+        Launch::Launched { launcher, ranks } => ranks != Some(1) && !UNSURE.contains(&launcher),
+        Launch::Alone | Launch::Singletons { .. } => false,
+    }
+}
+
+/// The refusal of processes each of which takes itself for the only rank.
+pub fn alone(library: &str, launcher: &str, ranks: u32) -> Error {
+    Error::usage(format!(
+        "{launcher} started {ranks} processes, but this program is linked with another MPI ({library}), so each of them takes itself for the \
+         only rank; use the mpirun that belongs to it, or build it with the other MPI: \
+         cargo clean --release -p mpi-sys -p mpi && MPICC=.. cargo build --release (without the first, cargo keeps what it has built)"
+    ))
+}
+
 /// Judges the environment, given the version string of the MPI that this program is linked with.
 pub fn detect(library: &str, env: impl Fn(&str) -> Option<String>) -> Launch {
     let number = |name: &str| env(name).and_then(|text| text.trim().parse::<u32>().ok());
@@ -41,6 +94,7 @@ pub fn detect(library: &str, env: impl Fn(&str) -> Option<String>) -> Launch {
         Library::Other => true,
     };
     let traces = || TRACES.iter().filter_map(|&(name, variable, open, mpich)| Some((name, number(variable)?, understood(open, mpich))));
+    let ranked = |name: &str| number(name).is_some();
     // A launcher that is understood counts more than the traces of one that started it (a resource manager's, or a shell under mpirun).
     if let Some((launcher, ranks, _)) = traces().find(|&(_, _, understood)| understood) {
         return Launch::Launched { launcher, ranks: Some(ranks) };
@@ -48,12 +102,16 @@ pub fn detect(library: &str, env: impl Fn(&str) -> Option<String>) -> Launch {
     if env("PMIX_RANK").is_some() && library != Library::Mpich {
         return Launch::Launched { launcher: "a PMIx launcher", ranks: slurm_step(&env) };
     }
+    // Flux speaks PMI-1, whose variables look like Hydra's, and PALS with its own MPI. Whether ours understands shows after its initialisation.
+    if let Some((_, launcher)) = [(FLUX, UNSURE[0]), (PALS, UNSURE[1])].into_iter().find(|(name, _)| ranked(name)) {
+        return Launch::Launched { launcher, ranks: number("PMI_SIZE") };
+    }
     if let Some((launcher, ranks, _)) = traces().find(|&(_, ranks, _)| ranks > 1) {
         return Launch::Singletons { launcher, ranks };
     }
     if let Some(ranks) = slurm_step(&env) {
         // srun speaks PMI-2 or PMIx where it is asked to; whether our MPI understands shows after its initialisation only.
-        return Launch::Launched { launcher: "Slurm's srun", ranks: Some(ranks) };
+        return Launch::Launched { launcher: UNSURE[2], ranks: Some(ranks) };
     }
     Launch::Alone
 }
@@ -70,7 +128,7 @@ pub fn singletons(size: u32, env: impl Fn(&str) -> Option<String>) -> Option<(&'
     if traced.iter().any(|&(_, ranks)| ranks == 1) {
         return None;
     }
-    traced.extend(slurm_step(&env).map(|ranks| ("Slurm's srun", ranks)));
+    traced.extend(slurm_step(&env).map(|ranks| (UNSURE[2], ranks)));
     traced.into_iter().find(|&(_, ranks)| ranks > 1)
 }
 
@@ -97,7 +155,7 @@ mod tests {
     const OPEN_MPI: &str = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4";
     const MPICH: &str = "MPICH Version:      5.0.2\nMPICH Release date: ..";
 
-    fn with(variables: &'static [(&str, &str)]) -> impl Fn(&str) -> Option<String> {
+    fn with(variables: &'static [(&'static str, &'static str)]) -> impl Fn(&str) -> Option<String> {
         move |name| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| value.to_string())
     }
 
@@ -138,5 +196,42 @@ mod tests {
         let srun = &[("SLURM_STEP_ID", "0"), ("SLURM_PROCID", "1"), ("SLURM_STEP_NUM_TASKS", "8")];
         assert_eq!(singletons(1, with(srun)), Some(("Slurm's srun", 8)));
         assert_eq!(singletons(1, with(&[])), None);
+    }
+
+    #[test]
+    fn launchers_without_a_trace_of_their_size_are_seen() {
+        assert_eq!(detect(MPICH, with(&[("PALS_RANKID", "3")])), Launch::Launched { launcher: "PALS", ranks: None });
+        let flux = &[("FLUX_TASK_RANK", "0"), ("PMI_RANK", "0"), ("PMI_SIZE", "4")];
+        assert_eq!(detect(OPEN_MPI, with(flux)), Launch::Launched { launcher: "Flux", ranks: Some(4) });
+        assert_eq!(singletons(1, with(flux)).map(|(_, ranks)| ranks), Some(4));
+    }
+
+    #[test]
+    fn one_question_tells_whether_there_are_ranks() {
+        assert_eq!(started(OPEN_MPI, with(&[])), Ok(false));
+        let srun = &[("PMIX_RANK", "1"), ("SLURM_STEP_ID", "0"), ("SLURM_PROCID", "1"), ("SLURM_NTASKS", "8")];
+        assert_eq!(started(OPEN_MPI, with(srun)), Ok(true));
+        let srun = &[("SLURM_STEP_ID", "0"), ("SLURM_PROCID", "1"), ("SLURM_NTASKS", "8")];
+        assert_eq!((started(OPEN_MPI, with(srun)), started(MPICH, with(srun))), (Ok(true), Ok(true)));
+        let refused = started(OPEN_MPI, with(&[("PMI_SIZE", "8"), ("PMI_RANK", "3")])).unwrap_err();
+        assert!(refused.exit_status() == 2 && refused.to_string().contains("Hydra) started 8 processes"), "{refused}");
+    }
+
+    #[test]
+    fn only_a_launcher_that_is_understood_gives_company() {
+        assert!(has_company(OPEN_MPI, with(&[("OMPI_COMM_WORLD_SIZE", "2")])));
+        assert!(has_company(OPEN_MPI, with(&[("PMIX_RANK", "0")])));
+        let srun = &[("SLURM_STEP_ID", "0"), ("SLURM_PROCID", "1"), ("SLURM_NTASKS", "8")];
+        for nobody in [&[("OMPI_COMM_WORLD_SIZE", "1")][..], &[("PMI_SIZE", "8")], &[("FLUX_TASK_RANK", "1")], srun, &[]] {
+            assert!(!has_company(OPEN_MPI, with(nobody)), "{nobody:?}");
+        }
+    }
+
+    #[test]
+    fn a_launcher_tells_the_rank() {
+        assert_eq!(rank(with(&[("PMI_RANK", "3")])), Some(3));
+        assert_eq!(rank(with(&[("OMPI_COMM_WORLD_RANK", " 0 ")])), Some(0));
+        assert_eq!(rank(with(&[("SLURM_PROCID", "x")])), None);
+        assert_eq!(rank(with(&[])), None);
     }
 }

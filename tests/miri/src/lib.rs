@@ -1,0 +1,123 @@
+//! Moves everything that has an operation going on, drops it before and after its end, and lets Miri see whether that is allowed.
+
+#![cfg(test)]
+
+#[allow(dead_code)]
+#[path = "../../../src/transport/mpi/ffi.rs"]
+mod ffi;
+
+mod error {
+    #[derive(Debug)]
+    #[allow(dead_code)]
+    pub enum Error {
+        Failed(String),
+        Mpi { call: String, why: String },
+    }
+
+    pub type Result<T> = std::result::Result<T, Error>;
+}
+
+mod topology {
+    pub type RankId = u32;
+}
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use ffi::{Comm, Letter, Mailbox, Outgoing, Sends};
+use mpi::ffi::pass_time;
+
+fn comm() -> Comm {
+    Comm::duplicate(ffi::world()).unwrap()
+}
+
+#[test]
+fn a_sum_moves_while_it_is_made() {
+    let comm = comm();
+    let summing = comm.sum_for_me(vec![42]).unwrap();
+    // Into an option, a list, and out again, as it goes through functions.
+    let mut list = vec![Some(summing)];
+    let mut summing = list.pop().flatten().unwrap();
+    let mut result = None;
+    for _ in 0..10 {
+        result = result.or(summing.result().unwrap());
+        let moved = Box::new(summing);
+        summing = *moved;
+    }
+    assert_eq!(result, Some(42));
+}
+
+fn next(mailbox: &mut Mailbox, comm: &Comm) -> Letter {
+    (0..100).find_map(|_| mailbox.look(comm).unwrap()).expect("a letter")
+}
+
+#[test]
+fn messages_arrive_in_order_and_their_buffers_are_used_again() {
+    let comm = comm();
+    let mut mailbox = Mailbox::open(&comm, 64).unwrap();
+    let mut sends = Sends::default();
+    let mut spare: Vec<Vec<u8>> = Vec::new();
+    for round in 0..4u8 {
+        for length in [0, 3, 60] {
+            let mut own = spare.pop().unwrap_or_default();
+            own.clear();
+            own.resize(length, round);
+            assert!(sends.start(&comm, 0, i32::from(round), Outgoing::Own(own)).unwrap().is_none());
+        }
+        let shared = Bytes::from(vec![round; 40]).slice(10..20);
+        sends.start(&comm, 0, i32::from(round), Outgoing::Shared(shared)).unwrap();
+        let (mut moved, mut kept) = (mailbox, Vec::new());
+        for length in [0, 3, 60, 10] {
+            let letter = next(&mut moved, &comm);
+            assert_eq!((letter.tag, letter.source, &letter.bytes[..]), (i32::from(round), 0, &vec![round; length][..]));
+            kept.push(letter.bytes);
+        }
+        mailbox = moved;
+        sends
+            .collect(|over| {
+                if let Outgoing::Own(buffer) = over {
+                    spare.push(buffer);
+                }
+            })
+            .unwrap();
+    }
+    assert_eq!(sends.len(), 0);
+    assert_eq!(comm.all_gather(&[1, 2, 3]).unwrap(), [1, 2, 3]);
+    mailbox.close().unwrap();
+    comm.free().unwrap();
+}
+
+#[test]
+fn bodies_come_in_pieces_while_they_move() {
+    let comm = comm();
+    let mut sends = Sends::default();
+    let whole: Vec<u8> = (0..100).collect();
+    let mut queue = VecDeque::new();
+    for front in [0, 7, 100] {
+        let mut receiving = comm.receive_pieces(0, 4, 100, &whole[..front], 33).unwrap();
+        assert_eq!(receiving.is_complete().unwrap(), front == 100);
+        queue.push_back(receiving);
+        let rest = Bytes::from(whole.clone());
+        for piece in rest.slice(front..).chunks(33) {
+            sends.start(&comm, 0, 4, Outgoing::Shared(rest.slice_ref(piece))).unwrap();
+        }
+    }
+    for mut receiving in queue {
+        assert!((0..100).any(|_| receiving.is_complete().unwrap()));
+        assert_eq!(receiving.into_bytes(), whole);
+    }
+}
+
+#[test]
+fn what_is_dropped_before_its_end_is_still_written_and_read() {
+    let comm = comm();
+    let bulk = comm.another().unwrap();
+    drop(comm.sum_for_me(vec![1]).unwrap());
+    drop(Mailbox::open(&comm, 16).unwrap());
+    drop(bulk.receive_pieces(0, 4, 10, &[1, 2], 4).unwrap());
+    let mut sends = Sends::default();
+    sends.start(&comm, 0, 1, Outgoing::Own(vec![9; 16])).unwrap();
+    sends.start(&bulk, 0, 4, Outgoing::Shared(Bytes::from(vec![8; 4]))).unwrap();
+    drop(sends);
+    pass_time();
+}
