@@ -12,6 +12,7 @@ mod options;
 mod output;
 mod reproduce;
 mod run;
+mod streams;
 mod terminal;
 
 use std::ffi::OsString;

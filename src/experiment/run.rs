@@ -4,6 +4,8 @@
 //!   plain program (if there is one) -> for each seed: for each scheduler: barrier -> run -> check on the first rank
 //! ```
 
+mod known;
+
 use serde::Serialize;
 
 use super::responses::Responses;
@@ -242,7 +244,7 @@ pub fn run(world: &mut World, spec: &RunSpec, mut progress: impl FnMut(u64, u64,
             progress(0, runs, "the plain program");
             plain = plain_program(world, &workload)?;
         }
-        work_out(world, &workload)?;
+        known::work_out(world, &workload)?;
         for (contender, course) in spec.contenders.iter().zip(&mut courses) {
             progress(done, runs, &contender.scheduler.name);
             let options = options(spec, &workload, world.is_simulated(), round == 0);
@@ -306,33 +308,6 @@ fn plain_program(world: &mut World, workload: &Prepared) -> Result<Plain> {
         }
     })?;
     Ok(measured.into_iter().find_map(|(_, plain)| plain))
-}
-
-/// Works the known answer out, if it takes an algorithm: on a worker, since others wait meanwhile.
-fn work_out(world: &mut World, workload: &Prepared) -> Result<()> {
-    if world.is_simulated() {
-        workload.known();
-        return Ok(());
-    }
-    let overlay = settle::plain(world)?;
-    node::run(world, &overlay, |node| {
-        let workload = workload.clone();
-        async move {
-            if node.me() == 0 {
-                let apart = node.epoch(APART);
-                apart.start(move |_| workload.known());
-                loop {
-                    match apart.next_event().await {
-                        Event::Finished { .. } => break,
-                        Event::RankLost(rank) => return Err(Error::RankLost { rank }),
-                        Event::Message(_) | Event::Timer { .. } | Event::Signal(_) => {}
-                    }
-                }
-            }
-            node.everyone().barrier(&node).await
-        }
-    })?;
-    Ok(())
 }
 
 async fn measure(node: &Node, workload: Prepared) -> Result<Plain> {

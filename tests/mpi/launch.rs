@@ -4,7 +4,9 @@
 //! ranks is what costs). A *job* is a launch of its own, with its own program, whose outcome is judged from outside.
 
 use std::env;
-use std::process::Command;
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -156,6 +158,11 @@ fn verdict(outcome: &Outcome, case: &str) -> Result<(), Failed> {
 
 fn launched(name: &str, ranks: u32, limit: Duration) -> Result<Outcome, String> {
     let me = env::current_exe().map_err(|why| format!("where am I? {why}"))?;
+    under_mpirun(&me, &[AS_RANK, name], ranks, limit, None)
+}
+
+/// Launches a program on so many ranks; `stdin` is the first one's, none of this process if it is `None`.
+pub fn under_mpirun(program: &Path, arguments: &[&str], ranks: u32, limit: Duration, stdin: Option<File>) -> Result<Outcome, String> {
     let mut command = Command::new("timeout");
     command.args(["-k", "5", &limit.as_secs().to_string(), "mpirun"]);
     if is_open_mpi()? {
@@ -166,7 +173,7 @@ fn launched(name: &str, ranks: u32, limit: Duration) -> Result<Outcome, String> 
             command.env(variable, "1");
         }
     }
-    command.args(["-n", &ranks.to_string()]).arg(me).args([AS_RANK, name]);
+    command.args(["-n", &ranks.to_string()]).arg(program).args(arguments).stdin(stdin.map_or_else(Stdio::null, Stdio::from));
     let begin = Instant::now();
     let output = command.output().map_err(|why| format!("'timeout' cannot be started: {why}"))?;
     Ok(Outcome {
