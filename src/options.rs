@@ -25,7 +25,8 @@ pub fn listed(list: &str, is_name: impl Fn(&str) -> bool) -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
     for piece in list.split(',') {
         let (name, _) = split(piece.trim());
-        let is_option = name.contains('=') || (items.last().is_some_and(|last| last.contains(':')) && !is_name(name) && name == piece.trim());
+        let is_option =
+            name.contains('=') || (items.last().is_some_and(|last| last.contains(':')) && !is_name(name) && name == piece.trim());
         match items.last_mut() {
             Some(last) if is_option => {
                 last.push(',');
@@ -212,7 +213,10 @@ mod tests {
         assert_eq!(listed(""), [""]);
         // Words, in either order, and before another name.
         assert_eq!(listed("dss:static=0.3,affinity"), ["dss:static=0.3,affinity"]);
-        assert_eq!(listed("dss:affinity,static=0.3, cwa,dss:affinity,dem:x=a:b"), ["dss:affinity,static=0.3", "cwa", "dss:affinity", "dem:x=a:b"]);
+        assert_eq!(
+            listed("dss:affinity,static=0.3, cwa,dss:affinity,dem:x=a:b"),
+            ["dss:affinity,static=0.3", "cwa", "dss:affinity", "dem:x=a:b"]
+        );
         // What is nobody's option is a name that is wrong, and said to be so.
         assert_eq!(listed("cwa,dme"), ["cwa", "dme"]);
         assert_eq!(listed("a:x=1,dme:y=2"), ["a:x=1", "dme:y=2"]);

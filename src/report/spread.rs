@@ -112,10 +112,13 @@ pub fn report(record: &SpreadRecord, answer: &Answer, width: u16) -> String {
         true => format!(" ({:+.1} %)", 100.0 * (record.makespan / record.predicted - 1.0)),
         false => String::new(),
     };
-    line("makespan", match record.predicts {
-        true => format!("{}, predicted {}{off}", seconds(record.makespan), seconds(record.predicted)),
-        false => seconds(record.makespan),
-    });
+    line(
+        "makespan",
+        match record.predicts {
+            true => format!("{}, predicted {}{off}", seconds(record.makespan), seconds(record.predicted)),
+            false => seconds(record.makespan),
+        },
+    );
     line(
         "finish",
         format!("within {:.1} % of each other, in {}", 100.0 * record.spread, several(record.installments.into(), "installment")),

@@ -221,9 +221,18 @@ fn compressed_inputs_are_read_or_refused() {
         blake3::hash(&std::fs::read(folder.path().join("i.gz")).unwrap()).to_hex().as_str()
     );
     for (line, said) in [
-        ("head -c 100 i.gz >half.gz; $E divide --sim 2 --input half.gz --kernel count", "--input half.gz: it is compressed by gzip, and damaged: it ends in the middle"),
-        ("printf 'BZh91AY&SY...' >b; $E divide --sim 2 --input b --kernel count", "--input b: it is compressed by bzip2, which is not read here: `bzip2 -dc FILE |"),
-        ("cp input no.zst; $E divide --sim 2 --input no.zst --kernel count", "--input no.zst: it is called as if it were compressed by zstd, and is not"),
+        (
+            "head -c 100 i.gz >half.gz; $E divide --sim 2 --input half.gz --kernel count",
+            "--input half.gz: it is compressed by gzip, and damaged: it ends in the middle",
+        ),
+        (
+            "printf 'BZh91AY&SY...' >b; $E divide --sim 2 --input b --kernel count",
+            "--input b: it is compressed by bzip2, which is not read here: `bzip2 -dc FILE |",
+        ),
+        (
+            "cp input no.zst; $E divide --sim 2 --input no.zst --kernel count",
+            "--input no.zst: it is called as if it were compressed by zstd, and is not",
+        ),
     ] {
         let (status, answer, told) = lines(line);
         assert!(status == Some(2) && answer.is_empty() && told.starts_with(&format!("equipoise: {said}")), "{line}: {told}");
@@ -251,7 +260,8 @@ fn two_that_write_one_file_are_each_whole() {
         let (status, _, said) = shell(folder.path(), line);
         assert_eq!(status, Some(0), "{said}");
         let written = std::fs::read_to_string(folder.path().join("both")).unwrap();
-        let expected = |numbers: std::ops::RangeInclusive<u32>| numbers.map(|n| format!("{n}\n")).filter(|n| n.contains('7')).collect::<String>();
+        let expected =
+            |numbers: std::ops::RangeInclusive<u32>| numbers.map(|n| format!("{n}\n")).filter(|n| n.contains('7')).collect::<String>();
         assert!(written == expected(1..=200_000) || written == expected(300_000..=600_000), "{} bytes", written.len());
         assert_eq!(std::fs::read_to_string(folder.path().join("victim")).unwrap(), "precious\n");
         let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();

@@ -91,7 +91,8 @@ fn mpi_program(ranks: u32) -> Result<(), Failed> {
     // One that fails, with its own end of MPI behind it.
     let outcome = divide(ranks, &input, &["--command", &format!("{} 7", program.display())], None)?;
     judged(&outcome, outcome.expect(1, Duration::from_secs(40), &[("it ended with status 7; there is no answer", 1)]).map(|()| true))?;
-    let outcome = divide(ranks, &input, &["--command", "env | grep -E '^(OMPI_|PMIX_|PMI_|PRTE_|ORTE_|HYDRA|HYDI_|MPI_LOCAL)'; true"], None)?;
+    let outcome =
+        divide(ranks, &input, &["--command", "env | grep -E '^(OMPI_|PMIX_|PMI_|PRTE_|ORTE_|HYDRA|HYDI_|MPI_LOCAL)'; true"], None)?;
     judged(&outcome, outcome.expect(0, LIMIT, &[]).map(|()| outcome.stdout.is_empty()))
 }
 
@@ -99,7 +100,12 @@ fn fails() -> Result<(), Failed> {
     let place = Place::new()?;
     let input = place.write("input", &"a line\n".repeat(1000))?;
     let outcome = divide(3, &input, &["--command", "cat >/dev/null; exit 3"], None)?;
-    judged(&outcome, outcome.expect(1, Duration::from_secs(40), &[("it ended with status 3; there is no answer", 1)]).map(|()| outcome.stdout.is_empty()))
+    judged(
+        &outcome,
+        outcome
+            .expect(1, Duration::from_secs(40), &[("it ended with status 3; there is no answer", 1)])
+            .map(|()| outcome.stdout.is_empty()),
+    )
 }
 
 fn once() -> Result<(), Failed> {
@@ -131,9 +137,11 @@ fn standard_input() -> Result<(), Failed> {
     // As a file, and through a pipe that somebody writes slowly.
     let outcome = divide(3, Path::new("-"), &["--kernel", "count"], Some(File::open(&input)?))?;
     judged(&outcome, outcome.expect(0, LIMIT, &[("count of standard input", 1)]).map(|()| outcome.stdout == "50000 100000 550000\n"))?;
-    let mut slow = Command::new("sh").arg("-c").arg(format!("sleep 3; cat '{}'", input.display())).stdout(std::process::Stdio::piped()).spawn()?;
+    let mut slow =
+        Command::new("sh").arg("-c").arg(format!("sleep 3; cat '{}'", input.display())).stdout(std::process::Stdio::piped()).spawn()?;
     let pipe = slow.stdout.take().ok_or("no pipe")?;
-    let outcome = divide(3, Path::new("-"), &["--kernel", "grep=some", "--timeout", "1"], Some(File::from(std::os::fd::OwnedFd::from(pipe))))?;
+    let outcome =
+        divide(3, Path::new("-"), &["--kernel", "grep=some", "--timeout", "1"], Some(File::from(std::os::fd::OwnedFd::from(pipe))))?;
     slow.wait()?;
     judged(&outcome, outcome.expect(0, LIMIT, &[]).map(|()| outcome.stdout == "50000\n"))
 }

@@ -87,13 +87,16 @@ impl Destination {
             }),
             Way::Beside(whole) => {
                 let ended = whole.as_file().sync_all();
-                ended.map_err(|why| (why, None)).and_then(|()| whole.persist(&to.path).map_err(|why| (why.error, Some(why.file)))).map_or_else(
-                    |(why, file)| {
-                        to.way = file.map_or(Way::Ended, Way::Beside);
-                        Err(to.failed(&why))
-                    },
-                    |_| Ok(()),
-                )
+                ended
+                    .map_err(|why| (why, None))
+                    .and_then(|()| whole.persist(&to.path).map_err(|why| (why.error, Some(why.file))))
+                    .map_or_else(
+                        |(why, file)| {
+                            to.way = file.map_or(Way::Ended, Way::Beside);
+                            Err(to.failed(&why))
+                        },
+                        |_| Ok(()),
+                    )
             }
             Way::Ended => Ok(()),
         }

@@ -2,10 +2,10 @@
 
 use super::hypercube::processors_in;
 use super::network::{Network, Ports};
+use super::order::Canonical;
 use super::program::Task;
 use super::question::Question;
 use super::timeline::{Division, Timeline};
-use super::order::Canonical;
 use super::{binomial, circle, layered, selection, star, tree};
 use crate::error::{Error, Result};
 use crate::topology::{NodeId, Topology};
@@ -183,7 +183,7 @@ fn by_processor(question: &Question) -> Result<Solution> {
 fn most_orders(messages: usize) -> usize {
     match messages {
         ..=12 => 720,
-        ..=40 => 24,
+        13..=40 => 24,
         _ => 1,
     }
 }

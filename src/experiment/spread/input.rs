@@ -126,7 +126,9 @@ fn judged(named: &str, head: &[u8], promised: Option<Form>) -> Result<Form> {
         ))),
         (form, Some(promised)) if form != promised => {
             let name = promised.name();
-            Err(Error::usage(format!("{named}: it is called as if it were compressed by {name}, and is not; --raw takes its bytes as they are")))
+            Err(Error::usage(format!(
+                "{named}: it is called as if it were compressed by {name}, and is not; --raw takes its bytes as they are"
+            )))
         }
         (form, _) => Ok(form),
     }

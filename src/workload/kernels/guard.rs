@@ -70,7 +70,14 @@ fn start() -> io::Result<ChildStdin> {
     let mut shell = Command::new("sh");
     // A program of ours may itself be an equipoise that was started so: its guard must outlive it, too.
     shell.env_remove(mark::VARIABLE);
-    shell.arg("-c").arg(SCRIPT).arg("guard").arg(format!("{}={}", mark::VARIABLE, *mark::OURS)).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    shell
+        .arg("-c")
+        .arg(SCRIPT)
+        .arg("guard")
+        .arg(format!("{}={}", mark::VARIABLE, *mark::OURS))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let mut child = shell.current_dir("/").process_group(0).spawn()?;
     child.stdin.take().ok_or_else(|| io::Error::other("the guard has no standard input"))
 }

@@ -40,19 +40,8 @@ pub struct Process<T> {
 const BEGIN: &str = r#"read -r begin && exec sh -c "$0""#;
 
 /// How the variables begin in which launchers tell a process which rank of which job it is. Those of the batch system stay.
-const LAUNCHERS: [&str; 11] = [
-    "OMPI_",
-    "PMIX_",
-    "PMI_",
-    "PRTE_",
-    "ORTE_",
-    "HYDRA",
-    "HYDI_",
-    "MPI_LOCAL",
-    "MV2_COMM_WORLD_",
-    "MVP_COMM_WORLD_",
-    "PALS_",
-];
+const LAUNCHERS: [&str; 11] =
+    ["OMPI_", "PMIX_", "PMI_", "PRTE_", "ORTE_", "HYDRA", "HYDI_", "MPI_LOCAL", "MV2_COMM_WORLD_", "MVP_COMM_WORLD_", "PALS_"];
 
 /// Whether a variable of this name is for a rank only.
 fn is_for_a_rank(name: &OsStr) -> bool {
@@ -356,7 +345,8 @@ mod tests {
     fn one_in_a_session_of_its_own_is_killed_with_a_program_that_stands_still() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("child");
-        let mut program = process(&format!("setsid sh -c 'echo $$ >{0}.part; mv {0}.part {0}; sleep 1000' & sleep 1000", place.display()), 1.0);
+        let mut program =
+            process(&format!("setsid sh -c 'echo $$ >{0}.part; mv {0}.part {0}; sleep 1000' & sleep 1000", place.display()), 1.0);
         assert_eq!(program.end().unwrap_err().exit_status(), 3);
         assert!(goes(&std::fs::read(&place).unwrap()));
     }

@@ -7,7 +7,11 @@ use super::*;
 
 /// What a processor behind the hub is: its speed, its link and its start-up, of a few so that some are alike.
 fn leaves(most: usize) -> impl Strategy<Value = Vec<(f64, f64, f64)>> {
-    let one = (prop::sample::select(vec![0.5, 1.0, 3.0, 4.0]), prop::sample::select(vec![0.2, 1.0, 2.5]), prop::sample::select(vec![0.0, 0.01, 0.05, 0.2]));
+    let one = (
+        prop::sample::select(vec![0.5, 1.0, 3.0, 4.0]),
+        prop::sample::select(vec![0.2, 1.0, 2.5]),
+        prop::sample::select(vec![0.0, 0.01, 0.05, 0.2]),
+    );
     prop::collection::vec(one, 1..=most)
 }
 
@@ -81,7 +85,8 @@ fn two_numberings_of_a_star_are_one_star() {
 #[test]
 fn what_is_not_proven_is_not_called_so() {
     // Twelve that all differ are too many for all orders.
-    let leaves: Vec<(f64, f64, f64)> = (1..=12).map(|leaf| (1.0 / f64::from(leaf), 0.1 + 0.01 * f64::from(leaf % 5), 0.001 * f64::from(leaf * 7 % 11))).collect();
+    let leaves: Vec<(f64, f64, f64)> =
+        (1..=12).map(|leaf| (1.0 / f64::from(leaf), 0.1 + 0.01 * f64::from(leaf % 5), 0.001 * f64::from(leaf * 7 % 11))).collect();
     let solution = solve(&star(&leaves, |_| ())).unwrap();
     assert_eq!(solution.method, Method::Search);
     assert_finish_together(&solution);
@@ -158,7 +163,11 @@ fn no_order_of_a_star_is_better_by_linear_program() {
         let ours = solve(&question).unwrap();
         assert_eq!(ours.method, Method::LinearProgram);
         let links = |order: &[usize]| -> Vec<Link> {
-            order.iter().enumerate().map(|(place, leaf)| Link { from: 0, to: place + 1, startup: leaves[*leaf].2, seconds: 0.3 * leaves[*leaf].1 }).collect()
+            order
+                .iter()
+                .enumerate()
+                .map(|(place, leaf)| Link { from: 0, to: place + 1, startup: leaves[*leaf].2, seconds: 0.3 * leaves[*leaf].1 })
+                .collect()
         };
         each_order(3, &mut Vec::new(), &mut |order| {
             let seconds = std::iter::once(1.0 / 3.0).chain(order.iter().map(|leaf| 1.0 / leaves[*leaf].0)).collect();

@@ -18,7 +18,7 @@ pub fn nodes(tree: &Tree, most: u64) -> Option<u64> {
             way.pop();
             continue;
         }
-        let child = Sha1::new().chain_update(&*state).chain_update(u32::to_be_bytes(*next)).finalize();
+        let child = Sha1::new().chain_update(*state).chain_update(u32::to_be_bytes(*next)).finalize();
         *next += 1;
         nodes += 1;
         if nodes > most {
