@@ -1,4 +1,4 @@
-//! The options of what is chosen by name, `NAME[:key=value,..]`: of balancers and of schedulers.
+//! The options of what is chosen by name, `NAME[:key=value,..]`: of balancers and of schedulers; and lists of such names.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -17,6 +17,25 @@ pub struct Options<'a> {
 /// The name, and the options behind it if there is a colon.
 pub fn split(spec: &str) -> (&str, Option<&str>) {
     spec.split_once(':').map_or((spec, None), |(name, options)| (name, Some(options)))
+}
+
+/// The items of a list `NAME[:key=value,..],NAME,..`. What follows a comma belongs to the item before it if it is `key=value`, or if that item has
+/// options already and this is no name: words may be options, too.
+pub fn listed(list: &str, is_name: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut items: Vec<String> = Vec::new();
+    for piece in list.split(',') {
+        let (name, _) = split(piece.trim());
+        let is_option =
+            name.contains('=') || (items.last().is_some_and(|last| last.contains(':')) && !is_name(name) && name == piece.trim());
+        match items.last_mut() {
+            Some(last) if is_option => {
+                last.push(',');
+                last.push_str(piece);
+            }
+            _ => items.push(piece.trim().to_string()),
+        }
+    }
+    items
 }
 
 impl<'a> Options<'a> {
@@ -184,6 +203,24 @@ mod tests {
         });
         assert_eq!(made.unwrap(), 7);
         assert!(Options::make(String::new(), None, |options| options.value("size").map(|size| assert_eq!(size, None))).is_ok());
+    }
+
+    #[test]
+    fn options_stay_with_their_item_in_a_list() {
+        let listed = |list| listed(list, |name| ["a", "b", "c", "cwa", "dem", "dss"].contains(&name));
+        assert_eq!(listed("cwa, dem"), ["cwa", "dem"]);
+        assert_eq!(listed("a:x=1,y=2,b,c:z=3"), ["a:x=1,y=2", "b", "c:z=3"]);
+        assert_eq!(listed(""), [""]);
+        // Words, in either order, and before another name.
+        assert_eq!(listed("dss:static=0.3,affinity"), ["dss:static=0.3,affinity"]);
+        assert_eq!(
+            listed("dss:affinity,static=0.3, cwa,dss:affinity,dem:x=a:b"),
+            ["dss:affinity,static=0.3", "cwa", "dss:affinity", "dem:x=a:b"]
+        );
+        // What is nobody's option is a name that is wrong, and said to be so.
+        assert_eq!(listed("cwa,dme"), ["cwa", "dme"]);
+        assert_eq!(listed("a:x=1,dme:y=2"), ["a:x=1", "dme:y=2"]);
+        assert_eq!(listed("a,x=1"), ["a,x=1"]);
     }
 
     #[test]

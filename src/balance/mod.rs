@@ -273,6 +273,11 @@ pub struct Chosen {
     pub balancer: Box<dyn Balancer>,
 }
 
+/// The balancers in a list `NAME[:key=value,..],NAME,..`.
+pub fn listed(list: &str) -> Vec<String> {
+    options::listed(list, |name| ALL.iter().any(|entry| entry.name == name))
+}
+
 /// The balancer named `name[:key=value,..]`.
 ///
 /// # Errors

@@ -122,7 +122,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         loads.push(LoadPattern::default());
     }
     let balancers = match &arguments.balancer {
-        Some(names) => listed(names).iter().map(|name| balance::find(name)).collect::<Result<Vec<_>>>()?,
+        Some(names) => balance::listed(names).iter().map(|name| balance::find(name)).collect::<Result<Vec<_>>>()?,
         None => balance::ALL.iter().map(|entry| balance::find(entry.name)).collect::<Result<Vec<_>>>()?,
     };
     let balancers = balancers.into_iter().map(Rc::new).collect();
@@ -218,22 +218,6 @@ impl Request<'_> {
     }
 }
 
-/// The names in a list. A `key=value` after a comma belongs to the balancer before it.
-pub(super) fn listed(names: &str) -> Vec<String> {
-    let mut list: Vec<String> = Vec::new();
-    for piece in names.split(',') {
-        let is_option = piece.find('=').is_some_and(|equals| !piece[..equals].contains(':'));
-        match list.last_mut() {
-            Some(last) if is_option => {
-                last.push(',');
-                last.push_str(piece);
-            }
-            _ => list.push(piece.trim().to_string()),
-        }
-    }
-    list
-}
-
 /// The ranks' powers with 0 for the virtual nodes behind them.
 fn padded(powers: &Powers, nodes: u32) -> Result<Powers> {
     match powers {
@@ -271,13 +255,6 @@ fn show(output: Output, records: &[CompareRecord], environment: &Environment, fi
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn options_stay_with_their_balancer() {
-        assert_eq!(listed("cwa, dem"), ["cwa", "dem"]);
-        assert_eq!(listed("a:x=1,y=2,b,c:z=3"), ["a:x=1,y=2", "b", "c:z=3"]);
-        assert_eq!(listed(""), [""]);
-    }
 
     #[test]
     fn virtual_nodes_have_no_power() {

@@ -14,6 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   mpirun -n 8 equipoise divide --input big.log --kernel 'grep=error|warning'
   mpirun -n 8 equipoise divide --input big.log --command 'cut -f 2 | sort -u' --reduce 'sort -u'
+  zcat *.gz | mpirun -n 8 equipoise divide --input - --kernel histogram=numbers | sort -rn | head
   mpirun -n 8 equipoise divide --input big.log --kernel count --baselines --gantt count.svg
   equipoise divide --sim 64 --input big.log --kernel checksum --rate 1G
   equipoise divide --model --topology hypercube:2
@@ -28,7 +29,9 @@ have one port each (--network switched:contention) unless --network is given. No
 a --command's, otherwise 0.
 
 With --model a processor starts to compute and to send on when its whole share (of an installment) has arrived, and computes while it sends. Computing a
-part a of the load takes a w Tcp seconds, carrying it over a link takes startup + a z Tcm. The shares printed make all done earliest:
+part a of the load takes a w Tcp seconds, carrying it over a link takes startup + a z Tcm. The shares printed make all done earliest, however
+the processors are numbered, unless the method is said not to be proven (with --ports one and more than some orders of service to try, see
+docs/divisible.md):
   alpha         the part of the load that a processor computes
   volume        the part that it receives, what it sends on included
   speedup       the source alone, over the time of all

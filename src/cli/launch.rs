@@ -1,5 +1,8 @@
 //! From the environment and the options to a world.
 
+use std::thread;
+use std::time::Duration;
+
 use equipoise::experiment::Environment;
 use equipoise::names;
 use equipoise::transport::launcher;
@@ -97,7 +100,28 @@ pub fn within(options: &WorldOptions, work: impl FnOnce(&mut World) -> Result<()
 /// As [`within`].
 pub fn within_with_workers(options: &WorldOptions, workers: u32, work: impl FnOnce(&mut World) -> Result<()>) -> Result<(), Ending> {
     let Some(mut world) = open(options, workers)? else { return Ok(()) };
-    work(&mut world).map_err(|why| said(&why))
+    work(&mut world).map_err(|why| {
+        let ending = said(&why);
+        end_soon(why.exit_status());
+        ending
+    })
+}
+
+/// Sees to it that a process that has said its last sentence ends, even if MPI's own end waits for something that never comes: a launcher whose
+/// books are in disorder, a rank that is gone.
+fn end_soon(status: i32) {
+    /// What the end of a large job takes on a busy machine.
+    const ENOUGH: Duration = Duration::from_secs(10);
+    // Without a thread the process ends as MPI lets it.
+    let _ = thread::Builder::new().name("end".into()).spawn(move || {
+        thread::sleep(ENOUGH);
+        // Leaving may wait for MPI, too.
+        let _ = thread::Builder::new().name("last end".into()).spawn(|| {
+            thread::sleep(ENOUGH / 5);
+            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        });
+        std::process::exit(status)
+    });
 }
 
 /// How a command failed.

@@ -13,6 +13,7 @@ mod output;
 mod reproduce;
 mod run;
 mod start;
+mod streams;
 mod terminal;
 
 use std::ffi::OsString;

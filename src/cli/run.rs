@@ -15,7 +15,6 @@ use equipoise::transport::world::World;
 use equipoise::workload::{self, graphs};
 use equipoise::{Error, Result};
 
-use super::compare::listed;
 use super::launch::{self, Ending};
 use super::options::{Output, WorldOptions, any_bytes, check_standard_input};
 use super::output::{Files, Target};
@@ -159,7 +158,7 @@ impl Arguments {
         let names = match self.compare.as_deref() {
             None => vec![self.scheduler.clone().unwrap_or_else(|| "hierarchical".into())],
             Some("") => schedule::ALL.iter().map(|entry| entry.name.to_string()).collect(),
-            Some(names) => listed(names),
+            Some(names) => schedule::listed(names),
         };
         independent::refuse_schedulers(&names)?;
         let duties = [("--host", "host", self.host), ("--medians", "medians", self.medians)];

@@ -7,6 +7,8 @@ use equipoise::names;
 use equipoise::{Error, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::streams;
+
 static SPEAKS: AtomicBool = AtomicBool::new(true);
 
 /// Whether this process is the one that speaks: by the launcher's word at first, by its rank once there is a world.
@@ -22,6 +24,9 @@ fn speaks() -> bool {
 pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     if !speaks() {
         return Ok(());
+    }
+    if streams::output_was_closed() {
+        return Err(Error::Failed("standard output is closed, so that nobody can read what belongs there".into()));
     }
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {

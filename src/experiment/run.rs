@@ -4,6 +4,8 @@
 //!   plain program (if there is one) -> for each seed: for each scheduler: barrier -> run -> check on the first rank
 //! ```
 
+mod known;
+
 use serde::Serialize;
 
 use super::responses::Responses;
@@ -72,7 +74,8 @@ pub struct RunRecord {
     pub answer: Number,
     /// What the answer is, in words.
     pub answer_is: &'static str,
-    /// The answer by a table, a formula or the plain program; it is the same. `None` where nobody knows it beforehand.
+    /// The answer by a table, a formula or another algorithm, or else by the plain program; it is the same, or an approximation that was asked
+    /// for. `None` where nobody knows it beforehand.
     pub known: Option<Number>,
     /// From the first submission to the last answer.
     pub makespan: f64,
@@ -241,6 +244,7 @@ pub fn run(world: &mut World, spec: &RunSpec, mut progress: impl FnMut(u64, u64,
             progress(0, runs, "the plain program");
             plain = plain_program(world, &workload)?;
         }
+        known::work_out(world, &workload)?;
         for (contender, course) in spec.contenders.iter().zip(&mut courses) {
             progress(done, runs, &contender.scheduler.name);
             let options = options(spec, &workload, world.is_simulated(), round == 0);
@@ -342,7 +346,8 @@ impl Course {
     fn add(&mut self, outcome: Outcome<Number>, contender: &Contender, spec: &RunSpec, workload: &Prepared, plain: Plain) -> Result<()> {
         let known = workload.known().or(plain.map(|(answer, _)| answer));
         let lost = |what: String| Error::Lost(format!("{} under {}: {what}", spec.workload.name, contender.scheduler.name));
-        sound(&outcome, known, plain.map(|(answer, _)| answer), spec.workload.entry.answer == "tasks").map_err(lost)?;
+        let known_within = known.map(|known| (known, workload.tolerance()));
+        sound(&outcome, known_within, plain.map(|(answer, _)| answer), spec.workload.entry.answer == "tasks").map_err(lost)?;
         if let Some(measured) = workload.measured() {
             let from = self.counting;
             let counts = outcome.graphs.iter().filter(|graph| measured.contains(&graph.number));
@@ -439,8 +444,8 @@ impl Course {
     }
 }
 
-/// Checks that no task was lost and the answer is right.
-fn sound(outcome: &Outcome<Number>, known: Option<Number>, plain: Option<Number>, answer_is_tasks: bool) -> Result<(), String> {
+/// Checks that no task was lost and the answer is right. The known one comes with how far a right answer may be from it.
+fn sound(outcome: &Outcome<Number>, known: Option<(Number, f64)>, plain: Option<Number>, answer_is_tasks: bool) -> Result<(), String> {
     let sum = |part: fn(&NodeReport) -> u64| outcome.nodes.iter().map(part).sum::<u64>();
     let (born, ended) = (sum(|node| node.born), sum(|node| node.tasks));
     if born != ended {
@@ -451,28 +456,28 @@ fn sound(outcome: &Outcome<Number>, known: Option<Number>, plain: Option<Number>
         return Err(format!("{out} migrations left, and {arrived} arrived"));
     }
     let answer = outcome.answer.unwrap_or(Number::Whole(0));
-    for (expected, by) in [(known, "known"), (plain, "plain program's")] {
-        if let Some(expected) = expected
-            && !is_same(answer, expected)
+    for (expected, by) in [(known, "known"), (plain.map(|plain| (plain, 0.0)), "plain program's")] {
+        if let Some((expected, within)) = expected
+            && !is_same(answer, expected, within)
         {
             return Err(format!("the answer is {answer}, the {by} one is {expected}"));
         }
     }
-    if answer_is_tasks && !is_same(answer, Number::Whole(ended)) {
+    if answer_is_tasks && !is_same(answer, Number::Whole(ended), 0.0) {
         return Err(format!("the answers add up to {answer} tasks, and {ended} were executed"));
     }
     Ok(())
 }
 
-/// Whole numbers exactly; real ones but for the order of additions.
-fn is_same(a: Number, b: Number) -> bool {
+/// Whole numbers exactly; real ones but for the order of additions, and as far as an approximation may be off.
+fn is_same(a: Number, b: Number, within: f64) -> bool {
     let real = |number| match number {
         Number::Whole(number) => number as f64,
         Number::Real(number) => number,
     };
     match (a, b) {
         (Number::Whole(a), Number::Whole(b)) => a == b,
-        _ => (real(a) - real(b)).abs() <= 1e-9 * real(a).abs().max(real(b).abs()),
+        _ => (real(a) - real(b)).abs() <= within + 1e-9 * real(a).abs().max(real(b).abs()),
     }
 }
 

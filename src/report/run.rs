@@ -147,8 +147,13 @@ fn overloaded(record: &RunRecord) -> String {
 
 /// The answer, what it is, and whether it is known to be right.
 fn answer(record: &RunRecord) -> String {
-    let is_known = if record.known.is_some() { ", as it should be" } else { "" };
-    format!("{} ({}){is_known}", record.answer, record.answer_is)
+    let judged = match record.known {
+        // An approximation, within what was asked for.
+        Some(known) if known != record.answer => format!(", as near as it should be to {known}"),
+        Some(_) => ", as it should be".into(),
+        None => String::new(),
+    };
+    format!("{} ({}){judged}", record.answer, record.answer_is)
 }
 
 fn makespan(record: &RunRecord) -> String {

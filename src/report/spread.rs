@@ -21,7 +21,9 @@ pub(super) const LISTED: usize = 32;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn answer(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
+pub fn answer(out: &mut dyn Write, answer: &Answer, record: &SpreadRecord) -> io::Result<()> {
+    // Records that end with a null byte may have newlines in them.
+    let end: &[u8] = if record.records == "nul" { b"\0" } else { b"\n" };
     match answer {
         Answer::Counts(counts) => writeln!(out, "{} {} {}", counts.lines, counts.words, counts.bytes),
         Answer::Found(found) => writeln!(out, "{found}"),
@@ -34,7 +36,7 @@ pub fn answer(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
         Answer::Records(counts) => counts.iter().try_for_each(|(record, count)| {
             write!(out, "{count:7} ")?;
             out.write_all(record)?;
-            out.write_all(b"\n")
+            out.write_all(end)
         }),
         Answer::Written { .. } => Ok(()),
     }
@@ -102,18 +104,30 @@ pub(super) fn seconds(seconds: f64) -> String {
 pub fn report(record: &SpreadRecord, answer: &Answer, width: u16) -> String {
     let SpreadRecord { input, kernel, topology, site, .. } = record;
     let form = if record.native { "native" } else { "overlay" };
-    let mut out = format!("{kernel} of {input} ({}), divided on {topology} ({form}), {}\n", bytes(record.bytes), place(site));
+    let input = if input == "-" { "standard input" } else { input };
+    let unpacked = record.unpacked_from.map_or(String::new(), |form| format!(", unpacked by {form}"));
+    let mut out = format!("{kernel} of {input} ({}{unpacked}), divided on {topology} ({form}), {}\n", bytes(record.bytes), place(site));
     let mut line = |name: &str, text: String| out.push_str(&format!("  {name:<11}{text}\n"));
     let off = match record.predicted > 0.0 {
         true => format!(" ({:+.1} %)", 100.0 * (record.makespan / record.predicted - 1.0)),
         false => String::new(),
     };
-    line("makespan", format!("{}, predicted {}{off}", seconds(record.makespan), seconds(record.predicted)));
+    line(
+        "makespan",
+        match record.predicts {
+            true => format!("{}, predicted {}{off}", seconds(record.makespan), seconds(record.predicted)),
+            false => seconds(record.makespan),
+        },
+    );
     line(
         "finish",
         format!("within {:.1} % of each other, in {}", 100.0 * record.spread, several(record.installments.into(), "installment")),
     );
-    let whence = if record.sequential_is_measured { "measured" } else { "by the calibration" };
+    let whence = match (record.sequential_is_measured, record.predicts) {
+        (true, _) => "measured",
+        (false, true) => "by the calibration",
+        (false, false) => "as fast as it was in the run",
+    };
     line("speedup", format!("{} against rank 0 alone, {} ({whence})", three(record.speedup), seconds(record.sequential)));
     line("costs", format!("{}, in {}", record.calibration, seconds(record.calibration_seconds)));
     if record.collecting > 0.0 {
@@ -144,12 +158,13 @@ pub(super) fn cells(record: &SpreadRecord, rank: usize, per_byte: impl Fn(f64) -
     let split = &record.split[rank];
     let cost = |cost: f64| if cost > 0.0 { per_byte(cost) } else { "-".into() };
     let time = |time: f64| if record.shares[rank] > 0 { seconds(time) } else { "-".into() };
+    let predicted = if record.predicts { time(record.predicted_finish[rank]) } else { "-".into() };
     [
         rank.to_string(),
         bytes(record.shares[rank]),
         cost(split.calibrated),
         cost(split.achieved),
-        time(record.predicted_finish[rank]),
+        predicted,
         time(record.finish[rank]),
         time(split.waiting),
         time(split.computing),
@@ -188,7 +203,7 @@ pub fn gantt(record: &SpreadRecord) -> String {
 pub(super) fn pairs(record: &SpreadRecord) -> (String, Vec<Row>) {
     let mut rows = Vec::new();
     for (rank, pair) in record.charts.iter().enumerate().take(LISTED) {
-        for (timeline, kind) in pair.iter().zip(["predicted", "measured"]) {
+        for (timeline, kind) in pair.iter().zip(["predicted", "measured"]).filter(|(_, kind)| record.predicts || *kind == "measured") {
             let bars = |activity, intervals: &[_]| bars(activity, intervals);
             let mut all = bars(Activity::Sending, &timeline.sending);
             all.extend(bars(Activity::Computing, &timeline.computing));
@@ -196,11 +211,11 @@ pub(super) fn pairs(record: &SpreadRecord) -> (String, Vec<Row>) {
         }
     }
     let title = format!(
-        "{} on {}: done after {} s, predicted {} s{}",
+        "{} on {}: done after {} s{}{}",
         record.kernel,
         record.topology,
         three(record.makespan),
-        three(record.predicted),
+        if record.predicts { format!(", predicted {} s", three(record.predicted)) } else { String::new() },
         if record.charts.len() > LISTED { format!(" (the first {LISTED} ranks)") } else { String::new() }
     );
     (title, rows)

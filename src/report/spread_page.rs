@@ -35,7 +35,11 @@ fn summary(record: &SpreadRecord) -> String {
         true => format!(", {} % {} predicted", three(100.0 * (record.makespan / record.predicted - 1.0).abs()), side(record)),
         false => String::new(),
     };
-    let whence = if record.sequential_is_measured { "" } else { " (by the calibration)" };
+    let whence = match (record.sequential_is_measured, record.predicts) {
+        (true, _) => "",
+        (false, true) => " (by the calibration)",
+        (false, false) => " (as fast as it was in the run)",
+    };
     let mut said = format!(
         "Done after {}{off}; the ranks finished within {} % of each other; {} times as fast as rank 0 alone{whence}.",
         seconds(record.makespan),
@@ -114,7 +118,7 @@ fn finish(record: &SpreadRecord, (unit, times): (&str, f64)) -> Figure {
         Bar {
             name: format!("rank {rank}"),
             parts: SPLIT.iter().zip(parts).map(|((class, _), part)| (part * times, *class)).collect(),
-            mark: (record.shares[rank] > 0).then_some(record.predicted_finish[rank] * times),
+            mark: (record.shares[rank] > 0 && record.predicts).then_some(record.predicted_finish[rank] * times),
             label: if record.shares[rank] > 0 { three(record.finish[rank] * times) } else { "no share".into() },
             ..Bar::default()
         }
@@ -201,6 +205,7 @@ pub(super) mod tests {
             most_waiting: 9,
         };
         SpreadRecord {
+            unpacked_from: None,
             input: "a<b>.txt".into(),
             bytes: 1000,
             kernel: "grep=<x>".into(),
@@ -214,6 +219,7 @@ pub(super) mod tests {
             shares: vec![600, 400],
             finish: vec![1.05, 1.1],
             predicted_finish: vec![1.0, 1.0],
+            predicts: true,
             predicted: 1.0,
             makespan: 1.1,
             spread: 0.05,

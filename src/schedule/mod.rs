@@ -44,7 +44,7 @@ mod unplaced;
 pub use accounting::{Graph, NodeReport, Outcome, Summary};
 pub use computation::{Computation, Roots, Slice, Source, Style, Yield};
 pub use policy::Order;
-pub use registry::{ALL, Chosen, Entry, Region, Scheduler, Units, find};
+pub use registry::{ALL, Chosen, Entry, Region, Scheduler, Units, find, listed};
 pub use runtime::execute;
 
 use crate::node::Ticks;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rand::rngs::ChaCha8Rng;
 
 use super::policy::{AnyPolicy, Place};
-use super::{acwn, cwn, gde, gradient, hierarchical, incremental, neighbour, random, rid, static_, steal};
+use super::{acwn, cwn, gde, gradient, hierarchical, incremental, independent, neighbour, random, rid, static_, steal};
 use crate::balance;
 use crate::error::{Error, Result};
 use crate::node::Ticks;
@@ -109,6 +109,12 @@ pub fn find(spec: &str) -> Result<Chosen> {
     })?;
     let scheduler = Options::make(format!("--scheduler {name}"), given, entry.build)?;
     Ok(Chosen { name: spec.to_string(), entry, scheduler })
+}
+
+/// The schedulers in a list `NAME[:key=value,..],NAME,..`, those of independent tasks among them.
+pub fn listed(list: &str) -> Vec<String> {
+    let of_independent = |name: &str| independent::ALL.iter().any(|entry| entry.name == name);
+    options::listed(list, |name| ALL.iter().any(|entry| entry.name == name) || of_independent(name))
 }
 
 impl Chosen {

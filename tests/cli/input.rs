@@ -176,3 +176,123 @@ fn what_is_wrong_is_said_in_one_sentence() {
     let told = String::from_utf8(divide(&std::env::temp_dir(), &["--kernel", "count"]).stderr).unwrap();
     assert!(told.contains("this is a folder"), "{told}");
 }
+
+/// Runs a line of the shell in which `$E` is the program; in simulation.
+fn shell(folder: &Path, line: &str) -> (Option<i32>, String, String) {
+    let program = assert_cmd::cargo::cargo_bin("equipoise");
+    let output = std::process::Command::new("sh").arg("-c").arg(line).env("E", program).current_dir(folder).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn it_is_the_middle_of_a_pipeline() {
+    let folder = tempdir().unwrap();
+    std::fs::write(folder.path().join("input"), TEXT).unwrap();
+    let lines = |line: &str| shell(folder.path(), line);
+    let (status, answer, report) = lines("cat input | $E divide --sim 3 --input - --kernel grep=error --print | sort -r");
+    assert_eq!((status, answer.as_str()), (Some(0), "error two\nerror one\n"), "{report}");
+    assert!(report.contains("of standard input (29 B)"), "{report}");
+    for input in ["- <input", "/dev/stdin <input", "- </dev/stdin <input"] {
+        assert_eq!(lines(&format!("$E divide --sim 2 --input {input} --kernel count")).1, "6 8 29\n", "{input}");
+    }
+    // What somebody else has read is not read again.
+    let (_, answer, report) = lines("{ read first; $E divide --sim 2 --input - --kernel count; } <input");
+    assert!(["5 7 27\n", "0 0 0\n"].contains(&answer.as_str()), "{answer} {report}");
+    let (_, answer, report) = lines("mkfifo pipe; (sleep 0.3; cat input) >pipe & $E divide --sim 2 --input pipe --kernel count");
+    assert_eq!(answer, "6 8 29\n", "{report}");
+    assert_eq!(lines("$E divide --sim 2 --input - --kernel count </dev/null").1, "0 0 0\n");
+    let (status, answer, said) = lines("$E divide --sim 2 --input - --kernel count <&-");
+    assert_eq!((status, answer.as_str(), said.as_str()), (Some(2), "", "equipoise: --input -: standard input is closed\n"));
+}
+
+#[test]
+fn compressed_inputs_are_read_or_refused() {
+    let folder = tempdir().unwrap();
+    std::fs::write(folder.path().join("input"), TEXT.repeat(1000)).unwrap();
+    let lines = |line: &str| shell(folder.path(), line);
+    let (status, answer, report) = lines("gzip -c input >i.gz && $E divide --sim 2 --input i.gz --kernel count");
+    assert_eq!((status, answer.as_str()), (Some(0), "6000 8000 29000\n"), "{report}");
+    assert!(report.contains("of i.gz (29.0 kB, unpacked by gzip)"), "{report}");
+    assert_eq!(lines("gzip -c input | $E divide --sim 2 --input - --kernel count").1, "6000 8000 29000\n");
+    let sum = |line: &str| lines(line).1;
+    assert_eq!(
+        sum("$E divide --sim 2 --input i.gz --raw --kernel checksum").trim(),
+        blake3::hash(&std::fs::read(folder.path().join("i.gz")).unwrap()).to_hex().as_str()
+    );
+    for (line, said) in [
+        (
+            "head -c 100 i.gz >half.gz; $E divide --sim 2 --input half.gz --kernel count",
+            "--input half.gz: it is compressed by gzip, and damaged: it ends in the middle",
+        ),
+        (
+            "printf 'BZh91AY&SY...' >b; $E divide --sim 2 --input b --kernel count",
+            "--input b: it is compressed by bzip2, which is not read here: `bzip2 -dc FILE |",
+        ),
+        (
+            "cp input no.zst; $E divide --sim 2 --input no.zst --kernel count",
+            "--input no.zst: it is called as if it were compressed by zstd, and is not",
+        ),
+    ] {
+        let (status, answer, told) = lines(line);
+        assert!(status == Some(2) && answer.is_empty() && told.starts_with(&format!("equipoise: {said}")), "{line}: {told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+    }
+}
+
+#[test]
+fn records_that_end_with_a_null_byte_do_so_in_the_answer() {
+    let folder = tempdir().unwrap();
+    std::fs::write(folder.path().join("input"), "a\nb\0c\0a\nb\0").unwrap();
+    let (_, answer, _) = shell(folder.path(), "$E divide --sim 2 --input input --records nul --kernel histogram=numbers");
+    assert_eq!(answer, "      2 a\nb\0      1 c\0");
+    let (_, answer, _) = shell(folder.path(), "$E divide --sim 2 --input input --records nul --kernel grep=a --print");
+    assert_eq!(answer, "a\nb\0a\nb\0");
+}
+
+#[test]
+fn two_that_write_one_file_are_each_whole() {
+    let folder = tempdir().unwrap();
+    let line = "seq 200000 >1; seq 300000 600000 >2; ln -s victim both.part; echo precious >victim; \
+                $E divide --sim 2 --input 1 --kernel grep=7 --print --to both & \
+                $E divide --sim 2 --input 2 --kernel grep=7 --print --to both; s=$?; wait $! && exit $s";
+    for _ in 0..3 {
+        let (status, _, said) = shell(folder.path(), line);
+        assert_eq!(status, Some(0), "{said}");
+        let written = std::fs::read_to_string(folder.path().join("both")).unwrap();
+        let expected =
+            |numbers: std::ops::RangeInclusive<u32>| numbers.map(|n| format!("{n}\n")).filter(|n| n.contains('7')).collect::<String>();
+        assert!(written == expected(1..=200_000) || written == expected(300_000..=600_000), "{} bytes", written.len());
+        assert_eq!(std::fs::read_to_string(folder.path().join("victim")).unwrap(), "precious\n");
+        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left.len(), 5, "{left:?}");
+        std::fs::remove_file(folder.path().join("both.part")).unwrap();
+    }
+}
+
+#[test]
+fn a_closed_standard_output_is_told() {
+    let folder = tempdir().unwrap();
+    std::fs::write(folder.path().join("input"), TEXT).unwrap();
+    for line in [
+        "$E divide --sim 2 --input input --kernel count",
+        "$E divide --sim 2 --input input --kernel count --output json",
+        "$E divide --model --topology star:3",
+        "$E balance --sim 4",
+        "$E compare --sim 4 --balancer direct",
+        "$E run --sim 2 --workload queens:n=4",
+        "$E list",
+        "$E --help",
+        "$E --version",
+    ] {
+        let (status, _, said) = shell(folder.path(), &format!("{line} >&-"));
+        assert!(status == Some(1) && said.contains("equipoise: standard output is closed"), "{line}: {status:?} {said}");
+        // One that was asked for, in whatever way, is not closed.
+        for to in [">/dev/null", "1<>/dev/null"] {
+            assert_eq!(shell(folder.path(), &format!("{line} {to}")).0, Some(0), "{line} {to}");
+        }
+    }
+    // Who prints nothing needs none.
+    assert_eq!(shell(folder.path(), "$E divide --sim 2 --input input --kernel count --output quiet >&-").0, Some(0));
+    assert_eq!(shell(folder.path(), "$E divide --sim 2 --input input --kernel count --to answer >&-").0, Some(0));
+}

@@ -196,3 +196,22 @@ fn schedulers_that_need_no_cube_run_on_a_graph_from_a_file() {
         }
     }
 }
+
+/// A word among the options of a scheduler in a list is no scheduler.
+#[test]
+fn words_stay_with_their_scheduler_in_lists() {
+    for (workload, list, names) in [
+        ("costs:tasks=20", "dss:static=0.3,affinity", &["dss:static=0.3,affinity"][..]),
+        ("costs:tasks=20", "sash,dss:affinity,static=0.3,selfsched", &["sash", "dss:affinity,static=0.3", "selfsched"]),
+        ("queens:n=5", "steal:victim=random,static,rid:low=1,u=0.4", &["steal:victim=random", "static", "rid:low=1,u=0.4"]),
+    ] {
+        let arguments = ["run", "--sim", "4", "--workload", workload, "--compare", list, "--output", "json"];
+        let output = assert_cmd::Command::cargo_bin("equipoise").unwrap().args(arguments).output().unwrap();
+        let ran: Vec<String> = String::from_utf8(output.stdout)
+            .unwrap()
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["scheduler"].as_str().unwrap().to_string())
+            .collect();
+        assert_eq!(ran, names, "{list}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}

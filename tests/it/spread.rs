@@ -16,6 +16,7 @@ use crate::files::file;
 fn spec(input: &Path, computation: &str, topology: &str, ranks: u32) -> SpreadSpec {
     SpreadSpec {
         input: input.into(),
+        raw: false,
         computation: Computation::parse(computation, false).unwrap(),
         reduce: Reduce::Concat,
         records: Records::Lines,
@@ -26,6 +27,7 @@ fn spec(input: &Path, computation: &str, topology: &str, ranks: u32) -> SpreadSp
         room: 1 << 30,
         patience: std::time::Duration::from_secs(60),
         baselines: false,
+        sample: false,
         seed: 1,
     }
 }

@@ -46,13 +46,13 @@ pub fn enter(book: &mut Book) {
     book.job(
         "a program that stands still ends the job",
         2,
-        || within(|world| stands_still(world, "if [ $(wc -c) -gt 1100000 ]; then sleep 1000; fi")),
+        || within(|world| stands_still(world, "if [ $(wc -c) -gt 1100000 ]; then sleep 1000; fi", false)),
         |outcome| outcome.expect(3, Duration::from_secs(30), &[("no progress: --command", 1), ("so it was killed; there is no answer", 1)]),
     );
     book.job(
         "a program that stands still on a sample ends the job",
         2,
-        || within(|world| stands_still(world, "sleep 1000")),
+        || within(|world| stands_still(world, "sleep 1000", true)),
         |outcome| outcome.expect(3, Duration::from_secs(30), &[("' on a sample of the input (node 0): for 1 s (--timeout)", 1)]),
     );
     book.job(
@@ -101,6 +101,7 @@ fn spec(world: &World, input: &Path, computation: Computation) -> Result<SpreadS
     let overlay = Overlay::new(Topology::parse("hypercube", world.ranks())?, world.hosts())?;
     Ok(SpreadSpec {
         input: input.into(),
+        raw: false,
         computation,
         reduce: Reduce::Concat,
         records: Records::Lines,
@@ -111,6 +112,7 @@ fn spec(world: &World, input: &Path, computation: Computation) -> Result<SpreadS
         room: 1 << 20,
         patience: std::time::Duration::from_secs(60),
         baselines: false,
+        sample: false,
         seed: 1,
     })
 }
@@ -349,12 +351,13 @@ fn shrinking(world: &mut World) -> Result<()> {
 }
 
 /// With a program that does not end on one of the shares.
-fn stands_still(world: &mut World, command: &str) -> Result<()> {
+fn stands_still(world: &mut World, command: &str, sample: bool) -> Result<()> {
     let input = input(world, &if world.is_first() { prose(3 << 20) } else { Vec::new() });
     let computation = Computation::Command { command: command.into(), ok: Default::default() };
     let mut spec = spec(world, &input, computation)?;
     // Nobody's command takes long for its sample on a machine that is busy.
     spec.patience = Duration::from_secs(1);
+    spec.sample = sample;
     divided(world, &spec)?;
     Err(Error::Failed("nobody noticed".into()))
 }

@@ -4,7 +4,9 @@
 //! ranks is what costs). A *job* is a launch of its own, with its own program, whose outcome is judged from outside.
 
 use std::env;
-use std::process::Command;
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -165,8 +167,13 @@ fn verdict(outcome: &Outcome, case: &str) -> Result<(), Failed> {
 
 fn launched(name: &str, ranks: u32, limit: Duration) -> Result<Outcome, String> {
     let me = env::current_exe().map_err(|why| format!("where am I? {why}"))?;
+    under_mpirun(&me, &[AS_RANK, name], ranks, limit, None)
+}
+
+/// Launches a program on this number of ranks; `stdin` is the first one's, none of this process if it is `None`.
+pub fn under_mpirun(program: &Path, arguments: &[&str], ranks: u32, limit: Duration, stdin: Option<File>) -> Result<Outcome, String> {
     let mut command = launcher(limit)?;
-    command.args(["-n", &ranks.to_string()]).arg(me).args([AS_RANK, name]);
+    command.args(["-n", &ranks.to_string()]).arg(program).args(arguments).stdin(stdin.map_or_else(Stdio::null, Stdio::from));
     outcome(&mut command)
 }
 

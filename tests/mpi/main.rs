@@ -1,5 +1,6 @@
 //! Tests on real ranks. This executable launches itself under mpirun; see [`launch`].
 
+mod commands;
 #[path = "../contract/mod.rs"]
 mod contract;
 mod divide;
@@ -62,5 +63,7 @@ fn main() {
     }
     // Launches compete for the same cores.
     arguments.test_threads.get_or_insert(1);
-    libtest_mimic::run(&arguments, book.trials()).exit();
+    let mut trials = book.trials();
+    trials.append(&mut commands::trials());
+    libtest_mimic::run(&arguments, trials).exit();
 }

@@ -21,11 +21,26 @@ use super::model::{self, ModelOptions};
 use crate::cli::launch::{self, Ending};
 use crate::cli::options::{Output, WorldOptions};
 use crate::cli::output::{Files, Target};
-use crate::cli::terminal;
+use crate::cli::{streams, terminal};
 
 /// Options that say nothing to the model.
-pub const NAMES: [&str; 13] =
-    ["kernel", "command", "print", "to", "reduce", "ok_status", "records", "calibration", "baselines", "rate", "memory", "report", "trace"];
+pub const NAMES: [&str; 15] = [
+    "kernel",
+    "command",
+    "sample",
+    "raw",
+    "print",
+    "to",
+    "reduce",
+    "ok_status",
+    "records",
+    "calibration",
+    "baselines",
+    "rate",
+    "memory",
+    "report",
+    "trace",
+];
 
 /// The simulated network, unless another one is asked for.
 const ONE_PORT: &str = "switched:contention";
@@ -34,7 +49,8 @@ const ONE_PORT: &str = "switched:contention";
 #[derive(Args)]
 #[command(next_help_heading = "Input")]
 pub struct SpreadOptions {
-    /// The file to be divided; it needs to be on the host of rank 0 only, and is never whole in memory
+    /// The file to be divided, - for standard input; it needs to be on the host of rank 0 only, and is never whole in memory. What is compressed (by
+    /// gzip or zstd), or comes through a pipe, is first put aside in a temporary file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "w", "z", "tcp", "tcm", "startup", "load", "ports", "results", "source", "source_idle", "links", "startups", "curves"])]
     pub input: Option<PathBuf>,
 
@@ -43,16 +59,25 @@ pub struct SpreadOptions {
     #[arg(long, value_name = "KERNEL", requires = "input", conflicts_with = "command")]
     kernel: Option<String>,
 
-    /// A program that sh -c runs on every share, which it gets on standard input (and on a small sample, whose output is thrown away). One that
-    /// neither reads, writes nor ends for --timeout seconds is killed
+    /// A program that sh -c runs once on every share, which it gets on standard input. One that neither reads, writes nor ends for --timeout seconds
+    /// is killed, and so is what it leaves behind when it ends. It gets no variables that tell a process its rank (OMPI_.., PMIX_.., PMI_.., ..)
     #[arg(long, value_name = "COMMAND", requires = "input")]
     command: Option<String>,
+
+    /// Run --command on a small sample of the input first, again and again for a fraction of a second, to see how fast it is on each rank; its output
+    /// is thrown away, but what else it does is done. Without it all ranks get as much, in proportion to --speeds if given
+    #[arg(long, requires = "command")]
+    sample: bool,
+
+    /// Take the bytes of an input that is compressed (by gzip or zstd) as they are, instead of what they hold
+    #[arg(long, requires = "input")]
+    raw: bool,
 
     /// With grep: print the lines, in the order of the input
     #[arg(long, requires = "kernel")]
     print: bool,
 
-    /// Write the answer into this file instead of on standard output; it is FILE.part until it is whole
+    /// Write the answer into this file instead of on standard output; it appears when it is whole
     #[arg(long, value_name = "FILE", requires = "input")]
     to: Option<PathBuf>,
 
@@ -73,7 +98,7 @@ pub struct SpreadOptions {
     #[arg(long, value_name = "FILE", requires = "input")]
     calibration: Option<PathBuf>,
 
-    /// Do it in three other ways, too: equal shares, rank 0 alone, chunks on demand
+    /// Do it in three other ways, too: equal shares, rank 0 alone, chunks on demand. A --command is run on all the input each time
     #[arg(long, requires = "input")]
     baselines: bool,
 
@@ -151,6 +176,9 @@ pub fn run(input: PathBuf, options: &SpreadOptions, shared: &ModelOptions, world
     if let Some(wrong) = speeds.iter().flatten().find(|speed| **speed <= 0.0) {
         return Err(Error::usage(format!("--speeds: {wrong} is no speed; they are above 0")).into());
     }
+    if input.as_os_str() == "-" && launch::speaks() && streams::input_was_closed() {
+        return Err(Error::usage("--input -: standard input is closed").into());
+    }
     let records = options.records.parse()?;
     let request = Request { options, shared, world, output, input, computation, records, speeds };
     let mut status = 0;
@@ -196,7 +224,7 @@ impl Request<'_> {
         match self.output {
             Output::Human => {
                 let mut text = Vec::new();
-                spread::answer(&mut text, &answer).map_err(|why| Error::Failed(format!("the answer: {why}")))?;
+                spread::answer(&mut text, &answer, &record).map_err(|why| Error::Failed(format!("the answer: {why}")))?;
                 let mut destination = destination.borrow_mut();
                 destination.write(&text)?;
                 destination.end()?;
@@ -243,6 +271,7 @@ impl Request<'_> {
         };
         Ok(SpreadSpec {
             input: self.input.clone(),
+            raw: options.raw,
             computation: self.computation.clone(),
             reduce: options.reduce.as_deref().map(Reduce::parse).unwrap_or_default(),
             records: self.records,
@@ -253,6 +282,7 @@ impl Request<'_> {
             room: options.memory,
             patience: self.world.timeout,
             baselines: options.baselines,
+            sample: options.sample,
             seed: self.world.seed,
         })
     }

@@ -7,7 +7,6 @@ use equipoise::transport::world::World;
 use equipoise::workload::independent as workloads;
 use equipoise::{Error, Result};
 
-use super::super::compare::listed;
 use super::super::launch::{self, Ending};
 use super::super::options::Output;
 use super::super::terminal;
@@ -50,7 +49,7 @@ pub(super) fn run(arguments: &Arguments, workload: workloads::Chosen) -> Result<
 fn schedulers(arguments: &Arguments) -> Result<Vec<independent::Chosen>> {
     let names = match (arguments.compare.as_deref(), &arguments.scheduler) {
         (Some(""), _) => independent::ALL.iter().map(|entry| entry.name.to_string()).collect(),
-        (Some(names), _) => listed(names),
+        (Some(names), _) => schedule::listed(names),
         (None, Some(name)) => vec![name.clone()],
         (None, None) => vec![DEFAULT.to_string()],
     };

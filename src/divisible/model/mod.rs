@@ -13,7 +13,8 @@
 //! - [`hypercube`], [`binomial`]: hypercubes of equal processors, all ports and one, up to dimension 30.
 //! - [`tree`], [`capacity`]: trees, lines and stars of unequal processors, by the equal-finish rule.
 //! - `circle`: circles of equal processors with all ports.
-//! - [`program`], [`selection`]: everything else, by linear program.
+//! - `star`: stars of unequal processors with one port and start-up costs, by search through the orders of service.
+//! - [`program`], [`selection`]: everything else, by linear program; through one port for each `order` of service that is tried.
 //! - [`timeline`]: a division played through.
 
 pub mod binomial;
@@ -23,10 +24,12 @@ pub mod hypercube;
 mod layered;
 pub mod network;
 pub mod number;
+mod order;
 pub mod program;
 pub mod question;
 pub mod selection;
 mod solution;
+mod star;
 #[cfg(test)]
 mod tests;
 pub mod timeline;

@@ -2,10 +2,11 @@
 
 use super::hypercube::processors_in;
 use super::network::{Network, Ports};
+use super::order::Canonical;
 use super::program::Task;
 use super::question::Question;
 use super::timeline::{Division, Timeline};
-use super::{binomial, circle, layered, selection, tree};
+use super::{binomial, circle, layered, selection, star, tree};
 use crate::error::{Error, Result};
 use crate::topology::{NodeId, Topology};
 
@@ -21,7 +22,9 @@ pub enum Method {
     Recursion,
     /// The optimum of a linear program.
     LinearProgram,
-    /// A linear program whose yes-or-no decisions, or whose choice of links, are not proven to be the best.
+    /// The equal-finish rule in the best of many orders of service, but not of all.
+    Search,
+    /// A linear program whose yes-or-no decisions, order of service, or choice of links are not proven to be the best.
     Approximation,
 }
 
@@ -32,6 +35,7 @@ impl Method {
             Method::ClosedForm => "closed form",
             Method::Recursion => "recursion",
             Method::LinearProgram => "linear program",
+            Method::Search => "recursion, with an order of service that is not proven to be the best",
             Method::Approximation => "linear program, not proven to be the best",
         }
     }
@@ -152,7 +156,16 @@ fn by_processor(question: &Question) -> Result<Solution> {
             let too_deep = || Error::usage(format!("--topology {}: with --startup it is too large for the model", question.shape.name));
             Some(tree::all_ports(&network, question.results).ok_or_else(too_deep)?)
         }
-        Ports::One if once && question.results == 0.0 && network.has_startup() => tree::one_port_star(&network),
+        Ports::One if once && question.results == 0.0 && network.has_startup() => match tree::one_port_star(&network) {
+            Some(division) => Some(division),
+            None => {
+                if let Some((network, division, all_tried)) = star::divide(&network) {
+                    let method = if all_tried { Method::Recursion } else { Method::Search };
+                    return Ok(of_processors(question, &network, &division, method));
+                }
+                None
+            }
+        },
         Ports::One if once && question.results == 0.0 => Some(tree::one_port(&network)),
         Ports::All if question.installments == 1 => circle::divide(&network, question.results),
         _ => None,
@@ -166,41 +179,106 @@ fn by_processor(question: &Question) -> Result<Solution> {
     }
 }
 
-/// By linear program; through one port, in the best of several orders of service.
+/// The most orders of service of which all are tried, by the messages of the program.
+fn most_orders(messages: usize) -> usize {
+    match messages {
+        ..=12 => 720,
+        13..=40 => 24,
+        _ => 1,
+    }
+}
+
+/// The most messages of a program whose order of service is improved, and how many orders are tried for that.
+const MOST_IMPROVED: usize = 100;
+const IMPROVEMENTS: usize = 60;
+
+/// By linear program; through one port, in the best of several orders of service, which are all that there are where these are few.
 fn by_program(question: &Question, network: &Network) -> Result<(Network, Division, Method)> {
     let Question { ports, installments, results, .. } = *question;
-    let mut orders = vec![network.clone()];
-    if ports == Ports::One && network.out.iter().any(|out| out.len() > 1) {
-        let mut serve_by = |key: fn(&super::network::Link) -> f64| {
-            let mut other = network.clone();
-            other.serve_by(key);
-            if orders.iter().all(|order| order.out != other.out) {
-                orders.push(other);
-            }
-        };
-        if network.has_startup() {
-            serve_by(|link| link.startup);
-            serve_by(|link| link.startup + link.seconds);
-        }
-        if results > 0.0 {
-            serve_by(|link| -link.seconds);
-        }
+    let method = |proven| if proven { Method::LinearProgram } else { Method::Approximation };
+    let mut best = Best { question, found: None };
+    if ports == Ports::All {
+        best.consider(network, false)?;
+        let (_, network, division, proven) = best.found.ok_or_else(nothing)?;
+        return Ok((network, division, method(proven)));
     }
-    let back_to_front: &[bool] = if ports == Ports::One && results > 0.0 { &[false, true] } else { &[false] };
-    let scale = question.alone();
-    let mut best: Option<(f64, Network, Division, bool)> = None;
-    for order in orders {
+    let canonical = Canonical::of(network);
+    let given = &canonical.network;
+    let messages = network.links.len() * installments;
+    let all = canonical.all(most_orders(messages));
+    let back_to_front: &[bool] = if results > 0.0 { &[false, true] } else { &[false] };
+    for order in all.as_deref().unwrap_or(&by_rules(given, results)) {
         for &last_first in back_to_front {
-            let task = Task { ports, installments, results, last_first };
-            let outcome = selection::divide(&order, task, scale)?;
-            let makespan = outcome.division.timeline(&order).makespan;
-            if best.as_ref().is_none_or(|(least, ..)| makespan < *least) {
-                best = Some((makespan, order.clone(), outcome.division, outcome.proven));
-            }
+            best.consider(order, last_first)?;
         }
     }
-    let (_, network, division, proven) = best.ok_or_else(|| Error::Failed("there was no order of service to look at".into()))?;
-    Ok((network, division, if proven { Method::LinearProgram } else { Method::Approximation }))
+    let mut tries = if all.is_none() && messages <= MOST_IMPROVED { IMPROVEMENTS } else { 0 };
+    while tries > 0 {
+        let Some((_, now, division, _)) = &best.found else { break };
+        let (now, last_first) = (now.clone(), division.last_first);
+        let mut is_better = false;
+        for order in canonical.near(&now).take(tries) {
+            tries -= 1;
+            is_better = best.consider(&order, last_first)?;
+            if is_better {
+                break;
+            }
+        }
+        if !is_better {
+            break;
+        }
+    }
+    let (_, solved, division, proven) = best.found.ok_or_else(nothing)?;
+    let (network, division) = canonical.numbered_back(network, &solved, division);
+    Ok((network, division, method(proven && all.is_some())))
+}
+
+fn nothing() -> Error {
+    Error::Failed("there was no order of service to look at".into())
+}
+
+/// Orders that are often good: the fastest link first, and others where there are start-up costs or results.
+fn by_rules(network: &Network, results: f64) -> Vec<Network> {
+    let mut orders = vec![network.clone()];
+    let mut serve_by = |key: &dyn Fn(&super::network::Link) -> f64| {
+        let mut other = network.clone();
+        other.serve_by(key);
+        if orders.iter().all(|order| order.out != other.out) {
+            orders.push(other);
+        }
+    };
+    if network.has_startup() {
+        serve_by(&|link| link.startup);
+        serve_by(&|link| link.startup + link.seconds);
+    }
+    if results > 0.0 {
+        serve_by(&|link| -link.seconds);
+    }
+    serve_by(&|link| network.seconds[link.to]);
+    orders
+}
+
+/// The best order of service so far: its makespan, the network with it, the division, and whether that is proven to be the best for it.
+struct Best<'a> {
+    question: &'a Question,
+    found: Option<(f64, Network, Division, bool)>,
+}
+
+impl Best<'_> {
+    /// Tries an order; whether it is better.
+    fn consider(&mut self, order: &Network, last_first: bool) -> Result<bool> {
+        let Question { ports, installments, results, .. } = *self.question;
+        let outcome = selection::divide(order, Task { ports, installments, results, last_first }, self.question.alone())?;
+        let makespan = outcome.division.timeline(order).makespan;
+        // One that is not proven keeps the best of all from being so.
+        let proven = outcome.proven && self.found.as_ref().is_none_or(|(.., proven)| *proven);
+        let is_better = self.found.as_ref().is_none_or(|(least, ..)| makespan < least * (1.0 - 1e-12));
+        match &mut self.found {
+            Some((.., all_proven)) if !is_better => *all_proven = proven,
+            found => *found = Some((makespan, order.clone(), outcome.division, proven)),
+        }
+        Ok(is_better)
+    }
 }
 
 fn of_processors(question: &Question, network: &Network, division: &Division, method: Method) -> Solution {

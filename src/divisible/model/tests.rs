@@ -2,6 +2,7 @@
 
 mod agreement;
 mod exact;
+mod orders;
 mod properties;
 
 use super::*;

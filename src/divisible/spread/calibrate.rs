@@ -80,7 +80,10 @@ pub async fn calibrate(
         node.send_bytes(child, SAMPLE, sample.clone());
     }
     group.barrier(&node).await?;
-    let mine = computing(&node.epoch(2), &*kernels, &sample, enough).await?;
+    let mine = match kernels.assumed(me) {
+        Some(per_byte) => (0.0, per_byte),
+        None => computing(&node.epoch(2), &*kernels, &sample, enough).await?,
+    };
     let all = group.gather(&node, mine).await?;
     let links = links(&node, &tree, bulk).await?;
     if me != 0 {

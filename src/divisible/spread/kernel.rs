@@ -45,4 +45,10 @@ pub trait Kernels {
     /// # Errors
     /// If there can be none: a program that cannot be started, say.
     fn kernel(&self, node: u32, range: Range, sample: bool) -> Result<Box<dyn Kernel>>;
+
+    /// The seconds per byte that a node is taken to need, where nothing may be computed on a sample to measure them.
+    fn assumed(&self, node: u32) -> Option<f64> {
+        let _ = node;
+        None
+    }
 }

@@ -104,6 +104,20 @@ pub fn plan(tree: &Tree, costs: &Costs, bytes: u64, installments: Option<u32>, r
     best.unwrap_or_else(|| equal(tree, costs, bytes))
 }
 
+/// In proportion to how fast the nodes are against each other, where it is not known how fast that is: whatever it is, all take as long if it is
+/// slow against the links. Long shares come in several installments, so that nobody waits long for its first. See [`plan()`] for the others.
+pub fn in_proportion(tree: &Tree, costs: &Costs, bytes: u64, installments: Option<u32>, room: u64) -> Plan {
+    /// A first installment of about so many bytes is soon there.
+    const FIRST: u64 = 1 << 20;
+    const MOST: u64 = 16;
+    let weights: Vec<f64> = costs.compute.iter().map(|seconds| 1.0 / seconds.max(LEAST)).collect();
+    let shares = whole(&weights, bytes);
+    let longest = shares.iter().skip(1).copied().max().unwrap_or(0);
+    let number = installments.unwrap_or((longest / FIRST).clamp(1, MOST) as u32).max(1);
+    let needed = u32::try_from(longest.div_ceil(room.max(1))).unwrap_or(MOST_INSTALLMENTS).min(MOST_INSTALLMENTS);
+    of_shares(tree, costs, shares, number.max(needed))
+}
+
 /// The same for all, in one installment: what a scatter does.
 pub fn equal(tree: &Tree, costs: &Costs, bytes: u64) -> Plan {
     let weights = vec![1.0; tree.len() as usize];
@@ -331,6 +345,17 @@ mod tests {
         let costs = costs(&[1.0, 1.0], &[0.0, 1.0], 0.0);
         let plan = plan(&Tree::star(2), &costs, 3000, Some(1), 100);
         assert!(plan.installments >= 10 && plan.shares.iter().sum::<u64>() == 3000, "{plan:?}");
+    }
+
+    #[test]
+    fn where_nothing_is_known_shares_follow_the_speeds() {
+        let costs = costs(&[2.0, 1.0, 1.0], &[0.0, 5.0, 5.0], 10.0);
+        let plan = in_proportion(&Tree::star(3), &costs, 5000, None, u64::MAX);
+        assert_eq!((plan.shares, plan.installments), (vec![1000, 2000, 2000], 1));
+        let long = in_proportion(&Tree::star(3), &costs, 50 << 20, None, u64::MAX);
+        assert_eq!(long.installments, 16);
+        let little_room = in_proportion(&Tree::star(3), &costs, 50 << 20, Some(2), 1 << 20);
+        assert_eq!(little_room.installments, 20);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The costs that a plan is made of: measured, or from a file.
 
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -25,26 +27,36 @@ struct Kept {
     costs: Costs,
 }
 
-/// The costs, and how they were come by, in words.
+/// The costs, how they were come by, in words, and whether they tell how long computing takes.
 ///
 /// # Errors
 /// Wrong usage if the file is there and does not fit, or cannot be written; as [`calibrate`].
-pub fn costs(world: &mut World, setting: &Setting, input: Option<&mut Input>, file: Option<&Path>) -> Result<(Option<Costs>, String)> {
-    let Some(file) = file else { return Ok((measured(world, setting, input)?, "measured".into())) };
-    let kept = settle::from_first(world, || read(file))?;
-    let known = match kept {
-        Some(kept) => {
-            fits(&kept, world, setting).map_err(|why| Error::usage(format!("--calibration {}: {why}", file.display())))?;
-            return Ok((Some(kept.costs), format!("read from {}", file.display())));
-        }
-        None => measured(world, setting, input)?,
+pub fn costs(
+    world: &mut World,
+    setting: &Setting,
+    input: Option<&mut Input>,
+    file: Option<&Path>,
+) -> Result<(Option<Costs>, String, bool)> {
+    let kept = match file {
+        Some(file) => settle::from_first(world, || read(file))?.map(|kept| (file, kept)),
+        None => None,
     };
+    if let Some((file, kept)) = kept {
+        fits(&kept, world, setting).map_err(|why| Error::usage(format!("--calibration {}: {why}", file.display())))?;
+        return Ok((Some(kept.costs), format!("read from {}", file.display()), true));
+    }
+    let known = measured(world, setting, input)?;
+    if !setting.desk.predicts() {
+        // Nothing that would be worth keeping.
+        return Ok((known, "of the links measured; the command ran on no sample (--sample)".into(), false));
+    }
+    let Some(file) = file else { return Ok((known, "measured".into(), true)) };
     let written = match &known {
         Some(costs) => write(file, &keep(world, setting, costs.clone())),
         None => Ok(()),
     };
     settle::agree(world, written)?;
-    Ok((known, format!("measured, and written to {}", file.display())))
+    Ok((known, format!("measured, and written to {}", file.display()), true))
 }
 
 fn keep(world: &World, setting: &Setting, costs: Costs) -> Kept {
@@ -67,7 +79,12 @@ fn read(file: &Path) -> Result<Option<Kept>> {
 fn write(file: &Path, kept: &Kept) -> Result<()> {
     let failed = |why: String| Error::usage(format!("--calibration {}: it cannot be written: {why}", file.display()));
     let text = serde_json::to_string_pretty(kept).map_err(|why| failed(why.to_string()))?;
-    std::fs::write(file, text + "\n").map_err(|why| failed(why.to_string()))
+    // Somebody else may read it, or write it, too.
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let whole = tempfile::Builder::new().permissions(std::fs::Permissions::from_mode(0o666)).tempfile_in(folder);
+    let whole = whole.and_then(|mut whole| whole.write_all(format!("{text}\n").as_bytes()).map(|()| whole));
+    let put = whole.and_then(|whole| whole.persist(file).map_err(|why| why.error));
+    put.map(|_| ()).map_err(|why| failed(why.to_string()))
 }
 
 fn fits(kept: &Kept, world: &World, setting: &Setting) -> Result<(), String> {

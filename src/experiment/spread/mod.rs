@@ -8,13 +8,14 @@ mod calibration;
 mod collecting;
 mod input;
 mod record;
+mod unpack;
 mod why;
 
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use self::input::Input;
+use self::input::{Found, Input, Stream};
 use self::record::Made;
 pub use self::record::{Baseline, LinkRecord, Split, SpreadRecord, Timeline};
 use super::settle;
@@ -24,7 +25,7 @@ use crate::divisible::spread::demand::on_demand;
 use crate::divisible::spread::program::distribute;
 use crate::divisible::spread::{Costs, Ending, Order, Plan, Range, Records, Source, Tree, clock, cut, plan};
 use crate::error::{Error, Result};
-use crate::node;
+use crate::node::{self, Event, Node};
 use crate::topology::Overlay;
 use crate::transport::world::World;
 pub use crate::workload::kernels::Answer;
@@ -40,7 +41,10 @@ const APART: u32 = 1;
 
 /// What is divided over what, and how.
 pub struct SpreadSpec {
+    /// `-` is standard input.
     pub input: PathBuf,
+    /// Whether an input that is compressed is taken as it is.
+    pub raw: bool,
     pub computation: Computation,
     pub reduce: Reduce,
     pub records: Records,
@@ -55,6 +59,8 @@ pub struct SpreadSpec {
     /// A program that stands still for longer is killed; real time, in simulation too.
     pub patience: Duration,
     pub baselines: bool,
+    /// Whether a program is run on a sample of the input first, to see how fast it is.
+    pub sample: bool,
     pub seed: u64,
 }
 
@@ -84,16 +90,16 @@ struct Setting {
 /// # Errors
 /// Wrong usage if the input cannot be read; a failure if it shrinks, a computation fails, or output cannot be written; as [`World::run`].
 pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink) -> Result<Option<Outcome>> {
-    let opened = if world.is_first() { Input::open(&spec.input).map(Some) } else { Ok(None) };
-    let mut input = settle::agree(world, opened)?;
+    let mut input = opened(world, spec)?;
     let length = settle::from_first(world, || Ok(input.as_ref().map_or(0, Source::len)))?;
     let setting = Setting::new(world, spec, length);
     let began = Instant::now();
-    let (costs, calibration) = calibration::costs(world, &setting, input.as_mut(), spec.calibration.as_deref())?;
+    let (costs, calibration, predicts) = calibration::costs(world, &setting, input.as_mut(), spec.calibration.as_deref())?;
     let calibration_seconds = began.elapsed().as_secs_f64();
     // Where there is no input there are no costs, unless they were read from a file.
     let planner = costs.as_ref().filter(|_| input.is_some());
-    let planned = planner.map(|costs| plan::plan(&setting.tree, costs, length, spec.installments, setting.room));
+    let plan = if predicts { plan::plan } else { plan::in_proportion };
+    let planned = planner.map(|costs| plan(&setting.tree, costs, length, spec.installments, setting.room));
     let (ordered, order) = setting.order(world, planned, planner, input.as_mut())?;
     let (ending, offsets) = setting.distribute(world, &order, input.as_ref())?;
     let checked = setting.answer(ending.as_ref(), input.as_ref());
@@ -106,10 +112,10 @@ pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink) -> Result<Option
     };
     let site = Site::of(world, spec.seed);
     let (Some(costs), Some(plan), Some(ending), Some(answer)) = (&costs, &ordered, &ending, answer) else { return Ok(None) };
-    let input = spec.input.display().to_string();
     let made = Made {
         setting: &setting,
-        input,
+        input: spec.input.display().to_string(),
+        unpacked_from: input.as_ref().and_then(Input::packed),
         site,
         costs,
         plan,
@@ -118,6 +124,7 @@ pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink) -> Result<Option
         offsets: &offsets,
         calibration,
         calibration_seconds,
+        predicts,
     };
     let mut record = made.record();
     record.collecting = collecting;
@@ -125,6 +132,47 @@ pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink) -> Result<Option
         record.compare(baselines);
     }
     Ok(Some(Outcome { answer, record }))
+}
+
+/// The input, on rank 0.
+fn opened(world: &mut World, spec: &SpreadSpec) -> Result<Option<Input>> {
+    let found = if world.is_first() { input::find(&spec.input, spec.raw).map(Some) } else { Ok(None) };
+    let mut found = settle::agree(world, found)?;
+    if !settle::from_first(world, || Ok(matches!(found, Some(Found::Stream(_)))))? {
+        return Ok(found.and_then(|found| match found {
+            Found::Ready(input) => Some(input),
+            Found::Stream(_) => None,
+        }));
+    }
+    let overlay = settle::plain(world)?;
+    let aside = node::run(world, &overlay, |node| {
+        let found = if node.me() == 0 { found.take() } else { None };
+        async move {
+            let aside = match found {
+                Some(Found::Stream(stream)) => Some(put_aside(&node.epoch(APART), stream).await?),
+                _ => None,
+            };
+            node.everyone().barrier(&node).await?;
+            Ok(aside)
+        }
+    })?;
+    let aside = aside.into_iter().find_map(|(_, aside)| aside);
+    settle::agree(world, aside.transpose())
+}
+
+/// On a worker, whose running others see: it takes as long as whoever writes the input takes.
+async fn put_aside(node: &Node, stream: Stream) -> Result<Result<Input>> {
+    node.start(move |worker| stream.put_aside(worker));
+    loop {
+        match node.next_event().await {
+            Event::Finished { finished, .. } => {
+                let foreign = |_| Error::Failed("a worker came back with something else than an input".into());
+                return Ok(*finished.output.downcast::<Result<Input>>().map_err(foreign)?);
+            }
+            Event::RankLost(rank) => return Err(Error::RankLost { rank }),
+            Event::Message(_) | Event::Timer { .. } | Event::Signal(_) => {}
+        }
+    }
 }
 
 impl Setting {
@@ -141,7 +189,7 @@ impl Setting {
             computation: spec.computation.clone(),
             records,
             length,
-            desk: spec.computation.desk(records, length, pace, spec.patience),
+            desk: spec.computation.desk(records, length, pace, spec.patience, spec.sample),
             room: spec.room,
             patience: spec.patience,
         }

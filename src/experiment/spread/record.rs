@@ -14,6 +14,8 @@ use crate::divisible::spread::Costs;
 #[derive(Clone, Debug, Serialize)]
 pub struct SpreadRecord {
     pub input: String,
+    /// What it was compressed by, if it was; then `bytes` is what it holds.
+    pub unpacked_from: Option<&'static str>,
     pub bytes: u64,
     pub kernel: String,
     pub records: String,
@@ -31,6 +33,8 @@ pub struct SpreadRecord {
     /// When each rank had computed its share; 0 without one.
     pub finish: Vec<f64>,
     pub predicted_finish: Vec<f64>,
+    /// Whether it was known before how long computing takes; if not, all that is predicted is 0.
+    pub predicts: bool,
     /// When all answers were expected to be there, and when they were.
     pub predicted: f64,
     pub makespan: f64,
@@ -40,7 +44,7 @@ pub struct SpreadRecord {
     pub speedup: f64,
     /// What rank 0 alone takes.
     pub sequential: f64,
-    /// Whether that was measured, with the baselines; otherwise it is the calibration's word.
+    /// Whether that was measured, with the baselines; otherwise it is the calibration's word, or follows from how fast rank 0 was.
     pub sequential_is_measured: bool,
     /// Until output was collected, beyond the makespan; 0 if there is none.
     pub collecting: f64,
@@ -103,6 +107,7 @@ pub struct Timeline {
 pub(super) struct Made<'a> {
     pub setting: &'a Setting,
     pub input: String,
+    pub unpacked_from: Option<&'static str>,
     pub site: Site,
     pub costs: &'a Costs,
     pub plan: &'a Plan,
@@ -111,6 +116,7 @@ pub(super) struct Made<'a> {
     pub offsets: &'a [i64],
     pub calibration: String,
     pub calibration_seconds: f64,
+    pub predicts: bool,
 }
 
 impl Made<'_> {
@@ -129,6 +135,7 @@ impl Made<'_> {
 
     pub fn record(&self) -> SpreadRecord {
         let Made { setting, costs, plan, ending, .. } = self;
+        let predicts = |seconds: f64| if self.predicts { seconds } else { 0.0 };
         let placement = &setting.overlay.placement;
         let node_of = |rank: u32| placement.real_node_of(rank) as usize;
         let by_rank = |what: &dyn Fn(usize) -> f64| (0..placement.ranks()).map(|rank| what(node_of(rank))).collect::<Vec<f64>>();
@@ -141,7 +148,7 @@ impl Made<'_> {
             let node = node_of(rank);
             let computing = self.timeline(node).computing;
             let (Some(first), Some(last)) = (computing.first(), computing.last()) else {
-                return Split { idle: makespan, calibrated: costs.compute[node], ..Split::default() };
+                return Split { idle: makespan, calibrated: predicts(costs.compute[node]), ..Split::default() };
             };
             let reads = if node == 0 { costs.links[0].per_byte } else { 0.0 };
             let busy = ending.reports[node].busy as f64 / 1e9;
@@ -150,7 +157,7 @@ impl Made<'_> {
                 computing: busy,
                 pausing: (last.end - first.begin - busy).max(0.0),
                 idle: (makespan - last.end).max(0.0),
-                calibrated: costs.compute[node] + reads,
+                calibrated: predicts(costs.compute[node] + reads),
                 achieved: busy / (self.ranges[node].len().max(1)) as f64,
                 most_waiting: ending.reports[node].waiting,
             }
@@ -164,15 +171,23 @@ impl Made<'_> {
                 seconds_per_byte: costs.links[to as usize].per_byte,
             })
         });
-        let sequential = costs.start[0] + costs.own() * setting.length as f64;
-        let predicted = plan.predicted.makespan();
+        let busy = ending.reports[0].busy as f64 / 1e9;
+        let sequential = match self.predicts {
+            true => costs.start[0] + costs.own() * setting.length as f64,
+            false => busy / self.ranges[0].len().max(1) as f64 * setting.length as f64,
+        };
+        let predicted = predicts(plan.predicted.makespan());
         let charts = (0..placement.ranks()).map(|rank| {
             let node = node_of(rank);
-            let expected = Timeline { sending: plan.predicted.sending[node].clone(), computing: plan.predicted.computing[node].clone() };
+            let expected = match self.predicts {
+                true => Timeline { sending: plan.predicted.sending[node].clone(), computing: plan.predicted.computing[node].clone() },
+                false => Timeline::default(),
+            };
             [expected, self.timeline(node)]
         });
         SpreadRecord {
             input: self.input.clone(),
+            unpacked_from: self.unpacked_from,
             bytes: setting.length,
             kernel: setting.computation.name(),
             records: setting.records.to_string(),
@@ -184,7 +199,8 @@ impl Made<'_> {
             calibration_seconds: self.calibration_seconds,
             shares: (0..placement.ranks()).map(|rank| self.ranges[node_of(rank)].len()).collect(),
             finish,
-            predicted_finish: by_rank(&|node| plan.predicted.finish[node]),
+            predicted_finish: by_rank(&|node| predicts(plan.predicted.finish[node])),
+            predicts: self.predicts,
             predicted,
             makespan,
             spread: if most > 0.0 { (most - least) / most } else { 0.0 },

@@ -27,6 +27,9 @@ pub fn not_fastest(record: &SpreadRecord) -> Option<String> {
 }
 
 fn reason(record: &SpreadRecord) -> String {
+    if !record.predicts {
+        return "it was not known before how fast the command is, so all got alike; --sample measures it".into();
+    }
     let late = record.makespan / record.predicted.max(1e-12) - 1.0;
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     if late < 0.1 {

@@ -41,7 +41,7 @@ use std::fmt;
 use std::future::Future;
 use std::ops::Range;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 
@@ -156,9 +156,15 @@ pub trait Workload: Computation {
     /// An answer as one number.
     fn number(&self, answer: &Self::Answer) -> Number;
 
-    /// The answer, if it is known without computing: from a table or a formula.
+    /// The answer, if it can be known from somewhere else than this computation: from a table, a formula, calculus, or another algorithm that
+    /// shares no code with it.
     fn known(&self) -> Option<Number> {
         None
+    }
+
+    /// How far a right answer may be from the known one; more than rounding only where an approximation is asked for.
+    fn tolerance(&self) -> f64 {
+        0.0
     }
 
     /// The answer as a plain sequential program finds it, without a runtime: what the run's time is compared with. `None` if there is no
@@ -204,7 +210,7 @@ pub type Running = Pin<Box<dyn Future<Output = Result<Outcome<Number>>>>>;
 
 impl Prepared {
     pub fn new(workload: impl Workload) -> Prepared {
-        Prepared(Arc::new(workload))
+        Prepared(Arc::new(Kept { workload: Arc::new(workload), known: OnceLock::new() }))
     }
 
     /// One node's part in a run, see [`schedule::execute`]; call it on every node.
@@ -212,9 +218,14 @@ impl Prepared {
         self.0.clone().execute(node, scheduler, options)
     }
 
-    /// See [`Workload::known`].
+    /// See [`Workload::known`]; worked out once.
     pub fn known(&self) -> Option<Number> {
         self.0.known()
+    }
+
+    /// See [`Workload::tolerance`].
+    pub fn tolerance(&self) -> f64 {
+        self.0.tolerance()
     }
 
     /// See [`Workload::sequential`].
@@ -237,35 +248,47 @@ impl Prepared {
 trait Erased: Send + Sync {
     fn execute(self: Arc<Self>, node: Node, scheduler: schedule::Chosen, options: Options) -> Running;
     fn known(&self) -> Option<Number>;
+    fn tolerance(&self) -> f64;
     fn sequential(&self) -> Option<Number>;
     fn adjust(&self, options: &mut Options);
     fn measured(&self) -> Option<Range<u64>>;
 }
 
-impl<W: Workload> Erased for W {
+/// A workload, and its known answer once it has been asked for.
+struct Kept<W> {
+    workload: Arc<W>,
+    known: OnceLock<Option<Number>>,
+}
+
+impl<W: Workload> Erased for Kept<W> {
     fn execute(self: Arc<Self>, node: Node, scheduler: schedule::Chosen, options: Options) -> Running {
+        let workload = self.workload.clone();
         Box::pin(async move {
             let is_host = node.me() == node.overlay().placement.real_node_of(0);
-            let roots = if is_host { self.roots() } else { Roots::Elsewhere };
-            let outcome = schedule::execute(node, self.clone(), scheduler, roots, options).await?;
+            let roots = if is_host { workload.roots() } else { Roots::Elsewhere };
+            let outcome = schedule::execute(node, workload.clone(), scheduler, roots, options).await?;
             let Outcome { answer, graphs, gave_up, nodes, makespan } = outcome;
-            Ok(Outcome { answer: answer.map(|answer| self.number(&answer)), graphs, gave_up, nodes, makespan })
+            Ok(Outcome { answer: answer.map(|answer| workload.number(&answer)), graphs, gave_up, nodes, makespan })
         })
     }
 
     fn known(&self) -> Option<Number> {
-        Workload::known(self)
+        *self.known.get_or_init(|| self.workload.known())
+    }
+
+    fn tolerance(&self) -> f64 {
+        self.workload.tolerance()
     }
 
     fn sequential(&self) -> Option<Number> {
-        Workload::sequential(self)
+        self.workload.sequential()
     }
 
     fn adjust(&self, options: &mut Options) {
-        Workload::adjust(self, options);
+        self.workload.adjust(options);
     }
 
     fn measured(&self) -> Option<Range<u64>> {
-        Workload::measured(self)
+        self.workload.measured()
     }
 }

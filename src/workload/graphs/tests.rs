@@ -39,7 +39,7 @@ fn every_workload_has_its_answer_under_every_scheduler() {
                 let expected = prepared.known().or_else(|| prepared.sequential());
                 let summary = Summary::of(&outcome.nodes, outcome.makespan);
                 match expected {
-                    Some(_) => assert_eq!(outcome.answer, expected, "{what}"),
+                    Some(known) => assert!(is_near(outcome.answer, known, &prepared), "{what}: {:?}, not {known}", outcome.answer),
                     // Of what is not known beforehand every task was executed and answered once.
                     None => assert_eq!(outcome.answer.unwrap_or(Number::Whole(0)), Number::Whole(summary.tasks), "{what}"),
                 }
@@ -55,11 +55,20 @@ fn plain_programs_agree_with_what_is_known() {
     for (_, example) in all_examples() {
         let prepared = find(example).unwrap().prepare(&Setting { seed: 2, processors: 1, is_simulated: true }).unwrap();
         if let (Some(known), Some(plain)) = (prepared.known(), prepared.sequential()) {
-            assert_eq!(known, plain, "{example}");
+            assert!(is_near(Some(plain), known, &prepared), "{example}: {plain}, not {known}");
             both += 1;
         }
     }
-    assert!(both >= 6);
+    // All but the synthetic trees, which nobody but the tasks computes.
+    assert_eq!(both, all_examples().filter(|(entry, _)| !["tree", "stream"].contains(&entry.name)).count());
+}
+
+/// Whether an answer is the known one, or as near to it as an approximation is to be.
+fn is_near(answer: Option<Number>, known: Number, workload: &Prepared) -> bool {
+    match (answer, known) {
+        (Some(Number::Real(answer)), Number::Real(known)) => (answer - known).abs() <= workload.tolerance(),
+        _ => answer == Some(known),
+    }
 }
 
 #[test]

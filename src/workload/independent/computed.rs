@@ -2,9 +2,10 @@
 //! costs.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{Problem, Setting};
+use crate::error::{Error, Result};
 use crate::load::{CYCLE, Cost, Costs};
 use crate::node::{Ticks, Worker};
 use crate::schedule::independent::{Independent, Turn};
@@ -16,6 +17,12 @@ pub(super) trait Kernel: Send + Sync {
 
     /// Computes a task: its part of the answer, and how many units of work it was. What goes to node 0 is appended to `product`.
     fn compute(&self, task: usize, worker: &mut dyn Worker, product: &mut Vec<u8>) -> (u64, u64);
+
+    /// What is wrong with a task's product, judged by something else than what computed it.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn check(&self, task: usize, product: &[u8]) -> Result<(), String>;
 }
 
 /// A plain program has no one to give way to.
@@ -30,23 +37,28 @@ impl Worker for Alone {
 
 /// Runs all tasks one after the other: costs, the answer, and the seconds it took. A task costs as many units as it has; in simulation a unit takes so many nanoseconds, on real ranks
 /// what it took here on average.
-pub(super) fn plain(kernel: &dyn Kernel, setting: &Setting, nanoseconds: f64) -> (Costs, u64, f64) {
+///
+/// # Errors
+/// If a task's product is not what it should be.
+pub(super) fn plain(kernel: &dyn Kernel, setting: &Setting, nanoseconds: f64) -> Result<(Costs, u64, f64)> {
     let (mut answer, mut units, mut scratch) = (0u64, Vec::with_capacity(kernel.tasks()), Vec::new());
-    let began = Instant::now();
+    let mut took = Duration::ZERO;
     for task in 0..kernel.tasks() {
         scratch.clear();
+        let began = Instant::now();
         let (value, work) = kernel.compute(task, &mut Alone, &mut scratch);
+        took += began.elapsed();
+        kernel.check(task, &scratch).map_err(|why| Error::Failed(format!("the plain program is wrong at task {task}: {why}")))?;
         answer = answer.wrapping_add(value);
         units.push(work);
     }
-    let took = began.elapsed();
     let all: u64 = units.iter().sum();
     let unit = if setting.is_simulated { nanoseconds } else { took.as_nanos() as f64 / all.max(1) as f64 };
     let cost = |units: &u64| (*units as f64 * unit / REAL_CYCLE as f64 * CYCLE as f64).round() as Cost;
     let costs = units.iter().flat_map(|units| vec![cost(units); setting.ranks as usize]).collect();
     // Whole rows by construction.
     let costs = Costs::new(setting.ranks.max(1), costs).unwrap_or_else(|| unreachable!("rows are whole"));
-    (costs, answer, took.as_secs_f64())
+    Ok((costs, answer, took.as_secs_f64()))
 }
 
 /// Tasks that compute on ranks, which are slowed down to the speeds that they are said to have.

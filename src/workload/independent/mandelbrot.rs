@@ -119,6 +119,22 @@ impl Picture {
     }
 }
 
+impl Picture {
+    /// How many iterations a point takes, where that is known without iterating: in the main cardioid and in the disc to its left, whose points
+    /// never leave, all that are allowed; farther than 2 from 0, the first. `None` elsewhere, and so near to the border of these that rounding
+    /// might decide.
+    fn known(&self, re: f64, im: f64) -> Option<u32> {
+        const MARGIN: f64 = 1e-9;
+        let q = (re - 0.25).powi(2) + im * im;
+        let in_cardioid = q * (q + re - 0.25) < 0.25 * im * im - MARGIN;
+        let in_disc = (re + 1.0).powi(2) + im * im < 1.0 / 16.0 - MARGIN;
+        if in_cardioid || in_disc {
+            return Some(self.limit);
+        }
+        (re * re + im * im > 4.0 + MARGIN).then_some(1)
+    }
+}
+
 impl Kernel for Picture {
     fn tasks(&self) -> usize {
         self.height as usize
@@ -129,5 +145,18 @@ impl Kernel for Picture {
         let sum = counts.iter().map(|count| u64::from(*count)).sum();
         counts.iter().for_each(|count| product.extend_from_slice(&count.to_le_bytes()));
         (sum, sum)
+    }
+
+    fn check(&self, task: usize, product: &[u8]) -> Result<(), String> {
+        let step = self.span / f64::from(self.width);
+        let im = self.centre.1 + (f64::from(self.height) / 2.0 - task as f64 - 0.5) * step;
+        for (column, count) in product.chunks_exact(4).enumerate() {
+            let re = self.centre.0 + (column as f64 + 0.5 - f64::from(self.width) / 2.0) * step;
+            let count = u32::from_le_bytes([count[0], count[1], count[2], count[3]]);
+            if let Some(known) = self.known(re, im).filter(|known| *known != count) {
+                return Err(format!("the point {re}, {im} took {count} iterations and should take {known}"));
+            }
+        }
+        Ok(())
     }
 }

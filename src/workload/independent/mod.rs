@@ -74,7 +74,7 @@ impl Make {
         Make::reading(move |setting| {
             let plan = plan(setting)?;
             let Some(kernel) = plan.kernel() else { return Err(Error::Failed("a plan without anything to compute".into())) };
-            let (costs, known, sequential) = computed::plain(kernel.as_ref(), setting, nanoseconds);
+            let (costs, known, sequential) = computed::plain(kernel.as_ref(), setting, nanoseconds)?;
             Ok(Problem {
                 costs,
                 arrivals: Vec::new(),

@@ -75,6 +75,12 @@ fn checksum(row: usize, entries: impl Iterator<Item = (u32, f64)>) -> u64 {
     sum >> 32
 }
 
+/// An element of the vector that products are judged with, from 1 to 2; it never repeats.
+fn weight(column: u32) -> f64 {
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    1.0 + (f64::from(column) * GOLDEN).fract()
+}
+
 /// Checks that the rows that came back are in order and whole.
 fn accept(products: &[(usize, Bytes)]) -> Result<()> {
     for (row, product) in products {
@@ -104,5 +110,26 @@ impl Kernel for Product {
         }
         // A row costs something even if it is empty.
         (sum, multiplications + 1)
+    }
+
+    /// A row of the product times a vector is the row of the left matrix times what the right one makes of the vector (Freivalds 1977).
+    fn check(&self, task: usize, product: &[u8]) -> Result<(), String> {
+        /// Parts of the sum of all magnitudes: what rounding may change in rows of millions.
+        const ROUNDING: f64 = 1e-9;
+        let entries = product.get(8..).unwrap_or_default().chunks_exact(12).map(|mut entry| (entry.get_u32_le(), entry.get_f64_le()));
+        let of_product: f64 = entries.map(|(column, value)| value * weight(column)).sum();
+        let (mut of_factors, mut magnitude) = (0.0, 0.0);
+        for (middle, value) in &self.left.rows[task] {
+            for (column, factor) in &self.right.rows[*middle as usize] {
+                let part = value * (factor * weight(*column));
+                of_factors += part;
+                magnitude += part.abs();
+            }
+        }
+        let differ = (of_product - of_factors).abs();
+        match differ <= ROUNDING * magnitude || !magnitude.is_finite() {
+            true => Ok(()),
+            false => Err(format!("the row times a vector is {of_product}, and that of its factors {of_factors}")),
+        }
     }
 }

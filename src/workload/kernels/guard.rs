@@ -1,8 +1,8 @@
 //! A process that outlives this one for a moment, and ends the programs that it has left running.
 //!
 //! However this process ends (by a signal that nobody can catch, by the end of its job, by a panic), the pipe to the guard closes. The guard then
-//! kills the process groups that it was told of and that have not ended. It has a process group of its own, so that what ends this process's
-//! group does not end the guard.
+//! kills the process groups that it was told of and that have not ended, and whatever has this process's [mark](super::mark). It has a process group
+//! of its own, so that what ends this process's group does not end the guard.
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -10,6 +10,8 @@ use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use rustix::process::Pid;
+
+use super::mark;
 
 /// `+ GROUP` when a group has begun, `- GROUP` when it has ended.
 const SCRIPT: &str = r#"
@@ -22,6 +24,14 @@ while read -r what group; do
     esac
 done
 for group in $running; do kill -s KILL -- "-$group"; done
+for again in 1 2 3 4 5 6 7 8 9; do
+    found=
+    for place in $(grep -l -s -z "^$1" /proc/[0-9]*/environ); do
+        place=${place#/proc/}
+        kill -s KILL "${place%/environ}" && found=yes
+    done
+    [ "$found" ] || break
+done
 "#;
 
 static GUARD: Mutex<Option<ChildStdin>> = Mutex::new(None);
@@ -58,7 +68,16 @@ impl Drop for Guarded {
 
 fn start() -> io::Result<ChildStdin> {
     let mut shell = Command::new("sh");
-    shell.arg("-c").arg(SCRIPT).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    // A program of ours may itself be an equipoise that was started so: its guard must outlive it, too.
+    shell.env_remove(mark::VARIABLE);
+    shell
+        .arg("-c")
+        .arg(SCRIPT)
+        .arg("guard")
+        .arg(format!("{}={}", mark::VARIABLE, *mark::OURS))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let mut child = shell.current_dir("/").process_group(0).spawn()?;
     child.stdin.take().ok_or_else(|| io::Error::other("the guard has no standard input"))
 }

@@ -9,6 +9,7 @@ mod count;
 mod grep;
 mod guard;
 mod histogram;
+mod mark;
 mod pace;
 mod process;
 mod reduce;
@@ -125,9 +126,10 @@ impl Computation {
         matches!(self, Computation::Command { .. } | Computation::Grep { print: true, .. })
     }
 
-    /// A rank's kernels for an input of this length. A program is killed if it stands still for longer than `patience`.
-    pub fn desk(&self, records: Records, length: u64, pace: Option<Rc<Pace>>, patience: Duration) -> Rc<Desk> {
-        Rc::new(Desk { computation: self.clone(), records, length, pace, patience, spools: Arc::default() })
+    /// A rank's kernels for an input of this length. A program is killed if it stands still for longer than `patience`, and is run on samples only
+    /// if it `may_sample`: what it does there, beside writing its output, is really done.
+    pub fn desk(&self, records: Records, length: u64, pace: Option<Rc<Pace>>, patience: Duration, may_sample: bool) -> Rc<Desk> {
+        Rc::new(Desk { computation: self.clone(), records, length, pace, patience, may_sample, spools: Arc::default() })
     }
 
     /// Puts the answers of consecutive ranges together.
@@ -180,8 +182,12 @@ pub struct Desk {
     length: u64,
     pace: Option<Rc<Pace>>,
     patience: Duration,
+    may_sample: bool,
     spools: Spools,
 }
+
+/// Seconds per byte of a program of which nothing is known.
+const ASSUMED: f64 = 1e-8;
 
 /// What was written for each range.
 type Spools = Arc<Mutex<BTreeMap<Range, Spool>>>;
@@ -192,6 +198,15 @@ impl Desk {
         if let Ok(mut spools) = self.spools.lock() {
             spools.clear();
         }
+    }
+
+    /// Whether it can be said before how long something takes: measured on a sample, or as fast as ranks are said to be.
+    pub fn predicts(&self) -> bool {
+        self.pace.is_some() || self.samples()
+    }
+
+    fn samples(&self) -> bool {
+        self.may_sample || !matches!(self.computation, Computation::Command { .. })
     }
 }
 
@@ -215,6 +230,12 @@ impl Kernels for Desk {
             Some(pace) => pace.around(node, kernel),
             None => kernel,
         })
+    }
+
+    fn assumed(&self, node: u32) -> Option<f64> {
+        let is_virtual = self.pace.as_ref().is_some_and(|pace| pace.is_virtual);
+        let of_pace = || self.pace.as_ref()?.seconds.get(node as usize).copied();
+        (!is_virtual && !self.samples()).then(|| of_pace().unwrap_or(ASSUMED))
     }
 }
 

@@ -1,6 +1,10 @@
-//! A program that runs beside us: started by `sh -c` in a process group of its own, so that all of it can be ended; and nobody waits for it for
-//! longer than it may stand still.
+//! A program that runs beside us: started by `sh -c` in a process group of its own and with a mark, so that all of it can be ended, which is done when
+//! it has ended itself, too; and nobody waits for it for longer than it may stand still.
+//!
+//! It does not inherit what a launcher has told this rank. A program that initialises MPI (many do when they are imported) would otherwise take
+//! itself for the rank, and register as that with the launcher, which then waits for ever for one of the two.
 
+use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -10,9 +14,10 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::guard::Guarded;
+use super::mark::{self, Mark};
 use crate::error::{Error, Result};
 
 /// What it writes goes into a `T`.
@@ -20,6 +25,7 @@ pub struct Process<T> {
     /// How sentences about it begin.
     who: String,
     child: Child,
+    mark: Mark,
     /// Gone when it has ended.
     guarded: Option<Guarded>,
     /// Gone when it does not want any more.
@@ -32,6 +38,15 @@ pub struct Process<T> {
 
 /// Begins only when it is told to, by a line on its input, so that none begins that is not under guard.
 const BEGIN: &str = r#"read -r begin && exec sh -c "$0""#;
+
+/// How the variables begin in which launchers tell a process which rank of which job it is. Those of the batch system stay.
+const LAUNCHERS: [&str; 11] =
+    ["OMPI_", "PMIX_", "PMI_", "PRTE_", "ORTE_", "HYDRA", "HYDI_", "MPI_LOCAL", "MV2_COMM_WORLD_", "MVP_COMM_WORLD_", "PALS_"];
+
+/// Whether a variable of this name is for a rank only.
+fn is_for_a_rank(name: &OsStr) -> bool {
+    LAUNCHERS.iter().any(|begins| name.as_encoded_bytes().starts_with(begins.as_bytes()))
+}
 
 /// No sleep of ours is longer, whatever the patience.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
@@ -52,13 +67,15 @@ impl<T: Send + 'static> Process<T> {
         let failed = |why: io::Error| Error::Failed(format!("{who}: it cannot be started: {why}"));
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(BEGIN).arg(command).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
-        let mut child = shell.process_group(0).spawn().map_err(failed)?;
+        let mark = Mark::new();
+        std::env::vars_os().filter(|(name, _)| is_for_a_rank(name)).for_each(|(name, _)| _ = shell.env_remove(name));
+        let mut child = shell.env(mark::VARIABLE, mark.value()).process_group(0).spawn().map_err(failed)?;
         let pulse = Pulse::new();
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let (told, there) = (who.clone(), pulse.clone());
         let (done, ended) = bounded(1);
         // From here on the value ends the program when it goes away.
-        let mut process = Process { who, child, guarded: None, stdin, output: ended, patience, pulse };
+        let mut process = Process { who, child, mark, guarded: None, stdin, output: ended, patience, pulse };
         let failed = |why: io::Error| Error::Failed(format!("{}: it cannot be started: {why}", told));
         process.guarded = Some(Guarded::new(process.group()).map_err(failed)?);
         if let Some(stdin) = &mut process.stdin {
@@ -114,13 +131,18 @@ impl<T: Send + 'static> Process<T> {
         // Most end when their output does; a few go on.
         let (since, mut nap) = (Instant::now(), Duration::from_micros(20));
         loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => {
+            // Only seen at first: until it is buried nobody else gets its number, nor its group's.
+            let seen = waitid(WaitId::Pid(self.group()), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG);
+            let failed = |why: io::Error| Error::Failed(format!("{}: it cannot be waited for: {why}", self.who));
+            match seen {
+                Ok(Some(_)) => {
+                    self.kill_what_it_left();
+                    let status = self.child.wait().map_err(failed)?;
                     self.guarded = None;
                     return Ok((status, output));
                 }
-                Ok(None) => std::thread::sleep(self.left(since)?.min(nap)),
-                Err(why) => return Err(Error::Failed(format!("{}: it cannot be waited for: {why}", self.who))),
+                Ok(None) | Err(rustix::io::Errno::INTR) => std::thread::sleep(self.left(since)?.min(nap)),
+                Err(why) => return Err(failed(why.into())),
             }
             nap = (2 * nap).min(Duration::from_millis(10));
         }
@@ -158,11 +180,17 @@ impl<T> Process<T> {
         Pid::from_child(&self.child)
     }
 
+    /// Ends what it has started. It must not be buried yet.
+    fn kill_what_it_left(&self) {
+        // There may be nobody left.
+        let _ = kill_process_group(self.group(), Signal::KILL);
+        self.mark.kill();
+    }
+
     /// Ends it, with all that it has started.
     fn kill(&mut self) {
         if self.guarded.is_some() {
-            // It may have ended by itself.
-            let _ = kill_process_group(self.group(), Signal::KILL);
+            self.kill_what_it_left();
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -290,11 +318,46 @@ mod tests {
         let child = std::fs::read(&place).unwrap();
         assert!(is_there(&child));
         drop(process);
-        // Whose parent is gone is buried by somebody else.
-        let gone = (0..1000).any(|_| {
+        assert!(goes(&child));
+    }
+
+    /// Whether a process goes away soon: one whose parent is gone is buried by somebody else.
+    fn goes(pid: &[u8]) -> bool {
+        (0..1000).any(|_| {
             std::thread::sleep(Duration::from_millis(5));
-            !is_there(&child)
-        });
-        assert!(gone);
+            !is_there(pid)
+        })
+    }
+
+    #[test]
+    fn what_a_program_leaves_behind_is_gone_when_it_has_ended() {
+        // In the background; and in a session, and so a group, of its own, where marks can be seen.
+        let ways = if cfg!(target_os = "linux") { &["", "setsid "][..] } else { &[""] };
+        for way in ways {
+            let mut program = process(&format!("{way}sleep 1000 >/dev/null 2>&1 </dev/null & echo $!; cat >/dev/null"), 60.0);
+            let (status, child) = program.end().unwrap();
+            assert!(status.success() && goes(&child.unwrap()), "'{way}'");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn one_in_a_session_of_its_own_is_killed_with_a_program_that_stands_still() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("child");
+        let mut program =
+            process(&format!("setsid sh -c 'echo $$ >{0}.part; mv {0}.part {0}; sleep 1000' & sleep 1000", place.display()), 1.0);
+        assert_eq!(program.end().unwrap_err().exit_status(), 3);
+        assert!(goes(&std::fs::read(&place).unwrap()));
+    }
+
+    #[test]
+    fn a_program_is_no_rank() {
+        for name in ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_FD", "PRTE_X", "ORTE_X", "HYDRA_X", "HYDI_CONTROL_FD", "MPI_LOCALRANKID"] {
+            assert!(is_for_a_rank(name.as_ref()), "{name}");
+        }
+        for name in ["PATH", "SLURM_PROCID", "MPICC", "MPI_HOME", "PMIC", "EQUIPOISE_BIN", "MY_OMPI_X"] {
+            assert!(!is_for_a_rank(name.as_ref()), "{name}");
+        }
     }
 }

@@ -32,7 +32,7 @@ impl crate::divisible::spread::Source for Text {
 fn computed(computation: &Computation, text: &[u8], records: Records, shares: u64, bite: usize) -> Result<(Answer, Vec<u8>)> {
     let length = text.len() as u64;
     let records = computation.records(records, length);
-    let desk = computation.desk(records, length, None, Duration::from_secs(60));
+    let desk = computation.desk(records, length, None, Duration::from_secs(60), false);
     let lengths: Vec<u64> = (0..shares).map(|share| length * (share + 1) / shares - length * share / shares).collect();
     let ranges = cut(&mut Text(text.to_vec()), records, &lengths)?;
     let (mut parts, mut output) = (Vec::new(), Vec::new());

@@ -1,0 +1,35 @@
+//! The known answer of a workload, worked out before its runs.
+
+use super::APART;
+use crate::error::{Error, Result};
+use crate::experiment::settle;
+use crate::node::{self, Event};
+use crate::transport::world::World;
+use crate::workload::graphs::Prepared;
+
+/// Works it out, if it takes an algorithm: on real ranks on a worker of the first, since others wait meanwhile.
+pub fn work_out(world: &mut World, workload: &Prepared) -> Result<()> {
+    if world.is_simulated() {
+        workload.known();
+        return Ok(());
+    }
+    let overlay = settle::plain(world)?;
+    node::run(world, &overlay, |node| {
+        let workload = workload.clone();
+        async move {
+            if node.me() == 0 {
+                let apart = node.epoch(APART);
+                apart.start(move |_| workload.known());
+                loop {
+                    match apart.next_event().await {
+                        Event::Finished { .. } => break,
+                        Event::RankLost(rank) => return Err(Error::RankLost { rank }),
+                        Event::Message(_) | Event::Timer { .. } | Event::Signal(_) => {}
+                    }
+                }
+            }
+            node.everyone().barrier(&node).await
+        }
+    })?;
+    Ok(())
+}

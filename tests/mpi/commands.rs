@@ -1,0 +1,161 @@
+//! The program itself under `mpirun`, with commands: such as are MPI programs themselves, such as fail, and such as leave traces; and its standard
+//! input.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use libtest_mimic::{Failed, Trial};
+use tempfile::TempDir;
+
+use crate::launch::{self, Outcome};
+
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// A program that is a rank of its own job, whatever else it is started by; it reads its input to the end, as commands do.
+const MPI_PROGRAM: &str = r#"
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    int size;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    while (getchar() != EOF) {}
+    printf("size %d\n", size);
+    MPI_Finalize();
+    return argc > 1 ? atoi(argv[1]) : 0;
+}
+"#;
+
+/// All of them.
+pub fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for ranks in [1, 2, 3] {
+        trials.push(Trial::test(format!("a command that is an MPI program is no rank, on {ranks} ranks"), move || mpi_program(ranks)));
+    }
+    trials.push(Trial::test("a command that fails ends the job with its sentence", fails));
+    trials.push(Trial::test("every line of a list of commands is executed once", once));
+    trials.push(Trial::test("standard input is divided", standard_input));
+    trials.push(Trial::test("an input that is rewritten in place ends the job", rewritten));
+    trials
+}
+
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Result<Place, Failed> {
+        Ok(Place(tempfile::tempdir()?))
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<PathBuf, Failed> {
+        let path = self.0.path().join(name);
+        fs::write(&path, text)?;
+        Ok(path)
+    }
+
+    /// The MPI program, built by the compiler of the MPI at hand.
+    fn mpi_program(&self) -> Result<PathBuf, Failed> {
+        let source = self.write("rank.c", MPI_PROGRAM)?;
+        let program = self.0.path().join("rank");
+        let compiler = std::env::var_os("MPICC").unwrap_or_else(|| "mpicc".into());
+        let built = Command::new(&compiler).arg("-o").arg(&program).arg(source).output()?;
+        match built.status.success() {
+            true => Ok(program),
+            false => Err(format!("{}: {}", compiler.display(), String::from_utf8_lossy(&built.stderr)).into()),
+        }
+    }
+}
+
+fn divide(ranks: u32, input: &Path, arguments: &[&str], stdin: Option<File>) -> Result<Outcome, String> {
+    let input = input.to_string_lossy();
+    let arguments = [&["divide", "--input", &input], arguments].concat();
+    launch::under_mpirun(Path::new(env!("CARGO_BIN_EXE_equipoise")), &arguments, ranks, LIMIT, stdin)
+}
+
+fn judged(outcome: &Outcome, holds: Result<bool, String>) -> Result<(), Failed> {
+    match holds {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(outcome.told().into()),
+        Err(why) => Err(format!("{why}\n{}", outcome.told()).into()),
+    }
+}
+
+fn mpi_program(ranks: u32) -> Result<(), Failed> {
+    let place = Place::new()?;
+    let program = place.mpi_program()?;
+    let input = place.write("input", &"a line\n".repeat(1000))?;
+    let outcome = divide(ranks, &input, &["--command", &program.to_string_lossy()], None)?;
+    judged(&outcome, outcome.expect(0, LIMIT, &[]).map(|()| outcome.stdout == "size 1\n".repeat(ranks as usize)))?;
+    // One that fails, with its own end of MPI behind it.
+    let outcome = divide(ranks, &input, &["--command", &format!("{} 7", program.display())], None)?;
+    judged(&outcome, outcome.expect(1, Duration::from_secs(40), &[("it ended with status 7; there is no answer", 1)]).map(|()| true))?;
+    let outcome =
+        divide(ranks, &input, &["--command", "env | grep -E '^(OMPI_|PMIX_|PMI_|PRTE_|ORTE_|HYDRA|HYDI_|MPI_LOCAL)'; true"], None)?;
+    judged(&outcome, outcome.expect(0, LIMIT, &[]).map(|()| outcome.stdout.is_empty()))
+}
+
+fn fails() -> Result<(), Failed> {
+    let place = Place::new()?;
+    let input = place.write("input", &"a line\n".repeat(1000))?;
+    let outcome = divide(3, &input, &["--command", "cat >/dev/null; exit 3"], None)?;
+    judged(
+        &outcome,
+        outcome
+            .expect(1, Duration::from_secs(40), &[("it ended with status 3; there is no answer", 1)])
+            .map(|()| outcome.stdout.is_empty()),
+    )
+}
+
+fn once() -> Result<(), Failed> {
+    let place = Place::new()?;
+    let ran = place.0.path().join("ran");
+    let lines: String = (1..=40).map(|line| format!("echo {line} >>'{}'; echo {line}\n", ran.display())).collect();
+    let input = place.write("list", &lines)?;
+    let outcome = divide(4, &input, &["--command", "sh"], None)?;
+    let expected: String = (1..=40).map(|line| format!("{line}\n")).collect();
+    judged(&outcome, outcome.expect(0, LIMIT, &[("(--sample)", 1)]).map(|()| outcome.stdout == expected))?;
+    let mut executed: Vec<u32> = fs::read_to_string(&ran)?.lines().map(|line| line.parse().unwrap_or(0)).collect();
+    executed.sort_unstable();
+    if executed != (1..=40).collect::<Vec<_>>() {
+        return Err(format!("executed: {executed:?}").into());
+    }
+    // With a sample some of them are, and the report says what was measured.
+    let outcome = divide(2, &input, &["--command", "sh", "--sample"], None)?;
+    judged(&outcome, outcome.expect(0, LIMIT, &[("measured, in", 1)]).map(|()| outcome.stdout == expected))?;
+    if fs::read_to_string(&ran)?.lines().count() <= 80 {
+        return Err("the sample was not executed".into());
+    }
+    Ok(())
+}
+
+fn standard_input() -> Result<(), Failed> {
+    let place = Place::new()?;
+    let text = "some words\n".repeat(50_000);
+    let input = place.write("input", &text)?;
+    // As a file, and through a pipe that somebody writes slowly.
+    let outcome = divide(3, Path::new("-"), &["--kernel", "count"], Some(File::open(&input)?))?;
+    judged(&outcome, outcome.expect(0, LIMIT, &[("count of standard input", 1)]).map(|()| outcome.stdout == "50000 100000 550000\n"))?;
+    let mut slow =
+        Command::new("sh").arg("-c").arg(format!("sleep 3; cat '{}'", input.display())).stdout(std::process::Stdio::piped()).spawn()?;
+    let pipe = slow.stdout.take().ok_or("no pipe")?;
+    let outcome =
+        divide(3, Path::new("-"), &["--kernel", "grep=some", "--timeout", "1"], Some(File::from(std::os::fd::OwnedFd::from(pipe))))?;
+    slow.wait()?;
+    judged(&outcome, outcome.expect(0, LIMIT, &[]).map(|()| outcome.stdout == "50000\n"))
+}
+
+fn rewritten() -> Result<(), Failed> {
+    let place = Place::new()?;
+    let input = place.write("input", &"no y here at all\n".repeat(400_000))?;
+    let path = input.clone();
+    let writer = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(2500));
+        let file = File::options().write(true).open(path)?;
+        std::os::unix::fs::FileExt::write_all_at(&file, "yyyyyyyyyyyyyyyy\n".repeat(400_000).as_bytes(), 0)
+    });
+    let outcome = divide(3, &input, &["--kernel", "grep=yyy", "--speeds", "1,1,1", "--rate", "400k"], None)?;
+    writer.join().map_err(|_| "the writer died")??;
+    judged(&outcome, outcome.expect(1, LIMIT, &[("was written to while it was read", 1)]).map(|()| outcome.stdout.is_empty()))
+}
