@@ -248,7 +248,7 @@ fn case(title: &str, site: &Site, tasks: u64, rows: &[Row]) -> Case {
             "{} on the ranks; the most loaded rank has {} times the mean{}.{}",
             several(tasks, "task"),
             ratio(rows.iter().map(|row| row.imbalance[0]).fold(0.0, f64::max)),
-            least.map(|least| format!(", and {} must move at least for the quotas", whole(least))).unwrap_or_default(),
+            least.map(|least| format!(", and at least {} must move to meet the quotas", whole(least))).unwrap_or_default(),
             table::harm(rows.iter().map(|row| (row.balancer, row.declined, row.imbalance)))
                 .iter()
                 .map(|said| format!(" {said}."))

@@ -231,7 +231,7 @@ fn heading(case: &[CompareRecord]) -> String {
     // Nobody who meets the quotas moves less; where nobody meets them, that says nothing.
     let least = case.iter().filter(|record| record.exact).map(|record| record.least).min();
     let least = least.map(|least| work.map_or(whole(least), |_| several(least, "unit")));
-    let least = least.map(|least| format!(", at least {least} must move for the quotas")).unwrap_or_default();
+    let least = least.map(|least| format!(", at least {least} must move to meet the quotas")).unwrap_or_default();
     format!(
         "{}: {} {payload}{}{pinned}, imbalance {} (max/mean){least}\n",
         shortened(&record.loads),
