@@ -148,8 +148,8 @@ fn pays(record: &BalanceRecord) -> String {
     let [before, after] = [&record.imbalance.before, &record.imbalance.after].map(|imbalance| imbalance.max_over_mean);
     match record.break_even_us {
         Some(us) => format!("when {} lasts {} or more", record.weighing.unit.one(), duration_us(us)),
-        None if after > before => format!("never: the slowest rank has {} times as much to do as before", ratio(after / before)),
-        None => "never: the slowest rank has as much to do as before".into(),
+        None if after > before => format!("never: the slowest rank takes {} times as long as before", ratio(after / before)),
+        None => "never: the slowest rank takes as long as before".into(),
     }
 }
 

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use equipoise::balance::{ALL, Entry};
 use equipoise::load::{Parcel, Pile, Powers, Segment, Task};
 use equipoise::topology::{Overlay, Topology};
+use equipoise::workload::TaskSource;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
@@ -126,4 +127,40 @@ fn the_examples_make_nobody_slower() {
         assert!(outcome.slowest[1] <= outcome.slowest[0] && outcome.declined, "{balancer}: {:?}", outcome.slowest);
         assert_eq!(outcome.checksum_after(), outcome.checksum_before);
     }
+}
+
+/// Task times of a real run on 32 ranks, dealt out evenly first (the largest to the least loaded): what is nearly even stays so.
+#[test]
+fn nearly_even_real_loads_become_no_worse() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/loads/lbaf-nolb-8color-32ranks");
+    let mut worse_if_plain = 0;
+    for phase in [1, 301, 601, 901] {
+        let source = TaskSource::parse(&format!("lbaf:{folder},phase={phase}")).expect("a source");
+        let run = source.measured().expect("a readable run").expect("a measured run");
+        let mut tasks: Vec<Task> = (0..32)
+            .flat_map(|node| run.pile(node, 32).expect("a pile").into_parcel().segments().flat_map(Segment::tasks).collect::<Vec<_>>())
+            .collect();
+        tasks.sort_by_key(|task| std::cmp::Reverse(task.weight));
+        let mut dealt = vec![(0u64, Parcel::default()); 32];
+        for task in tasks {
+            let least = dealt.iter_mut().min_by_key(|(load, _)| *load).expect("a rank");
+            least.0 += task.weight;
+            least.1.push(Segment::from(task));
+        }
+        let piles: Vec<Pile> = dealt.into_iter().map(|(_, parcel)| Pile::new(parcel)).collect();
+        for entry in ALL {
+            let topology = entry.default_topology(32);
+            let overlay = Overlay::one_host(topology, 32).expect("32 ranks");
+            let powers = Powers::equal(32, overlay.topology.nodes());
+            let mut piles = piles.clone();
+            piles.resize(overlay.topology.nodes() as usize, Pile::default());
+            let mut setup = Setup::new(entry.name, overlay, powers);
+            let [before, after] = setup.run(piles.clone()).slowest;
+            assert!(after <= before, "{} in phase {phase}: {before:?} became {after:?}", entry.name);
+            setup.plain = true;
+            let [before, after] = setup.run(piles).slowest;
+            worse_if_plain += u32::from(after > before && ["direct", "optimal"].contains(&entry.name));
+        }
+    }
+    assert!(worse_if_plain > 0, "direct and optimal made it worse when they rounded blindly");
 }
