@@ -148,7 +148,7 @@ impl Bench {
                 }
                 let began = Instant::now();
                 let mut phase = Phase::begin(&node, &shares, &mut pile);
-                chosen.balancer.run(&mut phase).await?;
+                phase.carry_out(&*chosen.balancer).await?;
                 let (_, times) = phase.end();
                 Ok((began.elapsed().as_secs_f64() * 1e3, times.information as f64 / 1e6, pile.len()))
             }

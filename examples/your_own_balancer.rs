@@ -67,6 +67,7 @@ fn main() -> equipoise::Result<()> {
             moves: false,
             optimum: false,
             trace: false,
+            plain: false,
         };
         // No task is lost or doubled, or this is an error.
         let record = experiment::balance(&mut world, &spec)?;

@@ -27,6 +27,7 @@
 //!     moves: true,
 //!     optimum: false,
 //!     trace: false,
+//!     plain: false,
 //! };
 //! let record = experiment::balance(&mut world, &spec)?.expect("node 0 is here");
 //! assert_eq!(record.finals, [8; 8]);

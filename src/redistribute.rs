@@ -100,7 +100,7 @@ async fn phase(node: Node, chosen: Rc<Chosen>, shares: Shares, payloads: Vec<Byt
     let before = pile.checksum();
 
     let mut phase = Phase::begin(&node, &shares, &mut pile);
-    chosen.balancer.run(&mut phase).await?;
+    phase.carry_out(&*chosen.balancer).await?;
     phase.end();
 
     let sums = (before, pile.checksum());

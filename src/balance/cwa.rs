@@ -34,10 +34,10 @@ use std::ops::Range;
 
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
 use crate::error::{Error, Result};
-use crate::load::Quota;
+use crate::load::{Quota, Shares};
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::node::{Group, HEADER_BYTES, Node, Tag};
-use crate::topology::{Kind, NodeId, Topology};
+use crate::topology::{Kind, NodeId, Placement, Topology};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "cwa",
@@ -69,12 +69,17 @@ fn cost(topology: &Topology) -> Cost {
 }
 
 impl Balancer for Cwa {
+    fn is_checked(&self, shares: &Shares, _: &Placement) -> bool {
+        shares.are_weighted()
+    }
+
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
         Box::pin(walk(phase))
     }
 }
 
 async fn walk(phase: &mut Phase<'_>) -> Result<()> {
+    phase.survey().await?;
     let (node, me) = (phase.node, phase.node.me());
     let Topology::Hypercube(cube) = phase.topology() else { return Err(Error::Failed("cwa runs on hypercubes".into())) };
     let d = cube.dimension();
@@ -95,7 +100,7 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
 
     // Steps 2 and 3.
     phase.enter(Part::Decision);
-    let quota = phase.shares.quota(w[d as usize]);
+    let quota = phase.quota(w[d as usize]);
     let mut delta = surplus_by_subcube(me, &w, &quota);
     let quota = quota.of(me);
     drop(w);

@@ -7,7 +7,8 @@
 //! For each dimension k from 0 to d-1 (on a mesh: the sides from the last to the first), for each round of pairs in it:
 //!
 //! 1. The two nodes of a pair tell each other their loads.
-//! 2. If these differ by more than 1, the one with more sends half the difference, rounded down.
+//! 2. If these differ by more than 1, the one with more sends half the difference, rounded down. (Nodes of different powers: what makes both
+//!    take equally long, rounded down.)
 //!
 //! A graph has no dimensions, but its links fall into rounds as well, in which nobody has more than one partner (a colouring of the links).
 //!
@@ -23,10 +24,11 @@
 //! Cost: two steps a round, one for the loads and one for the tasks (the paper counts an exchange of loads as two: 3d); the figures are for
 //! one sweep over all dimensions.
 //!
-//! Guarantees: on a d-cube the loads differ by d at the most after one sweep. Nothing is said about quotas: powers are not looked at, and
-//! virtual nodes get their share like all others.
+//! Guarantees: on a d-cube of equal powers the loads differ by d at the most after one sweep. The slower node of a pair never becomes
+//! slower. Nothing is said about quotas. Virtual nodes get their share like all others, with the power of their rank.
 //!
-//! Departures from the paper: none on hypercubes.
+//! Departures from the paper: it does not know powers; we share by time, which is its rule if they are equal, and on overlays
+//! [check](super::no_harm) at the end whether a rank with several nodes has become too slow. Plain shares are the paper's.
 //!
 //! Options: `sweeps=N` repeats the sweep over all dimensions. `sweeps=until-stable` repeats it until a sweep moved nothing, which all nodes
 //! agree on after each. That ends: a transfer between nodes with a and b tasks, a >= b + 2, makes the sum of the squares of all loads
@@ -34,9 +36,10 @@
 
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
 use crate::error::Result;
+use crate::load::Shares;
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::node::{HEADER_BYTES, Tag};
-use crate::topology::{Kind, NodeId, Side, Topology};
+use crate::topology::{Kind, NodeId, Placement, Side, Topology};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "dem",
@@ -96,6 +99,11 @@ fn cost(topology: &Topology) -> Cost {
 }
 
 impl Balancer for Dem {
+    /// No pair's slower node becomes slower, but where a rank hosts several nodes that says nothing about their sum.
+    fn is_checked(&self, _: &Shares, placement: &Placement) -> bool {
+        placement.is_overlay()
+    }
+
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
         Box::pin(exchange(phase, self.sweeps))
     }
@@ -142,6 +150,22 @@ async fn sweep(phase: &mut Phase<'_>, rounds: &mut u32) -> Result<bool> {
     Ok(sent)
 }
 
+/// How much the node with load `a` and power `p` of a pair gives, at the most how much, and whether it gives nothing where the paper's rule
+/// gives so much that the other would take longer than this one does now. Nothing if it does not take longer than the other.
+///
+/// Both then take equally long: the share of the other is `(a + b) q / (p + q)`. On equal powers it is half the difference, rounded down.
+fn due((a, p): (u64, u64), (b, q): (u64, u64)) -> (u64, u64, bool) {
+    // Without any power both are as slow.
+    let (p, q) = if p == 0 && q == 0 { (1, 1) } else { (p, q) };
+    let wide = |load: u64, power: u64| u128::from(load) * u128::from(power);
+    let ahead = wide(a, q).saturating_sub(wide(b, p));
+    let amount = (ahead / (u128::from(p) + u128::from(q))) as u64;
+    // With more than that the other would take longer than this one does now.
+    let most = ahead.checked_div(p.into()).map_or(a, |most| u64::try_from(most).unwrap_or(u64::MAX));
+    let half = a.saturating_sub(b) / 2;
+    (amount, most, amount == 0 && half > most)
+}
+
 /// Shares what the two nodes of a pair have, and says whether this one sent anything.
 async fn share(phase: &mut Phase<'_>, partner: NodeId) -> Result<bool> {
     // Step 1.
@@ -152,14 +176,26 @@ async fn share(phase: &mut Phase<'_>, partner: NodeId) -> Result<bool> {
 
     // Step 2.
     phase.enter(Part::Exchange);
-    if mine.saturating_sub(theirs) > 1 {
-        // Among tasks of several units there may be none that makes the two more even.
-        return Ok(phase.mover.give(partner, &(), (mine - theirs) / 2) > 0);
+    let power = |node: NodeId| if phase.shares.are_plain() { 1 } else { power_of_rank(phase, node) };
+    let (here, there) = ((mine, power(node.me())), (theirs, power(partner)));
+    let (amount, most, less) = due(here, there);
+    if less {
+        phase.decline();
     }
-    if theirs.saturating_sub(mine) > 1 {
+    if amount > 0 {
+        // Among tasks of several units there may be none that makes the two more even.
+        return Ok(phase.mover.give_within(partner, &(), amount, most) > 0);
+    }
+    if due(there, here).0 > 0 {
         phase.mover.take_in::<()>(partner).await?;
     }
     Ok(false)
+}
+
+/// Virtual nodes get a share like all others, by the power of the rank that does their work.
+fn power_of_rank(phase: &Phase<'_>, node: NodeId) -> u64 {
+    let placement = &phase.node.overlay().placement;
+    phase.powers().of(placement.real_node_of(placement.rank_of(node)))
 }
 
 /// Which nodes of a row share what they have at the same time.
@@ -251,6 +287,21 @@ mod tests {
         assert_eq!(Trial::of("dem", "line:5", &[25, 0, 0, 0, 0]).after, [13, 6, 6, 0, 0]);
         assert_eq!(Trial::of("dem:sweeps=2", "line:5", &[25, 0, 0, 0, 0]).after, [10, 6, 6, 2, 1]);
         assert_eq!(Trial::of("dem", "ring:5", &[25, 0, 0, 0, 0]).after, [7, 6, 6, 0, 6]);
+    }
+
+    #[test]
+    fn a_pair_shares_by_time() {
+        let powers = |list: &[u64]| Powers::listed(list.to_vec()).unwrap();
+        // Half of it would take one rank of power 1 longer than both take the one of power 3.
+        let trial = Trial::with("dem", "hypercube:1", &[2, 0], powers(&[3, 1]), 0);
+        assert_eq!((trial.after, trial.declined), (vec![2, 0], true));
+        let plain = Trial::plain("dem", "hypercube:1", &[2, 0], powers(&[3, 1]));
+        assert_eq!((plain.after, plain.declined), (vec![1, 1], false));
+        assert_eq!(Trial::with("dem", "hypercube:1", &[2, 9], powers(&[3, 1]), 0).after, [8, 3]);
+        assert_eq!(Trial::with("dem", "hypercube:2", &[0, 0, 0, 120], powers(&[1, 2, 3, 6]), 0).after, [10, 20, 30, 60]);
+        assert_eq!(due((7, 0), (5, 0)), (1, 2, false));
+        assert_eq!(due((7, 0), (5, 2)), (7, 7, false));
+        assert_eq!(due((7, 2), (0, 0)), (0, 0, true));
     }
 
     #[test]

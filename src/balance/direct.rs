@@ -30,11 +30,11 @@
 
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
 use crate::error::Result;
-use crate::load::{Aim, Parcel, Quota};
+use crate::load::{Aim, Parcel, Quota, Shares};
 use crate::node::collective::FEW;
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::node::{HEADER_BYTES, Node};
-use crate::topology::{Kind, NodeId, Topology};
+use crate::topology::{Kind, NodeId, Placement, Topology};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -81,6 +81,10 @@ pub(super) async fn gather<T: Serialize + DeserializeOwned>(node: &Node, mine: T
 }
 
 impl Balancer for Direct {
+    fn is_checked(&self, shares: &Shares, _: &Placement) -> bool {
+        shares.are_weighted()
+    }
+
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
         Box::pin(exchange(phase))
     }
@@ -95,7 +99,8 @@ pub(super) async fn exchange(phase: &mut Phase<'_>) -> Result<()> {
 
     // Step 2.
     phase.enter(Part::Decision);
-    let quota = phase.shares.quota(loads.iter().sum());
+    phase.survey_of(&loads);
+    let quota = phase.quota(loads.iter().sum());
     let mine = quota.of(me);
     node.charge(loads.len() as u64);
     let above = load.saturating_sub(mine);

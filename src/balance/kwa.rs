@@ -34,10 +34,10 @@
 use super::mwa::{gather_steps, tasks_to_send};
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
 use crate::error::{Error, Result};
-use crate::load::Quota;
+use crate::load::{Quota, Shares};
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::node::{Group, HEADER_BYTES};
-use crate::topology::{Kind, NodeId, Side, Topology};
+use crate::topology::{Kind, NodeId, Placement, Side, Topology};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "kwa",
@@ -81,6 +81,10 @@ fn cost(topology: &Topology) -> Cost {
 }
 
 impl Balancer for Kwa {
+    fn is_checked(&self, shares: &Shares, _: &Placement) -> bool {
+        shares.are_weighted()
+    }
+
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
         Box::pin(walk(phase))
     }
@@ -97,6 +101,7 @@ struct Row {
 }
 
 async fn walk(phase: &mut Phase<'_>) -> Result<()> {
+    phase.survey().await?;
     let (node, me, topology) = (phase.node, phase.node.me(), phase.topology());
 
     // Step 1.
@@ -112,7 +117,7 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
 
     // Steps 2 and 3.
     phase.enter(Part::Decision);
-    let quota = phase.shares.quota(load);
+    let quota = phase.quota(load);
     let mine = quota.of(me);
     let mut rows: Vec<Row> = loads_along.into_iter().rev().map(|(side, loads)| Row::new(side, me, loads, &quota)).collect();
     node.charge(2 * rows.iter().map(|row| row.delta.len() as u64).sum::<u64>());

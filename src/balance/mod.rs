@@ -8,6 +8,7 @@ mod dem;
 mod direct;
 mod kwa;
 mod mwa;
+pub mod no_harm;
 mod none;
 mod optimal;
 mod pslb;
@@ -22,11 +23,11 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 use crate::error::{Error, Result};
-use crate::load::{Aim, Parcel, Pile, Powers, Quota, Shares, Transfer};
+use crate::load::{Aim, Parcel, Pile, Powers, Quota, RankTime, Shares, Transfer};
 use crate::node::Node;
 use crate::node::migrate::Mover;
 use crate::options::{self, Options};
-use crate::topology::{Kind, NodeId, Topology};
+use crate::topology::{Kind, NodeId, Overlay, Placement, Topology};
 
 /// All balancers, in the order in which they are shown.
 pub const ALL: &[&Entry] = &[
@@ -112,8 +113,42 @@ pub trait Balancer: Send + Sync {
         shares.reachable(total, || self.quota(topology, total, shares))
     }
 
-    /// One node's part in the phase. The phase's pile holds the node's tasks, before and after.
+    /// What the nodes aim at from these loads, by node: quotas that can be reached, and with which the slowest rank becomes no slower.
+    fn aims(&self, overlay: &Overlay, loads: &[u64], shares: &Shares) -> Quota {
+        let Overlay { topology, placement } = overlay;
+        let total = loads.iter().sum();
+        if !phase_lowers_quotas(shares, placement) {
+            return self.reachable(topology, total, shares);
+        }
+        let slowest = slowest_of(loads, shares.powers(), placement);
+        shares.harmless(total, slowest, placement, || self.quota(topology, total, shares)).0
+    }
+
+    /// Whether a phase may end with a slower slowest rank than it began with, so that it has to be checked at the end. A balancer that says
+    /// no has a reason for it: its quotas stay below the cap, see [`Phase::quota`].
+    fn is_checked(&self, shares: &Shares, placement: &Placement) -> bool {
+        let _ = (shares, placement);
+        true
+    }
+
+    /// One node's part in the phase. The phase's pile holds the node's tasks, before and after. [`Phase::carry_out`] runs it.
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a>;
+}
+
+/// Whether quotas are lowered where they would make the slowest rank slower: loads are quotas exactly in the end, if tasks are unit tasks.
+fn phase_lowers_quotas(shares: &Shares, placement: &Placement) -> bool {
+    !shares.are_plain() && !shares.are_weighted() && shares.may_round_badly(placement.ranks())
+}
+
+/// The time of the slowest rank, from the loads of all nodes.
+fn slowest_of(loads: &[u64], powers: &Powers, placement: &Placement) -> RankTime {
+    let mut times = vec![RankTime { work: 0, power: 0 }; placement.ranks() as usize];
+    for (node, load) in (0..).zip(loads) {
+        let time = &mut times[placement.rank_of(node) as usize];
+        time.work += load;
+        time.power += powers.of(node);
+    }
+    times.into_iter().max().unwrap_or(RankTime { work: 0, power: 1 })
 }
 
 /// A node's part in a phase, being carried out.
@@ -128,6 +163,11 @@ pub struct Phase<'a> {
     part: Part,
     since: u64,
     spans: Option<Rc<RefCell<Vec<Span>>>>,
+    /// Work units that this node had at the beginning.
+    began_with: u64,
+    /// The time of the slowest rank at the beginning, where quotas have to stay below it.
+    slowest: Option<RankTime>,
+    declined: bool,
 }
 
 /// The parts that a phase's time is split into.
@@ -167,8 +207,71 @@ pub struct Times {
 impl<'a> Phase<'a> {
     /// A phase that begins now, with the gathering of information.
     pub fn begin(node: &'a Node, shares: &'a Shares, pile: &'a mut Pile) -> Phase<'a> {
+        let began_with = pile.work();
         let mover = Mover::new(node, pile);
-        Phase { node, shares, mover, times: Times::default(), part: Part::Information, since: node.now(), spans: None }
+        let since = node.now();
+        let times = Times::default();
+        Phase { node, shares, mover, times, part: Part::Information, since, spans: None, began_with, slowest: None, declined: false }
+    }
+
+    /// Carries out this node's part, so that the slowest rank becomes no slower (unless the shares are [plain](Shares::plainly)).
+    ///
+    /// # Errors
+    /// The balancer's own; if a rank is lost or a message is garbled.
+    pub async fn carry_out(&mut self, balancer: &dyn Balancer) -> Result<()> {
+        let placement = &self.node.overlay().placement;
+        let checked = !self.shares.are_plain() && placement.ranks() > 1 && balancer.is_checked(self.shares, placement);
+        if checked {
+            self.mover.remember();
+        }
+        balancer.run(self).await?;
+        if checked {
+            Box::pin(no_harm::check(self)).await?;
+        }
+        Ok(())
+    }
+
+    /// Learns how slow the slowest rank is, where [quotas](Phase::quota) have to be kept below that. One reduction over the ranks.
+    ///
+    /// # Errors
+    /// If a rank is lost or a message is garbled.
+    pub async fn survey(&mut self) -> Result<()> {
+        if phase_lowers_quotas(self.shares, &self.node.overlay().placement) {
+            self.slowest = Some(Box::pin(no_harm::slowest(self)).await?.before);
+        }
+        Ok(())
+    }
+
+    /// The same from the loads of all nodes, without a message.
+    pub fn survey_of(&mut self, loads: &[u64]) {
+        let placement = &self.node.overlay().placement;
+        if phase_lowers_quotas(self.shares, placement) {
+            self.slowest = Some(slowest_of(loads, self.powers(), placement));
+        }
+    }
+
+    /// The proportional quotas for this total: what can be reached with what is pinned, and, after a survey, with which no rank takes longer
+    /// than the slowest one does now.
+    pub fn quota(&mut self, total: u64) -> Quota {
+        self.aim(total, || Quota::proportional(total, self.shares.powers()))
+    }
+
+    /// The same for any quotas.
+    fn aim(&mut self, total: u64, ideal: impl FnOnce() -> Quota) -> Quota {
+        let Some(slowest) = self.slowest else { return self.shares.reachable(total, ideal) };
+        let (quota, lowered) = self.shares.harmless(total, slowest, &self.node.overlay().placement, ideal);
+        self.declined |= lowered;
+        quota
+    }
+
+    /// Notes that the rule was not followed where it would have made the slowest rank slower.
+    pub fn decline(&mut self) {
+        self.declined = true;
+    }
+
+    /// Whether this node knows of moves that were declined.
+    pub fn has_declined(&self) -> bool {
+        self.declined
     }
 
     /// Notes from now on when which part began and ended.
@@ -239,19 +342,24 @@ impl<'a> Phase<'a> {
         }
     }
 
-    /// What the nodes share the movable tasks by, of which there are `total` units: the powers, or, where tasks are pinned, what each node can
-    /// still get.
-    pub fn powers_of_movable(&self, balancer: &dyn Balancer, total: u64) -> Powers {
+    /// What the nodes share the movable tasks by, of which there are `total` units: the powers, or, where tasks are pinned or a quota would
+    /// make the slowest rank slower, what each node can still get.
+    pub fn powers_of_movable(&mut self, balancer: &dyn Balancer, total: u64) -> Powers {
         let (powers, pinned) = (self.shares.powers(), self.shares.pinned());
-        if pinned.is_empty() || total == 0 {
+        if total == 0 || pinned.is_empty() && self.slowest.is_none() {
             return powers.clone();
         }
-        let quota = balancer.reachable(self.topology(), total + pinned.iter().sum::<u64>(), self.shares);
-        let open = (0..).zip(pinned).map(|(node, pinned)| quota.of(node) - pinned).collect();
+        let (topology, shares) = (self.topology(), self.shares);
+        let all = total + pinned.iter().sum::<u64>();
+        let quota = self.aim(all, || balancer.quota(topology, all, shares));
+        if pinned.is_empty() && !self.declined {
+            return powers.clone();
+        }
+        let open = (0..powers.nodes()).map(|node| quota.of(node) - pinned.get(node as usize).unwrap_or(&0)).collect();
         Powers::listed(open).unwrap_or_else(|_| powers.clone())
     }
 
-    pub fn powers(&self) -> &Powers {
+    pub fn powers(&self) -> &'a Powers {
         self.shares.powers()
     }
 

@@ -33,9 +33,10 @@
 
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
 use crate::error::{Error, Result};
+use crate::load::Shares;
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::node::{Group, HEADER_BYTES};
-use crate::topology::{Kind, Mesh, Topology};
+use crate::topology::{Kind, Mesh, Placement, Topology};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "mwa",
@@ -95,12 +96,17 @@ pub(super) fn gather_steps(members: u32) -> u64 {
 }
 
 impl Balancer for Mwa {
+    fn is_checked(&self, shares: &Shares, _: &Placement) -> bool {
+        shares.are_weighted()
+    }
+
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
         Box::pin(walk(phase))
     }
 }
 
 async fn walk(phase: &mut Phase<'_>) -> Result<()> {
+    phase.survey().await?;
     let (node, me) = (phase.node, phase.node.me());
     let Some((_, rows, columns)) = rows_and_columns(phase.topology()) else {
         return Err(Error::Failed("mwa runs on meshes of two dimensions".into()));
@@ -123,7 +129,7 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
 
     // Steps 2 and 3, and 4.1 between rows.
     phase.enter(Part::Decision);
-    let quota = phase.shares.quota(total);
+    let quota = phase.quota(total);
     let mut delta: Vec<i128> = (first..).zip(loads).map(|(node, load)| i128::from(load) - i128::from(quota.of(node))).collect();
     let eta_up = i128::from(quota.before(first)) - i128::from(above);
     let eta_down = i128::from(above + row_load) - i128::from(quota.before(first + columns));

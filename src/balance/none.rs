@@ -2,7 +2,8 @@
 
 use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running};
 use crate::error::Result;
-use crate::topology::Kind;
+use crate::load::Shares;
+use crate::topology::{Kind, Placement};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "none",
@@ -24,6 +25,10 @@ fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>> {
 }
 
 impl Balancer for Nothing {
+    fn is_checked(&self, _: &Shares, _: &Placement) -> bool {
+        false
+    }
+
     fn run<'a>(&'a self, _: &'a mut Phase<'_>) -> Running<'a> {
         Box::pin(async { Ok(()) })
     }

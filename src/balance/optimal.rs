@@ -28,9 +28,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running, direct};
 use crate::error::{Error, Result};
 use crate::flow::{self, Carry};
-use crate::load::Quota;
+use crate::load::{Quota, Shares};
 use crate::node::migrate::TRANSFER_BYTES;
-use crate::topology::{Kind, NodeId, Topology};
+use crate::topology::{Kind, NodeId, Placement, Topology};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "optimal",
@@ -90,6 +90,10 @@ fn links(topology: &Topology) -> impl Iterator<Item = (NodeId, NodeId)> + '_ {
 }
 
 impl Balancer for Optimal {
+    fn is_checked(&self, shares: &Shares, _: &Placement) -> bool {
+        shares.are_weighted()
+    }
+
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
         Box::pin(self.carry(phase))
     }
@@ -107,7 +111,8 @@ impl Optimal {
 
         // Step 2.
         phase.enter(Part::Decision);
-        let quota = phase.shares.quota(loads.iter().sum());
+        phase.survey_of(&loads);
+        let quota = phase.quota(loads.iter().sum());
         let mine = quota.of(node.me());
         let parts = self.parts(node.me(), node.topology(), loads, &quota)?;
         let rounds = u64::from(node.topology().diameter());

@@ -37,7 +37,7 @@ use crate::error::Result;
 use crate::load::{Aim, Parcel, Positions, Quota, Shares};
 use crate::node::HEADER_BYTES;
 use crate::node::migrate::TRANSFER_BYTES;
-use crate::topology::{Kind, NodeId, Topology};
+use crate::topology::{Kind, NodeId, Placement, Topology};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "pslb",
@@ -81,6 +81,10 @@ impl Balancer for Pslb {
         Quota::from_shares(&units)
     }
 
+    fn is_checked(&self, shares: &Shares, _: &Placement) -> bool {
+        shares.are_weighted()
+    }
+
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
         Box::pin(self.scan(phase))
     }
@@ -88,6 +92,7 @@ impl Balancer for Pslb {
 
 impl Pslb {
     async fn scan(&self, phase: &mut Phase<'_>) -> Result<()> {
+        phase.survey().await?;
         let (node, me) = (phase.node, phase.node.me());
         let everyone = node.everyone();
 

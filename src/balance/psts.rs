@@ -45,7 +45,7 @@ use crate::error::{Error, Result};
 use crate::load::{Aim, Parcel, Positions, Powers, Quota, Shares};
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::node::{Group, HEADER_BYTES, Node};
-use crate::topology::{Embedding, Kind, NodeId, Topology};
+use crate::topology::{Embedding, Kind, NodeId, Placement, Topology};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "psts",
@@ -122,6 +122,10 @@ impl Balancer for Psts {
             None => nested_shares(topology, total, powers),
             Some(embedding) => embedded_shares(embedding, total, powers),
         })
+    }
+
+    fn is_checked(&self, shares: &Shares, _: &Placement) -> bool {
+        shares.are_weighted()
     }
 
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
@@ -224,6 +228,7 @@ impl<'a> Grid<'a> {
 
 impl Psts {
     async fn descend(&self, phase: &mut Phase<'_>) -> Result<()> {
+        phase.survey().await?;
         let node = phase.node;
         let grid = Grid::of(node.topology());
         let me = grid.index_of(node.me());

@@ -29,10 +29,10 @@
 
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
 use crate::error::{Error, Result};
-use crate::load::Quota;
+use crate::load::{Quota, Shares};
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::node::{HEADER_BYTES, Tag};
-use crate::topology::{Kind, NodeId, Topology, Tree};
+use crate::topology::{Kind, NodeId, Placement, Topology, Tree};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "twa",
@@ -64,12 +64,17 @@ fn cost(topology: &Topology) -> Cost {
 }
 
 impl Balancer for Twa {
+    fn is_checked(&self, shares: &Shares, _: &Placement) -> bool {
+        shares.are_weighted()
+    }
+
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
         Box::pin(walk(phase))
     }
 }
 
 async fn walk(phase: &mut Phase<'_>) -> Result<()> {
+    phase.survey().await?;
     let (node, me) = (phase.node, phase.node.me());
     let Topology::Tree(tree) = phase.topology() else { return Err(Error::Failed("twa runs on trees".into())) };
     let (parent, children) = (tree.parent(me), tree.children(me));
@@ -95,7 +100,7 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
 
     // Step 3, and the flows of step 4.
     phase.enter(Part::Decision);
-    let quota = phase.shares.quota(total);
+    let quota = phase.quota(total);
     let up = surplus(tree, &quota, me, subtree);
     let from_child: Vec<i128> = children.iter().zip(below).map(|(&child, load)| surplus(tree, &quota, child, load)).collect();
 

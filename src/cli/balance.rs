@@ -13,7 +13,7 @@ use equipoise::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPat
 use equipoise::{Error, Result};
 
 use super::launch::{self, Ending};
-use super::options::{Output, TaskOptions, WorldOptions, any_bytes, check_standard_input};
+use super::options::{Output, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input};
 use super::output::{Files, Target, check_trace};
 use super::terminal;
 
@@ -60,6 +60,9 @@ pub struct Arguments {
 
     #[command(flatten)]
     kind: TaskOptions,
+
+    #[command(flatten)]
+    rule: RuleOptions,
 
     /// Compute the least possible task-hops however many nodes there are (beyond 4,096 that takes long)
     #[arg(long)]
@@ -166,6 +169,7 @@ impl Request<'_> {
             moves: wants_moves,
             optimum: self.arguments.judge,
             trace: self.arguments.trace.is_some(),
+            plain: self.arguments.rule.plain,
         })
     }
 }

@@ -15,7 +15,7 @@ use equipoise::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPat
 use equipoise::{Error, Result};
 
 use super::launch::{self, Ending};
-use super::options::{Output, TaskOptions, WorldOptions, any_bytes, check_standard_input};
+use super::options::{Output, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input};
 use super::output::{Files, Target, check_trace};
 use super::terminal;
 
@@ -29,7 +29,7 @@ Examples:
 A line of the table is one balancer on one load:
   after         the imbalance it leaves, max/mean over ranks
   moved         tasks that left their node
-  task-hops     in brackets: over the least possible
+  task-hops     in brackets: over the least possible, where all nodes came to their quotas
   steps         the longest chain of dependent messages
   msgs          messages from rank to rank, and their bytes
   ms            the slowest node's time, median over the rounds, and its 95 % interval
@@ -71,6 +71,9 @@ pub struct Arguments {
 
     #[command(flatten)]
     kind: TaskOptions,
+
+    #[command(flatten)]
+    rule: RuleOptions,
 
     /// How often to measure everything, round by round; in simulation once is enough, since all rounds are the same
     #[arg(long, value_name = "ROUNDS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
@@ -161,6 +164,7 @@ impl Request<'_> {
             repeat: self.arguments.repeat,
             seed: self.arguments.world.seed,
             trace: self.arguments.trace.is_some(),
+            plain: self.arguments.rule.plain,
         })
     }
 

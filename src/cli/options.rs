@@ -92,6 +92,15 @@ pub struct TaskOptions {
     pinned: Option<String>,
 }
 
+/// How literally balancers are taken.
+#[derive(Args)]
+pub struct RuleOptions {
+    /// Follow the balancer's rule as its paper prints it, even where it makes the slowest rank (in work over power) slower than it was;
+    /// otherwise such moves are declined, and the result says so
+    #[arg(long)]
+    pub plain: bool,
+}
+
 impl TaskOptions {
     /// Reads both, as far as it can be done without files.
     pub fn parse(&self, seed: u64) -> Result<(WeightPattern, Pins)> {

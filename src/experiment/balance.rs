@@ -36,6 +36,8 @@ pub struct BalanceSpec {
     pub optimum: bool,
     /// Whether to note what happened when; see [`MOST_NODES`](super::trace::MOST_NODES).
     pub trace: bool,
+    /// Whether the balancer's rule is followed as it is printed, even where it makes the slowest rank slower.
+    pub plain: bool,
 }
 
 /// What came out. Serialised, it is what `balance --output json` prints.
@@ -64,9 +66,14 @@ pub struct BalanceRecord {
     pub powers: ShownPowers,
     /// The load that each node should have.
     pub quota: Vec<u64>,
-    /// The nearest to it that can be reached, where pinned tasks keep nodes above their quotas.
+    /// The nearest to it that can be reached, where pinned tasks keep nodes above their quotas, or the slowest rank would become slower.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reachable: Option<Vec<u64>>,
+    /// Whether the balancer declined moves of its rule, since they would have made the slowest rank slower.
+    pub declined: bool,
+    /// Whether every node ended at what can be reached of its quota. Only then are the least that must move and the least task-hops bounds for
+    /// what was done.
+    pub exact: bool,
     /// Loads by node after.
     #[serde(rename = "final")]
     pub finals: Vec<u64>,
@@ -80,7 +87,7 @@ pub struct BalanceRecord {
     pub optimum_task_hops: Option<u128>,
     /// Tasks that ended elsewhere than they began, or left and came back.
     pub nonlocal_tasks: u64,
-    /// The least number of tasks, or with weights of work units, that must leave their node.
+    /// The least number of tasks, or with weights of work units, that must leave their node for the quotas to be met exactly.
     pub minimum_nonlocal: u64,
     /// Over ranks.
     pub imbalance: Imbalances,
@@ -174,7 +181,7 @@ pub fn balance(world: &mut World, spec: &BalanceSpec) -> Result<Option<BalanceRe
     let tasks = spec.tasks.clone();
     let setting = Rc::new(Setting {
         balancer: spec.balancer.clone(),
-        shares: spec.tasks.shares(&spec.powers),
+        shares: spec.tasks.shares(&spec.powers, spec.plain),
         pile: Rc::new(move |node| tasks.pile(node)),
         plan: spec.moves,
         weighted: spec.tasks.unit() == Unit::Work,
@@ -190,9 +197,8 @@ fn record(spec: &BalanceSpec, site: Site, shares: &Shares, outcome: Outcome) -> 
     let optimum = (spec.optimum || topology.nodes() <= OPTIMUM_UP_TO).then(|| judged.optimum(&spec.overlay)).flatten();
     let (unit, tasks) = (spec.tasks.unit(), spec.tasks.count());
     let weighing = judged.weighing(&spec.tasks, &outcome, optimum);
-    let pinned = !shares.pinned().is_empty();
     let break_even_us = judged.break_even_us(outcome.elapsed);
-    let Outcome { finals, stayed, plan, transfers, counts, elapsed, times, trace, .. } = outcome;
+    let Outcome { finals, stayed, plan, transfers, counts, elapsed, times, declined, trace, .. } = outcome;
     let map = LoadMap {
         topology: topology.clone(),
         placement: placement.clone(),
@@ -211,7 +217,9 @@ fn record(spec: &BalanceSpec, site: Site, shares: &Shares, outcome: Outcome) -> 
         weighing,
         payload: spec.tasks.payload(),
         powers: spec.given_powers.clone().map_or_else(|| ShownPowers::Exact(spec.powers.clone()), ShownPowers::Given),
-        reachable: (pinned && judged.reachable != judged.quota).then_some(judged.reachable),
+        exact: judged.exact,
+        declined,
+        reachable: (judged.reachable != judged.quota).then_some(judged.reachable),
         quota: judged.quota,
         final_by_rank: judge::by_rank(&finals, placement),
         finals,
@@ -249,6 +257,8 @@ pub(super) struct Judged {
     pub quota: Vec<u64>,
     pub reachable: Vec<u64>,
     pub minimum_nonlocal: u64,
+    /// Whether every node ended at the latter.
+    pub exact: bool,
     pub imbalance: Imbalances,
     /// The longest time of a rank, in unit tasks on a rank of average power.
     pub finish_before: f64,
@@ -262,13 +272,17 @@ impl Judged {
         loads.resize(topology.nodes() as usize, 0);
         let total = loads.iter().sum();
         let quota = chosen.balancer.quota(topology, total, shares).to_vec();
-        let reachable =
-            if shares.pinned().is_empty() { quota.clone() } else { chosen.balancer.reachable(topology, total, shares).to_vec() };
+        let reachable = match chosen.entry.promises.exact {
+            true => chosen.balancer.aims(overlay, &loads, shares),
+            false => chosen.balancer.reachable(topology, total, shares),
+        };
+        let reachable = reachable.to_vec();
         let by_rank = |values: &[u64]| judge::by_rank(values, placement);
         let powers = by_rank(&shares.powers().to_vec());
         let (before, after) = (by_rank(&loads), by_rank(&outcome.finals));
         Judged {
             minimum_nonlocal: judge::minimum_nonlocal(&loads, &reachable),
+            exact: outcome.finals == reachable,
             quota,
             reachable,
             imbalance: Imbalances { before: judge::imbalance(&before, &powers), after: judge::imbalance(&after, &powers) },

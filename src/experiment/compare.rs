@@ -26,6 +26,8 @@ pub struct CompareSpec {
     pub seed: u64,
     /// Whether to note what happens when, in one more round that is not measured; see [`MOST_NODES`](super::trace::MOST_NODES).
     pub trace: bool,
+    /// Whether the balancers' rules are followed as they are printed, even where they make the slowest rank slower.
+    pub plain: bool,
 }
 
 /// A balancer on its topology.
@@ -70,13 +72,18 @@ pub struct CompareRecord {
     pub imbalance: Imbalances,
     /// Tasks that left their node, or with weights their work units.
     pub moved: u64,
-    /// The least number of these that must.
+    /// The least number of these that must for the quotas to be met exactly.
     pub least: u64,
     pub task_hops: u128,
-    /// The least task-hops with which every node comes to its quota; `None` above 4,096 nodes.
+    /// The least task-hops with which every node comes to its quota; `None` with weights, and above 4,096 nodes.
     pub optimum_task_hops: Option<u128>,
-    /// Task-hops, or with weights work-hops, over the least possible; `None` where these are not known.
+    /// Task-hops, or with weights work-hops, over the least possible; `None` where these are not known, and where not all quotas were met, so
+    /// that less may be enough.
     pub hops_ratio: Option<f64>,
+    /// Whether every node ended at what can be reached of its quota.
+    pub exact: bool,
+    /// Whether the balancer declined moves of its rule, since they would have made the slowest rank slower.
+    pub declined: bool,
     /// Longest chain of dependent messages.
     pub steps: u32,
     /// From rank to rank.
@@ -126,7 +133,7 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
     // the same.
     let (unmeasured, measured) = if world.is_simulated() { (0, 1) } else { (1, spec.repeat.max(1)) };
     let mut combinations: Vec<_> =
-        spec.cases.iter().flat_map(|case| spec.contenders.iter().map(|contender| combination(contender, case))).collect();
+        spec.cases.iter().flat_map(|case| spec.contenders.iter().map(|contender| combination(contender, case, spec.plain))).collect();
     let combined = combinations.len();
     let rounds = unmeasured + measured + u32::from(spec.trace);
     let phases = combined as u64 * u64::from(rounds);
@@ -153,11 +160,11 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
     combinations.into_iter().filter(|combination| combination.first.is_some()).map(|combination| record(combination, &site)).collect()
 }
 
-fn combination<'a>(contender: &'a Contender, case: &'a Case) -> Combination<'a> {
+fn combination<'a>(contender: &'a Contender, case: &'a Case, plain: bool) -> Combination<'a> {
     let tasks = case.tasks.clone();
     let setting = Rc::new(Setting {
         balancer: contender.balancer.clone(),
-        shares: case.tasks.shares(&contender.powers),
+        shares: case.tasks.shares(&contender.powers, plain),
         pile: Rc::new(move |node| tasks.pile(node)),
         plan: false,
         weighted: case.tasks.unit() == Unit::Work,
@@ -207,8 +214,10 @@ fn record(combination: Combination, site: &Site) -> Result<CompareRecord> {
         moved,
         least: judged.minimum_nonlocal,
         task_hops: counts.task_hops,
-        optimum_task_hops: optimum,
-        hops_ratio: optimum.and_then(|optimum| hops_ratio(hops, optimum)),
+        optimum_task_hops: optimum.filter(|_| case.tasks.unit() == Unit::Tasks),
+        hops_ratio: optimum.filter(|_| judged.exact).and_then(|optimum| hops_ratio(hops, optimum)),
+        exact: judged.exact,
+        declined: outcome.declined,
         steps: counts.chain,
         messages: counts.messages,
         bytes: counts.bytes,

@@ -50,6 +50,8 @@ pub struct Outcome {
     /// Ticks of the slowest node, and how it spent them.
     pub elapsed: u64,
     pub times: Times,
+    /// Whether moves of the balancer's rule were declined, since they would have made the slowest rank slower.
+    pub declined: bool,
     /// By node; empty if it was not wanted.
     pub trace: Vec<NodeTrace>,
 }
@@ -74,6 +76,7 @@ struct Tally {
     counts: Counts,
     elapsed: u64,
     times: Times,
+    declined: bool,
     trace: Vec<NodeTrace>,
     before: Checksum,
     after: Checksum,
@@ -97,6 +100,7 @@ impl Tally {
             counts: self.counts.and(next.counts),
             elapsed,
             times,
+            declined: self.declined | next.declined,
             trace: self.trace,
             before: self.before.and(next.before),
             after: self.after.and(next.after),
@@ -170,7 +174,8 @@ async fn measure(node: &Node, setting: &Setting, pile: &mut Pile) -> Result<Box<
     if !setting.plan && !setting.weighted {
         phase.mover.only_count();
     }
-    setting.balancer.balancer.run(&mut phase).await?;
+    phase.carry_out(&*setting.balancer.balancer).await?;
+    let declined = phase.has_declined();
     let transfers = phase.mover.transfers();
     let (moves, times) = phase.end();
     let elapsed = node.now() - began;
@@ -185,6 +190,7 @@ async fn measure(node: &Node, setting: &Setting, pile: &mut Pile) -> Result<Box<
         counts: counts.get(),
         elapsed,
         times,
+        declined,
         trace: notes.map(|notes| notes.of(node.me())).into_iter().collect(),
         before: Checksum::default(),
         after: Checksum::default(),
@@ -200,9 +206,9 @@ async fn close(node: Node, tally: Box<Tally>, setting: Rc<Setting>) -> Result<Op
 }
 
 fn outcome(tally: Tally, balancer: &str) -> Result<Outcome> {
-    let Tally { finals, stayed, work, moves, transfers, counts, elapsed, times, trace, before, after } = tally;
+    let Tally { finals, stayed, work, moves, transfers, counts, elapsed, times, declined, trace, before, after } = tally;
     conserved(balancer, &before, &after)?;
-    Ok(Outcome { finals, stayed, work: work.map(|work| *work), plan: Plan::new(moves), transfers, counts, elapsed, times, trace })
+    Ok(Outcome { finals, stayed, work: work.map(|work| *work), plan: Plan::new(moves), transfers, counts, elapsed, times, declined, trace })
 }
 
 /// Checks that what all nodes hold together is after a phase what it was before.

@@ -158,9 +158,10 @@ impl Tasks {
         &self.amounts
     }
 
-    /// What a phase over these tasks balances for, on a topology of so many nodes.
-    pub fn shares(&self, powers: &Powers) -> Shares {
+    /// What a phase over these tasks balances for, with a power for each node; `plain`: by the balancer's rule as it is printed.
+    pub fn shares(&self, powers: &Powers, plain: bool) -> Shares {
         let shares = Shares::new(powers.clone());
+        let shares = if plain { shares.plainly() } else { shares };
         let shares = if self.amounts.largest > 1 { shares.weighted() } else { shares };
         if self.amounts.pinned.is_empty() {
             return shares;

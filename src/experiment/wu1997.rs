@@ -184,7 +184,8 @@ impl Bench {
         let model = sim::Model { network: sim::Network::parse("zero")?, ..sim::Model::default() };
         let setting = Rc::new(Setting {
             balancer: Rc::new(balance::find(balancer)?),
-            shares: Shares::new(Powers::equal(nodes, nodes)),
+            // The study is of the rules as they are printed.
+            shares: Shares::new(Powers::equal(nodes, nodes)).plainly(),
             pile: Rc::new(|_| Ok(Pile::default())),
             plan: false,
             trace: None,

@@ -1,10 +1,11 @@
 //! How uneven loads are, and what evenness is worth.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::load::RankTime;
 use crate::topology::Placement;
 
 /// The three figures that the field calls imbalance. With powers, a load counts relative to its power: "max" is the largest load over
@@ -36,8 +37,8 @@ pub fn imbalance(loads: &[u64], powers: &[u64]) -> Imbalance {
 /// When the slowest rank has done its load, in units of the time that a rank of mean power takes for one task. With equal powers: the
 /// largest load. Infinite if a rank of power 0 holds tasks.
 pub fn finish(loads: &[u64], powers: &[u64]) -> f64 {
-    let slowest = loads.iter().zip(powers).map(|(load, power)| Share { load: *load, power: *power }).max();
-    slowest.map_or(0.0, |share| share.time(powers))
+    let slowest = loads.iter().zip(powers).map(|(load, power)| RankTime { work: *load, power: *power }).max();
+    slowest.map_or(0.0, |time| in_tasks(time, powers))
 }
 
 /// The earliest finish (see [`finish`]) that any distribution of `total` whole tasks has. With equal powers: the mean, rounded up.
@@ -49,19 +50,19 @@ pub fn least_finish(total: u64, powers: &[u64]) -> f64 {
     // Nobody finishes earlier than with the floors of the exact shares. What rounding leaves, fewer tasks than ranks, goes where the next
     // task would be done first. A product beyond 128 bits is impossible: both factors have 64, since powers sum to less than 2^64.
     let floor = |power: u64| (u128::from(total) * u128::from(power) / sum) as u64;
-    let shares: Vec<Share> = powers.iter().map(|power| Share { load: floor(*power), power: *power }).collect();
-    let left = total - shares.iter().map(|share| share.load).sum::<u64>();
+    let shares: Vec<RankTime> = powers.iter().map(|power| RankTime { work: floor(*power), power: *power }).collect();
+    let left = total - shares.iter().map(|share| share.work).sum::<u64>();
     let mut slowest = shares.iter().copied().max();
-    let more = |share: &Share| Reverse(Share { load: share.load.saturating_add(1), power: share.power });
+    let more = |share: &RankTime| Reverse(RankTime { work: share.work.saturating_add(1), power: share.power });
     if left > 0 {
-        let mut next: BinaryHeap<Reverse<Share>> = shares.iter().filter(|share| share.power > 0).map(more).collect();
+        let mut next: BinaryHeap<Reverse<RankTime>> = shares.iter().filter(|share| share.power > 0).map(more).collect();
         for _ in 0..left {
             let Some(Reverse(share)) = next.pop() else { break };
             next.push(more(&share));
             slowest = Some(share);
         }
     }
-    slowest.map_or(0.0, |share| share.time(powers))
+    slowest.map_or(0.0, |time| in_tasks(time, powers))
 }
 
 /// How long a task must last, on a rank of mean power, for a phase to pay: `phase_ticks` is what the phase took, the finishes (see
@@ -79,52 +80,16 @@ pub fn by_rank(by_node: &[u64], placement: &Placement) -> Vec<u64> {
     by_rank
 }
 
-/// A load on a power, ordered by load over power, exactly. No load is done at once on any power; on power 0 no other load is ever done.
-#[derive(Clone, Copy, Debug)]
-struct Share {
-    load: u64,
-    power: u64,
-}
-
-impl Share {
-    /// The time it takes among these powers, in tasks on the mean power. Multiplied in integers, so that equal times come out equal.
-    fn time(self, powers: &[u64]) -> f64 {
-        let (above, below) = (u128::from(self.load).saturating_mul(total(powers)), u128::from(self.power) * powers.len() as u128);
-        match (self.load, self.power) {
-            (0, _) => 0.0,
-            (_, 0) => f64::INFINITY,
-            _ => above as f64 / below as f64,
-        }
+/// The time among these powers, in tasks on the mean power. Multiplied in integers, so that equal times come out equal.
+fn in_tasks(time: RankTime, powers: &[u64]) -> f64 {
+    let above = u128::from(time.work).saturating_mul(total(powers));
+    let below = u128::from(time.power) * powers.len() as u128;
+    match time {
+        _ if time.is_endless() => f64::INFINITY,
+        RankTime { work: 0, .. } => 0.0,
+        _ => above as f64 / below as f64,
     }
 }
-
-impl Ord for Share {
-    fn cmp(&self, other: &Share) -> Ordering {
-        let never = |share: &Share| share.load > 0 && share.power == 0;
-        let at_once = |share: &Share| share.load == 0;
-        match (at_once(self), at_once(other)) {
-            (false, false) => {
-                let exact = || (u128::from(self.load) * u128::from(other.power)).cmp(&(u128::from(other.load) * u128::from(self.power)));
-                never(self).cmp(&never(other)).then_with(|| if never(self) { Ordering::Equal } else { exact() })
-            }
-            (mine, theirs) => theirs.cmp(&mine),
-        }
-    }
-}
-
-impl PartialOrd for Share {
-    fn partial_cmp(&self, other: &Share) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Share {
-    fn eq(&self, other: &Share) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Share {}
 
 fn total(values: &[u64]) -> u128 {
     values.iter().map(|value| u128::from(*value)).sum()

@@ -12,6 +12,7 @@ pub mod plan;
 pub mod position;
 pub mod power;
 pub mod quota;
+pub mod rank_time;
 
 pub use checksum::Checksum;
 pub use costs::{CYCLE, Cost, Costs, MOST, NEVER, mean_of_finite};
@@ -21,3 +22,4 @@ pub use plan::{Plan, Transfer};
 pub use position::{Aim, Positions};
 pub use power::Powers;
 pub use quota::{Quota, Shares};
+pub use rank_time::RankTime;

@@ -110,6 +110,16 @@ impl Segment {
         front
     }
 
+    /// Where in this row tasks lie whose ids are in some rows (in ascending order, apart from each other): from which to which one.
+    fn parts_in<'a>(&self, rows: &'a [(TaskId, u64)]) -> impl Iterator<Item = (u64, u64)> + 'a {
+        let (first, end) = (u128::from(self.first), u128::from(self.first) + u128::from(self.count));
+        let end_of = |row: &(TaskId, u64)| u128::from(row.0) + u128::from(row.1);
+        let from = rows.partition_point(|row| end_of(row) <= first);
+        let near = rows[from..].iter().take_while(move |row| u128::from(row.0) < end);
+        let part = move |row: &(TaskId, u64)| ((u128::from(row.0).max(first) - first) as u64, (end_of(row).min(end) - first) as u64);
+        near.map(part).filter(|(from, until)| from < until)
+    }
+
     /// How many of these tasks, from one end, have no more than `work` units together.
     fn fitting(&self, work: u64) -> u64 {
         work.checked_div(self.weight).map_or(self.count, |tasks| tasks.min(self.count))
@@ -299,6 +309,37 @@ impl Parcel {
                 Some(segment) => taken.push_front(segment),
                 None => break,
             }
+        }
+        *self = kept;
+        taken
+    }
+
+    /// The tasks with ids in these rows (first id and number, in ascending order, apart from each other): weight, first id and number of each lot.
+    pub(super) fn lots_in<'a>(&'a self, rows: &'a [(TaskId, u64)]) -> impl Iterator<Item = (u64, TaskId, u64)> + 'a {
+        let within =
+            |segment: &'a Segment| segment.parts_in(rows).map(move |(from, until)| (segment.weight, segment.first + from, until - from));
+        self.segments.iter().flat_map(within)
+    }
+
+    /// Takes the tasks with ids in such rows. Both lots keep their order.
+    pub(super) fn take_rows(&mut self, rows: &[(TaskId, u64)]) -> Parcel {
+        let (mut taken, mut kept) = (Parcel::default(), Parcel::default());
+        for mut segment in std::mem::take(self).segments {
+            let parts: Vec<(u64, u64)> = segment.parts_in(rows).collect();
+            let mut at = 0;
+            for (from, until) in parts {
+                for (end, lot) in [(from, &mut kept), (until, &mut taken)] {
+                    match end - at {
+                        0 => {}
+                        all if all == segment.count => {
+                            lot.push(std::mem::replace(&mut segment, Segment::range(0, 0)));
+                        }
+                        some => lot.push(segment.cut(some)),
+                    }
+                    at = end;
+                }
+            }
+            kept.push(segment);
         }
         *self = kept;
         taken

@@ -1,7 +1,7 @@
 //! The tasks that a node holds.
 
 use super::position::Aim;
-use super::{Checksum, Parcel, Segment};
+use super::{Checksum, Parcel, Segment, TaskId};
 
 /// The tasks that a node holds, in order: what came in front of its own, its own, what came behind them; and beside them those that may not
 /// move.
@@ -73,9 +73,15 @@ impl Pile {
     /// end one more, the lightest that is left, if the sum then is nearer to the amount. As long as there is that much work, the sum so
     /// differs from the amount by half of the largest task at the most.
     pub fn take(&mut self, amount: u64) -> Parcel {
+        self.take_within(amount, u64::MAX)
+    }
+
+    /// The same, but never more than `most`, which is at least the amount.
+    pub fn take_within(&mut self, amount: u64, most: u64) -> Parcel {
         let mut taken = self.take_fitting(amount);
         let missing = amount - taken.work();
-        if missing > 0 && self.lightest().is_some_and(|weight| weight.abs_diff(missing) < missing) {
+        let fits = |weight: u64| weight.abs_diff(missing) < missing && weight <= most - taken.work();
+        if missing > 0 && self.lightest().is_some_and(fits) {
             taken.append(self.take_lightest());
         }
         taken
@@ -153,6 +159,32 @@ impl Pile {
     pub fn take_last(&mut self) -> Parcel {
         let lots = [&mut self.behind, &mut self.own, &mut self.before];
         lots.into_iter().find(|lot| !lot.is_empty()).map_or_else(Parcel::default, Parcel::take_last)
+    }
+
+    /// Takes some of the foreign tasks whose ids are in these rows (first id and number, in any order, apart from each other): so many that
+    /// they are `work` units or more, or all of them. Few tasks, and little more work than it must be.
+    pub fn take_of(&mut self, rows: &[(TaskId, u64)], work: u64) -> Parcel {
+        let mut rows = rows.to_vec();
+        rows.sort_unstable();
+        let mut lots: Vec<(u64, TaskId, u64)> = self.before.lots_in(&rows).chain(self.behind.lots_in(&rows)).collect();
+        lots.retain(|(weight, ..)| *weight > 0);
+        lots.sort_unstable();
+        let (mut missing, mut chosen) = (work, Vec::new());
+        while missing > 0 {
+            // The smallest that is enough alone, or else some of the largest.
+            let enough = lots.partition_point(|(weight, ..)| *weight < missing);
+            let Some((weight, first, count)) = (if enough < lots.len() { Some(lots[enough]) } else { lots.pop() }) else { break };
+            let some = (missing / weight).clamp(1, count);
+            chosen.push((first, some));
+            missing = missing.saturating_sub(some * weight);
+            if missing > 0 && some < count {
+                lots.push((weight, first + some, count - some));
+            }
+        }
+        chosen.sort_unstable();
+        let mut taken = self.before.take_rows(&chosen);
+        taken.append(self.behind.take_rows(&chosen));
+        taken
     }
 
     /// Puts arrived tasks behind all others.
@@ -300,6 +332,34 @@ mod tests {
             let taken_sum = taken.segments().map(Checksum::of).fold(Checksum::default(), Checksum::and);
             prop_assert_eq!((taken_sum.work, taken_sum.tasks), (taken.work(), taken.len()));
             prop_assert_eq!(pile.checksum().and(taken_sum), sum);
+        }
+
+        #[test]
+        fn some_tasks_are_taken_out_of_their_rows(
+            weights in prop::collection::vec((1u64..12, 1u64..5), 1..8),
+            own in 0u64..9,
+            wanted in prop::collection::vec(any::<bool>(), 48),
+            work in 0u64..60,
+        ) {
+            let mut pile = Pile::new([range(1000, own)].into_iter().collect());
+            let mut next = 0;
+            let mut all = Vec::new();
+            for (at, (weight, count)) in weights.into_iter().enumerate() {
+                let segment = Segment::row(next, count, weight, Bytes::from(vec![7; 2 * count as usize])).unwrap();
+                all.extend((next..next + count).map(|id| (id, weight)));
+                next += count + u64::from(at % 2 == 0);
+                if at % 3 == 0 { pile.put_before([segment].into_iter().collect()) } else { pile.put_behind([segment].into_iter().collect()) }
+            }
+            let rows: Vec<(u64, u64)> = (0..48).filter(|id| wanted[*id as usize]).map(|id| (id, 1)).rev().collect();
+            let there: Vec<(u64, u64)> = all.into_iter().filter(|(id, _)| wanted[*id as usize]).collect();
+            let (sum, available) = (pile.checksum(), there.iter().map(|(_, weight)| weight).sum::<u64>());
+            let taken = pile.take_of(&rows, work);
+            prop_assert!(taken.work() >= work.min(available));
+            // None of them could have stayed.
+            prop_assert!(taken.segments().all(|segment| taken.work() - segment.weight() < work));
+            prop_assert!(taken.segments().flat_map(Segment::tasks).all(|task| there.contains(&(task.id, task.weight))));
+            prop_assert_eq!(pile.own(), own);
+            prop_assert_eq!(taken.segments().map(Checksum::of).fold(pile.checksum(), Checksum::and), sum);
         }
 
         #[test]

@@ -3,9 +3,10 @@
 //! The rule of Wu 1997 (figure 4): everybody gets the average, the first R nodes one more. For unequal powers: in proportion to the power,
 //! exactly; what rounding leaves goes to the largest remainders, among equals to the lowest node. For equal powers the two are one rule.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::Powers;
+use super::{Powers, RankTime};
+use crate::topology::Placement;
 
 /// The quotas of all nodes for one total. Sums over consecutive nodes take constant time.
 #[derive(Clone, Debug)]
@@ -118,12 +119,44 @@ impl Quota {
     }
 }
 
+impl Quota {
+    /// The quotas nearest to these that stay within caps: nodes above their cap get that, and all others more by the same amount, up to
+    /// their own caps. The mirror image of [`above`](Quota::above). `None` if these stay within them, or if the caps leave no room for all.
+    ///
+    /// Both are by node.
+    pub fn below(&self, caps: &[u64]) -> Option<Quota> {
+        let ideal = self.to_vec();
+        let total: u64 = ideal.iter().sum();
+        let room: u128 = caps.iter().copied().map(u128::from).sum();
+        if room < u128::from(total) || ideal.iter().zip(caps).all(|(quota, cap)| quota <= cap) {
+            return None;
+        }
+        let raised = |by: u64| ideal.iter().zip(caps).map(move |(quota, cap)| quota.saturating_add(by).min(*cap));
+        let fits = |by: u64| raised(by).map(u128::from).sum::<u128>() <= u128::from(total);
+        let (mut low, mut high) = (0, total);
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            if fits(middle) { low = middle } else { high = middle - 1 }
+        }
+        let mut shares: Vec<u64> = raised(low).collect();
+        let mut left = total.saturating_sub(shares.iter().sum());
+        for (share, cap) in shares.iter_mut().zip(caps) {
+            if left > 0 && *share < *cap {
+                *share += 1;
+                left -= 1;
+            }
+        }
+        Some(Quota::from_shares(&shares))
+    }
+}
+
 /// What a phase balances for: the powers, and what may not move. Shared by all nodes of a process: quotas that take a pass over all nodes are
 /// computed once per total, not once per node.
 #[derive(Clone, Debug)]
 pub struct Shares {
     powers: Powers,
     weighted: bool,
+    plain: bool,
     common: Arc<Common>,
 }
 
@@ -131,18 +164,21 @@ pub struct Shares {
 struct Common {
     /// By node; empty if nothing is pinned.
     pinned: Vec<u64>,
-    last: Mutex<Option<(u64, Quota)>>,
+    /// The last quotas that took a pass over all nodes, for which total and slowest rank, and whether a cap lowered them.
+    last: Mutex<Option<(u64, Option<RankTime>, Quota, bool)>>,
+    /// See [`Shares::may_round_badly`].
+    uneven: OnceLock<bool>,
 }
 
 impl Shares {
     pub fn new(powers: Powers) -> Shares {
-        Shares { powers, weighted: false, common: Arc::default() }
+        Shares { powers, weighted: false, plain: false, common: Arc::default() }
     }
 
     /// The same with so much pinned work on each node. Like the powers it is known on all nodes beforehand.
     pub fn with_pinned(self, pinned: Vec<u64>) -> Shares {
         let pinned = if pinned.iter().all(|work| *work == 0) { Vec::new() } else { pinned };
-        Shares { common: Arc::new(Common { pinned, last: Mutex::default() }), ..self }
+        Shares { common: Arc::new(Common { pinned, ..Common::default() }), ..self }
     }
 
     /// The same for tasks of which some have several work units. Like the powers it is known on all nodes beforehand: balancers that need
@@ -165,6 +201,30 @@ impl Shares {
         &self.common.pinned
     }
 
+    /// The same for a balancer's rule as it is printed, even where that makes the slowest rank slower.
+    pub fn plainly(self) -> Shares {
+        Shares { plain: true, ..self }
+    }
+
+    /// Whether rules are followed as they are printed.
+    pub fn are_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// Whether quotas in whole units may make the slowest rank slower than it was: not if all ranks, which have the first nodes, are equally
+    /// fast and nothing is pinned on the virtual nodes behind these. Then the slowest rank has the mean, rounded up, or what is pinned on it.
+    pub fn may_round_badly(&self, ranks: u32) -> bool {
+        let pinned = &self.common.pinned;
+        let uneven = || {
+            let first = self.powers.of(0);
+            (1..ranks).any(|node| self.powers.of(node) != first) || pinned.iter().skip(ranks as usize).any(|pinned| *pinned > 0)
+        };
+        if pinned.is_empty() && matches!(self.powers, Powers::Equal { .. }) {
+            return false;
+        }
+        *self.common.uneven.get_or_init(uneven)
+    }
+
     /// The proportional quotas for this total, see [`Quota::proportional`]; with pinned tasks the nearest that can be reached, see
     /// [`Quota::above`].
     pub fn quota(&self, total: u64) -> Quota {
@@ -173,17 +233,45 @@ impl Shares {
 
     /// Of the given quotas for this total the nearest that can be reached. A phase has quotas of one kind only.
     pub fn reachable(&self, total: u64, ideal: impl FnOnce() -> Quota) -> Quota {
-        if self.common.pinned.is_empty() && matches!(self.powers, Powers::Equal { .. }) {
-            return ideal();
+        self.kept(total, None, ideal, |_| None).0
+    }
+
+    /// Of the quotas that can be reached the nearest with which no rank takes longer than the slowest one does now; and whether those are
+    /// others. Virtual nodes, which have no power, are not given more than what is pinned on them, so that a rank's real node has the rest.
+    pub fn harmless(&self, total: u64, slowest: RankTime, placement: &Placement, ideal: impl FnOnce() -> Quota) -> (Quota, bool) {
+        self.kept(total, Some(slowest), ideal, |quota| {
+            let ranks = placement.ranks();
+            let mut caps: Vec<u64> = (0..ranks).map(|node| slowest.most_work(self.powers.of(node))).collect();
+            for node in ranks..placement.nodes() {
+                let (held, real) = (quota.of(node), placement.real_node_of(placement.rank_of(node)) as usize);
+                caps[real] = caps[real].saturating_sub(held);
+                caps.push(held);
+            }
+            quota.below(&caps)
+        })
+    }
+
+    fn kept(
+        &self,
+        total: u64,
+        slowest: Option<RankTime>,
+        ideal: impl FnOnce() -> Quota,
+        capped: impl FnOnce(&Quota) -> Option<Quota>,
+    ) -> (Quota, bool) {
+        if slowest.is_none() && self.common.pinned.is_empty() && matches!(self.powers, Powers::Equal { .. }) {
+            return (ideal(), false);
         }
-        let mut last = self.common.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut last = self.common.last.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
-            Some((of, quota)) if *of == total => quota.clone(),
+            Some((of, with, quota, lowered)) if *of == total && *with == slowest => (quota.clone(), *lowered),
             _ => {
                 let ideal = ideal();
-                let quota = if self.common.pinned.is_empty() { ideal } else { ideal.above(&self.common.pinned) };
-                *last = Some((total, quota.clone()));
-                quota
+                let reachable = if self.common.pinned.is_empty() { ideal } else { ideal.above(&self.common.pinned) };
+                let capped = capped(&reachable);
+                let lowered = capped.is_some();
+                let quota = capped.unwrap_or(reachable);
+                *last = Some((total, slowest, quota.clone(), lowered));
+                (quota, lowered)
             }
         }
     }
@@ -223,7 +311,47 @@ mod tests {
         assert_eq!((shares.quota(40).to_vec(), shares.quota(80).to_vec()), (vec![19, 7, 7, 7], vec![20; 4]));
     }
 
+    #[test]
+    fn caps_raise_what_others_get() {
+        let quota = Quota::from_shares(&[1, 1, 4, 4]);
+        assert!(quota.below(&[1, 1, 4, 4]).is_none());
+        assert_eq!(quota.below(&[0, 9, 9, 9]).unwrap().to_vec(), [0, 2, 4, 4]);
+        assert_eq!(quota.below(&[0, 9, 5, 0]).unwrap().to_vec(), [0, 5, 5, 0]);
+        assert_eq!(quota.below(&[10, 0, 0, 0]).unwrap().to_vec(), [10, 0, 0, 0]);
+    }
+
+    #[test]
+    fn no_rank_is_given_more_than_the_slowest_has_time_for() {
+        // By position each would get one; the second is ten times as fast.
+        let shares = Shares::new(Powers::listed(vec![1, 10]).unwrap());
+        let native = Placement::one_host(2, 2).unwrap();
+        let positional = || Quota::from_shares(&[1, 1]);
+        let (quota, lowered) = shares.harmless(2, RankTime { work: 2, power: 10 }, &native, positional);
+        assert_eq!((quota.to_vec(), lowered), (vec![0, 2], true));
+        let (quota, lowered) = shares.harmless(2, RankTime { work: 2, power: 1 }, &native, positional);
+        assert_eq!((quota.to_vec(), lowered), (vec![1, 1], false));
+        // The third node is virtual and lives on the first rank, with 10 that it can't give away.
+        let shares = Shares::new(Powers::equal(2, 3)).with_pinned(vec![0, 0, 10]);
+        let overlay = Placement::one_host(3, 2).unwrap();
+        assert!(shares.may_round_badly(2) && !Shares::new(Powers::equal(2, 3)).with_pinned(vec![9, 0, 0]).may_round_badly(2));
+        let even = || Quota::proportional(20, shares.powers());
+        assert_eq!(shares.reachable(20, even).to_vec(), [5, 5, 10]);
+        let (quota, lowered) = shares.harmless(20, RankTime { work: 10, power: 1 }, &overlay, even);
+        assert_eq!((quota.to_vec(), lowered), (vec![0, 10, 10], true));
+    }
+
     proptest! {
+        #[test]
+        fn what_is_capped_stays_below_and_keeps_the_total(nodes in prop::collection::vec((0u64..9, 0u64..9), 1..7)) {
+            let (quota, caps): (Vec<u64>, Vec<u64>) = nodes.into_iter().unzip();
+            prop_assume!(caps.iter().sum::<u64>() >= quota.iter().sum());
+            let capped = Quota::from_shares(&quota).below(&caps).map_or(quota.clone(), |capped| capped.to_vec());
+            prop_assert_eq!(capped.iter().sum::<u64>(), quota.iter().sum::<u64>());
+            prop_assert!(capped.iter().zip(&caps).all(|(share, cap)| share <= cap));
+            // Nobody below its cap gets less than it should.
+            prop_assert!(capped.iter().zip(quota.iter().zip(&caps)).all(|(share, (quota, cap))| share >= quota.min(cap)));
+        }
+
         #[test]
         fn what_can_be_reached_is_as_near_as_possible(nodes in prop::collection::vec((0u64..6, 0u64..9, 0u64..9), 1..7)) {
             let powers: Vec<u64> = nodes.iter().map(|node| node.0).collect();

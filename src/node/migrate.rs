@@ -10,11 +10,12 @@ use serde::de::DeserializeOwned;
 
 use super::{HEADER_BYTES, Message, Node, Tag};
 use crate::error::{Error, Result};
-use crate::load::{Parcel, Pile, Segment, Transfer};
+use crate::load::{Parcel, Pile, Segment, TaskId, Transfer};
 use crate::topology::NodeId;
 use crate::transport::{Freight, buffer, wire};
 
 const TASKS: Tag = Tag::new(0x7e01, "tasks");
+const BACK: Tag = Tag::new(0x7e02, "tasks taken back");
 
 /// A node's tasks while they are being redistributed, and the log of what it sent.
 pub struct Mover<'a> {
@@ -26,6 +27,21 @@ pub struct Mover<'a> {
     transfers: u64,
     /// The step that this node's next transfer gets at the least: one more than that of the last one that it received.
     step: u32,
+    /// What went out and came in, in its order, if it may have to be taken back.
+    passages: Option<Vec<Passage>>,
+}
+
+/// Tasks that went through this node's door.
+enum Passage {
+    Out {
+        dst: NodeId,
+        work: u64,
+    },
+    In {
+        src: NodeId,
+        /// First id and number of each row.
+        rows: Vec<(TaskId, u64)>,
+    },
 }
 
 /// Tasks that arrived, with what their sender had to say.
@@ -37,12 +53,17 @@ pub struct Arrival<T> {
 
 impl<'a> Mover<'a> {
     pub fn new(node: &'a Node, pile: &'a mut Pile) -> Mover<'a> {
-        Mover { node, pile, sent: Vec::new(), logs: true, transfers: 0, step: 0 }
+        Mover { node, pile, sent: Vec::new(), logs: true, transfers: 0, step: 0, passages: None }
     }
 
     /// Only counts transfers from now on: a million nodes need not keep a log that nobody reads.
     pub fn only_count(&mut self) {
         self.logs = false;
+    }
+
+    /// Remembers from now on which tasks went where, so that they can be [taken back](Mover::take_back).
+    pub fn remember(&mut self) {
+        self.passages = Some(Vec::new());
     }
 
     /// Number of transfers sent so far.
@@ -62,6 +83,13 @@ impl<'a> Mover<'a> {
 
     /// Sends tasks, and what the receiver must know beside them (an empty parcel carries only that).
     pub fn send<T: Serialize>(&mut self, dst: NodeId, said: &T, parcel: Parcel) {
+        if let (Some(passages), false) = (&mut self.passages, parcel.is_empty()) {
+            passages.push(Passage::Out { dst, work: parcel.work() });
+        }
+        self.send_as(TASKS, dst, said, parcel);
+    }
+
+    fn send_as<T: Serialize>(&mut self, tag: Tag, dst: NodeId, said: &T, parcel: Parcel) {
         if !parcel.is_empty() {
             self.transfers += 1;
             if self.logs {
@@ -69,14 +97,19 @@ impl<'a> Mover<'a> {
             }
         }
         match encode(&(self.step, said), &parcel) {
-            Ok(freight) => self.node.send_tasks(dst, TASKS, freight, parcel.len()),
+            Ok(freight) => self.node.send_tasks(dst, tag, freight, parcel.len()),
             Err(why) => self.node.fail(why),
         }
     }
 
     /// Takes about so much work off the pile, foreign tasks first, and sends it; see [`Pile::take`]. Returns how much it was.
     pub fn give<T: Serialize>(&mut self, dst: NodeId, said: &T, amount: u64) -> u64 {
-        let parcel = self.pile.take(amount);
+        self.give_within(dst, said, amount, u64::MAX)
+    }
+
+    /// The same, but never more than `most`; see [`Pile::take_within`].
+    pub fn give_within<T: Serialize>(&mut self, dst: NodeId, said: &T, amount: u64, most: u64) -> u64 {
+        let parcel = self.pile.take_within(amount, most);
         let work = parcel.work();
         self.send(dst, said, parcel);
         work
@@ -88,7 +121,9 @@ impl<'a> Mover<'a> {
     /// If the node's rank is lost or the message is garbled.
     pub async fn receive<T: DeserializeOwned>(&mut self, src: NodeId) -> Result<Arrival<T>> {
         let message = self.node.receive_message(Some(src), TASKS).await?;
-        self.unpack(message)
+        let arrival = self.unpack(message)?;
+        self.remember_arrival(&arrival);
+        Ok(arrival)
     }
 
     /// Receives what any node sends.
@@ -96,8 +131,21 @@ impl<'a> Mover<'a> {
     /// # Errors
     /// If a rank is lost or the message is garbled.
     pub async fn receive_any<T: DeserializeOwned>(&mut self) -> Result<Arrival<T>> {
+        let arrival = self.unpack_any().await?;
+        self.remember_arrival(&arrival);
+        Ok(arrival)
+    }
+
+    async fn unpack_any<T: DeserializeOwned>(&mut self) -> Result<Arrival<T>> {
         let message = self.node.receive_message(None, TASKS).await?;
         self.unpack(message)
+    }
+
+    fn remember_arrival<T>(&mut self, arrival: &Arrival<T>) {
+        if let (Some(passages), false) = (&mut self.passages, arrival.parcel.is_empty()) {
+            let rows = arrival.parcel.segments().map(|segment| (segment.first(), segment.len())).collect();
+            passages.push(Passage::In { src: arrival.src, rows });
+        }
     }
 
     /// Receives what a node sends, puts its tasks behind the pile, and returns how much work they are and what was said.
@@ -120,7 +168,7 @@ impl<'a> Mover<'a> {
         let mut arrivals = Vec::new();
         let mut missing = units;
         while missing > 0 {
-            let arrival = self.receive_any::<u64>().await?;
+            let arrival = self.unpack_any::<u64>().await?;
             missing = missing.checked_sub(arrival.said).ok_or_else(|| Error::Garbled {
                 from: arrival.src,
                 what: "'tasks'".into(),
@@ -129,7 +177,42 @@ impl<'a> Mover<'a> {
             arrivals.push(arrival);
         }
         arrivals.sort_by_key(|arrival| arrival.src);
+        // In an order that does not depend on the network.
+        arrivals.iter().for_each(|arrival| self.remember_arrival(arrival));
         Ok(arrivals)
+    }
+
+    /// Gives tasks back to those that sent them, until this node holds no more than `cap` work units, which all that it had at first fits
+    /// into; and takes in what others give back. All nodes do this together.
+    ///
+    /// Everybody goes back through what went in and out of it, the last first: where tasks went out, some of them come back; where tasks
+    /// came in, they leave again if this node would hold too much with them and with all that may still come back. From then on what it holds
+    /// and what may come back is no more than the cap, or all of these tasks have left; in the end only its own could be there.
+    /// Nobody waits in a circle, since this is the order in which things happened, from its end.
+    ///
+    /// # Errors
+    /// If a rank is lost or a message is garbled.
+    pub async fn take_back(&mut self, cap: u64) -> Result<()> {
+        let passages = self.passages.take().unwrap_or_default();
+        let away = |passage: &Passage| if let Passage::Out { work, .. } = passage { *work } else { 0 };
+        let mut away: u128 = passages.iter().map(away).map(u128::from).sum();
+        for passage in passages.into_iter().rev() {
+            match passage {
+                Passage::Out { dst, work } => {
+                    let message = self.node.receive_message(Some(dst), BACK).await?;
+                    let arrival = self.unpack::<()>(message)?;
+                    away -= u128::from(work);
+                    self.pile.put_behind(arrival.parcel);
+                }
+                Passage::In { src, rows } => {
+                    let too_much = (u128::from(self.pile.work()) + away).saturating_sub(cap.into());
+                    let parcel = self.pile.take_of(&rows, u64::try_from(too_much).unwrap_or(u64::MAX));
+                    self.node.ready_to_send().await;
+                    self.send_as(BACK, src, &(), parcel);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn unpack<T: DeserializeOwned>(&mut self, message: Message) -> Result<Arrival<T>> {

@@ -171,6 +171,8 @@ pub(crate) mod tests {
             task_hops: 12,
             optimum_task_hops: Some(10),
             hops_ratio: Some(1.2),
+            exact: true,
+            declined: false,
             steps: 4,
             messages: 12,
             bytes: 1234,

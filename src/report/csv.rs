@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::experiment::{BalanceRecord, CompareRecord, RunRecord, SpreadRecord};
 
-const COMPARE: [&str; 41] = [
+const COMPARE: [&str; 43] = [
     "balancer",
     "topology",
     "native",
@@ -46,6 +46,8 @@ const COMPARE: [&str; 41] = [
     "pinned_tasks",
     "deviation",
     "best_deviation",
+    "exact",
+    "declined",
 ];
 
 /// Writes the records of a comparison, with a header. What is unknown is empty.
@@ -113,6 +115,8 @@ fn row(record: &CompareRecord) -> [String; COMPARE.len()] {
         record.weighing.pinned_tasks.to_string(),
         record.weighing.deviation.to_string(),
         record.weighing.best_deviation.to_string(),
+        record.exact.to_string(),
+        record.declined.to_string(),
     ]
 }
 

@@ -78,6 +78,16 @@ pub fn of_real_tasks(loads: &str) -> bool {
     loads.starts_with("files:") || loads.starts_with("lbaf:") || (loads.ends_with(".csv") && !loads.starts_with('@'))
 }
 
+/// `a`, `a and b`, `a, b and 3 others`.
+pub(super) fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).into(),
+        [first @ .., last] if names.len() <= 4 => format!("{} and {last}", first.join(", ")),
+        [a, b, rest @ ..] => format!("{a}, {b} and {} others", rest.len()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

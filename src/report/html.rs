@@ -10,7 +10,7 @@ use minijinja::{AutoEscape, Environment as Templates};
 use serde::Serialize;
 
 use super::chart::{self, Bar, Bars};
-use super::figures::{bytes, duration_us, ratio, several, three, whole};
+use super::figures::{bytes, duration_us, listed, ratio, several, three, whole};
 use super::sketch::{self, Sketches};
 use super::{advice, table};
 use crate::experiment::{BalanceRecord, CompareRecord, Environment, LoadMap, Site};
@@ -135,9 +135,11 @@ struct Row<'a> {
     native: bool,
     imbalance: [f64; 2],
     moved: u64,
-    least: u64,
-    hops: u128,
+    /// Both only where quotas were met exactly.
+    least: Option<u64>,
     optimum: Option<u128>,
+    hops: u128,
+    declined: bool,
     steps: u32,
     messages: u64,
     bytes: u64,
@@ -159,9 +161,10 @@ impl<'a> From<&'a CompareRecord> for Row<'a> {
             native: record.native,
             imbalance: [record.imbalance_before, record.imbalance_after],
             moved: record.moved,
-            least: record.least,
+            least: record.exact.then_some(record.least),
             hops: record.task_hops,
-            optimum: record.optimum_task_hops,
+            optimum: record.optimum_task_hops.filter(|_| record.exact),
+            declined: record.declined,
             steps: record.steps,
             messages: record.messages,
             bytes: record.bytes,
@@ -184,9 +187,10 @@ impl<'a> From<&'a BalanceRecord> for Row<'a> {
             native: record.native,
             imbalance: [record.imbalance.before.max_over_mean, record.imbalance.after.max_over_mean],
             moved: record.nonlocal_tasks,
-            least: record.minimum_nonlocal,
+            least: record.exact.then_some(record.minimum_nonlocal),
             hops: record.task_hops,
-            optimum: record.optimum_task_hops,
+            optimum: record.optimum_task_hops.filter(|_| record.exact),
+            declined: record.declined,
             steps: record.steps,
             messages: record.messages,
             bytes: record.bytes,
@@ -237,13 +241,18 @@ fn case(title: &str, site: &Site, tasks: u64, rows: &[Row]) -> Case {
     let maps: Vec<(Map, bool)> = rows.iter().map(map).collect();
     let (drawn, counted) = (maps.iter().any(|(_, nodes)| *nodes), maps.iter().any(|(_, nodes)| !nodes));
     let (headings, cells) = cells(rows, site);
+    let least = rows.iter().filter_map(|row| row.least).min();
     Case {
         title: title.into(),
         says: format!(
-            "{} on the ranks; the most loaded rank has {} times the mean, and {} must move at least.",
+            "{} on the ranks; the most loaded rank has {} times the mean{}.{}",
             several(tasks, "task"),
             ratio(rows.iter().map(|row| row.imbalance[0]).fold(0.0, f64::max)),
-            whole(rows.iter().map(|row| row.least).min().unwrap_or(0))
+            least.map(|least| format!(", and at least {} must move to meet the quotas", whole(least))).unwrap_or_default(),
+            table::harm(rows.iter().map(|row| (row.balancer, row.declined, row.imbalance)))
+                .iter()
+                .map(|said| format!(" {said}."))
+                .collect::<String>()
         ),
         charts: vec![time(rows), hops(rows), imbalance(rows)],
         headings,
@@ -329,7 +338,7 @@ fn hops(rows: &[Row]) -> Figure {
     };
     let least: Vec<&str> = rows.iter().filter(|row| row.moved > 0 && row.optimum == Some(row.hops)).map(|row| row.balancer).collect();
     let says = match (least.as_slice(), rows.iter().any(|row| row.optimum.is_some())) {
-        (_, false) => "Tasks times links crossed; the least possible was not computed for so many nodes.".into(),
+        (_, false) => "Tasks times links crossed; the least possible is known where quotas are met exactly, on up to 4,096 nodes.".into(),
         ([], _) => "Tasks times links crossed; nobody that moves tasks reaches the least possible on its topology (the diamond).".into(),
         (names, _) => format!(
             "Tasks times links crossed, against the least possible on each topology (the diamond), which {} reached.",
@@ -370,16 +379,6 @@ fn imbalance(rows: &[Row]) -> Figure {
     Figure { heading: "Imbalance left", says, legend: Vec::new(), svg: chart::bars(&chart) }
 }
 
-/// `a`, `a and b`, `a, b and 3 others`.
-pub(super) fn listed(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).into(),
-        [first @ .., last] if names.len() <= 4 => format!("{} and {last}", first.join(", ")),
-        [a, b, rest @ ..] => format!("{a}, {b} and {} others", rest.len()),
-    }
-}
-
 fn cells(rows: &[Row], site: &Site) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let mut headings =
         vec!["balancer", "topology", "imbalance after", "moved (least)", "task-hops (× least)", "steps", "messages", "bytes"];
@@ -400,7 +399,7 @@ fn cells(rows: &[Row], site: &Site) -> (Vec<&'static str>, Vec<Vec<String>>) {
             row.balancer.to_string(),
             format!("{}{}", row.topology, if row.native { "" } else { "*" }),
             ratio(row.imbalance[1]),
-            format!("{} ({})", whole(row.moved), whole(row.least)),
+            row.least.map_or(whole(row.moved), |least| format!("{} ({})", whole(row.moved), whole(least))),
             hops,
             row.steps.to_string(),
             whole(row.messages),

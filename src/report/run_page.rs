@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 
 use super::chart::{self, Bar, Bars};
-use super::figures::{bytes, ratio, several, three, whole};
-use super::html::{Case, Figure, Page, Timed, circumstances, listed, page};
+use super::figures::{bytes, listed, ratio, several, three, whole};
+use super::html::{Case, Figure, Page, Timed, circumstances, page};
 use super::run::parts_of_time;
 use super::spans::{self, Span};
 use super::table;

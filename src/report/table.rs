@@ -4,7 +4,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
 use super::figures::{bytes, duration_us, of_real_tasks, ratio, several, three, two, whole};
 use crate::experiment::balance::Embedded;
-use crate::experiment::{BalanceRecord, CompareRecord, Site, Unit};
+use crate::experiment::{BalanceRecord, CompareRecord, Site};
 use crate::topology::Topology;
 
 /// Times below this many milliseconds are those of doing nothing, on real ranks.
@@ -63,23 +63,21 @@ pub fn balance(record: &BalanceRecord) -> String {
     };
     line("imbalance", format!("{} before", figures(&imbalance.before)));
     line("", format!("{} after", figures(&imbalance.after)));
-    let optimum = record.optimum_task_hops.map(|optimum| format!(" (the least possible: {})", whole(optimum))).unwrap_or_default();
-    line(
-        "moved",
-        format!(
-            "{} (the least possible: {}) in {}",
-            several(record.nonlocal_tasks, "task"),
-            weighing.work.as_ref().map_or(whole(record.minimum_nonlocal), |_| several(record.minimum_nonlocal, "unit")),
-            several(record.transfers, "transfer")
-        ),
-    );
+    if record.declined {
+        line("declined", "moves that would have made the slowest rank slower (--plain makes them)".into());
+    }
+    // Less may be enough where quotas are not met.
+    let least = |least: String| if record.exact { format!(" (the least possible: {least})") } else { String::new() };
+    let optimum = record.optimum_task_hops.map(|optimum| least(whole(optimum))).unwrap_or_default();
+    let minimum = weighing.work.as_ref().map_or(whole(record.minimum_nonlocal), |_| several(record.minimum_nonlocal, "unit"));
+    line("moved", format!("{}{} in {}", several(record.nonlocal_tasks, "task"), least(minimum), several(record.transfers, "transfer")));
     line("task-hops", format!("{}{optimum}", whole(record.task_hops)));
     if let Some(work) = &weighing.work {
         let optimum = work.optimum_work_hops.map(|optimum| format!(" (the least for quotas met exactly: {})", whole(optimum)));
         line("work-hops", format!("{}{}", whole(work.work_hops), optimum.unwrap_or_default()));
     }
     if weighing.work.is_some() || weighing.pinned_tasks > 0 {
-        let best = format!("at best {} with what is pinned", whole(weighing.best_deviation));
+        let best = format!("at best {} if work could be parted at will", whole(weighing.best_deviation));
         line("deviation", format!("{} from a quota at the most ({best})", whole(weighing.deviation)));
     }
     let mut messages =
@@ -98,7 +96,7 @@ pub fn balance(record: &BalanceRecord) -> String {
             duration_us(record.ms_exchange * 1e3)
         ),
     );
-    line("pays", pays(record.break_even_us, weighing.unit));
+    line("pays", pays(record));
     if record.loads.len() <= LISTED {
         let listed = |values: &[u64]| values.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
         line("loads", listed(&record.loads));
@@ -106,6 +104,9 @@ pub fn balance(record: &BalanceRecord) -> String {
             line("powers", (0..record.loads.len()).map(|node| record.powers.shown(node)).collect::<Vec<_>>().join(" "));
         }
         line("quotas", listed(&record.quota));
+        if let Some(reachable) = &record.reachable {
+            line("reachable", listed(reachable));
+        }
         line("final", listed(&record.finals));
         if !record.native {
             line("by rank", listed(&record.final_by_rank));
@@ -139,14 +140,16 @@ pub(super) fn verdict(record: &BalanceRecord) -> String {
         ratio(record.imbalance.before.max_over_mean),
         ratio(record.imbalance.after.max_over_mean),
         duration_us(record.seconds * 1e6),
-        pays(record.break_even_us, record.weighing.unit)
+        pays(record)
     )
 }
 
-fn pays(break_even_us: Option<f64>, unit: Unit) -> String {
-    match break_even_us {
-        None => "never: the slowest rank has as much to do as before".into(),
-        Some(us) => format!("when {} lasts {} or more", unit.one(), duration_us(us)),
+fn pays(record: &BalanceRecord) -> String {
+    let [before, after] = [&record.imbalance.before, &record.imbalance.after].map(|imbalance| imbalance.max_over_mean);
+    match record.break_even_us {
+        Some(us) => format!("when {} lasts {} or more", record.weighing.unit.one(), duration_us(us)),
+        None if after > before => format!("never: the slowest rank takes {} times as long as before", ratio(after / before)),
+        None => "never: the slowest rank takes as long as before".into(),
     }
 }
 
@@ -171,14 +174,37 @@ pub fn compare(records: &[CompareRecord], width: u16) -> String {
     let mut out = format!("{}; {rounds}\n", place(&first.site));
     for case in records.chunk_by(|a, b| a.loads == b.loads && a.payload == b.payload) {
         out.push('\n');
-        out.push_str(&heading(&case[0]));
+        out.push_str(&heading(case));
         out.push_str(&case_table(case, width));
     }
     out.push('\n');
     if records.iter().any(|record| !record.native) {
         out.push_str("* an overlay: the topology has more nodes than there are ranks\n");
     }
+    let harm = harm(records.iter().map(|record| (&*record.balancer, record.declined, [record.imbalance_before, record.imbalance_after])));
+    harm.iter().for_each(|said| out.push_str(&format!("{said}\n")));
     out
+}
+
+/// Who declined to make the slowest rank slower, and who made it slower: name, whether it declined, imbalance before and after.
+pub(super) fn harm<'a>(results: impl Iterator<Item = (&'a str, bool, [f64; 2])> + Clone) -> Vec<String> {
+    let names = |which: fn(&(&str, bool, [f64; 2])) -> bool| {
+        let mut names: Vec<&str> = Vec::new();
+        for (name, ..) in results.clone().filter(which) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    };
+    let declined = names(|(_, declined, _)| *declined);
+    let slower = names(|(.., [before, after])| after > before);
+    let said = |what: &str, names: Vec<&str>| (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")));
+    let sentences = [
+        said("Moves that would have made the slowest rank slower were declined by", declined),
+        said("The slowest rank became slower with", slower),
+    ];
+    sentences.into_iter().flatten().collect()
 }
 
 /// Loads and payload as a heading: `hot:total=1000, 64 B a task`.
@@ -190,7 +216,8 @@ pub(super) fn title(loads: &str, payload: u64) -> String {
     }
 }
 
-fn heading(record: &CompareRecord) -> String {
+fn heading(case: &[CompareRecord]) -> String {
+    let record = &case[0];
     let payload = match record.payload {
         0 => "without payload".into(),
         payload if of_real_tasks(&record.loads) => format!("of {} on average", bytes(payload)),
@@ -201,13 +228,16 @@ fn heading(record: &CompareRecord) -> String {
     let work_of =
         |work: &crate::experiment::Work| format!(" of {} (the largest {})", several(work.work, "work unit"), whole(weighing.largest_task));
     let pinned = if weighing.pinned_tasks > 0 { format!(", {} pinned", whole(weighing.pinned_tasks)) } else { String::new() };
+    // Nobody who meets the quotas moves less; where nobody meets them, that says nothing.
+    let least = case.iter().filter(|record| record.exact).map(|record| record.least).min();
+    let least = least.map(|least| work.map_or(whole(least), |_| several(least, "unit")));
+    let least = least.map(|least| format!(", at least {least} must move to meet the quotas")).unwrap_or_default();
     format!(
-        "{}: {} {payload}{}{pinned}, imbalance {} (max/mean), at least {} must move\n",
+        "{}: {} {payload}{}{pinned}, imbalance {} (max/mean){least}\n",
         shortened(&record.loads),
         several(record.tasks, "task"),
         work.map(work_of).unwrap_or_default(),
         ratio(record.imbalance_before),
-        work.map_or(whole(record.least), |_| several(record.least, "unit"))
     )
 }
 

@@ -205,7 +205,7 @@ impl<C: Computation> Shell<C> {
 async fn balance(node: Node, balancer: Arc<Chosen>, shares: Shares, mut pile: Pile) -> Result<Pile> {
     let mut phase = Phase::begin(&node, &shares, &mut pile);
     phase.mover.only_count();
-    balancer.balancer.run(&mut phase).await?;
+    phase.carry_out(&*balancer.balancer).await?;
     drop(phase);
     Ok(pile)
 }

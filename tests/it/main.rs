@@ -12,6 +12,7 @@ mod independent;
 mod kernels;
 mod layers;
 mod measured;
+mod no_harm;
 mod placement;
 mod properties;
 mod runner;

@@ -31,7 +31,8 @@ fn phase(balancer: &str, hosts: &Hosts, rule: PlacementRule, mean: u64, payload:
     let loads = LoadPattern::Uniform { mean }.draw(nodes, ranks, seed).unwrap();
     let tasks = Tasks::numbered(&mut world, loads, payload).unwrap();
     let powers = Powers::equal(ranks, nodes);
-    let spec = BalanceSpec { balancer, overlay, tasks, powers, given_powers: None, seed, moves: true, optimum: false, trace: false };
+    let spec =
+        BalanceSpec { balancer, overlay, tasks, powers, given_powers: None, seed, moves: true, optimum: false, trace: false, plain: false };
     balance(&mut world, &spec).unwrap().unwrap()
 }
 

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use equipoise::balance::{Chosen, Cost, find};
+use equipoise::balance::{Chosen, Cost, find, no_harm};
 use equipoise::experiment::phase::{self, Setting};
 use equipoise::experiment::trace::NodeTrace;
-use equipoise::load::{Checksum, Parcel, Pile, Plan, Powers, Segment, Shares};
+use equipoise::load::{Checksum, Parcel, Pile, Plan, Powers, RankTime, Segment, Shares};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::record::Counts;
 use equipoise::transport::sim::{self, Rules};
@@ -23,6 +23,8 @@ pub struct Setup {
     pub disturbance: Option<u64>,
     /// How many messages' ends are noted on each node; `None` if no trace is wanted.
     pub trace: Option<usize>,
+    /// Whether the balancer's rule is followed even where it makes the slowest rank slower.
+    pub plain: bool,
 }
 
 /// What came of it, by node where it is a list. Loads are in work units.
@@ -32,8 +34,13 @@ pub struct Outcome {
     pub checksum_before: Checksum,
     pub piles: Vec<Pile>,
     pub plan: Plan,
-    /// The nearest to the balancer's quotas that can be reached with what is pinned.
+    /// What the nodes aim at: the nearest to the balancer's quotas that can be reached with what is pinned, and without a slower slowest rank.
     pub quota: Vec<u64>,
+    /// Whether moves were declined that would have made the slowest rank slower.
+    pub declined: bool,
+    /// The times of the slowest rank before and after.
+    pub slowest: [RankTime; 2],
+    /// Its own, and what the reduction over the ranks takes where there is one.
     pub cost: Cost,
     /// Of all nodes together.
     pub counts: Counts,
@@ -51,7 +58,7 @@ impl Setup {
     pub fn new(balancer: &str, overlay: Overlay, powers: Powers) -> Setup {
         let chosen = Rc::new(find(balancer).expect("a balancer of the registry"));
         assert_eq!(chosen.entry.objection(&overlay.topology), None);
-        Setup { chosen, overlay, powers, seed: 0, disturbance: None, trace: None }
+        Setup { chosen, overlay, powers, seed: 0, disturbance: None, trace: None, plain: false }
     }
 
     /// One phase over these piles, by node.
@@ -64,8 +71,9 @@ impl Setup {
         let shares = Shares::new(self.powers.clone()).with_pinned(pinned);
         let is_unit = piles.iter().flat_map(Pile::segments).all(|segment| segment.weight() <= 1);
         let shares = if is_unit { shares } else { shares.weighted() };
-        let total = before.iter().sum();
-        let quota = self.chosen.balancer.reachable(&self.overlay.topology, total, &shares).to_vec();
+        let shares = if self.plain { shares.plainly() } else { shares };
+        let quota = self.chosen.balancer.aims(&self.overlay, &before, &shares).to_vec();
+        let cost = self.cost(&shares);
 
         let rules = self.disturbance.map_or_else(Rules::default, |seed| Rules::seeded(seed).delay_heavily(20_000).shuffle());
         let mut world = World::Sim(sim::World::new(placement.ranks(), sim::Model { rules, seed: self.seed, ..sim::Model::default() }));
@@ -79,9 +87,37 @@ impl Setup {
         });
         let (outcome, piles) =
             phase::run_and_keep(&mut world, &self.overlay, &setting).unwrap_or_else(|why| panic!("{} fails: {why}", self.chosen.name));
-        let phase::Outcome { plan, counts, trace, .. } = outcome.expect("node 0 is simulated, too");
-        let cost = (self.chosen.entry.cost)(&self.overlay.topology);
-        Outcome { before, checksum_before, piles, plan, quota, cost, counts, trace }
+        let phase::Outcome { plan, counts, declined, trace, .. } = outcome.expect("node 0 is simulated, too");
+        let after: Vec<u64> = piles.iter().map(Pile::work).collect();
+        let slowest = [self.slowest(&before), self.slowest(&after)];
+        Outcome { before, checksum_before, piles, plan, quota, declined, slowest, cost, counts, trace }
+    }
+
+    /// The longest time of a rank with these loads, from what its nodes hold together.
+    fn slowest(&self, loads: &[u64]) -> RankTime {
+        let placement = &self.overlay.placement;
+        let of_rank = |rank: u32| {
+            let nodes = placement.nodes_on(rank);
+            let work = nodes.iter().map(|node| loads[*node as usize]).sum();
+            RankTime { work, power: nodes.iter().map(|node| self.powers.of(*node)).sum() }
+        };
+        (0..placement.ranks()).map(of_rank).max().expect("a rank")
+    }
+
+    /// What a phase costs at the most, without what is said about tasks of several units, and without what goes back.
+    fn cost(&self, shares: &Shares) -> Cost {
+        let Overlay { topology, placement } = &self.overlay;
+        let (own, reduction) = ((self.chosen.entry.cost)(topology), no_harm::cost(placement.ranks()));
+        let knows_all = ["direct", "optimal", "none"].contains(&self.chosen.name.as_str());
+        let surveyed =
+            !shares.are_weighted() && shares.may_round_badly(placement.ranks()) && self.chosen.entry.promises.exact && !knows_all;
+        let checked = self.chosen.balancer.is_checked(shares, placement);
+        match !shares.are_plain() && (surveyed || checked) {
+            false => own,
+            true => {
+                Cost { steps: own.steps + reduction.steps, messages: own.messages + reduction.messages, bytes: own.bytes + reduction.bytes }
+            }
+        }
     }
 
     /// One phase over unit tasks without payload, numbered in node order.

@@ -15,7 +15,7 @@ use super::runner::{Outcome, Setup};
 
 /// How heavy the tasks are.
 #[derive(Clone, Copy, Debug)]
-enum Weights {
+pub enum Weights {
     Unit,
     /// 1 to 10.
     Uniform,
@@ -27,12 +27,12 @@ enum Weights {
     Alike,
 }
 
-fn weights() -> impl Strategy<Value = Weights> {
+pub fn weights() -> impl Strategy<Value = Weights> {
     prop_oneof![Just(Weights::Uniform), Just(Weights::Skewed), Just(Weights::WithZeros), Just(Weights::Alike)]
 }
 
 /// Piles of up to 24 tasks a node, of which the share `pinned` may not move.
-fn piles(case: &Case, nodes: u32, weights: Weights, pinned: f64) -> Vec<Pile> {
+pub fn piles(case: &Case, nodes: u32, weights: Weights, pinned: f64) -> Vec<Pile> {
     let mut rng = ChaCha8Rng::seed_from_u64(case.seed);
     let mut id = 0;
     let pile = |load: u64| {
@@ -104,11 +104,14 @@ fn check(entry: &Entry, setup: &Setup, piles: Vec<Pile>) -> Result<Outcome, Test
         ("psts", _) if largest > 1 => u64::from(nodes.next_power_of_two().ilog2()) * dimensions(topology),
         _ => 0,
     };
-    prop_assert!(u64::from(outcome.counts.chain) <= outcome.cost.steps + agreed, "steps: {}", case());
-    prop_assert!(outcome.counts.messages <= outcome.cost.messages + nodes * agreed, "messages: {}", case());
+    prop_assert!(outcome.slowest[1] <= outcome.slowest[0], "slower: {}", case());
+    // What goes back, since it would make the slowest rank slower, is not foreseen, and ends as it can.
+    let went_back = outcome.declined && (largest > 1 || entry.name == "dem");
+    prop_assert!(went_back || u64::from(outcome.counts.chain) <= outcome.cost.steps + agreed, "steps: {}", case());
+    prop_assert!(went_back || outcome.counts.messages <= outcome.cost.messages + nodes * agreed, "messages: {}", case());
     let least = least_hops(topology.nodes(), &links(topology), &outcome.before, &outcome.after()).expect("a connected topology");
     prop_assert!(outcome.work_hops(topology) >= least.hops, "optimum {}: {}", least.hops, case());
-    if entry.promises.ordered {
+    if entry.promises.ordered && !went_back {
         // Tasks without work are nowhere in the row of units.
         let movable = |pile: &Pile| {
             let tasks = (pile.len() - pile.pinned().map_or(0, Parcel::len)) as usize;
@@ -116,6 +119,9 @@ fn check(entry: &Entry, setup: &Setup, piles: Vec<Pile>) -> Result<Outcome, Test
         };
         let ids: Vec<u64> = outcome.piles.iter().flat_map(movable).collect();
         prop_assert!(ids.is_sorted(), "order: {}", case());
+    }
+    if went_back {
+        return Ok(outcome);
     }
     for (node, (after, quota)) in (0..).zip(outcome.after().iter().zip(&outcome.quota)) {
         let bound = bound(entry, topology, node);
@@ -149,6 +155,9 @@ proptest! {
             let outcome = check(entry, &setup, piles)?;
             if entry.promises.exact {
                 prop_assert_eq!(outcome.after(), outcome.quota.clone(), "{}", describe(&setup, &outcome));
+                if outcome.declined {
+                    continue;
+                }
                 let total = outcome.before.iter().sum();
                 let quota = setup.chosen.balancer.quota(&setup.overlay.topology, total, &Shares::new(setup.powers.clone())).to_vec();
                 prop_assert_eq!(judge::deviation(&outcome.after(), &quota), judge::best_deviation(&quota, &fixed));

@@ -11,6 +11,7 @@ mod files;
 mod guests;
 mod independent;
 mod launch;
+mod phases;
 mod real;
 mod runs;
 mod signals;
@@ -40,6 +41,7 @@ fn book() -> Book {
     book.suite(Suite { name: "contract", ranks: &[1, 2, 3, 5, 8, 16], limit, options: small_limits(), cases: contract::cases() });
     real::enter(&mut book);
     faults::enter(&mut book);
+    phases::enter(&mut book);
     runs::enter(&mut book);
     divide::enter(&mut book);
     independent::enter(&mut book);

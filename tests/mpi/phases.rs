@@ -1,0 +1,85 @@
+//! Balancing phases on real ranks: the same as in simulation, and nobody is slower than the slowest was.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use equipoise::balance;
+use equipoise::experiment::{self, BalanceRecord, BalanceSpec, Tasks};
+use equipoise::topology::{Overlay, Topology};
+use equipoise::transport::sim;
+use equipoise::transport::world::World;
+use equipoise::workload::{LoadPattern, Pins, PowerPattern, WeightPattern};
+use equipoise::{Error, Result};
+
+use crate::contract::Case;
+use crate::launch::{Book, Suite};
+use crate::small_limits;
+
+pub fn enter(book: &mut Book) {
+    let cases = vec![
+        Case { name: "unit tasks on equal ranks", check: |world| every(world, "equal", "unit", None) },
+        Case { name: "unit tasks on unequal ranks", check: |world| every(world, "uniform:1..10", "unit", None) },
+        Case { name: "tasks of all sizes", check: |world| every(world, "equal", "exponential:mean=10", None) },
+        Case {
+            name: "tasks of all sizes, some pinned, on unequal ranks",
+            check: |world| every(world, "uniform:1..10", "exponential:mean=10", Some("p=0.3")),
+        },
+    ];
+    let limit = Duration::from_secs(150);
+    book.suite(Suite { name: "phases", ranks: &[1, 2, 3, 5, 8], limit, options: small_limits(), cases });
+}
+
+/// Every balancer on its own topology, which on 3 and 5 ranks may have virtual nodes; few tasks, so that rounding matters.
+fn every(world: &mut World, powers: &str, weights: &str, pins: Option<&str>) -> Result<()> {
+    let ranks = world.ranks();
+    let mut declined = 0;
+    for entry in balance::ALL {
+        for seed in 0..4 {
+            let of = |world: &mut World| record(world, entry.name, [powers, weights], pins, seed);
+            let Some(real) = of(world)? else { continue };
+            let Some(simulated) = of(&mut World::Sim(sim::World::new(ranks, sim::Model::default())))? else {
+                return Err(Error::Failed("a simulation left no record".into()));
+            };
+            let told = |record: &BalanceRecord| {
+                (record.finals.clone(), record.moves.clone(), record.declined, record.exact, record.steps, record.messages, record.bytes)
+            };
+            if told(&real) != told(&simulated) {
+                return Err(Error::Failed(format!("{}, seed {seed}: {real:?} on ranks, {simulated:?} in simulation", entry.name)));
+            }
+            if real.imbalance.after.max_over_mean > real.imbalance.before.max_over_mean {
+                return Err(Error::Failed(format!("{}, seed {seed}: the slowest rank became slower: {real:?}", entry.name)));
+            }
+            declined += u32::from(real.declined);
+        }
+    }
+    // Otherwise the seeds don't show what this is for; unit tasks on equal ranks are never declined where every node has a rank.
+    let any = weights != "unit" || powers != "equal";
+    if world.is_first() && any && ranks > 2 && declined == 0 {
+        return Err(Error::Failed("no phase was declined".into()));
+    }
+    Ok(())
+}
+
+fn record(world: &mut World, balancer: &str, [powers, weights]: [&str; 2], pins: Option<&str>, seed: u64) -> Result<Option<BalanceRecord>> {
+    let ranks = world.ranks();
+    let balancer = Rc::new(balance::find(balancer)?);
+    let topology: Topology = balancer.entry.default_topology(ranks);
+    let nodes = topology.nodes();
+    let loads = LoadPattern::parse("uniform:mean=3")?.draw(nodes, ranks, seed)?;
+    let (powers, _) = PowerPattern::parse(powers)?.draw(nodes, ranks, seed)?;
+    let weights = WeightPattern::parse(weights)?.draw(loads.iter().sum(), seed)?;
+    let pins = pins.map(|pins| Pins::parse(pins, seed)).transpose()?.unwrap_or_default();
+    let spec = BalanceSpec {
+        overlay: Overlay::new(topology, world.hosts())?,
+        tasks: Tasks::weighing(world, loads, 700, weights, pins)?,
+        powers,
+        given_powers: None,
+        balancer,
+        seed,
+        moves: true,
+        optimum: false,
+        trace: false,
+        plain: false,
+    };
+    experiment::balance(world, &spec)
+}
