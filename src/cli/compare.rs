@@ -151,13 +151,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
 
 impl Request<'_> {
     fn prepare(&self, world: &mut World) -> Result<CompareSpec> {
-        let contenders = self.contenders(world)?;
+        let (contenders, left_out) = self.contenders(world)?;
         // With a topology for all, lists are by its nodes, otherwise by ranks.
         let nodes = match (&self.arguments.topology, contenders.first()) {
             (Some(_), Some(contender)) => contender.overlay.topology.nodes(),
             _ => world.ranks(),
         };
         let cases = self.cases(world, nodes, &contenders)?;
+        // Said when all else is in order: wrong usage gets one line.
+        left_out.iter().for_each(|remark| terminal::remark(remark));
         Ok(CompareSpec {
             contenders,
             cases,
@@ -168,8 +170,8 @@ impl Request<'_> {
         })
     }
 
-    /// The balancers that can run, each on its topology.
-    fn contenders(&self, world: &mut World) -> Result<Vec<Contender>> {
+    /// The balancers that can run, each on its topology; and what to say about the others.
+    fn contenders(&self, world: &mut World) -> Result<(Vec<Contender>, Option<String>)> {
         let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
         let given = self.arguments.topology.as_deref().map(|spec| settle::topology(world, spec)).transpose()?;
         let nodes = given.as_ref().map_or(ranks, Topology::nodes);
@@ -190,15 +192,14 @@ impl Request<'_> {
             }
         }
         match objections.first() {
-            Some((_, objection)) if contenders.is_empty() => return Err(Error::usage(objection)),
+            Some((_, objection)) if contenders.is_empty() => Err(Error::usage(objection)),
             Some(_) if self.arguments.output == Output::Human => {
                 let names: Vec<&str> = objections.iter().map(|(name, _)| *name).collect();
                 let topology = self.arguments.topology.as_deref().unwrap_or_default();
-                terminal::remark(&format!("left out, since not made for --topology {topology}: {}", names.join(", ")));
+                Ok((contenders, Some(format!("left out, since not made for --topology {topology}: {}", names.join(", ")))))
             }
-            _ => {}
+            _ => Ok((contenders, None)),
         }
-        Ok(contenders)
     }
 
     /// All loads with all payloads, then the real tasks.

@@ -10,6 +10,7 @@ mod options;
 mod readers;
 mod texts;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -48,10 +49,12 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let failures = play(&plan);
+    let (failures, ends) = play(&plan);
     for (run, why) in &failures {
         println!("run {run}: {why}");
     }
+    let ends: Vec<String> = ends.iter().map(|(status, count)| format!("{count} with {status}")).collect();
+    println!("fuzz: command lines ended {}", ends.join(", "));
     println!("fuzz: {} runs with seed {}, {} failed", if plan.only.is_some() { 1 } else { plan.runs }, plan.seed, failures.len());
     if failures.is_empty() {
         return ExitCode::SUCCESS;
@@ -86,31 +89,35 @@ impl Plan {
     }
 }
 
-/// Every other run is a command line, the rest are readers'; returns those that failed.
-fn play(plan: &Plan) -> Vec<(u64, String)> {
+/// What the command lines ended with, and how many.
+type Ends = BTreeMap<i32, u64>;
+
+/// Every other run is a command line, the rest are readers'; returns those that failed, and how all ended.
+fn play(plan: &Plan) -> (Vec<(u64, String)>, Ends) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     // Another build may be named, as the scripts take it.
     let program = std::env::var_os("EQUIPOISE_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_equipoise").into());
     let program = Path::new(&program);
     let grammar = commands::grammar(program);
-    let failures = Mutex::new(Vec::new());
+    let (failures, ends) = (Mutex::new(Vec::new()), Mutex::new(Ends::new()));
+    let ended = |status: i32| *ends.lock().expect("no worker panics").entry(status).or_default() += 1;
     let fail = |run: u64, why: String| {
         println!("fuzz: run {run}: {why}");
         failures.lock().expect("no worker panics").push((run, why));
     };
     if let Some(run) = plan.only {
         match run % 2 {
-            0 => play_command(plan, run, program, &grammar, folder.path(), &fail),
+            0 => ended(play_command(plan, run, program, &grammar, folder.path(), &fail)),
             _ => play_readers(plan, run / 2, run / 2 + 1, folder.path(), &fail),
         }
-        return failures.into_inner().expect("no worker panics");
+        return (failures.into_inner().expect("no worker panics"), ends.into_inner().expect("no worker panics"));
     }
     // Run 2i is command line i, run 2i + 1 is reader's case i.
     let (lines, cases) = (plan.runs.div_ceil(2), plan.runs / 2);
     let (next_line, next_case) = (AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for worker in 0..plan.workers {
-            let (own, grammar, fail) = (folder.path().join(format!("worker-{worker}")), &grammar, &fail);
+            let (own, grammar, fail, ended) = (folder.path().join(format!("worker-{worker}")), &grammar, &fail, &ended);
             let (next_line, next_case) = (&next_line, &next_case);
             fs::create_dir_all(&own).expect("a folder can be made");
             scope.spawn(move || {
@@ -129,17 +136,18 @@ fn play(plan: &Plan) -> Vec<(u64, String)> {
                     if line.is_multiple_of(1000) && line > 0 {
                         println!("fuzz: {line} of {lines} command lines");
                     }
-                    play_command(plan, 2 * line, program, grammar, &own, fail);
+                    ended(play_command(plan, 2 * line, program, grammar, &own, fail));
                 }
             });
         }
     });
     let mut failures = failures.into_inner().expect("no worker panics");
     failures.sort();
-    failures
+    (failures, ends.into_inner().expect("no worker panics"))
 }
 
-fn play_command(plan: &Plan, run: u64, program: &Path, grammar: &commands::Grammar, folder: &Path, fail: &impl Fn(u64, String)) {
+/// Returns the exit status, -1 where there is none.
+fn play_command(plan: &Plan, run: u64, program: &Path, grammar: &commands::Grammar, folder: &Path, fail: &impl Fn(u64, String)) -> i32 {
     let own = folder.join(format!("run-{run}"));
     fs::create_dir_all(&own).expect("a folder can be made");
     let line = commands::line(&mut Dice::of(plan.seed, run), grammar, &own);
@@ -152,6 +160,7 @@ fn play_command(plan: &Plan, run: u64, program: &Path, grammar: &commands::Gramm
     }
     // A folder with a file that is still written to may be asked twice.
     let _ = fs::remove_dir_all(&own);
+    outcome.status.code().unwrap_or(-1)
 }
 
 /// Plays cases of readers in processes of their own; after one that ends badly the next goes on behind its case.

@@ -12,6 +12,7 @@ use crate::texts::{self, Format};
 /// Values of keys that set how much work there is, small enough to be done in a second.
 const MOST_OF_KEY: &[(&str, u64)] = &[
     ("n", 9),
+    ("warmup", 10),
     ("levels", 4),
     ("children", 4),
     ("roots", 6),
@@ -245,7 +246,10 @@ pub fn value(dice: &mut Dice, command: &str, option: &str, name: &str, folder: &
         ("pinned", _) => format!("p={}", dice.number(1)),
         ("payload", _) => {
             let sizes = 1 + dice.below(2);
-            dice.list(sizes, 300, ",")
+            match dice.below(8) {
+                0 => dice.one(&["1000000", "100000000", "3000000000", "18446744073709551615"]).to_string(),
+                _ => dice.list(sizes, 300, ","),
+            }
         }
         ("balancer", _) => (0..=dice.below(2)).map(|_| balancer(dice)).collect::<Vec<_>>().join(","),
         ("scheduler", _) => {

@@ -183,7 +183,11 @@ fn lbaf_phase(dice: &mut Dice, id: u64, identity: &mut u64) -> String {
     let mut task = |dice: &mut Dice| {
         *identity += 1;
         let time = if dice.percent(10) { dice.number(3) } else { format!("{}e-6", dice.below(5000)) };
-        let bytes = if dice.percent(10) { dice.number(500) } else { dice.below(500).to_string() };
+        let bytes = match dice.below(20) {
+            0 => dice.number(500),
+            1 => dice.one(&["1e9", "4000000000", "3e7", "1e19"]).to_string(),
+            _ => dice.below(500).to_string(),
+        };
         format!(
             "{{\"entity\":{{\"id\":{identity},\"migratable\":{}}},\"time\":{time},\"user_defined\":{{\"task_serialized_bytes\":{bytes}}}}}",
             dice.percent(80)
