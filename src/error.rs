@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::names;
-use crate::topology::{InvalidTopology, RankId};
+use crate::topology::{InvalidTopology, NodeId, RankId};
 
 /// Every failure that crosses a room's border.
 ///
@@ -21,7 +21,10 @@ pub enum Error {
     Stuck { report: String },
     /// A message could not be read.
     #[error("a message {what} from node {from} could not be read: {why}")]
-    Garbled { from: u32, what: String, why: String },
+    Garbled { from: NodeId, what: String, why: String },
+    /// What one rank's carrier sent to another's, before it is known which node it is from, could not be read.
+    #[error("a message {what} from rank {rank} could not be read: {why}")]
+    GarbledByRank { rank: RankId, what: String, why: String },
     /// Tasks were lost, doubled or changed on the way.
     #[error("{0}")]
     Lost(String),
@@ -56,5 +59,19 @@ impl Error {
 impl From<InvalidTopology> for Error {
     fn from(why: InvalidTopology) -> Error {
         Error::usage(why.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_is_not_called_a_node() {
+        let (what, why) = ("header".to_string(), "it is too short".to_string());
+        let of_node = Error::Garbled { from: 3, what: what.clone(), why: why.clone() };
+        let of_rank = Error::GarbledByRank { rank: 3, what, why };
+        assert_eq!(of_node.to_string(), "a message header from node 3 could not be read: it is too short");
+        assert_eq!(of_rank.to_string(), "a message header from rank 3 could not be read: it is too short");
     }
 }

@@ -4,15 +4,13 @@
 use std::sync::{Mutex, PoisonError};
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use equipoise::experiment::settle;
-use equipoise::transport::world::World;
-use equipoise::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// Files that rank 0 alone writes: other ranks may name others, but not none.
 const WRITTEN_BY_RANK_0: [&str; 5] = ["csv", "report", "trace", "to", "gantt"];
 
 /// More of a value tells nobody anything.
+#[cfg(any(feature = "mpi", test))]
 const SHOWN: usize = 60;
 
 /// How a process was started.
@@ -72,15 +70,17 @@ fn value(argument: &Arg, given: &ArgMatches) -> Option<String> {
 ///
 /// # Errors
 /// Wrong usage on every rank if they were not started alike, with a sentence that names what differs.
-pub fn compare(world: &mut World) -> Result<()> {
+#[cfg(feature = "mpi")]
+pub fn compare(world: &mut equipoise::transport::world::World) -> equipoise::Result<()> {
     let mine = with(|start| start.clone());
-    match settle::difference(world, &mine)? {
+    match equipoise::experiment::settle::difference(world, &mine)? {
         None => Ok(()),
-        Some((rank, first, other)) => Err(Error::usage(sentence(rank, &first, &other))),
+        Some((rank, first, other)) => Err(equipoise::Error::usage(sentence(rank, &first, &other))),
     }
 }
 
 /// What differs between rank 0 and another.
+#[cfg(any(feature = "mpi", test))]
 fn sentence(rank: u32, first: &Start, other: &Start) -> String {
     if first.version != other.version {
         return format!("rank {rank} is version {}, rank 0 version {}; all ranks need the same program", other.version, first.version);
@@ -99,6 +99,7 @@ fn sentence(rank: u32, first: &Start, other: &Start) -> String {
 }
 
 /// An option as it was given.
+#[cfg(any(feature = "mpi", test))]
 fn option((name, value): &(String, Option<String>)) -> String {
     match value.as_deref() {
         None => format!("without --{name}"),

@@ -25,7 +25,12 @@ const AS_RANK: &str = "--as-rank";
 pub struct Book {
     suites: Vec<Suite>,
     jobs: Vec<Job>,
-    checks: Vec<(&'static str, fn() -> Result<(), String>)>,
+    checks: Vec<Check>,
+}
+
+struct Check {
+    name: &'static str,
+    check: fn() -> Result<(), String>,
 }
 
 pub struct Suite {
@@ -68,7 +73,7 @@ impl Book {
 
     /// A trial that launches for itself.
     pub fn check(&mut self, name: &'static str, check: fn() -> Result<(), String>) {
-        self.checks.push((name, check));
+        self.checks.push(Check { name, check });
     }
 
     /// Is a rank, if the arguments say so. True if it was.
@@ -111,7 +116,7 @@ impl Book {
                 (job.judge)(&outcome).map_err(|why| Failed::from(format!("{why}\n{}", outcome.told())))
             }));
         }
-        for (name, check) in self.checks {
+        for Check { name, check } in self.checks {
             trials.push(Trial::test(name, move || check().map_err(Failed::from)));
         }
         trials

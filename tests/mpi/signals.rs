@@ -32,9 +32,9 @@ fn hammered() {
     static OVER: AtomicBool = AtomicBool::new(false);
     mpi::signals::survive().unwrap_or_else(|why| panic!("{why}"));
     let hammer = std::thread::spawn(|| {
-        let mut sent = 0u64;
+        let mut sent = 0u32;
         while !OVER.load(Ordering::Relaxed) {
-            send_to_self(if sent % 2 == 0 { Signal::USR1 } else { Signal::USR2 });
+            send_to_self(if sent.is_multiple_of(2) { Signal::USR1 } else { Signal::USR2 });
             sent += 1;
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -124,9 +124,9 @@ fn signalled(job: &mut Child, first: &Path, go: &Path) -> Result<u32, String> {
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    let mut sent = 0;
+    let mut sent = 0u32;
     while job.try_wait().map_err(|why| why.to_string())?.is_none() {
-        let signal = if sent % 2 == 0 { Signal::USR1 } else { Signal::USR2 };
+        let signal = if sent.is_multiple_of(2) { Signal::USR1 } else { Signal::USR2 };
         // The rank may have ended by now, and the launcher not.
         if kill_process(process, signal).is_ok() {
             sent += 1;

@@ -16,8 +16,8 @@
 //! All MPI calls stay on the thread that initialised MPI (*funneled*). The executor (`executor.rs`) polls the programs of the rank's nodes
 //! and, while they wait, looks at the network: the outbox (`outbox.rs`) takes back what has left, `incoming.rs` takes through one posted
 //! receive what has come and puts it into the node's inbox. Opaque work runs on worker threads (`workers.rs`), sliced work between two
-//! looks. The watchdog (`watchdog.rs`) talks to the other ranks below all that. A rank that panics, on whichever thread, or whose program
-//! fails [ends the whole job](abort).
+//! looks. The watchdog (`watchdog.rs`) talks to the other ranks below all that. A rank whose program fails [ends the whole job](abort), and
+//! where the [options](Options) ask for it, so does one that panics, on whichever thread.
 //!
 //! Errors of MPI are returned by every call and end the job with a sentence that names the call: plain MPI cannot go on without a rank.
 
