@@ -315,7 +315,7 @@ impl State {
     }
 
     fn heard(&mut self, source: RankId, word: &[u8]) -> Result<()> {
-        let garbled = |why: wire::Unreadable| Error::Garbled { from: source, what: "between carriers".into(), why: why.to_string() };
+        let garbled = |why: wire::Unreadable| Error::GarbledByRank { rank: source, what: "between carriers".into(), why: why.to_string() };
         let now = self.note_progress();
         match wire::read(word).map_err(garbled)? {
             Word::HowLong { round } => {

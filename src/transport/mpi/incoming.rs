@@ -115,5 +115,5 @@ impl Incoming {
 }
 
 fn header(source: RankId, bytes: &[u8]) -> Result<(Envelope, u64)> {
-    wire::read_header(bytes).map_err(|why| Error::Garbled { from: source, what: "header".into(), why: why.to_string() })
+    wire::read_header(bytes).map_err(|why| Error::GarbledByRank { rank: source, what: "header".into(), why: why.to_string() })
 }
