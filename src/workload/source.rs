@@ -56,6 +56,14 @@ impl TaskSource {
             TaskSource::Table(path) => task_table::read(path).map(Some),
         }
     }
+
+    /// Seconds that a unit of work lasted; `None` where that is not told.
+    pub fn unit_seconds(&self) -> Option<f64> {
+        match self {
+            TaskSource::Lbaf { .. } => Some(1e-9),
+            TaskSource::Files(_) | TaskSource::Table(_) => None,
+        }
+    }
 }
 
 impl FromStr for TaskSource {
