@@ -21,6 +21,9 @@ pub enum Error {
     /// A message could not be read.
     #[error("a message {what} from node {from} could not be read: {why}")]
     Garbled { from: u32, what: String, why: String },
+    /// What one rank's carrier told another's could not be read; ranks are not nodes.
+    #[error("a message {what} from rank {rank} could not be read: {why}")]
+    GarbledByRank { rank: RankId, what: String, why: String },
     /// Tasks were lost, doubled or changed on the way.
     #[error("{0}")]
     Lost(String),
@@ -54,5 +57,20 @@ impl Error {
 impl From<InvalidTopology> for Error {
     fn from(why: InvalidTopology) -> Error {
         Error::Usage(why.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_sent_what_cannot_be_read_is_named_as_what_it_is() {
+        let (what, why) = ("header".to_string(), "it is too short".to_string());
+        let by_node = Error::Garbled { from: 3, what: what.clone(), why: why.clone() };
+        assert_eq!(by_node.to_string(), "a message header from node 3 could not be read: it is too short");
+        let by_rank = Error::GarbledByRank { rank: 3, what, why };
+        assert_eq!(by_rank.to_string(), "a message header from rank 3 could not be read: it is too short");
+        assert_eq!((by_node.exit_status(), by_rank.exit_status()), (1, 1));
     }
 }
