@@ -7,7 +7,7 @@ use equipoise::workload::memory;
 use equipoise::{Error, Result};
 
 use super::options::WorldOptions;
-use super::terminal;
+use super::{command, terminal};
 
 /// Where launchers tell a process its rank, before MPI does.
 const RANKS: [&str; 8] = [
@@ -94,7 +94,7 @@ fn simulated(ranks: u32, options: &WorldOptions, workers: u32) -> Result<sim::Wo
 
 /// The form of this very command that would run, as far as one can say it briefly.
 fn what_to_type() -> String {
-    let command = std::env::args().nth(1).unwrap_or_else(|| "compare".into());
+    let command = std::env::args_os().nth(1).map_or_else(|| "compare".into(), |word| word.display().to_string());
     format!("type `mpirun -n 8 equipoise {command} ..` for 8 real ranks or `equipoise {command} --sim 8 ..` for simulated ones")
 }
 
@@ -133,7 +133,7 @@ fn real(options: &WorldOptions, workers: u32) -> Result<World> {
 
 /// The circumstances of what has just been done in this world.
 pub fn environment(world: &World) -> Environment {
-    Environment::of(world, std::env::args(), carrier())
+    Environment::of(world, command::typed(world.is_simulated()), carrier())
 }
 
 #[cfg(not(feature = "mpi"))]
