@@ -8,6 +8,7 @@ mod files;
 mod input;
 mod programs;
 mod refusals;
+mod reports;
 mod run;
 
 /// The transcripts beside this file; `TRYCMD=overwrite` writes them anew.

@@ -10,6 +10,7 @@ mod files;
 mod independent;
 mod launch;
 mod real;
+mod reports;
 mod runs;
 mod sleepers;
 
@@ -40,6 +41,7 @@ fn book() -> Book {
     divide::enter(&mut book);
     independent::enter(&mut book);
     sleepers::enter(&mut book);
+    reports::enter(&mut book);
     failing_runs::enter(&mut book);
     book
 }
