@@ -73,5 +73,6 @@ mod tests {
         let of_rank = Error::GarbledByRank { rank: 3, what, why };
         assert_eq!(of_node.to_string(), "a message header from node 3 could not be read: it is too short");
         assert_eq!(of_rank.to_string(), "a message header from rank 3 could not be read: it is too short");
+        assert_eq!((of_node.exit_status(), of_rank.exit_status()), (1, 1));
     }
 }

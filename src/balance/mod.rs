@@ -43,6 +43,10 @@ pub const ALL: &[&Entry] = &[
     &none::ENTRY,
 ];
 
+/// The names of all, the simplest first: among balancers that do equally well the simplest is recommended. One exchange of loads and a direct
+/// transfer, then walks along links, then those that scan level by level or solve a flow problem.
+pub const SIMPLEST_FIRST: [&str; 10] = ["none", "direct", "cwa", "dem", "pslb", "twa", "mwa", "kwa", "optimal", "psts"];
+
 /// A balancer's place in the registry: what is known of it before it runs.
 pub struct Entry {
     /// As the command line names it.
@@ -401,6 +405,11 @@ pub fn find(spec: &str) -> Result<Chosen> {
 }
 
 impl Entry {
+    /// Its place in [`SIMPLEST_FIRST`].
+    pub fn simplicity(&self) -> usize {
+        SIMPLEST_FIRST.iter().position(|name| *name == self.name).unwrap_or(SIMPLEST_FIRST.len())
+    }
+
     /// Why this balancer can't run on a topology, if it can't.
     pub fn objection(&self, topology: &Topology) -> Option<String> {
         if !self.kinds.contains(&topology.kind()) {
@@ -413,5 +422,17 @@ impl Entry {
     /// The topology that it gets when none is asked for, fitted to the ranks.
     pub fn default_topology(&self, ranks: u32) -> Topology {
         Topology::fitted(self.kinds[0], ranks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_balancer_has_a_place_among_the_simplest() {
+        let mut places: Vec<usize> = ALL.iter().map(|entry| entry.simplicity()).collect();
+        places.sort_unstable();
+        assert_eq!(places, (0..ALL.len()).collect::<Vec<_>>());
     }
 }

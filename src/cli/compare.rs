@@ -6,7 +6,7 @@ use std::rc::Rc;
 use clap::Args;
 use equipoise::balance::{self, Chosen};
 use equipoise::experiment::compare::{Case, Contender};
-use equipoise::experiment::{self, CompareRecord, CompareSpec, Environment, Tasks, settle};
+use equipoise::experiment::{self, CompareRecord, CompareSpec, Environment, Tasks, handicap as slowing, settle};
 use equipoise::load::Powers;
 use equipoise::report::{advice, csv, html, json, table, trace};
 use equipoise::topology::{Overlay, Topology};
@@ -15,7 +15,7 @@ use equipoise::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPat
 use equipoise::{Error, Result};
 
 use super::launch::{self, Ending};
-use super::options::{Output, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input};
+use super::options::{Output, ROUNDS, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input, handicap};
 use super::output::{Files, Target, check_trace};
 use super::terminal;
 
@@ -32,9 +32,14 @@ A line of the table is one balancer on one load:
   task-hops     in brackets: over the least possible, where all nodes came to their quotas
   steps         the longest chain of dependent messages
   msgs          messages from rank to rank, and their bytes
-  ms            the slowest node's time, median over the rounds, and its 95 % interval
+  ms            the slowest node's time, median over the rounds, and its interval (headed by its coverage)
   inf/dec/exch  how that time was spent, in %: gathering information, deciding, exchanging tasks
-  pays from     how long a task (with weights, a unit of work) must last for the phase to pay";
+  pays from     how long a task (with weights, a unit of work) must last for the phase to pay,
+                reckoned with the cores that the ranks share
+  a step after  where loads are times: how long a step takes after the phase
+The last sentence names, of the balancers that balance best, the fastest; of those that are
+statistically tied, the simplest. Times are compared by their ratios within a round, all
+comparisons together with 95 % confidence.";
 
 /// Compare balancers on the same loads: what each costs, and from which task length on it pays
 #[derive(Args)]
@@ -75,9 +80,14 @@ pub struct Arguments {
     #[command(flatten)]
     rule: RuleOptions,
 
-    /// How often to measure everything, round by round; in simulation once is enough, since all rounds are the same
-    #[arg(long, value_name = "ROUNDS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
+    /// How often to measure everything, round by round, in another order each time; fewer than six rank nothing. In simulation once is
+    /// enough, since all rounds are the same
+    #[arg(long, value_name = "ROUNDS", default_value_t = ROUNDS, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
+
+    /// A test of the measurement (scripts/fairness): the last balancer takes this many times as long
+    #[arg(long, value_name = "TIMES", hide = true, value_parser = handicap)]
+    handicap: Option<f64>,
 
     #[command(flatten)]
     world: WorldOptions,
@@ -124,10 +134,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     if loads.is_empty() && tasks.is_none() {
         loads.push(LoadPattern::default());
     }
-    let balancers = match &arguments.balancer {
+    let mut balancers = match &arguments.balancer {
         Some(names) => balance::listed(names).iter().map(|name| balance::find(name)).collect::<Result<Vec<_>>>()?,
         None => balance::ALL.iter().map(|entry| balance::find(entry.name)).collect::<Result<Vec<_>>>()?,
     };
+    if let Some(times) = arguments.handicap
+        && let Some(last) = balancers.pop()
+    {
+        balancers.push(slowing::slowed(last, times));
+    }
     let balancers = balancers.into_iter().map(Rc::new).collect();
     let (weights, pins) = arguments.kind.parse(arguments.world.seed)?;
     let request = Request { arguments, balancers, loads, powers: PowerPattern::parse(&arguments.powers)?, weights, pins, tasks };
@@ -139,7 +154,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         };
         let files = settle::agree(world, files)?;
         let spec = request.prepare(world)?;
-        let progress = terminal::Progress::begin(arguments.output != Output::Quiet);
+        let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "phases");
         let records = experiment::compare(world, &spec, |done, of, now| progress.at(done, of, now))?;
         drop(progress);
         match world.is_first() {

@@ -13,7 +13,7 @@ use equipoise::{Error, Result};
 
 use super::options::WorldOptions;
 use super::start;
-use super::terminal;
+use super::{command, terminal};
 
 /// Whether this process is the one of its job that speaks, as far as the environment tells.
 pub fn speaks() -> bool {
@@ -188,7 +188,7 @@ fn real(options: &WorldOptions, workers: u32) -> Result<World, Ending> {
 
 /// The circumstances of what has just been done in this world.
 pub fn environment(world: &World) -> Environment {
-    Environment::of(world, std::env::args_os().map(|argument| names::shown_argument(&argument)), carrier())
+    Environment::of(world, command::typed(world.is_simulated()), carrier())
 }
 
 #[cfg(not(feature = "mpi"))]

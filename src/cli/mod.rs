@@ -4,6 +4,7 @@
 //! ([`terminal`]). Options are judged before the world is opened where that is possible; what only one rank knows is agreed on after.
 
 mod balance;
+mod command;
 mod compare;
 mod divide;
 mod launch;

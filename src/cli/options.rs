@@ -146,6 +146,17 @@ fn seconds(text: &str) -> std::result::Result<Duration, String> {
     }
 }
 
+/// Rounds of a comparison on real ranks: as many as it takes to tell ten contenders apart with 95 %.
+pub const ROUNDS: u32 = 9;
+
+/// How many times as long a contender is to take: from 1 to 100.
+pub fn handicap(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(times) if (1.0..=100.0).contains(&times) => Ok(times),
+        _ => Err("it must be a number from 1 to 100".into()),
+    }
+}
+
 /// Whom the result is printed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Output {

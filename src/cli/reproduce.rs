@@ -51,7 +51,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let wanted = |series: &&Series| arguments.figure.is_empty() || arguments.figure.contains(&series.figure.replace(' ', ""));
     let chosen: Vec<&Series> = SERIES.iter().filter(wanted).collect();
-    let progress = terminal::Progress::begin(arguments.output != Output::Quiet);
+    let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "parts");
     let mut points = Vec::new();
     for (done, series) in chosen.iter().enumerate() {
         progress.at(done as u64, chosen.len() as u64, &format!("{} on {}", series.balancer, series.topology));

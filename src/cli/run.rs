@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use equipoise::experiment::run::{Contender, RunSpec};
-use equipoise::experiment::{self, Environment, RunRecord, settle};
+use equipoise::experiment::{self, Environment, RunRecord, handicap as slowing, settle};
 use equipoise::report::{csv, json, run, run_page, trace};
 use equipoise::schedule::{self, Chosen};
 use equipoise::topology::Overlay;
@@ -16,13 +16,13 @@ use equipoise::workload::{self, graphs};
 use equipoise::{Error, Result};
 
 use super::launch::{self, Ending};
-use super::options::{Output, WorldOptions, any_bytes, check_standard_input};
+use super::options::{Output, ROUNDS, WorldOptions, any_bytes, check_standard_input, handicap};
 use super::output::{Files, Target};
 use super::terminal;
 
 const EXAMPLES: &str = "\
 Examples:
-  mpirun -n 8 equipoise run --workload queens:n=12
+  mpirun -n 8 equipoise run --workload queens:n=14
   mpirun -n 8 equipoise run --scheduler steal --workload uts:tree=T1 --workers 2
   mpirun -n 16 equipoise run --compare hierarchical,neighbour,static --workload tree:roots=32
   equipoise run --sim 256 --scheduler neighbour:age=0 --workload stream:utilisation=0.7 --output json
@@ -33,11 +33,15 @@ A line of the comparison is one scheduler:
   makespan      from the first submission to the last answer
   response      of a stream's graphs: the mean, its 95 % interval, and what 99 % stay below
   efficiency    the sequential time over the makespan and all workers
-  of the bound  what no scheduler can beat (the longest chain, the largest task, the sequential time divided by all workers) over the makespan
+  of the bound  what no scheduler can beat (the longest chain, the largest task, the sequential time
+                divided by all workers, or by the cores that they share) over the makespan
   gain had      of the gain over one worker that this bound leaves possible
   idle          part of the workers' time in which they waited for tasks
   overhead      part in which they waited while their rank heard, decided, packed and joined; in simulation this takes no time
-The sequential time is that of a plain program without a runtime, where there is one and ranks are real; otherwise the sum of the tasks' times.";
+The sequential time is that of a plain program without a runtime, where there is one and ranks are real; otherwise the sum of the tasks' times.
+The last sentence names the fastest scheduler, of those that are statistically tied the simplest, or
+says that none is faster than one worker. Times are compared by their ratios within a round, all
+comparisons together with 95 % confidence.";
 
 /// Run a workload of spawning or of independent tasks under a scheduler, or under several side by side
 #[derive(Args)]
@@ -76,9 +80,14 @@ pub struct Arguments {
     #[arg(long, value_enum, value_name = "DUTY")]
     medians: Option<Duty>,
 
-    /// Run so often, with a seed one higher each time, and say the mean
+    /// Run so often, with a seed one higher each time, and say the mean; schedulers come in another order each time, and fewer than six rounds
+    /// rank nothing [default: 1, with --compare on real ranks 9, but for streams]
     #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
+
+    /// A test of the measurement (scripts/fairness): the last scheduler's tasks take this many times as long; on real ranks
+    #[arg(long, value_name = "TIMES", hide = true, conflicts_with = "sim", value_parser = handicap)]
+    handicap: Option<f64>,
 
     #[command(flatten)]
     world: WorldOptions,
@@ -135,15 +144,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
             world.model().network = Network::Zero;
         }
         independent::set_speeds(world, &arguments.speeds)?;
+        let mut contenders = arguments.contenders(world, schedulers)?;
+        if let (Some(times), Some(last)) = (arguments.handicap, contenders.last_mut()) {
+            slowing::slow_down(last, times);
+        }
+        let repeat = arguments.rounds(world, workload.entry.has_own_network);
         let spec = RunSpec {
-            contenders: arguments.contenders(world, schedulers)?,
+            contenders,
             workload,
             workers: arguments.workers,
-            repeat: arguments.repeat,
+            repeat,
             seed: arguments.world.seed,
             trace: arguments.trace.is_some() || arguments.report.is_some(),
         };
-        let progress = terminal::Progress::begin(arguments.output != Output::Quiet);
+        let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "runs");
         let records = experiment::run(world, &spec, |done, of, now| progress.at(done, of, now))?;
         drop(progress);
         match world.is_first() {
@@ -154,6 +168,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
 }
 
 impl Arguments {
+    /// How often to run. Schedulers are ranked by several rounds; a stream takes long, and a simulated round repeats exactly.
+    fn rounds(&self, world: &World, is_stream: bool) -> Option<u32> {
+        self.repeat.or_else(|| (self.compare.is_some() && !world.is_simulated() && !is_stream).then_some(ROUNDS))
+    }
+
     fn schedulers(&self) -> Result<Vec<Chosen>> {
         let names = match self.compare.as_deref() {
             None => vec![self.scheduler.clone().unwrap_or_else(|| "hierarchical".into())],

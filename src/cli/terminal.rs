@@ -2,10 +2,13 @@
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use equipoise::names;
 use equipoise::{Error, Result};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::streams;
 
@@ -64,30 +67,179 @@ pub fn width() -> u16 {
 const NARROWEST: u16 = 60;
 const USUAL: u16 = 100;
 
-/// A bar on standard error while something runs, if that is a terminal.
-pub struct Progress(ProgressBar);
+/// How often a line tells how far it is, where there is no terminal for a bar.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// How far something that takes long is, on standard error: a bar on a terminal, otherwise (launchers give their ranks none) a line every few
+/// seconds. What is done sooner says nothing.
+pub struct Progress {
+    bar: ProgressBar,
+    lines: Option<Lines>,
+    pace: Mutex<Pace>,
+}
 
 impl Progress {
-    pub fn begin(shown: bool) -> Progress {
-        let bar = match shown && speaks() && io::stderr().is_terminal() {
+    /// `what` is counted, in the plural.
+    pub fn begin(shown: bool, what: &'static str) -> Progress {
+        let shown = shown && speaks();
+        let bar = match shown && io::stderr().is_terminal() {
             true => ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()),
             false => ProgressBar::hidden(),
         };
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} phases, {eta} left, {msg}") {
+        if let Ok(style) = ProgressStyle::with_template(&format!("{{bar:30}} {{pos}}/{{len}} {what}, {{msg}}")) {
             bar.set_style(style);
         }
-        Progress(bar)
+        let lines = (shown && !io::stderr().is_terminal()).then(|| Lines::begin(what, EVERY, |line| remark(&line)));
+        Progress { bar, lines, pace: Mutex::new(Pace::new()) }
     }
 
     pub fn at(&self, done: u64, of: u64, now: &str) {
-        self.0.set_length(of);
-        self.0.set_position(done);
-        self.0.set_message(now.to_string());
+        self.bar.set_length(of);
+        self.bar.set_position(done);
+        let mut pace = lock(&self.pace);
+        pace.at(done, of);
+        let left = pace.left().map_or_else(String::new, |left| format!("{left} left, "));
+        self.bar.set_message(format!("{left}{now}"));
+        if let Some(lines) = &self.lines {
+            lines.at(done, of, now);
+        }
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
+    }
+}
+
+/// How fast it goes on.
+struct Pace {
+    began: Instant,
+    done: u64,
+    of: u64,
+}
+
+impl Pace {
+    fn new() -> Pace {
+        Pace { began: Instant::now(), done: 0, of: 0 }
+    }
+
+    /// So many are done; what counts anew, or something else, is timed anew.
+    fn at(&mut self, done: u64, of: u64) {
+        if of != self.of || done < self.done {
+            self.began = Instant::now();
+        }
+        (self.done, self.of) = (done, of);
+    }
+
+    fn left(&self) -> Option<HumanDuration> {
+        left(self.began.elapsed(), self.done, self.of)
+    }
+}
+
+/// How long what is left takes if it goes on as before; nothing before anything is done.
+fn left(elapsed: Duration, done: u64, of: u64) -> Option<HumanDuration> {
+    let left = elapsed.as_secs_f64() * of.saturating_sub(done) as f64 / done as f64;
+    Some(HumanDuration(Duration::try_from_secs_f64(left).ok()?)).filter(|_| done > 0)
+}
+
+/// Lines from a thread of their own, so that they come while something runs that takes longer than their distance.
+struct Lines {
+    state: Arc<(Mutex<State>, Condvar)>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct State {
+    pace: Pace,
+    now: String,
+    is_over: bool,
+}
+
+impl Lines {
+    fn begin(what: &'static str, every: Duration, say: impl Fn(String) + Send + 'static) -> Lines {
+        let state = State { pace: Pace::new(), now: String::new(), is_over: false };
+        let state = Arc::new((Mutex::new(state), Condvar::new()));
+        let theirs = state.clone();
+        let thread = std::thread::Builder::new().name("progress".into()).spawn(move || {
+            let (state, over) = &*theirs;
+            let mut guard = lock(state);
+            loop {
+                let waited = over.wait_timeout_while(guard, every, |state| !state.is_over);
+                guard = waited.unwrap_or_else(PoisonError::into_inner).0;
+                let State { pace, now, is_over } = &*guard;
+                if *is_over {
+                    return;
+                }
+                let left = pace.left().map_or_else(String::new, |left| format!(", {left} left"));
+                say(format!("equipoise: {} of {} {what} done{left}; now {now}", pace.done, pace.of));
+            }
+        });
+        // Without a thread nothing is told.
+        Lines { state, thread: thread.ok() }
+    }
+
+    fn at(&self, done: u64, of: u64, now: &str) {
+        let mut state = lock(&self.state.0);
+        state.pace.at(done, of);
+        now.clone_into(&mut state.now);
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        lock(&self.state.0).is_over = true;
+        self.state.1.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_while_something_runs_and_not_before() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let sink = told.clone();
+        let lines = Lines::begin("runs", Duration::from_millis(50), move |line| sink.lock().unwrap().push(line));
+        lines.at(1, 4, "steal");
+        std::thread::sleep(Duration::from_millis(180));
+        drop(lines);
+        let told = told.lock().unwrap().clone();
+        assert!(!told.is_empty() && told.len() <= 4, "{told:?}");
+        assert!(
+            told.iter().all(|line| line.starts_with("equipoise: 1 of 4 runs done, ") && line.ends_with(" left; now steal")),
+            "{told:?}"
+        );
+
+        let sink = Arc::new(Mutex::new(Vec::new()));
+        let short = sink.clone();
+        drop(Lines::begin("runs", Duration::from_secs(60), move |line| short.lock().unwrap().push(line)));
+        assert!(sink.lock().unwrap().is_empty(), "what is over at once says nothing");
+    }
+
+    #[test]
+    fn what_counts_anew_is_timed_anew() {
+        let mut pace = Pace::new();
+        pace.at(0, 4);
+        let first = pace.began;
+        pace.at(3, 4);
+        assert_eq!(pace.began, first);
+        std::thread::sleep(Duration::from_millis(2));
+        pace.at(0, 4);
+        assert!(pace.began > first);
+    }
+
+    #[test]
+    fn what_is_left_is_reckoned_from_what_is_done() {
+        let left = |seconds, done, of| left(Duration::from_secs(seconds), done, of).map(|left| left.0);
+        assert_eq!(left(10, 0, 4), None);
+        assert_eq!([left(10, 1, 4), left(10, 4, 4)], [Some(Duration::from_secs(30)), Some(Duration::ZERO)]);
     }
 }

@@ -104,8 +104,11 @@ pub struct BalanceRecord {
     pub ms_information: f64,
     pub ms_decision: f64,
     pub ms_exchange: f64,
-    /// How long a task must last, on a rank of average power, for the phase to pay; `None` if it never does.
+    /// How long a task must last, on a rank of average power, for the phase to pay with the cores that the ranks have; `None` if it never does.
     pub break_even_us: Option<f64>,
+    /// When all ranks are done, with the cores that they have, in unit tasks on a rank of average power.
+    pub makespan_before: f64,
+    pub makespan_after: f64,
     /// What pictures are drawn of.
     #[serde(skip)]
     pub map: LoadMap,
@@ -177,7 +180,7 @@ fn as_given<S: Serializer>(powers: &ShownPowers, serializer: S) -> Result<S::Ok,
 /// # Errors
 /// As [`phase::run`].
 pub fn balance(world: &mut World, spec: &BalanceSpec) -> Result<Option<BalanceRecord>> {
-    let site = Site::of(world, spec.seed);
+    let site = Site::of(world, spec.seed)?;
     let tasks = spec.tasks.clone();
     let setting = Rc::new(Setting {
         balancer: spec.balancer.clone(),
@@ -193,7 +196,7 @@ pub fn balance(world: &mut World, spec: &BalanceSpec) -> Result<Option<BalanceRe
 
 fn record(spec: &BalanceSpec, site: Site, shares: &Shares, outcome: Outcome) -> BalanceRecord {
     let Overlay { topology, placement } = &spec.overlay;
-    let judged = Judged::of(&spec.balancer, &spec.overlay, shares, &spec.tasks, &outcome);
+    let judged = Judged::of(&spec.balancer, &spec.overlay, shares, &spec.tasks, &outcome, &site);
     let optimum = (spec.optimum || topology.nodes() <= OPTIMUM_UP_TO).then(|| judged.optimum(&spec.overlay)).flatten();
     let (unit, tasks) = (spec.tasks.unit(), spec.tasks.count());
     let weighing = judged.weighing(&spec.tasks, &outcome, optimum);
@@ -239,6 +242,8 @@ fn record(spec: &BalanceSpec, site: Site, shares: &Shares, outcome: Outcome) -> 
         ms_decision: milliseconds(times.decision),
         ms_exchange: milliseconds(times.exchange),
         break_even_us,
+        makespan_before: judged.makespan_before,
+        makespan_after: judged.makespan_after,
         map,
         trace: spec.trace.then(|| Trace {
             name: format!("{} on {}", spec.balancer.name, topology.name()),
@@ -263,10 +268,13 @@ pub(super) struct Judged {
     /// The longest time of a rank, in unit tasks on a rank of average power.
     pub finish_before: f64,
     pub finish_after: f64,
+    /// When all are done with the cores that they have.
+    pub makespan_before: f64,
+    pub makespan_after: f64,
 }
 
 impl Judged {
-    pub fn of(chosen: &Chosen, overlay: &Overlay, shares: &Shares, tasks: &Tasks, outcome: &Outcome) -> Judged {
+    pub fn of(chosen: &Chosen, overlay: &Overlay, shares: &Shares, tasks: &Tasks, outcome: &Outcome, site: &Site) -> Judged {
         let Overlay { topology, placement } = overlay;
         let mut loads = tasks.loads().to_vec();
         loads.resize(topology.nodes() as usize, 0);
@@ -280,6 +288,7 @@ impl Judged {
         let by_rank = |values: &[u64]| judge::by_rank(values, placement);
         let powers = by_rank(&shares.powers().to_vec());
         let (before, after) = (by_rank(&loads), by_rank(&outcome.finals));
+        let makespan = |loads: &[u64]| judge::makespan(&judge::finishes(loads, &powers), &site.groups);
         Judged {
             minimum_nonlocal: judge::minimum_nonlocal(&loads, &reachable),
             exact: outcome.finals == reachable,
@@ -288,6 +297,8 @@ impl Judged {
             imbalance: Imbalances { before: judge::imbalance(&before, &powers), after: judge::imbalance(&after, &powers) },
             finish_before: judge::finish(&before, &powers),
             finish_after: judge::finish(&after, &powers),
+            makespan_before: makespan(&before),
+            makespan_after: makespan(&after),
             loads,
         }
     }
@@ -309,6 +320,8 @@ impl Judged {
             unit: tasks.unit(),
             largest_task: amounts.largest,
             pinned_tasks: amounts.pinned_tasks,
+            unit_seconds: tasks.unit_seconds(),
+            payload_is_mean: tasks.payload_is_mean(),
             deviation: judge::deviation(&outcome.finals, &self.quota),
             best_deviation: judge::best_deviation(&self.quota, &pinned),
             work: outcome.work.map(in_work),
@@ -317,6 +330,6 @@ impl Judged {
 
     /// Microseconds that a task must last for a phase of so many ticks to pay.
     pub fn break_even_us(&self, elapsed: u64) -> Option<f64> {
-        judge::break_even_task_ticks(elapsed, self.finish_before, self.finish_after).map(|ticks| ticks / 1e3)
+        judge::break_even_task_ticks(elapsed, self.makespan_before, self.makespan_after).map(|ticks| ticks / 1e3)
     }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::balance::{Judged, OPTIMUM_UP_TO};
 use super::phase::{self, Outcome, Setting};
+use super::ranking;
 use super::site::{Imbalances, LoadMap, Site};
 use super::statistics::{self, Estimate};
 use super::tasks::Tasks;
@@ -21,7 +22,7 @@ use crate::transport::world::World;
 pub struct CompareSpec {
     pub contenders: Vec<Contender>,
     pub cases: Vec<Case>,
-    /// Rounds; each goes through all combinations once, so that a machine that drifts treats all alike.
+    /// Rounds; each goes through all combinations once, the contenders in another order each time, so that a machine that drifts treats all alike.
     pub repeat: u32,
     pub seed: u64,
     /// Whether to note what happens when, in one more round that is not measured; see [`MOST_NODES`](super::trace::MOST_NODES).
@@ -91,20 +92,34 @@ pub struct CompareRecord {
     pub bytes: u64,
     /// Bytes that crossed from host to host.
     pub host_bytes: u64,
-    /// Milliseconds of the slowest node: median over the rounds, and its 95 % confidence interval.
+    /// Milliseconds of the slowest node: median over the rounds, and its confidence interval; `None` after one round on real ranks, which
+    /// says nothing about the next.
     pub ms_median: f64,
-    pub ms_ci95: [f64; 2],
+    pub ms_ci95: Option<[f64; 2]>,
     /// What the interval really covers: less than 0.95 when the rounds are few; 1 in simulation, where nothing varies.
     pub ms_coverage: f64,
+    /// Milliseconds of every round. The rounds of all records of a comparison are the same ones.
+    pub ms_rounds: Vec<f64>,
     /// How the slowest node spent its time: medians over the rounds.
     pub ms_information: f64,
     pub ms_decision: f64,
     pub ms_exchange: f64,
-    /// How long a task must last, on a rank of average power, for the phase to pay; `None` if it never does.
+    /// How long a task must last, on a rank of average power, for the phase to pay with the cores that the ranks have; `None` if it never does.
     pub break_even_us: Option<f64>,
-    /// The longest time of a rank, in unit tasks on a rank of average power.
+    /// The longest time of a rank that has a core of its own, in unit tasks on a rank of average power.
     pub finish_before: f64,
     pub finish_after: f64,
+    /// When all ranks are done, with the cores that they have, in the same unit: later than the longest time where ranks share cores.
+    pub makespan_before: f64,
+    pub makespan_after: f64,
+    /// Which of the cases this is, and which of the contenders: two may look the same.
+    #[serde(skip)]
+    pub case: usize,
+    #[serde(skip)]
+    pub contender: usize,
+    /// How early the balancer is named among those that do equally well.
+    #[serde(skip)]
+    pub simplicity: usize,
     /// What pictures are drawn of; programs get the figures above only.
     #[serde(skip)]
     pub map: LoadMap,
@@ -128,19 +143,21 @@ struct Combination<'a> {
 /// # Errors
 /// As [`phase::run`].
 pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u64, u64, &str)) -> Result<Vec<CompareRecord>> {
-    let site = Site::of(world, spec.seed);
+    let site = Site::of(world, spec.seed)?;
     // Real ranks connect when they first talk to each other: a first round is run without being measured. In simulation every round is
     // the same.
     let (unmeasured, measured) = if world.is_simulated() { (0, 1) } else { (1, spec.repeat.max(1)) };
     let mut combinations: Vec<_> =
         spec.cases.iter().flat_map(|case| spec.contenders.iter().map(|contender| combination(contender, case, spec.plain))).collect();
-    let combined = combinations.len();
+    let (combined, contenders) = (combinations.len(), spec.contenders.len());
     let rounds = unmeasured + measured + u32::from(spec.trace);
     let phases = combined as u64 * u64::from(rounds);
     let mut done = 0;
     for round in 0..rounds {
         let traced = round >= unmeasured + measured;
-        for combination in &mut combinations {
+        let turns = ranking::turns(contenders, round, spec.seed);
+        for at in (0..spec.cases.len()).flat_map(|case| turns.iter().map(move |turn| case * contenders + turn)) {
+            let combination = &mut combinations[at];
             progress(done, phases, &combination.contender.balancer.name);
             let overlay = &combination.contender.overlay;
             Rc::make_mut(&mut combination.setting).trace = traced.then(|| MOST_PASSAGES / combined / overlay.topology.nodes() as usize);
@@ -157,7 +174,9 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
         }
     }
     progress(phases, phases, "");
-    combinations.into_iter().filter(|combination| combination.first.is_some()).map(|combination| record(combination, &site)).collect()
+    let places = (0..spec.cases.len()).flat_map(|case| (0..contenders).map(move |contender| (case, contender)));
+    let measured = combinations.into_iter().zip(places).filter(|(combination, _)| combination.first.is_some());
+    measured.map(|(combination, place)| record(combination, place, &site)).collect()
 }
 
 fn combination<'a>(contender: &'a Contender, case: &'a Case, plain: bool) -> Combination<'a> {
@@ -176,10 +195,11 @@ fn combination<'a>(contender: &'a Contender, case: &'a Case, plain: bool) -> Com
 fn trace(contender: &Contender, case: &Case, rows: Vec<NodeTrace>) -> Trace {
     let name =
         format!("{} on {}, {}, {} B a task", contender.balancer.name, contender.overlay.topology.name(), case.loads, case.tasks.payload());
+    let name = if case.tasks.payload_is_mean() { format!("{name} on average") } else { name };
     Trace { name, rows, overlay: Rc::new(contender.overlay.clone()) }
 }
 
-fn record(combination: Combination, site: &Site) -> Result<CompareRecord> {
+fn record(combination: Combination, (case_number, contender_number): (usize, usize), site: &Site) -> Result<CompareRecord> {
     let Combination { contender, case, setting, samples, first, trace } = combination;
     let nothing = || Error::Failed(format!("{}: no phase was measured", contender.balancer.name));
     let outcome = first.ok_or_else(nothing)?;
@@ -188,7 +208,7 @@ fn record(combination: Combination, site: &Site) -> Result<CompareRecord> {
         statistics::median(&ms).ok_or_else(nothing)
     };
     let Estimate { value: ms, low, high, coverage } = median(0)?;
-    let judged = Judged::of(&contender.balancer, &contender.overlay, &setting.shares, &case.tasks, &outcome);
+    let judged = Judged::of(&contender.balancer, &contender.overlay, &setting.shares, &case.tasks, &outcome, site);
     let Overlay { topology, placement } = &contender.overlay;
     let optimum = if topology.nodes() <= OPTIMUM_UP_TO { judged.optimum(&contender.overlay) } else { None };
     let counts = outcome.counts;
@@ -223,14 +243,20 @@ fn record(combination: Combination, site: &Site) -> Result<CompareRecord> {
         bytes: counts.bytes,
         host_bytes: counts.host_bytes,
         ms_median: ms,
-        ms_ci95: [low, high],
+        ms_ci95: (site.network.is_some() || samples.len() > 1).then_some([low, high]),
         ms_coverage: if site.network.is_some() { 1.0 } else { coverage },
+        ms_rounds: samples.iter().map(|sample| super::site::milliseconds(sample[0])).collect(),
         ms_information: median(1)?.value,
         ms_decision: median(2)?.value,
         ms_exchange: median(3)?.value,
         break_even_us: judged.break_even_us((ms * 1e6) as u64),
         finish_before: judged.finish_before,
         finish_after: judged.finish_after,
+        makespan_before: judged.makespan_before,
+        makespan_after: judged.makespan_after,
+        case: case_number,
+        contender: contender_number,
+        simplicity: contender.balancer.entry.simplicity(),
         map: LoadMap {
             topology: topology.clone(),
             placement: placement.clone(),

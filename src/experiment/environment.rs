@@ -12,9 +12,12 @@ use crate::transport::world::World;
 pub struct Environment {
     /// Equipoise's.
     pub version: String,
-    /// The command line, quoted so that a shell understands it; of real ranks with a launcher and their number before it, without the
-    /// launcher's other options, which no rank is told.
+    /// The command line, quoted so that a shell understands it.
     pub command: String,
+    /// Whether that is all that was typed: not what each rank of a launcher that nobody can ask was started with.
+    pub is_whole: bool,
+    /// The folder that it was typed in, as far as rank 0 knows.
+    pub folder: Option<String>,
     /// When, in UTC, as ISO 8601 has it.
     pub date: String,
     /// The MPI that carried the messages; `None` in simulation.
@@ -26,29 +29,24 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The circumstances now. `command` are the program's name and arguments, `mpi` says what the world's messages are carried by.
-    pub fn of(world: &World, command: impl IntoIterator<Item = String>, mpi: Option<String>) -> Environment {
+    /// The circumstances now. `command` is what was typed, and whether that is all of it, `mpi` says what the world's messages are carried by.
+    pub fn of(world: &World, (command, is_whole): (String, bool), mpi: Option<String>) -> Environment {
         let hosts = world.hosts();
         let mut ranks = BTreeMap::<HostId, u32>::new();
         for rank in 0..hosts.ranks() {
             *ranks.entry(hosts.host_of(rank)).or_default() += 1;
         }
-        let launcher = (!world.is_simulated()).then(|| format!("mpirun -n {}", hosts.ranks()));
         Environment {
             version: env!("CARGO_PKG_VERSION").into(),
-            command: launcher.into_iter().chain(command.into_iter().map(|word| quoted(&word))).collect::<Vec<_>>().join(" "),
+            command,
+            is_whole,
+            folder: std::env::current_dir().ok().map(|folder| folder.display().to_string()),
             date: jiff::Timestamp::now().round(jiff::Unit::Second).map_or_else(|_| String::new(), |now| now.to_string()),
             mpi: mpi.filter(|_| !world.is_simulated()),
             hosts: ranks.into_iter().map(|(host, ranks)| (hosts.name(host).to_string(), ranks)).collect(),
             cores: std::thread::available_parallelism().ok().map(usize::from),
         }
     }
-}
-
-/// A word as one would have to type it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_=:,./@+%^".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]
@@ -58,16 +56,11 @@ mod tests {
     use crate::transport::sim;
 
     #[test]
-    fn words_are_quoted_where_a_shell_needs_it() {
-        assert_eq!(["--loads", "a b", "it's", ""].map(quoted), ["--loads", "'a b'", r"'it'\''s'", "''"]);
-    }
-
-    #[test]
     fn hosts_are_counted_and_no_mpi_is_claimed() {
         let names = ["a", "b", "a"].map(String::from);
         let model = sim::Model { hosts: Some(Hosts::from_names(&names)), ..sim::Model::default() };
         let world = World::Sim(sim::World::new(3, model));
-        let environment = Environment::of(&world, ["equipoise", "compare"].map(String::from), Some("MPI".into()));
+        let environment = Environment::of(&world, ("equipoise compare".into(), true), Some("MPI".into()));
         assert_eq!(environment.hosts, [("a".to_string(), 2), ("b".to_string(), 1)]);
         assert_eq!((environment.command.as_str(), environment.mpi), ("equipoise compare", None));
         assert!(environment.date.len() == 20 && environment.date.ends_with('Z'), "{}", environment.date);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::ranking;
 use super::run::{Rounds, RunRecord, Unit};
 use super::settle;
 use super::site::Site;
@@ -117,18 +118,22 @@ impl Round {
 /// # Errors
 /// [`Error::Lost`] on every rank if a task was lost or executed twice; otherwise as [`World::run`] and [`independent::Chosen::problem`].
 pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: impl FnMut(u64, u64, &str)) -> Result<Vec<RunRecord>> {
-    let site = Site::of(world, spec.seed);
+    let site = Site::of(world, spec.seed)?;
     let ranks = world.ranks() as usize;
     if !spec.speeds.is_empty() && spec.speeds.len() != ranks {
         return Err(Error::usage(format!("--speeds: there are {} speeds, and {ranks} ranks", spec.speeds.len())));
     }
-    let rounds = spec.repeat.unwrap_or(1).max(1);
-    let runs = u64::from(rounds) * spec.contenders.len() as u64;
+    let measured = spec.repeat.unwrap_or(1).max(1);
+    let contenders = spec.contenders.len();
+    // On real ranks the first run pays for connections and threads: where runs are repeated, the first round does not count.
+    let unmeasured = u32::from(spec.repeat.is_some() && !world.is_simulated());
+    let rounds = unmeasured + measured;
+    let runs = u64::from(rounds) * contenders as u64;
     let mut courses: Vec<Vec<Measured>> = spec.contenders.iter().map(|_| Vec::new()).collect();
     let overlay = settle::plain(world)?;
     let mut done = 0;
-    for number in 0..rounds {
-        let seed = spec.seed.wrapping_add(number.into());
+    for round in 0..rounds {
+        let seed = spec.seed.wrapping_add(round.saturating_sub(unmeasured).into());
         world.reseed(seed);
         let setting = Setting { seed, ranks: world.ranks(), is_simulated: world.is_simulated() };
         let problem = if spec.workload.is_made_by_one() {
@@ -144,7 +149,8 @@ pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: 
         let first = world.is_first().then(|| Round::new(work.as_ref(), known, sequential, optimum));
         settle::agree(world, first.as_ref().map_or(Ok(()), Round::is_sound))?;
         let pace = pace(world, seed);
-        for (contender, course) in spec.contenders.iter().zip(&mut courses) {
+        for turn in ranking::turns(contenders, round, spec.seed) {
+            let (contender, course) = (&spec.contenders[turn], &mut courses[turn]);
             progress(done, runs, &contender.name);
             let barrier = !world.is_simulated();
             let outcomes = node::run(world, &overlay, |node| {
@@ -159,12 +165,14 @@ pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: 
             })?;
             let outcome = outcomes.into_iter().find_map(|(_, outcome)| outcome);
             let checked = match (&first, outcome) {
-                (Some(round), Some(mut outcome)) => {
+                (Some(first), Some(mut outcome)) => {
                     let products = std::mem::take(&mut outcome.products);
                     let lost = |why: String| Error::Lost(format!("{} under {}: {why}", spec.workload.name, contender.name));
-                    let measured = Measured::checked(outcome, round).map_err(lost);
+                    let measured = Measured::checked(outcome, first).map_err(lost);
                     measured.and_then(|measured| {
-                        course.push(measured);
+                        if round >= unmeasured {
+                            course.push(measured);
+                        }
                         spec.workload.accept(&products)
                     })
                 }
@@ -179,8 +187,9 @@ pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: 
     spec.contenders
         .iter()
         .zip(courses)
+        .enumerate()
         .filter(|_| world.is_first())
-        .map(|(contender, course)| record(contender, course, spec, &site, &overlay, unit))
+        .map(|(number, (contender, course))| record(contender, number, course, spec, &site, &overlay, unit))
         .collect()
 }
 
@@ -235,6 +244,12 @@ impl Measured {
         })
     }
 
+    /// What no schedule beats by the costs, and at most what a plain program takes: these may be dearer than they turn out.
+    fn bound(&self, unit: TimeUnit) -> f64 {
+        let bound = unit.cost(self.judgement.lower_bound);
+        if self.sequential.is_some() { bound.min(self.sequential(unit)) } else { bound }
+    }
+
     /// What a plain program takes, or else the ranks together.
     fn sequential(&self, unit: TimeUnit) -> f64 {
         self.sequential.map_or_else(|| unit.ticks(self.work), |seconds| unit.exact_cycles(seconds * 1e9 / REAL_CYCLE as f64))
@@ -286,6 +301,7 @@ impl TimeUnit {
 
 fn record(
     contender: &Chosen,
+    number: usize,
     course: Vec<Measured>,
     spec: &IndependentSpec,
     site: &Site,
@@ -297,21 +313,23 @@ fn record(
     let over = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 1.0 };
     let efficiencies: Vec<f64> =
         course.iter().zip(&makespans).map(|(run, makespan)| over(run.sequential(unit), makespan * ranks as f64)).collect();
-    let of_the_bound: Vec<f64> =
-        course.iter().zip(&makespans).map(|(run, makespan)| over(unit.cost(run.judgement.lower_bound), *makespan)).collect();
+    let of_the_bound: Vec<f64> = course.iter().zip(&makespans).map(|(run, makespan)| over(run.bound(unit), *makespan)).collect();
     let nothing = || Error::Failed(format!("{}: no run was measured", contender.name));
     let mean = statistics::mean(&makespans).ok_or_else(nothing)?;
     let average = |figures: &[f64]| statistics::mean(figures).map_or(1.0, |mean| mean.value);
     let rounds = spec.repeat.map(|_| Rounds {
         repeat: makespans.len() as u32,
+        sequentials: course.iter().map(|run| run.sequential(unit)).collect(),
+        responses: Vec::new(),
         makespan_mean: mean.value,
-        makespan_ci95: [mean.low, mean.high],
+        makespan_ci95: (makespans.len() > 1).then_some([mean.low, mean.high]),
         efficiency_mean: average(&efficiencies),
         bound_efficiency_mean: average(&of_the_bound),
         gain_mean: None,
         makespans: makespans.clone(),
     });
     let measured = course.into_iter().next().ok_or_else(nothing)?;
+    let bound = measured.bound(unit);
     let (sequential, sequential_is_plain) = (measured.sequential(unit), measured.sequential.is_some());
     let Measured { outcome, judgement, optimum, mean_cost, work, arrivals, .. } = measured;
     let optimum = optimum.map(|cost| unit.cost(cost));
@@ -373,7 +391,7 @@ fn record(
         efficiency: efficiencies.first().copied().unwrap_or(1.0),
         largest,
         chain: largest,
-        bound: unit.cost(judgement.lower_bound),
+        bound,
         bound_efficiency: of_the_bound.first().copied().unwrap_or(1.0),
         gain: None,
         messages,
@@ -388,6 +406,8 @@ fn record(
         responses: None,
         overload: None,
         scheduling: Some(scheduling),
+        simplicity: contender.entry.simplicity(),
+        contender: number,
         timeline: Vec::new(),
     })
 }

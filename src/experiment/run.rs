@@ -1,24 +1,26 @@
 //! A workload of tasks that spawn tasks under one or several schedulers, measured and checked.
 //!
 //! ```text
-//!   plain program (if there is one) -> for each seed: for each scheduler: barrier -> run -> check on the first rank
+//!   for each seed: plain program (if there is one) -> for each scheduler, in another order each time: barrier -> run -> check on the first rank
 //! ```
 
+mod course;
 mod known;
 
 use serde::Serialize;
 
+use super::ranking;
 use super::responses::Responses;
 use super::settle;
 use super::site::Site;
-use super::statistics;
-use crate::error::{Error, Result};
-use crate::node::{self, Event, Node, Ticks};
+use crate::error::Result;
+use crate::node::{self, Ticks};
 pub use crate::schedule::accounting::{Entry as Line, Happening};
-use crate::schedule::{self, Graph, NodeReport, Options, Outcome, Region, Summary};
+use crate::schedule::{self, Graph, Options, Outcome, Region};
 use crate::topology::{NodeId, Overlay, RankId};
 use crate::transport::world::World;
 use crate::workload::graphs::{self, Number, Prepared, Setting};
+use course::{Course, plain_program};
 
 /// What is run under what, and how often.
 pub struct RunSpec {
@@ -40,6 +42,8 @@ pub struct Contender {
     pub overlay: Overlay,
     /// How it divides the nodes; empty if it does not.
     pub regions: Vec<Region>,
+    /// By which part of its time each task takes longer than it needs; not 0 in tests of the measurement only.
+    pub drag: f64,
 }
 
 impl Contender {
@@ -49,7 +53,7 @@ impl Contender {
     /// If its options don't fit the overlay.
     pub fn new(scheduler: schedule::Chosen, overlay: Overlay) -> Result<Contender> {
         let regions = scheduler.scheduler.regions(&overlay)?;
-        Ok(Contender { scheduler, overlay, regions })
+        Ok(Contender { scheduler, overlay, regions, drag: 0.0 })
     }
 }
 
@@ -88,10 +92,12 @@ pub struct RunRecord {
     pub work: f64,
     /// Sequential time over makespan and workers.
     pub efficiency: f64,
-    /// The longest task, and the longest chain of tasks of which each needs the one before.
+    /// What the longest task needs, and the longest chain of tasks of which each needs the one before: the least that any of the schedulers
+    /// measured. 0 where tasks can be split.
     pub largest: f64,
     pub chain: f64,
-    /// What no scheduler can beat: the longest of these and of the sequential time divided by the workers.
+    /// What no scheduler can beat: the longest of these and of the sequential time divided by the workers, or by the cores where workers that
+    /// compute share them. The same for all schedulers.
     pub bound: f64,
     /// The bound over the makespan.
     pub bound_efficiency: f64,
@@ -119,6 +125,12 @@ pub struct RunRecord {
     pub scheduling: Option<super::independent::Scheduling>,
     /// Of a stream in which graphs came faster than they were answered, in any round: then response times tell how long that lasted, no more.
     pub overload: Option<Overload>,
+    /// How early the scheduler is named among those that do equally well.
+    #[serde(skip)]
+    pub simplicity: usize,
+    /// Which of the contenders it is: two may look the same.
+    #[serde(skip)]
+    pub contender: usize,
     /// What happened when, by node; empty unless wanted.
     #[serde(skip)]
     pub timeline: Vec<Timeline>,
@@ -137,9 +149,14 @@ pub struct Unit {
 pub struct Rounds {
     pub repeat: u32,
     pub makespans: Vec<f64>,
+    /// What is told of one worker in each of them: the plain program's time, or all tasks'.
+    pub sequentials: Vec<f64>,
+    /// Mean response times of a stream; empty for others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub responses: Vec<f64>,
     pub makespan_mean: f64,
-    /// Student's interval.
-    pub makespan_ci95: [f64; 2],
+    /// Student's interval; `None` after one round.
+    pub makespan_ci95: Option<[f64; 2]>,
     pub efficiency_mean: f64,
     pub bound_efficiency_mean: f64,
     /// Over the rounds in which something could be gained.
@@ -204,54 +221,48 @@ pub struct Timeline {
 /// The epoch of the barrier before a run.
 const APART: u32 = 1;
 
-/// What is measured of one scheduler.
-struct Course {
-    first: Option<(Outcome<Number>, Summary)>,
-    overload: Option<Overload>,
-    makespans: Vec<f64>,
-    efficiencies: Vec<f64>,
-    bound_efficiencies: Vec<f64>,
-    gains: Vec<f64>,
-    /// Of all rounds, numbered on.
-    graphs: Vec<Graph>,
-    counting: u64,
-    unit: Ticks,
-    known: Option<Number>,
-}
-
-/// The plain program's answer and time.
-type Plain = Option<(Number, Ticks)>;
-
 /// Runs everything; `progress` hears, on every rank, how many of how many runs are done, and which comes next. The records come on the
 /// first rank, one for each scheduler; elsewhere there are none.
+///
+/// The plain program runs in every round, too, so that it is compared with on the same terms. On real ranks, where the first run pays for
+/// connections and threads, repeated runs begin with a round that does not count; a stream has graphs of its own for that.
 ///
 /// # Errors
 /// [`Error::Lost`] on every rank if an answer is wrong, or tasks were lost; otherwise as [`World::run`] and
 /// [`prepare`](graphs::Chosen::prepare).
 pub fn run(world: &mut World, spec: &RunSpec, mut progress: impl FnMut(u64, u64, &str)) -> Result<Vec<RunRecord>> {
-    let site = Site::of(world, spec.seed);
-    let rounds = spec.repeat.unwrap_or(1).max(1);
-    let runs = u64::from(rounds) * spec.contenders.len() as u64;
+    let site = Site::of(world, spec.seed)?;
+    let measured = spec.repeat.unwrap_or(1).max(1);
+    let contenders = spec.contenders.len();
     let mut courses: Vec<Course> = spec.contenders.iter().map(|_| Course::new()).collect();
-    let mut plain = None;
+    let mut plains = Vec::new();
+    let (processors, is_simulated) = (world.ranks().saturating_mul(spec.workers), world.is_simulated());
+    let prepared = |seed| spec.workload.prepare(&Setting { seed, processors, is_simulated });
+    let is_warmed_up = spec.repeat.is_some() && !is_simulated && prepared(spec.seed)?.measured().is_none();
+    let unmeasured = u32::from(is_warmed_up);
+    let runs = u64::from(unmeasured + measured) * contenders as u64;
     let mut done = 0;
-    for round in 0..rounds {
-        let seed = spec.seed.wrapping_add(round.into());
+    for round in 0..unmeasured + measured {
+        // What is not measured is the first round's.
+        let number = round.saturating_sub(unmeasured);
+        let seed = spec.seed.wrapping_add(number.into());
         world.reseed(seed);
-        let setting = Setting { seed, processors: world.ranks().saturating_mul(spec.workers), is_simulated: world.is_simulated() };
-        let workload = spec.workload.prepare(&setting)?;
-        if round == 0 {
-            progress(0, runs, "the plain program");
-            plain = plain_program(world, &workload)?;
+        let workload = prepared(seed)?;
+        progress(done, runs, "the plain program");
+        let plain = plain_program(world, &workload)?;
+        if round >= unmeasured {
+            plains.push(plain);
         }
         known::work_out(world, &workload)?;
-        for (contender, course) in spec.contenders.iter().zip(&mut courses) {
+        for turn in ranking::turns(contenders, round, spec.seed) {
+            let (contender, course) = (&spec.contenders[turn], &mut courses[turn]);
             progress(done, runs, &contender.scheduler.name);
-            let options = options(spec, &workload, world.is_simulated(), round == 0);
-            course.unit = if world.is_simulated() && workload.measured().is_some() { options.unit } else { 1_000_000_000 };
+            let mut options = options(spec, &workload, is_simulated, round == unmeasured);
+            options.drag = contender.drag;
+            course.unit = if is_simulated && workload.measured().is_some() { options.unit } else { 1_000_000_000 };
             let outcome = once(world, contender, &workload, &options)?;
             let checked = match outcome {
-                Some(outcome) => course.add(outcome, contender, spec, &workload, plain),
+                Some(outcome) => course.add(outcome, contender, spec, &workload, plain, round >= unmeasured),
                 None => Ok(()),
             };
             settle::agree(world, checked)?;
@@ -262,7 +273,13 @@ pub fn run(world: &mut World, spec: &RunSpec, mut progress: impl FnMut(u64, u64,
     if !world.is_first() {
         return Ok(Vec::new());
     }
-    spec.contenders.iter().zip(courses).map(|(contender, course)| course.record(contender, spec, &site, plain.is_some())).collect()
+    course::judge(&mut courses, &plains, site.cores.filter(|_| site.shares_cores()));
+    let has_plain = plains.iter().any(Option::is_some);
+    (0..)
+        .zip(&spec.contenders)
+        .zip(courses)
+        .map(|((number, contender), course)| course.record(contender, number, spec, &site, has_plain))
+        .collect()
 }
 
 fn options(spec: &RunSpec, workload: &Prepared, is_simulated: bool, is_first: bool) -> Options {
@@ -289,196 +306,6 @@ fn once(world: &mut World, contender: &Contender, workload: &Prepared, options: 
         }
     })?;
     Ok(outcomes.into_iter().map(|(_, outcome)| outcome).find(|outcome| !outcome.nodes.is_empty()))
-}
-
-/// Runs the plain program, if there is one, on the first rank, while all others wait. In simulation its time means nothing, so it is run
-/// only where the answer is not known otherwise.
-fn plain_program(world: &mut World, workload: &Prepared) -> Result<Plain> {
-    if world.is_simulated() {
-        let answer = if workload.known().is_none() { workload.sequential() } else { None };
-        return Ok(answer.map(|answer| (answer, 0)));
-    }
-    let overlay = settle::plain(world)?;
-    let measured = node::run(world, &overlay, |node| {
-        let workload = workload.clone();
-        async move {
-            let measured = if node.me() == 0 { measure(&node.epoch(APART), workload).await? } else { None };
-            node.everyone().barrier(&node).await?;
-            Ok(measured)
-        }
-    })?;
-    Ok(measured.into_iter().find_map(|(_, plain)| plain))
-}
-
-async fn measure(node: &Node, workload: Prepared) -> Result<Plain> {
-    node.start(move |_| workload.sequential());
-    loop {
-        match node.next_event().await {
-            Event::Finished { finished, .. } => {
-                let took = finished.ended - finished.began;
-                let answer = finished.output.downcast::<Option<Number>>();
-                let answer = answer.map_err(|_| Error::Failed("the plain program's answer is no number".into()))?;
-                return Ok(answer.map(|answer| (answer, took)));
-            }
-            Event::RankLost(rank) => return Err(Error::RankLost { rank }),
-            Event::Message(_) | Event::Timer { .. } | Event::Signal(_) => {}
-        }
-    }
-}
-
-impl Course {
-    fn new() -> Course {
-        Course {
-            first: None,
-            overload: None,
-            makespans: Vec::new(),
-            efficiencies: Vec::new(),
-            bound_efficiencies: Vec::new(),
-            gains: Vec::new(),
-            graphs: Vec::new(),
-            counting: 0,
-            unit: 1,
-            known: None,
-        }
-    }
-
-    /// Checks a round's outcome, and takes what is wanted of it.
-    fn add(&mut self, outcome: Outcome<Number>, contender: &Contender, spec: &RunSpec, workload: &Prepared, plain: Plain) -> Result<()> {
-        let known = workload.known().or(plain.map(|(answer, _)| answer));
-        let lost = |what: String| Error::Lost(format!("{} under {}: {what}", spec.workload.name, contender.scheduler.name));
-        let known_within = known.map(|known| (known, workload.tolerance()));
-        sound(&outcome, known_within, plain.map(|(answer, _)| answer), spec.workload.entry.answer == "tasks").map_err(lost)?;
-        if let Some(measured) = workload.measured() {
-            let from = self.counting;
-            let counts = outcome.graphs.iter().filter(|graph| measured.contains(&graph.number));
-            self.graphs.extend(counts.map(|graph| Graph { number: graph.number - measured.start + from, ..*graph }));
-            self.counting += measured.end - measured.start;
-            if self.graphs.len() as u64 != self.counting {
-                let answered = self.graphs.len() as u64 - from;
-                return Err(lost(format!("of {} graphs that count {answered} were answered", self.counting - from)));
-            }
-        }
-        if outcome.gave_up && self.overload.is_none() {
-            self.overload = Some(Overload::of(&outcome.graphs, self.unit));
-        }
-        let mut summary = Summary::of(&outcome.nodes, outcome.makespan);
-        if let Some((_, ticks @ 1..)) = plain {
-            summary = summary.with_sequential(ticks);
-        }
-        self.makespans.push(outcome.makespan as f64 / self.unit as f64);
-        self.efficiencies.push(summary.efficiency);
-        self.bound_efficiencies.push(if outcome.makespan == 0 { 1.0 } else { summary.bound as f64 / outcome.makespan as f64 });
-        self.gains.extend(summary.gain);
-        if self.first.is_none() {
-            self.known = known;
-            self.first = Some((outcome, summary));
-        }
-        Ok(())
-    }
-
-    fn record(self, contender: &Contender, spec: &RunSpec, site: &Site, has_plain: bool) -> Result<RunRecord> {
-        let nothing = || Error::Failed(format!("{}: no run was measured", contender.scheduler.name));
-        let (Outcome { answer, nodes, makespan, .. }, summary) = self.first.ok_or_else(nothing)?;
-        let unit = self.unit as f64;
-        let time = |ticks: Ticks| ticks as f64 / unit;
-        let work = nodes.iter().map(|node| node.busy).sum();
-        let by_rank = |part: fn(&NodeReport) -> Ticks| {
-            let mut sums = vec![0.0; site.ranks as usize];
-            nodes.iter().for_each(|node| sums[node.rank as usize] += time(part(node)));
-            sums
-        };
-        let makespans = self.makespans;
-        let mean = statistics::mean(&makespans).ok_or_else(nothing)?;
-        let average = |figures: &[f64]| statistics::mean(figures).map(|mean| mean.value);
-        let rounds = spec.repeat.map(|_| Rounds {
-            repeat: makespans.len() as u32,
-            makespan_mean: mean.value,
-            makespan_ci95: [mean.low, mean.high],
-            efficiency_mean: average(&self.efficiencies).unwrap_or(1.0),
-            bound_efficiency_mean: average(&self.bound_efficiencies).unwrap_or(1.0),
-            gain_mean: average(&self.gains),
-            makespans: makespans.clone(),
-        });
-        let responses = Responses::of(&self.graphs, &(0..self.counting), self.unit);
-        Ok(RunRecord {
-            scheduler: contender.scheduler.name.clone(),
-            workload: spec.workload.name.clone(),
-            topology: contender.overlay.topology.name(),
-            native: contender.overlay.placement.native(),
-            site: site.clone(),
-            workers: spec.workers,
-            unit: Unit { seconds: unit / 1e9 },
-            tasks: summary.tasks,
-            joins: summary.joins,
-            answer: answer.unwrap_or(Number::Whole(0)),
-            answer_is: spec.workload.entry.answer,
-            known: self.known,
-            makespan: time(makespan),
-            sequential: time(summary.sequential),
-            sequential_is_plain: has_plain && site.network.is_none(),
-            work: time(work),
-            efficiency: summary.efficiency,
-            largest: time(summary.largest),
-            chain: time(summary.chain),
-            bound: time(summary.bound),
-            bound_efficiency: self.bound_efficiencies.first().copied().unwrap_or(1.0),
-            gain: summary.gain,
-            messages: summary.messages,
-            control: summary.control,
-            bytes: summary.bytes,
-            migrated: summary.migrated,
-            busy: by_rank(|node| node.busy),
-            idle: by_rank(NodeReport::idle),
-            overhead: by_rank(|node| node.overhead),
-            regions: contender.regions.clone(),
-            rounds,
-            responses: responses.map(ResponseTimes::from),
-            scheduling: None,
-            overload: self.overload,
-            timeline: nodes
-                .into_iter()
-                .filter(|node| !node.trace.is_empty())
-                .map(|node| Timeline { node: node.node, rank: node.rank, entries: node.trace })
-                .collect(),
-        })
-    }
-}
-
-/// Checks that no task was lost and the answer is right. The known one comes with how far a right answer may be from it.
-fn sound(outcome: &Outcome<Number>, known: Option<(Number, f64)>, plain: Option<Number>, answer_is_tasks: bool) -> Result<(), String> {
-    let sum = |part: fn(&NodeReport) -> u64| outcome.nodes.iter().map(part).sum::<u64>();
-    let (born, ended) = (sum(|node| node.born), sum(|node| node.tasks));
-    if born != ended {
-        return Err(format!("{born} tasks were born, and {ended} ended"));
-    }
-    let (out, arrived) = (sum(|node| node.migrated_out), sum(|node| node.migrated_in));
-    if out != arrived {
-        return Err(format!("{out} migrations left, and {arrived} arrived"));
-    }
-    let answer = outcome.answer.unwrap_or(Number::Whole(0));
-    for (expected, by) in [(known, "known"), (plain.map(|plain| (plain, 0.0)), "plain program's")] {
-        if let Some((expected, within)) = expected
-            && !is_same(answer, expected, within)
-        {
-            return Err(format!("the answer is {answer}, the {by} one is {expected}"));
-        }
-    }
-    if answer_is_tasks && !is_same(answer, Number::Whole(ended), 0.0) {
-        return Err(format!("the answers add up to {answer} tasks, and {ended} were executed"));
-    }
-    Ok(())
-}
-
-/// Whole numbers exactly; real ones but for the order of additions, and as far as an approximation may be off.
-fn is_same(a: Number, b: Number, within: f64) -> bool {
-    let real = |number| match number {
-        Number::Whole(number) => number as f64,
-        Number::Real(number) => number,
-    };
-    match (a, b) {
-        (Number::Whole(a), Number::Whole(b)) => a == b,
-        _ => (real(a) - real(b)).abs() <= within + 1e-9 * real(a).abs().max(real(b).abs()),
-    }
 }
 
 #[cfg(test)]

@@ -2,30 +2,47 @@
 
 use serde::Serialize;
 
-use crate::judge::Imbalance;
+use super::cores;
+use crate::error::Result;
+use crate::judge::{CoreGroup, Imbalance};
 use crate::topology::{Placement, Topology};
 use crate::transport::world::World;
 
 /// The ranks that an experiment ran on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Site {
     pub ranks: u32,
     pub hosts: u32,
+    /// Cores that the ranks may run on, all together; `None` in simulation, where each rank has a core of its own, and where no system tells.
+    pub cores: Option<u32>,
+    /// Which ranks have which cores; on real ranks, in the records of rank 0.
+    #[serde(skip)]
+    pub groups: Vec<CoreGroup>,
     /// The model of the simulated network; `None` on real ranks.
     pub network: Option<String>,
     pub seed: u64,
 }
 
 impl Site {
-    /// The site of a world whose programs see this seed.
-    pub fn of(world: &mut World, seed: u64) -> Site {
+    /// The site of a world whose programs see this seed. All ranks must ask.
+    ///
+    /// # Errors
+    /// As [`World::run`].
+    pub fn of(world: &mut World, seed: u64) -> Result<Site> {
         let (ranks, hosts) = (world.ranks(), world.hosts().count());
+        let groups = cores::groups(world)?;
         let network = match world {
             #[cfg(feature = "mpi")]
             World::Mpi(_) => None,
             World::Sim(world) => Some(world.model().network.to_string()),
         };
-        Site { ranks, hosts, network, seed }
+        let cores = groups.iter().map(|group| group.cores).reduce(u32::saturating_add);
+        Ok(Site { ranks, hosts, cores, groups, network, seed })
+    }
+
+    /// Whether some ranks have fewer cores than they are.
+    pub fn shares_cores(&self) -> bool {
+        self.groups.iter().any(CoreGroup::is_shared)
     }
 }
 

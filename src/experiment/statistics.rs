@@ -21,6 +21,11 @@ pub struct Estimate {
 /// distribution (the number of samples below it is binomial, n and 1/2). Up to five samples no such interval exists: it is then all
 /// samples' range, and `coverage` is below 0.95. Nothing for no samples, or if one is not a number.
 pub fn median(samples: &[f64]) -> Option<Estimate> {
+    median_covered(samples, CONFIDENCE)
+}
+
+/// The same with an interval of another confidence.
+pub fn median_covered(samples: &[f64], confidence: f64) -> Option<Estimate> {
     let sorted = in_order(samples)?;
     let n = sorted.len();
     let value = middle(&sorted);
@@ -29,7 +34,7 @@ pub fn median(samples: &[f64]) -> Option<Estimate> {
     let mut below = log_half_binomial(n, 0).exp();
     loop {
         let further = below + log_half_binomial(n, k).exp();
-        if 2 * (k + 1) > n || 1.0 - 2.0 * further < CONFIDENCE {
+        if 2 * (k + 1) > n || 1.0 - 2.0 * further < confidence {
             break;
         }
         (k, below) = (k + 1, further);

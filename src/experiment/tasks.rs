@@ -32,7 +32,7 @@ pub struct Tasks {
     unit: Unit,
     amounts: Rc<Amounts>,
     payload: u64,
-    seconds_per_unit: Option<f64>,
+    unit_seconds: Option<f64>,
     origin: Origin,
 }
 
@@ -68,7 +68,7 @@ impl Tasks {
         let (amounts, tasks) = agree(world, tasks)?;
         let unit = if tasks.are_unit() { Unit::Tasks } else { Unit::Work };
         let count = tasks.total();
-        Ok(Tasks { count, unit, amounts: Rc::new(amounts), payload, seconds_per_unit: None, origin: Origin::Numbered(Rc::new(tasks)) })
+        Ok(Tasks { count, unit, amounts: Rc::new(amounts), payload, unit_seconds: None, origin: Origin::Numbered(Rc::new(tasks)) })
     }
 
     /// One task for each file; real node i holds the i-th part first. Every process reads what the nodes hold that it has in one of the
@@ -88,14 +88,7 @@ impl Tasks {
         let loads = files.loads(ranks);
         let amounts = Amounts { pinned: Vec::new(), work: loads, pinned_tasks: 0, largest: u64::from(!files.is_empty()) };
         let count = files.len();
-        Ok(Tasks {
-            count,
-            unit: Unit::Tasks,
-            amounts: Rc::new(amounts),
-            payload,
-            seconds_per_unit: None,
-            origin: Origin::Read(Rc::new(piles)),
-        })
+        Ok(Tasks { count, unit: Unit::Tasks, amounts: Rc::new(amounts), payload, unit_seconds: None, origin: Origin::Read(Rc::new(piles)) })
     }
 
     /// The tasks of a run, dealt out in blocks; real node i holds the i-th block first. They are the same on all ranks.
@@ -115,7 +108,7 @@ impl Tasks {
         let (amounts, piles) = agree(world, made)?;
         let payload = run.bytes().checked_div(run.len()).unwrap_or(0);
         let origin = Origin::Read(Rc::new(piles));
-        Ok(Tasks { count: run.len(), unit: Unit::Work, amounts: Rc::new(amounts), payload, seconds_per_unit: run.seconds_per_unit, origin })
+        Ok(Tasks { count: run.len(), unit: Unit::Work, amounts: Rc::new(amounts), payload, unit_seconds: run.seconds_per_unit, origin })
     }
 
     /// The tasks of a source.
@@ -141,11 +134,6 @@ impl Tasks {
     /// What loads are counted in.
     pub fn unit(&self) -> Unit {
         self.unit
-    }
-
-    /// How long a work unit lasts, where work is time that was measured in some run.
-    pub fn seconds_per_unit(&self) -> Option<f64> {
-        self.seconds_per_unit
     }
 
     /// Work units by node, as many as tasks if these are unit tasks; virtual nodes may be left out at the end.
@@ -174,6 +162,16 @@ impl Tasks {
     /// Bytes that a task carries; of files and measured tasks, the mean.
     pub fn payload(&self) -> u64 {
         self.payload
+    }
+
+    /// Whether the tasks carry different amounts, so that [`payload`](Tasks::payload) is their mean.
+    pub fn payload_is_mean(&self) -> bool {
+        matches!(self.origin, Origin::Read(_))
+    }
+
+    /// Seconds that a unit of work lasted, where the source tells.
+    pub fn unit_seconds(&self) -> Option<f64> {
+        self.unit_seconds
     }
 
     /// A node's tasks: none on nodes that [`loads`](Tasks::loads) leaves out.

@@ -40,6 +40,11 @@ impl fmt::Display for Unit {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Weighing {
     pub unit: Unit,
+    /// Seconds that a unit of work lasted, where the tasks' source tells: then loads are times.
+    pub unit_seconds: Option<f64>,
+    /// Whether the tasks carry different amounts, so that the payload is their mean.
+    #[serde(skip)]
+    pub payload_is_mean: bool,
     /// Work units of the largest task.
     pub largest_task: u64,
     /// Tasks that may not move.

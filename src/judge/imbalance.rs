@@ -41,6 +41,11 @@ pub fn finish(loads: &[u64], powers: &[u64]) -> f64 {
     slowest.map_or(0.0, |time| in_tasks(time, powers))
 }
 
+/// When each rank has done its load, in the units of [`finish`].
+pub fn finishes(loads: &[u64], powers: &[u64]) -> Vec<f64> {
+    loads.iter().zip(powers).map(|(load, power)| in_tasks(RankTime { work: *load, power: *power }, powers)).collect()
+}
+
 /// The earliest finish (see [`finish`]) that any distribution of `total` whole tasks has. With equal powers: the mean, rounded up.
 pub fn least_finish(total: u64, powers: &[u64]) -> f64 {
     let sum: u128 = powers.iter().map(|power| u128::from(*power)).sum();
@@ -66,9 +71,10 @@ pub fn least_finish(total: u64, powers: &[u64]) -> f64 {
 }
 
 /// How long a task must last, on a rank of mean power, for a phase to pay: `phase_ticks` is what the phase took, the finishes (see
-/// [`finish`]) are those before and after it. Nothing if the phase made nothing better, however long the tasks.
+/// [`finish`], and [`makespan`](super::makespan) where ranks share cores) are those before and after it. Nothing if the phase made nothing better, however long the tasks.
 pub fn break_even_task_ticks(phase_ticks: u64, finish_before: f64, finish_after: f64) -> Option<f64> {
-    (finish_before > finish_after).then(|| phase_ticks as f64 / (finish_before - finish_after))
+    // Sums of the same times in another order differ in their last digits.
+    (finish_before > finish_after * (1.0 + 1e-9)).then(|| phase_ticks as f64 / (finish_before - finish_after))
 }
 
 /// Sums values of nodes (loads, powers) over the nodes that each rank hosts: a virtual node's tasks count for its host.
@@ -126,6 +132,7 @@ mod tests {
         assert_eq!(finish(&[0, 0], &[1, 2]), 0.0);
         assert_eq!(finish(&[1, 0], &[0, 2]), f64::INFINITY);
         assert_eq!(finish(&[1], &[0]), f64::INFINITY);
+        assert_eq!(finishes(&[6, 0, 3], &[1, 2, 0]), [6.0, 0.0, f64::INFINITY]);
         assert_eq!(least_finish(41, &[1; 9]), 5.0);
         assert_eq!(least_finish(40, &[1; 8]), 5.0);
         assert_eq!(least_finish(0, &[1, 2]), 0.0);

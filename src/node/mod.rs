@@ -37,7 +37,7 @@ pub use crate::transport::record::{Counts, Recorder};
 use crate::transport::tape::Tape;
 use crate::transport::world::World;
 use crate::transport::{Envelope, Freight, Interest, Job, Port, Scope, Wanted, wire};
-pub use crate::transport::{Event, Finished, Message, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
+pub use crate::transport::{Event, Finished, Message, Needed, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
 pub use collective::Group;
 
 /// Bytes of a message's header, which count as much as its body's.
@@ -120,6 +120,12 @@ impl Node {
     /// The node's clock: nanoseconds, of real or of virtual time.
     pub fn now(&self) -> Ticks {
         self.port.now()
+    }
+
+    /// Processor time of the program's thread so far; `None` in simulation, where nobody waits for a processor. Asking takes some tenths of a
+    /// microsecond.
+    pub fn processor_time(&self) -> Option<Ticks> {
+        self.port.processor_time()
     }
 
     /// Accounts for own computing in virtual time (nothing on real ranks).

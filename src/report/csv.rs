@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::experiment::{BalanceRecord, CompareRecord, RunRecord, SpreadRecord};
 
-const COMPARE: [&str; 43] = [
+const COMPARE: [&str; 47] = [
     "balancer",
     "topology",
     "native",
@@ -48,6 +48,10 @@ const COMPARE: [&str; 43] = [
     "best_deviation",
     "exact",
     "declined",
+    "cores",
+    "unit_seconds",
+    "makespan_before",
+    "makespan_after",
 ];
 
 /// Writes the records of a comparison, with a header. What is unknown is empty.
@@ -101,8 +105,8 @@ fn row(record: &CompareRecord) -> [String; COMPARE.len()] {
         record.bytes.to_string(),
         record.host_bytes.to_string(),
         record.ms_median.to_string(),
-        record.ms_ci95[0].to_string(),
-        record.ms_ci95[1].to_string(),
+        or_empty(record.ms_ci95.map(|interval| interval[0])),
+        or_empty(record.ms_ci95.map(|interval| interval[1])),
         record.ms_coverage.to_string(),
         record.ms_information.to_string(),
         record.ms_decision.to_string(),
@@ -117,6 +121,10 @@ fn row(record: &CompareRecord) -> [String; COMPARE.len()] {
         record.weighing.best_deviation.to_string(),
         record.exact.to_string(),
         record.declined.to_string(),
+        or_empty(record.site.cores),
+        or_empty(record.weighing.unit_seconds),
+        record.makespan_before.to_string(),
+        record.makespan_after.to_string(),
     ]
 }
 
@@ -134,7 +142,7 @@ pub fn balance(out: impl Write, record: &BalanceRecord) -> io::Result<()> {
     table.flush()
 }
 
-const RUN: [&str; 57] = [
+const RUN: [&str; 58] = [
     "scheduler",
     "workload",
     "topology",
@@ -192,6 +200,7 @@ const RUN: [&str; 57] = [
     "task_response_mean",
     "offered",
     "served",
+    "cores",
 ];
 
 /// Writes runs of spawning tasks, with a header. What there is not, is empty.
@@ -205,7 +214,10 @@ pub fn run(out: impl Write, records: &[RunRecord]) -> io::Result<()> {
 fn run_row(record: &RunRecord) -> [String; RUN.len()] {
     let (rounds, responses, scheduling) = (record.rounds.as_ref(), record.responses.as_ref(), record.scheduling.as_ref());
     let [low, mean, high] = match rounds {
-        Some(rounds) => [rounds.makespan_ci95[0], rounds.makespan_mean, rounds.makespan_ci95[1]].map(|value| value.to_string()),
+        Some(rounds) => {
+            let [low, high] = [0, 1].map(|end| or_empty(rounds.makespan_ci95.map(|interval| interval[end])));
+            [low, rounds.makespan_mean.to_string(), high]
+        }
         None => Default::default(),
     };
     let ranks = record.busy.len().max(1) as f64;
@@ -267,6 +279,7 @@ fn run_row(record: &RunRecord) -> [String; RUN.len()] {
         or_empty(scheduling.and_then(|scheduling| scheduling.task_response_mean)),
         or_empty(record.overload.map(|overload| overload.offered)),
         or_empty(record.overload.map(|overload| overload.served)),
+        or_empty(record.site.cores),
     ]
 }
 

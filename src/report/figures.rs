@@ -51,6 +51,7 @@ pub fn duration_us(us: f64) -> String {
     match us {
         us if !us.is_finite() => "never".into(),
         0.0 => "0 us".into(),
+        us if us < 1e-6 => "<0.001 ns".into(),
         us if us < 1.0 => format!("{} ns", three(us * 1e3)),
         us if us < 1e3 => format!("{} us", three(us)),
         us if us < 1e6 => format!("{} ms", three(us / 1e3)),
@@ -73,9 +74,13 @@ pub fn several(number: u64, one: &str) -> String {
     format!("{} {one}{}", whole(number), if number == 1 { "" } else { "s" })
 }
 
-/// Whether loads are those of real tasks, each of which carries as much as it does, so that one number of bytes is the mean.
-pub fn of_real_tasks(loads: &str) -> bool {
-    loads.starts_with("files:") || loads.starts_with("lbaf:") || (loads.ends_with(".csv") && !loads.starts_with('@'))
+/// What tasks carry: `of 64 B`, `of 930 B on average` where they are not alike, `without payload`.
+pub fn payload(payload: u64, is_mean: bool) -> String {
+    match payload {
+        0 => "without payload".into(),
+        payload if is_mean => format!("of {} on average", bytes(payload)),
+        payload => format!("of {}", bytes(payload)),
+    }
 }
 
 /// `a`, `a and b`, `a, b and 3 others`.
@@ -103,9 +108,13 @@ mod tests {
 
     #[test]
     fn units_fit() {
-        let shown = [0.0, 0.5, 12.34, 1500.0, 2e6, f64::INFINITY].map(duration_us);
-        assert_eq!(shown, ["0 us", "500 ns", "12.3 us", "1.50 ms", "2.00 s", "never"]);
+        let shown = [0.0, 1.99e-10, 2e-5, 0.5, 12.34, 1500.0, 2e6, f64::INFINITY].map(duration_us);
+        assert_eq!(shown, ["0 us", "<0.001 ns", "0.0200 ns", "500 ns", "12.3 us", "1.50 ms", "2.00 s", "never"]);
         assert_eq!([0, 999, 1000, 2_345_678, u64::MAX].map(bytes), ["0 B", "999 B", "1.00 kB", "2.35 MB", "18.4 EB"]);
+        assert_eq!(
+            [(0, true), (930, true), (930, false)].map(|(bytes, mean)| payload(bytes, mean)),
+            ["without payload", "of 930 B on average", "of 930 B"]
+        );
         assert_eq!([several(1, "task"), several(2000, "rank")], ["1 task", "2,000 ranks"]);
     }
 }

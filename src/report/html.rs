@@ -11,9 +11,10 @@ use serde::Serialize;
 
 use super::chart::{self, Bar, Bars};
 use super::figures::{bytes, duration_us, listed, ratio, several, three, whole};
+use super::row::Row;
 use super::sketch::{self, Sketches};
 use super::{advice, table};
-use crate::experiment::{BalanceRecord, CompareRecord, Environment, LoadMap, Site};
+use crate::experiment::{BalanceRecord, CompareRecord, Environment, Site};
 
 const TEMPLATE: &str = include_str!("report.html.j2");
 
@@ -23,15 +24,12 @@ const TEMPLATE: &str = include_str!("report.html.j2");
 /// If the writer fails.
 pub fn compare(out: &mut dyn Write, environment: &Environment, records: &[CompareRecord]) -> io::Result<()> {
     let Some(first) = records.first() else { return Ok(()) };
-    let cases = records.chunk_by(|a, b| a.loads == b.loads && a.payload == b.payload).map(|case| {
+    let cases = records.chunk_by(|a, b| a.case == b.case).map(|case| {
         let rows: Vec<Row> = case.iter().map(Row::from).collect();
-        self::case(&table::title(&case[0].loads, case[0].payload), &case[0].site, case[0].tasks, &rows)
+        let title = table::title(&case[0].loads, case[0].payload, case[0].weighing.payload_is_mean);
+        self::case(&title, &case[0].site, case[0].tasks, &rows)
     });
-    let names: Vec<&str> = records
-        .iter()
-        .take_while(|record| record.loads == first.loads && record.payload == first.payload)
-        .map(|r| r.balancer.as_str())
-        .collect();
+    let names: Vec<&str> = records.iter().take_while(|record| record.case == first.case).map(|r| r.balancer.as_str()).collect();
     let rounds =
         if first.site.network.is_some() { "virtual time, which repeats exactly".into() } else { several(first.repeat.into(), "round") };
     page(
@@ -66,7 +64,12 @@ pub fn balance(out: &mut dyn Write, environment: &Environment, record: &BalanceR
             title: format!("{} on {}", record.balancer, table::place(&record.site)),
             summary: table::verdict(record),
             environment: circumstances(environment, &record.site, None),
-            cases: vec![case(&table::title(&table::shortened(&record.topology), record.payload), &record.site, record.tasks, &[row])],
+            cases: vec![case(
+                &table::title(&table::shortened(&record.topology), record.payload, record.weighing.payload_is_mean),
+                &record.site,
+                record.tasks,
+                &[row],
+            )],
             nodes,
         },
     )
@@ -128,83 +131,6 @@ pub(super) struct Map {
     after: String,
 }
 
-/// One balancer on one case, from either kind of record.
-struct Row<'a> {
-    balancer: &'a str,
-    topology: String,
-    native: bool,
-    imbalance: [f64; 2],
-    moved: u64,
-    /// Both only where quotas were met exactly.
-    least: Option<u64>,
-    optimum: Option<u128>,
-    hops: u128,
-    declined: bool,
-    steps: u32,
-    messages: u64,
-    bytes: u64,
-    host_bytes: u64,
-    /// Information, decision, exchange.
-    parts: [f64; 3],
-    ms: f64,
-    interval: Option<[f64; 2]>,
-    coverage: f64,
-    break_even_us: Option<f64>,
-    map: &'a LoadMap,
-}
-
-impl<'a> From<&'a CompareRecord> for Row<'a> {
-    fn from(record: &'a CompareRecord) -> Row<'a> {
-        Row {
-            balancer: &record.balancer,
-            topology: table::kind_of(&record.map.topology, &record.topology),
-            native: record.native,
-            imbalance: [record.imbalance_before, record.imbalance_after],
-            moved: record.moved,
-            least: record.exact.then_some(record.least),
-            hops: record.task_hops,
-            optimum: record.optimum_task_hops.filter(|_| record.exact),
-            declined: record.declined,
-            steps: record.steps,
-            messages: record.messages,
-            bytes: record.bytes,
-            host_bytes: record.host_bytes,
-            parts: [record.ms_information, record.ms_decision, record.ms_exchange],
-            ms: record.ms_median,
-            interval: record.site.network.is_none().then_some(record.ms_ci95),
-            coverage: record.ms_coverage,
-            break_even_us: record.break_even_us,
-            map: &record.map,
-        }
-    }
-}
-
-impl<'a> From<&'a BalanceRecord> for Row<'a> {
-    fn from(record: &'a BalanceRecord) -> Row<'a> {
-        Row {
-            balancer: &record.balancer,
-            topology: table::kind_of(&record.map.topology, &record.topology),
-            native: record.native,
-            imbalance: [record.imbalance.before.max_over_mean, record.imbalance.after.max_over_mean],
-            moved: record.nonlocal_tasks,
-            least: record.exact.then_some(record.minimum_nonlocal),
-            hops: record.task_hops,
-            optimum: record.optimum_task_hops.filter(|_| record.exact),
-            declined: record.declined,
-            steps: record.steps,
-            messages: record.messages,
-            bytes: record.bytes,
-            host_bytes: record.host_bytes,
-            parts: [record.ms_information, record.ms_decision, record.ms_exchange],
-            ms: record.seconds * 1e3,
-            interval: None,
-            coverage: 0.0,
-            break_even_us: record.break_even_us,
-            map: &record.map,
-        }
-    }
-}
-
 pub(super) fn page(out: &mut dyn Write, page: &Page) -> io::Result<()> {
     let mut templates = Templates::new();
     // Whatever the template's name: everything is escaped but what is called safe in it.
@@ -216,13 +142,16 @@ pub(super) fn page(out: &mut dyn Write, page: &Page) -> io::Result<()> {
 
 pub(super) fn circumstances(environment: &Environment, site: &Site, rounds: Option<String>) -> Vec<(&'static str, String)> {
     const LISTED: usize = 16;
-    let mut list =
-        vec![("Command", environment.command.clone()), ("Equipoise", environment.version.clone()), ("Date", environment.date.clone())];
+    let command = if environment.is_whole { "Command" } else { "Command of each rank (the launcher's is not known)" };
+    let mut list = vec![(command, environment.command.clone())];
+    list.extend(environment.folder.clone().map(|folder| ("Folder", folder)));
+    list.extend([("Equipoise", environment.version.clone()), ("Date", environment.date.clone())]);
     list.push(match (&site.network, &environment.mpi) {
         (Some(network), _) => ("Simulated network", network.clone()),
         (None, mpi) => ("MPI", mpi.clone().unwrap_or_else(|| "unknown".into())),
     });
     list.push(("Ranks", whole(site.ranks)));
+    list.extend(table::shared_cores(site).map(|shared| ("Cores", shared)));
     let mut hosts: Vec<String> =
         environment.hosts.iter().take(LISTED).map(|(name, ranks)| format!("{name} ({})", several((*ranks).into(), "rank"))).collect();
     if environment.hosts.len() > LISTED {
@@ -287,24 +216,20 @@ fn time(rows: &[Row]) -> Figure {
         ..Bar::default()
     };
     let busy = || rows.iter().filter(|row| row.moved > 0);
-    let fastest = busy().min_by(|a, b| a.ms.total_cmp(&b.ms));
-    let mut says = match fastest {
-        Some(best) if rows.len() > 1 => {
-            let level = |row: &&Row| matches!((row.interval, best.interval), (Some([low, _]), Some([_, high])) if low <= high);
-            let rivals = busy().filter(level).count().saturating_sub(1);
-            let told = if rivals > 0 { format!(", but cannot be told from {}", several(rivals as u64, "other")) } else { String::new() };
-            format!("Of those that move anything, {} is the fastest with {}{told}", best.balancer, duration_us(best.ms * 1e3))
-        }
-        Some(row) => format!("The phase took {}", duration_us(row.ms * 1e3)),
-        None => "Nothing moved".into(),
+    let least = busy().map(|row| row.ms).fold(f64::INFINITY, f64::min);
+    let most = busy().map(|row| row.ms).fold(0.0, f64::max);
+    let mut says = match busy().count() {
+        0 => "Nothing moved".into(),
+        1 => format!("The phase took {}", duration_us(least * 1e3)),
+        _ => format!("Those that move anything took {} to {}", duration_us(least * 1e3), duration_us(most * 1e3)),
     };
     let mut legend = PARTS.to_vec();
     match rows.iter().filter(|row| row.interval.is_some()).map(|row| row.coverage).reduce(f64::min) {
         Some(coverage) => {
             legend.push(("whisker", "interval of the median"));
             says.push_str(&format!(
-                "; bars are medians, divided as the parts' medians are, and whiskers cover the true median with {} % confidence.",
-                (coverage * 100.0).floor()
+                "; bars are medians, divided as the parts' medians are, and whiskers cover the true median with {} confidence.",
+                table::coverage(coverage)
             ));
         }
         None => says.push('.'),
@@ -389,7 +314,9 @@ fn cells(rows: &[Row], site: &Site) -> (Vec<&'static str>, Vec<Vec<String>>) {
     if rows.iter().any(|row| row.interval.is_some()) {
         headings.push("interval, ms");
     }
-    headings.extend(["information / decision / exchange", "pays when a task (a unit of work) lasts"]);
+    let are_times = rows.iter().any(|row| row.step_us.is_some());
+    let pays = if are_times { "a step after it takes" } else { "pays when a task (a unit of work) lasts" };
+    headings.extend(["information / decision / exchange", pays]);
     let cells = |row: &Row| {
         let hops = match row.optimum {
             Some(optimum) if optimum > 0 && row.hops > 0 => format!("{} ({})", whole(row.hops), ratio(row.hops as f64 / optimum as f64)),
@@ -411,7 +338,11 @@ fn cells(rows: &[Row], site: &Site) -> (Vec<&'static str>, Vec<Vec<String>>) {
         cells.push(three(row.ms));
         cells.extend(row.interval.map(|[low, high]| format!("{} – {}", three(low), three(high))));
         cells.push(row.parts.map(|ms| duration_us(ms * 1e3)).join(" / "));
-        cells.push(row.break_even_us.map_or("never".into(), |us| format!("{} or more", duration_us(us))));
+        cells.push(match (row.step_us, row.break_even_us) {
+            (Some(us), _) => duration_us(us),
+            (None, Some(us)) => format!("{} or more", duration_us(us)),
+            (None, None) => "never".into(),
+        });
         cells
     };
     (headings, rows.iter().map(cells).collect())
@@ -437,6 +368,8 @@ pub(super) mod tests {
         Environment {
             version: "1.2.3".into(),
             command: command.into(),
+            is_whole: true,
+            folder: Some("/home/someone".into()),
             date: "2026-01-01T00:00:00Z".into(),
             mpi: Some("Open MPI v4".into()),
             hosts: vec![("node<7>".into(), 4)],
@@ -456,15 +389,16 @@ pub(super) mod tests {
         let page = rendered("equipoise compare", &records);
         assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
         for text in [
-            "hot, 64 B a task",
-            "uniform, 64 B a task",
+            "hot, tasks of 64 B",
+            "uniform, tasks of 64 B",
             "Open MPI v4",
             "1.2.3",
             "2026-01-01",
             "time of the slowest node, ms",
             "cwa on complete:4",
             "use cwa",
-            "direct is the fastest",
+            "Those that move anything took 100 us to 200 us",
+            "whiskers cover the true median with 99 % confidence",
         ] {
             assert!(page.contains(text), "{text}");
         }

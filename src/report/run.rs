@@ -4,13 +4,15 @@ use comfy_table::{ColumnConstraint, Table};
 
 use super::figures::{bytes, duration_us, ratio, several, three, whole};
 use super::table::{lines, place, table};
-use crate::experiment::{RunRecord, Scheduling};
+use super::verdict;
+use crate::experiment::run::Rounds;
+use crate::experiment::{RunRecord, Scheduling, Site};
 
 /// With more ranks than this people are told the extremes instead of all.
 const LISTED: usize = 16;
 
 /// A time of a record, in what it is given in.
-fn time(record: &RunRecord, time: f64) -> String {
+pub(super) fn time(record: &RunRecord, time: f64) -> String {
     match (&record.scheduling, has_unit(record)) {
         (Some(_), true) => format!("{} cycles", whole(time.round() as u64)),
         (_, true) => format!("{} u", three(time)),
@@ -22,7 +24,7 @@ fn has_unit(record: &RunRecord) -> bool {
     record.unit.seconds != 1.0
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{}%", three(100.0 * share))
 }
 
@@ -55,6 +57,9 @@ pub fn run(record: &RunRecord, width: u16) -> String {
     match &record.scheduling {
         Some(scheduling) => of_scheduling(record, scheduling).into_iter().for_each(|(name, text)| line(name, text)),
         None => line("", against_the_bound(record)),
+    }
+    if let Some(shared) = shared_cores(&record.site) {
+        line("cores", shared);
     }
     line(
         "cost",
@@ -145,6 +150,13 @@ fn overloaded(record: &RunRecord) -> String {
     format!("{} came, {} were answered: response times grow as long as the stream lasts", rate(overload.offered), rate(overload.served))
 }
 
+/// How many ranks share how many cores, and what of it: nothing where each has one.
+pub(super) fn shared_cores(site: &Site) -> Option<String> {
+    let cores = site.cores.filter(|_| site.shares_cores())?;
+    let ranks = several(site.ranks.into(), "rank");
+    Some(format!("{ranks} share {}, so tasks that compute get no faster than with {cores} ranks", several(cores.into(), "core")))
+}
+
 /// The answer, what it is, and whether it is known to be right.
 fn answer(record: &RunRecord) -> String {
     let judged = match record.known {
@@ -159,7 +171,7 @@ fn answer(record: &RunRecord) -> String {
 fn makespan(record: &RunRecord) -> String {
     let first = time(record, record.makespan);
     let Some(rounds) = &record.rounds else { return first };
-    let [low, high] = rounds.makespan_ci95;
+    let Some([low, high]) = rounds.makespan_ci95 else { return format!("{first} with seed {}", record.site.seed) };
     format!(
         "{first} with seed {}; {} on average over {} (95 %: {} to {})",
         record.site.seed,
@@ -176,13 +188,12 @@ fn against_the_bound(record: &RunRecord) -> String {
         Some(gain) if gain < 0.0 => "slower than one worker alone".into(),
         Some(gain) => format!("{} of the possible gain was had", percent(gain)),
     };
-    format!(
-        "{} of the granularity bound {} (longest chain {}, largest task {}); {gain}",
-        percent(record.bound_efficiency),
-        time(record, record.bound),
-        time(record, record.chain),
-        time(record, record.largest)
-    )
+    let tasks = match record.largest {
+        // They can be split.
+        0.0 => String::new(),
+        largest => format!(" (longest chain {}, largest task {})", time(record, record.chain), time(record, largest)),
+    };
+    format!("{} of the granularity bound {}{tasks}; {gain}", percent(record.bound_efficiency), time(record, record.bound))
 }
 
 fn regions(record: &RunRecord) -> Vec<String> {
@@ -252,6 +263,10 @@ pub fn compare(records: &[RunRecord], width: u16) -> String {
         let apart = if index == 0 { "\n" } else { "" };
         out.push_str(&format!("{apart}{} is overloaded: {}\n", record.scheduler, overloaded(record)));
     }
+    if let Some(shared) = shared_cores(&first.site) {
+        out.push_str(&format!("\nThe {shared}.\n"));
+    }
+    out.push_str(&format!("\n{}\n", verdict::sentence(records)));
     out
 }
 
@@ -296,8 +311,8 @@ fn comparison(records: &[RunRecord], width: u16) -> Table {
     let mut table = table(&headings, 1, width);
     for record in records {
         let makespan = match &record.rounds {
-            Some(rounds) => with_interval(record, rounds.makespan_mean, rounds.makespan_ci95),
-            None => time(record, record.makespan),
+            Some(Rounds { makespan_mean, makespan_ci95: Some(interval), .. }) => with_interval(record, *makespan_mean, *interval),
+            _ => time(record, record.makespan),
         };
         let mut row = vec![in_lines(&record.scheduler), makespan];
         match &record.responses {

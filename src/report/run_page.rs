@@ -4,11 +4,11 @@
 use std::io::{self, Write};
 
 use super::chart::{self, Bar, Bars};
-use super::figures::{bytes, listed, ratio, several, three, whole};
+use super::figures::{bytes, ratio, several, three, whole};
 use super::html::{Case, Figure, Page, Timed, circumstances, page};
-use super::run::parts_of_time;
+use super::run::{self, parts_of_time};
 use super::spans::{self, Span};
-use super::table;
+use super::{table, verdict};
 use crate::experiment::{Environment, RunRecord};
 
 /// Writes the report of runs of one workload.
@@ -26,6 +26,7 @@ pub fn write(out: &mut dyn Write, environment: &Environment, records: &[RunRecor
         rounds.push_str("; virtual time, which repeats exactly");
     }
     let mut circumstances = circumstances(environment, &first.site, Some(rounds));
+    circumstances.extend(run::shared_cores(&first.site).map(|shared| ("Cores", shared)));
     if first.workers > 1 {
         circumstances.push(("Workers of each rank", first.workers.to_string()));
     }
@@ -55,7 +56,7 @@ fn unit(records: &[RunRecord]) -> (&'static str, f64) {
 /// The mean makespan and its interval, where there were several rounds.
 fn makespan(record: &RunRecord) -> (f64, Option<[f64; 2]>) {
     match &record.rounds {
-        Some(rounds) => (rounds.makespan_mean, (rounds.repeat > 1).then_some(rounds.makespan_ci95)),
+        Some(rounds) => (rounds.makespan_mean, rounds.makespan_ci95),
         None => (record.makespan, None),
     }
 }
@@ -89,27 +90,21 @@ fn percent(share: f64) -> String {
     format!("{} %", three(100.0 * share))
 }
 
-/// Whose figure is the least, and who cannot be told from it.
+/// What the page is headed by: the verdict on several schedulers, the figures of one.
 fn summary(records: &[RunRecord]) -> String {
-    let Some(best) = records.iter().min_by(|a, b| judged(a).0.total_cmp(&judged(b).0)) else { return String::new() };
+    let [record] = records else { return verdict::sentence(records) };
     let (name, times) = unit(records);
-    let (least, interval) = judged(best);
-    let is_stream = best.responses.is_some();
-    let took = format!("{} {name}", three(least * times));
+    let is_stream = record.responses.is_some();
+    let took = format!("{} {name}", three(judged(record).0 * times));
     let against = match is_stream {
         true => String::new(),
-        false => format!(", {} of {}", percent(efficiency(best)[1]), bound_is(best)),
+        false => format!(", {} of {}", percent(efficiency(record)[1]), bound_is(record)),
     };
-    if records.len() == 1 {
-        let what = if is_stream { "Response time" } else { "Makespan" };
-        return format!("{what} {took} under {}{against}.", best.scheduler);
-    }
-    let level = |record: &&RunRecord| matches!((judged(record).1, interval), (Some([low, _]), Some([_, high])) if low <= high);
-    let rivals: Vec<&str> =
-        records.iter().filter(|record| record.scheduler != best.scheduler).filter(level).map(|record| record.scheduler.as_str()).collect();
-    let told = if rivals.is_empty() { String::new() } else { format!("; it cannot be told from {}", listed(&rivals)) };
-    let what = if is_stream { "answers soonest" } else { "is the fastest" };
-    format!("{} {what} with {took}{against}{told}.", best.scheduler)
+    let alone = match record.sequential_is_plain && !is_stream && record.sequential < judged(record).0 {
+        true => format!("; a plain program on one rank takes {} {name}", three(record.sequential * times)),
+        false => String::new(),
+    };
+    format!("{} {took} under {}{against}{alone}.", if is_stream { "Response time" } else { "Makespan" }, record.scheduler)
 }
 
 fn bound_is(record: &RunRecord) -> &'static str {

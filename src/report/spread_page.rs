@@ -212,7 +212,7 @@ pub(super) mod tests {
             records: "lines".into(),
             topology: "hypercube:1".into(),
             native: true,
-            site: Site { ranks: 2, hosts: 1, network: None, seed: 1 },
+            site: Site { ranks: 2, hosts: 1, seed: 1, ..Site::default() },
             installments: 2,
             calibration: "measured".into(),
             calibration_seconds: 0.1,

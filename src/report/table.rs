@@ -2,9 +2,10 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
-use super::figures::{bytes, duration_us, of_real_tasks, ratio, several, three, two, whole};
+use super::advice;
+use super::figures::{bytes, duration_us, payload, ratio, several, three, two, whole};
 use crate::experiment::balance::Embedded;
-use crate::experiment::{BalanceRecord, CompareRecord, Site};
+use crate::experiment::{BalanceRecord, CompareRecord, Site, Unit};
 use crate::topology::Topology;
 
 /// Times below this many milliseconds are those of doing nothing, on real ranks.
@@ -43,7 +44,7 @@ pub fn balance(record: &BalanceRecord) -> String {
         let missing = format!("{}, {}", several(*virtual_nodes, "virtual node"), several(*virtual_links, "virtual link"));
         out.push_str(&format!("  embedded   in {grid}: {missing}, dilation {dilation} ({} on average)\n", ratio(*mean_dilation)));
     }
-    let payload = if record.payload > 0 { format!(" of {}", bytes(record.payload)) } else { String::new() };
+    let payload = if record.payload > 0 { format!(" {}", payload(record.payload, record.weighing.payload_is_mean)) } else { String::new() };
     let mut line = |name: &str, text: String| out.push_str(&format!("  {name:<11}{text}\n"));
     line("tasks", format!("{}{payload}", whole(record.tasks)));
     let weighing = &record.weighing;
@@ -97,6 +98,9 @@ pub fn balance(record: &BalanceRecord) -> String {
         ),
     );
     line("pays", pays(record));
+    if let Some(shared) = shared_cores(site) {
+        line("cores", shared);
+    }
     if record.loads.len() <= LISTED {
         let listed = |values: &[u64]| values.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
         line("loads", listed(&record.loads));
@@ -134,29 +138,53 @@ pub(super) fn shortened(name: &str) -> String {
 
 /// One phase in a sentence.
 pub(super) fn verdict(record: &BalanceRecord) -> String {
-    format!(
-        "{} brings the imbalance from {} to {} (max/mean) in {}; it pays {}.",
+    let brings = format!(
+        "{} brings the imbalance from {} to {} (max/mean) in {}",
         record.balancer,
         ratio(record.imbalance.before.max_over_mean),
         ratio(record.imbalance.after.max_over_mean),
-        duration_us(record.seconds * 1e6),
-        pays(record)
-    )
+        duration_us(record.seconds * 1e6)
+    );
+    match record.weighing.unit_seconds {
+        Some(_) => format!("{brings}: {}.", pays(record)),
+        None => format!("{brings}; it pays {}.", pays(record)),
+    }
 }
 
+/// When a phase pays; where loads are times, how long a step takes.
 fn pays(record: &BalanceRecord) -> String {
-    let [before, after] = [&record.imbalance.before, &record.imbalance.after].map(|imbalance| imbalance.max_over_mean);
-    match record.break_even_us {
-        Some(us) => format!("when {} lasts {} or more", record.weighing.unit.one(), duration_us(us)),
-        None if after > before => format!("never: the slowest rank takes {} times as long as before", ratio(after / before)),
-        None => "never: the slowest rank takes as long as before".into(),
+    let (before, after) = (record.makespan_before, record.makespan_after);
+    match (record.weighing.unit_seconds, record.break_even_us) {
+        (Some(seconds), _) => advice::step_of(before * seconds, after * seconds, record.seconds),
+        (None, None) if after > before => format!("never: the slowest rank takes {} times as long as before", ratio(after / before)),
+        (None, None) => "never: the slowest rank takes as long as before".into(),
+        (None, Some(us)) if us < advice::SHORTEST_US && record.weighing.unit == Unit::Work && (before - after).is_finite() => {
+            format!("when {} of work last longer than that", several((before - after) as u64, "unit"))
+        }
+        (None, Some(us)) => format!("when {} lasts {} or more", record.weighing.unit.one(), duration_us(us)),
     }
+}
+
+/// How many ranks share how many cores, and what of it: nothing where each has one.
+pub(super) fn shared_cores(site: &Site) -> Option<String> {
+    let cores = site.cores.filter(|_| site.shares_cores())?;
+    Some(format!(
+        "{} share {}: when a phase pays is reckoned with these, and phases take longer than with a core for each",
+        several(site.ranks.into(), "rank"),
+        several(cores.into(), "core")
+    ))
 }
 
 /// `8 ranks on 2 hosts` or `8 simulated ranks, network ..`.
 pub(super) fn place(site: &Site) -> String {
     match &site.network {
-        None => format!("{} on {}", several(site.ranks.into(), "rank"), several(site.hosts.into(), "host")),
+        None => {
+            let shared = match site.cores {
+                Some(cores) if site.shares_cores() => format!(", sharing {}", several(cores.into(), "core")),
+                _ => String::new(),
+            };
+            format!("{} on {}{shared}", several(site.ranks.into(), "rank"), several(site.hosts.into(), "host"))
+        }
         Some(network) => {
             let hosts = if site.hosts > 1 { format!(" on {} hosts", site.hosts) } else { String::new() };
             format!("{}{hosts}, network {network}", several(site.ranks.into(), "simulated rank"))
@@ -168,11 +196,11 @@ pub(super) fn place(site: &Site) -> String {
 pub fn compare(records: &[CompareRecord], width: u16) -> String {
     let Some(first) = records.first() else { return String::new() };
     let rounds = match first.site.network {
-        None => format!("{}; times are medians with their 95 % intervals", several(first.repeat.into(), "round")),
+        None => format!("{}; {}", several(first.repeat.into(), "round"), intervals(first)),
         Some(_) => "times are virtual and repeat exactly".into(),
     };
     let mut out = format!("{}; {rounds}\n", place(&first.site));
-    for case in records.chunk_by(|a, b| a.loads == b.loads && a.payload == b.payload) {
+    for case in records.chunk_by(|a, b| a.case == b.case) {
         out.push('\n');
         out.push_str(&heading(case));
         out.push_str(&case_table(case, width));
@@ -180,6 +208,9 @@ pub fn compare(records: &[CompareRecord], width: u16) -> String {
     out.push('\n');
     if records.iter().any(|record| !record.native) {
         out.push_str("* an overlay: the topology has more nodes than there are ranks\n");
+    }
+    if let Some(shared) = shared_cores(&first.site) {
+        out.push_str(&format!("The {shared}.\n"));
     }
     let harm = harm(records.iter().map(|record| (&*record.balancer, record.declined, [record.imbalance_before, record.imbalance_after])));
     harm.iter().for_each(|said| out.push_str(&format!("{said}\n")));
@@ -207,22 +238,28 @@ pub(super) fn harm<'a>(results: impl Iterator<Item = (&'a str, bool, [f64; 2])> 
     sentences.into_iter().flatten().collect()
 }
 
-/// Loads and payload as a heading: `hot:total=1000, 64 B a task`.
-pub(super) fn title(loads: &str, payload: u64) -> String {
-    match payload {
-        0 => format!("{loads}, tasks without payload"),
-        payload if loads.starts_with("files:") => format!("{loads}, {} a task on average", bytes(payload)),
-        payload => format!("{loads}, {} a task", bytes(payload)),
+/// What the rounds say of the times.
+fn intervals(record: &CompareRecord) -> String {
+    match record.ms_ci95 {
+        None => "one time says nothing about the next, so there are no intervals".into(),
+        Some(_) => format!("times are medians with their {} intervals", coverage(record.ms_coverage)),
     }
+}
+
+/// A coverage that is not more than it is: `96 %`.
+pub(super) fn coverage(coverage: f64) -> String {
+    // 0.99 is a little less than 0.99 in binary.
+    format!("{} %", (coverage * 100.0 + 1e-9).floor())
+}
+
+/// Loads and payload as a heading: `hot:total=1000, tasks of 64 B`.
+pub(super) fn title(loads: &str, bytes: u64, is_mean: bool) -> String {
+    format!("{loads}, tasks {}", payload(bytes, is_mean))
 }
 
 fn heading(case: &[CompareRecord]) -> String {
     let record = &case[0];
-    let payload = match record.payload {
-        0 => "without payload".into(),
-        payload if of_real_tasks(&record.loads) => format!("of {} on average", bytes(payload)),
-        payload => format!("of {}", bytes(payload)),
-    };
+    let payload = payload(record.payload, record.weighing.payload_is_mean);
     let weighing = &record.weighing;
     let work = weighing.work.as_ref();
     let work_of =
@@ -232,8 +269,12 @@ fn heading(case: &[CompareRecord]) -> String {
     let least = case.iter().filter(|record| record.exact).map(|record| record.least).min();
     let least = least.map(|least| work.map_or(whole(least), |_| several(least, "unit")));
     let least = least.map(|least| format!(", at least {least} must move to meet the quotas")).unwrap_or_default();
+    let step = match weighing.unit_seconds {
+        Some(seconds) => format!(", a step takes {}", duration_us(record.makespan_before * seconds * 1e6)),
+        None => String::new(),
+    };
     format!(
-        "{}: {} {payload}{}{pinned}, imbalance {} (max/mean){least}\n",
+        "{}: {} {payload}{}{pinned}{step}, imbalance {} (max/mean){least}\n",
         shortened(&record.loads),
         several(record.tasks, "task"),
         work.map(work_of).unwrap_or_default(),
@@ -244,15 +285,18 @@ fn heading(case: &[CompareRecord]) -> String {
 fn case_table(records: &[CompareRecord], width: u16) -> String {
     let many_hosts = records[0].site.hosts > 1;
     let measured = records[0].site.network.is_none();
+    let interval = coverage(records[0].ms_coverage);
+    let has_intervals = measured && records[0].ms_ci95.is_some();
+    let are_times = records[0].weighing.unit_seconds;
     let mut headings = vec!["balancer", "topology", "after", "moved", "task-hops", "steps", "msgs", "bytes"];
     if many_hosts {
         headings.push("to hosts");
     }
     headings.push("ms");
-    if measured {
-        headings.push("95 %");
+    if has_intervals {
+        headings.push(&interval);
     }
-    headings.extend(["inf/dec/\nexch %", "pays\nfrom"]);
+    headings.extend(["inf/dec/\nexch %", if are_times.is_some() { "a step\nafter" } else { "pays\nfrom" }]);
     let mut table = table(&headings, 2, width);
     for record in records {
         let mut row = vec![
@@ -270,13 +314,15 @@ fn case_table(records: &[CompareRecord], width: u16) -> String {
         }
         let is_nothing = measured && record.ms_median < NOTHING;
         row.push(if is_nothing { format!("<{NOTHING}") } else { three(record.ms_median) });
-        if is_nothing {
-            row.push("-".into());
-        } else if measured {
-            row.push(format!("{}-{}", two(record.ms_ci95[0]), two(record.ms_ci95[1])));
+        if has_intervals {
+            let shown = record.ms_ci95.filter(|_| !is_nothing);
+            row.push(shown.map_or_else(|| "-".into(), |[low, high]| format!("{}-{}", two(low), two(high))));
         }
         row.push(split(record));
-        row.push(record.break_even_us.map_or("never".into(), duration_us));
+        row.push(match are_times {
+            Some(seconds) => duration_us(record.makespan_after * seconds * 1e6),
+            None => record.break_even_us.map_or("never".into(), duration_us),
+        });
         table.add_row(row);
     }
     lines(&table)

@@ -52,6 +52,10 @@ pub struct NodeReport {
     pub elapsed: Ticks,
     /// Spent executing tasks, summed over its workers.
     pub busy: Ticks,
+    /// What these tasks needed of it: processor time and sleep, without the time in which they waited for a processor that others had.
+    pub needed: Ticks,
+    /// Of that, sleep.
+    pub asleep: Ticks,
     /// Spent otherwise: hearing, deciding, packing, joining. Beside the workers, unless tasks are executed on the communication thread. In
     /// simulation this takes no time.
     pub overhead: Ticks,
@@ -67,7 +71,8 @@ pub struct NodeReport {
     pub migrated_out: u64,
     /// Migrations that arrived.
     pub migrated_in: u64,
-    /// Time of the longest task that ended here. A task that was split is not looked at, nor are its parts.
+    /// What the longest task that ended here needed. A task that was split is not looked at, nor are its parts, nor any task where all
+    /// [can be split](super::Computation::DIVISIBLE).
     pub largest: Ticks,
     /// Length of the longest chain of tasks, each spawned by the one before or waiting for it, that ended here; likewise.
     pub chain: Ticks,
@@ -154,8 +159,10 @@ pub enum Happening {
 pub struct Summary {
     pub tasks: u64,
     pub joins: u64,
-    /// What one worker would take: the sum of the tasks' times, unless it is [known better](Summary::with_sequential).
+    /// What one worker would take: the sum of what the tasks needed, unless it is [known better](Summary::with_sequential).
     pub sequential: Ticks,
+    /// The part of that sum in which tasks slept, which takes no processor.
+    pub asleep: f64,
     /// From the first submission to the last answer; where detached tasks were spawned, until termination was detected.
     pub makespan: Ticks,
     /// Workers of all ranks.
@@ -164,7 +171,8 @@ pub struct Summary {
     pub largest: Ticks,
     /// Length of the longest chain of tasks.
     pub chain: Ticks,
-    /// What no scheduler can beat: the longest of the chain, the largest task, and the sequential time divided by the workers.
+    /// What no scheduler can beat: the longest of the chain, the largest task, and the sequential time divided by the workers; see
+    /// [`bound`].
     pub bound: Ticks,
     /// Sequential time over makespan and workers.
     pub efficiency: f64,
@@ -183,13 +191,14 @@ impl Summary {
     pub fn of(nodes: &[NodeReport], makespan: Ticks) -> Summary {
         let sum = |part: fn(&NodeReport) -> u64| nodes.iter().map(part).sum::<u64>();
         let most = |part: fn(&NodeReport) -> u64| nodes.iter().map(part).max().unwrap_or(0);
-        let sequential = sum(|node| node.busy);
+        let sequential = sum(|node| node.needed);
         let workers = sum(|node| u64::from(node.workers));
         let summary = Summary {
             tasks: sum(|node| node.tasks),
             joins: sum(|node| node.joins),
             makespan,
             workers,
+            asleep: if sequential == 0 { 0.0 } else { sum(|node| node.asleep) as f64 / sequential as f64 },
             largest: most(|node| node.largest),
             chain: most(|node| node.chain),
             migrated: sum(|node| node.migrated_out),
@@ -204,13 +213,36 @@ impl Summary {
     /// The same against another sequential time, such as that of a plain program: bound, efficiency and gain are all taken from it.
     #[must_use]
     pub fn with_sequential(self, sequential: Ticks) -> Summary {
-        let Summary { makespan, workers, largest, chain, .. } = self;
-        let bound = largest.max(chain).max(sequential.div_ceil(workers.max(1)));
-        let possible = sequential.saturating_sub(bound);
-        let had = sequential as f64 - makespan as f64;
-        let efficiency = if makespan == 0 { 1.0 } else { sequential as f64 / makespan as f64 / workers.max(1) as f64 };
-        Summary { sequential, bound, efficiency, gain: (possible > 0).then(|| had / possible as f64), ..self }
+        let efficiency = if self.makespan == 0 { 1.0 } else { sequential as f64 / self.makespan as f64 / self.workers.max(1) as f64 };
+        let summary = Summary { sequential, efficiency, ..self };
+        let bound = bound(std::slice::from_ref(&summary), None);
+        summary.with_bound(bound)
     }
+
+    /// The same against another bound.
+    #[must_use]
+    pub fn with_bound(self, bound: Ticks) -> Summary {
+        let possible = self.sequential.saturating_sub(bound);
+        let had = self.sequential as f64 - self.makespan as f64;
+        Summary { bound, gain: (possible > 0).then(|| had / possible as f64), ..self }
+    }
+
+    /// The bound over the makespan.
+    pub fn bound_efficiency(&self) -> f64 {
+        if self.makespan == 0 { 1.0 } else { self.bound as f64 / self.makespan as f64 }
+    }
+}
+
+/// What no scheduler can beat, of runs of the same tasks: the longest of the chain, the largest task, the sequential time divided by the
+/// workers, and, where workers share cores, what of it needs a processor divided by the cores. Each is the least that any run measured, since
+/// whatever disturbs a run makes a task seem longer. One worker takes the sequential time, so it is never more than that.
+pub fn bound(runs: &[Summary], cores: Option<u32>) -> Ticks {
+    let least = |part: fn(&Summary) -> Ticks| runs.iter().map(part).min().unwrap_or(0);
+    let (sequential, workers) = (least(|run| run.sequential), least(|run| run.workers).max(1));
+    let asleep = runs.iter().map(|run| run.asleep).fold(0.0, f64::max);
+    let on_cores = cores.map_or(0, |cores| (sequential as f64 * (1.0 - asleep) / f64::from(cores.max(1))) as Ticks);
+    let longest = least(|run| run.largest).max(least(|run| run.chain));
+    longest.max(sequential.div_ceil(workers)).max(on_cores).min(sequential)
 }
 
 #[cfg(test)]
@@ -219,7 +251,16 @@ mod tests {
 
     #[test]
     fn a_summary_compares_with_the_granularity_bound() {
-        let node = |busy, largest, chain| NodeReport { workers: 1, busy, largest, chain, tasks: 2, elapsed: 60, ..NodeReport::default() };
+        let node = |busy, largest, chain| NodeReport {
+            workers: 1,
+            busy,
+            needed: busy,
+            largest,
+            chain,
+            tasks: 2,
+            elapsed: 60,
+            ..NodeReport::default()
+        };
         let summary = Summary::of(&[node(60, 30, 50), node(40, 20, 40)], 60);
         assert_eq!((summary.sequential, summary.bound, summary.tasks), (100, 50, 4));
         assert_eq!(summary.gain, Some(0.8));
@@ -231,5 +272,25 @@ mod tests {
         assert!((against.efficiency - 160.0 / 240.0).abs() < 1e-12);
         // A chain can't be sped up.
         assert_eq!(Summary::of(&[node(50, 10, 50), node(0, 0, 0)], 55).gain, None);
+    }
+
+    #[test]
+    fn runs_of_the_same_tasks_have_one_bound() {
+        let run = |sequential, largest, chain| Summary { sequential, largest, chain, workers: 4, makespan: 60, ..Summary::default() };
+        // A task that was disturbed in one run was not in the other.
+        assert_eq!(bound(&[run(100, 90, 20), run(100, 30, 95)], None), 30);
+        assert_eq!(bound(&[run(100, 10, 10), run(120, 10, 10)], None), 25);
+        // One worker takes 100, so nothing that takes longer is a bound.
+        assert_eq!(bound(&[run(100, 210, 20)], None), 100);
+        assert_eq!(bound(&[run(100, 210, 20)], None), run(100, 210, 20).with_sequential(100).bound);
+        // Four workers on two cores, or on more cores than they are.
+        assert_eq!((bound(&[run(100, 10, 10)], Some(2)), bound(&[run(100, 10, 10)], Some(64))), (50, 25));
+        // Tasks that sleep need no core.
+        let asleep = Summary { asleep: 0.9, ..run(100, 10, 10) };
+        let awake = Summary { asleep: 0.2, ..asleep.clone() };
+        assert_eq!((bound(&[asleep], Some(2)), bound(&[awake], Some(2))), (25, 40));
+        assert_eq!(bound(&[], None), 0);
+        let judged = run(100, 10, 10).with_bound(50);
+        assert_eq!((judged.gain, judged.bound_efficiency()), (Some(0.8), 50.0 / 60.0));
     }
 }

@@ -44,6 +44,9 @@ pub trait Computation: Send + Sync + Sized + 'static {
     /// How tasks are executed unless [`Options::style`](super::Options::style) says otherwise.
     const STYLE: Style = Style::Worker;
 
+    /// Whether tasks can be [split](Computation::split). Then neither the largest nor a chain of them is a bound on how long a run must take.
+    const DIVISIBLE: bool = false;
+
     /// Executes a task to its end. In simulation only what it tells the worker takes time.
     fn execute(&self, task: Self::Task, worker: &mut dyn Worker) -> Yield<Self>;
 

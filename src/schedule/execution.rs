@@ -6,12 +6,16 @@ use super::item::{Answered, Card, Home, Item, Resumed, Then};
 use super::policy::{ItemId, New, Occurrence, Order, Origin};
 use super::runtime::Shell;
 use crate::error::{Error, Result};
-use crate::node::{Finished, Ticks};
+use crate::node::{Finished, Needed, Ticks};
 
 /// Short tasks that are executed between two looks at the network, at the most.
 const BATCH: usize = 256;
 /// Slices on a worker thread are so much longer, since each is handed over and back.
 const LONGER: Ticks = 10;
+
+/// A task that takes less than this on the clock had its processor all the time: who has to wait for one waits for much longer. Of others
+/// the processor time is asked for, which takes a hundredth of this.
+const UNDISTURBED: Ticks = 20_000;
 
 /// Tasks that must have ended before any is handed over ahead.
 const BEFORE_AHEAD: u64 = 4;
@@ -59,24 +63,28 @@ impl<C: Computation> Shell<C> {
 
     fn begin(&mut self, item: Item<C>) {
         let Item { id, card, task } = item;
-        let computation = self.computation.clone();
-        let work = match self.style {
-            Style::Sliced => {
-                let budget = self.options.slice.saturating_mul(LONGER);
-                self.node.start(move |worker| computation.step(task, budget, worker))
+        let (computation, drag) = (self.computation.clone(), self.options.drag);
+        let budget = (self.style == Style::Sliced).then(|| self.options.slice.saturating_mul(LONGER));
+        let work = self.node.start(move |worker| {
+            let slice = match budget {
+                Some(budget) => computation.step(task, budget, worker),
+                None => Slice::Done(computation.execute(task, worker)),
+            };
+            if drag > 0.0 {
+                worker.drag(drag);
             }
-            Style::Worker | Style::Inline => self.node.start(move |worker| Slice::Done(computation.execute(task, worker))),
-        };
+            slice
+        });
         self.running.insert(work, (id, card));
     }
 
     /// A worker has ended a task, or a slice of it.
     pub(super) fn finished(&mut self, finished: Finished) -> Result<()> {
-        let Finished { work, output, began, ended } = finished;
+        let Finished { work, output, began, ended, needed } = finished;
         let Some((id, mut card)) = self.running.remove(&work) else { return Ok(()) };
         let slice =
             output.downcast::<Slice<C>>().map_err(|_| Error::Failed(format!("a worker returned no slice of task {}", card.name)))?;
-        self.spent(&mut card, began, ended);
+        self.spent(&mut card, began, ended, needed);
         match *slice {
             Slice::More(task) => {
                 let mut item = Item { id, card, task };
@@ -129,7 +137,11 @@ impl<C: Computation> Shell<C> {
     /// Executes tasks on this thread until it is time to look at the network.
     pub(super) fn work_here(&mut self) -> Result<()> {
         let mut worker = self.node.worker();
+        let mut asleep = 0;
         let start = self.node.now();
+        if self.processor.is_none_or(|(_, at)| start.saturating_sub(at) > UNDISTURBED) {
+            self.processor = self.node.processor_time().map(|time| (time, start));
+        }
         for _ in 0..BATCH {
             let Some(item) = self.sliced.take().or_else(|| self.next_ready()) else { break };
             let Item { id, mut card, task } = item;
@@ -138,8 +150,15 @@ impl<C: Computation> Shell<C> {
                 Style::Sliced => self.computation.step(task, self.options.slice, &mut *worker),
                 Style::Inline | Style::Worker => Slice::Done(self.computation.execute(task, &mut *worker)),
             };
-            let ended = self.node.now();
-            self.spent(&mut card, began, ended);
+            let mut ended = self.node.now();
+            if self.options.drag > 0.0 {
+                worker.spin((ended.saturating_sub(began) as f64 * self.options.drag) as Ticks);
+                ended = self.node.now();
+            }
+            let slept = worker.asleep();
+            let needed = self.needed(ended.saturating_sub(began), ended, slept - asleep);
+            asleep = slept;
+            self.spent(&mut card, began, ended, needed);
             self.executed_here += ended.saturating_sub(began);
             self.gathering.executed(ended.saturating_sub(began));
             match slice {
@@ -164,10 +183,23 @@ impl<C: Computation> Shell<C> {
         self.send_answers()
     }
 
-    fn spent(&mut self, card: &mut Card, began: Ticks, ended: Ticks) {
+    /// What a task on this thread needed that took so long: at most the processor time since it was last asked for.
+    fn needed(&mut self, took: Ticks, now: Ticks, asleep: Ticks) -> Needed {
+        if took < UNDISTURBED {
+            return Needed::within(took, took, asleep);
+        }
+        let Some((before, _)) = self.processor else { return Needed::within(took, took, asleep) };
+        let time = self.node.processor_time().unwrap_or(before);
+        self.processor = Some((time, now));
+        Needed::within(took, time.saturating_sub(before), asleep)
+    }
+
+    fn spent(&mut self, card: &mut Card, began: Ticks, ended: Ticks, needed: Needed) {
         let ticks = ended.saturating_sub(began);
-        card.spent += ticks;
+        card.spent += needed.together();
         self.report.busy += ticks;
+        self.report.needed += needed.together();
+        self.report.asleep += needed.asleep;
         self.trace_at(began, card.name, Happening::Executed { ticks });
     }
 
@@ -176,7 +208,7 @@ impl<C: Computation> Shell<C> {
         self.report.tasks += 1;
         self.report.detached += u64::from(card.home == Home::Nobody);
         let spent = std::mem::take(&mut card.spent);
-        if !card.divided {
+        if !card.divided && !C::DIVISIBLE {
             self.report.largest = self.report.largest.max(spent);
             card.chain += spent;
             self.report.chain = self.report.chain.max(card.chain);

@@ -44,7 +44,7 @@ mod unplaced;
 pub use accounting::{Graph, NodeReport, Outcome, Summary};
 pub use computation::{Computation, Roots, Slice, Source, Style, Yield};
 pub use policy::Order;
-pub use registry::{ALL, Chosen, Entry, Region, Scheduler, Units, find, listed};
+pub use registry::{ALL, Chosen, Entry, Region, SIMPLEST_FIRST, Scheduler, Units, find, listed};
 pub use runtime::execute;
 
 use crate::node::Ticks;
@@ -78,6 +78,8 @@ pub struct Options {
     pub gather_below: Ticks,
     /// Whether a node's load travels with the tasks and answers that it sends.
     pub loads_travel: bool,
+    /// By which part of its time every task takes longer than it needs, on real ranks: for tests of the measurement.
+    pub drag: f64,
     /// Whether to record what happened when.
     pub trace: bool,
     /// The largest answer that may be sent, in bytes.
@@ -106,6 +108,7 @@ impl Default for Options {
             ahead_below: 300_000,
             gather_below: 2_000,
             loads_travel: true,
+            drag: 0.0,
             trace: false,
             largest_answer: crate::node::LARGEST_MESSAGE,
         }

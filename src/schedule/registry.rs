@@ -27,6 +27,10 @@ pub const ALL: &[&Entry] = &[
     &static_::ENTRY,
 ];
 
+/// The names of all, the simplest first: among schedulers that do equally well the simplest is recommended.
+pub const SIMPLEST_FIRST: [&str; 11] =
+    ["static", "random", "steal", "rid", "neighbour", "cwn", "acwn", "gradient", "gde", "hierarchical", "incremental"];
+
 /// Every kind of topology, for schedulers that don't look at it.
 pub(super) const ANY: &[Kind] =
     &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph];
@@ -137,6 +141,11 @@ impl Chosen {
 }
 
 impl Entry {
+    /// Its place in [`SIMPLEST_FIRST`].
+    pub fn simplicity(&self) -> usize {
+        SIMPLEST_FIRST.iter().position(|name| *name == self.name).unwrap_or(SIMPLEST_FIRST.len())
+    }
+
     /// Why this scheduler can't run on a topology, if it can't.
     pub fn objection(&self, topology: &Topology) -> Option<String> {
         if self.kinds.contains(&topology.kind()) {
@@ -171,6 +180,24 @@ impl Units {
         match self.0 {
             0.0 => 0,
             units => ((units * unit as f64).round() as Ticks).max(1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::independent;
+
+    #[test]
+    fn every_scheduler_has_a_place_among_the_simplest() {
+        let all = [
+            (ALL.iter().map(|entry| entry.simplicity()).collect::<Vec<_>>(), SIMPLEST_FIRST.len()),
+            (independent::ALL.iter().map(|entry| entry.simplicity()).collect(), independent::SIMPLEST_FIRST.len()),
+        ];
+        for (mut places, known) in all {
+            places.sort_unstable();
+            assert_eq!(places, (0..known).collect::<Vec<_>>());
         }
     }
 }

@@ -105,6 +105,8 @@ pub(super) struct Shell<C: Computation> {
     /// Since when the program has not waited, and how long it has executed tasks since then.
     awake_since: Ticks,
     pub executed_here: Ticks,
+    /// Processor time of this thread when it was last asked for, and when that was.
+    pub processor: Option<(Ticks, Ticks)>,
     pub report: NodeReport,
 }
 
@@ -167,6 +169,7 @@ impl<C: Computation> Shell<C> {
             clock: None,
             awake_since: node.now(),
             executed_here: 0,
+            processor: None,
             report,
             options,
             node,

@@ -154,6 +154,7 @@ impl Computation for Range {
     type Answer = u64;
     type Waiting = ();
     const STYLE: Style = Style::Sliced;
+    const DIVISIBLE: bool = true;
 
     fn execute(&self, task: Rest, worker: &mut dyn Worker) -> Yield<Self> {
         worker.spin(self.cost * (task.to - task.from));

@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay, RankId};
 pub use body::{Body, Freight, buffer};
-pub use work::{Finished, Job, Output, Sliced, Step, Worker};
+pub use work::{Finished, Job, Needed, Output, Sliced, Step, Worker};
 
 /// Time: nanoseconds since the world began on real ranks, virtual nanoseconds in the simulator.
 pub type Ticks = u64;
@@ -240,7 +240,13 @@ pub trait Transport {
 
     /// A worker for work that the program does itself, on its own thread. The default is that of real ranks.
     fn worker(&self) -> Box<dyn Worker> {
-        Box::new(work::Inline)
+        Box::new(work::Inline::default())
+    }
+
+    /// Processor time of the program's thread so far; `None` in the simulator, where nobody waits for a processor. Asking takes some tenths of a
+    /// microsecond.
+    fn processor_time(&self) -> Option<Ticks> {
+        None
     }
 
     /// Tells the watchdog that a task began, moved or ended without a message or work that shows it.

@@ -139,6 +139,10 @@ impl Transport for Recorder {
         self.inner.now()
     }
 
+    fn processor_time(&self) -> Option<Ticks> {
+        self.inner.processor_time()
+    }
+
     fn charge(&self, ticks: Ticks) {
         self.inner.charge(ticks);
     }

@@ -25,10 +25,24 @@ pub trait Worker {
 
     /// Computes for the given time: spins on real ranks (with checkpoints), passes virtual time in the simulator.
     fn spin(&mut self, ticks: Ticks);
+
+    /// How long the worker was told to [sleep](Worker::sleep) so far; 0 in the simulator.
+    fn asleep(&self) -> Ticks {
+        0
+    }
+
+    /// Computes on for this part of the time since the work began: a test of the measurement makes tasks take longer so. Nothing in the
+    /// simulator.
+    fn drag(&mut self, part: f64) {
+        let _ = part;
+    }
 }
 
 /// The worker of work that a program on a real rank does itself, on the communication thread. It has no one to give way to.
-pub(super) struct Inline;
+#[derive(Default)]
+pub(super) struct Inline {
+    asleep: Ticks,
+}
 
 impl Worker for Inline {
     fn checkpoint(&mut self) {}
@@ -36,7 +50,12 @@ impl Worker for Inline {
     fn charge(&mut self, _: Ticks) {}
 
     fn sleep(&mut self, ticks: Ticks) {
+        self.asleep += ticks;
         std::thread::sleep(Duration::from_nanos(ticks));
+    }
+
+    fn asleep(&self) -> Ticks {
+        self.asleep
     }
 
     fn spin(&mut self, ticks: Ticks) {
@@ -75,6 +94,39 @@ pub struct Finished {
     /// When it began and when it ended, on the clock of [`Transport::now`](super::Transport::now).
     pub began: Ticks,
     pub ended: Ticks,
+    pub needed: Needed,
+}
+
+/// What a piece of work needed of the time from its beginning to its end: less than all of it where it had to wait for a processor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needed {
+    pub processor: Ticks,
+    /// What it was told to sleep.
+    pub asleep: Ticks,
+}
+
+impl Needed {
+    /// All of some time that went by on a clock, since nothing else is known.
+    pub fn all(took: Ticks) -> Needed {
+        Needed { processor: took, asleep: 0 }
+    }
+
+    /// At most the time that went by.
+    pub fn within(took: Ticks, processor: Ticks, asleep: Ticks) -> Needed {
+        let asleep = asleep.min(took);
+        Needed { processor: processor.min(took - asleep), asleep }
+    }
+
+    pub fn together(self) -> Ticks {
+        self.processor + self.asleep
+    }
+}
+
+/// Processor time of the calling thread so far, where the system tells.
+#[cfg(feature = "mpi")]
+pub(super) fn processor_time() -> Option<Ticks> {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Some(Ticks::try_from(time.tv_sec).ok()? * 1_000_000_000 + Ticks::try_from(time.tv_nsec).ok()?)
 }
 
 impl std::fmt::Debug for Finished {

@@ -9,6 +9,7 @@ mod input;
 mod programs;
 mod readers;
 mod refusals;
+mod reports;
 mod run;
 mod version;
 

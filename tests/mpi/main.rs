@@ -13,6 +13,7 @@ mod independent;
 mod launch;
 mod phases;
 mod real;
+mod reports;
 mod runs;
 mod signals;
 mod sleepers;
@@ -46,6 +47,7 @@ fn book() -> Book {
     divide::enter(&mut book);
     independent::enter(&mut book);
     sleepers::enter(&mut book);
+    reports::enter(&mut book);
     failing_runs::enter(&mut book);
     guests::enter(&mut book);
     signals::enter(&mut book);

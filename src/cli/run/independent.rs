@@ -34,9 +34,9 @@ pub(super) fn run(arguments: &Arguments, workload: workloads::Chosen) -> Result<
         {
             world.model().network = Network::Zero;
         }
-        let (repeat, seed, speeds) = (arguments.repeat, arguments.world.seed, arguments.speeds.clone());
+        let (repeat, seed, speeds) = (arguments.rounds(world, false), arguments.world.seed, arguments.speeds.clone());
         let spec = IndependentSpec { contenders, workload, repeat, seed, speeds };
-        let progress = terminal::Progress::begin(arguments.output != Output::Quiet);
+        let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "runs");
         let records = experiment::run_independent(world, &spec, |done, of, now| progress.at(done, of, now))?;
         drop(progress);
         match world.is_first() {
@@ -64,6 +64,7 @@ fn refuse(arguments: &Arguments) -> Result<()> {
         ("--medians", arguments.medians.is_some()),
         ("--trace", arguments.trace.is_some()),
         ("--workers", arguments.workers > 1),
+        ("--handicap", arguments.handicap.is_some()),
     ];
     match given.iter().find(|(_, given)| *given) {
         Some((option, _)) => {

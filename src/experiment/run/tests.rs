@@ -1,4 +1,6 @@
+use super::course::{is_same, sound};
 use super::*;
+use crate::schedule::NodeReport;
 use crate::topology::Topology;
 use crate::transport::sim::{Model, Network, World as Simulated};
 
@@ -35,7 +37,11 @@ fn rounds_have_seeds_of_their_own() {
     assert_eq!((rounds.repeat, rounds.makespans.len()), (3, 3));
     assert_eq!(rounds.makespans[0], records[0].makespan);
     assert!(rounds.makespans[1] != rounds.makespans[0] || rounds.makespans[2] != rounds.makespans[0]);
-    assert!(rounds.makespan_ci95[0] < rounds.makespan_mean && rounds.makespan_mean < rounds.makespan_ci95[1]);
+    let [low, high] = rounds.makespan_ci95.unwrap();
+    assert!(low < rounds.makespan_mean && rounds.makespan_mean < high);
+    assert_eq!(rounds.sequentials.len(), 3);
+    let once = simulated(workload, &["steal"], 4, Some(1), false).unwrap();
+    assert_eq!(once[0].rounds.as_ref().unwrap().makespan_ci95, None, "one round has no interval");
     assert_eq!(simulated(workload, &["steal"], 4, None, false).unwrap()[0].rounds, None);
 }
 
@@ -85,5 +91,21 @@ fn an_integral_is_judged_by_calculus() {
         assert_eq!(records[0].known, Some(Number::Real(right)), "from {from}");
         let Number::Real(answer) = records[0].answer else { panic!("{:?}", records[0].answer) };
         assert!((answer - right).abs() < 1.01e-4, "from {from}: {answer}, and calculus says {right}");
+    }
+}
+
+#[test]
+fn all_schedulers_are_judged_by_one_bound() {
+    let names: Vec<&str> = schedule::ALL.iter().map(|entry| entry.name).collect();
+    for workload in ["tree:levels=4,children=3,least=3,time=5ms", "uts:kind=geometric,shape=fixed,b0=4,depth=5,seed=19"] {
+        let records = simulated(workload, &names, 4, None, false).unwrap();
+        for record in &records {
+            assert_eq!((record.bound, record.sequential), (records[0].bound, records[0].sequential), "{}", record.scheduler);
+            assert!((record.bound_efficiency - record.bound / record.makespan).abs() < 1e-9);
+            assert!(record.bound <= record.sequential && record.bound <= record.makespan, "{}: {record:?}", record.scheduler);
+        }
+        // Whoever is alone has no better bound: a tree that can be split is no longer than its parts.
+        let alone = simulated(workload, &["static"], 4, None, false).unwrap();
+        assert!((alone[0].bound - records[0].bound).abs() <= 1e-9 * alone[0].bound);
     }
 }

@@ -110,7 +110,7 @@ pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink) -> Result<Option
         true => setting.baselines(world, costs.as_ref(), input.as_mut(), answer.as_ref())?,
         false => Vec::new(),
     };
-    let site = Site::of(world, spec.seed);
+    let site = Site::of(world, spec.seed)?;
     let (Some(costs), Some(plan), Some(ending), Some(answer)) = (&costs, &ordered, &ending, answer) else { return Ok(None) };
     let made = Made {
         setting: &setting,

@@ -17,7 +17,7 @@ pub(in crate::report) fn record(scheduler: &str, makespan: f64) -> RunRecord {
         workload: "tree:roots=<2>".into(),
         topology: "complete:2".into(),
         native: true,
-        site: Site { ranks: 2, hosts: 1, network: None, seed: 1 },
+        site: Site { ranks: 2, hosts: 1, seed: 1, ..Site::default() },
         workers: 1,
         unit: Unit { seconds: 1.0 },
         tasks: 2,
@@ -47,16 +47,22 @@ pub(in crate::report) fn record(scheduler: &str, makespan: f64) -> RunRecord {
         responses: None,
         scheduling: None,
         overload: None,
+        simplicity: ["static", "random", "steal"].iter().position(|name| *name == scheduler).unwrap_or(9),
+        contender: 0,
         timeline: vec![executed(0, 0, 1_000_000_000), executed(1, 500_000_000, 500_000_000)],
     }
 }
 
-fn repeated(scheduler: &str, makespan: f64, half: f64) -> RunRecord {
+/// The same in several rounds, which differ by some per cent.
+pub(in crate::report) fn repeated(scheduler: &str, makespan: f64, rounds: usize) -> RunRecord {
+    let makespans = [0.95, 1.0, 1.05].iter().cycle().take(rounds).map(|part| part * makespan);
     let rounds = Rounds {
-        repeat: 3,
-        makespans: vec![makespan; 3],
+        repeat: rounds as u32,
+        makespans: makespans.collect(),
+        sequentials: [0.95, 1.0, 1.05].iter().cycle().take(rounds).map(|part| 1.5 * part).collect(),
+        responses: Vec::new(),
         makespan_mean: makespan,
-        makespan_ci95: [makespan - half, makespan + half],
+        makespan_ci95: Some([makespan - 0.1, makespan + 0.1]),
         efficiency_mean: 0.75 / makespan,
         bound_efficiency_mean: 1.0 / makespan,
         gain_mean: Some(0.5),
@@ -72,11 +78,11 @@ fn rendered(records: &[RunRecord]) -> String {
 
 #[test]
 fn the_page_has_all_and_needs_nothing() {
-    let page = rendered(&[repeated("steal", 1.25, 0.1), repeated("static", 2.0, 0.1), repeated("random", 1.3, 0.1)]);
+    let page = rendered(&[repeated("steal", 1.25, 9), repeated("static", 2.0, 9), repeated("random", 1.25, 9)]);
     for text in [
-        "steal is the fastest with 1250 ms, 80.0 % of what the granularity bound allows; it cannot be told from random.",
+        "On these 2 ranks use random (statistically tied with: steal): 1.25 s, 80.0% of what the granularity bound allows, 1.20 times as fast as one worker.",
         "tree:roots=&lt;2&gt;",
-        "3 rounds, seeds from 1 on",
+        "9 rounds, seeds from 1 on",
         "Open MPI v4",
         "60.0 (80.0)",
         "when the ranks were busy under static",

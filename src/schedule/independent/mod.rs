@@ -32,6 +32,9 @@ pub use lot::Lot;
 /// All schedulers of independent tasks, in the order in which they are shown.
 pub const ALL: &[&Entry] = &[&sash::ENTRY, &sash::SADS, &dss::ENTRY, &selfsched::ENTRY];
 
+/// The names of all, the simplest first: among schedulers that do equally well the simplest is recommended.
+pub const SIMPLEST_FIRST: [&str; 4] = ["selfsched", "dss", "sads", "sash"];
+
 /// A set of independent tasks, numbered from 0.
 pub trait Independent: Send + Sync {
     /// What each task is expected to cost on each rank. Only [schedulers](Entry::knows_costs) that say so look at it.
@@ -160,6 +163,13 @@ pub struct Entry {
     /// Whether it looks at costs before tasks are executed.
     pub knows_costs: bool,
     pub(super) build: fn(&mut Options<'_>) -> Result<Arc<dyn Scheduler>>,
+}
+
+impl Entry {
+    /// Its place in [`SIMPLEST_FIRST`].
+    pub fn simplicity(&self) -> usize {
+        SIMPLEST_FIRST.iter().position(|name| *name == self.name).unwrap_or(SIMPLEST_FIRST.len())
+    }
 }
 
 /// A scheduler that was asked for.

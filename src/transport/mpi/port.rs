@@ -8,7 +8,7 @@ use super::seats::Waits;
 use super::workers::Owner;
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay};
-use crate::transport::{Envelope, Event, Freight, Interest, Job, Scope, Ticks, TimerId, Transport, WorkId};
+use crate::transport::{Envelope, Event, Freight, Interest, Job, Scope, Ticks, TimerId, Transport, WorkId, work};
 
 /// A port that outlives its run sends nothing and hears nothing.
 pub(super) struct MpiPort {
@@ -38,6 +38,10 @@ impl Transport for MpiPort {
 
     fn now(&self) -> Ticks {
         self.carrier.now()
+    }
+
+    fn processor_time(&self) -> Option<Ticks> {
+        work::processor_time()
     }
 
     fn charge(&self, _: Ticks) {}

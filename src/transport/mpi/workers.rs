@@ -9,7 +9,8 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::{abort, ffi};
 use crate::error::{Error, Result};
-use crate::transport::{Finished, Output, Scope, Sliced, Ticks, WorkId, Worker};
+use crate::transport::work::processor_time;
+use crate::transport::{Finished, Needed, Output, Scope, Sliced, Ticks, WorkId, Worker};
 
 /// A task that asks often for a pause gets one at most this often.
 const PAUSE_EVERY: Duration = Duration::from_micros(50);
@@ -129,9 +130,13 @@ impl Drop for Alive {
 fn work_on(jobs: &Receiver<(Owner, Opaque)>, done: &Sender<(Owner, Finished)>, epoch: Instant, boss: &Thread) {
     let _alive = Alive;
     for (owner, work) in jobs {
-        let began = since(epoch);
-        let output = work(&mut RealWorker { last_pause: Instant::now() });
-        let finished = Finished { work: owner.work, output, began, ended: since(epoch) };
+        let (began, before) = (since(epoch), processor_time());
+        let mut worker = RealWorker::new();
+        let output = work(&mut worker);
+        let ended = since(epoch);
+        let took = ended.saturating_sub(began);
+        let processor = processor_time().zip(before).map_or(took, |(after, before)| after.saturating_sub(before));
+        let finished = Finished { work: owner.work, output, began, ended, needed: Needed::within(took, processor, worker.asleep) };
         if done.send((owner, finished)).is_err() {
             break;
         }
@@ -145,7 +150,16 @@ pub(super) fn since(began: Instant) -> Ticks {
 }
 
 struct RealWorker {
+    began: Instant,
     last_pause: Instant,
+    asleep: Ticks,
+}
+
+impl RealWorker {
+    fn new() -> RealWorker {
+        let now = Instant::now();
+        RealWorker { began: now, last_pause: now, asleep: 0 }
+    }
 }
 
 impl Worker for RealWorker {
@@ -159,7 +173,16 @@ impl Worker for RealWorker {
     fn charge(&mut self, _: Ticks) {}
 
     fn sleep(&mut self, ticks: Ticks) {
+        self.asleep += ticks;
         thread::sleep(Duration::from_nanos(ticks));
+    }
+
+    fn asleep(&self) -> Ticks {
+        self.asleep
+    }
+
+    fn drag(&mut self, part: f64) {
+        self.spin((since(self.began) as f64 * part) as Ticks);
     }
 
     fn spin(&mut self, ticks: Ticks) {
@@ -207,7 +230,8 @@ impl Slices {
     /// The first is done.
     pub fn done(&mut self, owner: Owner, output: Box<dyn Any + Send>, now: Ticks) -> Finished {
         self.out = false;
-        Finished { work: owner.work, output, began: self.began.take().unwrap_or(now), ended: now }
+        let began = self.began.take().unwrap_or(now);
+        Finished { work: owner.work, output, began, ended: now, needed: Needed::all(now.saturating_sub(began)) }
     }
 }
 
@@ -247,6 +271,34 @@ mod tests {
         assert_eq!(crew.hired.len(), 2);
         crew.dismiss();
         assert!(crew.hired.is_empty() && !crew.is_busy());
+    }
+
+    #[test]
+    fn what_work_needed_is_told_apart_from_its_time() {
+        let mut crew = Crew::new(1, Instant::now());
+        crew.give(
+            owner(0),
+            Box::new(|worker| {
+                worker.sleep(20_000_000);
+                // Waits without being told to: neither the processor nor sleep.
+                thread::sleep(Duration::from_millis(20));
+                worker.spin(1_000_000);
+                worker.drag(0.5);
+                Box::new(())
+            }),
+        )
+        .unwrap();
+        let finished = loop {
+            match crew.next_done() {
+                Some((_, finished)) => break finished,
+                None => thread::park_timeout(Duration::from_millis(1)),
+            }
+        };
+        let Needed { processor, asleep } = finished.needed;
+        // 41 ms, and half as long again.
+        assert!(finished.ended - finished.began >= 61_000_000);
+        assert_eq!(asleep, 20_000_000);
+        assert!(processor > 0 && processor <= finished.ended - finished.began - 40_000_000, "{processor}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::state::{Due, Ended, NodeState, Opaque, Shared, State, Waits};
 use crate::error::Result;
 use crate::topology::{NodeId, Overlay, RankId};
 use crate::transport::world::Program;
-use crate::transport::{Event, Finished, Port, Step, Ticks, Worker};
+use crate::transport::{Event, Finished, Needed, Port, Step, Ticks, Worker};
 
 /// Looks at the network without progress after which a run is stuck, however little virtual time they take: of all nodes, and by node.
 const LOOKS: (u64, u64) = (50_000_000, 50_000);
@@ -222,7 +222,7 @@ impl<T> Engine<T> {
                 rest.slices.push_front(slices);
             }
             Step::Done { output, .. } => {
-                let finished = Finished { work: slices.work, output, began, ended: until };
+                let finished = Finished { work: slices.work, output, began, ended: until, needed: Needed::all(until - began) };
                 let ended = Ended { node, scope: slices.scope, finished, opaque: false };
                 state.calendar.enter(until, Due::Finish(Box::new(ended)));
                 drop(state);
@@ -285,7 +285,7 @@ impl<T> Engine<T> {
         let ended = began.saturating_add(took);
         state.running += 1;
         state.progressed(began);
-        let finished = Finished { work: work.work, output, began, ended };
+        let finished = Finished { work: work.work, output, began, ended, needed: Needed::all(took) };
         let due = Due::Finish(Box::new(Ended { node: work.node, scope: work.scope, finished, opaque: true }));
         state.calendar.enter(ended, due);
     }

@@ -182,6 +182,7 @@ impl Computation for Uts {
     type Answer = Tally;
     type Waiting = ();
     const STYLE: Style = Style::Sliced;
+    const DIVISIBLE: bool = true;
 
     fn execute(&self, mut part: Part, worker: &mut dyn Worker) -> Yield<Self> {
         loop {

@@ -1,0 +1,108 @@
+//! What the program itself says of a run on real ranks: the command that was typed, how far it is, on which cores.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use equipoise::experiment::Site;
+use equipoise::transport::mpi;
+use equipoise::transport::world::World;
+use equipoise::{Error, Result};
+
+use crate::contract::Case;
+use crate::launch::{Book, Outcome, Suite};
+
+pub fn enter(book: &mut Book) {
+    let cases = || vec![Case { name: "every rank is on some cores", check: cores }];
+    let limit = Duration::from_secs(60);
+    book.suite(Suite { name: "cores", ranks: &[1, 2, 3, 5, 8], limit, options: mpi::Options::default(), cases: cases() });
+    book.job("the command that a report shows starts as it stands", 3, reporting, typed);
+    book.job("what takes long tells how far it is", 2, long, |outcome| told(outcome, 2, 8));
+    book.job("what is soon done tells nothing", 2, short, |outcome| told(outcome, 0, 0));
+    book.job("what is to be quiet is so", 2, quiet, |outcome| told(outcome, 0, 0));
+}
+
+fn cores(world: &mut World) -> Result<()> {
+    let site = Site::of(world, 1)?;
+    if !world.is_first() {
+        return Ok(());
+    }
+    let mut ranks: Vec<u32> = site.groups.iter().flat_map(|group| group.ranks.clone()).collect();
+    ranks.sort_unstable();
+    let cores: u32 = site.groups.iter().map(|group| group.cores).sum();
+    let here = std::thread::available_parallelism().map_or(0, usize::from);
+    // The launcher binds nobody, so all ranks share what this host has.
+    let is_right = ranks == (0..site.ranks).collect::<Vec<_>>() && site.cores == Some(cores) && cores as usize == here;
+    if is_right && site.shares_cores() == (site.ranks > cores) { Ok(()) } else { Err(Error::Failed(format!("{site:?}"))) }
+}
+
+/// Becomes the program.
+fn become_equipoise(arguments: &[&str]) {
+    let why = Command::new(env!("CARGO_BIN_EXE_equipoise")).args(arguments).exec();
+    panic!("equipoise cannot be started: {why}");
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("a report's command")
+}
+
+fn reporting() {
+    let folder = folder();
+    let folder = folder.to_str().expect("a folder that is text");
+    become_equipoise(&[
+        "compare",
+        "--balancer",
+        "direct,cwa",
+        "--loads",
+        "5,0,1",
+        "--repeat",
+        "1",
+        "--output",
+        "quiet",
+        "--report",
+        folder,
+    ]);
+}
+
+fn typed(outcome: &Outcome) -> Result<(), String> {
+    outcome.expect(0, Duration::from_secs(60), &[])?;
+    let page = folder().join("report.html");
+    let text = std::fs::read_to_string(&page).map_err(|why| why.to_string())?;
+    let command = text.split("<dt>Command</dt><dd class=\"command\">").nth(1).and_then(|rest| rest.split("</dd>").next());
+    let command = command.ok_or("the page has no command")?;
+    let command = command.replace("&#x2f;", "/").replace("&quot;", "\"").replace("&#x27;", "'").replace("&lt;", "<").replace("&gt;", ">");
+    let command = command.replace("&amp;", "&");
+    if !command.contains("mpirun") || !command.contains("-n 3 ") {
+        return Err(format!("that is not what was typed: {command}"));
+    }
+    std::fs::remove_file(&page).map_err(|why| why.to_string())?;
+    let output = Command::new("bash").args(["-c", &command]).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).output();
+    let output = output.map_err(|why| why.to_string())?;
+    match output.status.success() && page.is_file() {
+        true => Ok(()),
+        false => Err(format!("{command}\n{:?}: {}", output.status, String::from_utf8_lossy(&output.stderr))),
+    }
+}
+
+fn long() {
+    // Two runs of each scheduler, of some 2 to 4 s.
+    become_equipoise(&["run", "--compare", "steal,random", "--workload", "tree:levels=1,children=5,least=5,task=1s", "--repeat", "1"]);
+}
+
+fn short() {
+    become_equipoise(&["run", "--compare", "steal,random", "--workload", "tree:levels=1,children=3,least=3,task=1ms", "--repeat", "1"]);
+}
+
+fn quiet() {
+    become_equipoise(&["run", "--scheduler", "static", "--workload", "tree:levels=1,children=6,least=6,task=1s", "--output", "quiet"]);
+}
+
+/// How many lines told of the progress, from one rank only.
+fn told(outcome: &Outcome, least: usize, most: usize) -> Result<(), String> {
+    outcome.expect(0, Duration::from_secs(60), &[])?;
+    let lines: Vec<&str> = outcome.stderr.lines().filter(|line| line.contains(" runs done")).collect();
+    let are_apart = lines.windows(2).all(|pair| pair[0] != pair[1]);
+    let left = lines.iter().filter(|line| line.contains(" left; now ")).count();
+    if (least..=most).contains(&lines.len()) && are_apart && left + 1 >= least { Ok(()) } else { Err(format!("{lines:?}")) }
+}
