@@ -5,7 +5,7 @@ use super::run;
 use crate::balance::{Balancer, Chosen, Phase, Running};
 use crate::error::Result;
 use crate::load::{Quota, Shares};
-use crate::topology::Topology;
+use crate::topology::{Overlay, Placement, Topology};
 
 /// Another balancer, whose phases take this many times as long on every node.
 struct Slowed {
@@ -38,6 +38,14 @@ impl Balancer for Slowed {
         self.inner.reachable(topology, total, shares)
     }
 
+    fn aims(&self, overlay: &Overlay, loads: &[u64], shares: &Shares) -> Quota {
+        self.inner.aims(overlay, loads, shares)
+    }
+
+    fn is_checked(&self, shares: &Shares, placement: &Placement) -> bool {
+        self.inner.is_checked(shares, placement)
+    }
+
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
         Box::pin(async move { self.drag(phase).await })
     }
@@ -68,7 +76,6 @@ mod tests {
     use super::*;
     use crate::balance::find;
     use crate::load::Powers;
-    use crate::topology::{Overlay, Topology};
     use crate::transport::sim;
     use crate::transport::world::World;
 
