@@ -227,7 +227,7 @@ pub fn value(dice: &mut Dice, command: &str, option: &str, name: &str, folder: &
     let file = |dice: &mut Dice, format| texts::written(dice, folder, format, ranks).to_string_lossy().into_owned();
     let to_write = |dice: &mut Dice, folder: &Path| match dice.below(8) {
         0 => "/dev/full".to_string(),
-        1 => "/no/such/place/out".to_string(),
+        1 => "/dev/null/out".to_string(),
         2 => folder.display().to_string(),
         _ => folder.join(format!("out-{}", dice.below(5))).display().to_string(),
     };
