@@ -247,11 +247,14 @@ pub fn value(dice: &mut Dice, command: &str, option: &str, name: &str, folder: &
         ("payload", _) => {
             let sizes = 1 + dice.below(2);
             match dice.below(8) {
-                0 => dice.one(&["1000000", "100000000", "3000000000", "18446744073709551615"]).to_string(),
+                0 => dice.one(&["100000", "3000000000", "18446744073709551615"]).to_string(),
                 _ => dice.list(sizes, 300, ","),
             }
         }
         ("balancer", _) => (0..=dice.below(2)).map(|_| balancer(dice)).collect::<Vec<_>>().join(","),
+        ("scheduler" | "compare", _) if command == "run" && dice.percent(50) => {
+            dice.one(&["", "steal", "dss", "static", "sash"]).to_string()
+        }
         ("scheduler", _) => {
             if dice.percent(50) {
                 scheduler(dice)
