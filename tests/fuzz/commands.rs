@@ -73,7 +73,58 @@ pub fn line(dice: &mut Dice, grammar: &Grammar, folder: &Path) -> Vec<String> {
         _ => &[],
     };
     let chance = 4 + dice.below(20) as u32;
+    // `divide` is two commands; most lines keep to one.
+    let foreign: &[&str] = match command.as_str() {
+        "divide" if model => &[
+            "sim",
+            "network",
+            "sim-hosts",
+            "input",
+            "kernel",
+            "command",
+            "print",
+            "to",
+            "reduce",
+            "ok-status",
+            "records",
+            "calibration",
+            "baselines",
+            "rate",
+            "memory",
+            "report",
+            "trace",
+        ],
+        "divide" => &[
+            "model",
+            "w",
+            "z",
+            "tcp",
+            "tcm",
+            "startup",
+            "load",
+            "ports",
+            "return",
+            "source",
+            "source-idle",
+            "links",
+            "startups",
+            "curves",
+            "command",
+            "reduce",
+            "ok-status",
+            "print",
+        ],
+        // Loads with all that goes with them, or tasks.
+        "balance" if model => &["loads", "payload", "weights", "pinned"],
+        "balance" => &["tasks"],
+        "run" => &["topology", "host", "medians"],
+        _ => &[],
+    };
+    let mixes = dice.percent(15);
     for option in known {
+        if !mixes && foreign.contains(&option.long.as_str()) {
+            continue;
+        }
         let mut times = usize::from(wanted.contains(&option.long.as_str()) || dice.percent(chance));
         times += usize::from(times == 1 && dice.percent(2));
         for _ in 0..times {

@@ -120,7 +120,7 @@ impl Dice {
 
     /// A number that is easily computed with, and now and then an odd one.
     pub fn number(&mut self, most: u64) -> String {
-        match self.below(10) {
+        match self.below(20) {
             0 | 1 => self.one(ODD_NUMBERS).to_string(),
             2 => format!("{}.{}", self.between(0, most), self.between(0, 999)),
             3 => format!("0.{}", self.between(0, 999)),
@@ -130,7 +130,7 @@ impl Dice {
 
     /// So many numbers with something between.
     pub fn list(&mut self, count: usize, most: u64, between: &str) -> String {
-        let odd = self.percent(20);
+        let odd = self.percent(8);
         let mut number = || if odd { self.number(most) } else { self.between(0, most).to_string() };
         let numbers: Vec<String> = (0..count).map(|_| number()).collect();
         numbers.join(between)

@@ -227,7 +227,7 @@ pub fn value(dice: &mut Dice, command: &str, option: &str, name: &str, folder: &
     let file = |dice: &mut Dice, format| texts::written(dice, folder, format, ranks).to_string_lossy().into_owned();
     let to_write = |dice: &mut Dice, folder: &Path| match dice.below(8) {
         0 => "/dev/full".to_string(),
-        1 => "/no/such/place/out".to_string(),
+        1 => "/dev/null/out".to_string(),
         2 => folder.display().to_string(),
         _ => folder.join(format!("out-{}", dice.below(5))).display().to_string(),
     };
@@ -247,11 +247,14 @@ pub fn value(dice: &mut Dice, command: &str, option: &str, name: &str, folder: &
         ("payload", _) => {
             let sizes = 1 + dice.below(2);
             match dice.below(8) {
-                0 => dice.one(&["1000000", "100000000", "3000000000", "18446744073709551615"]).to_string(),
+                0 => dice.one(&["100000", "3000000000", "18446744073709551615"]).to_string(),
                 _ => dice.list(sizes, 300, ","),
             }
         }
         ("balancer", _) => (0..=dice.below(2)).map(|_| balancer(dice)).collect::<Vec<_>>().join(","),
+        ("scheduler" | "compare", _) if command == "run" && dice.percent(50) => {
+            dice.one(&["", "steal", "dss", "static", "sash"]).to_string()
+        }
         ("scheduler", _) => {
             if dice.percent(50) {
                 scheduler(dice)

@@ -22,7 +22,7 @@ pub enum Format {
 /// A file of this format for so many ranks, in most cases a right one.
 pub fn written(dice: &mut Dice, folder: &Path, format: Format, ranks: usize) -> PathBuf {
     let text = text(dice, format, ranks).into_bytes();
-    let text = if dice.percent(35) { dice.mistaken(&text) } else { text };
+    let text = if dice.percent(20) { dice.mistaken(&text) } else { text };
     let ending = if format == Format::Table { ".csv" } else { "" };
     let name = match dice.below(12) {
         0 => format!("with a blank{ending}"),
@@ -35,7 +35,7 @@ pub fn written(dice: &mut Dice, folder: &Path, format: Format, ranks: usize) -> 
 }
 
 pub fn text(dice: &mut Dice, format: Format, ranks: usize) -> String {
-    let count = if dice.percent(80) { ranks } else { dice.below(20) };
+    let count = if dice.percent(92) { ranks } else { dice.below(20) };
     let many = dice.below(20);
     match format {
         Format::Numbers => {
@@ -159,7 +159,7 @@ pub fn lbaf(dice: &mut Dice, folder: &Path) -> PathBuf {
             ),
         };
         let text = format!("{{{metadata}\"phases\":[{}]}}", phases.join(",")).into_bytes();
-        let text = if dice.percent(25) { dice.mistaken(&text) } else { text };
+        let text = if dice.percent(8) { dice.mistaken(&text) } else { text };
         let set = if dice.percent(4) { "other" } else { "data" };
         fs::write(folder.join(format!("{set}.{rank}.json")), text).expect("a file can be written");
     }
@@ -185,7 +185,7 @@ fn lbaf_phase(dice: &mut Dice, id: u64, identity: &mut u64) -> String {
         let time = if dice.percent(10) { dice.number(3) } else { format!("{}e-6", dice.below(5000)) };
         let bytes = match dice.below(20) {
             0 => dice.number(500),
-            1 => dice.one(&["1e9", "4000000000", "3e7", "1e19"]).to_string(),
+            1 => dice.one(&["3e6", "4000000000", "3e7", "1e19"]).to_string(),
             _ => dice.below(500).to_string(),
         };
         format!(
