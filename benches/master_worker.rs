@@ -4,7 +4,8 @@
 //! Needs mpirun; `scripts/bench` builds it and runs it on 4 ranks.
 //!
 //! ```text
-//! master_worker [--rounds 15] [--tasks 200000]      prints a table: tasks per second, and the ratio to the master and workers by hand
+//! master_worker [--rounds 15] [--tasks 200000]      one launch; prints its medians as lines for --summary
+//! master_worker --summary FILE                      the table of all lines of a file; without mpirun
 //! ```
 
 use std::time::Instant;
@@ -18,11 +19,17 @@ use equipoise::transport::mpi::{self, rsmpi};
 use equipoise::transport::world::World;
 use equipoise::workload::independent::{Emulated, REAL_CYCLE};
 use equipoise::{Error, Result};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use rand::seq::SliceRandom;
 use rsmpi::topology::SimpleCommunicator;
 use rsmpi::traits::{Communicator, CommunicatorCollectives, Destination, Source};
 
 /// What the master answers when there is nothing left.
 const NOTHING: u64 = u64::MAX;
+
+/// The master and workers by hand, with so many requests outstanding.
+const BY_HAND: [(&str, u64); 2] = [("by-hand", 1), ("by-hand:outstanding=8", 8)];
 
 /// Schedulers, and whether a message brings one chunk of one task at the most that the rule allows.
 const CONTENDERS: [&str; 8] = [
@@ -48,6 +55,9 @@ fn run() -> Result<()> {
     let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
     while let Some(option) = words.next() {
         let value = words.next().ok_or_else(|| Error::usage(format!("{option} needs a value")))?;
+        if option == "--summary" {
+            return summary(&value);
+        }
         let number: u64 = value.parse().map_err(|_| Error::usage(format!("{option} {value}: it is not a number")))?;
         match option.as_str() {
             "--rounds" => rounds = number.try_into().unwrap_or(u32::MAX),
@@ -62,35 +72,63 @@ fn run() -> Result<()> {
         return Err(Error::usage("a master needs workers: run it under mpirun with 2 ranks at least"));
     }
     let contenders = CONTENDERS.iter().map(|name| independent::find(name)).collect::<Result<Vec<Chosen>>>()?;
-    let mut plain: [Vec<f64>; 2] = Default::default();
-    let mut ours = vec![Vec::new(); contenders.len()];
+    let mut rates = vec![Vec::new(); BY_HAND.len() + contenders.len()];
+    let mut shares = rates.clone();
+    let mut order: Vec<usize> = (0..rates.len()).collect();
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
     for round in 0..=rounds {
-        let by_hand = [bench.by_hand(1), bench.by_hand(8)];
-        let mut rates = Vec::new();
-        for index in 0..contenders.len() {
-            // Each comes first in its turn.
-            let at = (index + round as usize) % contenders.len();
-            rates.push((at, bench.by_scheduler(&contenders[at])?));
-        }
-        // Ranks connect in the first round.
-        if round > 0 {
-            plain.iter_mut().zip(by_hand).for_each(|(rates, rate)| rates.push(rate));
-            rates.into_iter().for_each(|(at, rate)| ours[at].push(rate));
+        // Another order each time, so that nobody always comes after the same one.
+        order.shuffle(&mut rng);
+        for &at in &order {
+            let (rate, share) = match at.checked_sub(BY_HAND.len()) {
+                None => (bench.by_hand(BY_HAND[at].1), 0.0),
+                Some(ours) => bench.by_scheduler(&contenders[ours])?,
+            };
+            // Ranks connect in the first round.
+            if round > 0 {
+                rates[at].push(rate);
+                shares[at].push(share);
+            }
         }
     }
     if bench.comm.rank() > 0 {
         return Ok(());
     }
-    let none = || Error::usage("--rounds 0: nothing was measured");
-    println!("\n{} ranks, {tasks} empty tasks, {rounds} rounds\n", bench.comm.size());
-    println!("| | million tasks per second | over by hand | 95 % |\n|---|--:|--:|--:|");
-    let names = ["master and workers by hand", "the same, 8 requests outstanding"];
-    let rows = names.iter().copied().zip(&plain).chain(CONTENDERS.iter().copied().zip(&ours));
-    for (name, rates) in rows {
-        let rate = statistics::median(rates).ok_or_else(none)?;
-        let ratios: Vec<f64> = rates.iter().zip(&plain[0]).map(|(ours, by_hand)| ours / by_hand).collect();
-        let ratio = statistics::median(&ratios).ok_or_else(none)?;
-        println!("| {name} | {:.2} | {:.2} | {:.2} - {:.2} |", rate.value / 1e6, ratio.value, ratio.low, ratio.high);
+    let median = |rates: &[f64]| statistics::median(rates).map(|it| it.value).ok_or_else(|| Error::usage("--rounds 0: nothing was measured"));
+    for (at, name) in BY_HAND.iter().map(|(name, _)| *name).chain(CONTENDERS).enumerate() {
+        let own = &rates[at];
+        let over = |other: &[f64]| median(&own.iter().zip(other).map(|(own, other)| own / other).collect::<Vec<f64>>());
+        let (rate, one, eight, share) = (median(own)?, over(&rates[0])?, over(&rates[1])?, median(&shares[at])?);
+        println!("rate {} {tasks} {rounds} {name} {rate} {one} {eight} {share}", bench.comm.size());
+    }
+    Ok(())
+}
+
+/// Medians over launches, which are the lines `rate RANKS TASKS ROUNDS NAME RATE OVER_ONE OVER_EIGHT SHARE` of a file.
+fn summary(file: &str) -> Result<()> {
+    let text = std::fs::read_to_string(file).map_err(|why| Error::usage(format!("--summary {file}: {why}")))?;
+    let mut rows: Vec<(&str, [Vec<f64>; 4])> = Vec::new();
+    let mut title = None;
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| line.starts_with("rate ")) {
+        let wrong = || Error::usage(format!("--summary {file}: line {} is not as this program writes it", number + 1));
+        let ["rate", ranks, tasks, rounds, name, figures @ ..] = &line.split_whitespace().collect::<Vec<_>>()[..] else { return Err(wrong()) };
+        let figures = figures.iter().map(|figure| figure.parse()).collect::<Result<Vec<f64>, _>>().map_err(|_| wrong())?;
+        let figures: [f64; 4] = figures.try_into().map_err(|_| wrong())?;
+        title.get_or_insert((*ranks, *tasks, *rounds));
+        let at = rows.iter().position(|row| row.0 == *name).unwrap_or(rows.len());
+        if at == rows.len() {
+            rows.push((name, Default::default()));
+        }
+        rows[at].1.iter_mut().zip(figures).for_each(|(figures, figure)| figures.push(figure));
+    }
+    let Some((ranks, tasks, rounds)) = title else { return Err(Error::usage(format!("--summary {file}: nothing was measured"))) };
+    println!("\n{ranks} ranks, {tasks} empty tasks, {} launches of {rounds} rounds\n", rows[0].1[0].len());
+    println!("| | million tasks per second | over by hand | range | over by hand, 8 outstanding | range | by rank 0 itself, % |\n|---|--:|--:|--:|--:|--:|--:|");
+    for (name, figures) in &rows {
+        let [rate, one, eight, share] = figures.each_ref().map(|figures| statistics::median(figures));
+        let (Some(rate), Some(one), Some(eight), Some(share)) = (rate, one, eight, share) else { continue };
+        let ratio = |it: statistics::Estimate| format!("{:.2} | {:.2} - {:.2}", it.value, it.low, it.high);
+        println!("| {name} | {:.2} | {} | {} | {:.0} |", rate.value / 1e6, ratio(one), ratio(eight), share.value * 100.0);
     }
     Ok(())
 }
@@ -122,7 +160,8 @@ impl Bench {
         self.tasks as f64 / took
     }
 
-    fn by_scheduler(&mut self, contender: &Chosen) -> Result<f64> {
+    /// Tasks per second, and which share of them rank 0, which deals them out, executed itself.
+    fn by_scheduler(&mut self, contender: &Chosen) -> Result<(f64, f64)> {
         let ranks = self.world.ranks();
         let costs = Costs::new(ranks, vec![0; self.tasks as usize * ranks as usize]).ok_or_else(|| Error::usage("no ranks"))?;
         let work = std::sync::Arc::new(Emulated::new(std::sync::Arc::new(costs), Vec::new(), false));
@@ -132,14 +171,13 @@ impl Bench {
         let outcomes = node::run(&mut self.world, &self.overlay, |node| contender.scheduler.clone().execute(node, work.clone(), pace))?;
         self.comm.barrier();
         let took = began.elapsed().as_secs_f64();
+        let mut share = 0.0;
         if let Some(outcome) = outcomes.into_iter().find_map(|(_, outcome)| outcome) {
             let done: u64 = outcome.nodes.iter().map(|node| node.tasks).sum();
             assert_eq!(done, self.tasks, "{} lost tasks", contender.name);
-            if std::env::var_os("EQUIPOISE_BENCH_SHARES").is_some() {
-                eprintln!("{}: {:?}", contender.name, outcome.nodes.iter().map(|node| (node.tasks, node.messages)).collect::<Vec<_>>());
-            }
+            share = outcome.nodes[0].tasks as f64 / done as f64;
         }
-        Ok(self.tasks as f64 / took)
+        Ok((self.tasks as f64 / took, share))
     }
 }
 

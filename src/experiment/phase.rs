@@ -1,8 +1,8 @@
 //! One balancing phase as a program for every node, measured and checked.
 //!
 //! ```text
-//!   pile -> barrier -> | balancer: information, decision, exchange | -> closing check, collection on node 0
-//!           uncounted  |          counted and timed                |    uncounted, in an epoch of its own
+//!   pile -> line up   -> | balancer: information, decision, exchange | -> closing check, collection on node 0
+//!           uncounted    |          counted and timed                |    uncounted, in an epoch of its own
 //! ```
 
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use super::trace::{self, NodeTrace, Notes};
 use crate::balance::{Chosen, Phase, Times};
 use crate::error::{Error, Result};
 use crate::load::{Checksum, Pile, Plan, Shares, Transfer};
-use crate::node::{self, Node};
+use crate::node::{self, Node, Ticks};
 use crate::topology::{NodeId, Overlay};
 use crate::transport::record::Counts;
 use crate::transport::world::World;
@@ -110,6 +110,11 @@ impl Tally {
 
 const CHECK: u32 = 1;
 
+/// Who has waited no longer than this is still awake; see [`line_up`].
+const AWAKE: Ticks = 50_000;
+/// Lining up ends after so many barriers: with many ranks to a core everybody always waits longer.
+const MOST_BARRIERS: u32 = 8;
+
 /// Runs one phase. The outcome comes where node 0 is, and is `None` in all other processes.
 ///
 /// # Errors
@@ -144,8 +149,7 @@ async fn balance(node: Node, setting: Rc<Setting>, barrier: bool, keep: bool) ->
     let mut pile = (setting.pile)(node.me())?;
     let before = pile.checksum();
     if barrier {
-        let apart = node.epoch(CHECK);
-        Box::pin(apart.everyone().barrier(&apart)).await?;
+        Box::pin(line_up(&node.epoch(CHECK))).await?;
     }
     let mut tally = measure(&node, &setting, &mut pile).await?;
     if barrier && let Some(trace) = tally.trace.first_mut() {
@@ -157,6 +161,24 @@ async fn balance(node: Node, setting: Rc<Setting>, barrier: bool, keep: bool) ->
     let kept = keep.then(|| Box::new(pile));
     let outcome = Box::pin(close(node.epoch(CHECK), tally, setting)).await?;
     Ok((outcome, kept))
+}
+
+/// Returns on all nodes at nearly the same time, with all ranks awake, as those of a program are that comes from its own computing.
+///
+/// One barrier does not do: a rank that waits for long, while others still make their tasks, sleeps between its looks at the network, for up to a
+/// millisecond, and may do so while the others have begun already, whose time then includes its sleep. The less there is to wait for,
+/// the shorter the sleep; so barriers follow each other until nobody has waited in the last one for so long that it can have slept.
+async fn line_up(node: &Node) -> Result<()> {
+    let everyone = node.everyone();
+    for _ in 0..MOST_BARRIERS {
+        let began = node.now();
+        everyone.barrier(node).await?;
+        let waited = node.now() - began;
+        if everyone.all_reduce(node, waited, Ticks::max).await? <= AWAKE {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// The phase itself, counted and timed.

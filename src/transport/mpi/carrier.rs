@@ -26,6 +26,9 @@ const BATCH: usize = 16;
 /// As many when a program asks what has arrived by now.
 const TURN_BATCH: usize = 1024;
 
+/// What has left is taken back every so many looks at the network, unless somebody waits for it.
+const COLLECT_EVERY: u64 = 8;
+
 /// The watchdog looks every so many looks at the network (64 ms apart at most, when the rank sleeps between them).
 const WATCH_EVERY: u64 = 64;
 
@@ -92,7 +95,7 @@ impl State {
             ranks,
             began,
             host,
-            incoming: Some(Incoming::new(&links.comm, ranks, inline, piece)?),
+            incoming: Some(Incoming::new(&links.comm, ranks, inline, piece, options.spare)?),
             links: Some(links),
             outbox: Outbox::new(inline, piece),
             outbox_limit: options.outbox.max(1),
@@ -178,8 +181,11 @@ impl State {
             return Err(why);
         }
         self.looks += 1;
-        let mut moved = self.outbox.collect()?;
-        moved |= self.receive()?;
+        let mut moved = self.receive()?;
+        // With each call MPI looks at the network, and gives the processor away if it finds nothing there, where it is told to.
+        if self.looks.is_multiple_of(COLLECT_EVERY) || !self.has_room() || self.run.as_ref().is_none_or(Run::has_ended) {
+            moved |= self.outbox.collect()?;
+        }
         moved |= self.local_events();
         if watched && self.looks.is_multiple_of(WATCH_EVERY) {
             self.watch()?;

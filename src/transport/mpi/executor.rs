@@ -193,7 +193,7 @@ impl Pause {
         }
         let options = &carrier.options;
         // At the end of a run all wait for all.
-        let open = run.is_none_or(|run| run.listens() || run.seats.iter().all(|seat| seat.waits == Waits::Ended));
+        let open = run.is_none_or(|run| run.listens() || run.has_ended());
         let cap = match (state.crew.is_busy(), open) {
             (true, _) => options.prompt_nap,
             // Whoever asks after a long silence is answered within a small part of it.

@@ -9,6 +9,7 @@ use std::mem::{self, MaybeUninit};
 use ::mpi::ffi;
 use bytes::Bytes;
 
+use super::pool::Pool;
 use crate::error::{Error, Result};
 use crate::topology::RankId;
 
@@ -120,8 +121,8 @@ impl Comm {
 
     /// Starts to receive a body of this length, whose front is here, from one rank: the rest comes in pieces of at most `piece` bytes,
     /// straight into its buffer.
-    pub fn receive_pieces(&self, source: RankId, tag: c_int, length: u64, front: &[u8], piece: usize) -> Result<Receiving> {
-        let mut receiving = Receiving::with_room_for(length)?;
+    pub fn receive_pieces(&self, pool: &Pool, source: RankId, tag: c_int, length: u64, front: &[u8], piece: usize) -> Result<Receiving> {
+        let mut receiving = Receiving::with_room_for(length, pool)?;
         if front.len() > receiving.length {
             return Err(Error::Failed(format!("a message of {length} bytes brings {} ahead", front.len())));
         }
@@ -141,6 +142,10 @@ impl Comm {
         }
         // Tested from the back: the first piece, which comes first, must be the last of the list.
         receiving.pieces.reverse();
+        // A piece that was sent already is here when its receive begins.
+        if let Some((request, _)) = receiving.pieces.last_mut() {
+            receiving.over = test(request)?;
+        }
         Ok(receiving)
     }
 
@@ -196,6 +201,8 @@ pub(super) struct Mailbox {
     buffer: Vec<u8>,
     /// No message is longer.
     size: usize,
+    /// What has come and was not taken yet.
+    arrived: Option<ffi::MPI_Status>,
 }
 
 /// A message that came through the mailbox.
@@ -207,14 +214,55 @@ pub(super) struct Letter {
 
 impl Mailbox {
     pub fn open(comm: &Comm, size: usize) -> Result<Mailbox> {
-        let mut mailbox = Mailbox { request: no_request(), buffer: Vec::new(), size };
+        let mut mailbox = Mailbox { request: no_request(), buffer: Vec::new(), size, arrived: None };
         mailbox.post(comm)?;
         Ok(mailbox)
     }
 
     /// Takes what has come, if something has.
     pub fn look(&mut self, comm: &Comm) -> Result<Option<Letter>> {
-        let Some(status) = test(&mut self.request)? else { return Ok(None) };
+        let arrived = match self.arrived.take() {
+            None => test(&mut self.request)?,
+            arrived => arrived,
+        };
+        self.take(comm, arrived)
+    }
+
+    /// The same, with one look at the bodies that are awaited, [`MOST_BODIES`] of them: MPI looks at the network once for all of it.
+    pub fn look_with(&mut self, comm: &Comm, bodies: &mut [(RankId, Awaited)]) -> Result<Option<Letter>> {
+        const ROOM: usize = MOST_BODIES + 1;
+        let mut requests = [no_request(); ROOM];
+        let mut statuses = [MaybeUninit::<ffi::MPI_Status>::zeroed(); ROOM];
+        let mut indices = [0 as c_int; ROOM];
+        let mut over: c_int = 0;
+        requests[0] = self.request;
+        requests[1..].iter_mut().zip(&*bodies).for_each(|(request, (_, body))| *request = body.request);
+        // SAFETY: these are requests that MPI gave, or null ones, which it passes over, and there is room for as many indices and statuses.
+        // The handles are copies: those that are over are set to null where they came from, below and by `note`; the buffers stay with
+        // their owners meanwhile.
+        check("MPI_Testsome", unsafe {
+            let count = bodies.len().min(MOST_BODIES) as c_int + 1;
+            ffi::MPI_Testsome(count, requests.as_mut_ptr(), &mut over, indices.as_mut_ptr(), statuses.as_mut_ptr().cast())
+        })?;
+        let mut arrived = self.arrived.take();
+        // MPI_UNDEFINED (negative) says that there was nothing active, which cannot be here.
+        let over = usize::try_from(over).unwrap_or(0);
+        for (&index, status) in indices.iter().zip(&statuses).take(over) {
+            // SAFETY: a status is plain numbers, which were zero before MPI wrote them.
+            let status = unsafe { status.assume_init() };
+            match index {
+                0 => {
+                    self.request = no_request();
+                    arrived = Some(status);
+                }
+                at => bodies[at as usize - 1].1.over = Some(status),
+            }
+        }
+        self.take(comm, arrived)
+    }
+
+    fn take(&mut self, comm: &Comm, arrived: Option<ffi::MPI_Status>) -> Result<Option<Letter>> {
+        let Some(status) = arrived else { return Ok(None) };
         let length = received(&status)?;
         // SAFETY: the request is over, so MPI has written this many bytes, which is at most what was posted: the buffer's capacity.
         unsafe { self.buffer.set_len(length) };
@@ -254,41 +302,69 @@ impl Drop for Mailbox {
     }
 }
 
+/// No look covers more bodies; the others have their turn when the first ones are there.
+pub(super) const MOST_BODIES: usize = 32;
+
+/// The first piece of a body that is not there yet, as a look at the network sees it.
+pub(super) struct Awaited {
+    request: ffi::MPI_Request,
+    over: Option<ffi::MPI_Status>,
+}
+
 /// A body on its way into its buffer.
 pub(super) struct Receiving {
     /// The requests of its pieces and the length of each, the last piece first.
     pieces: Vec<(ffi::MPI_Request, usize)>,
+    /// The status of the first piece, if it is over.
+    over: Option<ffi::MPI_Status>,
     buffer: Vec<u8>,
     length: usize,
 }
 
 impl Receiving {
-    fn with_room_for(length: u64) -> Result<Receiving> {
-        let mut buffer = Vec::new();
-        let fits = usize::try_from(length).ok().filter(|&length| buffer.try_reserve_exact(length).is_ok());
-        let length = fits.ok_or_else(|| Error::Failed(format!("there is no memory for a message of {length} bytes")))?;
-        Ok(Receiving { pieces: Vec::new(), buffer, length })
+    fn with_room_for(length: u64, pool: &Pool) -> Result<Receiving> {
+        let found = usize::try_from(length).ok().and_then(|length| Some((length, pool.take(length)?)));
+        let (length, buffer) = found.ok_or_else(|| Error::Failed(format!("there is no memory for a message of {length} bytes")))?;
+        Ok(Receiving { pieces: Vec::new(), over: None, buffer, length })
     }
 
-    /// Whether everything is here. After that, the bytes can be taken.
-    pub fn is_complete(&mut self) -> Result<bool> {
-        while let Some((request, size)) = self.pieces.last_mut() {
-            let Some(status) = test(request)? else { return Ok(false) };
-            expect_length(*size, received(&status)?)?;
-            self.pieces.pop();
+    /// The piece that comes next, for a look at it.
+    pub fn awaited(&self) -> Awaited {
+        Awaited { request: self.pieces.last().map_or_else(no_request, |(request, _)| *request), over: None }
+    }
+
+    /// Notes what a look has shown of the piece that comes next.
+    pub fn note(&mut self, awaited: Awaited) {
+        if let (Some((request, _)), Some(status)) = (self.pieces.last_mut(), awaited.over) {
+            *request = no_request();
+            self.over = Some(status);
         }
-        Ok(true)
     }
 
-    /// The bytes, once complete; nothing before that.
-    pub fn into_bytes(mut self) -> Bytes {
+    /// Whether everything is here, as far as looks at it have shown. After that, the bytes can be taken.
+    pub fn is_complete(&mut self) -> Result<bool> {
+        while let Some(status) = self.over.take() {
+            if let Some((_, size)) = self.pieces.last() {
+                expect_length(*size, received(&status)?)?;
+                self.pieces.pop();
+            }
+            // The next one may be here, too.
+            if let Some((request, _)) = self.pieces.last_mut() {
+                self.over = test(request)?;
+            }
+        }
+        Ok(self.pieces.is_empty())
+    }
+
+    /// The bytes, once complete; nothing before that. Their buffer goes back to the pool when nobody has any of them.
+    pub fn into_bytes(mut self, pool: &Pool) -> Bytes {
         if !self.pieces.is_empty() {
             return Bytes::new();
         }
         // SAFETY: the capacity is at least `length`; the front was written, and all requests are over with the expected counts, so MPI has
         // written the bytes behind it up to that length.
         unsafe { self.buffer.set_len(self.length) };
-        Bytes::from(mem::take(&mut self.buffer))
+        pool.lend(mem::take(&mut self.buffer))
     }
 }
 
@@ -379,10 +455,13 @@ impl Sends {
             ffi::MPI_Isend(slice.as_ptr().cast(), count(slice.len())?, byte(), to as c_int, tag, comm.raw, &mut request)
         })?;
         // From here on MPI may read the bytes, so they must be held before anything can fail.
+        let waits = matches!(bytes, Outgoing::Shared(_));
         self.requests.push(request);
         self.bytes.push(bytes);
+        // A long piece is over when its receiver has fetched it. To ask whether a send is over that is not makes MPI look at the network, and
+        // give the processor away if it finds nothing there; the receiver is better served by what this rank does next.
         let newest = self.requests.len() - 1;
-        if test(&mut self.requests[newest])?.is_none() {
+        if waits || test(&mut self.requests[newest])?.is_none() {
             return Ok(None);
         }
         self.requests.pop();

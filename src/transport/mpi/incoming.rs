@@ -3,12 +3,13 @@
 //! A message is delivered when all of it is here and everything that its source sent before is delivered: a small one waits behind a
 //! large one whose body is still on its way.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use bytes::{Buf, Bytes};
 
-use super::ffi::{Comm, Letter, Mailbox, Receiving};
+use super::ffi::{Awaited, Comm, Letter, MOST_BODIES, Mailbox, Receiving};
 use super::outbox::{CONTROL, PIECE, WHOLE};
+use super::pool::Pool;
 use crate::error::{Error, Result};
 use crate::topology::RankId;
 use crate::transport::{Envelope, Message, wire};
@@ -33,23 +34,27 @@ pub(super) struct Incoming {
     /// By source: what is not delivered yet, the oldest first.
     queues: Vec<VecDeque<Part>>,
     /// Sources with something in their queue.
-    busy: BTreeSet<RankId>,
+    busy: Vec<RankId>,
+    /// Room for what a look covers.
+    awaited: Vec<(RankId, Awaited)>,
     piece: usize,
+    /// Where the buffers of bodies come from.
+    pool: Pool,
 }
 
 impl Incoming {
-    /// `short`: the longest body that comes in one piece with its header.
-    pub fn new(comm: &Comm, ranks: u32, short: usize, piece: usize) -> Result<Incoming> {
+    /// `short`: the longest body that comes in one piece with its header. Buffers of `spare` bytes are kept to be used again.
+    pub fn new(comm: &Comm, ranks: u32, short: usize, piece: usize, spare: usize) -> Result<Incoming> {
         /// Carriers' words are shorter.
         const WORD: usize = 64;
         let mailbox = Mailbox::open(comm, (wire::HEADER + short).max(WORD))?;
         let queues = (0..ranks).map(|_| VecDeque::new()).collect();
-        Ok(Incoming { mailbox, queues, busy: BTreeSet::new(), piece })
+        Ok(Incoming { mailbox, queues, busy: Vec::new(), awaited: Vec::new(), piece, pool: Pool::new(spare) })
     }
 
     /// Looks once at the network, and takes what has come.
     pub fn look(&mut self, comm: &Comm, bulk: &Comm) -> Result<Heard> {
-        let Some(Letter { source, tag, mut bytes }) = self.mailbox.look(comm)? else { return Ok(Heard::Nothing) };
+        let Some(Letter { source, tag, mut bytes }) = self.letter(comm)? else { return Ok(Heard::Nothing) };
         if tag == CONTROL {
             return Ok(Heard::Control(source, bytes));
         }
@@ -70,19 +75,44 @@ impl Incoming {
             Part::Whole(message)
         } else {
             // Receives of bodies are posted in the order of their headers, which is the order of the pieces.
-            Part::Body(envelope, bulk.receive_pieces(source, PIECE, length, &bytes, self.piece)?)
+            let mut receiving = bulk.receive_pieces(&self.pool, source, PIECE, length, &bytes, self.piece)?;
+            // Often the body has come along. It is not left until the next look: that might be a while, where ranks share processors.
+            if queue.is_empty() && receiving.is_complete()? {
+                return Ok(Heard::Message(Message { envelope, body: receiving.into_bytes(&self.pool).into() }));
+            }
+            Part::Body(envelope, receiving)
         };
+        if queue.is_empty() {
+            self.busy.push(source);
+        }
         queue.push_back(part);
-        self.busy.insert(source);
         Ok(Heard::Something)
+    }
+
+    /// The next letter, if one has come. Notes what has come of the bodies that the sources' oldest messages wait for, too.
+    fn letter(&mut self, comm: &Comm) -> Result<Option<Letter>> {
+        if self.busy.is_empty() {
+            return self.mailbox.look(comm);
+        }
+        self.awaited.clear();
+        for &source in self.busy.iter().take(MOST_BODIES) {
+            if let Some(Part::Body(_, receiving)) = self.queues[source as usize].front() {
+                self.awaited.push((source, receiving.awaited()));
+            }
+        }
+        let letter = self.mailbox.look_with(comm, &mut self.awaited)?;
+        for (source, awaited) in self.awaited.drain(..) {
+            if let Some(Part::Body(_, receiving)) = self.queues[source as usize].front_mut() {
+                receiving.note(awaited);
+            }
+        }
+        Ok(letter)
     }
 
     /// Delivers what has become complete, in order per source.
     pub fn finish(&mut self, mut deliver: impl FnMut(Message)) -> Result<()> {
-        if self.busy.is_empty() {
-            return Ok(());
-        }
-        for source in self.busy.clone() {
+        let mut at = 0;
+        while let Some(&source) = self.busy.get(at) {
             let queue = &mut self.queues[source as usize];
             while let Some(part) = queue.front_mut() {
                 if let Part::Body(_, receiving) = part
@@ -92,12 +122,13 @@ impl Incoming {
                 }
                 match queue.pop_front() {
                     Some(Part::Whole(message)) => deliver(message),
-                    Some(Part::Body(envelope, receiving)) => deliver(Message { envelope, body: receiving.into_bytes().into() }),
+                    Some(Part::Body(envelope, receiving)) => deliver(Message { envelope, body: receiving.into_bytes(&self.pool).into() }),
                     None => {}
                 }
             }
-            if queue.is_empty() {
-                self.busy.remove(&source);
+            match queue.is_empty() {
+                true => _ = self.busy.remove(at),
+                false => at += 1,
             }
         }
         Ok(())

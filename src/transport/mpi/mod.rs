@@ -28,6 +28,7 @@ mod ffi;
 mod heartbeat;
 mod incoming;
 mod outbox;
+mod pool;
 mod port;
 mod seats;
 pub mod signals;
@@ -86,6 +87,8 @@ pub struct Options {
     pub chunk: usize,
     /// `ready_to_send` waits while so many bytes have not left the rank.
     pub outbox: usize,
+    /// So many bytes of buffers that bodies came in are kept for other bodies, once nobody has a slice of the old ones any more.
+    pub spare: usize,
     /// How long sliced work runs between two looks at the network.
     pub slice: Duration,
     /// The longest sleep of a rank whose worker is busy, or that others may ask and have asked lately.
@@ -105,6 +108,7 @@ impl Default for Options {
             inline: 4000,
             chunk: 1 << 30,
             outbox: 64 << 20,
+            spare: 64 << 20,
             slice: Duration::from_micros(50),
             prompt_nap: Duration::from_micros(200),
             longest_nap: Duration::from_millis(1),

@@ -79,6 +79,11 @@ impl Run {
         }
     }
 
+    /// Whether all programs of this rank have ended.
+    pub fn has_ended(&self) -> bool {
+        self.seats.iter().all(|seat| seat.waits == Waits::Ended)
+    }
+
     pub fn has_dirty(&self) -> bool {
         self.seats.iter().any(|seat| seat.dirty)
     }

@@ -1,0 +1,420 @@
+//! Balancers against what one would write by hand, on real ranks and in one process: an all-gather of the loads, a plan, and the surplus in one
+//! MPI_Alltoallv or in immediate sends, written in C (`by_hand.c`); and against Zoltan's BLOCK method (`zoltan.c`). And the gathering of
+//! information against MPI_Allreduce.
+//!
+//! Needs mpirun; `scripts/bench` builds it, runs it several times on 4, 8 and 16 ranks, and adds up what it prints.
+//!
+//! ```text
+//! baseline --by-hand LIBRARY [--zoltan LIBRARY] [--rounds N] [--payload 64,4096] [--mean 1000] [--seed 1] [--balancers direct,..]
+//!                                                                        one launch; prints its medians as lines for --summary
+//! baseline --first NAME --by-hand LIBRARY [--payload 64] ..              one phase in a fresh process; prints its time
+//! baseline --summary FILE                                                the tables of all that the lines of a file say; without mpirun
+//! baseline --agree FILE                                                  whether `equipoise compare` and `balance` say the same; without mpirun
+//! ```
+
+mod by_hand;
+mod tables;
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use equipoise::balance::{self, Chosen, Phase};
+use equipoise::experiment::statistics;
+use equipoise::load::{Pile, Powers, Segment, Shares};
+use equipoise::node::{self, Node};
+use equipoise::topology::Overlay;
+use equipoise::transport::mpi::{self, rsmpi};
+use equipoise::transport::world::World;
+use equipoise::workload::LoadPattern;
+use equipoise::{Error, Result};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use rand::seq::SliceRandom;
+use rsmpi::collective::SystemOperation;
+use rsmpi::topology::SimpleCommunicator;
+use rsmpi::traits::{Communicator, CommunicatorCollectives};
+
+use by_hand::{ByHand, Found};
+use tables::{Launch, SUMS};
+
+/// The ways by hand, as they are named and as `by_hand.c` numbers them.
+const WAYS: [(&str, i32); 2] = [("alltoallv", 0), ("immediate", 1)];
+const ZOLTAN: &str = "zoltan";
+
+struct Arguments {
+    by_hand: Option<String>,
+    zoltan: Option<String>,
+    rounds: u32,
+    payloads: Vec<usize>,
+    mean: u64,
+    seed: u64,
+    balancers: Vec<String>,
+    first: Option<String>,
+    summary: Option<String>,
+    agree: Option<String>,
+}
+
+fn main() {
+    if let Err(why) = arguments().and_then(|arguments| run(&arguments)) {
+        eprintln!("baseline: {why}");
+        std::process::exit(why.exit_status());
+    }
+}
+
+fn arguments() -> Result<Arguments> {
+    let names = balance::ALL.iter().map(|entry| entry.name).filter(|name| *name != "none");
+    let mut found = Arguments {
+        by_hand: None,
+        zoltan: None,
+        rounds: 60,
+        payloads: vec![64, 4096],
+        mean: 1000,
+        seed: 1,
+        balancers: names.map(String::from).collect(),
+        first: None,
+        summary: None,
+        agree: None,
+    };
+    let mut words = std::env::args().skip(1);
+    while let Some(option) = words.next() {
+        // Cargo's own, as in `cargo bench`.
+        if option == "--bench" {
+            continue;
+        }
+        let value = words.next().ok_or_else(|| Error::usage(format!("{option} needs a value")))?;
+        let wrong = |_| Error::usage(format!("{option} {value}: it is not a number"));
+        match option.as_str() {
+            "--by-hand" => found.by_hand = Some(value),
+            "--zoltan" => found.zoltan = Some(value),
+            "--rounds" => found.rounds = value.parse().map_err(wrong)?,
+            "--payload" => found.payloads = value.split(',').map(|size| size.parse().map_err(wrong)).collect::<Result<_>>()?,
+            "--mean" => found.mean = value.parse().map_err(wrong)?,
+            "--seed" => found.seed = value.parse().map_err(wrong)?,
+            "--balancers" => found.balancers = value.split(',').filter(|name| !name.is_empty()).map(String::from).collect(),
+            "--first" => found.first = Some(value),
+            "--summary" => found.summary = Some(value),
+            "--agree" => found.agree = Some(value),
+            _ => return Err(Error::usage(format!("there is no option {option}"))),
+        }
+    }
+    if found.payloads.iter().any(|&size| size < 8) {
+        return Err(Error::usage("--payload: tasks of at least 8 bytes, which hold their number"));
+    }
+    if found.rounds == 0 {
+        return Err(Error::usage("--rounds 0: nothing would be measured"));
+    }
+    Ok(found)
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
+    if let Some(file) = &arguments.summary {
+        return tables::summary(file);
+    }
+    if let Some(file) = &arguments.agree {
+        return tables::agreement(file);
+    }
+    let universe = rsmpi::initialize().ok_or_else(|| Error::Failed("MPI was initialised before".into()))?;
+    let bench = Bench::new(universe.world(), arguments)?;
+    if bench.ranks < 2 {
+        println!("baseline: one rank has nothing to balance; run scripts/bench");
+        return Ok(());
+    }
+    match &arguments.first {
+        Some(name) => bench.first(name, arguments),
+        None => bench.launch(arguments),
+    }
+}
+
+/// Who takes part.
+#[allow(clippy::large_enum_variant)]
+enum Contender {
+    InC { name: &'static str, way: i32, library: usize },
+    Ours { chosen: Rc<Chosen>, overlay: Overlay, shares: Shares },
+}
+
+impl Contender {
+    fn ours(name: &str, world: &World) -> Result<Contender> {
+        let chosen = Rc::new(balance::find(name)?);
+        let overlay = Overlay::new(chosen.entry.default_topology(world.ranks()), world.hosts())?;
+        let shares = Shares::new(Powers::equal(overlay.placement.ranks(), overlay.placement.nodes()));
+        Ok(Contender::Ours { chosen, overlay, shares })
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Contender::InC { name, .. } => name,
+            Contender::Ours { chosen, .. } => &chosen.name,
+        }
+    }
+}
+
+/// A phase's times of the slowest rank, in ms.
+#[derive(Clone, Copy)]
+struct Times {
+    whole: f64,
+    /// The part in which loads are told; of balancers only.
+    information: f64,
+}
+
+/// The ranks, and what they begin every phase with.
+struct Bench {
+    comm: Rc<SimpleCommunicator>,
+    world: World,
+    /// A node for each rank.
+    plain: Overlay,
+    ranks: u32,
+    me: usize,
+    loads: Vec<u64>,
+    /// What all ranks hold together.
+    expected: [u64; 4],
+}
+
+impl Bench {
+    fn new(comm: SimpleCommunicator, arguments: &Arguments) -> Result<Bench> {
+        let world = World::Mpi(mpi::World::on(&comm, mpi::Options::program())?);
+        let (ranks, me) = (world.ranks(), comm.rank() as usize);
+        let loads = LoadPattern::Uniform { mean: arguments.mean }.draw(ranks, ranks, arguments.seed)?;
+        let plain = Overlay::new(balance::find("direct")?.entry.default_topology(ranks), world.hosts())?;
+        let mut expected = [loads.iter().sum(), 0, 0, 0u64];
+        for id in 0..expected[0] {
+            expected[1] = id.wrapping_add(expected[1]);
+            expected[2] = (id * id).wrapping_add(expected[2]);
+        }
+        Ok(Bench { comm: Rc::new(comm), world, plain, ranks, me, loads, expected })
+    }
+
+    /// The time of the slowest rank.
+    fn slowest(&self, mine: f64) -> f64 {
+        let mut slowest = 0.0;
+        self.comm.all_reduce_into(&mine, &mut slowest, SystemOperation::max());
+        slowest
+    }
+
+    /// Number of the first task of this rank.
+    fn first_task(&self) -> u64 {
+        self.loads[..self.me].iter().sum()
+    }
+
+    /// Checks that every task is on some rank, once and as it was, and that every rank has its share of them.
+    fn check(&self, name: &str, found: Found) -> Result<()> {
+        let mut all = [0u64; 4];
+        self.comm.all_reduce_into(&[found.tasks, found.ids, found.squares, found.wrong], &mut all, SystemOperation::sum());
+        if all != self.expected {
+            return Err(Error::Lost(format!("{name}: {:?} became {all:?} (tasks, sums of ids and squares, words changed)", self.expected)));
+        }
+        let share = self.expected[0] / u64::from(self.ranks);
+        // Some methods leave a rank one task more or less.
+        if found.tasks.abs_diff(share) > 2 {
+            return Err(Error::Failed(format!("{name} does not balance: rank {} has {} tasks of {share}", self.me, found.tasks)));
+        }
+        Ok(())
+    }
+
+    fn phase(&mut self, contender: &Contender, payload: usize, libraries: &mut [ByHand]) -> Result<Times> {
+        match contender {
+            Contender::InC { name, way, library } => self.by_hand(name, *way, &mut libraries[*library]),
+            Contender::Ours { chosen, overlay, shares } => self.by_balancer(chosen, overlay, shares, payload),
+        }
+    }
+
+    /// One phase in C.
+    fn by_hand(&mut self, name: &str, way: i32, library: &mut ByHand) -> Result<Times> {
+        library.fill(self.first_task(), self.loads[self.me])?;
+        let overlay = self.plain.clone();
+        node::run(&mut self.world, &overlay, |node| async move { line_up(&node).await })?;
+        self.comm.barrier();
+        let began = Instant::now();
+        library.phase(way)?;
+        let whole = self.slowest(began.elapsed().as_secs_f64() * 1e3);
+        self.check(name, library.check())?;
+        Ok(Times { whole, information: f64::NAN })
+    }
+
+    /// One phase by a balancer, without a closing check, as a program's own phase: nothing is counted. What it left is looked at afterwards.
+    fn by_balancer(&mut self, chosen: &Rc<Chosen>, overlay: &Overlay, shares: &Shares, payload: usize) -> Result<Times> {
+        let (first, tasks) = (self.first_task(), self.loads[self.me]);
+        let buffer = Bytes::from(records(first, tasks, payload));
+        let results = node::run(&mut self.world, overlay, |node| {
+            let is_real = !node.overlay().placement.is_virtual(node.me());
+            let (tasks, buffer) = if is_real { (tasks, buffer.clone()) } else { (0, Bytes::new()) };
+            let mut pile = Pile::new(Segment::row(first, tasks, 1, buffer).into_iter().collect());
+            let (chosen, shares, comm) = (chosen.clone(), shares.clone(), self.comm.clone());
+            async move {
+                line_up(&node).await?;
+                // Once a rank: its other nodes have their turn only when all ranks are here.
+                if is_real {
+                    comm.barrier();
+                }
+                let began = Instant::now();
+                let mut phase = Phase::begin(&node, &shares, &mut pile);
+                chosen.balancer.run(&mut phase).await?;
+                let (_, times) = phase.end();
+                Ok((began.elapsed().as_secs_f64() * 1e3, times.information as f64 / 1e6, pile))
+            }
+        })?;
+        let whole = results.iter().map(|(_, (whole, ..))| *whole).fold(0.0, f64::max);
+        let information = results.iter().map(|(_, (_, information, _))| *information).fold(0.0, f64::max);
+        let mut found = Found::default();
+        results.iter().for_each(|(_, (.., pile))| examine(pile, &mut found));
+        let times = Times { whole: self.slowest(whole), information: self.slowest(information) };
+        self.check(&chosen.name, found)?;
+        Ok(times)
+    }
+
+    /// MPI's own sum of one number, and ours.
+    fn sums(&mut self, overlay: &Overlay) -> Result<[f64; 2]> {
+        let (mine, mut sum) = (self.loads[self.me], 0u64);
+        self.comm.barrier();
+        let began = Instant::now();
+        self.comm.all_reduce_into(&mine, &mut sum, SystemOperation::sum());
+        let theirs = began.elapsed().as_secs_f64() * 1e3;
+        let results = node::run(&mut self.world, overlay, |node| {
+            let comm = self.comm.clone();
+            async move {
+                comm.barrier();
+                let began = Instant::now();
+                let sum = node.everyone().all_reduce(&node, mine, |a, b| a + b).await?;
+                Ok((began.elapsed().as_secs_f64() * 1e3, sum))
+            }
+        })?;
+        let ours = results.iter().map(|(_, (took, _))| *took).fold(0.0, f64::max);
+        assert!(results.iter().all(|(_, (_, ours))| *ours == sum), "the sums differ");
+        Ok([self.slowest(theirs), self.slowest(ours)])
+    }
+
+    /// The libraries of one size of tasks.
+    fn libraries(&self, arguments: &Arguments, payload: usize) -> Result<Vec<ByHand>> {
+        // Twice the mean is the most that a rank has, and the most that an overhang of somebody's plan can leave.
+        let room = 2 * arguments.mean + 2;
+        let paths = arguments.by_hand.iter().chain(&arguments.zoltan);
+        paths.map(|path| ByHand::load(path, payload, room)).collect()
+    }
+
+    fn contenders(&self, arguments: &Arguments) -> Result<Vec<Contender>> {
+        let mut contenders = Vec::new();
+        if arguments.by_hand.is_some() {
+            contenders.extend(WAYS.map(|(name, way)| Contender::InC { name, way, library: 0 }));
+        }
+        if arguments.zoltan.is_some() {
+            contenders.push(Contender::InC { name: ZOLTAN, way: 0, library: usize::from(arguments.by_hand.is_some()) });
+        }
+        for name in &arguments.balancers {
+            contenders.push(Contender::ours(name, &self.world)?);
+        }
+        Ok(contenders)
+    }
+
+    /// Everything, round by round, so that a machine that drifts treats all alike; each round in another order, so that nobody always comes
+    /// after the same one.
+    fn launch(mut self, arguments: &Arguments) -> Result<()> {
+        let contenders = self.contenders(arguments)?;
+        let plain = self.plain.clone();
+        for &payload in &arguments.payloads {
+            let mut libraries = self.libraries(arguments, payload)?;
+            let mut times: Vec<Vec<Times>> = vec![Vec::new(); contenders.len()];
+            let mut sums = Vec::new();
+            let mut order: Vec<usize> = (0..contenders.len()).collect();
+            let mut rng = ChaCha8Rng::seed_from_u64(arguments.seed);
+            for round in 0..=arguments.rounds {
+                order.shuffle(&mut rng);
+                let sum = self.sums(&plain)?;
+                let round_times = order.iter().map(|&at| Ok((at, self.phase(&contenders[at], payload, &mut libraries)?)));
+                let round_times = round_times.collect::<Result<Vec<_>>>()?;
+                // Ranks connect in the first round.
+                if round > 0 {
+                    sums.push(sum);
+                    round_times.into_iter().for_each(|(at, time)| times[at].push(time));
+                }
+            }
+            if self.me == 0 {
+                self.say(arguments, payload, &contenders, &times, &sums)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The medians of a launch, and the medians of the ratios within a round.
+    fn say(&self, arguments: &Arguments, payload: usize, contenders: &[Contender], times: &[Vec<Times>], sums: &[[f64; 2]]) -> Result<()> {
+        let wholes: Vec<Vec<f64>> = times.iter().map(|times| times.iter().map(|times| times.whole).collect()).collect();
+        let of_mpi: Vec<f64> = sums.iter().map(|[theirs, _]| *theirs).collect();
+        let case = |name: &str| Launch { ranks: self.ranks, payload, mean: arguments.mean, rounds: arguments.rounds, ..Launch::of(name) };
+        for (at, contender) in contenders.iter().enumerate() {
+            let information: Vec<f64> = times[at].iter().map(|times| times.information).collect();
+            let is_ours = matches!(contender, Contender::Ours { .. });
+            let over = WAYS.map(|(name, _)| {
+                let other = contenders.iter().position(|other| other.name() == name)?;
+                median(&ratios(&wholes[at], &wholes[other]))
+            });
+            let launch = Launch {
+                ms: median(&wholes[at]),
+                information: median(&information).filter(|_| is_ours),
+                over_reduce: median(&ratios(&information, &of_mpi)).filter(|_| is_ours),
+                over,
+                ..case(contender.name())
+            };
+            println!("{launch}");
+        }
+        let own: Vec<f64> = sums.iter().map(|[_, ours]| *ours).collect();
+        println!("{}", Launch { ms: median(&own), information: median(&of_mpi), over_reduce: median(&ratios(&own, &of_mpi)), ..case(SUMS) });
+        Ok(())
+    }
+
+    /// One phase, the first that this process does.
+    fn first(mut self, name: &str, arguments: &Arguments) -> Result<()> {
+        let payload = arguments.payloads[0];
+        let mut libraries = self.libraries(arguments, payload)?;
+        let contender = self.contenders(arguments)?.into_iter().find(|contender| contender.name() == name);
+        let contender = contender.ok_or_else(|| Error::usage(format!("--first {name}: nobody has this name")))?;
+        let took = self.phase(&contender, payload, &mut libraries)?.whole;
+        if self.me == 0 {
+            println!("first {name} {} {payload} {took}", self.ranks);
+        }
+        Ok(())
+    }
+}
+
+/// Our barrier, twice, before MPI's: a phase in C and one of ours begin with the same code of both in the processor's caches. With MPI's
+/// alone, ours begins with nothing of its own there after the tasks were looked at, and with MPI's there for the phase in C.
+async fn line_up(node: &Node) -> Result<()> {
+    let apart = node.epoch(1);
+    for _ in 0..2 {
+        apart.everyone().barrier(&apart).await?;
+    }
+    Ok(())
+}
+
+/// So many tasks as `tasks.h` makes them: every whole word is the task's number.
+fn records(first: u64, tasks: u64, payload: usize) -> Vec<u8> {
+    let mut records = Vec::with_capacity(tasks as usize * payload);
+    for id in first..first + tasks {
+        for _ in 0..payload / 8 {
+            records.extend_from_slice(&id.to_ne_bytes());
+        }
+        records.resize(records.len() + payload % 8, 0);
+    }
+    records
+}
+
+/// What a pile holds, and whether its payloads are as they were made.
+fn examine(pile: &Pile, found: &mut Found) {
+    for segment in pile.segments() {
+        let size = segment.size().max(1);
+        for (id, record) in (segment.first()..).zip(segment.payload().chunks_exact(size)) {
+            let words = record.chunks_exact(8);
+            found.wrong += words.remainder().iter().filter(|byte| **byte != 0).count() as u64;
+            found.wrong += words.filter(|word| *word != id.to_ne_bytes()).count() as u64;
+            found.tasks += 1;
+            found.ids = found.ids.wrapping_add(id);
+            found.squares = found.squares.wrapping_add(id * id);
+        }
+    }
+}
+
+fn ratios(ours: &[f64], theirs: &[f64]) -> Vec<f64> {
+    ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect()
+}
+
+fn median(samples: &[f64]) -> Option<f64> {
+    statistics::median(samples).map(|estimate| estimate.value)
+}
