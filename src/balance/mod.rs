@@ -246,9 +246,7 @@ impl<'a> Phase<'a> {
         if pinned.is_empty() || total == 0 {
             return powers.clone();
         }
-        let quota = balancer.reachable(self.topology(), total + pinned.iter().sum::<u64>(), self.shares);
-        let open = (0..).zip(pinned).map(|(node, pinned)| quota.of(node) - pinned).collect();
-        Powers::listed(open).unwrap_or_else(|_| powers.clone())
+        self.shares.open(total, |all| balancer.reachable(self.topology(), all, self.shares))
     }
 
     pub fn powers(&self) -> &Powers {

@@ -131,7 +131,11 @@ pub struct Shares {
 struct Common {
     /// By node; empty if nothing is pinned.
     pinned: Vec<u64>,
+    /// Of all nodes.
+    pinned_work: u64,
     last: Mutex<Option<(u64, Quota)>>,
+    /// What the nodes can still get of the quotas for a total.
+    open: Mutex<Option<(u64, Powers)>>,
 }
 
 impl Shares {
@@ -142,7 +146,7 @@ impl Shares {
     /// The same with so much pinned work on each node. Like the powers it is known on all nodes beforehand.
     pub fn with_pinned(self, pinned: Vec<u64>) -> Shares {
         let pinned = if pinned.iter().all(|work| *work == 0) { Vec::new() } else { pinned };
-        Shares { common: Arc::new(Common { pinned, last: Mutex::default() }), ..self }
+        Shares { common: Arc::new(Common { pinned_work: pinned.iter().sum(), pinned, ..Common::default() }), ..self }
     }
 
     /// The same for tasks of which some have several work units. Like the powers it is known on all nodes beforehand: balancers that need
@@ -169,6 +173,23 @@ impl Shares {
     /// [`Quota::above`].
     pub fn quota(&self, total: u64) -> Quota {
         self.reachable(total, || Quota::proportional(total, &self.powers))
+    }
+
+    /// What the nodes share `movable` units of work by, that may move: what each can still get of its quota for all work, or the powers if
+    /// nobody can get anything. A phase has quotas of one kind only.
+    pub fn open(&self, movable: u64, quota: impl FnOnce(u64) -> Quota) -> Powers {
+        let total = movable + self.common.pinned_work;
+        let mut last = self.common.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match &*last {
+            Some((of, powers)) if *of == total => powers.clone(),
+            _ => {
+                let quota = quota(total);
+                let open = (0..).zip(&self.common.pinned).map(|(node, pinned)| quota.of(node) - pinned).collect();
+                let powers = Powers::listed(open).unwrap_or_else(|_| self.powers.clone());
+                *last = Some((total, powers.clone()));
+                powers
+            }
+        }
     }
 
     /// Of the given quotas for this total the nearest that can be reached. A phase has quotas of one kind only.

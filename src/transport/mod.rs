@@ -22,12 +22,15 @@ pub mod inbox;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 pub mod record;
+pub mod row;
+pub mod shelf;
 pub mod sim;
 pub mod tape;
 pub mod wire;
 pub mod work;
 pub mod world;
 
+use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 use std::task::Poll;
@@ -36,6 +39,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::topology::{NodeId, Overlay, RankId};
 pub use body::{Body, Freight};
+use shelf::Shelf;
 pub use work::{Finished, Job, Output, Sliced, Step, Worker};
 
 /// Time: nanoseconds since the world began on real ranks, virtual nanoseconds in the simulator.
@@ -236,6 +240,11 @@ pub trait Transport {
     /// A worker for work that the program does itself, on its own thread. The default is that of real ranks.
     fn worker(&self) -> Box<dyn Worker> {
         Box::new(work::Inline)
+    }
+
+    /// Where nodes of one process find what others of them know already; `None` where a process holds few nodes.
+    fn shelf(&self) -> Option<&RefCell<Shelf>> {
+        None
     }
 
     /// Tells the watchdog that a task began, moved or ended without a message or work that shows it.
