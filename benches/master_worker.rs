@@ -94,7 +94,8 @@ fn run() -> Result<()> {
     if bench.comm.rank() > 0 {
         return Ok(());
     }
-    let median = |rates: &[f64]| statistics::median(rates).map(|it| it.value).ok_or_else(|| Error::usage("--rounds 0: nothing was measured"));
+    let median =
+        |rates: &[f64]| statistics::median(rates).map(|it| it.value).ok_or_else(|| Error::usage("--rounds 0: nothing was measured"));
     for (at, name) in BY_HAND.iter().map(|(name, _)| *name).chain(CONTENDERS).enumerate() {
         let own = &rates[at];
         let over = |other: &[f64]| median(&own.iter().zip(other).map(|(own, other)| own / other).collect::<Vec<f64>>());
@@ -111,7 +112,9 @@ fn summary(file: &str) -> Result<()> {
     let mut title = None;
     for (number, line) in text.lines().enumerate().filter(|(_, line)| line.starts_with("rate ")) {
         let wrong = || Error::usage(format!("--summary {file}: line {} is not as this program writes it", number + 1));
-        let ["rate", ranks, tasks, rounds, name, figures @ ..] = &line.split_whitespace().collect::<Vec<_>>()[..] else { return Err(wrong()) };
+        let ["rate", ranks, tasks, rounds, name, figures @ ..] = &line.split_whitespace().collect::<Vec<_>>()[..] else {
+            return Err(wrong());
+        };
         let figures = figures.iter().map(|figure| figure.parse()).collect::<Result<Vec<f64>, _>>().map_err(|_| wrong())?;
         let figures: [f64; 4] = figures.try_into().map_err(|_| wrong())?;
         title.get_or_insert((*ranks, *tasks, *rounds));
@@ -123,7 +126,9 @@ fn summary(file: &str) -> Result<()> {
     }
     let Some((ranks, tasks, rounds)) = title else { return Err(Error::usage(format!("--summary {file}: nothing was measured"))) };
     println!("\n{ranks} ranks, {tasks} empty tasks, {} launches of {rounds} rounds\n", rows[0].1[0].len());
-    println!("| | million tasks per second | over by hand | range | over by hand, 8 outstanding | range | by rank 0 itself, % |\n|---|--:|--:|--:|--:|--:|--:|");
+    println!(
+        "| | million tasks per second | over by hand | range | over by hand, 8 outstanding | range | by rank 0 itself, % |\n|---|--:|--:|--:|--:|--:|--:|"
+    );
     for (name, figures) in &rows {
         let [rate, one, eight, share] = figures.each_ref().map(|figures| statistics::median(figures));
         let (Some(rate), Some(one), Some(eight), Some(share)) = (rate, one, eight, share) else { continue };

@@ -356,7 +356,10 @@ impl Bench {
             println!("{launch}");
         }
         let own: Vec<f64> = sums.iter().map(|[_, ours]| *ours).collect();
-        println!("{}", Launch { ms: median(&own), information: median(&of_mpi), over_reduce: median(&ratios(&own, &of_mpi)), ..case(SUMS) });
+        println!(
+            "{}",
+            Launch { ms: median(&own), information: median(&of_mpi), over_reduce: median(&ratios(&own, &of_mpi)), ..case(SUMS) }
+        );
         Ok(())
     }
 

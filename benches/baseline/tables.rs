@@ -100,10 +100,12 @@ pub fn agreement(file: &str) -> Result<()> {
     let mut off = Vec::new();
     for case in cases {
         let (name, ranks, payload) = case;
-        let ours: Vec<f64> = told.iter().filter(|told| (told.name.as_str(), told.ranks, told.payload) == case).map(|told| told.ms).collect();
+        let ours: Vec<f64> =
+            told.iter().filter(|told| (told.name.as_str(), told.ranks, told.payload) == case).map(|told| told.ms).collect();
         let bench: Vec<f64> = match name {
             "compare" => {
-                let of_case = launches.iter().filter(|launch| (launch.ranks, launch.payload, launch.name.as_str()) == (ranks, payload, "direct"));
+                let of_case =
+                    launches.iter().filter(|launch| (launch.ranks, launch.payload, launch.name.as_str()) == (ranks, payload, "direct"));
                 of_case.filter_map(|launch| launch.ms).collect()
             }
             _ => firsts.iter().filter(|first| (first.ranks, first.payload) == (ranks, payload)).map(|first| first.ms).collect(),
@@ -225,7 +227,9 @@ fn first_phases(firsts: &[First]) -> Result<()> {
     cases.sort_unstable();
     cases.dedup();
     println!("\n### First phase of a fresh process\n");
-    println!("| ranks | B a task | | ms | alltoallv, ms | ratio | 95 % | immediate, ms | ratio | 95 % | launches |\n|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|");
+    println!(
+        "| ranks | B a task | | ms | alltoallv, ms | ratio | 95 % | immediate, ms | ratio | 95 % | launches |\n|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|"
+    );
     for (ranks, payload) in cases {
         let of = |name: &str| -> Vec<f64> {
             firsts.iter().filter(|it| (it.ranks, it.payload, it.name.as_str()) == (ranks, payload, name)).map(|it| it.ms).collect()

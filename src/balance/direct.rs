@@ -25,15 +25,16 @@
 //! parted where the middle units of tasks lie nearest to the borders between deficits, so each of these borders moves by half a task at
 //! the most, and every node ends within one task, the largest, of its quota. This takes another all-gather.
 //!
-//! Limit: every node holds all n loads until it has decided, and so a simulation, which holds all nodes, up to 16 n^2 bytes with the
-//! messages under way: 180 MB were measured on 4,096 nodes; 16,384 need 3 GB or more.
+//! Limit: every node holds all n loads until it has decided. In a simulation, which holds all nodes, they share one list and one plan.
+
+use std::rc::Rc;
 
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
 use crate::error::Result;
 use crate::load::{Aim, Parcel, Quota, Shares};
 use crate::node::collective::FEW;
 use crate::node::migrate::TRANSFER_BYTES;
-use crate::node::{HEADER_BYTES, Node};
+use crate::node::{Gathered, HEADER_BYTES, Node};
 use crate::topology::{Kind, NodeId, Placement, Topology};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -75,9 +76,18 @@ pub(super) fn gather_cost(nodes: u32) -> Cost {
 }
 
 /// A value of every node, on every node.
-pub(super) async fn gather<T: Serialize + DeserializeOwned>(node: &Node, mine: T) -> Result<Vec<T>> {
+pub(super) async fn gather<T: Serialize + DeserializeOwned + 'static>(node: &Node, mine: T) -> Result<Gathered<T>> {
     let everyone = node.everyone();
-    if FEW.contains(&everyone.size()) { everyone.all_gather_over_first(node, mine).await } else { everyone.all_gather(node, mine).await }
+    if FEW.contains(&everyone.size()) {
+        return Ok(everyone.shared(node, everyone.all_gather_over_first(node, mine).await?));
+    }
+    everyone.all_gather(node, mine).await
+}
+
+/// The sum of all loads, added up once for all nodes that share the list.
+pub(super) fn total_of(loads: &Gathered<u64>) -> u64 {
+    struct Total(u64);
+    loads.derive(|loads| Total(loads.iter().sum())).0
 }
 
 impl Balancer for Direct {
@@ -100,18 +110,20 @@ pub(super) async fn exchange(phase: &mut Phase<'_>) -> Result<()> {
     // Step 2.
     phase.enter(Part::Decision);
     phase.survey_of(&loads);
-    let quota = phase.quota(loads.iter().sum());
-    let mine = quota.of(me);
+    let quota = phase.quota(total_of(&loads));
+    let plan = loads.derive(|loads| Planned::new(loads, quota));
+    let mine = plan.quota.of(me);
     node.charge(loads.len() as u64);
     let above = load.saturating_sub(mine);
     let (mut surplus, partners) = if phase.shares.are_weighted() {
         let mut surplus = phase.mover.pile.take_fitting(above);
-        let rows = rounded(phase, &loads, &quota, &mut surplus).await?;
-        let partners = parts_in_common(me, loads.len() as u32, above > 0, |node| rows[node as usize].0, |node| rows[node as usize].1);
+        let rows = rounded(phase, &loads, &plan.quota, &mut surplus).await?;
+        let partners = rows.partners(me, above > 0);
         (surplus, partners)
     } else {
-        (phase.mover.pile.take(above), partners(me, &loads, &quota))
+        (phase.mover.pile.take(above), plan.rows.partners(me, above > 0))
     };
+    drop(plan);
     drop(loads);
 
     // Step 3.
@@ -140,7 +152,7 @@ pub(super) async fn exchange(phase: &mut Phase<'_>) -> Result<()> {
 /// Each node with a surplus could give what fits into it, or one task more; it tells both. In node order, all nodes choose for each the
 /// one with which the sum of what was given is nearer to the sum of the surpluses: these never differ by more than half of the largest
 /// task. The last node with a deficit takes what the sum has too much. The tasks chosen are in `surplus` then.
-async fn rounded(phase: &mut Phase<'_>, loads: &[u64], quota: &Quota, surplus: &mut Parcel) -> Result<Vec<(u64, u64)>> {
+async fn rounded(phase: &mut Phase<'_>, loads: &Gathered<u64>, quota: &Quota, surplus: &mut Parcel) -> Result<Rc<Rows>> {
     let (node, me) = (phase.node, phase.node.me());
     let fits = surplus.work();
     let one_more = match phase.mover.pile.lightest() {
@@ -151,14 +163,20 @@ async fn rounded(phase: &mut Phase<'_>, loads: &[u64], quota: &Quota, surplus: &
     let choices = gather(node, (fits, one_more)).await?;
     phase.enter(Part::Decision);
     node.charge(choices.len() as u64);
+    let rows = choices.derive(|choices| chosen(loads, quota, choices));
+    if rows.surplus(me) > surplus.work() {
+        surplus.append(phase.mover.pile.take_lightest());
+    }
+    Ok(rows)
+}
+
+/// The rows as the nodes can give them.
+fn chosen(loads: &[u64], quota: &Quota, choices: &[(u64, u64)]) -> Rows {
     let mut rows = Vec::with_capacity(loads.len());
     let (mut ahead, mut last) = (0, None);
     for ((at, load), choice) in (0..).zip(loads).zip(choices) {
         let quota = quota.of(at);
-        let given = nearer(choice, load.saturating_sub(quota), &mut ahead);
-        if at == me && given > surplus.work() {
-            surplus.append(phase.mover.pile.take_lightest());
-        }
+        let given = nearer(*choice, load.saturating_sub(quota), &mut ahead);
         if quota > *load {
             last = Some(rows.len());
         }
@@ -167,7 +185,7 @@ async fn rounded(phase: &mut Phase<'_>, loads: &[u64], quota: &Quota, surplus: &
     if let Some(last) = last {
         rows[last].1 += ahead.max(0) as u64;
     }
-    Ok(rows)
+    Rows::new(rows.into_iter())
 }
 
 /// Of two amounts the one with which the sum of what was given is nearer to the sum of what was planned; `ahead` is their difference before
@@ -179,40 +197,65 @@ pub(super) fn nearer((fits, one_more): (u64, u64), planned: u64, ahead: &mut i12
     given
 }
 
-/// Whom a node sends its surplus to, or gets what it lacks from, and how many tasks; in node order.
-///
-/// Its own part of one row (of surpluses, or of deficits) lies beside parts of the other row: these are its partners.
-pub(super) fn partners(me: NodeId, loads: &[u64], quota: &Quota) -> Vec<(NodeId, u64)> {
-    let surplus = |node: NodeId| loads[node as usize].saturating_sub(quota.of(node));
-    let deficit = |node: NodeId| quota.of(node).saturating_sub(loads[node as usize]);
-    parts_in_common(me, loads.len() as u32, surplus(me) > 0, surplus, deficit)
+/// What follows from all loads.
+struct Planned {
+    quota: Quota,
+    rows: Rows,
 }
 
-/// The same for any two rows.
-fn parts_in_common(
-    me: NodeId,
-    nodes: u32,
-    gives: bool,
-    surplus: impl Fn(NodeId) -> u64,
-    deficit: impl Fn(NodeId) -> u64,
-) -> Vec<(NodeId, u64)> {
-    let side = |node: NodeId, gives: bool| if gives { surplus(node) } else { deficit(node) };
-    let start: u64 = (0..me).map(|node| side(node, gives)).sum();
-    let end = start + side(me, gives);
-    let mut partners = Vec::new();
-    let mut at = 0;
-    for node in 0..nodes {
-        if at >= end {
-            break;
-        }
-        let until = at + side(node, !gives);
-        let common = until.min(end).saturating_sub(at.max(start));
-        if common > 0 {
-            partners.push((node, common));
-        }
-        at = until;
+impl Planned {
+    fn new(loads: &[u64], quota: Quota) -> Planned {
+        let row = |(node, load): (NodeId, &u64)| (load.saturating_sub(quota.of(node)), quota.of(node).saturating_sub(*load));
+        let rows = Rows::new((0..).zip(loads).map(row));
+        Planned { quota, rows }
     }
-    partners
+}
+
+/// A row of surpluses and a row of deficits, each one behind the other in node order.
+struct Rows {
+    /// Where each node's part begins, and where the last one ends.
+    surpluses: Vec<u64>,
+    deficits: Vec<u64>,
+}
+
+impl Rows {
+    /// Of surpluses and deficits by node.
+    fn new(parts: impl Iterator<Item = (u64, u64)>) -> Rows {
+        let (mut surpluses, mut deficits) = (Vec::new(), Vec::new());
+        let (mut given, mut lacking) = (0, 0);
+        for (surplus, deficit) in parts {
+            surpluses.push(given);
+            deficits.push(lacking);
+            given += surplus;
+            lacking += deficit;
+        }
+        surpluses.push(given);
+        deficits.push(lacking);
+        Rows { surpluses, deficits }
+    }
+
+    fn surplus(&self, node: NodeId) -> u64 {
+        self.surpluses[node as usize + 1] - self.surpluses[node as usize]
+    }
+
+    /// Whom a node sends its surplus to, or gets what it lacks from, and how many tasks; in node order. Its own part of one row lies beside
+    /// parts of the other row: these are its partners.
+    fn partners(&self, me: NodeId, gives: bool) -> Vec<(NodeId, u64)> {
+        let (own, other) = if gives { (&self.surpluses, &self.deficits) } else { (&self.deficits, &self.surpluses) };
+        let (start, end) = (own[me as usize], own[me as usize + 1]);
+        let first = other[1..].partition_point(|until| *until <= start);
+        let mut partners = Vec::new();
+        for (node, part) in (first as NodeId..).zip(other[first..].windows(2)) {
+            if part[0] >= end {
+                break;
+            }
+            let common = part[1].min(end) - part[0].max(start);
+            if common > 0 {
+                partners.push((node, common));
+            }
+        }
+        partners
+    }
 }
 
 #[cfg(test)]
@@ -221,6 +264,11 @@ mod tests {
     use super::*;
     use crate::load::Powers;
     use proptest::prelude::*;
+
+    fn partners(me: NodeId, loads: &[u64], quota: &Quota) -> Vec<(NodeId, u64)> {
+        let plan = Planned::new(loads, quota.clone());
+        plan.rows.partners(me, loads[me as usize] > quota.of(me))
+    }
 
     #[test]
     fn surpluses_fill_deficits_in_node_order() {

@@ -36,7 +36,7 @@ use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Ru
 use crate::error::{Error, Result};
 use crate::load::{Quota, Shares};
 use crate::node::migrate::TRANSFER_BYTES;
-use crate::node::{Group, HEADER_BYTES};
+use crate::node::{Gathered, Group, HEADER_BYTES};
 use crate::topology::{Kind, NodeId, Placement, Side, Topology};
 
 pub(super) static ENTRY: Entry = Entry {
@@ -91,13 +91,22 @@ impl Balancer for Kwa {
 }
 
 /// The row of parts along one side that a node's part stands in.
-#[derive(Clone, Debug)]
 struct Row {
     side: Side,
     /// The place of the node's own part.
     at: usize,
+    /// The number of the first node of the first part.
+    first: NodeId,
+    /// By part.
+    loads: Gathered<u64>,
     /// What each part has above its quota: of all parts on a torus, up to the own one on a mesh, where no more is needed.
     delta: Vec<i128>,
+}
+
+/// What flows along the first side, where all nodes of a row see the same.
+struct Flowing {
+    through: Vec<i128>,
+    around: i128,
 }
 
 async fn walk(phase: &mut Phase<'_>) -> Result<()> {
@@ -119,8 +128,10 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
     phase.enter(Part::Decision);
     let quota = phase.quota(load);
     let mine = quota.of(me);
-    let mut rows: Vec<Row> = loads_along.into_iter().rev().map(|(side, loads)| Row::new(side, me, loads, &quota)).collect();
-    node.charge(2 * rows.iter().map(|row| row.delta.len() as u64).sum::<u64>());
+    let mut rows: Vec<Row> = loads_along.into_iter().rev().map(|(side, loads)| Row::new(side, me, loads)).collect();
+    node.charge(2 * rows.iter().map(|row| row.looked_at() as u64).sum::<u64>());
+    // Nothing is said any more about parts of the first side; the lists of the others change.
+    rows.iter_mut().skip(1).for_each(|row| row.delta = row.deltas(&quota));
 
     // Step 4.
     let mut step = 0;
@@ -128,7 +139,7 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
         let Some((row, below)) = rows[k..].split_first_mut() else { break };
         phase.mover.at_step(step);
         step += row.side.length - 1;
-        let (to_left, to_right) = row.flows();
+        let (to_left, to_right) = if k == 0 { row.first_flows(&quota) } else { row.flows() };
         let mut still = to_left.max(0) + to_right.max(0);
         let neighbours = [(to_left, row.neighbour(me, row.side.length - 1)), (to_right, row.neighbour(me, 1))];
         for (_, from) in neighbours.into_iter().filter(|(eta, _)| *eta < 0) {
@@ -153,18 +164,37 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
 }
 
 impl Row {
-    fn new(side: Side, me: NodeId, mut loads: Vec<u64>, quota: &Quota) -> Row {
-        let at = side.coordinate(me) as usize;
-        if !side.wraps {
-            loads.truncate(at + 1);
-        }
+    fn new(side: Side, me: NodeId, loads: Gathered<u64>) -> Row {
         // The nodes of a part have consecutive numbers, and so have the parts of a row.
         let first = side.at(me, 0) / side.stride * side.stride;
-        let surplus = |(part, load): (u32, u64)| {
-            let start = first + part * side.stride;
-            i128::from(load) - i128::from(quota.between(start, start + side.stride))
-        };
-        Row { side, at, delta: (0..).zip(loads).map(surplus).collect() }
+        Row { side, at: side.coordinate(me) as usize, first, loads, delta: Vec::new() }
+    }
+
+    /// How many parts the own one needs to know.
+    fn looked_at(&self) -> usize {
+        if self.side.wraps { self.loads.len() } else { self.at + 1 }
+    }
+
+    /// What each part has above its quota.
+    fn surpluses<'a>(&self, loads: &'a [u64], quota: &'a Quota) -> impl Iterator<Item = i128> + use<'a> {
+        let (first, stride) = (self.first, self.side.stride);
+        (0..).zip(loads).map(move |(part, load)| {
+            let start = first + part * stride;
+            i128::from(*load) - i128::from(quota.between(start, start + stride))
+        })
+    }
+
+    fn deltas(&self, quota: &Quota) -> Vec<i128> {
+        self.surpluses(&self.loads[..self.looked_at()], quota).collect()
+    }
+
+    /// [`flows`](Row::flows) along the first side, of which nothing has changed since the loads were told.
+    fn first_flows(&self, quota: &Quota) -> (i128, i128) {
+        let flowing = self.loads.derive(|loads| {
+            let through = through(self.surpluses(loads, quota));
+            Flowing { around: self.around(&through), through }
+        });
+        self.flows_of(&flowing.through, flowing.around)
     }
 
     /// The node as many places further along the row.
@@ -174,27 +204,35 @@ impl Row {
 
     /// Step 4.1: what the own part has to send to the left and to the right; negative if it is to receive it from there.
     fn flows(&self) -> (i128, i128) {
-        let length = self.delta.len();
-        let mut sum = 0;
-        let through: Vec<i128> = self
-            .delta
-            .iter()
-            .map(|delta| {
-                sum += delta;
-                sum
-            })
-            .collect();
-        // On a circle of two both ways are the same link.
-        let around = if self.side.wraps && self.side.length > 2 { median(&through) } else { 0 };
+        let through = through(self.delta.iter().copied());
+        self.flows_of(&through, self.around(&through))
+    }
+
+    fn flows_of(&self, through: &[i128], around: i128) -> (i128, i128) {
         let from_left = if self.at > 0 {
             through[self.at - 1]
         } else if self.side.wraps {
-            through[length - 1]
+            through[through.len() - 1]
         } else {
             0
         };
         (around - from_left, through[self.at] - around)
     }
+
+    /// What goes around the whole row. On a circle of two both ways are the same link.
+    fn around(&self, through: &[i128]) -> i128 {
+        if self.side.wraps && self.side.length > 2 { median(through) } else { 0 }
+    }
+}
+
+/// The sums of the first parts' surpluses.
+fn through(deltas: impl Iterator<Item = i128>) -> Vec<i128> {
+    deltas
+        .scan(0, |sum, delta| {
+            *sum += delta;
+            Some(*sum)
+        })
+        .collect()
 }
 
 /// The median of some numbers; of all numbers between the two middle ones the one nearest to 0, so that the link that closes a circle is

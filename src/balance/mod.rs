@@ -24,8 +24,8 @@ use std::rc::Rc;
 
 use crate::error::{Error, Result};
 use crate::load::{Aim, Parcel, Pile, Powers, Quota, RankTime, Shares, Transfer};
-use crate::node::Node;
 use crate::node::migrate::Mover;
+use crate::node::{Gathered, Node};
 use crate::options::{self, Options};
 use crate::topology::{Kind, NodeId, Overlay, Placement, Topology};
 
@@ -247,10 +247,10 @@ impl<'a> Phase<'a> {
     }
 
     /// The same from the loads of all nodes, without a message.
-    pub fn survey_of(&mut self, loads: &[u64]) {
+    pub fn survey_of(&mut self, loads: &Gathered<u64>) {
         let placement = &self.node.overlay().placement;
         if phase_lowers_quotas(self.shares, placement) {
-            self.slowest = Some(slowest_of(loads, self.powers(), placement));
+            self.slowest = Some(*loads.derive(|loads| slowest_of(loads, self.powers(), placement)));
         }
     }
 
@@ -359,8 +359,10 @@ impl<'a> Phase<'a> {
         if pinned.is_empty() && !self.declined {
             return powers.clone();
         }
-        let open = (0..powers.nodes()).map(|node| quota.of(node) - pinned.get(node as usize).unwrap_or(&0)).collect();
-        Powers::listed(open).unwrap_or_else(|_| powers.clone())
+        shares.open(all, self.slowest, || {
+            let open = (0..powers.nodes()).map(|node| quota.of(node) - pinned.get(node as usize).unwrap_or(&0)).collect();
+            Powers::listed(open).unwrap_or_else(|_| powers.clone())
+        })
     }
 
     pub fn powers(&self) -> &'a Powers {

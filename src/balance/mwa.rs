@@ -119,9 +119,8 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
     else {
         return Err(Error::Failed(format!("node {me} is not in its own row")));
     };
-    let mut loads = nodes_of_row.all_gather(node, phase.load()).await?;
+    let loads = nodes_of_row.all_gather(node, phase.load()).await?;
     let row_load = loads.iter().sum::<u64>();
-    loads.truncate(column as usize + 1);
     let by_row = nodes_of_column.all_gather(node, row_load).await?;
     let above = by_row[..row as usize].iter().sum::<u64>();
     let total = by_row.iter().sum();
@@ -130,7 +129,9 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
     // Steps 2 and 3, and 4.1 between rows.
     phase.enter(Part::Decision);
     let quota = phase.quota(total);
-    let mut delta: Vec<i128> = (first..).zip(loads).map(|(node, load)| i128::from(load) - i128::from(quota.of(node))).collect();
+    let up_to_me = (first..=me).zip(loads.iter());
+    let mut delta: Vec<i128> = up_to_me.map(|(node, load)| i128::from(*load) - i128::from(quota.of(node))).collect();
+    drop(loads);
     let eta_up = i128::from(quota.before(first)) - i128::from(above);
     let eta_down = i128::from(above + row_load) - i128::from(quota.before(first + columns));
     let mine = i128::from(quota.of(me));

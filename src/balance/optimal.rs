@@ -20,10 +20,8 @@
 //! every missing task takes one hop, the row of surpluses fills the row of deficits: it is `direct` there.
 //!
 //! Limits: as `direct`, every node holds all n loads until it has decided. The flow takes under a second up to 4,096 nodes; in simulation,
-//! where one process holds all nodes, it is solved once for all of them. Virtual time is charged for it on every node, a tick for each node
+//! where one process holds all nodes, these share one list of loads, and the flow is solved once for all of them. Virtual time is charged for it on every node, a tick for each node
 //! and round, of which there are as many as the diameter.
-
-use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running, direct};
 use crate::error::{Error, Result};
@@ -45,18 +43,41 @@ pub(super) static ENTRY: Entry = Entry {
     build,
 };
 
-/// Keeps the last flow that was solved, for the other nodes of the process.
-#[derive(Default)]
-struct Optimal {
-    last: Mutex<Option<Arc<Solved>>>,
+struct Optimal;
+
+/// What the cheapest flow carries over which link.
+struct Solved {
+    quota: Quota,
+    carries: Vec<Carry>,
+    /// Places in `carries` by who gives and by who gets it.
+    gives: ByNode,
+    gets: ByNode,
 }
 
-/// A flow problem, and what its cheapest flow carries over which link.
-struct Solved {
-    topology: Topology,
-    loads: Vec<u64>,
-    quota: Vec<u64>,
-    carries: Vec<Carry>,
+/// Some places for each node.
+struct ByNode {
+    first: Vec<u32>,
+    places: Vec<u32>,
+}
+
+impl ByNode {
+    /// The places of what belongs to each node, in their order.
+    fn new(nodes: u32, owners: impl Iterator<Item = NodeId> + Clone) -> ByNode {
+        let mut first = vec![0; nodes as usize + 1];
+        owners.clone().for_each(|node| first[node as usize + 1] += 1);
+        (0..nodes as usize).for_each(|node| first[node + 1] += first[node]);
+        let (mut free, mut places) = (first.clone(), vec![0; first[nodes as usize] as usize]);
+        for (place, node) in (0..).zip(owners) {
+            let slot = &mut free[node as usize];
+            places[*slot as usize] = place;
+            *slot += 1;
+        }
+        ByNode { first, places }
+    }
+
+    fn of(&self, node: NodeId) -> &[u32] {
+        &self.places[self.first[node as usize] as usize..self.first[node as usize + 1] as usize]
+    }
 }
 
 /// What a node gets from whom, and gives to whom.
@@ -67,7 +88,7 @@ struct Parts {
 }
 
 fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>> {
-    Ok(Box::new(Optimal::default()))
+    Ok(Box::new(Optimal))
 }
 
 fn cost(topology: &Topology) -> Cost {
@@ -95,70 +116,62 @@ impl Balancer for Optimal {
     }
 
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
-        Box::pin(self.carry(phase))
+        Box::pin(carry(phase))
     }
 }
 
-impl Optimal {
-    async fn carry(&self, phase: &mut Phase<'_>) -> Result<()> {
-        let node = phase.node;
-        if node.topology().kind() == Kind::Complete {
-            return direct::exchange(phase).await;
-        }
-
-        // Step 1.
-        let loads = direct::gather(node, phase.load()).await?;
-
-        // Step 2.
-        phase.enter(Part::Decision);
-        phase.survey_of(&loads);
-        let quota = phase.quota(loads.iter().sum());
-        let mine = quota.of(node.me());
-        let parts = self.parts(node.me(), node.topology(), loads, &quota)?;
-        let rounds = u64::from(node.topology().diameter());
-        node.charge(u64::from(node.nodes()) * rounds);
-
-        // Step 3.
-        phase.enter(Part::Exchange);
-        for (src, _) in parts.gets {
-            phase.mover.take_in::<()>(src).await?;
-        }
-        let mut after = mine + parts.gives.iter().map(|(_, amount)| amount).sum::<u64>();
-        for (dst, amount) in parts.gives {
-            node.ready_to_send().await;
-            after -= amount;
-            phase.give(dst, &(), amount, after, mine);
-        }
-        Ok(())
+async fn carry(phase: &mut Phase<'_>) -> Result<()> {
+    let node = phase.node;
+    if node.topology().kind() == Kind::Complete {
+        return direct::exchange(phase).await;
     }
 
-    /// A node's part of the cheapest flow.
-    fn parts(&self, me: NodeId, topology: &Topology, loads: Vec<u64>, quota: &Quota) -> Result<Parts> {
-        let solved = self.solved(topology, loads, quota.to_vec())?;
-        let mut parts = Parts::default();
-        for carry in &solved.carries {
-            if carry.src == me {
-                parts.gives.push((carry.dst, carry.amount));
-            } else if carry.dst == me {
-                parts.gets.push((carry.src, carry.amount));
-            }
-        }
-        Ok(parts)
-    }
+    // Step 1.
+    let loads = direct::gather(node, phase.load()).await?;
 
-    /// The cheapest flow, solved if the last one is not of the same problem.
-    fn solved(&self, topology: &Topology, loads: Vec<u64>, quota: Vec<u64>) -> Result<Arc<Solved>> {
-        let same = |last: &&Arc<Solved>| last.loads == loads && last.quota == quota && last.topology == *topology;
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = last.as_ref().filter(same) {
-            return Ok(last.clone());
-        }
+    // Step 2.
+    phase.enter(Part::Decision);
+    phase.survey_of(&loads);
+    let quota = phase.quota(direct::total_of(&loads));
+    let solved = loads.derive(|loads| Solved::new(node.topology(), loads, quota));
+    let solved = Result::as_ref(&solved).map_err(Error::clone)?;
+    let (mine, parts) = (solved.quota.of(node.me()), solved.parts(node.me()));
+    drop(loads);
+    let rounds = u64::from(node.topology().diameter());
+    node.charge(u64::from(node.nodes()) * rounds);
+
+    // Step 3.
+    phase.enter(Part::Exchange);
+    for (src, _) in parts.gets {
+        phase.mover.take_in::<()>(src).await?;
+    }
+    let mut after = mine + parts.gives.iter().map(|(_, amount)| amount).sum::<u64>();
+    for (dst, amount) in parts.gives {
+        node.ready_to_send().await;
+        after -= amount;
+        phase.give(dst, &(), amount, after, mine);
+    }
+    Ok(())
+}
+
+impl Solved {
+    /// The cheapest flow from these loads to the quotas.
+    fn new(topology: &Topology, loads: &[u64], quota: Quota) -> Result<Solved> {
         let links: Vec<_> = links(topology).collect();
-        let least = flow::least_hops(topology.nodes(), &links, &loads, &quota);
+        let least = flow::least_hops(topology.nodes(), &links, loads, &quota.to_vec());
         let carries = least.map_err(|why| Error::Failed(format!("optimal on {topology}: {why}")))?.carries;
-        let solved = Arc::new(Solved { topology: topology.clone(), loads, quota, carries });
-        *last = Some(solved.clone());
-        Ok(solved)
+        let gives = ByNode::new(topology.nodes(), carries.iter().map(|carry| carry.src));
+        let gets = ByNode::new(topology.nodes(), carries.iter().map(|carry| carry.dst));
+        Ok(Solved { quota, carries, gives, gets })
+    }
+
+    /// A node's part of it.
+    fn parts(&self, me: NodeId) -> Parts {
+        let carry = |place: &u32| &self.carries[*place as usize];
+        Parts {
+            gives: self.gives.of(me).iter().map(carry).map(|carry| (carry.dst, carry.amount)).collect(),
+            gets: self.gets.of(me).iter().map(carry).map(|carry| (carry.src, carry.amount)).collect(),
+        }
     }
 }
 
@@ -189,15 +202,16 @@ mod tests {
     }
 
     #[test]
-    fn the_nodes_of_a_process_solve_once() {
+    fn a_node_knows_its_parts_of_the_flow() {
         let topology = Topology::parse("ring:6", 6).unwrap();
-        let (optimal, loads) = (Optimal::default(), vec![6, 0, 0, 0, 0, 0]);
-        let quota = |total| Quota::proportional(total, &Powers::equal(6, 6));
-        let first = optimal.solved(&topology, loads.clone(), quota(6).to_vec()).unwrap();
-        let second = optimal.solved(&topology, loads, quota(6).to_vec()).unwrap();
-        assert!(Arc::ptr_eq(&first, &second));
-        let third = optimal.solved(&topology, vec![0, 6, 0, 0, 0, 0], quota(6).to_vec()).unwrap();
-        assert!(!Arc::ptr_eq(&first, &third) && third.carries != first.carries);
+        let solved = Solved::new(&topology, &[6, 0, 0, 0, 0, 0], Quota::proportional(6, &Powers::equal(6, 6))).unwrap();
+        for me in 0..6 {
+            let parts = solved.parts(me);
+            let gives = solved.carries.iter().filter(|carry| carry.src == me).map(|carry| (carry.dst, carry.amount)).collect::<Vec<_>>();
+            let gets = solved.carries.iter().filter(|carry| carry.dst == me).map(|carry| (carry.src, carry.amount)).collect::<Vec<_>>();
+            assert_eq!(parts, Parts { gets, gives });
+        }
+        assert_eq!(solved.parts(0).gives.iter().map(|(_, amount)| amount).sum::<u64>(), 5);
     }
 
     proptest! {

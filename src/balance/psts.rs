@@ -37,14 +37,18 @@
 //! these is off, the nodes of a level agree in an all-gather how each rounds what it gives (not with `unit=first`), if they know that there
 //! are such tasks. Each level plans with the loads that are really there: all end within one largest task a dimension.
 
+mod level;
+
 use std::ops::Range;
+
+use level::{Bounds, Level};
 
 use super::direct::nearer;
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running, aim};
 use crate::error::{Error, Result};
 use crate::load::{Aim, Parcel, Positions, Powers, Quota, Shares};
 use crate::node::migrate::TRANSFER_BYTES;
-use crate::node::{Group, HEADER_BYTES, Node};
+use crate::node::{Gathered, Group, HEADER_BYTES, Node};
 use crate::topology::{Embedding, Kind, NodeId, Placement, Topology};
 
 pub(super) static ENTRY: Entry = Entry {
@@ -194,35 +198,43 @@ impl<'a> Grid<'a> {
 
     /// From the highest dimension down, where there is more than one sub-grid: where the sub-grids around the node with this index begin, and
     /// where the last one ends.
-    fn bounds(self, topology: &Topology, me: u32) -> Vec<Vec<u32>> {
+    fn bounds(self, topology: &Topology, me: u32) -> Vec<Bounds> {
         match self.embedding {
-            None => levels(topology, me).map(|(first, side, stride)| (0..=side).map(|index| first + index * stride).collect()).collect(),
+            None => levels(topology, me).map(|(first, sub_grids, stride)| Bounds::Even { first, sub_grids, stride }).collect(),
             Some(embedding) => {
-                let halved = (0..embedding.dimension()).rev().map(|k| embedding.halves(me, k).to_vec());
-                halved.filter(|bounds| bounds.is_sorted_by(|a, b| a < b)).collect()
+                let halved = (0..embedding.dimension()).rev().map(|k| embedding.halves(me, k));
+                halved.filter(|bounds| bounds.is_sorted_by(|a, b| a < b)).map(Bounds::Halves).collect()
             }
         }
     }
 
     /// The load of the nodes of the own sub-grid that come before this one, and the loads of all sub-grids.
-    async fn loads(self, node: &Node, bounds: &[u32], load: u64) -> Result<(u64, Vec<u64>)> {
+    async fn loads(self, node: &Node, bounds: &Bounds, load: u64) -> Result<(u64, Gathered<u64>)> {
         let me = self.index_of(node.me());
         let outside = || Error::Failed(format!("psts can't run on {}", node.topology()));
-        let (first, stride) = (bounds[0], bounds[1] - bounds[0]);
-        if self.embedding.is_none() {
+        let first = bounds.start(0);
+        if let Bounds::Even { sub_grids, stride, .. } = *bounds {
             let sub_grid = Group::spaced(me - (me - first) % stride, 1, stride, me).ok_or_else(outside)?;
             let before = sub_grid.exclusive_scan(node, load, |a, b| a + b).await?.unwrap_or(0);
             let last = stride - 1;
             let total = sub_grid.broadcast(node, last, (sub_grid.place() == last).then_some(before + load)).await?;
-            let alike = Group::spaced(first + (me - first) % stride, stride, bounds.len() as u32 - 1, me).ok_or_else(outside)?;
+            let alike = Group::spaced(first + (me - first) % stride, stride, sub_grids, me).ok_or_else(outside)?;
             return Ok((before, alike.all_gather(node, total).await?));
         }
         // Sub-grids of a graph are of different sizes; all nodes of the grid tell each other their loads.
-        let nodes: Vec<NodeId> = (first..bounds[bounds.len() - 1]).map(|index| self.node_at(index)).collect();
-        let loads = Group::new(nodes, node.me()).ok_or_else(outside)?.all_gather(node, load).await?;
-        let of = |from: u32, to: u32| loads[(from - first) as usize..(to - first) as usize].iter().sum::<u64>();
-        let mine = bounds[bounds.partition_point(|bound| *bound <= me) - 1];
-        Ok((of(mine, me), bounds.windows(2).map(|pair| of(pair[0], pair[1])).collect()))
+        let loads = self.nodes_of(bounds, node).ok_or_else(outside)?.all_gather(node, load).await?;
+        let of = |nodes: Range<u32>| loads[(nodes.start - first) as usize..(nodes.end - first) as usize].iter().sum::<u64>();
+        let mine = bounds.nodes(bounds.sub_grid_of(me)).start;
+        Ok((of(mine..me), Gathered::new((0..bounds.sub_grids()).map(|index| of(bounds.nodes(index))).collect())))
+    }
+
+    /// All nodes of a grid; `None` if this one is not among them.
+    fn nodes_of(self, bounds: &Bounds, node: &Node) -> Option<Group> {
+        let Range { start, end } = bounds.all();
+        match self.embedding {
+            None => Group::spaced(start, 1, end - start, node.me()),
+            Some(_) => Group::new((start..end).map(|index| self.node_at(index)).collect::<Vec<_>>(), node.me()),
+        }
     }
 }
 
@@ -246,13 +258,13 @@ impl Psts {
                 grid.embedding.map_or(powers.clone(), |embedding| in_order(embedding, &powers))
             });
             node.charge(2 * loads.len() as u64);
-            let level = Level::new(powers, bounds, loads);
+            let level = Level::new(powers, &bounds, loads);
             let planned = level.units(me, before, load);
             let count = planned.end - planned.start;
             // The row that the parts lie in, and where in it the first task and the first part begin.
             let (leaving, begins, start, mut parts, coming);
             if phase.shares.are_weighted() && self.aim == Aim::Middle {
-                let (tasks, row, total) = rounded(phase, grid, &level.bounds, count).await?;
+                let (tasks, row, total) = rounded(phase, grid, &bounds, count).await?;
                 (leaving, begins, start, coming) = (tasks, row.start, row.start, level.gets(me, total));
                 parts = level.owners(row);
             } else {
@@ -261,6 +273,7 @@ impl Psts {
                 (begins, start, coming) = (load - leaving.work(), load - count, level.gets(me, level.given()));
                 parts = level.owners(planned);
             }
+            drop(level);
             parts.iter_mut().for_each(|(dst, _)| *dst = grid.node_at(*dst));
             node.charge(2 * parts.len() as u64);
 
@@ -274,119 +287,26 @@ impl Psts {
     }
 }
 
-/// One level: a grid as a row of sub-grids, with the loads that are there.
-struct Level<'a> {
-    powers: &'a Powers,
-    /// Where the sub-grids begin, and where the last one ends.
-    bounds: Vec<u32>,
-    /// By sub-grid.
-    loads: Vec<u64>,
-    /// By sub-grid: what it has above its share (a sender), or, negative, below it (a receiver).
-    surpluses: Vec<i128>,
-}
-
-impl<'a> Level<'a> {
-    fn new(powers: &'a Powers, bounds: Vec<u32>, loads: Vec<u64>) -> Level<'a> {
-        let positions = Positions::new(powers, bounds[0]..bounds[bounds.len() - 1], loads.iter().sum());
-        let surplus = |(&load, bounds): (&u64, &[u32])| i128::from(load) - i128::from(positions.between(bounds[0], bounds[1]));
-        let surpluses = loads.iter().zip(bounds.windows(2)).map(surplus).collect();
-        Level { powers, bounds, loads, surpluses }
-    }
-
-    fn nodes(&self, sub_grid: usize) -> Range<u32> {
-        self.bounds[sub_grid]..self.bounds[sub_grid + 1]
-    }
-
-    fn sub_grid_of(&self, node: u32) -> usize {
-        self.bounds.partition_point(|bound| *bound <= node) - 1
-    }
-
-    /// The units given by all senders are numbered: those of node `me`. `before` is the load of its sub-grid's nodes in front of it.
-    fn units(&self, me: NodeId, before: u64, load: u64) -> Range<u64> {
-        let (mine, surpluses) = (self.sub_grid_of(me), &self.surpluses);
-        if surpluses[mine] <= 0 {
-            return 0..0;
-        }
-        let earlier: i128 = surpluses[..mine].iter().filter(|&&surplus| surplus > 0).sum();
-        let given_before = |load: u64| earlier as u64 + (surpluses[mine] as u128 * u128::from(load) / u128::from(self.loads[mine])) as u64;
-        given_before(before)..given_before(before + load)
-    }
-
-    /// How many units all senders give by plan.
-    fn given(&self) -> u64 {
-        self.surpluses.iter().filter(|&&surplus| surplus > 0).sum::<i128>() as u64
-    }
-
-    /// The receivers: sub-grid, and the units that it gets.
-    fn receivers(&self) -> impl Iterator<Item = (usize, Range<u64>)> + '_ {
-        let mut filled = 0;
-        self.surpluses.iter().enumerate().filter(|&(_, &surplus)| surplus < 0).map(move |(index, deficit)| {
-            let from = filled;
-            filled += deficit.unsigned_abs() as u64;
-            (index, from..filled)
-        })
-    }
-
-    /// Who gets these units, in their order, and how many of them. The last that gets any takes also what is given beyond the plan.
-    fn owners(&self, units: Range<u64>) -> Vec<(NodeId, u64)> {
-        let mut parts: Vec<(NodeId, u64)> = Vec::new();
-        if units.is_empty() {
-            return parts;
-        }
-        let planned = self.given();
-        // Where all is beyond the plan, its last unit tells who takes it.
-        let (at, end) = (units.start.min(planned.saturating_sub(1)), units.end.min(planned));
-        for (index, row) in self.receivers() {
-            let (from, until) = (at.max(row.start), end.min(row.end));
-            if from < until {
-                let positions = Positions::new(self.powers, self.nodes(index), row.end - row.start);
-                parts.extend(positions.owners(from - row.start, until - row.start));
-            }
-        }
-        if let Some((_, last)) = parts.last_mut() {
-            // Beyond the plan by that much; less the plan's last unit if it was only asked for.
-            *last = *last + (units.end - end) - (units.start - at);
-        }
-        parts
-    }
-
-    /// How many units node `me` gets if so many are given.
-    fn gets(&self, me: NodeId, given: u64) -> u64 {
-        let (mine, planned) = (self.sub_grid_of(me), self.given());
-        let Some((_, row)) = self.receivers().find(|(index, _)| *index == mine) else { return 0 };
-        let positions = Positions::new(self.powers, self.nodes(mine), row.end - row.start);
-        let (first, end) = (row.start + positions.before(me), row.start + positions.before(me + 1));
-        let beyond = if first < end && end == planned { given.saturating_sub(planned) } else { 0 };
-        end.min(given) - first.min(given) + beyond
-    }
-}
-
 /// For tasks of several units: the last tasks of the pile, about `planned` units, to be given away; where they lie in the row of all that the
 /// senders of this grid give; and the length of this row.
 ///
 /// Each node could give what fits into its part, or one task more, and tells both. In order of their indices all nodes choose for each the
 /// one with which the sum is nearer to the plan; so no place of the row is off by more than half of the largest task.
-async fn rounded(phase: &mut Phase<'_>, grid: Grid<'_>, bounds: &[u32], planned: u64) -> Result<(Parcel, Range<u64>, u64)> {
+async fn rounded(phase: &mut Phase<'_>, grid: Grid<'_>, bounds: &Bounds, planned: u64) -> Result<(Parcel, Range<u64>, u64)> {
     let (node, pile) = (phase.node, &mut *phase.mover.pile);
     let keeps = pile.movable() - planned;
     // Tasks that begin at this unit or behind it fit.
     let mut leaving = if planned > 0 { pile.take_back_from(keeps, Aim::First) } else { Parcel::default() };
     let fits = leaving.work();
     let one_more = fits + pile.last().filter(|_| fits < planned).unwrap_or(0);
-    let members: Vec<NodeId> = (bounds[0]..bounds[bounds.len() - 1]).map(|index| grid.node_at(index)).collect();
-    let group = Group::new(members, node.me()).ok_or_else(|| Error::Failed(format!("psts can't run on {}", node.topology())))?;
+    let group = grid.nodes_of(bounds, node).ok_or_else(|| Error::Failed(format!("psts can't run on {}", node.topology())))?;
     phase.enter(Part::Information);
     let choices = group.all_gather(node, (planned, fits, one_more)).await?;
     phase.enter(Part::Decision);
     node.charge(choices.len() as u64);
-    let (mut total, mut ahead, mut row) = (0, 0, 0..0);
-    for (place, (planned, fits, one_more)) in (0..).zip(choices) {
-        let given = nearer((fits, one_more), planned, &mut ahead);
-        if place == group.place() {
-            row = total..total + given;
-        }
-        total += given;
-    }
+    let rows = choices.derive(Rounded::new);
+    let place = group.place() as usize;
+    let (row, total) = (rows.0[place]..rows.0[place + 1], rows.0[choices.len()]);
     if row.end - row.start > fits {
         leaving.prepend(phase.mover.pile.take_last());
     }
@@ -395,6 +315,20 @@ async fn rounded(phase: &mut Phase<'_>, grid: Grid<'_>, bounds: &[u32], planned:
         phase.mover.pile.put_behind(std::mem::take(&mut leaving));
     }
     Ok((leaving, row, total))
+}
+
+/// Where in the row what each node gives begins, and where the last ends.
+struct Rounded(Vec<u64>);
+
+impl Rounded {
+    fn new(choices: &[(u64, u64, u64)]) -> Rounded {
+        let (mut total, mut ahead, mut starts) = (0, 0, vec![0]);
+        for (planned, fits, one_more) in choices {
+            total += nearer((*fits, *one_more), *planned, &mut ahead);
+            starts.push(total);
+        }
+        Rounded(starts)
+    }
 }
 
 #[cfg(test)]
@@ -406,8 +340,10 @@ mod tests {
     const POWERS: [u64; 18] = [3, 4, 5, 2, 1, 5, 1, 2, 2, 1, 1, 3, 5, 1, 4, 2, 6, 2];
     const LOADS: [u64; 18] = [250, 300, 150, 100, 50, 150, 200, 300, 100, 400, 300, 700, 200, 50, 50, 200, 300, 200];
 
+    const ROWS: &Bounds = &Bounds::Even { first: 0, sub_grids: 3, stride: 6 };
+
     fn rows(powers: &Powers) -> Level<'_> {
-        Level::new(powers, vec![0, 6, 12, 18], LOADS.chunks(6).map(|row| row.iter().sum()).collect())
+        Level::new(powers, ROWS, Gathered::new(LOADS.chunks(6).map(|row| row.iter().sum()).collect()))
     }
 
     fn topology(spec: &str) -> Topology {
@@ -423,8 +359,10 @@ mod tests {
     fn the_second_row_is_the_only_sender() {
         // Table 3, and the sentence below it.
         let powers = Powers::listed(POWERS.to_vec()).unwrap();
-        assert_eq!(rows(&powers).loads, [1000, 2000, 1000]);
-        assert_eq!(rows(&powers).surpluses, [-600, 1200, -600]);
+        let level = rows(&powers);
+        assert_eq!(*level.loads, [1000, 2000, 1000]);
+        assert_eq!([0, 1, 2].map(|row| level.surpluses.lacking(row)), [0..600, 600..600, 600..1200]);
+        assert_eq!([0, 1, 2, 3].map(|row| level.surpluses.given_before(row)), [0, 0, 1200, 1200]);
     }
 
     #[test]
@@ -491,7 +429,7 @@ mod tests {
         let powers = Powers::listed(vec![0, 0, 0, 5, 0, 0]).unwrap();
         assert_eq!(nested_shares(&topology("grid:3x2"), 7, &powers), [0, 0, 0, 7, 0, 0]);
         // All that the first and the last row hold goes to the only node with power.
-        let level = Level::new(&powers, vec![0, 2, 4, 6], vec![3, 0, 4]);
+        let level = Level::new(&powers, &Bounds::Even { first: 0, sub_grids: 3, stride: 2 }, Gathered::new(vec![3, 0, 4]));
         assert_eq!(level.owners(level.units(1, 1, 2)), [(3, 2)]);
         assert_eq!(level.owners(level.units(4, 0, 4)), [(3, 4)]);
         assert_eq!((2..4).map(|node| level.gets(node, level.given())).collect::<Vec<_>>(), [0, 7]);

@@ -94,9 +94,9 @@ where
                 return Ok(None);
             }
             let all = everyone.all_gather(&node, mine).await?;
-            let mut ranked = (0..).zip(all);
+            let mut ranked = (0..).zip(all.iter());
             let Some((_, first)) = ranked.next() else { return Ok(None) };
-            Ok(ranked.find(|(_, value)| *value != first).map(|(rank, other)| (rank, first, other)))
+            Ok(ranked.find(|(_, value)| *value != first).map(|(rank, other)| (rank, first.clone(), other.clone())))
         }
     })?;
     only(found)

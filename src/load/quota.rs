@@ -166,6 +166,8 @@ struct Common {
     pinned: Vec<u64>,
     /// The last quotas that took a pass over all nodes, for which total and slowest rank, and whether a cap lowered them.
     last: Mutex<Option<(u64, Option<RankTime>, Quota, bool)>>,
+    /// What the nodes could still get of the last quotas, for which total and slowest rank.
+    open: Mutex<Option<(u64, Option<RankTime>, Powers)>>,
     /// See [`Shares::may_round_badly`].
     uneven: OnceLock<bool>,
 }
@@ -229,6 +231,20 @@ impl Shares {
     /// [`Quota::above`].
     pub fn quota(&self, total: u64) -> Quota {
         self.reachable(total, || Quota::proportional(total, &self.powers))
+    }
+
+    /// What the nodes share movable work by, made once for a total and the slowest rank: what each can still get of its quota. A phase has
+    /// quotas of one kind only.
+    pub fn open(&self, total: u64, slowest: Option<RankTime>, make: impl FnOnce() -> Powers) -> Powers {
+        let mut last = self.common.open.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((of, with, powers)) if *of == total && *with == slowest => powers.clone(),
+            _ => {
+                let powers = make();
+                *last = Some((total, slowest, powers.clone()));
+                powers
+            }
+        }
     }
 
     /// Of the given quotas for this total the nearest that can be reached. A phase has quotas of one kind only.

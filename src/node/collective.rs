@@ -10,6 +10,7 @@ use std::rc::Rc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::gather::{self, Gathered};
 use super::{Node, Tag, wire};
 use crate::error::{Error, Result};
 use crate::topology::NodeId;
@@ -19,7 +20,6 @@ const SCAN: Tag = Tag::new(0x7f02, "scan");
 const BROADCAST: Tag = Tag::new(0x7f03, "broadcast");
 const COLLECT: Tag = Tag::new(0x7f07, "collection");
 const GATHER: Tag = Tag::new(0x7f04, "gather");
-const ALL_GATHER: Tag = Tag::new(0x7f05, "all-gather");
 const BARRIER: Tag = Tag::new(0x7f06, "barrier");
 const OVER_FIRST: Tag = Tag::new(0x7f08, "all-gather over the first");
 
@@ -76,6 +76,14 @@ impl Group {
     /// This node's place, from 0.
     pub fn place(&self) -> u32 {
         self.place
+    }
+
+    /// The first node, how far apart they are, and how many; `None` if they are listed.
+    pub(super) fn spacing(&self) -> Option<(NodeId, u32, u32)> {
+        match self.members {
+            Members::Spaced { first, stride, size } => Some((first, stride, size)),
+            Members::Listed(_) => None,
+        }
     }
 
     /// The node at a place.
@@ -213,32 +221,13 @@ impl Group {
         Ok(values)
     }
 
-    /// The values of all members by place, on every member: Bruck's algorithm, `ceil(log2 n)` steps for any n.
-    pub async fn all_gather<T>(&self, node: &Node, mine: T) -> Result<Vec<T>>
+    /// The values of all members by place, on every member: Bruck's algorithm, `ceil(log2 n)` steps for any n. Nodes of one process share
+    /// the list where there are many.
+    pub async fn all_gather<T>(&self, node: &Node, mine: T) -> Result<Gathered<T>>
     where
-        T: Serialize + DeserializeOwned,
+        T: Serialize + DeserializeOwned + 'static,
     {
-        let (n, me) = (self.size(), self.place);
-        // The values of this member and those after it, around the end.
-        let mut values = vec![mine];
-        let mut reach = 1;
-        while reach < n {
-            let wanted = reach.min(n - reach) as usize;
-            node.send(self.node((me + n - reach) % n), ALL_GATHER, &values[..wanted].iter().collect::<Vec<_>>());
-            let from = self.node((me + reach) % n);
-            let mut more: Vec<T> = node.receive(from, ALL_GATHER).await?;
-            if more.len() != wanted {
-                return Err(Error::Garbled {
-                    from,
-                    what: "'all-gather'".into(),
-                    why: format!("{} values instead of {wanted}", more.len()),
-                });
-            }
-            values.append(&mut more);
-            reach <<= 1;
-        }
-        values.rotate_right(me as usize);
-        Ok(values)
+        gather::all_gather(self, node, mine).await
     }
 
     /// The same over the member at place 0: all others send it their values, and it sends each of them all values. Two steps, 2 (n - 1)
@@ -267,6 +256,11 @@ impl Group {
             node.send_tasks(self.node(place), OVER_FIRST, all.clone(), 0);
         }
         Ok(values)
+    }
+
+    /// A list that every member has, as a list that nodes of one process share.
+    pub fn shared<T: Serialize + 'static>(&self, node: &Node, values: Vec<T>) -> Gathered<T> {
+        gather::share(self, node, values)
     }
 
     /// Returns when every member has called it (dissemination).

@@ -18,6 +18,7 @@
 //! ```
 
 pub mod collective;
+pub mod gather;
 pub mod migrate;
 
 use std::cell::RefCell;
@@ -39,6 +40,7 @@ use crate::transport::world::World;
 use crate::transport::{Envelope, Freight, Interest, Job, Port, Scope, Wanted, wire};
 pub use crate::transport::{Event, Finished, Message, Needed, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
 pub use collective::Group;
+pub use gather::Gathered;
 
 /// Bytes of a message's header, which count as much as its body's.
 pub const HEADER_BYTES: u64 = wire::HEADER as u64;

@@ -1,20 +1,76 @@
 //! What is inside a message.
 
+use std::cell::OnceCell;
 use std::fmt;
+use std::num::NonZeroU8;
 use std::ops::Deref;
+use std::rc::Rc;
 
 use bytes::Bytes;
 
+use super::row::Row;
 use crate::error::{Error, Result};
 
-/// The most bytes that need no memory of their own: what fits into the room of a [`Bytes`].
+/// The most bytes that need no memory of their own. A body is so three words long, and a message with its envelope one less than a line
+/// of a processor's cache.
 pub const SHORT: usize = 23;
 
 /// The bytes inside a message. Most control messages are a number or two; these lie in the body itself.
 #[derive(Clone)]
-pub enum Body {
-    Short { length: u8, bytes: [u8; SHORT] },
-    Shared(Bytes),
+pub struct Body(Form);
+
+#[derive(Clone)]
+enum Form {
+    Short { length_and_one: NonZeroU8, bytes: [u8; SHORT] },
+    Long(Rc<Long>),
+}
+
+enum Long {
+    Bytes(Bytes),
+    Row(Written),
+}
+
+/// A row with the number of its values in front. The bytes are put together when somebody looks at them.
+struct Written {
+    row: Row,
+    flat: OnceCell<Vec<u8>>,
+}
+
+/// Bytes of the number in front of a row.
+const COUNT: usize = size_of::<u64>();
+
+impl Body {
+    /// A body of the first bytes of some; `None` if it can't be so long.
+    pub fn short(bytes: [u8; SHORT], length: usize) -> Option<Body> {
+        let length_and_one = NonZeroU8::new(u8::try_from(length + 1).ok()?).filter(|_| length <= SHORT)?;
+        Some(Body(Form::Short { length_and_one, bytes }))
+    }
+
+    /// Number of bytes.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Form::Short { length_and_one, .. } => usize::from(length_and_one.get() - 1),
+            Form::Long(long) => match &**long {
+                Long::Bytes(bytes) => bytes.len(),
+                Long::Row(written) => COUNT + written.row.bytes(),
+            },
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The row that this body was made of, as long as it is in the process where it was made.
+    pub fn row(&self) -> Option<&Row> {
+        match &self.0 {
+            Form::Long(long) => match &**long {
+                Long::Row(written) => Some(&written.row),
+                Long::Bytes(_) => None,
+            },
+            Form::Short { .. } => None,
+        }
+    }
 }
 
 /// What a message is sent with: its body, in two parts. The second part of a long message is sent from where it lies, without a copy;
@@ -73,24 +129,46 @@ impl Deref for Body {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        match self {
-            Body::Short { length, bytes } => &bytes[..SHORT.min(usize::from(*length))],
-            Body::Shared(bytes) => bytes,
+        match &self.0 {
+            Form::Short { length_and_one, bytes } => &bytes[..SHORT.min(usize::from(length_and_one.get() - 1))],
+            Form::Long(long) => match &**long {
+                Long::Bytes(bytes) => bytes,
+                Long::Row(written) => written.flat.get_or_init(|| {
+                    let mut flat = Vec::with_capacity(COUNT + written.row.bytes());
+                    flat.extend_from_slice(&u64::from(written.row.values()).to_le_bytes());
+                    written.row.append_to(&mut flat);
+                    flat
+                }),
+            },
         }
     }
 }
 
 impl From<Bytes> for Body {
     fn from(bytes: Bytes) -> Body {
-        Body::Shared(bytes)
+        Body(Form::Long(Rc::new(Long::Bytes(bytes))))
+    }
+}
+
+/// As control messages write a list: the number of values, and the values.
+impl From<Row> for Body {
+    fn from(row: Row) -> Body {
+        Body(Form::Long(Rc::new(Long::Row(Written { row, flat: OnceCell::new() }))))
     }
 }
 
 impl From<Body> for Bytes {
     fn from(body: Body) -> Bytes {
-        match body {
-            Body::Short { .. } => Bytes::copy_from_slice(&body),
-            Body::Shared(bytes) => bytes,
+        match body.0 {
+            Form::Long(long) => match Rc::try_unwrap(long) {
+                Ok(Long::Bytes(bytes)) => bytes,
+                Ok(Long::Row(written)) => Bytes::copy_from_slice(&Body::from(written.row)),
+                Err(shared) => match &*shared {
+                    Long::Bytes(bytes) => bytes.clone(),
+                    Long::Row(written) => Bytes::copy_from_slice(&Body::from(written.row.clone())),
+                },
+            },
+            Form::Short { .. } => Bytes::copy_from_slice(&body),
         }
     }
 }

@@ -23,12 +23,15 @@ pub mod launcher;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 pub mod record;
+pub mod row;
+pub mod shelf;
 pub mod sim;
 pub mod tape;
 pub mod wire;
 pub mod work;
 pub mod world;
 
+use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 use std::task::Poll;
@@ -38,6 +41,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay, RankId};
 pub use body::{Body, Freight, buffer};
+use shelf::Shelf;
 pub use work::{Finished, Job, Needed, Output, Sliced, Step, Worker};
 
 /// Time: nanoseconds since the world began on real ranks, virtual nanoseconds in the simulator.
@@ -246,6 +250,11 @@ pub trait Transport {
     /// Processor time of the program's thread so far; `None` in the simulator, where nobody waits for a processor. Asking takes some tenths of a
     /// microsecond.
     fn processor_time(&self) -> Option<Ticks> {
+        None
+    }
+
+    /// Where nodes of one process find what others of them know already; `None` where a process holds few nodes.
+    fn shelf(&self) -> Option<&RefCell<Shelf>> {
         None
     }
 

@@ -10,6 +10,7 @@ use std::task::Poll;
 
 use serde::{Deserialize, Serialize};
 
+use super::shelf::Shelf;
 use super::tape::Tape;
 use super::{Envelope, Event, Freight, Interest, Job, Port, Scope, Ticks, TimerId, Transport, WorkId, Worker, wire};
 use crate::error::Error;
@@ -169,6 +170,10 @@ impl Transport for Recorder {
 
     fn worker(&self) -> Box<dyn Worker> {
         self.inner.worker()
+    }
+
+    fn shelf(&self) -> Option<&RefCell<Shelf>> {
+        self.inner.shelf()
     }
 
     fn progressed(&self) {

@@ -27,7 +27,7 @@ pub(super) fn run<T>(
     mut program: impl FnMut(Port) -> Program<T>,
 ) -> (Result<Vec<(NodeId, T)>>, Ticks) {
     let state = RefCell::new(State::new(overlay, model));
-    let shared = Rc::new(Shared { overlay: overlay.clone(), run, seed: model.seed, state });
+    let shared = Rc::new(Shared { overlay: overlay.clone(), run, seed: model.seed, state, shelf: RefCell::default() });
     // Leftovers may hold ports, and those the state: it is taken apart at the end, and when a program panics.
     let _leftovers = Leftovers(shared.clone());
     let nodes = overlay.placement.nodes();

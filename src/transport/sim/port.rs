@@ -1,11 +1,13 @@
 //! A simulated node's port.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::task::Poll;
 
 use super::state::{Due, NodeState, Opaque, Shared, Slices, State, Waits};
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay};
+use crate::transport::shelf::Shelf;
 use crate::transport::{Envelope, Event, Freight, Interest, Job, Message, Scope, Ticks, TimerId, Transport, Wanted, WorkId, Worker};
 
 pub(super) struct SimPort {
@@ -167,6 +169,10 @@ impl Transport for SimPort {
 
     fn worker(&self) -> Box<dyn Worker> {
         Box::new(OwnWork(SimPort { node: self.node, shared: self.shared.clone() }))
+    }
+
+    fn shelf(&self) -> Option<&RefCell<Shelf>> {
+        Some(&self.shared.shelf)
     }
 
     fn progressed(&self) {

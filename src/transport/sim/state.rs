@@ -11,6 +11,7 @@ use super::{Model, Speed};
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay, RankId};
 use crate::transport::inbox::Inbox;
+use crate::transport::shelf::Shelf;
 use crate::transport::{Event, Finished, Interest, Message, Scope, Signal, Sliced, Ticks, TimerId, WorkId, work};
 
 /// What the ports and the engine of one run share.
@@ -19,6 +20,7 @@ pub(super) struct Shared {
     pub run: u32,
     pub seed: u64,
     pub state: RefCell<State>,
+    pub shelf: RefCell<Shelf>,
 }
 
 /// Something that is to happen.

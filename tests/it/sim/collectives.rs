@@ -82,7 +82,7 @@ fn gathers_keep_the_order_of_places() {
             let all: Vec<_> = (0..nodes).map(word).collect();
             for (node, (gathered, everywhere, over_first)) in results.iter().enumerate() {
                 assert_eq!(gathered, if node == 0 { &all } else { &[][..] });
-                assert_eq!(everywhere, &all);
+                assert_eq!(*everywhere, all);
                 assert_eq!(over_first, &all);
             }
         },
