@@ -181,7 +181,8 @@ fn paths(tokens: &[Token]) -> Vec<Path> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
-        if tokens[at].text == "use" {
+        // What an opaque type captures, `use<'a>`, is no declaration.
+        if tokens[at].text == "use" && tokens.get(at + 1).is_some_and(|next| next.text != "<") {
             at = use_tree(tokens, at + 1, &[], &mut found);
         } else if tokens[at].is_word() {
             let (segments, next) = segments(tokens, at);
@@ -244,6 +245,11 @@ mod tests {
         let source = "use crate::{error::{Error, Result}, load::Pile as Heap, node::{self, *}};\nuse std::time;";
         let expected = ["crate::error::Error", "crate::error::Result", "crate::load::Pile", "crate::node", "crate::node::*", "std::time"];
         assert_eq!(written(source), expected);
+    }
+
+    #[test]
+    fn captured_lifetimes_are_no_declaration() {
+        assert_eq!(written("fn f<'a>() -> impl Iterator + use<'a> { a::b() } use c::d;"), ["a::b", "c::d"]);
     }
 
     #[test]
