@@ -164,12 +164,24 @@ pub struct Shares {
 struct Common {
     /// By node; empty if nothing is pinned.
     pinned: Vec<u64>,
-    /// The last quotas that took a pass over all nodes, for which total and slowest rank, and whether a cap lowered them.
-    last: Mutex<Option<(u64, Option<RankTime>, Quota, bool)>>,
-    /// What the nodes could still get of the last quotas, for which total and slowest rank.
-    open: Mutex<Option<(u64, Option<RankTime>, Powers)>>,
+    /// The last quotas that took a pass over all nodes.
+    last: Mutex<Option<Kept>>,
+    /// What the nodes could still get of the last quotas, and what these were computed for.
+    open: Mutex<Option<(Basis, Powers)>>,
     /// See [`Shares::may_round_badly`].
     uneven: OnceLock<bool>,
+}
+
+/// What quotas are computed for: the total, and the time of the slowest rank where that caps them.
+type Basis = (u64, Option<RankTime>);
+
+/// Quotas, and what they were computed for.
+#[derive(Debug)]
+struct Kept {
+    basis: Basis,
+    quota: Quota,
+    /// Whether a cap lowered some of them.
+    lowered: bool,
 }
 
 impl Shares {
@@ -238,10 +250,10 @@ impl Shares {
     pub fn open(&self, total: u64, slowest: Option<RankTime>, make: impl FnOnce() -> Powers) -> Powers {
         let mut last = self.common.open.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
-            Some((of, with, powers)) if *of == total && *with == slowest => powers.clone(),
+            Some((basis, powers)) if *basis == (total, slowest) => powers.clone(),
             _ => {
                 let powers = make();
-                *last = Some((total, slowest, powers.clone()));
+                *last = Some(((total, slowest), powers.clone()));
                 powers
             }
         }
@@ -279,14 +291,14 @@ impl Shares {
         }
         let mut last = self.common.last.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
-            Some((of, with, quota, lowered)) if *of == total && *with == slowest => (quota.clone(), *lowered),
+            Some(kept) if kept.basis == (total, slowest) => (kept.quota.clone(), kept.lowered),
             _ => {
                 let ideal = ideal();
                 let reachable = if self.common.pinned.is_empty() { ideal } else { ideal.above(&self.common.pinned) };
                 let capped = capped(&reachable);
                 let lowered = capped.is_some();
                 let quota = capped.unwrap_or(reachable);
-                *last = Some((total, slowest, quota.clone(), lowered));
+                *last = Some(Kept { basis: (total, slowest), quota: quota.clone(), lowered });
                 (quota, lowered)
             }
         }

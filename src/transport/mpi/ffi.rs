@@ -9,6 +9,7 @@ use std::mem::{self, MaybeUninit};
 use ::mpi::ffi;
 use bytes::Bytes;
 
+pub(super) use super::outgoing::Outgoing;
 use super::pool::Pool;
 use crate::error::{Error, Result};
 use crate::topology::RankId;
@@ -405,25 +406,6 @@ impl Drop for Summing {
             // MPI may still read the one and write the other.
             mem::forget(mem::take(&mut self.sent));
             mem::forget(mem::take(&mut self.sum));
-        }
-    }
-}
-
-/// Bytes on their way out. Their address does not change when the value moves.
-pub(super) enum Outgoing {
-    Own(Vec<u8>),
-    Shared(Bytes),
-}
-
-impl Outgoing {
-    pub fn len(&self) -> usize {
-        self.bytes().len()
-    }
-
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Outgoing::Own(vec) => vec,
-            Outgoing::Shared(bytes) => bytes,
         }
     }
 }

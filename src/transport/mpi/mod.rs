@@ -28,6 +28,7 @@ mod ffi;
 mod heartbeat;
 mod incoming;
 mod outbox;
+mod outgoing;
 mod pool;
 mod port;
 mod seats;

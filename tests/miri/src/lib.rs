@@ -6,6 +6,12 @@
 #[path = "../../../src/transport/mpi/ffi.rs"]
 mod ffi;
 
+#[path = "../../../src/transport/mpi/outgoing.rs"]
+mod outgoing;
+
+#[path = "../../../src/transport/mpi/pool.rs"]
+mod pool;
+
 mod error {
     #[derive(Debug)]
     #[allow(dead_code)]
@@ -26,6 +32,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use ffi::{Comm, Letter, Mailbox, Outgoing, Sends};
 use mpi::ffi::pass_time;
+use pool::Pool;
 
 fn comm() -> Comm {
     Comm::duplicate(ffi::world()).unwrap()
@@ -90,21 +97,31 @@ fn messages_arrive_in_order_and_their_buffers_are_used_again() {
 #[test]
 fn bodies_come_in_pieces_while_they_move() {
     let comm = comm();
+    let bulk = comm.another().unwrap();
+    let mut mailbox = Mailbox::open(&comm, 16).unwrap();
+    let pool = Pool::new(1 << 16);
     let mut sends = Sends::default();
     let whole: Vec<u8> = (0..100).collect();
     let mut queue = VecDeque::new();
     for front in [0, 7, 100] {
-        let mut receiving = comm.receive_pieces(0, 4, 100, &whole[..front], 33).unwrap();
+        let mut receiving = bulk.receive_pieces(&pool, 0, 4, 100, &whole[..front], 33).unwrap();
         assert_eq!(receiving.is_complete().unwrap(), front == 100);
         queue.push_back(receiving);
         let rest = Bytes::from(whole.clone());
         for piece in rest.slice(front..).chunks(33) {
-            sends.start(&comm, 0, 4, Outgoing::Shared(rest.slice_ref(piece))).unwrap();
+            sends.start(&bulk, 0, 4, Outgoing::Shared(rest.slice_ref(piece))).unwrap();
         }
     }
     for mut receiving in queue {
-        assert!((0..100).any(|_| receiving.is_complete().unwrap()));
-        assert_eq!(receiving.into_bytes(), whole);
+        let mut looks = 0..100;
+        while !receiving.is_complete().unwrap() {
+            assert!(looks.next().is_some(), "the body never comes");
+            let mut awaited = [(0, receiving.awaited())];
+            assert!(mailbox.look_with(&comm, &mut awaited).unwrap().is_none());
+            let [(_, awaited)] = awaited;
+            receiving.note(awaited);
+        }
+        assert_eq!(receiving.into_bytes(&pool), whole);
     }
 }
 
@@ -114,7 +131,7 @@ fn what_is_dropped_before_its_end_is_still_written_and_read() {
     let bulk = comm.another().unwrap();
     drop(comm.sum_for_me(vec![1]).unwrap());
     drop(Mailbox::open(&comm, 16).unwrap());
-    drop(bulk.receive_pieces(0, 4, 10, &[1, 2], 4).unwrap());
+    drop(bulk.receive_pieces(&Pool::new(0), 0, 4, 10, &[1, 2], 4).unwrap());
     let mut sends = Sends::default();
     sends.start(&comm, 0, 1, Outgoing::Own(vec![9; 16])).unwrap();
     sends.start(&bulk, 0, 4, Outgoing::Shared(Bytes::from(vec![8; 4]))).unwrap();

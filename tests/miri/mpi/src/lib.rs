@@ -258,13 +258,16 @@ pub mod ffi {
         requests: *mut MPI_Request,
         over: *mut c_int,
         indices: *mut c_int,
-        _: *mut MPI_Status,
+        statuses: *mut MPI_Status,
     ) -> c_int {
         engine(|engine| unsafe {
             engine.go_on();
             *over = 0;
             for at in 0..count as usize {
-                if engine.take(&mut *requests.add(at)).is_some() {
+                if let Some(status) = engine.take(&mut *requests.add(at)) {
+                    if !statuses.is_null() {
+                        *statuses.add(*over as usize) = status;
+                    }
                     *indices.add(*over as usize) = at as c_int;
                     *over += 1;
                 }
