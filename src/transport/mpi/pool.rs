@@ -155,6 +155,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "no more of the memory model than the others, and takes minutes")]
     fn a_short_body_does_not_hold_the_memory_of_a_long_one() {
         let pool = Pool::new(1 << 20);
         let long = filled(&pool, 200_000, 1);
