@@ -228,7 +228,7 @@ const APART: u32 = 1;
 /// connections and threads, repeated runs begin with a round that does not count; a stream has graphs of its own for that.
 ///
 /// # Errors
-/// [`Error::Lost`] on every rank if an answer is wrong, or tasks were lost; otherwise as [`World::run`] and
+/// [`Error::Lost`](crate::Error::Lost) on every rank if an answer is wrong, or tasks were lost; otherwise as [`World::run`] and
 /// [`prepare`](graphs::Chosen::prepare).
 pub fn run(world: &mut World, spec: &RunSpec, mut progress: impl FnMut(u64, u64, &str)) -> Result<Vec<RunRecord>> {
     let site = Site::of(world, spec.seed)?;

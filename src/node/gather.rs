@@ -1,6 +1,6 @@
 //! All values of a group on every member.
 //!
-//! Few members pass lists on. From [`SHARED_FROM`] members on they pass rows on whose parts the nodes of one process share; the messages are
+//! Few members pass lists on. From `SHARED_FROM` members on they pass rows on whose parts the nodes of one process share; the messages are
 //! the same. In the end all nodes of a simulation hold one list: a thousand nodes with a thousand values each are a thousand values.
 
 use std::any::Any;

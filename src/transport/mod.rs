@@ -15,7 +15,7 @@
 //! 6. **Loss is an event.** A named receive from a rank that died, with nothing left of it in the inbox, yields
 //!    [`Event::RankLost`]. Sends to it vanish.
 //! 7. **Watched.** A carrier notices that nobody makes [progress](Transport::progressed) and ends the run with
-//!    [`Error::Stuck`](crate::Error::Stuck), saying who waits for whom.
+//!    [`Error::Stuck`], saying who waits for whom.
 
 mod body;
 pub mod inbox;
