@@ -36,6 +36,8 @@ pub struct Task {
 pub struct Outcome {
     pub division: Division,
     pub proven: bool,
+    /// The time of all by the program itself.
+    pub time: f64,
 }
 
 /// How start-up costs enter.
@@ -130,7 +132,7 @@ impl Program<'_> {
         let mut division = Division::new(network, task.ports, sent);
         (division.results, division.last_first) = (task.results, task.last_first);
         self.leave_nothing_over(&mut division);
-        Ok(Outcome { division, proven })
+        Ok(Outcome { division, proven, time: solution.objective() * self.scale })
     }
 
     /// A source that does not compute keeps what rounding left over, unless it goes to those it serves.

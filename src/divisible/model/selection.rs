@@ -42,7 +42,16 @@ pub fn divide(network: &Network, task: Task, scale: f64) -> Result<Outcome> {
     // Where a processor has several to receive from, one that sends nothing still made it wait in the program: without it it can only get
     // better. Start-up costs that were spread are now paid.
     let decided = few && first.proven;
-    Ok(Outcome { division: without_the_idle(network, first.division, decided, &solve), proven })
+    Ok(Outcome { division: without_the_idle(network, first.division, decided, &solve), proven, time: first.time })
+}
+
+/// A time that no division in this order of service is below: start-up costs are paid in part only.
+///
+/// # Errors
+/// A failure if the solver gives up.
+pub fn bound(network: &Network, task: Task, scale: f64) -> Result<f64> {
+    let all = vec![vec![true; network.links.len()]; task.installments];
+    Ok(Program { network, task, scale, startups: Startups::Spread }.solve(&all)?.time)
 }
 
 /// Solves the program for the messages that may carry load.

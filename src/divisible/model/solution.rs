@@ -179,18 +179,19 @@ fn by_processor(question: &Question) -> Result<Solution> {
     }
 }
 
-/// The most orders of service of which all are tried, by the messages of the program.
-fn most_orders(messages: usize) -> usize {
+/// The most orders of service of which all are tried, by the messages of the program: some seconds' work. Where start-up costs are to be decided a
+/// program takes a hundred times as long.
+fn most_orders(messages: usize, has_startup: bool) -> usize {
     match messages {
-        ..=12 => 720,
-        13..=40 => 24,
+        ..=12 if !has_startup => 720,
+        ..=40 => 24,
         _ => 1,
     }
 }
 
 /// The most messages of a program whose order of service is improved, and how many orders are tried for that.
 const MOST_IMPROVED: usize = 100;
-const IMPROVEMENTS: usize = 60;
+const IMPROVEMENTS: usize = 30;
 
 /// By linear program; through one port, in the best of several orders of service, which are all that there are where these are few.
 fn by_program(question: &Question, network: &Network) -> Result<(Network, Division, Method)> {
@@ -205,9 +206,10 @@ fn by_program(question: &Question, network: &Network) -> Result<(Network, Divisi
     let canonical = Canonical::of(network);
     let given = &canonical.network;
     let messages = network.links.len() * installments;
-    let all = canonical.all(most_orders(messages));
+    let all = canonical.all(most_orders(messages, network.has_startup()));
     let back_to_front: &[bool] = if results > 0.0 { &[false, true] } else { &[false] };
-    for order in all.as_deref().unwrap_or(&by_rules(given, results)) {
+    // Good ones first: others are left out by what they can be at best.
+    for order in by_rules(given, results).iter().chain(all.iter().flatten()) {
         for &last_first in back_to_front {
             best.consider(order, last_first)?;
         }
@@ -268,7 +270,14 @@ impl Best<'_> {
     /// Tries an order; whether it is better.
     fn consider(&mut self, order: &Network, last_first: bool) -> Result<bool> {
         let Question { ports, installments, results, .. } = *self.question;
-        let outcome = selection::divide(order, Task { ports, installments, results, last_first }, self.question.alone())?;
+        let (task, scale) = (Task { ports, installments, results, last_first }, self.question.alone());
+        if let Some((least, ..)) = &self.found
+            && order.has_startup()
+            && selection::bound(order, task, scale)? >= least * (1.0 - 1e-9)
+        {
+            return Ok(false);
+        }
+        let outcome = selection::divide(order, task, scale)?;
         let makespan = outcome.division.timeline(order).makespan;
         // One that is not proven keeps the best of all from being so.
         let proven = outcome.proven && self.found.as_ref().is_none_or(|(.., proven)| *proven);
