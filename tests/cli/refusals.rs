@@ -65,7 +65,7 @@ const WRONG: &[(&str, &str)] = &[
     ("divide --sim 2 --input Cargo.toml --kernel count --installments 4097", "--installments 4097"),
     ("divide --sim 2 --input Cargo.toml --kernel count --calibration /dev/full", "--calibration /dev/full"),
     ("divide --sim 2 --input /dev/zero --kernel count", "--input /dev/zero: this is a device"),
-    ("divide --sim 2 --input Cargo.toml --kernel count --sample", "--command"),
+    ("divide --sim 2 --input Cargo.toml --kernel count --sample", "--sample: only --command"),
     ("divide --model --topology line:3 --raw", "--raw"),
     ("divide --model --topology line:3 --gantt /no/such/folder/x.svg", "--gantt /no/such/folder/x.svg"),
     ("divide --model --topology hypercube:13 --ports one --gantt /tmp/x.svg", "--gantt"),

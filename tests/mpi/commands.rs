@@ -29,6 +29,9 @@ int main(int argc, char **argv) {
 }
 "#;
 
+/// An end of MPI that never comes.
+const NO_END: &str = "#include <unistd.h>\nint MPI_Finalize(void) { for (;;) pause(); }\n";
+
 /// All of them.
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
@@ -36,6 +39,7 @@ pub fn trials() -> Vec<Trial> {
         trials.push(Trial::test(format!("a command that is an MPI program is no rank, on {ranks} ranks"), move || mpi_program(ranks)));
     }
     trials.push(Trial::test("a command that fails ends the job with its sentence", fails));
+    trials.push(Trial::test("a job that has failed ends even if MPI does not", ends));
     trials.push(Trial::test("every line of a list of commands is executed once", once));
     trials.push(Trial::test("standard input is divided", standard_input));
     trials.push(Trial::test("an input that is rewritten in place ends the job", rewritten));
@@ -55,12 +59,12 @@ impl Place {
         Ok(path)
     }
 
-    /// The MPI program, built by the compiler of the MPI at hand.
-    fn mpi_program(&self) -> Result<PathBuf, Failed> {
-        let source = self.write("rank.c", MPI_PROGRAM)?;
-        let program = self.0.path().join("rank");
+    /// A program, built by the compiler of the MPI at hand.
+    fn built(&self, source: &str, options: &[&str]) -> Result<PathBuf, Failed> {
+        let source = self.write("source.c", source)?;
+        let program = self.0.path().join("built");
         let compiler = std::env::var_os("MPICC").unwrap_or_else(|| "mpicc".into());
-        let built = Command::new(&compiler).arg("-o").arg(&program).arg(source).output()?;
+        let built = Command::new(&compiler).args(options).arg("-o").arg(&program).arg(source).output()?;
         match built.status.success() {
             true => Ok(program),
             false => Err(format!("{}: {}", compiler.display(), String::from_utf8_lossy(&built.stderr)).into()),
@@ -84,7 +88,7 @@ fn judged(outcome: &Outcome, holds: Result<bool, String>) -> Result<(), Failed> 
 
 fn mpi_program(ranks: u32) -> Result<(), Failed> {
     let place = Place::new()?;
-    let program = place.mpi_program()?;
+    let program = place.built(MPI_PROGRAM, &[])?;
     let input = place.write("input", &"a line\n".repeat(1000))?;
     let outcome = divide(ranks, &input, &["--command", &program.to_string_lossy()], None)?;
     judged(&outcome, outcome.expect(0, LIMIT, &[]).map(|()| outcome.stdout == "size 1\n".repeat(ranks as usize)))?;
@@ -106,6 +110,16 @@ fn fails() -> Result<(), Failed> {
             .expect(1, Duration::from_secs(40), &[("it ended with status 3; there is no answer", 1)])
             .map(|()| outcome.stdout.is_empty()),
     )
+}
+
+fn ends() -> Result<(), Failed> {
+    let place = Place::new()?;
+    let input = place.write("input", &"a line\n".repeat(1000))?;
+    let preload = format!("LD_PRELOAD={}", place.built(NO_END, &["-shared", "-fPIC"])?.display());
+    let (program, input) = (env!("CARGO_BIN_EXE_equipoise"), input.to_string_lossy());
+    let arguments = [&preload, program, "divide", "--input", &input, "--command", "exit 3"];
+    let outcome = launch::under_mpirun(Path::new("/usr/bin/env"), &arguments, 2, LIMIT, None)?;
+    judged(&outcome, outcome.expect(1, Duration::from_secs(40), &[("it ended with status 3; there is no answer", 1)]).map(|()| true))
 }
 
 fn once() -> Result<(), Failed> {

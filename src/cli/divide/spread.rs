@@ -145,9 +145,9 @@ struct Request<'a> {
 
 /// Divides over the ranks that the options ask for.
 pub fn run(input: PathBuf, options: &SpreadOptions, shared: &ModelOptions, world: &WorldOptions, output: Output) -> Result<(), Ending> {
-    let forbidden = [("--reduce", options.reduce.is_some()), ("--ok-status", options.ok_status.is_some())];
+    let forbidden = [("--reduce", options.reduce.is_some()), ("--ok-status", options.ok_status.is_some()), ("--sample", options.sample)];
     if let Some((option, _)) = forbidden.iter().find(|(_, given)| *given && options.command.is_none()) {
-        return Err(Error::usage(format!("{option}: only --command has outputs and statuses")).into());
+        return Err(Error::usage(format!("{option}: only --command has outputs, statuses and samples")).into());
     }
     if options.sample && options.command.is_none() {
         return Err(Error::usage("--sample: only a --command is run on a sample").into());
