@@ -149,9 +149,6 @@ pub fn run(input: PathBuf, options: &SpreadOptions, shared: &ModelOptions, world
     if let Some((option, _)) = forbidden.iter().find(|(_, given)| *given && options.command.is_none()) {
         return Err(Error::usage(format!("{option}: only --command has outputs, statuses and samples")).into());
     }
-    if options.sample && options.command.is_none() {
-        return Err(Error::usage("--sample: only a --command is run on a sample").into());
-    }
     if options.print && options.kernel.is_none() {
         return Err(Error::usage("--print: only --kernel grep=RE finds lines to print").into());
     }
