@@ -9,12 +9,12 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use equipoise::experiment::statistics;
 use equipoise::node::{self, Event, Message, Node, Tag, Worker};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
+use equipoise_lab::experiment::statistics;
 use rand::RngExt;
 
 /// To the rank that answers: when it was sent.

@@ -10,15 +10,15 @@
 
 use std::time::Instant;
 
-use equipoise::experiment::statistics;
 use equipoise::load::Costs;
 use equipoise::node;
 use equipoise::schedule::independent::{self, Chosen, Pace};
 use equipoise::topology::{Complete, Overlay, Topology};
 use equipoise::transport::mpi::{self, rsmpi};
 use equipoise::transport::world::World;
-use equipoise::workload::independent::{Emulated, REAL_CYCLE};
 use equipoise::{Error, Result};
+use equipoise_lab::experiment::statistics;
+use equipoise_lab::workload::independent::{Emulated, REAL_CYCLE};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;

@@ -6,11 +6,11 @@
 use std::rc::Rc;
 
 use equipoise::balance::{self, Balancer, Chosen, Cost, Entry, Part, Phase, Promises, QuotaRule, Running};
-use equipoise::experiment::{self, BalanceSpec, Tasks};
 use equipoise::load::Powers;
 use equipoise::node::Tag;
 use equipoise::topology::{Kind, Overlay, Topology};
 use equipoise::transport::{sim, world::World};
+use equipoise_lab::experiment::{self, BalanceSpec, Tasks};
 
 const LOAD: Tag = Tag::new(1, "load");
 
@@ -71,7 +71,7 @@ fn main() -> equipoise::Result<()> {
         };
         // No task is lost or doubled, or this is an error.
         let record = experiment::balance(&mut world, &spec)?;
-        record.iter().for_each(|record| println!("{}", equipoise::report::table::balance(record)));
+        record.iter().for_each(|record| println!("{}", equipoise_lab::report::table::balance(record)));
     }
     Ok(())
 }

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use equipoise::experiment::run::{self, Contender, RunSpec};
 use equipoise::schedule::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
 use equipoise::schedule::{self, Chosen, Entry, Scheduler};
 use equipoise::topology::{Kind, NodeId, Overlay};
 use equipoise::transport::{mpi, sim, world::World};
-use equipoise::workload::graphs;
+use equipoise_lab::experiment::run::{self, Contender, RunSpec};
+use equipoise_lab::workload::graphs;
 use rand::rngs::ChaCha8Rng;
 
 struct TwoChoices;
@@ -74,6 +74,6 @@ fn main() -> equipoise::Result<()> {
     let spec = RunSpec { contenders, workload, workers: 1, repeat: None, seed: 1, trace: false };
     // A wrong answer or a lost task is an error.
     let records = run::run(&mut world, &spec, |_, _, _| {})?;
-    print!("{}", equipoise::report::run::compare(&records, 100));
+    print!("{}", equipoise_lab::report::run::compare(&records, 100));
     Ok(())
 }

@@ -65,22 +65,20 @@
 //! - [`error`]: what can go wrong, and its exit status.
 //! - [`names`]: names that others chose, of files above all, as text, as paths, and as they are shown.
 
+pub mod agreement;
 pub mod balance;
-pub mod divisible;
 pub mod error;
-pub mod experiment;
 pub mod flow;
 pub mod judge;
 pub mod load;
 pub mod names;
 pub mod node;
 pub mod options;
+pub mod phase;
 pub mod redistribute;
-pub mod report;
 pub mod schedule;
 pub mod topology;
 pub mod transport;
-pub mod workload;
 
 pub use error::{Error, Result};
 pub use redistribute::{balance_vec, redistribute};

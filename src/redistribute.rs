@@ -16,12 +16,12 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::agreement;
 use crate::balance::{self, Chosen, Phase};
 use crate::error::{Error, Result};
-use crate::experiment::phase::conserved;
-use crate::experiment::settle;
-use crate::load::{Checksum, Pile, Powers, Segment, Shares, Task};
+use crate::load::{Checksum, Powers, Segment, Shares, Task, WorkQueue};
 use crate::node::{self, Node};
+use crate::phase::conserved;
 use crate::topology::{Overlay, RankId};
 use crate::transport::wire;
 use crate::transport::world::World;
@@ -60,7 +60,7 @@ where
     T: Serialize + DeserializeOwned + 'static,
 {
     // Another balancer is another topology and other messages: nobody would ever get what he waits for.
-    if let Some((rank, first, other)) = settle::difference(world, &balancer.to_string())? {
+    if let Some((rank, first, other)) = agreement::difference(world, &balancer.to_string())? {
         return Err(Error::usage(format!(
             "rank {rank} balances with '{other}', rank 0 with '{first}'; all ranks must name the same balancer"
         )));
@@ -96,17 +96,17 @@ async fn phase(node: Node, chosen: Rc<Chosen>, shares: Shares, payloads: Vec<Byt
     let count = payloads.len() as u64;
     let first = everyone.exclusive_scan(&apart, count, |a, b| a + b).await?.unwrap_or(0);
     let task = |(id, payload)| Segment::from(Task { id, weight: 1, payload });
-    let mut pile = Pile::new((first..).zip(payloads).map(task).collect());
-    let before = pile.checksum();
+    let mut queue = WorkQueue::new((first..).zip(payloads).map(task).collect());
+    let before = queue.checksum();
 
-    let mut phase = Phase::begin(&node, &shares, &mut pile);
+    let mut phase = Phase::begin(&node, &shares, &mut queue);
     phase.carry_out(&*chosen.balancer).await?;
     phase.end();
 
-    let sums = (before, pile.checksum());
+    let sums = (before, queue.checksum());
     let (before, after) = everyone.all_reduce(&apart, sums, |a: (Checksum, Checksum), b| (a.0.and(b.0), a.1.and(b.1))).await?;
     conserved(&chosen.name, &before, &after)?;
-    Ok(pile.segments().flat_map(Segment::tasks).map(|task| task.payload).collect())
+    Ok(queue.segments().flat_map(Segment::tasks).map(|task| task.payload).collect())
 }
 
 #[cfg(test)]

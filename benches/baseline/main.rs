@@ -20,14 +20,14 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use equipoise::balance::{self, Chosen, Phase};
-use equipoise::experiment::statistics;
-use equipoise::load::{Pile, Powers, Segment, Shares};
+use equipoise::load::{Powers, Segment, Shares, WorkQueue};
 use equipoise::node::{self, Node};
 use equipoise::topology::Overlay;
 use equipoise::transport::mpi::{self, rsmpi};
 use equipoise::transport::world::World;
-use equipoise::workload::LoadPattern;
 use equipoise::{Error, Result};
+use equipoise_lab::experiment::statistics;
+use equipoise_lab::workload::LoadPattern;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
@@ -238,7 +238,7 @@ impl Bench {
         let results = node::run(&mut self.world, overlay, |node| {
             let is_real = !node.overlay().placement.is_virtual(node.me());
             let (tasks, buffer) = if is_real { (tasks, buffer.clone()) } else { (0, Bytes::new()) };
-            let mut pile = Pile::new(Segment::row(first, tasks, 1, buffer).into_iter().collect());
+            let mut queue = WorkQueue::new(Segment::row(first, tasks, 1, buffer).into_iter().collect());
             let (chosen, shares, comm) = (chosen.clone(), shares.clone(), self.comm.clone());
             async move {
                 line_up(&node).await?;
@@ -247,16 +247,16 @@ impl Bench {
                     comm.barrier();
                 }
                 let began = Instant::now();
-                let mut phase = Phase::begin(&node, &shares, &mut pile);
+                let mut phase = Phase::begin(&node, &shares, &mut queue);
                 chosen.balancer.run(&mut phase).await?;
                 let (_, times) = phase.end();
-                Ok((began.elapsed().as_secs_f64() * 1e3, times.information as f64 / 1e6, pile))
+                Ok((began.elapsed().as_secs_f64() * 1e3, times.information as f64 / 1e6, queue))
             }
         })?;
         let whole = results.iter().map(|(_, (whole, ..))| *whole).fold(0.0, f64::max);
         let information = results.iter().map(|(_, (_, information, _))| *information).fold(0.0, f64::max);
         let mut found = Found::default();
-        results.iter().for_each(|(_, (.., pile))| examine(pile, &mut found));
+        results.iter().for_each(|(_, (.., queue))| examine(queue, &mut found));
         let times = Times { whole: self.slowest(whole), information: self.slowest(information) };
         self.check(&chosen.name, found)?;
         Ok(times)
@@ -399,9 +399,9 @@ fn records(first: u64, tasks: u64, payload: usize) -> Vec<u8> {
     records
 }
 
-/// What a pile holds, and whether its payloads are as they were made.
-fn examine(pile: &Pile, found: &mut Found) {
-    for segment in pile.segments() {
+/// What a work queue holds, and whether its payloads are as they were made.
+fn examine(queue: &WorkQueue, found: &mut Found) {
+    for segment in queue.segments() {
         let size = segment.size().max(1);
         for (id, record) in (segment.first()..).zip(segment.payload().chunks_exact(size)) {
             let words = record.chunks_exact(8);

@@ -3,9 +3,9 @@
 
 use std::fmt;
 
-use equipoise::experiment::statistics::{self, Estimate};
-use equipoise::report::figures::three;
 use equipoise::{Error, Result};
+use equipoise_lab::experiment::statistics::{self, Estimate};
+use equipoise_lab::report::figures::three;
 
 /// The name of the lines about sums of one number.
 pub const SUMS: &str = "sum";

@@ -13,14 +13,14 @@ mod empty;
 use std::sync::Arc;
 use std::time::Instant;
 
-use equipoise::experiment::statistics::{self, Estimate};
 use equipoise::node::{self, Node};
 use equipoise::schedule::{self, Chosen, Options};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
-use equipoise::workload::graphs::{self, Number, Prepared, Setting};
 use equipoise::{Error, Result};
+use equipoise_lab::experiment::statistics::{self, Estimate};
+use equipoise_lab::workload::graphs::{self, Number, Prepared, Setting};
 
 struct Arguments {
     part: String,
@@ -187,7 +187,7 @@ fn show(name: &str, known: Option<Number>, contenders: &[Contender], samples: &S
     Ok(())
 }
 
-/// The rate of `copies` ranks that each run the sequential program at the same time, alone on their processor: nobody looks at the network
+/// The rate of `copies` ranks that each run the sequential program at the same time, alone on their processor: nobody polls the network
 /// meanwhile. The sum of their rates, on every rank.
 fn at_once(world: &mut World, overlay: &Overlay, workload: &Prepared, copies: u32) -> Result<f64> {
     let rates = node::run(world, overlay, |node| {

@@ -31,7 +31,7 @@ use std::rc::Rc;
 
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
 use crate::error::Result;
-use crate::load::{Aim, Parcel, Quota, Shares};
+use crate::load::{Aim, Quota, Shares, TaskBatch};
 use crate::node::collective::FEW;
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::node::{Gathered, HEADER_BYTES, Node};
@@ -116,12 +116,12 @@ pub(super) async fn exchange(phase: &mut Phase<'_>) -> Result<()> {
     node.charge(loads.len() as u64);
     let above = load.saturating_sub(mine);
     let (mut surplus, partners) = if phase.shares.are_weighted() {
-        let mut surplus = phase.mover.pile.take_fitting(above);
+        let mut surplus = phase.mover.queue.take_fitting(above);
         let rows = rounded(phase, &loads, &plan.quota, &mut surplus).await?;
         let partners = rows.partners(me, above > 0);
         (surplus, partners)
     } else {
-        (phase.mover.pile.take(above), plan.rows.partners(me, above > 0))
+        (phase.mover.queue.take(above), plan.rows.partners(me, above > 0))
     };
     drop(plan);
     drop(loads);
@@ -132,13 +132,13 @@ pub(super) async fn exchange(phase: &mut Phase<'_>) -> Result<()> {
         let (mut at, mut cut) = (0, 0);
         for (place, (dst, amount)) in (1..).zip(&partners) {
             cut = if place == partners.len() { u64::MAX } else { cut + amount };
-            let parcel = surplus.take_front_before(at, cut, Aim::Middle);
-            at += parcel.work();
+            let batch = surplus.take_front_before(at, cut, Aim::Middle);
+            at += batch.work();
             node.ready_to_send().await;
-            phase.mover.send(*dst, &(), parcel);
+            phase.mover.send(*dst, &(), batch);
         }
         // Without partners: tasks without work.
-        phase.mover.pile.put_behind(surplus);
+        phase.mover.queue.put_behind(surplus);
     } else {
         for (src, _) in partners {
             phase.mover.take_in::<()>(src).await?;
@@ -152,10 +152,10 @@ pub(super) async fn exchange(phase: &mut Phase<'_>) -> Result<()> {
 /// Each node with a surplus could give what fits into it, or one task more; it tells both. In node order, all nodes choose for each the
 /// one with which the sum of what was given is nearer to the sum of the surpluses: these never differ by more than half of the largest
 /// task. The last node with a deficit takes what the sum has too much. The tasks chosen are in `surplus` then.
-async fn rounded(phase: &mut Phase<'_>, loads: &Gathered<u64>, quota: &Quota, surplus: &mut Parcel) -> Result<Rc<Rows>> {
+async fn rounded(phase: &mut Phase<'_>, loads: &Gathered<u64>, quota: &Quota, surplus: &mut TaskBatch) -> Result<Rc<Rows>> {
     let (node, me) = (phase.node, phase.node.me());
     let fits = surplus.work();
-    let one_more = match phase.mover.pile.lightest() {
+    let one_more = match phase.mover.queue.lightest() {
         Some(lightest) if fits < loads[me as usize].saturating_sub(quota.of(me)) => fits + lightest,
         _ => fits,
     };
@@ -165,7 +165,7 @@ async fn rounded(phase: &mut Phase<'_>, loads: &Gathered<u64>, quota: &Quota, su
     node.charge(choices.len() as u64);
     let rows = choices.derive(|choices| chosen(loads, quota, choices));
     if rows.surplus(me) > surplus.work() {
-        surplus.append(phase.mover.pile.take_lightest());
+        surplus.append(phase.mover.queue.take_lightest());
     }
     Ok(rows)
 }

@@ -23,7 +23,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 use crate::error::{Error, Result};
-use crate::load::{Aim, Parcel, Pile, Powers, Quota, RankTime, Shares, Transfer};
+use crate::load::{Aim, Powers, Quota, RankTime, Shares, TaskBatch, Transfer, WorkQueue};
 use crate::node::migrate::Mover;
 use crate::node::{Gathered, Node};
 use crate::options::{self, Options};
@@ -135,7 +135,7 @@ pub trait Balancer: Send + Sync {
         true
     }
 
-    /// One node's part in the phase. The phase's pile holds the node's tasks, before and after. [`Phase::carry_out`] runs it.
+    /// One node's part in the phase. The phase's work queue holds the node's tasks, before and after. [`Phase::carry_out`] runs it.
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a>;
 }
 
@@ -210,9 +210,9 @@ pub struct Times {
 
 impl<'a> Phase<'a> {
     /// A phase that begins now, with the gathering of information.
-    pub fn begin(node: &'a Node, shares: &'a Shares, pile: &'a mut Pile) -> Phase<'a> {
-        let began_with = pile.work();
-        let mover = Mover::new(node, pile);
+    pub fn begin(node: &'a Node, shares: &'a Shares, queue: &'a mut WorkQueue) -> Phase<'a> {
+        let began_with = queue.work();
+        let mover = Mover::new(node, queue);
         let since = node.now();
         let times = Times::default();
         Phase { node, shares, mover, times, part: Part::Information, since, spans: None, began_with, slowest: None, declined: false }
@@ -307,7 +307,7 @@ impl<'a> Phase<'a> {
 
     /// Work units that this node holds, pinned ones included: as many as tasks if these are unit tasks.
     pub fn load(&self) -> u64 {
-        self.mover.pile.work()
+        self.mover.queue.work()
     }
 
     /// Gives a neighbour what a walk has planned: so much work, after which this node has `after` left by plan.
@@ -323,7 +323,7 @@ impl<'a> Phase<'a> {
             _ if after == 0 && quota == 0 => load,
             0 => amount,
             _ => {
-                let largest = i128::from(self.mover.pile.largest_movable());
+                let largest = i128::from(self.mover.queue.largest_movable());
                 let free = i128::from(load) - i128::from(after.min(quota));
                 let corrected = i128::from(amount) + error.clamp(-largest / 2, largest / 2);
                 corrected.min(free.max(0) + (largest - 1).max(0)).clamp(0, i128::from(load)) as u64
@@ -334,15 +334,15 @@ impl<'a> Phase<'a> {
 
     /// Deals a row of tasks, the first of which begins at unit `at`, to the owners of its parts: the first part begins at unit `start`, each
     /// has so many units, and an owner gets the tasks that aim into its part. It is told the number of units, even if there are no tasks.
-    pub async fn deal(&mut self, mut row: Parcel, mut at: u64, start: u64, parts: &[(NodeId, u64)], aim: Aim) {
+    pub async fn deal(&mut self, mut row: TaskBatch, mut at: u64, start: u64, parts: &[(NodeId, u64)], aim: Aim) {
         let mut cut = start;
         for (place, (dst, units)) in (1..).zip(parts) {
             // Tasks without work at the very end belong to the last part.
             cut = if place == parts.len() { u64::MAX } else { cut + units };
-            let parcel = row.take_front_before(at, cut, aim);
-            at += parcel.work();
+            let batch = row.take_front_before(at, cut, aim);
+            at += batch.work();
             self.node.ready_to_send().await;
-            self.mover.send(*dst, units, parcel);
+            self.mover.send(*dst, units, batch);
         }
     }
 

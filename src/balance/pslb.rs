@@ -34,7 +34,7 @@
 
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running, aim};
 use crate::error::Result;
-use crate::load::{Aim, Parcel, Positions, Quota, Shares};
+use crate::load::{Aim, Positions, Quota, Shares, TaskBatch};
 use crate::node::HEADER_BYTES;
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::topology::{Kind, NodeId, Placement, Topology};
@@ -97,7 +97,7 @@ impl Pslb {
         let everyone = node.everyone();
 
         // Steps 1 to 3.
-        let load = phase.mover.pile.movable();
+        let load = phase.mover.queue.movable();
         let before = everyone.exclusive_scan(node, load, |a, b| a + b).await?.unwrap_or(0);
         let last = everyone.size() - 1;
         let total = everyone.broadcast(node, last, (me == last).then_some(before + load)).await?;
@@ -109,24 +109,24 @@ impl Pslb {
         let parts = Parts::of(me, &positions, before, load);
         node.charge(2 * (parts.left.len() + parts.right.len()) as u64);
 
-        // Step 5. What goes to one side is cut off as a whole, then split from its front: cheap for long piles, too.
+        // Step 5. What goes to one side is cut off as a whole, then split from its front: cheap for long work queues, too.
         phase.enter(Part::Exchange);
         let units = |parts: &[(NodeId, u64)]| parts.iter().map(|(_, units)| units).sum::<u64>();
         let (to_left, to_right) = (units(&parts.left), units(&parts.right));
-        let rightwards = if to_right > 0 { phase.mover.pile.take_back_from(load - to_right, self.aim) } else { Parcel::default() };
-        let leftwards = phase.mover.pile.take_front_before(to_left, self.aim);
+        let rightwards = if to_right > 0 { phase.mover.queue.take_back_from(load - to_right, self.aim) } else { TaskBatch::default() };
+        let leftwards = phase.mover.queue.take_front_before(to_left, self.aim);
         phase.deal(leftwards, 0, 0, &parts.left, self.aim).await;
         let begins = load - rightwards.work();
         phase.deal(rightwards, begins, load - to_right, &parts.right, self.aim).await;
-        let mut from_left = Parcel::default();
+        let mut from_left = TaskBatch::default();
         for arrival in phase.mover.receive_units(positions.of(me) - parts.stay).await? {
             if arrival.src < me {
-                from_left.append(arrival.parcel);
+                from_left.append(arrival.batch);
             } else {
-                phase.mover.pile.put_behind(arrival.parcel);
+                phase.mover.queue.put_behind(arrival.batch);
             }
         }
-        phase.mover.pile.put_before(from_left);
+        phase.mover.queue.put_before(from_left);
         Ok(())
     }
 }

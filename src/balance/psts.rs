@@ -46,7 +46,7 @@ use level::{Bounds, Level};
 use super::direct::nearer;
 use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running, aim};
 use crate::error::{Error, Result};
-use crate::load::{Aim, Parcel, Positions, Powers, Quota, Shares};
+use crate::load::{Aim, Positions, Powers, Quota, Shares, TaskBatch};
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::node::{Gathered, Group, HEADER_BYTES, Node};
 use crate::topology::{Embedding, Kind, NodeId, Placement, Topology};
@@ -248,7 +248,7 @@ impl Psts {
         for (index, bounds) in (0..).zip(grid.bounds(node.topology(), me)) {
             phase.enter(Part::Information);
             phase.mover.at_step(index);
-            let load = phase.mover.pile.movable();
+            let load = phase.mover.queue.movable();
             let (before, loads) = grid.loads(node, &bounds, load).await?;
 
             phase.enter(Part::Decision);
@@ -269,7 +269,7 @@ impl Psts {
                 parts = level.owners(row);
             } else {
                 // The last units leave, with the tasks that aim at them.
-                leaving = if count > 0 { phase.mover.pile.take_back_from(load - count, self.aim) } else { Parcel::default() };
+                leaving = if count > 0 { phase.mover.queue.take_back_from(load - count, self.aim) } else { TaskBatch::default() };
                 (begins, start, coming) = (load - leaving.work(), load - count, level.gets(me, level.given()));
                 parts = level.owners(planned);
             }
@@ -280,25 +280,25 @@ impl Psts {
             phase.enter(Part::Exchange);
             phase.deal(leaving, begins, start, &parts, self.aim).await;
             for arrival in phase.mover.receive_units(coming).await? {
-                phase.mover.pile.put_behind(arrival.parcel);
+                phase.mover.queue.put_behind(arrival.batch);
             }
         }
         Ok(())
     }
 }
 
-/// For tasks of several units: the last tasks of the pile, about `planned` units, to be given away; where they lie in the row of all that the
+/// For tasks of several units: the last tasks of the work queue, about `planned` units, to be given away; where they lie in the row of all that the
 /// senders of this grid give; and the length of this row.
 ///
 /// Each node could give what fits into its part, or one task more, and tells both. In order of their indices all nodes choose for each the
 /// one with which the sum is nearer to the plan; so no place of the row is off by more than half of the largest task.
-async fn rounded(phase: &mut Phase<'_>, grid: Grid<'_>, bounds: &Bounds, planned: u64) -> Result<(Parcel, Range<u64>, u64)> {
-    let (node, pile) = (phase.node, &mut *phase.mover.pile);
-    let keeps = pile.movable() - planned;
+async fn rounded(phase: &mut Phase<'_>, grid: Grid<'_>, bounds: &Bounds, planned: u64) -> Result<(TaskBatch, Range<u64>, u64)> {
+    let (node, queue) = (phase.node, &mut *phase.mover.queue);
+    let keeps = queue.movable() - planned;
     // Tasks that begin at this unit or behind it fit.
-    let mut leaving = if planned > 0 { pile.take_back_from(keeps, Aim::First) } else { Parcel::default() };
+    let mut leaving = if planned > 0 { queue.take_back_from(keeps, Aim::First) } else { TaskBatch::default() };
     let fits = leaving.work();
-    let one_more = fits + pile.last().filter(|_| fits < planned).unwrap_or(0);
+    let one_more = fits + queue.last().filter(|_| fits < planned).unwrap_or(0);
     let group = grid.nodes_of(bounds, node).ok_or_else(|| Error::Failed(format!("psts can't run on {}", node.topology())))?;
     phase.enter(Part::Information);
     let choices = group.all_gather(node, (planned, fits, one_more)).await?;
@@ -308,11 +308,11 @@ async fn rounded(phase: &mut Phase<'_>, grid: Grid<'_>, bounds: &Bounds, planned
     let place = group.place() as usize;
     let (row, total) = (rows.0[place]..rows.0[place + 1], rows.0[choices.len()]);
     if row.end - row.start > fits {
-        leaving.prepend(phase.mover.pile.take_last());
+        leaving.prepend(phase.mover.queue.take_last());
     }
     if row.is_empty() {
         // Tasks without work stay.
-        phase.mover.pile.put_behind(std::mem::take(&mut leaving));
+        phase.mover.queue.put_behind(std::mem::take(&mut leaving));
     }
     Ok((leaving, row, total))
 }

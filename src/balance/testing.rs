@@ -3,13 +3,12 @@
 use std::rc::Rc;
 
 use super::{find, no_harm};
-use crate::experiment::phase::{self, Setting};
-use crate::load::{Pile, Plan, Powers, Shares};
+use crate::load::{Plan, Powers, Shares, WorkQueue};
+use crate::phase::{self, Setting};
 use crate::topology::{Overlay, Topology};
 use crate::transport::record::Counts;
 use crate::transport::sim::{self, Rules};
 use crate::transport::world::World;
-use crate::workload::InitialTasks;
 
 /// A phase on simulated nodes, one task a unit, and what came of it.
 pub(super) struct Trial {
@@ -57,18 +56,18 @@ impl Trial {
         let (cost, survey) = ((chosen.entry.cost)(topology), no_harm::cost(nodes));
         // Unit tasks on unequal ranks.
         let surveys = u64::from(!shares.are_plain() && shares.may_round_badly(nodes));
-        let tasks = InitialTasks::new(loads, 0).unwrap();
+        let held = loads.to_vec();
         let setting = Rc::new(Setting {
             balancer: Rc::new(chosen),
             shares,
-            pile: Rc::new(move |node| tasks.pile(node)),
+            queue: Rc::new(move |node| Ok(WorkQueue::numbered(&held, node))),
             plan: true,
             weighted: false,
             trace: None,
         });
         let rules = if seed == 0 { Rules::default() } else { Rules::seeded(seed).delay_heavily(20_000).shuffle() };
         let mut world = World::Sim(sim::World::new(nodes, sim::Model { rules, ..sim::Model::default() }));
-        let (outcome, piles) = phase::run_and_keep(&mut world, &overlay, &setting).unwrap();
+        let (outcome, queues) = phase::run_and_keep(&mut world, &overlay, &setting).unwrap();
         let phase::Outcome { finals: after, plan, counts, declined, .. } = outcome.unwrap();
 
         assert_eq!(plan.apply(loads).as_ref(), Ok(&after));
@@ -76,7 +75,7 @@ impl Trial {
             assert!(u64::from(counts.chain) <= cost.steps + surveys * survey.steps, "{} steps, {cost:?}", counts.chain);
             assert!(counts.messages <= cost.messages + surveys * survey.messages, "{} messages, {cost:?}", counts.messages);
         }
-        let stayed = piles.iter().map(Pile::own).collect();
+        let stayed = queues.iter().map(WorkQueue::own).collect();
         Trial { plan, after, stayed, quota, counts, declined }
     }
 

@@ -7,7 +7,6 @@
 pub mod deviation;
 pub mod hops;
 pub mod imbalance;
-pub mod independent;
 pub mod locality;
 pub mod sharing;
 

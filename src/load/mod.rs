@@ -6,20 +6,20 @@
 
 pub mod checksum;
 pub mod costs;
-pub mod parcel;
-pub mod pile;
 pub mod plan;
 pub mod position;
 pub mod power;
 pub mod quota;
 pub mod rank_time;
+pub mod task_batch;
+pub mod work_queue;
 
 pub use checksum::Checksum;
 pub use costs::{CYCLE, Cost, Costs, MOST, NEVER, mean_of_finite};
-pub use parcel::{Parcel, Segment, Task, TaskId};
-pub use pile::Pile;
 pub use plan::{Plan, Transfer};
 pub use position::{Aim, Positions};
 pub use power::Powers;
 pub use quota::{Quota, Shares};
 pub use rank_time::RankTime;
+pub use task_batch::{Segment, Task, TaskBatch, TaskId};
+pub use work_queue::WorkQueue;

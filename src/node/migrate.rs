@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::{HEADER_BYTES, Message, Node, Tag};
 use crate::error::{Error, Result};
-use crate::load::{Parcel, Pile, Segment, TaskId, Transfer};
+use crate::load::{Segment, TaskBatch, TaskId, Transfer, WorkQueue};
 use crate::topology::NodeId;
 use crate::transport::{Freight, buffer, wire};
 
@@ -20,7 +20,7 @@ const BACK: Tag = Tag::new(0x7e02, "tasks taken back");
 /// A node's tasks while they are being redistributed, and the log of what it sent.
 pub struct Mover<'a> {
     node: &'a Node,
-    pub pile: &'a mut Pile,
+    pub queue: &'a mut WorkQueue,
     sent: Vec<Transfer>,
     /// Whether each transfer is logged, or only counted.
     logs: bool,
@@ -28,11 +28,11 @@ pub struct Mover<'a> {
     /// The step that this node's next transfer gets at the least: one more than that of the last one that it received.
     step: u32,
     /// What went out and came in, in its order, if it may have to be taken back.
-    passages: Option<Vec<Passage>>,
+    passages: Option<Vec<TraceEvent>>,
 }
 
 /// Tasks that went through this node's door.
-enum Passage {
+enum TraceEvent {
     Out {
         dst: NodeId,
         work: u64,
@@ -48,12 +48,12 @@ enum Passage {
 pub struct Arrival<T> {
     pub src: NodeId,
     pub said: T,
-    pub parcel: Parcel,
+    pub batch: TaskBatch,
 }
 
 impl<'a> Mover<'a> {
-    pub fn new(node: &'a Node, pile: &'a mut Pile) -> Mover<'a> {
-        Mover { node, pile, sent: Vec::new(), logs: true, transfers: 0, step: 0, passages: None }
+    pub fn new(node: &'a Node, queue: &'a mut WorkQueue) -> Mover<'a> {
+        Mover { node, queue, sent: Vec::new(), logs: true, transfers: 0, step: 0, passages: None }
     }
 
     /// Only counts transfers from now on: a million nodes need not keep a log that nobody reads.
@@ -81,41 +81,41 @@ impl<'a> Mover<'a> {
         self.step = self.step.max(step);
     }
 
-    /// Sends tasks, and what the receiver must know beside them (an empty parcel carries only that).
-    pub fn send<T: Serialize>(&mut self, dst: NodeId, said: &T, parcel: Parcel) {
-        if let (Some(passages), false) = (&mut self.passages, parcel.is_empty()) {
-            passages.push(Passage::Out { dst, work: parcel.work() });
+    /// Sends tasks, and what the receiver must know beside them (an empty batch carries only that).
+    pub fn send<T: Serialize>(&mut self, dst: NodeId, said: &T, batch: TaskBatch) {
+        if let (Some(passages), false) = (&mut self.passages, batch.is_empty()) {
+            passages.push(TraceEvent::Out { dst, work: batch.work() });
         }
-        self.send_as(TASKS, dst, said, parcel);
+        self.send_as(TASKS, dst, said, batch);
     }
 
-    fn send_as<T: Serialize>(&mut self, tag: Tag, dst: NodeId, said: &T, parcel: Parcel) {
-        if !parcel.is_empty() {
+    fn send_as<T: Serialize>(&mut self, tag: Tag, dst: NodeId, said: &T, batch: TaskBatch) {
+        if !batch.is_empty() {
             self.transfers += 1;
             if self.logs {
-                self.sent.push(Transfer { step: self.step, src: self.node.me(), dst, tasks: parcel.len(), work: parcel.work() });
+                self.sent.push(Transfer { step: self.step, src: self.node.me(), dst, tasks: batch.len(), work: batch.work() });
             }
         }
-        match encode(&(self.step, said), &parcel) {
-            Ok(freight) => self.node.send_tasks(dst, tag, freight, parcel.len()),
+        match encode(&(self.step, said), &batch) {
+            Ok(freight) => self.node.send_tasks(dst, tag, freight, batch.len()),
             Err(why) => self.node.fail(why),
         }
     }
 
-    /// Takes about so much work off the pile, foreign tasks first, and sends it; see [`Pile::take`]. Returns how much it was.
+    /// Takes about so much work off the work queue, foreign tasks first, and sends it; see [`WorkQueue::take`]. Returns how much it was.
     pub fn give<T: Serialize>(&mut self, dst: NodeId, said: &T, amount: u64) -> u64 {
         self.give_within(dst, said, amount, u64::MAX)
     }
 
-    /// The same, but never more than `most`; see [`Pile::take_within`].
+    /// The same, but never more than `most`; see [`WorkQueue::take_within`].
     pub fn give_within<T: Serialize>(&mut self, dst: NodeId, said: &T, amount: u64, most: u64) -> u64 {
-        let parcel = self.pile.take_within(amount, most);
-        let work = parcel.work();
-        self.send(dst, said, parcel);
+        let batch = self.queue.take_within(amount, most);
+        let work = batch.work();
+        self.send(dst, said, batch);
         work
     }
 
-    /// Receives what a node sends. The tasks are the caller's to put onto the pile.
+    /// Receives what a node sends. The tasks are the caller's to put onto the work queue.
     ///
     /// # Errors
     /// If the node's rank is lost or the message is garbled.
@@ -142,20 +142,20 @@ impl<'a> Mover<'a> {
     }
 
     fn remember_arrival<T>(&mut self, arrival: &Arrival<T>) {
-        if let (Some(passages), false) = (&mut self.passages, arrival.parcel.is_empty()) {
-            let rows = arrival.parcel.segments().map(|segment| (segment.first(), segment.len())).collect();
-            passages.push(Passage::In { src: arrival.src, rows });
+        if let (Some(passages), false) = (&mut self.passages, arrival.batch.is_empty()) {
+            let rows = arrival.batch.segments().map(|segment| (segment.first(), segment.len())).collect();
+            passages.push(TraceEvent::In { src: arrival.src, rows });
         }
     }
 
-    /// Receives what a node sends, puts its tasks behind the pile, and returns how much work they are and what was said.
+    /// Receives what a node sends, puts its tasks behind the work queue, and returns how much work they are and what was said.
     ///
     /// # Errors
     /// If the node's rank is lost or the message is garbled.
     pub async fn take_in<T: DeserializeOwned>(&mut self, src: NodeId) -> Result<(u64, T)> {
         let arrival = self.receive::<T>(src).await?;
-        let work = arrival.parcel.work();
-        self.pile.put_behind(arrival.parcel);
+        let work = arrival.batch.work();
+        self.queue.put_behind(arrival.batch);
         Ok((work, arrival.said))
     }
 
@@ -194,21 +194,21 @@ impl<'a> Mover<'a> {
     /// If a rank is lost or a message is garbled.
     pub async fn take_back(&mut self, cap: u64) -> Result<()> {
         let passages = self.passages.take().unwrap_or_default();
-        let away = |passage: &Passage| if let Passage::Out { work, .. } = passage { *work } else { 0 };
+        let away = |passage: &TraceEvent| if let TraceEvent::Out { work, .. } = passage { *work } else { 0 };
         let mut away: u128 = passages.iter().map(away).map(u128::from).sum();
         for passage in passages.into_iter().rev() {
             match passage {
-                Passage::Out { dst, work } => {
+                TraceEvent::Out { dst, work } => {
                     let message = self.node.receive_message(Some(dst), BACK).await?;
                     let arrival = self.unpack::<()>(message)?;
                     away -= u128::from(work);
-                    self.pile.put_behind(arrival.parcel);
+                    self.queue.put_behind(arrival.batch);
                 }
-                Passage::In { src, rows } => {
-                    let too_much = (u128::from(self.pile.work()) + away).saturating_sub(cap.into());
-                    let parcel = self.pile.take_of(&rows, u64::try_from(too_much).unwrap_or(u64::MAX));
+                TraceEvent::In { src, rows } => {
+                    let too_much = (u128::from(self.queue.work()) + away).saturating_sub(cap.into());
+                    let batch = self.queue.take_of(&rows, u64::try_from(too_much).unwrap_or(u64::MAX));
                     self.node.ready_to_send().await;
-                    self.send_as(BACK, src, &(), parcel);
+                    self.send_as(BACK, src, &(), batch);
                 }
             }
         }
@@ -219,14 +219,14 @@ impl<'a> Mover<'a> {
         let Message { envelope, body } = message;
         let src = envelope.src;
         let garbled = |why: String| Error::Garbled { from: src, what: "'tasks'".into(), why };
-        let ((step, said), parcel) = decode::<(u32, T)>(&body.into()).map_err(garbled)?;
-        if parcel.len() != envelope.tasks {
-            return Err(garbled(format!("it holds {} tasks, its envelope says {}", parcel.len(), envelope.tasks)));
+        let ((step, said), batch) = decode::<(u32, T)>(&body.into()).map_err(garbled)?;
+        if batch.len() != envelope.tasks {
+            return Err(garbled(format!("it holds {} tasks, its envelope says {}", batch.len(), envelope.tasks)));
         }
-        if !parcel.is_empty() {
+        if !batch.is_empty() {
             self.step = self.step.max(step + 1);
         }
-        Ok(Arrival { src, said, parcel })
+        Ok(Arrival { src, said, batch })
     }
 }
 
@@ -235,19 +235,19 @@ pub const TRANSFER_BYTES: u64 = HEADER_BYTES + 3 + 1 + 10 + 10 + 1 + 1;
 
 /// What the walk has to say, the number of rows, the table of rows (first id, number of tasks, weight and payload bytes of each), and all
 /// payloads in order.
-fn encode<T: Serialize>(said: &T, parcel: &Parcel) -> Result<Freight> {
+fn encode<T: Serialize>(said: &T, batch: &TaskBatch) -> Result<Freight> {
     // What is not alike at its sender may still be alike on the way: single tasks that continue each other are one row.
     let mut rows = 0u64;
     let mut table = Vec::with_capacity(64);
-    for_each_row(parcel, |row| {
+    for_each_row(batch, |row| {
         rows += 1;
         for number in row {
             wire::write_number(number, &mut table);
         }
     });
-    let mut buffers = parcel.segments().map(Segment::payload).filter(|payload| !payload.is_empty());
+    let mut buffers = batch.segments().map(Segment::payload).filter(|payload| !payload.is_empty());
     let (only, more) = (buffers.next(), buffers.next().is_some());
-    let copied: usize = if more { parcel.segments().map(|segment| segment.payload().len()).sum() } else { 0 };
+    let copied: usize = if more { batch.segments().map(|segment| segment.payload().len()).sum() } else { 0 };
     let mut out = buffer(64usize.saturating_add(table.len()).saturating_add(copied))?;
     wire::write_compactly(said, &mut out);
     wire::write_number(rows, &mut out);
@@ -255,16 +255,16 @@ fn encode<T: Serialize>(said: &T, parcel: &Parcel) -> Result<Freight> {
     if !more {
         return Ok(Freight { front: Bytes::from(out).into(), rest: only.cloned().unwrap_or_default() });
     }
-    for segment in parcel.segments() {
+    for segment in batch.segments() {
         out.extend_from_slice(segment.payload());
     }
     Ok(Bytes::from(out).into())
 }
 
 /// First id, number of tasks, weight and size of each row of tasks that are alike.
-fn for_each_row(parcel: &Parcel, mut each: impl FnMut([u64; 4])) {
+fn for_each_row(batch: &TaskBatch, mut each: impl FnMut([u64; 4])) {
     let mut open: Option<[u64; 4]> = None;
-    for segment in parcel.segments() {
+    for segment in batch.segments() {
         let row = [segment.first(), segment.len(), segment.weight(), segment.size() as u64];
         match &mut open {
             Some(open) if open[0].wrapping_add(open[1]) == row[0] && open[2..] == row[2..] => open[1] = open[1].wrapping_add(row[1]),
@@ -274,7 +274,7 @@ fn for_each_row(parcel: &Parcel, mut each: impl FnMut([u64; 4])) {
     open.into_iter().for_each(&mut each);
 }
 
-fn decode<T: DeserializeOwned>(body: &Bytes) -> Result<(T, Parcel), String> {
+fn decode<T: DeserializeOwned>(body: &Bytes) -> Result<(T, TaskBatch), String> {
     let short = || "it is too short".to_string();
     let (said, mut at) = wire::read_compactly::<T>(body).map_err(|why| why.to_string())?;
     let mut number = || wire::read_number(body, &mut at).ok_or_else(short);
@@ -288,16 +288,16 @@ fn decode<T: DeserializeOwned>(body: &Bytes) -> Result<(T, Parcel), String> {
         table.push([number()?, number()?, number()?, number()?]);
     }
     let mut payloads = body.slice(at..);
-    let mut parcel = Parcel::with_capacity(table.len());
+    let mut batch = TaskBatch::with_capacity(table.len());
     for [first, count, weight, size] in table {
         let bytes = count.checked_mul(size).and_then(|bytes| usize::try_from(bytes).ok()).filter(|bytes| *bytes <= payloads.len());
         let payload = match bytes.ok_or_else(short)? {
             0 => Bytes::new(),
             bytes => payloads.split_to(bytes),
         };
-        parcel.push(Segment::row(first, count, weight, payload).ok_or_else(short)?);
+        batch.push(Segment::row(first, count, weight, payload).ok_or_else(short)?);
     }
-    if payloads.is_empty() { Ok((said, parcel)) } else { Err("it is too long".into()) }
+    if payloads.is_empty() { Ok((said, batch)) } else { Err("it is too long".into()) }
 }
 
 #[cfg(test)]
@@ -305,11 +305,11 @@ mod tests {
     use super::*;
     use crate::load::Task;
 
-    fn encoded<T: Serialize>(said: &T, parcel: &Parcel) -> Bytes {
-        encode(said, parcel).and_then(Freight::into_body).unwrap().into()
+    fn encoded<T: Serialize>(said: &T, batch: &TaskBatch) -> Bytes {
+        encode(said, batch).and_then(Freight::into_body).unwrap().into()
     }
 
-    fn parcel() -> Parcel {
+    fn batch() -> TaskBatch {
         let task = |id: u64, length: usize| Segment::from(Task { id, weight: id % 7, payload: Bytes::from(vec![id as u8; length]) });
         [task(1, 0), Segment::range(5, 1 << 40), task(2, 3000), task(u64::MAX, 1)].into_iter().collect()
     }
@@ -317,22 +317,22 @@ mod tests {
     #[test]
     fn a_transfer_returns_as_it_was() {
         let said = (7u32, vec![-1i64, 3]);
-        let body = encoded(&said, &parcel());
-        assert_eq!(decode::<(u32, Vec<i64>)>(&body), Ok((said, parcel())));
-        assert_eq!(decode::<()>(&encoded(&(), &Parcel::default())), Ok(((), Parcel::default())));
+        let body = encoded(&said, &batch());
+        assert_eq!(decode::<(u32, Vec<i64>)>(&body), Ok((said, batch())));
+        assert_eq!(decode::<()>(&encoded(&(), &TaskBatch::default())), Ok(((), TaskBatch::default())));
     }
 
     #[test]
     fn single_tasks_that_are_alike_travel_as_a_row() {
         let payload = |id: u64| Bytes::from(vec![id as u8; 5]);
         let tasks = |ids: std::ops::Range<u64>| ids.map(|id| Segment::from(Task { id, weight: 2, payload: payload(id) }));
-        let parcel: Parcel = tasks(300..400).chain(tasks(7..9)).chain(tasks(400..401)).collect();
-        let body = encoded(&(), &parcel);
+        let batch: TaskBatch = tasks(300..400).chain(tasks(7..9)).chain(tasks(400..401)).collect();
+        let body = encoded(&(), &batch);
         // The number of rows, three rows of four numbers (ids of two bytes in the first and the last), and the payloads.
         assert_eq!(body.len(), 1 + 3 * 4 + 2 + 103 * 5);
         let arrived = decode::<()>(&body).unwrap().1;
         assert_eq!(arrived.segments().map(Segment::len).collect::<Vec<_>>(), [100, 2, 1]);
-        assert!(arrived.segments().flat_map(Segment::tasks).eq(parcel.segments().flat_map(Segment::tasks)));
+        assert!(arrived.segments().flat_map(Segment::tasks).eq(batch.segments().flat_map(Segment::tasks)));
     }
 
     #[test]
@@ -349,7 +349,7 @@ mod tests {
         let claims = |numbers: &[u64]| {
             let mut body = Vec::new();
             numbers.iter().for_each(|&number| wire::write_number(number, &mut body));
-            decode::<()>(&Bytes::from(body)).map(|(_, parcel)| parcel.len())
+            decode::<()>(&Bytes::from(body)).map(|(_, batch)| batch.len())
         };
         assert_eq!(claims(&[1, 0, u64::MAX, 1, 0]), Ok(u64::MAX));
         assert_eq!(claims(&[1, 0, 0, 1, 0]), Ok(0));
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_cut_or_lengthened_transfer_is_an_error() {
-        let body = encoded(&(), &parcel());
+        let body = encoded(&(), &batch());
         for length in 0..body.len() {
             assert!(decode::<()>(&body.slice(..length)).is_err(), "{length} bytes");
         }

@@ -35,7 +35,7 @@ use serde::de::DeserializeOwned;
 use crate::error::{Error, Result};
 use crate::topology::{HostId, NodeId, Overlay, RankId, Topology};
 pub use crate::transport::record::{Counts, Recorder};
-use crate::transport::tape::Tape;
+use crate::transport::tape::MessageTrace;
 use crate::transport::world::World;
 use crate::transport::{Envelope, Freight, Interest, Job, Port, Scope, Wanted, wire};
 pub use crate::transport::{Event, Finished, Message, Needed, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
@@ -80,7 +80,7 @@ impl Node {
     }
 
     /// The same as [`recorded`](Node::recorded), with every message noted on a tape.
-    pub fn taped(&self, tape: Rc<RefCell<Tape>>) -> (Node, Rc<Recorder>) {
+    pub fn taped(&self, tape: Rc<RefCell<MessageTrace>>) -> (Node, Rc<Recorder>) {
         let recorder = Recorder::taping(self.port.clone(), tape);
         (Node { port: recorder.clone(), scope: self.scope }, recorder)
     }
@@ -217,7 +217,7 @@ impl Node {
         }
     }
 
-    /// What came with the last look at the network and has not been told yet: without a look, and without time. For the rest of what
+    /// What came with the last poll of the network and has not been told yet: without a poll, and without time. For the rest of what
     /// [`next_event`](Node::next_event) or [`try_event`](Node::try_event) began.
     pub fn event_at_hand(&self) -> Option<Event> {
         let interest = Interest { scope: self.scope, what: Wanted::Anything };
@@ -242,7 +242,7 @@ impl Node {
         self.port.start(self.scope, Job::Opaque(Box::new(move |worker| Box::new(work(worker)))))
     }
 
-    /// Starts sliced work between looks at the network. The answer comes as [`Event::Finished`].
+    /// Starts sliced work between polls of the network. The answer comes as [`Event::Finished`].
     pub fn start_sliced(&self, work: impl Sliced + 'static) -> WorkId {
         self.port.start(self.scope, Job::Sliced(Box::new(work)))
     }

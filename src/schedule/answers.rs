@@ -1,14 +1,14 @@
 //! Answers on their way: to the parents that wait here, and to other nodes.
 //!
 //! A message costs its sender and its receiver a microsecond or two, as much as several short tasks. So answers to one node that come into
-//! being between two looks at the network leave in one message, as tasks do. But an answer may be all that its parent waits for, and how long
+//! being between two polls of the network leave in one message, as tasks do. But an answer may be all that its parent waits for, and how long
 //! the next task takes is not known: an answer waits for those of the next tasks only where many tasks in a row were shorter than a message,
 //! and never while the node itself waits.
 //!
 //! ```text
 //!   short tasks, here:   o o o o o o | look, events | o o o o ...        o o O-------------O o o
 //!   answers leave:                   ^              ^                         ^             ^ ^ ^
-//!                        together: before a look, and before the next tasks   after a long task: each at once, for a while
+//!                        together: before a poll, and before the next tasks   after a long task: each at once, for a while
 //! ```
 
 use super::accounting::Happening;
@@ -97,9 +97,9 @@ impl<C: Computation> Shell<C> {
                 Home::Nobody => self.combine(answered.answer),
                 Home::Parent { node, .. } if node != self.me => self.outbound.push(node, answered),
                 Home::Root { .. } if self.host.is_none() => self.outbound.push(self.host_node, answered),
-                Home::Parent { family, index, .. } => {
+                Home::Parent { frame, index, .. } => {
                     self.label_returns(answered.label)?;
-                    let resumed = self.families.answer(family, index, answered.chain, answered.answer).map_err(Error::Lost)?;
+                    let resumed = self.frames.answer(frame, index, answered.chain, answered.answer).map_err(Error::Lost)?;
                     if let Some(resumed) = resumed {
                         self.resume(resumed)?;
                     }
@@ -185,7 +185,7 @@ mod tests {
         let mut outbound = Outbound::default();
         assert!(outbound.is_empty());
         for (number, to) in (0..).zip([5, 2, 5, 9, 2, 5]) {
-            let home = Home::Parent { node: to, family: 0, index: 0 };
+            let home = Home::Parent { node: to, frame: 0, index: 0 };
             outbound.push(to, Answered { name: Name { born: to, number }, home, label: 0, chain: 0, answer: number * 10 });
         }
         assert!(!outbound.is_empty());

@@ -50,7 +50,7 @@ pub trait Computation: Send + Sync + Sized + 'static {
     /// Executes a task to its end. In simulation only what it tells the worker takes time.
     fn execute(&self, task: Self::Task, worker: &mut dyn Worker) -> Yield<Self>;
 
-    /// Joins the answers of a parent's children, in the order in which they were spawned. Runs between two looks at the network, so it
+    /// Joins the answers of a parent's children, in the order in which they were spawned. Runs between two polls of the network, so it
     /// should be short. It may spawn again.
     fn join(&self, waiting: Self::Waiting, answers: Vec<Self::Answer>) -> Yield<Self>;
 
@@ -93,7 +93,7 @@ pub enum Slice<C: Computation> {
 pub enum Style {
     /// Each on one of the rank's worker threads, so that the rank answers meanwhile: for tasks above some tens of microseconds.
     Worker,
-    /// On the communication thread, as many as a slice holds between two looks at the network: for tasks shorter than a hand-over.
+    /// On the communication thread, as many as a slice holds between two polls of the network: for tasks shorter than a hand-over.
     Inline,
     /// In slices, between which the task can be [split](Computation::split): on the communication thread with one worker, on worker
     /// threads with more.

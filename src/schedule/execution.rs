@@ -2,13 +2,13 @@
 
 use super::accounting::{Happening, NodeReport};
 use super::computation::{Computation, Slice, Style, Yield};
-use super::item::{Answered, Card, Home, Item, Resumed, Then};
+use super::item::{Answered, Home, Item, Resumed, TaskHeader, Then};
 use super::policy::{ItemId, New, Occurrence, Order, Origin};
 use super::runtime::Shell;
 use crate::error::{Error, Result};
 use crate::node::{Finished, Needed, Ticks};
 
-/// Short tasks that are executed between two looks at the network, at the most.
+/// Short tasks that are executed between two polls of the network, at the most.
 const BATCH: usize = 256;
 /// Slices on a worker thread are so much longer, since each is handed over and back.
 const LONGER: Ticks = 10;
@@ -40,7 +40,7 @@ impl<C: Computation> Shell<C> {
         self.works_here() && (self.sliced.is_some() || !self.ready.is_empty())
     }
 
-    /// Hands ready tasks to workers that have nothing to do; says whether there were any.
+    /// Executor ready tasks to workers that have nothing to do; says whether there were any.
     pub(super) fn begin_tasks(&mut self) -> bool {
         let mut any = false;
         let most = self.workers + self.ahead();
@@ -62,7 +62,7 @@ impl<C: Computation> Shell<C> {
     }
 
     fn begin(&mut self, item: Item<C>) {
-        let Item { id, card, task } = item;
+        let Item { id, header, task } = item;
         let (computation, drag) = (self.computation.clone(), self.options.drag);
         let budget = (self.style == Style::Sliced).then(|| self.options.slice.saturating_mul(LONGER));
         let work = self.node.start(move |worker| {
@@ -75,25 +75,25 @@ impl<C: Computation> Shell<C> {
             }
             slice
         });
-        self.running.insert(work, (id, card));
+        self.running.insert(work, (id, header));
     }
 
     /// A worker has ended a task, or a slice of it.
     pub(super) fn finished(&mut self, finished: Finished) -> Result<()> {
         let Finished { work, output, began, ended, needed } = finished;
-        let Some((id, mut card)) = self.running.remove(&work) else { return Ok(()) };
+        let Some((id, mut header)) = self.running.remove(&work) else { return Ok(()) };
         let slice =
-            output.downcast::<Slice<C>>().map_err(|_| Error::Failed(format!("a worker returned no slice of task {}", card.name)))?;
-        self.spent(&mut card, began, ended, needed);
+            output.downcast::<Slice<C>>().map_err(|_| Error::Failed(format!("a worker returned no slice of task {}", header.name)))?;
+        self.spent(&mut header, began, ended, needed);
         match *slice {
             Slice::More(task) => {
-                let mut item = Item { id, card, task };
+                let mut item = Item { id, header, task };
                 self.feed(&mut item)?;
                 self.begin(item);
                 Ok(())
             }
             Slice::Done(yielded) => {
-                self.settle(id, card, yielded)?;
+                self.settle(id, header, yielded)?;
                 if self.running.is_empty() {
                     self.disappoint();
                 }
@@ -110,31 +110,31 @@ impl<C: Computation> Shell<C> {
         while self.give_part(item)? {}
         if self.ready.is_empty()
             && self.running.len() + 1 < self.workers
-            && let Some((card, task)) = self.split(item)
+            && let Some((header, task)) = self.split(item)
         {
-            let part = self.enter(card, task);
+            let part = self.enter(header, task);
             self.tell(Occurrence::New(&[part], Origin::Split))?;
         }
         Ok(())
     }
 
     /// Takes a part off a task that is being executed. Who waits for the task then waits for both.
-    pub(super) fn split(&mut self, item: &mut Item<C>) -> Option<(Card, C::Task)> {
+    pub(super) fn split(&mut self, item: &mut Item<C>) -> Option<(TaskHeader, C::Task)> {
         let part = self.computation.split(&mut item.task)?;
-        item.card.divided = true;
-        let home = match item.card.home {
+        item.header.divided = true;
+        let home = match item.header.home {
             Home::Nobody => Home::Nobody,
             Home::Parent { .. } | Home::Root { .. } => {
-                let family = self.families.found(item.id, item.card, Then::Combine, 2);
-                let part_of = |index| Home::Parent { node: self.me, family, index };
-                (item.card.home, item.card.label) = (part_of(0), 0);
+                let frame = self.frames.found(item.id, item.header, Then::Combine, 2);
+                let part_of = |index| Home::Parent { node: self.me, frame, index };
+                (item.header.home, item.header.label) = (part_of(0), 0);
                 part_of(1)
             }
         };
-        Some((Card { divided: true, ..self.birth(home, item.card.chain) }, part))
+        Some((TaskHeader { divided: true, ..self.birth(home, item.header.chain) }, part))
     }
 
-    /// Executes tasks on this thread until it is time to look at the network.
+    /// Executes tasks on this thread until it is time to poll of the network.
     pub(super) fn work_here(&mut self) -> Result<()> {
         let mut worker = self.node.worker();
         let mut asleep = 0;
@@ -144,7 +144,7 @@ impl<C: Computation> Shell<C> {
         }
         for _ in 0..BATCH {
             let Some(item) = self.sliced.take().or_else(|| self.next_ready()) else { break };
-            let Item { id, mut card, task } = item;
+            let Item { id, mut header, task } = item;
             let began = self.node.now();
             let slice = match self.style {
                 Style::Sliced => self.computation.step(task, self.options.slice, &mut *worker),
@@ -158,18 +158,18 @@ impl<C: Computation> Shell<C> {
             let slept = worker.asleep();
             let needed = self.needed(ended.saturating_sub(began), ended, slept - asleep);
             asleep = slept;
-            self.spent(&mut card, began, ended, needed);
+            self.spent(&mut header, began, ended, needed);
             self.executed_here += ended.saturating_sub(began);
             self.gathering.executed(ended.saturating_sub(began));
             match slice {
                 Slice::More(task) => {
-                    self.sliced = Some(Item { id, card, task });
+                    self.sliced = Some(Item { id, header, task });
                     break;
                 }
                 Slice::Done(yielded) => {
                     // A look at the clock would cost a good part of what follows from the end of a task.
                     self.clock = Some(ended);
-                    self.settle(id, card, yielded)?;
+                    self.settle(id, header, yielded)?;
                     self.deliver_answers()?;
                     self.send_answers_unless_more_follow()?;
                     self.clock = None;
@@ -194,36 +194,36 @@ impl<C: Computation> Shell<C> {
         Needed::within(took, time.saturating_sub(before), asleep)
     }
 
-    fn spent(&mut self, card: &mut Card, began: Ticks, ended: Ticks, needed: Needed) {
+    fn spent(&mut self, header: &mut TaskHeader, began: Ticks, ended: Ticks, needed: Needed) {
         let ticks = ended.saturating_sub(began);
-        card.spent += needed.together();
+        header.spent += needed.together();
         self.report.busy += ticks;
         self.report.needed += needed.together();
         self.report.asleep += needed.asleep;
-        self.trace_at(began, card.name, Happening::Executed { ticks });
+        self.trace_at(began, header.name, Happening::Executed { ticks });
     }
 
     /// A task has ended.
-    fn settle(&mut self, id: ItemId, mut card: Card, yielded: Yield<C>) -> Result<()> {
+    fn settle(&mut self, id: ItemId, mut header: TaskHeader, yielded: Yield<C>) -> Result<()> {
         self.report.tasks += 1;
-        self.report.detached += u64::from(card.home == Home::Nobody);
-        let spent = std::mem::take(&mut card.spent);
-        if !card.divided && !C::DIVISIBLE {
+        self.report.detached += u64::from(header.home == Home::Nobody);
+        let spent = std::mem::take(&mut header.spent);
+        if !header.divided && !C::DIVISIBLE {
             self.report.largest = self.report.largest.max(spent);
-            card.chain += spent;
-            self.report.chain = self.report.chain.max(card.chain);
+            header.chain += spent;
+            self.report.chain = self.report.chain.max(header.chain);
         }
-        let (spawned, answer) = self.spawn(id, card, yielded);
+        let (spawned, answer) = self.spawn(id, header, yielded);
         self.tell(Occurrence::End(id, &spawned))?;
         self.answers.extend(answer);
         Ok(())
     }
 
     /// What a task or a join yields: new tasks, and an answer or not.
-    fn spawn(&mut self, parent: ItemId, card: Card, mut yielded: Yield<C>) -> (Vec<New>, Option<Answered<C::Answer>>) {
+    fn spawn(&mut self, parent: ItemId, header: TaskHeader, mut yielded: Yield<C>) -> (Vec<New>, Option<Answered<C::Answer>>) {
         loop {
             match yielded {
-                Yield::Answer(answer) => return (Vec::new(), Some(answered(card, answer))),
+                Yield::Answer(answer) => return (Vec::new(), Some(answered(header, answer))),
                 // A parent without children waits for nothing.
                 Yield::Children { tasks, waiting } if tasks.is_empty() => {
                     self.report.joins += 1;
@@ -231,20 +231,20 @@ impl<C: Computation> Shell<C> {
                 }
                 Yield::Children { tasks, waiting } => {
                     let children = tasks.len() as u32;
-                    let family = self.families.found(parent, card, Then::Join(waiting), children);
-                    self.trace(card.name, Happening::Waits { children });
+                    let frame = self.frames.found(parent, header, Then::Join(waiting), children);
+                    self.trace(header.name, Happening::Waits { children });
                     let spawned = (0..).zip(tasks).map(|(index, task)| {
-                        let card = self.birth(Home::Parent { node: self.me, family, index }, card.chain);
-                        self.enter(card, task)
+                        let header = self.birth(Home::Parent { node: self.me, frame, index }, header.chain);
+                        self.enter(header, task)
                     });
                     return (spawned.collect(), None);
                 }
                 Yield::Detached { tasks, answer } => {
                     let spawned = tasks.into_iter().map(|task| {
-                        let card = self.birth(Home::Nobody, card.chain);
-                        self.enter(card, task)
+                        let header = self.birth(Home::Nobody, header.chain);
+                        self.enter(header, task)
                     });
-                    return (spawned.collect(), Some(answered(card, answer)));
+                    return (spawned.collect(), Some(answered(header, answer)));
                 }
             }
         }
@@ -252,13 +252,13 @@ impl<C: Computation> Shell<C> {
 
     /// A parent's children are all answered.
     pub(super) fn resume(&mut self, resumed: Resumed<C>) -> Result<()> {
-        let Resumed { parent, card, then, answers } = resumed;
-        self.trace(card.name, Happening::Resumed);
+        let Resumed { parent, header, then, answers } = resumed;
+        self.trace(header.name, Happening::Resumed);
         match then {
             Then::Join(waiting) => {
                 self.report.joins += 1;
                 let yielded = self.computation.join(waiting, answers);
-                let (spawned, answer) = self.spawn(parent, card, yielded);
+                let (spawned, answer) = self.spawn(parent, header, yielded);
                 self.answers.extend(answer);
                 match spawned.is_empty() {
                     true => Ok(()),
@@ -267,7 +267,7 @@ impl<C: Computation> Shell<C> {
             }
             Then::Combine => {
                 let whole = answers.into_iter().reduce(|into, more| self.computation.combine(into, more));
-                self.answers.extend(whole.map(|answer| answered(card, answer)));
+                self.answers.extend(whole.map(|answer| answered(header, answer)));
                 Ok(())
             }
         }
@@ -282,6 +282,6 @@ impl<C: Computation> Shell<C> {
     }
 }
 
-fn answered<A>(card: Card, answer: A) -> Answered<A> {
-    Answered { name: card.name, home: card.home, label: card.label, chain: card.chain, answer }
+fn answered<A>(header: TaskHeader, answer: A) -> Answered<A> {
+    Answered { name: header.name, home: header.home, label: header.label, chain: header.chain, answer }
 }

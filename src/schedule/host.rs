@@ -59,8 +59,8 @@ impl<C: Computation> Shell<C> {
             let graph = host.submitted;
             host.submitted += 1;
             host.open.insert(graph, now);
-            let card = self.birth(Home::Root { graph }, 0);
-            items.push(self.enter(card, task));
+            let header = self.birth(Home::Root { graph }, 0);
+            items.push(self.enter(header, task));
         }
         match items.is_empty() {
             true => Ok(()),

@@ -58,7 +58,7 @@ pub struct Options {
     pub style: Option<Style>,
     /// Instead of the policy's own.
     pub order: Option<Order>,
-    /// How long tasks are executed on the communication thread between two looks at the network.
+    /// How long tasks are executed on the communication thread between two polls of the network.
     pub slice: Ticks,
     /// Ticks in one unit of the workload's time.
     pub unit: Ticks,
@@ -73,7 +73,7 @@ pub struct Options {
     /// takes no time.
     pub ahead_below: Ticks,
     /// Where many tasks in a row that are executed on the communication thread take less than this each, answers to other nodes wait until
-    /// the node looks at the network, and those to one node leave in one message: about what a message costs its sender. 0: never, which is
+    /// the node polls the network, and those to one node leave in one message: about what a message costs its sender. 0: never, which is
     /// best in simulation, where sending takes no time.
     pub gather_below: Ticks,
     /// Whether a node's load travels with the tasks and answers that it sends.

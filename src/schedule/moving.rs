@@ -8,7 +8,7 @@ use rand::RngExt;
 use super::accounting::{Happening, NodeReport, Outcome};
 use super::computation::{Computation, Style};
 use super::host::Host;
-use super::item::{Card, Cargo, Item, TASKS, Travelling};
+use super::item::{Cargo, Item, TASKS, TaskHeader, Travelling};
 use super::policy::{Action, ItemId, New, Occurrence, Order, Origin, POLICY};
 use super::runtime::Shell;
 use super::termination::REPORT;
@@ -26,11 +26,11 @@ impl<C: Computation> Shell<C> {
                 Action::Send { item, to, .. } if to == self.me => self.queue(item)?,
                 Action::Send { item, to, migration } => {
                     let item = self.placed(item)?;
-                    leaving.entry(to).or_default().push(self.travelling(item.card, item.task, migration));
+                    leaving.entry(to).or_default().push(self.travelling(item.header, item.task, migration));
                 }
                 Action::Label { item, label } => {
                     let Some(found) = self.unplaced.get_mut(item) else { return Err(self.unknown(item)) };
-                    found.card.label = label;
+                    found.header.label = label;
                 }
                 Action::Tell { to, message } => self.tell_policy(to, message),
                 Action::Timer { at } => self.set_policy_timer(at),
@@ -91,9 +91,9 @@ impl<C: Computation> Shell<C> {
     /// Gives part of a task between two of its slices to the node that has waited longest for tasks; says whether it did.
     pub(super) fn give_part(&mut self, item: &mut Item<C>) -> Result<bool> {
         let Some(to) = self.hungry.front().copied() else { return Ok(false) };
-        let Some((card, task)) = self.split(item) else { return Ok(false) };
+        let Some((header, task)) = self.split(item) else { return Ok(false) };
         self.hungry.pop_front();
-        self.send_tasks(to, vec![self.travelling(card, task, true)])?;
+        self.send_tasks(to, vec![self.travelling(header, task, true)])?;
         Ok(true)
     }
 
@@ -113,7 +113,7 @@ impl<C: Computation> Shell<C> {
 
     pub(super) fn part_or_word(&mut self, item: &mut Item<C>, to: NodeId, otherwise: Bytes) -> Result<()> {
         match self.split(item) {
-            Some((card, task)) => self.send_tasks(to, vec![self.travelling(card, task, true)]),
+            Some((header, task)) => self.send_tasks(to, vec![self.travelling(header, task, true)]),
             None => {
                 self.tell_policy(to, otherwise);
                 Ok(())
@@ -127,7 +127,7 @@ impl<C: Computation> Shell<C> {
             return Ok(());
         }
         let given: Vec<_> = self.ready.drain(..count).collect();
-        let given = given.into_iter().map(|item| self.travelling(item.card, item.task, true)).collect();
+        let given = given.into_iter().map(|item| self.travelling(item.header, item.task, true)).collect();
         self.send_tasks(to, given)
     }
 
@@ -144,9 +144,9 @@ impl<C: Computation> Shell<C> {
         self.node.send_bytes(to, POLICY, message);
     }
 
-    pub(super) fn travelling(&self, mut card: Card, task: C::Task, migration: bool) -> Travelling<C::Task> {
-        card.hops += u32::from(migration);
-        Travelling { card, migration, takes: None, task }
+    pub(super) fn travelling(&self, mut header: TaskHeader, task: C::Task, migration: bool) -> Travelling<C::Task> {
+        header.hops += u32::from(migration);
+        Travelling { header, migration, takes: None, task }
     }
 
     /// How long a migration is under way that has to queue for its link: served once, first come first served, on this node's link of the
@@ -178,7 +178,7 @@ impl<C: Computation> Shell<C> {
         let count = cargo.tasks.len();
         if body.len() > LARGEST_MESSAGE {
             if let [task] = &cargo.tasks[..] {
-                return Err(Error::Failed(too_large("task", &task.card.name.to_string(), body.len(), LARGEST_MESSAGE)));
+                return Err(Error::Failed(too_large("task", &task.header.name.to_string(), body.len(), LARGEST_MESSAGE)));
             }
             let rest = cargo.tasks.split_off(count / 2);
             self.send_tasks(to, cargo.tasks)?;
@@ -186,7 +186,7 @@ impl<C: Computation> Shell<C> {
         }
         for task in &cargo.tasks {
             self.report.migrated_out += u64::from(task.migration);
-            self.trace(task.card.name, Happening::Left { to });
+            self.trace(task.header.name, Happening::Left { to });
         }
         self.books.sent += 1;
         self.node.send_tasks(to, TASKS, body, count as u64);
@@ -206,10 +206,10 @@ impl<C: Computation> Shell<C> {
 
     /// A task has come; it is here now unless its migration is under way for a while longer.
     pub(super) fn land(&mut self, from: NodeId, arrived: Travelling<C::Task>) -> Option<Item<C>> {
-        let Travelling { card, migration, takes, task } = arrived;
+        let Travelling { header, migration, takes, task } = arrived;
         self.report.migrated_in += u64::from(migration);
-        self.trace(card.name, Happening::Arrived { from });
-        let item = Item { id: self.number(), card, task };
+        self.trace(header.name, Happening::Arrived { from });
+        let item = Item { id: self.number(), header, task };
         match self.options.migration {
             Some(mean) if migration => {
                 let takes = takes.unwrap_or_else(|| exponential(&mut self.rng, mean));
@@ -226,7 +226,7 @@ impl<C: Computation> Shell<C> {
         if items.is_empty() {
             return Ok(());
         }
-        let news: Vec<New> = items.iter().map(|item| New { item: item.id, hops: item.card.hops }).collect();
+        let news: Vec<New> = items.iter().map(|item| New { item: item.id, hops: item.header.hops }).collect();
         items.into_iter().for_each(|item| self.unplaced.push(item.id, item));
         self.tell(Occurrence::New(&news, Origin::Migrated { from }))
     }
@@ -242,7 +242,7 @@ impl<C: Computation> Shell<C> {
         let mut report = std::mem::take(&mut self.report);
         report.elapsed = now.saturating_sub(self.began);
         (report.messages, report.bytes) = (counts.messages, counts.bytes);
-        report.peak_waiting = self.families.peak as u64;
+        report.peak_waiting = self.frames.peak as u64;
         let mut reports = vec![report];
         for child in self.waves.tree.children.clone() {
             let (mut theirs, partial): (Vec<NodeReport>, Option<C::Answer>) = self.node.receive(child, REPORT).await?;

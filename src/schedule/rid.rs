@@ -68,7 +68,7 @@ impl Scheduler for Rid {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Word {
+enum Message {
     /// This is my load.
     Load(u32),
     /// Give me so many tasks.
@@ -134,27 +134,27 @@ impl Receiver {
         }
     }
 
-    fn ask(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn ask(&mut self, view: &View, act: &mut Actions<Message>) {
         if view.load() >= self.low || !self.asked.is_empty() || self.retries.is_some() {
             return;
         }
         self.was_given = false;
         for (node, tasks) in self.requests(view.load()) {
             self.asked.insert(node);
-            act.tell(node, Word::Ask(tasks));
+            act.tell(node, Message::Ask(tasks));
         }
     }
 
-    fn give(&mut self, to: NodeId, asked: u32, view: &View, act: &mut Actions<Word>) {
+    fn give(&mut self, to: NodeId, asked: u32, view: &View, act: &mut Actions<Message>) {
         match asked.min(view.load() / 2).min(view.ready) {
-            0 if view.ready == 0 => act.part(to, Word::Nothing(view.load())),
-            0 => act.tell(to, Word::Nothing(view.load())),
+            0 if view.ready == 0 => act.part(to, Message::Nothing(view.load())),
+            0 => act.tell(to, Message::Nothing(view.load())),
             tasks => act.share(to, tasks),
         }
     }
 
     /// Somebody who was asked has answered.
-    fn answered(&mut self, from: NodeId, view: &View, act: &mut Actions<Word>) {
+    fn answered(&mut self, from: NodeId, view: &View, act: &mut Actions<Message>) {
         if self.asked.remove(&from) && self.asked.is_empty() && !self.was_given {
             let at = view.now.saturating_add(pause(self.failures, self.bulletin.period(), &mut self.rng));
             self.failures += 1;
@@ -168,22 +168,22 @@ impl Receiver {
         load != self.told && (now * self.factor >= told || now <= told * self.factor)
     }
 
-    fn announce(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn announce(&mut self, view: &View, act: &mut Actions<Message>) {
         if self.has_changed(view.load()) && self.bulletin.news(view.now, act) {
             self.tell(view, act);
         }
     }
 
-    fn tell(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn tell(&mut self, view: &View, act: &mut Actions<Message>) {
         self.told = view.load();
-        self.around.tell(&Word::Load(self.told), act);
+        self.around.tell(&Message::Load(self.told), act);
     }
 }
 
 impl Policy for Receiver {
-    type Message = Word;
+    type Message = Message;
 
-    fn on_new(&mut self, items: &[New], origin: Origin, view: &View, act: &mut Actions<Word>) {
+    fn on_new(&mut self, items: &[New], origin: Origin, view: &View, act: &mut Actions<Message>) {
         if let Origin::Migrated { from } = origin {
             // Nobody sends but who was asked.
             self.was_given = true;
@@ -199,15 +199,15 @@ impl Policy for Receiver {
         }
     }
 
-    fn on_message(&mut self, from: NodeId, word: Word, view: &View, act: &mut Actions<Word>) {
-        match word {
-            Word::Ask(tasks) => self.give(from, tasks, view, act),
-            Word::Nothing(load) => {
+    fn on_message(&mut self, from: NodeId, message: Message, view: &View, act: &mut Actions<Message>) {
+        match message {
+            Message::Ask(tasks) => self.give(from, tasks, view, act),
+            Message::Nothing(load) => {
                 self.around.hear(from, load);
                 self.answered(from, view, act);
                 self.ask(view, act);
             }
-            Word::Load(load) => {
+            Message::Load(load) => {
                 self.around.hear(from, load);
                 // Better than to wait.
                 self.retries = None;
@@ -216,11 +216,11 @@ impl Policy for Receiver {
         }
     }
 
-    fn on_idle(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn on_idle(&mut self, view: &View, act: &mut Actions<Message>) {
         self.ask(view, act);
     }
 
-    fn on_timer(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn on_timer(&mut self, view: &View, act: &mut Actions<Message>) {
         if self.bulletin.due(view.now) && self.has_changed(view.load()) {
             self.tell(view, act);
         }
@@ -230,12 +230,12 @@ impl Policy for Receiver {
         }
     }
 
-    fn on_change(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn on_change(&mut self, view: &View, act: &mut Actions<Message>) {
         self.announce(view, act);
         self.ask(view, act);
     }
 
-    fn on_load(&mut self, from: NodeId, load: u32, _: &View, _: &mut Actions<Word>) {
+    fn on_load(&mut self, from: NodeId, load: u32, _: &View, _: &mut Actions<Message>) {
         self.around.hear(from, load);
     }
 }
@@ -277,13 +277,13 @@ mod tests {
         let mut act = Actions::default();
         let mut donor = node("line", 2, 0, &[(1, 0)]);
         let mut asked = |tasks, ready, running| {
-            donor.on_message(1, Word::Ask(tasks), &view(5, ready, running), &mut act);
+            donor.on_message(1, Message::Ask(tasks), &view(5, ready, running), &mut act);
             act.take()
         };
         assert_eq!(asked(3, 9, 1), [Action::Share { to: 1, most: 3 }]);
         assert_eq!(asked(8, 9, 1), [Action::Share { to: 1, most: 5 }]);
-        assert_eq!(asked(1, 1, 0), [Action::Tell { to: 1, message: Word::Nothing(1) }]);
-        assert_eq!(asked(1, 0, 1), [Action::Part { to: 1, otherwise: Word::Nothing(1) }]);
+        assert_eq!(asked(1, 1, 0), [Action::Tell { to: 1, message: Message::Nothing(1) }]);
+        assert_eq!(asked(1, 0, 1), [Action::Part { to: 1, otherwise: Message::Nothing(1) }]);
     }
 
     #[test]
@@ -294,10 +294,10 @@ mod tests {
         for _ in 0..8 {
             poor.around.hear(1, 4);
             poor.on_idle(&view(7, 0, 0), &mut act);
-            assert_eq!(act.take(), [Action::Tell { to: 1, message: Word::Ask(2) }]);
+            assert_eq!(act.take(), [Action::Tell { to: 1, message: Message::Ask(2) }]);
             poor.on_change(&view(7, 0, 0), &mut act);
             assert_eq!(act.take(), []);
-            poor.on_message(1, Word::Nothing(4), &view(7, 0, 0), &mut act);
+            poor.on_message(1, Message::Nothing(4), &view(7, 0, 0), &mut act);
             let [Action::Timer { at }] = act.take()[..] else { panic!("no timer") };
             pauses.push(at - 7);
             poor.on_timer(&view(at - 1, 0, 0), &mut act);
@@ -306,13 +306,13 @@ mod tests {
         }
         assert!(pauses[0] <= 20_000 && pauses[7] >= 500_000 && pauses[..6].is_sorted(), "{pauses:?}");
         poor.retries = Some(1_000_000);
-        poor.on_message(1, Word::Load(6), &view(8, 0, 0), &mut act);
-        assert_eq!(act.take(), [Action::Tell { to: 1, message: Word::Ask(3) }]);
+        poor.on_message(1, Message::Load(6), &view(8, 0, 0), &mut act);
+        assert_eq!(act.take(), [Action::Tell { to: 1, message: Message::Ask(3) }]);
         poor.on_new(&[New { item: ItemId(4), hops: 1 }], Origin::Migrated { from: 1 }, &view(9, 0, 0), &mut act);
         assert_eq!(act.take(), [Action::Queue(ItemId(4))]);
         assert_eq!((poor.failures, poor.asked.len()), (0, 0));
         poor.on_change(&view(9, 1, 1), &mut act);
-        assert_eq!(act.take(), [Action::Tell { to: 1, message: Word::Load(2) }], "above low nobody asks");
+        assert_eq!(act.take(), [Action::Tell { to: 1, message: Message::Load(2) }], "above low nobody asks");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::accounting::{Entry, Happening, Name, NodeReport, Outcome};
 use super::answers::{Gathering, Outbound};
 use super::computation::{Computation, Roots, Style};
 use super::host::Host;
-use super::item::{ANSWERS, Answered, Card, Families, Home, Item, TASKS};
+use super::item::{ANSWERS, Answered, Home, Item, JoinFrames, TASKS, TaskHeader};
 use super::policy::{Action, AnyPolicy, ItemId, New, Occurrence, Order, POLICY, Place, View};
 use super::system_phase::{BEGIN, Happened, SystemPhases};
 use super::termination::{Counts, Next, Say, Tree, WAVE, Waves};
@@ -68,7 +68,7 @@ pub(super) struct Shell<C: Computation> {
     /// The oldest in front.
     pub ready: VecDeque<Item<C>>,
     /// On worker threads.
-    pub running: BTreeMap<WorkId, (ItemId, Card)>,
+    pub running: BTreeMap<WorkId, (ItemId, TaskHeader)>,
     /// Between two slices on this thread.
     pub sliced: Option<Item<C>>,
     /// Nodes that asked for tasks and have got none yet, the longest waiting in front.
@@ -79,7 +79,7 @@ pub(super) struct Shell<C: Computation> {
     pub links: Vec<Ticks>,
     /// Migrating: under way until a timer runs out.
     pub delayed: BTreeMap<TimerId, (NodeId, Item<C>)>,
-    pub families: Families<C>,
+    pub frames: JoinFrames<C>,
     /// Answers to be delivered.
     pub answers: VecDeque<Answered<C::Answer>>,
     /// Answers that belong to other nodes, until they leave, and whether they wait for more.
@@ -151,7 +151,7 @@ impl<C: Computation> Shell<C> {
             awaiting_parts: VecDeque::new(),
             links: Vec::new(),
             delayed: BTreeMap::new(),
-            families: Families::default(),
+            frames: JoinFrames::default(),
             answers: VecDeque::new(),
             outbound: Outbound::default(),
             gathering: Gathering::new(options.gather_below),
@@ -196,7 +196,7 @@ impl<C: Computation> Shell<C> {
                 self.wakes();
                 match happened {
                     Happened::Event(event) => self.handle(event)?,
-                    Happened::PhaseOver(pile) => self.phase_over(pile?)?,
+                    Happened::PhaseOver(queue) => self.phase_over(queue?)?,
                 }
                 continue;
             }
@@ -272,10 +272,10 @@ impl<C: Computation> Shell<C> {
     }
 
     /// A task is born, or comes here. It must be placed.
-    pub fn enter(&mut self, card: Card, task: C::Task) -> New {
+    pub fn enter(&mut self, header: TaskHeader, task: C::Task) -> New {
         let id = self.number();
-        self.unplaced.push(id, Item { id, card, task });
-        New { item: id, hops: card.hops }
+        self.unplaced.push(id, Item { id, header, task });
+        New { item: id, hops: header.hops }
     }
 
     pub fn number(&mut self) -> ItemId {
@@ -283,11 +283,11 @@ impl<C: Computation> Shell<C> {
         ItemId(self.next_item)
     }
 
-    /// The card of a task that is born here.
-    pub fn birth(&mut self, home: Home, chain: Ticks) -> Card {
+    /// The task header of a task that is born here.
+    pub fn birth(&mut self, home: Home, chain: Ticks) -> TaskHeader {
         let name = Name { born: self.me, number: self.report.born };
         self.report.born += 1;
-        Card { name, home, label: 0, hops: 0, chain, spent: 0, divided: false }
+        TaskHeader { name, home, label: 0, hops: 0, chain, spent: 0, divided: false }
     }
 
     /// Notes what happened now.
@@ -419,6 +419,6 @@ impl<C: Computation> Shell<C> {
             let [ready, running, unplaced, delayed] = counts;
             return Some(format!("{ready} tasks ready, {running} running, {unplaced} unplaced and {delayed} under way"));
         }
-        self.families.first().map(|name| format!("task {name}, whose children were never all answered"))
+        self.frames.first().map(|name| format!("task {name}, whose children were never all answered"))
     }
 }

@@ -82,7 +82,7 @@ enum Victims {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Word {
+enum Message {
     /// Give me tasks, now or when there are some.
     Ask,
     /// I have some.
@@ -110,48 +110,48 @@ impl Thief {
         }
     }
 
-    fn ask(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn ask(&mut self, view: &View, act: &mut Actions<Message>) {
         if view.is_idle()
             && let Some(victim) = self.victim()
         {
             self.next = view.now.saturating_add(pause(self.asked.len() as u32, LONGEST_PAUSE, &mut self.rng));
             self.asked.push(victim);
-            act.tell(victim, Word::Ask);
+            act.tell(victim, Message::Ask);
             act.timer(self.next);
         }
     }
 }
 
 impl Policy for Thief {
-    type Message = Word;
+    type Message = Message;
 
     fn order(&self) -> Order {
         Order::Lifo
     }
 
-    fn on_new(&mut self, items: &[New], origin: Origin, _: &View, act: &mut Actions<Word>) {
+    fn on_new(&mut self, items: &[New], origin: Origin, _: &View, act: &mut Actions<Message>) {
         for victim in self.asked.drain(..) {
             if origin != (Origin::Migrated { from: victim }) {
-                act.tell(victim, Word::Enough);
+                act.tell(victim, Message::Enough);
             }
         }
         items.iter().for_each(|new| act.queue(new.item));
     }
 
-    fn on_idle(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn on_idle(&mut self, view: &View, act: &mut Actions<Message>) {
         if self.asked.is_empty() {
             self.ask(view, act);
         }
     }
 
-    fn on_message(&mut self, from: NodeId, word: Word, _: &View, act: &mut Actions<Word>) {
-        match word {
-            Word::Ask => act.give(from),
-            Word::Enough => act.forget(from),
+    fn on_message(&mut self, from: NodeId, message: Message, _: &View, act: &mut Actions<Message>) {
+        match message {
+            Message::Ask => act.give(from),
+            Message::Enough => act.forget(from),
         }
     }
 
-    fn on_timer(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn on_timer(&mut self, view: &View, act: &mut Actions<Message>) {
         if view.now >= self.next {
             self.ask(view, act);
         }
@@ -182,7 +182,7 @@ mod tests {
         let (mut asked, mut pauses) = (Vec::new(), Vec::new());
         policy.on_idle(&view, &mut act);
         for _ in 0..8 {
-            let [Action::Tell { to, message: Word::Ask }, Action::Timer { at }] = act.take()[..] else { panic!("nobody was asked") };
+            let [Action::Tell { to, message: Message::Ask }, Action::Timer { at }] = act.take()[..] else { panic!("nobody was asked") };
             asked.push(to);
             pauses.push(at - view.now);
             // A timer of earlier times wakes nobody.
@@ -204,21 +204,21 @@ mod tests {
         let mut act = Actions::default();
         policy.asked = vec![3, 0, 7];
         policy.on_new(&[New { item: ItemId(5), hops: 1 }], Origin::Migrated { from: 0 }, &IDLE, &mut act);
-        let enough = |to| Action::Tell { to, message: Word::Enough };
+        let enough = |to| Action::Tell { to, message: Message::Enough };
         assert_eq!(act.take(), [enough(3), enough(7), Action::Queue(ItemId(5))]);
         policy.on_new(&[New { item: ItemId(6), hops: 0 }], Origin::Spawned, &BUSY, &mut act);
         assert_eq!(act.take(), [Action::Queue(ItemId(6))]);
         // Idle again, it asks at once.
         policy.on_idle(&IDLE, &mut act);
-        assert!(matches!(act.take()[..], [Action::Tell { message: Word::Ask, .. }, Action::Timer { .. }]));
+        assert!(matches!(act.take()[..], [Action::Tell { message: Message::Ask, .. }, Action::Timer { .. }]));
     }
 
     #[test]
     fn requests_are_kept_until_they_are_taken_back_and_a_busy_rank_does_not_ask() {
         let mut policy = thief("complete", 4, 1, false);
         let mut act = Actions::default();
-        policy.on_message(3, Word::Ask, &BUSY, &mut act);
-        policy.on_message(3, Word::Enough, &BUSY, &mut act);
+        policy.on_message(3, Message::Ask, &BUSY, &mut act);
+        policy.on_message(3, Message::Enough, &BUSY, &mut act);
         assert_eq!(act.take(), [Action::Give { to: 3 }, Action::Forget { to: 3 }]);
         policy.on_timer(&BUSY, &mut act);
         assert_eq!(act.take(), []);
@@ -234,7 +234,7 @@ mod tests {
             policy.on_idle(&IDLE, &mut act);
             asked.extend(act.take().into_iter().filter(|action| matches!(action, Action::Tell { .. })));
         }
-        let ask = |to| Action::Tell { to, message: Word::Ask };
+        let ask = |to| Action::Tell { to, message: Message::Ask };
         assert_eq!(asked, [ask(1), ask(4), ask(1), ask(4)]);
         for neighbours in [false, true] {
             thief("complete", 1, 0, neighbours).on_idle(&IDLE, &mut act);

@@ -1,7 +1,7 @@
 //! System phases: in between, all nodes redistribute their ready tasks together, by a balancer, while running tasks go on.
 //!
 //! 1. The host's policy asks for a phase. The word that it begins runs down the tree of the termination waves; a node that hears it passes it on.
-//! 2. The node freezes its ready tasks but those that it keeps at hand: the oldest ones become the balancer's pile, each with its bytes.
+//! 2. The node freezes its ready tasks but those that it keeps at hand: the oldest ones become the balancer's work queue, each with its bytes.
 //! 3. The balancer runs in an epoch of its own, as a future beside the runtime's own events: tasks begin, end, spawn and are answered
 //!    meanwhile, and what is spawned has no part in the phase.
 //! 4. When it has ended here, what stayed is ready again, and what came from elsewhere is placed by the policy.
@@ -9,7 +9,7 @@
 //! ```text
 //!   ready  o o o o | x x  running      freeze: o o o are frozen, o stays at hand
 //!            |  ^
-//!      pile  v  |    balancer, epoch e: messages of epoch e only, early ones wait in the inbox
+//!      work queue  v  |    balancer, epoch e: messages of epoch e only, early ones wait in the inbox
 //! ```
 //!
 //! Termination: the word counts as a message with tasks ([`Counts`](super::termination::Counts)) that is received only when its phase has
@@ -31,12 +31,12 @@ use super::policy::{Occurrence, Order, PhaseEnd};
 use super::runtime::Shell;
 use crate::balance::{Chosen, Phase};
 use crate::error::{Error, Result};
-use crate::load::{Parcel, Pile, Powers, Segment, Shares};
+use crate::load::{Powers, Segment, Shares, TaskBatch, WorkQueue};
 use crate::node::{self, Event, LARGEST_MESSAGE, Message, Node, Tag, Ticks};
 use crate::topology::NodeId;
 
 pub(super) const BEGIN: Tag = Tag::background(0x0206, "system phase");
-/// What a task in a pile is called when it can't be read.
+/// What a task in a work queue is called when it can't be read.
 const FROZEN: Tag = Tag::new(0x0207, "frozen task");
 
 /// Epochs of phases begin here; those before are a run's own.
@@ -62,7 +62,7 @@ pub(super) struct SystemPhases {
 struct Going {
     began: Ticks,
     frozen: u32,
-    balancing: Pin<Box<dyn Future<Output = Result<Pile>>>>,
+    balancing: Pin<Box<dyn Future<Output = Result<WorkQueue>>>>,
 }
 
 impl SystemPhases {
@@ -74,7 +74,7 @@ impl SystemPhases {
         self.going.is_some()
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Pile>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<WorkQueue>> {
         self.going.as_mut().map_or(Poll::Pending, |going| going.balancing.as_mut().poll(context))
     }
 }
@@ -82,7 +82,7 @@ impl SystemPhases {
 /// What a node that has nothing to do was waiting for.
 pub(super) enum Happened {
     Event(Event),
-    PhaseOver(Result<Pile>),
+    PhaseOver(Result<WorkQueue>),
 }
 
 /// A frozen task, and where it was frozen.
@@ -95,7 +95,7 @@ impl<C: Computation> Shell<C> {
         let phases = &mut self.phases;
         // The balancer first: what it waits for then does not hide that the node listens to all.
         poll_fn(|context| match phases.poll(context) {
-            Poll::Ready(pile) => Poll::Ready(Happened::PhaseOver(pile)),
+            Poll::Ready(queue) => Poll::Ready(Happened::PhaseOver(queue)),
             Poll::Pending => event.as_mut().poll(context).map(Happened::Event),
         })
         .await
@@ -107,7 +107,7 @@ impl<C: Computation> Shell<C> {
             return Ok(());
         }
         match poll_fn(|context| Poll::Ready(self.phases.poll(context))).await {
-            Poll::Ready(pile) => self.phase_over(pile?),
+            Poll::Ready(queue) => self.phase_over(queue?),
             Poll::Pending => Ok(()),
         }
     }
@@ -141,43 +141,43 @@ impl<C: Computation> Shell<C> {
         let at_hand = own.saturating_sub(self.view().running) as usize;
         let frozen: Vec<_> = self.ready.drain(..self.ready.len().saturating_sub(at_hand)).collect();
         let count = frozen.len() as u32;
-        let pile = self.pile(frozen)?.with_pinned([Segment::range(0, own.into())].into_iter().collect());
+        let queue = self.work_queue(frozen)?.with_pinned([Segment::range(0, own.into())].into_iter().collect());
         let real = self.node.overlay().placement.ranks();
         let pinned = begin.kept.into_iter().map(u64::from).collect();
         let shares = Shares::new(Powers::equal(real, self.node.nodes())).with_pinned(pinned);
-        let balancing = Box::pin(balance(self.node.epoch(EPOCHS + begin.number), balancer, shares, pile));
+        let balancing = Box::pin(balance(self.node.epoch(EPOCHS + begin.number), balancer, shares, queue));
         self.phases.going = Some(Going { began: self.node.now(), frozen: count, balancing });
         Ok(())
     }
 
     /// The oldest lie at the back, where balancers take first.
-    fn pile(&self, frozen: Vec<Item<C>>) -> Result<Pile> {
-        let mut parcel = Parcel::with_capacity(frozen.len());
-        for Item { card, task, .. } in frozen.into_iter().rev() {
-            let id = u64::from(card.name.born) << 40 | card.name.number;
-            let bytes = node::pack(&(self.me, Travelling { card, migration: true, takes: None, task }));
+    fn work_queue(&self, frozen: Vec<Item<C>>) -> Result<WorkQueue> {
+        let mut batch = TaskBatch::with_capacity(frozen.len());
+        for Item { header, task, .. } in frozen.into_iter().rev() {
+            let id = u64::from(header.name.born) << 40 | header.name.number;
+            let bytes = node::pack(&(self.me, Travelling { header, migration: true, takes: None, task }));
             if bytes.len() > LARGEST_MESSAGE {
-                return Err(Error::Failed(too_large("task", &card.name.to_string(), bytes.len(), LARGEST_MESSAGE)));
+                return Err(Error::Failed(too_large("task", &header.name.to_string(), bytes.len(), LARGEST_MESSAGE)));
             }
             let segment = Segment::row(id, 1, 1, bytes);
-            segment.into_iter().for_each(|segment| parcel.push(segment));
+            segment.into_iter().for_each(|segment| batch.push(segment));
         }
-        Ok(Pile::new(parcel))
+        Ok(WorkQueue::new(batch))
     }
 
-    /// The balancer has ended here; the pile is what it left.
-    pub(super) fn phase_over(&mut self, pile: Pile) -> Result<()> {
+    /// The balancer has ended here; the work queue is what it left.
+    pub(super) fn phase_over(&mut self, queue: WorkQueue) -> Result<()> {
         let Some(Going { began, frozen, .. }) = self.phases.going.take() else { return Ok(()) };
         self.books.received += u64::from(self.me != self.host_node);
         let mut stayed = Vec::new();
         let mut arrived: BTreeMap<NodeId, Vec<Item<C>>> = BTreeMap::new();
         // What is pinned carries nothing.
-        for task in pile.segments().filter(|segment| !segment.payload().is_empty()).flat_map(Segment::tasks) {
+        for task in queue.segments().filter(|segment| !segment.payload().is_empty()).flat_map(Segment::tasks) {
             let (from, mut task): Frozen<C::Task> = node::unpack(&task.payload, self.me, FROZEN)?;
             if from == self.me {
-                stayed.push(Item { id: self.number(), card: task.card, task: task.task });
+                stayed.push(Item { id: self.number(), header: task.header, task: task.task });
             } else {
-                task.card.hops += 1;
+                task.header.hops += 1;
                 arrived.entry(from).or_default().extend(self.land(from, task));
             }
         }
@@ -202,10 +202,10 @@ impl<C: Computation> Shell<C> {
 }
 
 /// One node's part in a phase, with all that it needs.
-async fn balance(node: Node, balancer: Arc<Chosen>, shares: Shares, mut pile: Pile) -> Result<Pile> {
-    let mut phase = Phase::begin(&node, &shares, &mut pile);
+async fn balance(node: Node, balancer: Arc<Chosen>, shares: Shares, mut queue: WorkQueue) -> Result<WorkQueue> {
+    let mut phase = Phase::begin(&node, &shares, &mut queue);
     phase.mover.only_count();
     phase.carry_out(&*balancer.balancer).await?;
     drop(phase);
-    Ok(pile)
+    Ok(queue)
 }

@@ -11,7 +11,7 @@ use std::task::Poll;
 use serde::{Deserialize, Serialize};
 
 use super::shelf::Shelf;
-use super::tape::Tape;
+use super::tape::MessageTrace;
 use super::{Envelope, Event, Freight, Interest, Job, Port, Scope, Ticks, TimerId, Transport, WorkId, Worker, wire};
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay};
@@ -53,7 +53,7 @@ pub struct Recorder {
     counts: Cell<Counts>,
     /// Longest chain that this node has heard of.
     heard: Cell<u32>,
-    tape: Option<Rc<RefCell<Tape>>>,
+    tape: Option<Rc<RefCell<MessageTrace>>>,
 }
 
 impl Recorder {
@@ -63,7 +63,7 @@ impl Recorder {
     }
 
     /// A port that counts, and notes on a tape which messages go through it.
-    pub fn taping(inner: Port, tape: Rc<RefCell<Tape>>) -> Rc<Recorder> {
+    pub fn taping(inner: Port, tape: Rc<RefCell<MessageTrace>>) -> Rc<Recorder> {
         Rc::new(Recorder { inner, counts: Cell::default(), heard: Cell::new(0), tape: Some(tape) })
     }
 

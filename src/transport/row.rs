@@ -9,7 +9,7 @@
 //!      ab   cd              bc   de             row of node 0 = (row of 0) + (row of 2), and so on
 //! ```
 //!
-//! A row knows a fingerprint of its values, the same however it was put together: equal rows are found without a look at the values. The
+//! A row knows a fingerprint of its values, the same however it was put together: equal rows are found without a poll at the values. The
 //! fingerprint has 122 bits (two polynomials over the field of 2^61 - 1 elements), so that no two different rows that ever meet have the
 //! same one.
 

@@ -9,7 +9,7 @@ use crate::topology::NodeId;
 
 /// A message that left this node, or that its program took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Passage {
+pub struct TraceEvent {
     /// By the node's own clock.
     pub at: Ticks,
     /// Whether it left.
@@ -27,17 +27,17 @@ pub struct Passage {
 
 /// The passages of one node, as many as fit.
 #[derive(Debug)]
-pub struct Tape {
+pub struct MessageTrace {
     limit: usize,
-    passages: Vec<Passage>,
+    passages: Vec<TraceEvent>,
     missed: u64,
     numbers: BTreeMap<(bool, NodeId, u32, u16), u32>,
 }
 
-impl Tape {
+impl MessageTrace {
     /// An empty tape for so many passages.
-    pub fn new(limit: usize) -> Tape {
-        Tape { limit, passages: Vec::new(), missed: 0, numbers: BTreeMap::new() }
+    pub fn new(limit: usize) -> MessageTrace {
+        MessageTrace { limit, passages: Vec::new(), missed: 0, numbers: BTreeMap::new() }
     }
 
     pub(super) fn note(&mut self, at: Ticks, sent: bool, envelope: &Envelope, bytes: u64) {
@@ -49,11 +49,11 @@ impl Tape {
         let next = self.numbers.entry((sent, other, epoch, tag)).or_default();
         let number = *next;
         *next += 1;
-        self.passages.push(Passage { at, sent, other, epoch, tag, number, tasks: envelope.tasks, bytes });
+        self.passages.push(TraceEvent { at, sent, other, epoch, tag, number, tasks: envelope.tasks, bytes });
     }
 
     /// What was noted, in order, and how many passages were not, because the tape was full.
-    pub fn take(&mut self) -> (Vec<Passage>, u64) {
+    pub fn take(&mut self) -> (Vec<TraceEvent>, u64) {
         (std::mem::take(&mut self.passages), self.missed)
     }
 }
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn a_tape_numbers_by_pair_and_ends_when_it_is_full() {
         let envelope = |src, dst, tag| Envelope { src, dst, scope: Scope { run: 1, epoch: 0 }, tag, chain: 0, tasks: 0 };
-        let mut tape = Tape::new(4);
+        let mut tape = MessageTrace::new(4);
         for (at, sent, envelope) in [
             (1, true, envelope(0, 1, 7)),
             (2, true, envelope(0, 1, 7)),

@@ -1,7 +1,7 @@
 //! Work that runs beside a program: the two kinds, and what a piece of work sees of its world.
 //!
 //! *Opaque* work runs on a worker thread of its rank (in the simulator: for the virtual time that it says it takes).
-//! *Sliced* work can stop: it runs on the communication thread in slices, between looks at the network.
+//! *Sliced* work can stop: it runs on the communication thread in slices, between polls of the network.
 
 use std::any::Any;
 use std::time::{Duration, Instant};

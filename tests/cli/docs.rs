@@ -7,7 +7,7 @@ const END: &str = "<!-- end of list -->";
 
 /// The text between the marks of a page is what the program lists. With `UPDATE_DOCS=1` it is written anew.
 fn is_listed(page: &str, option: &str) {
-    let path = format!("{}/docs/{page}.md", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../../docs/{page}.md", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = text.split_once(BEGIN).expect("the list begins");
     let (table, after) = rest.split_once(END).expect("the list ends");
@@ -33,7 +33,7 @@ fn the_table_of_schedulers_is_the_registrys() {
 
 /// Every name has a page of its own with these parts.
 fn have_pages(page: &str, names: &[&str], reference: &str) {
-    let text = std::fs::read_to_string(format!("{}/docs/{page}.md", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let text = std::fs::read_to_string(format!("{}/../../docs/{page}.md", env!("CARGO_MANIFEST_DIR"))).unwrap();
     for name in names {
         let page = text.split(&format!("\n## `{name}`\n")).nth(1).unwrap_or_else(|| panic!("{name} has no page"));
         let page = page.split("\n## ").next().unwrap();

@@ -13,8 +13,9 @@ mod reports;
 mod run;
 mod version;
 
-/// The transcripts beside this file; `TRYCMD=overwrite` writes them anew.
+/// The transcripts beside this file; `TRYCMD=overwrite` writes them anew. Their commands name files below the project's root.
 #[test]
 fn transcripts() {
+    std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).expect("the project's root");
     trycmd::TestCases::new().case("tests/cli/*.trycmd").insert_var("[VERSION]", env!("CARGO_PKG_VERSION")).expect("a variable's name");
 }

@@ -39,7 +39,7 @@ fn equal_loads_and_equal_balancers_are_not_one() {
 
 #[test]
 fn where_loads_are_times_terminal_and_page_tell_a_step() {
-    let runs = format!("{}/tests/data/loads/lbaf-nolb-8color-32ranks", env!("CARGO_MANIFEST_DIR"));
+    let runs = format!("{}/../../tests/data/loads/lbaf-nolb-8color-32ranks", env!("CARGO_MANIFEST_DIR"));
     let (text, page) = reported(&format!("compare --sim 32 --balancer twa,direct --tasks lbaf:{runs},phase=301"));
     let sentence = text.trim_end().lines().last().unwrap();
     assert!(sentence.contains(": a step takes 165 ms now and ") && sentence.contains("; balancing costs "), "{sentence}");

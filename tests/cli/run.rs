@@ -1,7 +1,7 @@
 //! What `run` prints for programs, and the files that it writes.
 
 use equipoise::schedule;
-use equipoise::workload::{graphs, independent};
+use equipoise_lab::workload::{graphs, independent};
 use serde_json::Value;
 
 use crate::contract::{Key, assert_keys, interval, lines, number_or_null};

@@ -217,7 +217,7 @@ async fn room(node: Node) -> Result<()> {
     if before % 2 == 0 || before + 1 == n {
         for number in 0..EACH {
             if number % 8 == 0 {
-                // Slow in its own computing, so that its rank does not look at the network either.
+                // Slow in its own computing, so that its rank does not poll of the network either.
                 std::thread::sleep(std::time::Duration::from_millis(5));
                 node.charge(5_000_000);
             }

@@ -43,16 +43,14 @@ pub fn grammar(program: &Path) -> Grammar {
 }
 
 fn options_in(help: &str) -> Vec<OptionOf> {
-    // Options stand at the left; what is said of them is indented further, and may begin with one.
     let option = |line: &str| {
-        let text = line.trim_start();
-        let rest = text.split_once("--").filter(|_| text.starts_with('-') && line.len() - text.len() <= 6).map(|(_, rest)| rest)?;
+        let (_, rest) = line.trim_start().strip_prefix('-').filter(|_| line.starts_with("  "))?.split_once("-")?;
+        let rest = rest.trim_start_matches('-');
         let end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '-' && !c.is_ascii_digit()).unwrap_or(rest.len());
         let value = rest.split_once('<').and_then(|(_, value)| value.split('>').next()).map(String::from);
         (!rest[..end].is_empty() && !["help", "version"].contains(&&rest[..end])).then(|| OptionOf { long: rest[..end].to_string(), value })
     };
-    // Examples, behind a heading of their own, are no options.
-    help.split("\nExamples:").next().unwrap_or_default().lines().filter_map(option).collect()
+    help.lines().filter_map(option).collect()
 }
 
 /// A command line, with its files in the folder.
@@ -75,9 +73,6 @@ pub fn line(dice: &mut Dice, grammar: &Grammar, folder: &Path) -> Vec<String> {
         _ => &[],
     };
     let chance = 4 + dice.below(20) as u32;
-    // Of these two `run` takes one.
-    let either = *dice.one(&["scheduler", "scheduler", "compare"]);
-    let other = if either == "compare" { "scheduler" } else { "compare" };
     // `divide` is two commands; most lines keep to one.
     let foreign: &[&str] = match command.as_str() {
         "divide" if model => &[
@@ -122,22 +117,14 @@ pub fn line(dice: &mut Dice, grammar: &Grammar, folder: &Path) -> Vec<String> {
         // Loads with all that goes with them, or tasks.
         "balance" if model => &["loads", "payload", "weights", "pinned"],
         "balance" => &["tasks"],
-        "run" => &["topology", "host", "medians", other],
+        "run" => &["topology", "host", "medians"],
         _ => &[],
     };
     let mixes = dice.percent(15);
-    // What is chosen by name has options of its own.
-    let mut chosen = vec!["loads", "network", if command == "run" { either } else { "tasks" }];
-    // Few balancers run on any topology.
-    chosen.push(*dice.one(&["balancer", "topology"]));
     for option in known {
         if !mixes && foreign.contains(&option.long.as_str()) {
             continue;
         }
-        if option.long == "workload" {
-            continue;
-        }
-        let chance = if chosen.contains(&option.long.as_str()) { 50 } else { chance };
         let mut times = usize::from(wanted.contains(&option.long.as_str()) || dice.percent(chance));
         times += usize::from(times == 1 && dice.percent(2));
         for _ in 0..times {
@@ -147,10 +134,9 @@ pub fn line(dice: &mut Dice, grammar: &Grammar, folder: &Path) -> Vec<String> {
             }
         }
     }
-    // The work of a run is small only where it was drawn; the default is for real ranks.
-    if command == "run" {
-        let named = line.windows(2).find(|pair| pair[0] == "--scheduler" || pair[0] == "--compare").map_or("", |pair| &pair[1]).to_string();
-        line.extend(["--workload".to_string(), options::workload(dice, &named, folder, ranks)]);
+    // The work of a run is small only where it was drawn; the defaults are for real ranks.
+    if command == "run" && !line.contains(&"--workload".to_string()) {
+        line.extend(["--workload".to_string(), options::spawning(dice)]);
     }
     if dice.percent(6) {
         mistake(dice, &mut line);
@@ -210,11 +196,6 @@ pub fn run(program: &Path, arguments: &[String], folder: &Path) -> Outcome {
     // The kernel ends what has used up its processor time.
     let late = late || matches!(status.signal(), Some(9 | 24));
     Outcome { status, stdout: read(&out), stderr: read(&err), late }
-}
-
-/// What a process said last, for a look at why lines are refused.
-pub fn said(outcome: &Outcome) -> String {
-    String::from_utf8_lossy(&outcome.stderr).lines().last().unwrap_or_default().to_string()
 }
 
 /// What is wrong with an outcome, if anything is.

@@ -118,11 +118,6 @@ impl Dice {
         &of[self.below(of.len())]
     }
 
-    /// One of the words, and in few cases one of those that are refused.
-    pub fn mostly(&mut self, of: &[&str], odd: &[&str]) -> String {
-        if self.percent(7) { self.one(odd).to_string() } else { self.one(of).to_string() }
-    }
-
     /// A number that is easily computed with, and now and then an odd one.
     pub fn number(&mut self, most: u64) -> String {
         match self.below(20) {

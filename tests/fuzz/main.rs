@@ -26,14 +26,13 @@ struct Plan {
     runs: u64,
     seed: u64,
     only: Option<u64>,
-    /// Whether every command line is shown, with its end.
-    tells: bool,
     workers: u64,
     /// Where failing cases are kept.
     keep: PathBuf,
 }
 
 fn main() -> ExitCode {
+    std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).expect("the project's root");
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [word, seed, from, to, folder, notes] = arguments.as_slice()
         && word == "--readers"
@@ -69,7 +68,7 @@ impl Plan {
     fn of(arguments: &[String]) -> Result<Option<Plan>, String> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
         let keep = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz");
-        let mut plan = Plan { runs: 400, seed: 1, only: None, tells: false, workers: cores, keep };
+        let mut plan = Plan { runs: 400, seed: 1, only: None, workers: cores, keep };
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
             let mut number =
@@ -79,13 +78,12 @@ impl Plan {
                 "--seed" => plan.seed = number()?,
                 "--only" => plan.only = Some(number()?),
                 "--workers" => plan.workers = number()?.max(1),
-                "--tell" => plan.tells = true,
                 "--nocapture" | "--no-capture" | "--show-output" | "-q" | "--quiet" => {}
                 // A name to filter by, or a list: `cargo test NAME` runs the tests that have it.
                 "--list" => return Ok(None),
                 name if !name.starts_with('-') && !"fuzz".contains(name) => return Ok(None),
                 name if !name.starts_with('-') => {}
-                other => return Err(format!("{other} is unknown; known are --runs, --seed, --only, --workers and --tell")),
+                other => return Err(format!("{other} is unknown; known are --runs, --seed, --only and --workers")),
             }
         }
         Ok(Some(plan))
@@ -155,9 +153,6 @@ fn play_command(plan: &Plan, run: u64, program: &Path, grammar: &commands::Gramm
     fs::create_dir_all(&own).expect("a folder can be made");
     let line = commands::line(&mut Dice::of(plan.seed, run), grammar, &own);
     let outcome = commands::run(program, &line, &own);
-    if plan.tells {
-        println!("{run} {:?} {} | {}", outcome.status.code(), commands::said(&outcome), line.join(" "));
-    }
     if let Some(why) = commands::fault(&line, &outcome) {
         let shown: Vec<String> = line.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
         fs::write(own.join("command"), format!("{}\n", shown.join(" "))).expect("a file can be written");

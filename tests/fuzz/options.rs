@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use equipoise::schedule::independent as own_schedulers;
-use equipoise::workload::{graphs, independent};
 use equipoise::{balance, names, schedule};
+use equipoise_lab::workload::{graphs, independent};
 
 use crate::dice::Dice;
 use crate::texts::{self, Format};
@@ -222,16 +222,6 @@ pub fn network(dice: &mut Dice) -> String {
     }
 }
 
-/// A workload for a scheduler, or for several; in few cases one of the other kind.
-pub fn workload(dice: &mut Dice, scheduler: &str, folder: &Path, ranks: usize) -> String {
-    let name = scheduler.split([':', ',']).next().unwrap_or_default();
-    let is_own = own_schedulers::ALL.iter().any(|entry| entry.name == name) || (scheduler.is_empty() && dice.percent(50));
-    match is_own != dice.percent(4) {
-        true => independent_file(dice, folder, ranks),
-        false => spawning(dice),
-    }
-}
-
 /// The value of an option of the command line, by its name and by what its help calls the value.
 pub fn value(dice: &mut Dice, command: &str, option: &str, name: &str, folder: &Path, ranks: usize) -> String {
     let file = |dice: &mut Dice, format| texts::written(dice, folder, format, ranks).to_string_lossy().into_owned();
@@ -242,12 +232,12 @@ pub fn value(dice: &mut Dice, command: &str, option: &str, name: &str, folder: &
         _ => folder.join(format!("out-{}", dice.below(5))).display().to_string(),
     };
     match (option, name) {
-        ("sim", _) => match dice.below(40) {
+        ("sim", _) => match dice.below(12) {
             0 => dice.one(&["0", "-1", "1073741824", "1073741825", "4294967296", "x", "1.5"]).to_string(),
             _ => ranks.to_string(),
         },
         ("network", _) => network(dice),
-        ("sim-hosts", _) => dice.mostly(&["1", "2", "1,cyclic", "2,cyclic"], &["0", "99", "2,block", "x", ""]),
+        ("sim-hosts", _) => format!("{}{}", dice.number(4), dice.one(&["", ",cyclic", ",block"])),
         ("topology", _) => topology(dice, folder, ranks),
         ("loads", _) => loads(dice, folder, ranks),
         ("tasks", _) if command != "run" => tasks(dice, folder, ranks),
@@ -262,18 +252,29 @@ pub fn value(dice: &mut Dice, command: &str, option: &str, name: &str, folder: &
             }
         }
         ("balancer", _) => (0..=dice.below(2)).map(|_| balancer(dice)).collect::<Vec<_>>().join(","),
-        ("scheduler", _) if dice.percent(80) => scheduler(dice),
-        ("scheduler", _) => own_scheduler(dice),
+        ("scheduler" | "compare", _) if command == "run" && dice.percent(50) => {
+            dice.one(&["", "steal", "dss", "static", "sash"]).to_string()
+        }
+        ("scheduler", _) => {
+            if dice.percent(50) {
+                scheduler(dice)
+            } else {
+                own_scheduler(dice)
+            }
+        }
         ("compare", _) => {
-            let own = dice.percent(25);
-            let mut one = || if own { own_scheduler(dice) } else { scheduler(dice) };
-            (0..3).map(|_| one()).collect::<Vec<_>>().join(",")
+            (0..=dice.below(2)).map(|_| if dice.percent(60) { scheduler(dice) } else { own_scheduler(dice) }).collect::<Vec<_>>().join(",")
         }
-        ("speeds", _) => {
-            (0..ranks).map(|_| dice.mostly(&["1", "2", "0.5", "7", "1e3"], &["0", "nan", "-1", "1e9", ""])).collect::<Vec<_>>().join(",")
+        ("workload", _) => {
+            if dice.percent(50) {
+                spawning(dice)
+            } else {
+                independent_file(dice, folder, ranks)
+            }
         }
-        ("repeat", _) => dice.mostly(&["1", "2", "3"], &["0", "x", "-1", "4294967296"]),
-        ("workers", _) => dice.mostly(&["1", "2", "3"], &["0", "1025", "x"]),
+        ("speeds", _) => dice.list(ranks, 9, ","),
+        ("repeat", _) => dice.one(&["1", "2", "3", "0", "x"]).to_string(),
+        ("workers", _) => dice.one(&["1", "2", "3", "0", "1025", "x"]).to_string(),
         ("kernel", _) => {
             dice.one(&["count", "grep=error", "grep=[", "grep=(a*)*b", "histogram", "histogram=numbers", "checksum", "nothing"]).to_string()
         }
@@ -295,11 +296,8 @@ pub fn value(dice: &mut Dice, command: &str, option: &str, name: &str, folder: &
         ("figure", _) => dice.one(&["table9", "", "x"]).to_string(),
         ("cases", _) => dice.one(&["0", "1", "-1", "x"]).to_string(),
         ("ranks", _) => dice.one(&["8", "1", "13", "0", "99999999999", "1000", "x"]).to_string(),
-        ("timeout", _) => dice.mostly(&["300", "1", "0.001", "1e-9", "1e9"], &["0", "nan", "1e300", "5e-10", ""]),
-        ("output", _) => dice.mostly(&["human", "json", "json", "quiet"], &["xml", ""]),
-        ("placement", _) => dice.mostly(&["hosts", "identity", "random"], &["x", ""]),
-        ("ports", _) => dice.mostly(&["all", "one"], &["two", ""]),
-        ("host" | "medians", _) => dice.mostly(&["shared", "dedicated"], &["x"]),
+        ("timeout", _) => dice.one(&["300", "1", "0.001", "0", "nan", "1e300", "5e-10"]).to_string(),
+        ("output", _) => dice.one(&["human", "json", "json", "quiet", "xml"]).to_string(),
         (_, "DIR") => to_write(dice, folder),
         (_, "FILE") => to_write(dice, folder),
         (_, "FORM" | "RULE" | "PORTS" | "DUTY" | "TABLE") => {

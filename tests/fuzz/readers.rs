@@ -7,8 +7,8 @@ use std::path::Path;
 
 use equipoise::topology::Topology;
 use equipoise::transport::sim::Network;
-use equipoise::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern, graphs, independent};
 use equipoise::{balance, names, schedule};
+use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern, graphs, independent};
 
 use crate::dice::Dice;
 use crate::options;

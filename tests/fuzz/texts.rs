@@ -164,7 +164,7 @@ pub fn lbaf(dice: &mut Dice, folder: &Path) -> PathBuf {
         fs::write(folder.join(format!("{set}.{rank}.json")), text).expect("a file can be written");
     }
     if dice.percent(15) {
-        let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/loads/lbaf-nolb-8color-32ranks");
+        let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/loads/lbaf-nolb-8color-32ranks");
         let any = fs::read_dir(&packed)
             .into_iter()
             .flatten()

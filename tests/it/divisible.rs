@@ -1,7 +1,7 @@
 //! The model of divisible loads against answers of other implementations: exact fractions of the paper's equations
 //! (`tests/vectors/divisible.jsonl`), and cases of DLT-Studio (`tests/data/dlt/dlt_facts.tsv`).
 
-use equipoise::divisible::model::{Ports, Question, Shape, Solution, solve, solve_by_program};
+use equipoise_lab::divisible::model::{Ports, Question, Shape, Solution, solve, solve_by_program};
 use serde_json::Value;
 
 fn file(path: &str) -> String {
@@ -105,7 +105,7 @@ fn expected(text: &str) -> Option<(f64, f64)> {
     Some((number, number))
 }
 
-fn part(solution: &Solution, processor: u32) -> &equipoise::divisible::model::Part {
+fn part(solution: &Solution, processor: u32) -> &equipoise_lab::divisible::model::Part {
     solution.parts.iter().find(|part| part.processor == Some(processor)).expect("a processor")
 }
 

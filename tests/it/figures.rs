@@ -1,6 +1,6 @@
 //! The figures of Wu 1997, with fewer cases than `equipoise reproduce` runs.
 
-use equipoise::experiment::wu1997::{Point, Quantity, SERIES, Series, reproduce};
+use equipoise_lab::experiment::wu1997::{Point, Quantity, SERIES, Series, reproduce};
 
 fn check(series: &[&Series], cases: impl Fn(&Series) -> u32) {
     let points = series.len() * 6;

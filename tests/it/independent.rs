@@ -1,12 +1,12 @@
 //! Independent tasks in simulation: the published totals through the whole program, and every task once under every scheduler.
 
-use equipoise::experiment::{IndependentSpec, RunRecord, run_independent};
 use equipoise::schedule::independent;
 use equipoise::topology::Hosts;
 use equipoise::transport::sim::{Model, Network, World as Simulated};
 use equipoise::transport::world::World;
-use equipoise::workload::graphs::Number;
-use equipoise::workload::independent as workloads;
+use equipoise_lab::experiment::{IndependentSpec, RunRecord, run_independent};
+use equipoise_lab::workload::graphs::Number;
+use equipoise_lab::workload::independent as workloads;
 
 use crate::files::file;
 

@@ -1,8 +1,8 @@
 //! Independent tasks that really compute, and tasks that arrive over time, in simulation.
 
 use equipoise::load::{CYCLE, Cost};
-use equipoise::workload::graphs::Number;
-use equipoise::workload::independent::{self as workloads, Setting};
+use equipoise_lab::workload::graphs::Number;
+use equipoise_lab::workload::independent::{self as workloads, Setting};
 
 use crate::files::file;
 use crate::independent::records;

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use equipoise::balance::find;
-use equipoise::experiment::{BalanceRecord, BalanceSpec, Tasks, balance};
 use equipoise::load::Powers;
 use equipoise::topology::{Hosts, Overlay, PlacementRule};
 use equipoise::transport::sim::{self, Model};
 use equipoise::transport::world::World;
-use equipoise::workload::{MeasuredTasks, TaskSource};
+use equipoise_lab::experiment::{BalanceRecord, BalanceSpec, Tasks, balance};
+use equipoise_lab::workload::{MeasuredTasks, TaskSource};
 
 fn source(run: &str) -> TaskSource {
     let folder: PathBuf = [env!("CARGO_MANIFEST_DIR"), "tests", "data", "loads"].iter().collect();

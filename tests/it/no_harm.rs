@@ -2,16 +2,16 @@
 
 use bytes::Bytes;
 use equipoise::balance::{ALL, Entry};
-use equipoise::load::{Parcel, Pile, Powers, Segment, Task};
+use equipoise::load::{Powers, Segment, Task, TaskBatch, WorkQueue};
 use equipoise::topology::{Overlay, Topology};
-use equipoise::workload::TaskSource;
+use equipoise_lab::workload::TaskSource;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
 use super::properties::{Case, case, describe};
 use super::runner::{Outcome, Setup};
-use super::weights::{Weights, piles, weights};
+use super::weights::{Weights, queues, weights};
 
 /// A few ranks, or up to 40, and what their tasks are like.
 fn cases() -> impl Strategy<Value = (Case, Weights, f64)> {
@@ -27,13 +27,13 @@ fn cases() -> impl Strategy<Value = (Case, Weights, f64)> {
 fn check(entry: &Entry, (case, weights, pinned): &(Case, Weights, f64)) -> Result<bool, TestCaseError> {
     let mut setup = case.setup(entry);
     setup.disturbance = case.seed.is_multiple_of(2).then_some(case.seed);
-    let piles = piles(case, setup.powers.nodes(), *weights, *pinned);
-    let fixed: Vec<Option<Parcel>> = piles.iter().map(|pile| pile.pinned().cloned()).collect();
-    let outcome = setup.run(piles);
+    let queues = queues(case, setup.powers.nodes(), *weights, *pinned);
+    let fixed: Vec<Option<TaskBatch>> = queues.iter().map(|queue| queue.pinned().cloned()).collect();
+    let outcome = setup.run(queues);
     let [before, after] = outcome.slowest;
     prop_assert!(after <= before, "{after:?} after {before:?}: {}", describe(&setup, &outcome));
     prop_assert_eq!(outcome.checksum_after(), outcome.checksum_before, "{}", describe(&setup, &outcome));
-    prop_assert!(outcome.piles.iter().zip(&fixed).all(|(pile, pinned)| pile.pinned() == pinned.as_ref()));
+    prop_assert!(outcome.queues.iter().zip(&fixed).all(|(queue, pinned)| queue.pinned() == pinned.as_ref()));
     Ok(outcome.declined)
 }
 
@@ -52,7 +52,7 @@ proptest! {
     fn what_is_declined_does_not_depend_on_the_network(case in cases()) {
         for entry in ALL {
             let mut setup = case.0.setup(entry);
-            let run = |setup: &Setup| setup.run(piles(&case.0, setup.powers.nodes(), case.1, case.2));
+            let run = |setup: &Setup| setup.run(queues(&case.0, setup.powers.nodes(), case.1, case.2));
             let calm = run(&setup);
             setup.disturbance = Some(case.0.seed);
             let disturbed = run(&setup);
@@ -85,14 +85,14 @@ fn two_thousand_random_cases_with_weights_make_nobody_slower() {
 }
 
 /// Tasks of these weights on a node each, the loads by node as numbers of tasks.
-fn tasks(loads: &[u64], weights: &[u64]) -> Vec<Pile> {
+fn tasks(loads: &[u64], weights: &[u64]) -> Vec<WorkQueue> {
     let mut ids = 0..;
     let mut weights = weights.iter().copied().chain(std::iter::repeat(1));
-    let mut pile = |load: &u64| {
+    let mut queue = |load: &u64| {
         let task = |id| Segment::from(Task { id, weight: weights.next().unwrap_or(1), payload: Bytes::new() });
-        Pile::new(ids.by_ref().take(*load as usize).map(task).collect())
+        WorkQueue::new(ids.by_ref().take(*load as usize).map(task).collect())
     };
-    loads.iter().map(&mut pile).collect()
+    loads.iter().map(&mut queue).collect()
 }
 
 fn run(balancer: &str, topology: &str, powers: &[u64], loads: &[u64], weights: &[u64], plain: bool) -> Outcome {
@@ -138,27 +138,27 @@ fn nearly_even_real_loads_become_no_worse() {
         let source = TaskSource::parse(&format!("lbaf:{folder},phase={phase}")).expect("a source");
         let run = source.measured().expect("a readable run").expect("a measured run");
         let mut tasks: Vec<Task> = (0..32)
-            .flat_map(|node| run.pile(node, 32).expect("a pile").into_parcel().segments().flat_map(Segment::tasks).collect::<Vec<_>>())
+            .flat_map(|node| run.queue(node, 32).expect("a queue").into_parcel().segments().flat_map(Segment::tasks).collect::<Vec<_>>())
             .collect();
         tasks.sort_by_key(|task| std::cmp::Reverse(task.weight));
-        let mut dealt = vec![(0u64, Parcel::default()); 32];
+        let mut dealt = vec![(0u64, TaskBatch::default()); 32];
         for task in tasks {
             let least = dealt.iter_mut().min_by_key(|(load, _)| *load).expect("a rank");
             least.0 += task.weight;
             least.1.push(Segment::from(task));
         }
-        let piles: Vec<Pile> = dealt.into_iter().map(|(_, parcel)| Pile::new(parcel)).collect();
+        let queues: Vec<WorkQueue> = dealt.into_iter().map(|(_, batch)| WorkQueue::new(batch)).collect();
         for entry in ALL {
             let topology = entry.default_topology(32);
             let overlay = Overlay::one_host(topology, 32).expect("32 ranks");
             let powers = Powers::equal(32, overlay.topology.nodes());
-            let mut piles = piles.clone();
-            piles.resize(overlay.topology.nodes() as usize, Pile::default());
+            let mut queues = queues.clone();
+            queues.resize(overlay.topology.nodes() as usize, WorkQueue::default());
             let mut setup = Setup::new(entry.name, overlay, powers);
-            let [before, after] = setup.run(piles.clone()).slowest;
+            let [before, after] = setup.run(queues.clone()).slowest;
             assert!(after <= before, "{} in phase {phase}: {before:?} became {after:?}", entry.name);
             setup.plain = true;
-            let [before, after] = setup.run(piles).slowest;
+            let [before, after] = setup.run(queues).slowest;
             worse_if_plain += u32::from(after > before && ["direct", "optimal"].contains(&entry.name));
         }
     }

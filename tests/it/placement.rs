@@ -3,12 +3,12 @@
 use std::rc::Rc;
 
 use equipoise::balance::find;
-use equipoise::experiment::{BalanceRecord, BalanceSpec, Tasks, balance};
 use equipoise::load::Powers;
 use equipoise::topology::{Hosts, Overlay, PlacementRule};
 use equipoise::transport::sim::{self, Model};
 use equipoise::transport::world::World;
-use equipoise::workload::LoadPattern;
+use equipoise_lab::experiment::{BalanceRecord, BalanceSpec, Tasks, balance};
+use equipoise_lab::workload::LoadPattern;
 
 /// Ranks host by host (`mpirun --map-by slot`).
 fn in_blocks(ranks: u32, hosts: u32) -> Hosts {

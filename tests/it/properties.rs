@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use equipoise::balance::{ALL, Entry};
 use equipoise::flow::least_hops;
-use equipoise::load::{Parcel, Pile, Powers, Segment, Task};
+use equipoise::load::{Powers, Segment, Task, TaskBatch, WorkQueue};
 use equipoise::topology::{Kind, Overlay, Topology};
 use proptest::prelude::*;
 
@@ -235,9 +235,9 @@ fn check_promises(entry: &Entry, setup: &Setup, outcome: &Outcome) -> Result<(),
     prop_assert!(!promises.ordered || outcome.is_in_order(), "order: {}", case());
     prop_assert!(outcome.slowest[1] <= outcome.slowest[0], "slower: {}", case());
     let lowest = outcome.lowest();
-    for (node, pile) in outcome.piles.iter().enumerate() {
+    for (node, queue) in outcome.queues.iter().enumerate() {
         let (load, quota, lowest) = (outcome.before[node], outcome.quota[node], lowest[node]);
-        prop_assert!(pile.own() <= lowest, "node {} kept {} own tasks, once it had {}: {}", node, pile.own(), lowest, case());
+        prop_assert!(queue.own() <= lowest, "node {} kept {} own tasks, once it had {}: {}", node, queue.own(), lowest, case());
         let floor = if promises.exact { load.min(quota) } else { load };
         prop_assert!(!promises.local || lowest >= floor, "node {} once had {}: {}", node, lowest, case());
     }
@@ -315,7 +315,7 @@ proptest! {
             prop_assert_eq!(&once.plan, &again.plan, "{}", entry.name);
             prop_assert_eq!(&once.counts, &again.counts, "{}", entry.name);
             prop_assert_eq!(&once.trace, &again.trace, "{}", entry.name);
-            for (once, again) in once.piles.iter().zip(&again.piles) {
+            for (once, again) in once.queues.iter().zip(&again.queues) {
                 prop_assert!(once.segments().eq(again.segments()), "{}", entry.name);
             }
             // What is decided does not depend on the order in which messages arrive.
@@ -331,25 +331,25 @@ proptest! {
         for entry in ALL {
             let setup = case.setup(entry);
             let mut next = 1 << 40;
-            let mut pile = |load: u64| {
+            let mut queue = |load: u64| {
                 let tasks = (0..load % 30).map(|_| {
                     // Ids with gaps, in no particular relation to the nodes.
                     next += 1 + next % 3;
                     Segment::from(Task { id: next, weight: 1, payload: content(next) })
                 });
-                Pile::new(tasks.collect::<Parcel>())
+                WorkQueue::new(tasks.collect::<TaskBatch>())
             };
-            let piles: Vec<Pile> = case.loads(setup.powers.nodes()).into_iter().map(&mut pile).collect();
-            let ids = |piles: &[Pile]| -> Vec<u64> {
+            let queues: Vec<WorkQueue> = case.loads(setup.powers.nodes()).into_iter().map(&mut queue).collect();
+            let ids = |queues: &[WorkQueue]| -> Vec<u64> {
                 let one = |task: Task| {
                     assert!(task.payload == content(task.id) && task.weight == 1, "{}: {task:?} is not as it left", entry.name);
                     task.id
                 };
-                piles.iter().flat_map(Pile::segments).flat_map(Segment::tasks).map(one).collect()
+                queues.iter().flat_map(WorkQueue::segments).flat_map(Segment::tasks).map(one).collect()
             };
-            let before = ids(&piles);
-            let outcome = setup.run(piles);
-            let mut after = ids(&outcome.piles);
+            let before = ids(&queues);
+            let outcome = setup.run(queues);
+            let mut after = ids(&outcome.queues);
             if !entry.promises.ordered {
                 after.sort_unstable();
             }

@@ -3,14 +3,14 @@
 use std::rc::Rc;
 
 use equipoise::balance::{Chosen, Cost, find, no_harm};
-use equipoise::experiment::phase::{self, Setting};
-use equipoise::experiment::trace::NodeTrace;
-use equipoise::load::{Checksum, Parcel, Pile, Plan, Powers, RankTime, Segment, Shares};
+use equipoise::load::{Checksum, Plan, Powers, RankTime, Segment, Shares, TaskBatch, WorkQueue};
+use equipoise::phase::trace::NodeTrace;
+use equipoise::phase::{self, Setting};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::record::Counts;
 use equipoise::transport::sim::{self, Rules};
 use equipoise::transport::world::World;
-use equipoise::workload::InitialTasks;
+use equipoise_lab::workload::InitialTasks;
 
 /// What a phase is run on.
 pub struct Setup {
@@ -32,7 +32,7 @@ pub struct Setup {
 pub struct Outcome {
     pub before: Vec<u64>,
     pub checksum_before: Checksum,
-    pub piles: Vec<Pile>,
+    pub queues: Vec<WorkQueue>,
     pub plan: Plan,
     /// What the nodes aim at: the nearest to the balancer's quotas that can be reached with what is pinned, and without a slower slowest rank.
     pub quota: Vec<u64>,
@@ -61,15 +61,15 @@ impl Setup {
         Setup { chosen, overlay, powers, seed: 0, disturbance: None, trace: None, plain: false }
     }
 
-    /// One phase over these piles, by node.
-    pub fn run(&self, piles: Vec<Pile>) -> Outcome {
+    /// One phase over these work queues, by node.
+    pub fn run(&self, queues: Vec<WorkQueue>) -> Outcome {
         let placement = &self.overlay.placement;
-        assert_eq!((piles.len(), self.powers.nodes()), (placement.nodes() as usize, placement.nodes()));
-        let before: Vec<u64> = piles.iter().map(Pile::work).collect();
-        let checksum_before = checksum(&piles);
-        let pinned = piles.iter().map(|pile| pile.pinned().map_or(0, Parcel::work)).collect();
+        assert_eq!((queues.len(), self.powers.nodes()), (placement.nodes() as usize, placement.nodes()));
+        let before: Vec<u64> = queues.iter().map(WorkQueue::work).collect();
+        let checksum_before = checksum(&queues);
+        let pinned = queues.iter().map(|queue| queue.pinned().map_or(0, TaskBatch::work)).collect();
         let shares = Shares::new(self.powers.clone()).with_pinned(pinned);
-        let is_unit = piles.iter().flat_map(Pile::segments).all(|segment| segment.weight() <= 1);
+        let is_unit = queues.iter().flat_map(WorkQueue::segments).all(|segment| segment.weight() <= 1);
         let shares = if is_unit { shares } else { shares.weighted() };
         let shares = if self.plain { shares.plainly() } else { shares };
         let quota = self.chosen.balancer.aims(&self.overlay, &before, &shares).to_vec();
@@ -80,17 +80,17 @@ impl Setup {
         let setting = Rc::new(Setting {
             balancer: self.chosen.clone(),
             shares,
-            pile: Rc::new(move |node| Ok(piles[node as usize].clone())),
+            queue: Rc::new(move |node| Ok(queues[node as usize].clone())),
             plan: true,
             weighted: !is_unit,
             trace: self.trace,
         });
-        let (outcome, piles) =
+        let (outcome, queues) =
             phase::run_and_keep(&mut world, &self.overlay, &setting).unwrap_or_else(|why| panic!("{} fails: {why}", self.chosen.name));
         let phase::Outcome { plan, counts, declined, trace, .. } = outcome.expect("node 0 is simulated, too");
-        let after: Vec<u64> = piles.iter().map(Pile::work).collect();
+        let after: Vec<u64> = queues.iter().map(WorkQueue::work).collect();
         let slowest = [self.slowest(&before), self.slowest(&after)];
-        Outcome { before, checksum_before, piles, plan, quota, declined, slowest, cost, counts, trace }
+        Outcome { before, checksum_before, queues, plan, quota, declined, slowest, cost, counts, trace }
     }
 
     /// The longest time of a rank with these loads, from what its nodes hold together.
@@ -123,22 +123,22 @@ impl Setup {
     /// One phase over unit tasks without payload, numbered in node order.
     pub fn run_on_loads(&self, loads: &[u64]) -> Outcome {
         let tasks = InitialTasks::new(loads, 0).expect("tasks that can be numbered");
-        self.run((0..self.powers.nodes()).map(|node| tasks.pile(node).expect("tasks without payload")).collect())
+        self.run((0..self.powers.nodes()).map(|node| tasks.queue(node).expect("tasks without payload")).collect())
     }
 }
 
 impl Outcome {
     pub fn after(&self) -> Vec<u64> {
-        self.piles.iter().map(Pile::work).collect()
+        self.queues.iter().map(WorkQueue::work).collect()
     }
 
     pub fn checksum_after(&self) -> Checksum {
-        checksum(&self.piles)
+        checksum(&self.queues)
     }
 
     /// Work that left its node, even if it came back.
     pub fn nonlocal(&self) -> u64 {
-        self.before.iter().zip(&self.piles).map(|(load, pile)| load - pile.own_work()).sum()
+        self.before.iter().zip(&self.queues).map(|(load, queue)| load - queue.own_work()).sum()
     }
 
     /// The least work that must leave their node for the quotas.
@@ -148,7 +148,7 @@ impl Outcome {
 
     /// Whether tasks that were numbered in node order still lie in it, from the first node to the last.
     pub fn is_in_order(&self) -> bool {
-        let row = self.piles.iter().flat_map(Pile::segments).cloned().collect::<Parcel>();
+        let row = self.queues.iter().flat_map(WorkQueue::segments).cloned().collect::<TaskBatch>();
         let whole = Segment::range(0, row.len());
         row.is_empty() || row.segments().eq([&whole])
     }
@@ -184,11 +184,11 @@ impl Outcome {
                 loads[transfer.dst as usize] += transfer.work;
             }
         }
-        assert_eq!(loads, self.after(), "the plan and the piles differ");
+        assert_eq!(loads, self.after(), "the plan and the queues differ");
         lowest
     }
 }
 
-fn checksum(piles: &[Pile]) -> Checksum {
-    piles.iter().map(Pile::checksum).fold(Checksum::default(), Checksum::and)
+fn checksum(queues: &[WorkQueue]) -> Checksum {
+    queues.iter().map(WorkQueue::checksum).fold(Checksum::default(), Checksum::and)
 }

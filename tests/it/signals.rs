@@ -1,14 +1,14 @@
 //! SIGUSR1 and SIGUSR2 come to every node whenever they come: whatever runs goes on as if there were none.
 
-use equipoise::experiment::run::{Contender, RunSpec};
-use equipoise::experiment::{self, IndependentSpec};
 use equipoise::redistribute;
 use equipoise::schedule::{self, independent};
 use equipoise::topology::Overlay;
 use equipoise::transport::Signal;
 use equipoise::transport::sim::{self, Rules};
 use equipoise::transport::world::World;
-use equipoise::workload::{graphs, independent as workloads};
+use equipoise_lab::experiment::run::{Contender, RunSpec};
+use equipoise_lab::experiment::{self, IndependentSpec};
+use equipoise_lab::workload::{graphs, independent as workloads};
 
 const RANKS: u32 = 5;
 

@@ -1,11 +1,11 @@
 //! Spawning tasks in simulation: small workloads have their answers on one rank, on few and on many, with one and with three workers each.
 
-use equipoise::experiment::run::{self, Contender, RunSpec};
 use equipoise::schedule;
 use equipoise::topology::Overlay;
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
-use equipoise::workload::graphs::{self, Number};
+use equipoise_lab::experiment::run::{self, Contender, RunSpec};
+use equipoise_lab::workload::graphs::{self, Number};
 
 /// One for each workload of the registry; 0 where the answer is not known beforehand.
 const WORKLOADS: [(&str, u64); 10] = [

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::rc::Rc;
 
 use equipoise::Result;
-use equipoise::divisible::spread::Records;
-use equipoise::experiment::spread::{Answer, Outcome, SpreadSpec, spread};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::{sim, world::World};
-use equipoise::workload::kernels::{Computation, OkStatus, Reduce};
+use equipoise_lab::divisible::spread::Records;
+use equipoise_lab::experiment::spread::{Answer, Outcome, SpreadSpec, spread};
+use equipoise_lab::workload::kernels::{Computation, OkStatus, Reduce};
 
 use crate::files::file;
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use equipoise::balance::{ALL, Entry};
 use equipoise::flow::least_hops;
 use equipoise::judge;
-use equipoise::load::{Parcel, Pile, Powers, Segment, Shares, Task};
+use equipoise::load::{Powers, Segment, Shares, Task, TaskBatch, WorkQueue};
 use equipoise::topology::Topology;
 use proptest::prelude::*;
 use rand::rngs::ChaCha8Rng;
@@ -31,12 +31,12 @@ pub fn weights() -> impl Strategy<Value = Weights> {
     prop_oneof![Just(Weights::Uniform), Just(Weights::Skewed), Just(Weights::WithZeros), Just(Weights::Alike)]
 }
 
-/// Piles of up to 24 tasks a node, of which the share `pinned` may not move.
-pub fn piles(case: &Case, nodes: u32, weights: Weights, pinned: f64) -> Vec<Pile> {
+/// WorkQueue of up to 24 tasks a node, of which the share `pinned` may not move.
+pub fn queues(case: &Case, nodes: u32, weights: Weights, pinned: f64) -> Vec<WorkQueue> {
     let mut rng = ChaCha8Rng::seed_from_u64(case.seed);
     let mut id = 0;
-    let pile = |load: u64| {
-        let (mut movable, mut fixed) = (Parcel::default(), Parcel::default());
+    let queue = |load: u64| {
+        let (mut movable, mut fixed) = (TaskBatch::default(), TaskBatch::default());
         for _ in 0..load % 25 {
             id += 1;
             let weight = match weights {
@@ -50,13 +50,13 @@ pub fn piles(case: &Case, nodes: u32, weights: Weights, pinned: f64) -> Vec<Pile
             let task = Segment::from(Task { id, weight, payload: Bytes::new() });
             if rng.random_bool(pinned) { fixed.push(task) } else { movable.push(task) }
         }
-        Pile::new(movable).with_pinned(fixed)
+        WorkQueue::new(movable).with_pinned(fixed)
     };
-    case.loads(nodes).into_iter().map(pile).collect()
+    case.loads(nodes).into_iter().map(queue).collect()
 }
 
-fn largest(piles: &[Pile]) -> u64 {
-    piles.iter().flat_map(Pile::segments).map(Segment::weight).max().unwrap_or(0)
+fn largest(queues: &[WorkQueue]) -> u64 {
+    queues.iter().flat_map(WorkQueue::segments).map(Segment::weight).max().unwrap_or(0)
 }
 
 /// How many of the largest tasks a node's final load may be away from its quota.
@@ -83,18 +83,18 @@ fn dimensions(topology: &Topology) -> u64 {
 }
 
 /// What holds for every balancer, whatever the tasks.
-fn check(entry: &Entry, setup: &Setup, piles: Vec<Pile>) -> Result<Outcome, TestCaseError> {
-    let largest = largest(&piles);
-    let before = piles.clone();
-    let outcome = setup.run(piles);
+fn check(entry: &Entry, setup: &Setup, queues: Vec<WorkQueue>) -> Result<Outcome, TestCaseError> {
+    let largest = largest(&queues);
+    let before = queues.clone();
+    let outcome = setup.run(queues);
     let case = || format!("{}\nlargest task {largest}", describe(setup, &outcome));
     prop_assert_eq!(outcome.checksum_after(), outcome.checksum_before, "tasks: {}", case());
-    for (before, after) in before.iter().zip(&outcome.piles) {
+    for (before, after) in before.iter().zip(&outcome.queues) {
         prop_assert_eq!(before.pinned(), after.pinned(), "pinned: {}", case());
     }
     // The plan is possible in its steps, and leads to the final loads.
     let lowest = outcome.lowest();
-    prop_assert!(outcome.piles.iter().zip(&lowest).all(|(pile, lowest)| pile.own_work() <= *lowest), "lowest: {}", case());
+    prop_assert!(outcome.queues.iter().zip(&lowest).all(|(queue, lowest)| queue.own_work() <= *lowest), "lowest: {}", case());
     let topology = &setup.overlay.topology;
     // Those that agree on how tasks are rounded tell each other more than they must for unit tasks.
     let nodes = u64::from(topology.nodes());
@@ -113,11 +113,11 @@ fn check(entry: &Entry, setup: &Setup, piles: Vec<Pile>) -> Result<Outcome, Test
     prop_assert!(outcome.work_hops(topology) >= least.hops, "optimum {}: {}", least.hops, case());
     if entry.promises.ordered && !went_back {
         // Tasks without work are nowhere in the row of units.
-        let movable = |pile: &Pile| {
-            let tasks = (pile.len() - pile.pinned().map_or(0, Parcel::len)) as usize;
-            pile.segments().flat_map(Segment::tasks).take(tasks).filter(|task| task.weight > 0).map(|task| task.id).collect::<Vec<u64>>()
+        let movable = |queue: &WorkQueue| {
+            let tasks = (queue.len() - queue.pinned().map_or(0, TaskBatch::len)) as usize;
+            queue.segments().flat_map(Segment::tasks).take(tasks).filter(|task| task.weight > 0).map(|task| task.id).collect::<Vec<u64>>()
         };
-        let ids: Vec<u64> = outcome.piles.iter().flat_map(movable).collect();
+        let ids: Vec<u64> = outcome.queues.iter().flat_map(movable).collect();
         prop_assert!(ids.is_sorted(), "order: {}", case());
     }
     if went_back {
@@ -141,8 +141,8 @@ proptest! {
         for entry in ALL {
             let mut setup = case.setup(entry);
             setup.disturbance = case.seed.is_multiple_of(2).then_some(case.seed);
-            let piles = piles(&case, setup.powers.nodes(), weights, pinned);
-            check(entry, &setup, piles)?;
+            let queues = queues(&case, setup.powers.nodes(), weights, pinned);
+            check(entry, &setup, queues)?;
         }
     }
 
@@ -150,9 +150,9 @@ proptest! {
     fn unit_tasks_end_as_near_as_what_is_pinned_lets_them(case in case(), pinned in prop::sample::select(vec![0.1, 0.5, 0.9])) {
         for entry in ALL {
             let setup = case.setup(entry);
-            let piles = piles(&case, setup.powers.nodes(), Weights::Unit, pinned);
-            let fixed: Vec<u64> = piles.iter().map(|pile| pile.pinned().map_or(0, Parcel::work)).collect();
-            let outcome = check(entry, &setup, piles)?;
+            let queues = queues(&case, setup.powers.nodes(), Weights::Unit, pinned);
+            let fixed: Vec<u64> = queues.iter().map(|queue| queue.pinned().map_or(0, TaskBatch::work)).collect();
+            let outcome = check(entry, &setup, queues)?;
             if entry.promises.exact {
                 prop_assert_eq!(outcome.after(), outcome.quota.clone(), "{}", describe(&setup, &outcome));
                 if outcome.declined {
@@ -170,9 +170,9 @@ proptest! {
     fn unit_tasks_move_as_ranges_do(case in case()) {
         for entry in ALL {
             let setup = case.setup(entry);
-            let piles = piles(&case, setup.powers.nodes(), Weights::Unit, 0.0);
-            let loads: Vec<u64> = piles.iter().map(Pile::len).collect();
-            let (objects, ranges) = (setup.run(piles), setup.run_on_loads(&loads));
+            let queues = queues(&case, setup.powers.nodes(), Weights::Unit, 0.0);
+            let loads: Vec<u64> = queues.iter().map(WorkQueue::len).collect();
+            let (objects, ranges) = (setup.run(queues), setup.run_on_loads(&loads));
             prop_assert_eq!(&objects.plan, &ranges.plan, "{}", entry.name);
             prop_assert_eq!(objects.quota, ranges.quota, "{}", entry.name);
         }
@@ -188,18 +188,18 @@ fn even_loads_end_within_a_task_a_dimension() {
         for entry in ALL.iter().filter(|entry| entry.promises.exact && entry.objection(&topology).is_none()) {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             let mut next = 0;
-            let mut pile = |_| -> Pile {
+            let mut queue = |_| -> WorkQueue {
                 let tasks = rng.random_range(0..=20);
                 let task = |_: u32| {
                     next += 1;
                     Segment::from(Task { id: next, weight: rng.random_range(1..=10), payload: Bytes::new() })
                 };
-                Pile::new((0..tasks).map(task).collect())
+                WorkQueue::new((0..tasks).map(task).collect())
             };
-            let piles: Vec<Pile> = (0..topology.nodes()).map(&mut pile).collect();
-            let largest = largest(&piles);
+            let queues: Vec<WorkQueue> = (0..topology.nodes()).map(&mut queue).collect();
+            let largest = largest(&queues);
             let nodes = topology.nodes();
-            let outcome = Setup::native(entry.name, topology.clone(), Powers::equal(nodes, nodes)).run(piles);
+            let outcome = Setup::native(entry.name, topology.clone(), Powers::equal(nodes, nodes)).run(queues);
             let dimensions = u64::from(topology.sides().max(1));
             assert!(
                 outcome.deviation() <= (dimensions + u64::from(entry.name != "psts")) * largest,
@@ -217,9 +217,9 @@ fn even_loads_end_within_a_task_a_dimension() {
 fn many_that_have_half_a_task_too_much_agree_who_gives_a_whole_one() {
     for (name, spec) in [("direct", "complete:9"), ("optimal", "complete:9"), ("direct", "mesh:3x3"), ("psts", "grid:3x3")] {
         let task = |id: u64| Segment::from(Task { id, weight: 10, payload: Bytes::new() });
-        let piles =
-            (0..9u64).map(|node| Pile::new(if node < 8 { (3 * node..3 * node + 3).map(task).collect() } else { Parcel::default() }));
-        let outcome = Setup::native(name, Topology::parse(spec, 9).expect("nine nodes"), Powers::equal(9, 9)).run(piles.collect());
+        let queues = (0..9u64)
+            .map(|node| WorkQueue::new(if node < 8 { (3 * node..3 * node + 3).map(task).collect() } else { TaskBatch::default() }));
+        let outcome = Setup::native(name, Topology::parse(spec, 9).expect("nine nodes"), Powers::equal(9, 9)).run(queues.collect());
         assert!(outcome.after().iter().all(|load| [20, 30].contains(load)), "{name} on {spec}: {:?}", outcome.after());
     }
 }

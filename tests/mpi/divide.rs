@@ -7,13 +7,13 @@ use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
 
-use equipoise::divisible::spread::Records;
-use equipoise::experiment::spread::{Answer, Outcome, SpreadRecord, SpreadSpec, spread};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
-use equipoise::workload::kernels::{Computation, Reduce};
 use equipoise::{Error, Result};
+use equipoise_lab::divisible::spread::Records;
+use equipoise_lab::experiment::spread::{Answer, Outcome, SpreadRecord, SpreadSpec, spread};
+use equipoise_lab::workload::kernels::{Computation, Reduce};
 use rand::rngs::ChaCha8Rng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -326,7 +326,7 @@ fn unequal(world: &mut World) -> Result<()> {
             spread <= 0.05 && (makespan / predicted - 1.0).abs() <= 0.1
         });
         // The first rank decides for all.
-        if equipoise::experiment::settle::from_first(world, || Ok(held))? {
+        if equipoise_lab::experiment::settle::from_first(world, || Ok(held))? {
             return Ok(());
         }
     }

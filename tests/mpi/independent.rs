@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use equipoise::experiment::{IndependentSpec, RunRecord, run_independent};
 use equipoise::load::{CYCLE, Checksum, Segment};
 use equipoise::node;
 use equipoise::schedule::dss;
@@ -11,9 +10,10 @@ use equipoise::schedule::independent::{self, Chosen, Pace};
 use equipoise::topology::{Complete, Hosts, Overlay, Topology};
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
-use equipoise::workload::graphs::Number;
-use equipoise::workload::independent as workloads;
 use equipoise::{Error, Result};
+use equipoise_lab::experiment::{IndependentSpec, RunRecord, run_independent};
+use equipoise_lab::workload::graphs::Number;
+use equipoise_lab::workload::independent as workloads;
 
 use crate::contract::Case;
 use crate::launch::{Book, Suite};

@@ -56,6 +56,7 @@ fn book() -> Book {
 }
 
 fn main() {
+    std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).expect("the project's root");
     let book = book();
     if book.play_rank() {
         return;

@@ -4,12 +4,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use equipoise::balance;
-use equipoise::experiment::{self, BalanceRecord, BalanceSpec, Tasks};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
-use equipoise::workload::{LoadPattern, Pins, PowerPattern, WeightPattern};
 use equipoise::{Error, Result};
+use equipoise_lab::experiment::{self, BalanceRecord, BalanceSpec, Tasks};
+use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, WeightPattern};
 
 use crate::contract::Case;
 use crate::launch::{Book, Suite};

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use equipoise::experiment::Site;
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
+use equipoise_lab::experiment::Site;
 
 use crate::contract::Case;
 use crate::launch::{Book, Outcome, Suite};

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use equipoise::balance;
-use equipoise::experiment::run::{self, Contender, RunSpec};
 use equipoise::node::{self, Worker};
 use equipoise::schedule::{self, Computation, Options, Roots, Style, Summary, Yield};
 use equipoise::topology::Overlay;
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
-use equipoise::workload::graphs::{self, Number};
 use equipoise::{Error, Result};
+use equipoise_lab::experiment::run::{self, Contender, RunSpec};
+use equipoise_lab::workload::graphs::{self, Number};
 
 use crate::contract::Case;
 use crate::launch::{Book, Suite};

@@ -6,14 +6,14 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use equipoise::experiment::run::{self, Contender, RunSpec};
-use equipoise::experiment::{IndependentSpec, run_independent};
 use equipoise::schedule::{self, independent};
 use equipoise::topology::Overlay;
 use equipoise::transport::mpi::{self, Options};
 use equipoise::transport::world::World;
-use equipoise::workload::{graphs, independent as workloads};
 use equipoise::{Result, balance_vec};
+use equipoise_lab::experiment::run::{self, Contender, RunSpec};
+use equipoise_lab::experiment::{IndependentSpec, run_independent};
+use equipoise_lab::workload::{graphs, independent as workloads};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::faults::send_to_self;

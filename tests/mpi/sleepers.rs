@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use equipoise::experiment::settle;
 use equipoise::node::{self, Ticks, Worker};
 use equipoise::schedule::{self, Computation, NodeReport, Options, Roots, Yield};
 use equipoise::topology::Overlay;
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
+use equipoise_lab::experiment::settle;
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};

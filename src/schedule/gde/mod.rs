@@ -84,7 +84,7 @@ impl Scheduler for Gde {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Word {
+enum Message {
     /// Let us share; this is my load.
     Offer(u32),
     /// I have given what I give, and have this load now.
@@ -119,19 +119,19 @@ impl Exchanger {
         if less == 0 && more > 1 { fraction.max(1) } else { fraction }
     }
 
-    fn offer(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn offer(&mut self, view: &View, act: &mut Actions<Message>) {
         if self.offered.is_none()
             && let Some(partner) = self.partners.get(self.next).copied()
         {
             self.next = (self.next + 1) % self.partners.len();
             self.offered = Some(partner);
             self.at = None;
-            act.tell(partner, Word::Offer(view.load()));
+            act.tell(partner, Message::Offer(view.load()));
         }
     }
 
     /// An exchange is over.
-    fn over(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn over(&mut self, view: &View, act: &mut Actions<Message>) {
         self.offered = None;
         if !view.is_idle() {
             self.failures = 0;
@@ -148,7 +148,7 @@ impl Exchanger {
     }
 
     /// Exchanges again after this time, if any.
-    fn wait(&mut self, time: Option<Ticks>, view: &View, act: &mut Actions<Word>) {
+    fn wait(&mut self, time: Option<Ticks>, view: &View, act: &mut Actions<Message>) {
         let then = time.map(|time| view.now.saturating_add(time));
         if let Some(then) = then
             && self.at.is_none_or(|at| at > then)
@@ -160,9 +160,9 @@ impl Exchanger {
 }
 
 impl Policy for Exchanger {
-    type Message = Word;
+    type Message = Message;
 
-    fn start(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn start(&mut self, view: &View, act: &mut Actions<Message>) {
         if let Some(period) = self.period
             && !self.partners.is_empty()
         {
@@ -171,7 +171,7 @@ impl Policy for Exchanger {
         }
     }
 
-    fn on_new(&mut self, items: &[New], origin: Origin, _: &View, act: &mut Actions<Word>) {
+    fn on_new(&mut self, items: &[New], origin: Origin, _: &View, act: &mut Actions<Message>) {
         for new in items {
             let to = match origin {
                 Origin::Root { stream: true } => self.place.any_real(&mut self.rng),
@@ -188,20 +188,20 @@ impl Policy for Exchanger {
         }
     }
 
-    fn on_message(&mut self, from: NodeId, word: Word, view: &View, act: &mut Actions<Word>) {
+    fn on_message(&mut self, from: NodeId, message: Message, view: &View, act: &mut Actions<Message>) {
         let mine = view.load();
-        match word {
-            Word::Offer(theirs) => {
+        match message {
+            Message::Offer(theirs) => {
                 let given = self.fraction(mine, theirs).min(view.ready);
                 if given == 0 && view.ready == 0 && theirs == 0 {
-                    return act.part(from, Word::Answer(mine));
+                    return act.part(from, Message::Answer(mine));
                 }
                 if given > 0 {
                     act.share(from, given);
                 }
-                act.tell(from, Word::Answer(mine - given));
+                act.tell(from, Message::Answer(mine - given));
             }
-            Word::Answer(theirs) => {
+            Message::Answer(theirs) => {
                 let given = self.fraction(mine, theirs).min(view.ready);
                 if given > 0 {
                     act.share(from, given);
@@ -213,19 +213,19 @@ impl Policy for Exchanger {
         }
     }
 
-    fn on_idle(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn on_idle(&mut self, view: &View, act: &mut Actions<Message>) {
         self.failures = 0;
         self.offer(view, act);
     }
 
-    fn on_timer(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn on_timer(&mut self, view: &View, act: &mut Actions<Message>) {
         if self.at.is_some_and(|at| at <= view.now) {
             self.at = None;
             self.offer(view, act);
         }
     }
 
-    fn on_change(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn on_change(&mut self, view: &View, act: &mut Actions<Message>) {
         if self.offered.is_none() && !view.is_idle() && !self.partners.is_empty() {
             self.wait(self.period, view, act);
         }
@@ -249,27 +249,27 @@ mod tests {
         View { now, ready, running, workers: 1 }
     }
 
-    fn tell(to: NodeId, message: Word) -> Action<Word> {
+    fn tell(to: NodeId, message: Message) -> Action<Message> {
         Action::Tell { to, message }
     }
 
     #[test]
     fn the_one_with_more_gives_the_fraction_of_the_difference() {
         let mut act = Actions::default();
-        let mut told = |lambda, word, ready| {
+        let mut told = |lambda, message, ready| {
             let mut policy = node(lambda, None);
-            policy.on_message(1, word, &view(5, ready, 1), &mut act);
+            policy.on_message(1, message, &view(5, ready, 1), &mut act);
             act.take()
         };
         let share = |most| Action::Share { to: 1, most };
-        assert_eq!(told(0.5, Word::Offer(2), 7), [share(3), tell(1, Word::Answer(5))]);
-        assert_eq!(told(0.8, Word::Offer(2), 7), [share(4), tell(1, Word::Answer(4))]);
-        assert_eq!(told(0.5, Word::Offer(9), 7), [tell(1, Word::Answer(8))]);
-        assert_eq!(told(0.2, Word::Offer(0), 1), [share(1), tell(1, Word::Answer(1))]);
-        assert_eq!(told(0.9, Word::Offer(0), 3), [share(3), tell(1, Word::Answer(1))], "what runs stays");
-        assert_eq!(told(0.5, Word::Offer(0), 0), [Action::Part { to: 1, otherwise: Word::Answer(1) }]);
-        assert_eq!(told(0.5, Word::Answer(2), 7), [share(3)]);
-        assert_eq!(told(0.5, Word::Answer(7), 7), []);
+        assert_eq!(told(0.5, Message::Offer(2), 7), [share(3), tell(1, Message::Answer(5))]);
+        assert_eq!(told(0.8, Message::Offer(2), 7), [share(4), tell(1, Message::Answer(4))]);
+        assert_eq!(told(0.5, Message::Offer(9), 7), [tell(1, Message::Answer(8))]);
+        assert_eq!(told(0.2, Message::Offer(0), 1), [share(1), tell(1, Message::Answer(1))]);
+        assert_eq!(told(0.9, Message::Offer(0), 3), [share(3), tell(1, Message::Answer(1))], "what runs stays");
+        assert_eq!(told(0.5, Message::Offer(0), 0), [Action::Part { to: 1, otherwise: Message::Answer(1) }]);
+        assert_eq!(told(0.5, Message::Answer(2), 7), [share(3)]);
+        assert_eq!(told(0.5, Message::Answer(7), 7), []);
     }
 
     #[test]
@@ -280,13 +280,13 @@ mod tests {
         let [Action::Timer { at }] = act.take()[..] else { panic!("no timer") };
         assert!(at < 500);
         policy.on_timer(&view(at, 1, 1), &mut act);
-        assert_eq!(act.take(), [tell(1, Word::Offer(2))]);
+        assert_eq!(act.take(), [tell(1, Message::Offer(2))]);
         policy.on_change(&view(at, 2, 1), &mut act);
         assert_eq!(act.take(), []);
-        policy.on_message(1, Word::Answer(2), &view(600, 2, 1), &mut act);
+        policy.on_message(1, Message::Answer(2), &view(600, 2, 1), &mut act);
         assert_eq!(act.take(), [Action::Timer { at: 1100 }]);
         policy.on_timer(&view(1100, 2, 1), &mut act);
-        assert_eq!(act.take(), [tell(2, Word::Offer(3))]);
+        assert_eq!(act.take(), [tell(2, Message::Offer(3))]);
     }
 
     #[test]
@@ -294,13 +294,13 @@ mod tests {
         let mut act = Actions::default();
         let mut policy = node(0.5, None);
         policy.on_idle(&view(7, 0, 0), &mut act);
-        assert_eq!(act.take(), [tell(1, Word::Offer(0))]);
-        policy.on_message(1, Word::Answer(0), &view(8, 0, 0), &mut act);
-        assert_eq!(act.take(), [tell(2, Word::Offer(0))]);
+        assert_eq!(act.take(), [tell(1, Message::Offer(0))]);
+        policy.on_message(1, Message::Answer(0), &view(8, 0, 0), &mut act);
+        assert_eq!(act.take(), [tell(2, Message::Offer(0))]);
         let mut pauses = Vec::new();
         for round in 0..8 {
             let partner = if round % 2 == 0 { 2 } else { 1 };
-            policy.on_message(partner, Word::Answer(0), &view(9, 0, 0), &mut act);
+            policy.on_message(partner, Message::Answer(0), &view(9, 0, 0), &mut act);
             let [Action::Timer { at }] = act.take()[..] else { panic!("no timer") };
             pauses.push(at - 9);
             policy.on_timer(&view(at, 0, 0), &mut act);

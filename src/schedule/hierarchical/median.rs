@@ -2,7 +2,7 @@
 
 use rand::rngs::ChaCha8Rng;
 
-use super::Word;
+use super::Message;
 use super::lending::{Lending, News};
 use super::lists::Level2;
 use crate::schedule::policy::Actions;
@@ -59,9 +59,9 @@ impl Median {
     }
 
     /// Tells the other medians how many tasks there are here, if they should know.
-    pub fn tell_news(&mut self, act: &mut Actions<Word>) {
+    pub fn tell_news(&mut self, act: &mut Actions<Message>) {
         if let Some(News { to, tasks }) = self.lending.news(self.list.tasks()) {
-            to.into_iter().for_each(|other| act.tell(other, Word::Tasks(tasks)));
+            to.into_iter().for_each(|other| act.tell(other, Message::Tasks(tasks)));
         }
     }
 }

@@ -127,7 +127,7 @@ impl Scheduler for Hierarchical {
 
 /// What processors and medians tell each other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Word {
+enum Message {
     /// To the median: so many of the tasks that it had assigned here have completed (0 or 1), and so many want places.
     Place { completed: u32, wanted: u32, request: u64 },
     /// To the processor: the places of the tasks of that request, in order.
@@ -205,12 +205,12 @@ impl Levels {
     }
 
     /// Sends a task where it was assigned.
-    fn go(&self, item: ItemId, to: NodeId, act: &mut Actions<Word>) {
+    fn go(&self, item: ItemId, to: NodeId, act: &mut Actions<Message>) {
         if to == self.place.me { act.queue(item) } else { act.migrate(item, to) }
     }
 
     /// Asks for places for these, and says that a task has completed.
-    fn ask(&mut self, items: Vec<ItemId>, completed: u32, act: &mut Actions<Word>) {
+    fn ask(&mut self, items: Vec<ItemId>, completed: u32, act: &mut Actions<Message>) {
         let (me, wanted) = (self.place.me, items.len() as u32);
         if let Some(median) = &mut self.median {
             let places = median.place(me, completed, wanted, &mut self.rng);
@@ -224,11 +224,11 @@ impl Levels {
             self.requests += 1;
             self.asked.insert(request, items);
         }
-        act.tell(self.my_median(), Word::Place { completed, wanted, request });
+        act.tell(self.my_median(), Message::Place { completed, wanted, request });
     }
 
     /// At the host: roots, or sub-trees of expanded ones.
-    fn submit(&mut self, items: &[New], stream: bool, act: &mut Actions<Word>) {
+    fn submit(&mut self, items: &[New], stream: bool, act: &mut Actions<Message>) {
         if let Some(host) = &mut self.host {
             host.frontier.extend(items.iter().map(|new| new.item));
             self.advance(stream, act);
@@ -236,7 +236,7 @@ impl Levels {
     }
 
     /// Spreads the frontier if it is wide enough, else expands it.
-    fn advance(&mut self, stream: bool, act: &mut Actions<Word>) {
+    fn advance(&mut self, stream: bool, act: &mut Actions<Message>) {
         if !stream {
             self.open_regions(act);
             self.give_to_the_empty(act);
@@ -259,7 +259,7 @@ impl Levels {
     }
 
     /// Gives each region without sub-trees one, as long as another is left to be expanded. Where regions are closed it waits for its equal share.
-    fn give_to_the_empty(&mut self, act: &mut Actions<Word>) {
+    fn give_to_the_empty(&mut self, act: &mut Actions<Message>) {
         while let Some(host) = &mut self.host
             && host.lends
             && host.frontier.len() > 1
@@ -271,7 +271,7 @@ impl Levels {
     }
 
     /// Gives the region with the fewest graphs one more.
-    fn give(&mut self, item: ItemId, act: &mut Actions<Word>) {
+    fn give(&mut self, item: ItemId, act: &mut Actions<Message>) {
         let Some(host) = &mut self.host else { return };
         host.given += 1;
         let region = host.level1.assign(&mut self.rng);
@@ -287,13 +287,13 @@ impl Levels {
     }
 
     /// At the host: tells all medians, once, that regions lend each other tasks.
-    fn open_regions(&mut self, act: &mut Actions<Word>) {
+    fn open_regions(&mut self, act: &mut Actions<Message>) {
         let Some(host) = &mut self.host else { return };
         if !host.lends || std::mem::replace(&mut host.opened, true) {
             return;
         }
         for Region { median, .. } in self.layout.regions.iter().filter(|region| region.median != self.place.me) {
-            act.tell(*median, Word::Open);
+            act.tell(*median, Message::Open);
         }
         self.open();
     }
@@ -304,14 +304,14 @@ impl Levels {
         }
     }
 
-    fn tell_news(&mut self, act: &mut Actions<Word>) {
+    fn tell_news(&mut self, act: &mut Actions<Message>) {
         if let Some(median) = &mut self.median {
             median.tell_news(act);
         }
     }
 
     /// A task has come from another node: from the host, on loan from another region, or where it was assigned.
-    fn arrived(&mut self, new: New, from: NodeId, act: &mut Actions<Word>) {
+    fn arrived(&mut self, new: New, from: NodeId, act: &mut Actions<Message>) {
         let region = self.layout.region_of(from);
         match &mut self.median {
             Some(median) if new.hops == 0 => {
@@ -329,9 +329,9 @@ impl Levels {
 }
 
 impl Policy for Levels {
-    type Message = Word;
+    type Message = Message;
 
-    fn on_new(&mut self, items: &[New], origin: Origin, _: &View, act: &mut Actions<Word>) {
+    fn on_new(&mut self, items: &[New], origin: Origin, _: &View, act: &mut Actions<Message>) {
         match origin {
             Origin::Root { stream } => self.submit(items, stream, act),
             Origin::Joined { parent } if self.host.as_ref().is_some_and(|host| host.expanded.contains(&parent)) => {
@@ -343,7 +343,7 @@ impl Policy for Levels {
         self.tell_news(act);
     }
 
-    fn on_end(&mut self, item: ItemId, spawned: &[New], _: &View, act: &mut Actions<Word>) {
+    fn on_end(&mut self, item: ItemId, spawned: &[New], _: &View, act: &mut Actions<Message>) {
         match &mut self.host {
             Some(host) if host.expanding == Some(item) => {
                 host.expanding = None;
@@ -355,23 +355,23 @@ impl Policy for Levels {
         self.tell_news(act);
     }
 
-    fn on_message(&mut self, from: NodeId, word: Word, _: &View, act: &mut Actions<Word>) {
-        match word {
-            Word::Place { completed, wanted, request } => {
+    fn on_message(&mut self, from: NodeId, message: Message, _: &View, act: &mut Actions<Message>) {
+        match message {
+            Message::Place { completed, wanted, request } => {
                 let Some(median) = &mut self.median else { return };
                 let places = median.place(from, completed, wanted, &mut self.rng);
                 if wanted > 0 {
-                    act.tell(from, Word::Placed { request, places });
+                    act.tell(from, Message::Placed { request, places });
                 }
                 median.tell_news(act);
             }
-            Word::Open => self.open(),
-            Word::Tasks(tasks) => {
+            Message::Open => self.open(),
+            Message::Tasks(tasks) => {
                 if let Some(median) = &mut self.median {
                     median.heard(from, tasks);
                 }
             }
-            Word::Placed { request, places } => {
+            Message::Placed { request, places } => {
                 let items = self.asked.remove(&request).unwrap_or_default();
                 for (item, to) in items.into_iter().zip(places) {
                     self.go(item, to, act);
@@ -380,7 +380,7 @@ impl Policy for Levels {
         }
     }
 
-    fn on_answer(&mut self, label: u32, _: &View, act: &mut Actions<Word>) {
+    fn on_answer(&mut self, label: u32, _: &View, act: &mut Actions<Message>) {
         if let Some(host) = &mut self.host {
             host.level1.answered(label - 1);
             self.give_to_the_empty(act);

@@ -52,17 +52,17 @@ fn a_processor_asks_once_for_all_children_and_sends_them_where_the_median_says()
     let mut processor = node(5, 3, 8, SHARED);
     let mut act = Actions::default();
     processor.on_end(ItemId(1), &[new(2, 0), new(3, 0), new(4, 0)], &VIEW, &mut act);
-    assert_eq!(act.take(), [Action::Tell { to: 7, message: Word::Place { completed: 1, wanted: 3, request: 0 } }]);
-    processor.on_message(7, Word::Placed { request: 0, places: vec![5, 3, 7] }, &VIEW, &mut act);
+    assert_eq!(act.take(), [Action::Tell { to: 7, message: Message::Place { completed: 1, wanted: 3, request: 0 } }]);
+    processor.on_message(7, Message::Placed { request: 0, places: vec![5, 3, 7] }, &VIEW, &mut act);
     let migrate = |item, to| Action::Send { item: ItemId(item), to, migration: true };
     assert_eq!(act.take(), [Action::Queue(ItemId(2)), migrate(3, 3), migrate(4, 7)]);
     // It migrates once: what has come stays.
     processor.on_new(&[new(9, 1)], Origin::Migrated { from: 3 }, &VIEW, &mut act);
     assert_eq!(act.take(), [Action::Queue(ItemId(9))]);
     processor.on_end(ItemId(9), &[], &VIEW, &mut act);
-    assert_eq!(act.take(), [Action::Tell { to: 7, message: Word::Place { completed: 1, wanted: 0, request: 1 } }]);
+    assert_eq!(act.take(), [Action::Tell { to: 7, message: Message::Place { completed: 1, wanted: 0, request: 1 } }]);
     processor.on_new(&[new(10, 0)], Origin::Joined { parent: ItemId(1) }, &VIEW, &mut act);
-    assert_eq!(act.take(), [Action::Tell { to: 7, message: Word::Place { completed: 0, wanted: 1, request: 1 } }]);
+    assert_eq!(act.take(), [Action::Tell { to: 7, message: Message::Place { completed: 0, wanted: 1, request: 1 } }]);
 }
 
 #[test]
@@ -70,11 +70,11 @@ fn a_median_answers_and_places_what_comes_from_the_host() {
     let mut median = node(7, 3, 8, SHARED);
     let mut act = Actions::default();
     // All are idle: the requester itself, then one of the others.
-    median.on_message(5, Word::Place { completed: 0, wanted: 2, request: 8 }, &VIEW, &mut act);
-    let [Action::Tell { to: 5, message: Word::Placed { request: 8, places } }] = &act.take()[..] else { panic!("no places") };
+    median.on_message(5, Message::Place { completed: 0, wanted: 2, request: 8 }, &VIEW, &mut act);
+    let [Action::Tell { to: 5, message: Message::Placed { request: 8, places } }] = &act.take()[..] else { panic!("no places") };
     assert!(places[0] == 5 && [3, 6, 7].contains(&places[1]), "{places:?}");
-    median.on_message(5, Word::Place { completed: 1, wanted: 0, request: 0 }, &VIEW, &mut act);
-    median.on_message(places[1], Word::Place { completed: 1, wanted: 0, request: 0 }, &VIEW, &mut act);
+    median.on_message(5, Message::Place { completed: 1, wanted: 0, request: 0 }, &VIEW, &mut act);
+    median.on_message(places[1], Message::Place { completed: 1, wanted: 0, request: 0 }, &VIEW, &mut act);
     assert_eq!(act.take(), []);
     // A root stays at the median while it has nothing, and then goes to another.
     median.on_new(&[new(1, 0), new(2, 0)], Origin::Migrated { from: 0 }, &VIEW, &mut act);
@@ -84,12 +84,12 @@ fn a_median_answers_and_places_what_comes_from_the_host() {
 }
 
 /// The regions that were given tasks, by label.
-fn given(actions: &[Action<Word>]) -> Vec<u32> {
+fn given(actions: &[Action<Message>]) -> Vec<u32> {
     actions.iter().filter_map(|action| if let Action::Label { label, .. } = action { Some(label - 1) } else { None }).collect()
 }
 
 /// Whether this task is executed on the node.
-fn is_queued(actions: &[Action<Word>], item: u64) -> bool {
+fn is_queued(actions: &[Action<Message>], item: u64) -> bool {
     actions.contains(&Action::Queue(ItemId(item)))
 }
 
@@ -98,7 +98,7 @@ fn the_host_gives_each_region_a_sub_tree_as_soon_as_it_can_and_expands_the_other
     let mut host = node(0, 3, 8, SHARED);
     let mut act = Actions::default();
     host.on_new(&[new(1, 0)], Origin::Root { stream: false }, &VIEW, &mut act);
-    assert_eq!(act.take(), [Action::Tell { to: 7, message: Word::Open }, Action::Queue(ItemId(1))]);
+    assert_eq!(act.take(), [Action::Tell { to: 7, message: Message::Open }, Action::Queue(ItemId(1))]);
     // Of two one is given away, to any region, the other is expanded.
     host.on_end(ItemId(1), &[new(2, 0), new(3, 0)], &VIEW, &mut act);
     let actions = act.take();
@@ -122,7 +122,7 @@ fn the_host_gives_each_region_a_sub_tree_as_soon_as_it_can_and_expands_the_other
     // What the join of an expanded task spawns is spread as well, what that of another spawns stays in the region.
     host.on_new(&(30..40).map(|item| new(item, 0)).collect::<Vec<_>>(), Origin::Joined { parent: ItemId(1) }, &VIEW, &mut act);
     assert!(act.take().iter().any(|action| matches!(action, Action::Send { to: 7, migration: false, .. })));
-    host.on_message(7, Word::Tasks(100), &VIEW, &mut act);
+    host.on_message(7, Message::Tasks(100), &VIEW, &mut act);
     host.on_new(&[new(50, 0)], Origin::Joined { parent: ItemId(44) }, &VIEW, &mut act);
     let stays = act.take();
     assert!(matches!(stays[0], Action::Queue(_) | Action::Send { to: 1 | 2 | 4, migration: true, .. }), "{stays:?}");
@@ -132,24 +132,24 @@ fn the_host_gives_each_region_a_sub_tree_as_soon_as_it_can_and_expands_the_other
 fn a_median_lends_children_once_its_own_processors_have_work_and_the_host_has_opened_the_regions() {
     let mut median = node(7, 3, 8, SHARED);
     let mut act = Actions::default();
-    let place = |median: &mut Levels, act: &mut Actions<Word>, wanted| {
-        median.on_message(5, Word::Place { completed: 0, wanted, request: 0 }, &VIEW, act);
+    let place = |median: &mut Levels, act: &mut Actions<Message>, wanted| {
+        median.on_message(5, Message::Place { completed: 0, wanted, request: 0 }, &VIEW, act);
         let actions = act.take();
-        let Some(Action::Tell { to: 5, message: Word::Placed { places, .. } }) = actions.first() else { panic!("no places") };
+        let Some(Action::Tell { to: 5, message: Message::Placed { places, .. } }) = actions.first() else { panic!("no places") };
         (places.iter().filter(|place| **place == 0).count(), actions[1..].to_vec())
     };
-    let tell = |tasks| Action::Tell { to: 0, message: Word::Tasks(tasks) };
+    let tell = |tasks| Action::Tell { to: 0, message: Message::Tasks(tasks) };
     // In closed regions nothing is lent, nor told.
     assert_eq!(place(&mut median, &mut act, 5), (0, vec![]));
-    median.on_message(0, Word::Open, &VIEW, &mut act);
+    median.on_message(0, Message::Open, &VIEW, &mut act);
     assert_eq!(act.take(), []);
     // One of four has two tasks now, the others one: region 0 gets as many for each.
     assert_eq!(place(&mut median, &mut act, 7), (4, vec![tell(8)]));
     // It has them now, and nothing more to do.
-    median.on_message(0, Word::Tasks(0), &VIEW, &mut act);
+    median.on_message(0, Message::Tasks(0), &VIEW, &mut act);
     assert_eq!(place(&mut median, &mut act, 8), (8, vec![]));
     for processor in [3, 5, 6, 7] {
-        median.on_message(processor, Word::Place { completed: 1, wanted: 0, request: 0 }, &VIEW, &mut act);
+        median.on_message(processor, Message::Place { completed: 1, wanted: 0, request: 0 }, &VIEW, &mut act);
     }
     assert_eq!(act.take(), [tell(4)]);
 }
@@ -160,7 +160,7 @@ fn a_loan_is_a_migration_and_is_placed_where_it_comes() {
     let mut act = Actions::default();
     processor.on_end(ItemId(1), &[new(2, 0)], &VIEW, &mut act);
     act.take();
-    processor.on_message(7, Word::Placed { request: 0, places: vec![0] }, &VIEW, &mut act);
+    processor.on_message(7, Message::Placed { request: 0, places: vec![0] }, &VIEW, &mut act);
     assert_eq!(act.take(), [Action::Send { item: ItemId(2), to: 0, migration: true }]);
     let mut median = node(0, 3, 8, SHARED);
     median.on_new(&[new(1, 1), new(2, 1)], Origin::Migrated { from: 5 }, &VIEW, &mut act);
@@ -168,9 +168,9 @@ fn a_loan_is_a_migration_and_is_placed_where_it_comes() {
     assert_eq!(placed[0], Action::Queue(ItemId(1)));
     assert!(matches!(placed[1], Action::Send { item: ItemId(2), to: 1 | 2 | 4, migration: false }), "{placed:?}");
     // The lender's median hears when they are done, since they were too few for all to be told.
-    median.on_message(0, Word::Open, &VIEW, &mut act);
+    median.on_message(0, Message::Open, &VIEW, &mut act);
     median.on_end(ItemId(1), &[], &VIEW, &mut act);
-    assert_eq!(act.take(), [Action::Tell { to: 7, message: Word::Tasks(0) }]);
+    assert_eq!(act.take(), [Action::Tell { to: 7, message: Message::Tasks(0) }]);
     // From there it goes nowhere else.
     let mut last = node(2, 3, 8, SHARED);
     last.on_new(&[new(7, 1)], Origin::Migrated { from: 0 }, &VIEW, &mut act);

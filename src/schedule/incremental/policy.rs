@@ -13,7 +13,7 @@ use crate::topology::NodeId;
 
 /// What nodes say to each other along the tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Word {
+pub(super) enum Message {
     /// Upwards: somebody below wishes for a phase.
     Wish,
     /// Downwards: a round begins.
@@ -128,7 +128,7 @@ impl Incremental {
     }
 
     /// Does what follows from how this node stands now.
-    fn consider(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn consider(&mut self, view: &View, act: &mut Actions<Message>) {
         if self.in_phase {
             return;
         }
@@ -140,19 +140,19 @@ impl Incremental {
     }
 
     /// Passes a wish on, one a round.
-    fn wish(&mut self, act: &mut Actions<Word>) {
+    fn wish(&mut self, act: &mut Actions<Message>) {
         if let Some(host) = &mut self.host {
             host.wish = true;
         }
         if !std::mem::replace(&mut self.wished, true)
             && let Some(parent) = self.tree.parent
         {
-            act.tell(parent, Word::Wish);
+            act.tell(parent, Message::Wish);
         }
     }
 
     /// At the host: asks all, if it is time.
-    fn begin_round(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn begin_round(&mut self, view: &View, act: &mut Actions<Message>) {
         let Some(host) = &mut self.host else { return };
         if !host.wish || host.asked.is_some() || self.round.is_some() {
             return;
@@ -170,13 +170,13 @@ impl Incremental {
         self.answer(view, act);
     }
 
-    fn asked(&mut self, act: &mut Actions<Word>) {
+    fn asked(&mut self, act: &mut Actions<Message>) {
         self.round = Some((Census::default(), self.tree.children.len()));
-        self.tree.children.iter().for_each(|child| act.tell(*child, Word::Ask));
+        self.tree.children.iter().for_each(|child| act.tell(*child, Message::Ask));
     }
 
     /// Answers the parent once all children have answered; at the host, decides.
-    fn answer(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn answer(&mut self, view: &View, act: &mut Actions<Message>) {
         let Some((mut census, 0)) = self.round.take_if(|(_, missing)| *missing == 0) else { return };
         let last = self.last.take();
         census.add(Census {
@@ -190,12 +190,12 @@ impl Incremental {
         // What a wish would say is in the census.
         self.wished = self.trigger == Trigger::All || view.is_idle();
         match self.tree.parent {
-            Some(parent) => act.tell(parent, Word::Census(census)),
+            Some(parent) => act.tell(parent, Message::Census(census)),
             None => self.decide(&census, view, act),
         }
     }
 
-    fn decide(&mut self, census: &Census, view: &View, act: &mut Actions<Word>) {
+    fn decide(&mut self, census: &Census, view: &View, act: &mut Actions<Message>) {
         let Some(host) = &mut self.host else { return };
         let round = host.asked.take().map_or(0, |asked| view.now.saturating_sub(asked));
         let before = host.phase.take();
@@ -239,8 +239,8 @@ impl Incremental {
     }
 
     /// The round is over, and no phase follows.
-    fn over(&mut self, idle: bool, view: &View, act: &mut Actions<Word>) {
-        self.tree.children.iter().for_each(|child| act.tell(*child, Word::Over { idle }));
+    fn over(&mut self, idle: bool, view: &View, act: &mut Actions<Message>) {
+        self.tree.children.iter().for_each(|child| act.tell(*child, Message::Over { idle }));
         self.somebody_idles = idle;
         // From now on those wish who have something to spare; otherwise a wish that came too late for the census is still valid.
         self.wished &= !idle;
@@ -249,13 +249,13 @@ impl Incremental {
 }
 
 impl Policy for Incremental {
-    type Message = Word;
+    type Message = Message;
 
     fn order(&self) -> Order {
         Order::Lifo
     }
 
-    fn start(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn start(&mut self, view: &View, act: &mut Actions<Message>) {
         self.accounted = view.now;
         if self.trigger == Trigger::Periodic
             && let Some(host) = &mut self.host
@@ -266,7 +266,7 @@ impl Policy for Incremental {
         self.consider(view, act);
     }
 
-    fn on_new(&mut self, items: &[New], origin: Origin, view: &View, act: &mut Actions<Word>) {
+    fn on_new(&mut self, items: &[New], origin: Origin, view: &View, act: &mut Actions<Message>) {
         self.account(view);
         if matches!(origin, Origin::Spawned | Origin::Joined { .. } | Origin::Split) {
             self.spawned += items.len() as u64;
@@ -286,7 +286,7 @@ impl Policy for Incremental {
         self.consider(view, act);
     }
 
-    fn on_end(&mut self, _: ItemId, spawned: &[New], view: &View, act: &mut Actions<Word>) {
+    fn on_end(&mut self, _: ItemId, spawned: &[New], view: &View, act: &mut Actions<Message>) {
         self.account(view);
         self.ended += 1;
         if !spawned.is_empty() {
@@ -294,19 +294,19 @@ impl Policy for Incremental {
         }
     }
 
-    fn on_message(&mut self, from: NodeId, message: Word, view: &View, act: &mut Actions<Word>) {
+    fn on_message(&mut self, from: NodeId, message: Message, view: &View, act: &mut Actions<Message>) {
         self.account(view);
         match message {
-            Word::Wish if self.trigger == Trigger::All && !self.somebody_idles => self.idle_below += 1,
-            Word::Wish => self.wish(act),
-            Word::Ask => self.asked(act),
-            Word::Census(census) => {
+            Message::Wish if self.trigger == Trigger::All && !self.somebody_idles => self.idle_below += 1,
+            Message::Wish => self.wish(act),
+            Message::Ask => self.asked(act),
+            Message::Census(census) => {
                 if let Some((sum, missing)) = &mut self.round {
                     sum.add(census);
                     *missing = missing.saturating_sub(1);
                 }
             }
-            Word::Over { idle } => {
+            Message::Over { idle } => {
                 debug_assert_eq!(self.tree.parent, Some(from));
                 return self.over(idle, view, act);
             }
@@ -314,17 +314,17 @@ impl Policy for Incremental {
         self.consider(view, act);
     }
 
-    fn on_idle(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn on_idle(&mut self, view: &View, act: &mut Actions<Message>) {
         self.account(view);
         self.consider(view, act);
     }
 
-    fn on_change(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn on_change(&mut self, view: &View, act: &mut Actions<Message>) {
         self.account(view);
         self.consider(view, act);
     }
 
-    fn on_timer(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn on_timer(&mut self, view: &View, act: &mut Actions<Message>) {
         self.account(view);
         if let Some(host) = &mut self.host {
             host.alarm = host.alarm.filter(|alarm| *alarm > view.now);
@@ -337,7 +337,7 @@ impl Policy for Incremental {
         self.consider(view, act);
     }
 
-    fn on_freeze(&mut self, view: &View, act: &mut Actions<Word>) {
+    fn on_freeze(&mut self, view: &View, act: &mut Actions<Message>) {
         self.account(view);
         self.in_phase = true;
         self.held.drain(..).for_each(|item| act.queue(item));
@@ -348,7 +348,7 @@ impl Policy for Incremental {
         }
     }
 
-    fn on_phase(&mut self, phase: PhaseEnd, view: &View, act: &mut Actions<Word>) {
+    fn on_phase(&mut self, phase: PhaseEnd, view: &View, act: &mut Actions<Message>) {
         self.account(view);
         self.in_phase = false;
         self.last = Some(phase);
@@ -376,7 +376,7 @@ mod tests {
         View { now, ready, running, workers: 1 }
     }
 
-    fn tell(to: NodeId, message: Word) -> Action<Word> {
+    fn tell(to: NodeId, message: Message) -> Action<Message> {
         Action::Tell { to, message }
     }
 
@@ -384,8 +384,8 @@ mod tests {
         Standing { node, running, ready }
     }
 
-    fn census(standings: &[Standing]) -> Word {
-        Word::Census(Census { standings: standings.to_vec(), ..Census::default() })
+    fn census(standings: &[Standing]) -> Message {
+        Message::Census(Census { standings: standings.to_vec(), ..Census::default() })
     }
 
     #[test]
@@ -393,21 +393,21 @@ mod tests {
         let mut act = Actions::default();
         let mut policy = node(2, Trigger::Any);
         policy.start(&view(0, 0, 0), &mut act);
-        assert_eq!(act.take(), [tell(0, Word::Wish)]);
+        assert_eq!(act.take(), [tell(0, Message::Wish)]);
         policy.on_idle(&view(1, 0, 0), &mut act);
-        policy.on_message(3, Word::Wish, &view(2, 0, 0), &mut act);
+        policy.on_message(3, Message::Wish, &view(2, 0, 0), &mut act);
         assert_eq!(act.take(), [], "one wish goes up");
-        policy.on_message(0, Word::Ask, &view(3, 0, 0), &mut act);
-        assert_eq!(act.take(), [tell(3, Word::Ask)]);
+        policy.on_message(0, Message::Ask, &view(3, 0, 0), &mut act);
+        assert_eq!(act.take(), [tell(3, Message::Ask)]);
         policy.on_message(3, census(&[standing(3, 0, 0)]), &view(4, 0, 0), &mut act);
         assert_eq!(act.take(), [tell(0, census(&[standing(3, 0, 0), standing(2, 0, 0)]))]);
-        policy.on_message(0, Word::Over { idle: true }, &view(5, 0, 0), &mut act);
-        assert_eq!(act.take(), [tell(3, Word::Over { idle: true })]);
+        policy.on_message(0, Message::Over { idle: true }, &view(5, 0, 0), &mut act);
+        assert_eq!(act.take(), [tell(3, Message::Over { idle: true })]);
         policy.on_change(&view(6, 0, 1), &mut act);
         policy.on_change(&view(7, 0, 0), &mut act);
         assert_eq!(act.take(), [], "that somebody idles is known");
         policy.on_change(&view(8, 1, 1), &mut act);
-        assert_eq!(act.take(), [tell(0, Word::Wish)], "one task more than workers");
+        assert_eq!(act.take(), [tell(0, Message::Wish)], "one task more than workers");
     }
 
     #[test]
@@ -417,7 +417,7 @@ mod tests {
         let mut pauses = Vec::new();
         let mut now = 0;
         for _ in 0..5 {
-            policy.on_message(2, Word::Wish, &view(now, 5, 1), &mut act);
+            policy.on_message(2, Message::Wish, &view(now, 5, 1), &mut act);
             while let [Action::Timer { at }] = act.take()[..] {
                 pauses.push(at - now);
                 now = at;
@@ -440,11 +440,11 @@ mod tests {
         let mut act = Actions::default();
         let mut policy = node(1, Trigger::Any);
         policy.on_freeze(&view(0, 3, 1), &mut act);
-        policy.on_message(0, Word::Ask, &view(1, 0, 1), &mut act);
+        policy.on_message(0, Message::Ask, &view(1, 0, 1), &mut act);
         assert_eq!(act.take(), []);
         policy.on_phase(PhaseEnd { moved: 3, took: 7 }, &view(2, 0, 1), &mut act);
         let answer = Census { standings: vec![standing(1, 1, 0)], moved: 3, took: 7, worked: 2, ..Census::default() };
-        assert_eq!(act.take(), [tell(0, Word::Census(answer))]);
+        assert_eq!(act.take(), [tell(0, Message::Census(answer))]);
     }
 
     #[test]
@@ -453,8 +453,8 @@ mod tests {
         let mut policy = node(2, Trigger::All);
         policy.on_new(&[New { item: ItemId(7), hops: 0 }], Origin::Spawned, &view(0, 0, 0), &mut act);
         assert_eq!(act.take(), [], "3, below, may have something to do");
-        policy.on_message(3, Word::Wish, &view(1, 0, 0), &mut act);
-        assert_eq!(act.take(), [tell(0, Word::Wish)]);
+        policy.on_message(3, Message::Wish, &view(1, 0, 0), &mut act);
+        assert_eq!(act.take(), [tell(0, Message::Wish)]);
         policy.on_freeze(&view(2, 0, 0), &mut act);
         assert_eq!(act.take(), [Action::Queue(ItemId(7))]);
         policy.on_new(&[New { item: ItemId(8), hops: 1 }], Origin::Migrated { from: 0 }, &view(3, 0, 0), &mut act);
@@ -470,6 +470,6 @@ mod tests {
         policy.on_idle(&view(5, 0, 0), &mut act);
         assert_eq!(act.take(), []);
         policy.on_timer(&view(500, 4, 1), &mut act);
-        assert_eq!(act.take(), [Action::Timer { at: 1000 }, tell(2, Word::Ask), tell(1, Word::Ask)]);
+        assert_eq!(act.take(), [Action::Timer { at: 1000 }, tell(2, Message::Ask), tell(1, Message::Ask)]);
     }
 }

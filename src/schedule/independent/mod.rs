@@ -3,14 +3,14 @@
 //!
 //! ```text
 //!   scheduler (one node):  requests, completions -> decides -> grants      works, too, or searches only
-//!   every worker:          grants -> hands: queue -> worker thread (short tasks: at once) -> completion, or the next requests
+//!   every worker:          grants -> executor: queue -> worker thread (short tasks: at once) -> completion, or the next requests
 //! ```
 //!
 //! A scheduler is a file (or a folder) with its decisions as plain functions and its rank program, and an entry in [`ALL`]. The schedulers of
 //! tasks that spawn tasks are another [registry](super::ALL).
 
-pub mod hands;
-pub mod lot;
+pub mod chunk;
+pub mod executor;
 mod products;
 
 use std::future::Future;
@@ -26,8 +26,8 @@ use crate::load::{CYCLE, Checksum, Cost, Costs};
 use crate::node::{Node, Tag, Ticks, Worker};
 use crate::options::{self, Options};
 use crate::topology::{NodeId, RankId};
-pub use hands::Hands;
-pub use lot::Lot;
+pub use chunk::Chunk;
+pub use executor::Executor;
 
 /// All schedulers of independent tasks, in the order in which they are shown.
 pub const ALL: &[&Entry] = &[&sash::ENTRY, &sash::SADS, &dss::ENTRY, &selfsched::ENTRY];
@@ -69,7 +69,7 @@ pub struct Turn {
 pub struct Pace {
     /// Ticks in a cycle.
     pub cycle: Ticks,
-    /// Whether what the model says counts: messages and looks at the network take no time, search takes what the model says. That is what
+    /// Whether what the model says counts: messages and polls of the network take no time, search takes what the model says. That is what
     /// papers simulate. Otherwise the clock counts.
     pub by_model: bool,
     /// How long before a rank runs dry more is fetched.

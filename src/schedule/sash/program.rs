@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::Sash;
 use super::clusters::{Cluster, Layout};
 use super::estimates::estimates;
-use super::scheduler::{Crew, Scheduler};
+use super::scheduler::{Members, Scheduler};
 use crate::error::{Error, Result};
 use crate::load::Cost;
 use crate::node::{Event, Node, Tag, Ticks, open};
-use crate::schedule::independent::{Effort, Figures, Hands, Independent, Lot, Outcome, Pace, collect};
+use crate::schedule::independent::{Chunk, Effort, Executor, Figures, Independent, Outcome, Pace, collect};
 use crate::topology::NodeId;
 
 pub const ASSIGN: Tag = Tag::new(0x0611, "assignment of tasks");
@@ -44,27 +44,27 @@ pub async fn execute(node: Node, work: Arc<dyn Independent>, pace: Pace, sash: A
         true => Part::in_clusters(&node, Layout::by_host(work.costs(), hosts, sash.seat)),
         false => Part::of_one(&node, sash.seat.among(work.costs(), &(0..work.costs().ranks()).collect::<Vec<_>>())),
     };
-    let hands = Hands::new(node.clone(), work.clone());
+    let executor = Executor::new(node.clone(), work.clone());
     let (figures, mine) = match part {
-        Part::Worker { scheduler } => (worker(&node, hands, scheduler, begun, &pace).await?, None),
+        Part::Worker { scheduler } => (worker(&node, executor, scheduler, begun, &pace).await?, None),
         Part::One { seat } => {
             let by_model = pace.by_model && sash.error == 0.0 && !sash.alike;
             let estimates = estimates(work.costs(), &sash, pace.seed);
-            let crew = Crew::ranks(&node, (0..work.costs().ranks()).filter(|rank| *rank != seat).collect());
-            let mut one = Scheduler::new(node.clone(), work, hands, pace, sash, begun, seat, crew, estimates);
+            let members = Members::ranks(&node, (0..work.costs().ranks()).filter(|rank| *rank != seat).collect());
+            let mut one = Scheduler::new(node.clone(), work, executor, pace, sash, begun, seat, members, estimates);
             let makespan = if by_model { one.by_model().await? } else { one.by_clock().await? };
             one.end();
             let effort = Effort { scheduler: seat as u32, ..one.effort };
-            (one.hands.figures, Some((makespan, effort)))
+            (one.executor.figures, Some((makespan, effort)))
         }
         Part::Top { layout } => {
             let estimates = Arc::new(layout.costs(&estimates(work.costs(), &sash, pace.seed)));
-            let crew = Crew::clusters(&node, &layout.clusters);
+            let members = Members::clusters(&node, &layout.clusters);
             let hosts = layout.clusters.iter().filter(|cluster| !cluster.workers.is_empty()).count();
             let column = layout.clusters.len();
             // A host's workers have a task each, and half of them one more, while word of the end is under way.
             let ahead = 2 * pace.ahead + pace.ticks(work.costs().mean() * 3 / 2);
-            let mut top = Scheduler::new(node.clone(), work, hands, pace, sash, begun, column, crew, estimates).ahead_by(ahead);
+            let mut top = Scheduler::new(node.clone(), work, executor, pace, sash, begun, column, members, estimates).ahead_by(ahead);
             let makespan = top.by_clock().await?;
             top.end();
             let mut effort = Effort { scheduler: layout.top as u32, ..top.effort };
@@ -75,16 +75,16 @@ pub async fn execute(node: Node, work: Arc<dyn Independent>, pace: Pace, sash: A
                 effort.generated += theirs.generated;
                 effort.search += theirs.search;
             }
-            (top.hands.figures, Some((makespan, effort)))
+            (top.executor.figures, Some((makespan, effort)))
         }
         Part::Host { top, cluster } => {
             let estimates = estimates(work.costs(), &sash, pace.seed);
-            let crew = Crew::ranks(&node, cluster.workers);
-            let mut host = Scheduler::new(node.clone(), work, hands, pace, sash, begun, cluster.scheduler, crew, estimates);
+            let members = Members::ranks(&node, cluster.workers);
+            let mut host = Scheduler::new(node.clone(), work, executor, pace, sash, begun, cluster.scheduler, members, estimates);
             host.under(top).await?;
             host.end();
             node.send(top, EFFORT, &host.effort);
-            (host.hands.figures, None)
+            (host.executor.figures, None)
         }
     };
     let counts = recorder.get();
@@ -130,18 +130,18 @@ impl Part {
 }
 
 /// A worker: it holds a queue, receives while it computes, and tells of every completion.
-async fn worker(node: &Node, mut hands: Hands, scheduler: NodeId, begun: Ticks, pace: &Pace) -> Result<Figures> {
+async fn worker(node: &Node, mut executor: Executor, scheduler: NodeId, begun: Ticks, pace: &Pace) -> Result<Figures> {
     loop {
         match node.next_event().await {
             Event::Message(message) if message.envelope.tag == ASSIGN.id() => {
                 let assigned: Assigned = open(&message, ASSIGN)?;
-                hands.figures.migrated += assigned.tasks.len() as u64;
+                executor.figures.migrated += assigned.tasks.len() as u64;
                 let due = assigned.due.map(|due| begun.saturating_add(pace.ticks(due)));
-                hands.take(Lot::List(assigned.tasks.into()), due);
+                executor.take(Chunk::List(assigned.tasks.into()), due);
             }
-            Event::Message(message) if message.envelope.tag == END.id() => return Ok(hands.figures),
+            Event::Message(message) if message.envelope.tag == END.id() => return Ok(executor.figures),
             Event::Finished { finished, .. } => {
-                let done = hands.finished(finished)?;
+                let done = executor.finished(finished)?;
                 let tasks = done.tasks.tasks().into_iter().map(|task| task as u64).collect();
                 node.send(scheduler, COMPLETED, &Completed { tasks, took: done.took });
             }

@@ -1,7 +1,7 @@
 //! The scheduling node: it searches, hears completions, and gives out what it found.
 //!
 //! By the model (what the paper simulates) a phase is computed at once, and its assignments leave when it ends. By the clock the scheduler
-//! looks at the network between expansions, and a phase ends when its time is over, when the search is complete, or when a worker runs dry.
+//! polls the network between expansions, and a phase ends when its time is over, when the search is complete, or when a worker runs dry.
 //! A host's scheduler does the same with the tasks that the one above it has given to its host so far.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -16,17 +16,17 @@ use super::search::{Assignment, Search};
 use crate::error::{Error, Result};
 use crate::load::{CYCLE, Cost, Costs, NEVER};
 use crate::node::{Event, Node, Ticks, open};
-use crate::schedule::independent::{Effort, Hands, Independent, Lot, Pace};
+use crate::schedule::independent::{Chunk, Effort, Executor, Independent, Pace};
 use crate::topology::NodeId;
 
-/// The scheduler looks at the network after so long.
+/// The scheduler polls the network after so long.
 const BETWEEN_LOOKS: Ticks = 50_000;
 
 /// How far ahead assignments are sent at the most, as a multiple of what is usual.
 const MOST_AHEAD: Ticks = 16;
 
 /// Who executes what a scheduler gives out: ranks, or hosts.
-pub struct Crew {
+pub struct Members {
     /// The columns of the matrix, in ascending order; the nodes that are told; how many ranks execute there.
     columns: Vec<usize>,
     nodes: Vec<NodeId>,
@@ -34,23 +34,23 @@ pub struct Crew {
     places: BTreeMap<NodeId, usize>,
 }
 
-impl Crew {
-    fn new(columns: Vec<usize>, nodes: Vec<NodeId>, widths: Vec<usize>) -> Crew {
+impl Members {
+    fn new(columns: Vec<usize>, nodes: Vec<NodeId>, widths: Vec<usize>) -> Members {
         let places = nodes.iter().enumerate().map(|(place, node)| (*node, place)).collect();
-        Crew { columns, nodes, widths, places }
+        Members { columns, nodes, widths, places }
     }
 
     /// Ranks, in ascending order.
-    pub fn ranks(node: &Node, ranks: Vec<usize>) -> Crew {
+    pub fn ranks(node: &Node, ranks: Vec<usize>) -> Members {
         let nodes = ranks.iter().map(|rank| node.overlay().placement.real_node_of(*rank as u32)).collect();
         let widths = vec![1; ranks.len()];
-        Crew::new(ranks, nodes, widths)
+        Members::new(ranks, nodes, widths)
     }
 
     /// Clusters, whose schedulers are told.
-    pub fn clusters(node: &Node, clusters: &[Cluster]) -> Crew {
+    pub fn clusters(node: &Node, clusters: &[Cluster]) -> Members {
         let nodes = clusters.iter().map(|cluster| node.overlay().placement.real_node_of(cluster.scheduler as u32)).collect();
-        Crew::new((0..clusters.len()).collect(), nodes, clusters.iter().map(Cluster::width).collect())
+        Members::new((0..clusters.len()).collect(), nodes, clusters.iter().map(Cluster::width).collect())
     }
 }
 
@@ -66,9 +66,9 @@ pub struct Scheduler {
     sash: Arc<Sash>,
     /// Its own column.
     seat: usize,
-    crew: Crew,
+    members: Members,
     plan: Plan,
-    pub hands: Hands,
+    pub executor: Executor,
     begun: Ticks,
     /// Tasks that have ended anywhere, and how many there are.
     completed: usize,
@@ -92,15 +92,15 @@ impl Scheduler {
     pub fn new(
         node: Node,
         work: Arc<dyn Independent>,
-        hands: Hands,
+        executor: Executor,
         pace: Pace,
         sash: Arc<Sash>,
         begun: Ticks,
         seat: usize,
-        crew: Crew,
+        members: Members,
         estimates: Arc<Costs>,
     ) -> Scheduler {
-        let mut plan = Plan::new(&estimates, crew.columns.clone());
+        let mut plan = Plan::new(&estimates, members.columns.clone());
         let wanted = plan.left.len() + plan.aside.len();
         let coming = if work.arrivals().is_empty() { VecDeque::new() } else { std::mem::take(&mut plan.left).into() };
         Scheduler {
@@ -111,9 +111,9 @@ impl Scheduler {
             pace,
             sash,
             seat,
-            crew,
+            members,
             plan,
-            hands,
+            executor,
             begun,
             completed: 0,
             wanted,
@@ -137,7 +137,7 @@ impl Scheduler {
 
     /// Tells the crew that all is done.
     pub fn end(&self) {
-        self.crew.nodes.iter().for_each(|node| self.node.send(*node, END, &()));
+        self.members.nodes.iter().for_each(|node| self.node.send(*node, END, &()));
     }
 
     /// Now, from the beginning of the run.
@@ -148,7 +148,7 @@ impl Scheduler {
     /// Whether the scheduler takes tasks itself: in the last phase; under another one, which it doesn't know to be the last, when it has
     /// nothing to do.
     fn joins(&self) -> Option<usize> {
-        let may = self.coming.is_empty() && (self.above.is_none() || self.hands.is_idle());
+        let may = self.coming.is_empty() && (self.above.is_none() || self.executor.is_idle());
         (self.sash.joins && may).then_some(self.seat)
     }
 
@@ -207,19 +207,19 @@ impl Scheduler {
             waiting: tally.waiting as f64 / CYCLE as f64,
             ..self.effort
         };
-        let worked = if self.hands.figures.tasks > 0 { own } else { 0 };
+        let worked = if self.executor.figures.tasks > 0 { own } else { 0 };
         Ok(self.plan.finish.iter().copied().max().unwrap_or(0).max(worked) as f64 / CYCLE as f64)
     }
 
     /// Gives itself tasks, to begin at this time; returns when they will have ended by the model.
     fn take(&mut self, tasks: Vec<usize>, at: Cost) -> Cost {
         let end = tasks.iter().fold(at, |end, task| end.saturating_add(self.estimates.of(*task, self.seat)));
-        self.hands.take(Lot::list(tasks), Some(self.begun.saturating_add(self.pace.ticks(at))));
+        self.executor.take(Chunk::list(tasks), Some(self.begun.saturating_add(self.pace.ticks(at))));
         end
     }
 
     fn send(&self, place: usize, assigned: Assigned) {
-        self.node.send(self.crew.nodes[place], ASSIGN, &assigned);
+        self.node.send(self.members.nodes[place], ASSIGN, &assigned);
     }
 
     async fn wait_until(&mut self, at: Ticks) -> Result<()> {
@@ -245,7 +245,7 @@ impl Scheduler {
             Event::Message(message) if message.envelope.tag == COMPLETED.id() => {
                 let Completed { tasks, took } = open(&message, COMPLETED)?;
                 let now = self.now();
-                if let (Some(forecast), Some(&place)) = (&mut self.forecast, self.crew.places.get(&message.envelope.src)) {
+                if let (Some(forecast), Some(&place)) = (&mut self.forecast, self.members.places.get(&message.envelope.src)) {
                     let tasks: Vec<usize> = tasks.iter().map(|task| *task as usize).collect();
                     forecast.completed(place, &tasks, self.pace.cost(took), now);
                     // Assignments came too late: the next ones leave earlier.
@@ -257,12 +257,12 @@ impl Scheduler {
             }
             Event::Message(message) if message.envelope.tag == ASSIGN.id() => {
                 let assigned: Assigned = open(&message, ASSIGN)?;
-                self.hands.figures.migrated += assigned.tasks.len() as u64;
+                self.executor.figures.migrated += assigned.tasks.len() as u64;
                 self.fresh.extend(assigned.tasks.into_iter().map(|task| task as usize));
             }
             Event::Message(message) if message.envelope.tag == END.id() => self.ended = true,
             Event::Finished { finished, .. } => {
-                let done = self.hands.finished(finished)?;
+                let done = self.executor.finished(finished)?;
                 self.ended(done.tasks.tasks().into_iter().map(|task| task as u64).collect(), done.took);
             }
             Event::RankLost(rank) => return Err(Error::RankLost { rank }),
@@ -275,7 +275,7 @@ impl Scheduler {
     fn ended(&mut self, tasks: Vec<u64>, took: Ticks) {
         self.completed += tasks.len();
         if let Some(above) = self.above {
-            let width = self.crew.columns.len().max(1) as Ticks;
+            let width = self.members.columns.len().max(1) as Ticks;
             self.node.send(above, COMPLETED, &Completed { tasks, took: took / width });
         }
     }
@@ -283,14 +283,14 @@ impl Scheduler {
     /// Schedules what the one above gives, until that says that all is done.
     pub async fn under(&mut self, above: NodeId) -> Result<()> {
         self.above = Some(above);
-        self.forecast = Some(Forecast::of_ranks(self.crew.columns.len()));
+        self.forecast = Some(Forecast::of_ranks(self.members.columns.len()));
         (self.coming, self.plan.left, self.plan.aside) = Default::default();
         while !self.ended {
             let (can, cannot): (Vec<usize>, Vec<usize>) = std::mem::take(&mut self.fresh)
                 .into_iter()
-                .partition(|task| self.crew.columns.iter().any(|column| self.estimates.of(*task, *column) != NEVER));
+                .partition(|task| self.members.columns.iter().any(|column| self.estimates.of(*task, *column) != NEVER));
             self.plan.left.extend(can);
-            self.hands.take(Lot::list(cannot), None);
+            self.executor.take(Chunk::list(cannot), None);
             if self.plan.left.is_empty() {
                 self.next().await?;
             } else {
@@ -303,7 +303,7 @@ impl Scheduler {
 
     /// Goes by the clock; the makespan is when the last completion was heard of, in cycles.
     pub async fn by_clock(&mut self) -> Result<f64> {
-        self.forecast = Some(Forecast::new(&self.crew.widths));
+        self.forecast = Some(Forecast::new(&self.members.widths));
         while !self.plan.left.is_empty() || !self.coming.is_empty() {
             while let Some(arrival) = self.arrive(self.now()) {
                 self.wait_until(self.begun.saturating_add(self.pace.ticks(arrival))).await?;
@@ -315,7 +315,7 @@ impl Scheduler {
             self.wait_until(self.begun.saturating_add(self.pace.ticks(self.last_aside()))).await?;
         }
         let aside = std::mem::take(&mut self.plan.aside);
-        self.hands.take(Lot::list(aside), None);
+        self.executor.take(Chunk::list(aside), None);
         while self.completed < self.wanted {
             self.next().await?;
         }
@@ -323,7 +323,7 @@ impl Scheduler {
     }
 
     /// Hears what has happened by now.
-    async fn look(&mut self) -> Result<()> {
+    async fn poll(&mut self) -> Result<()> {
         while let Some(event) = self.node.try_event().await {
             self.happened(event)?;
         }
@@ -332,7 +332,7 @@ impl Scheduler {
 
     /// A phase by the clock.
     async fn search(&mut self) -> Result<Vec<Assignment>> {
-        self.look().await?;
+        self.poll().await?;
         let (rules, estimates) = (self.sash.rules, self.estimates.clone());
         let begun = self.now();
         let finish = self.forecast.as_ref().map(|forecast| forecast.finish(begun)).unwrap_or_default();
@@ -361,7 +361,7 @@ impl Scheduler {
                 break;
             }
             if self.node.now() - looked >= BETWEEN_LOOKS {
-                self.look().await?;
+                self.poll().await?;
                 looked = self.node.now();
                 if self.forecast.as_ref().is_some_and(Forecast::is_any_dry) {
                     break;
@@ -409,7 +409,7 @@ impl Scheduler {
             }
             self.send(place, Assigned { tasks: tasks.into_iter().map(|task| task as u64).collect(), due: None });
         }
-        self.hands.take(Lot::list(of(&assignments, self.seat)), None);
+        self.executor.take(Chunk::list(of(&assignments, self.seat)), None);
         self.plan.remove(&assignments);
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!   one coordinator        a coordinator per host (clusters=hosts)
 //!
-//!        node 0                  node 0: top          deals every rank its lot, a host's together
+//!        node 0                  node 0: top          deals every rank its chunk, a host's together
 //!       / |  | \                 /          \
 //!      ranks               host 0            host 1   deal what they have by the same rule
 //!                          /   \             /   \
@@ -18,7 +18,7 @@ use super::dealer::{Deal, Dealer};
 use super::rules::Measured;
 use crate::load::Cost;
 use crate::node::{Node, Tag, Ticks, TimerId};
-use crate::schedule::independent::{Lot, Pace, lot};
+use crate::schedule::independent::{Chunk, Pace, chunk};
 use crate::topology::NodeId;
 
 pub const GRANT: Tag = Tag::new(0x0602, "grant of tasks");
@@ -32,7 +32,7 @@ const SAME_TIME: Ticks = 3;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Grant {
     /// What was dealt, and for how many requests; those that follow each other in one.
-    pub lots: Vec<Lot>,
+    pub chunks: Vec<Chunk>,
     pub answers: u64,
     /// Whether there is nothing left for who asked.
     pub ended: bool,
@@ -45,7 +45,7 @@ pub struct Grant {
 pub struct Demand {
     /// By rank of the host, since the last request.
     pub measured: Vec<Measured>,
-    /// How many lots for each of its ranks.
+    /// How many chunks for each of its ranks.
     pub rounds: u64,
 }
 
@@ -64,7 +64,7 @@ struct Source {
     /// Whether it has been asked and has not answered; whether it has nothing more.
     asked: bool,
     ended: bool,
-    /// By rank, since it was asked last; the most lots that one of them wanted at a time.
+    /// By rank, since it was asked last; the most chunks that one of them wanted at a time.
     measured: Vec<Measured>,
     rounds: u64,
 }
@@ -81,7 +81,7 @@ pub struct Coordinator {
     /// Who asks by the model, sorted; when all who ask at the same time have been heard.
     pending: BTreeSet<(Cost, usize)>,
     hearing: Option<TimerId>,
-    /// Who asks by the clock, for how many lots; who waits for tasks to arrive, and when the next does.
+    /// Who asks by the clock, for how many chunks; who waits for tasks to arrive, and when the next does.
     asking: Vec<(usize, u64)>,
     patient: Vec<(usize, u64)>,
     arrival: Option<TimerId>,
@@ -124,14 +124,14 @@ impl Coordinator {
         self.clients.binary_search_by_key(&node, |client| client.node).ok()
     }
 
-    /// Hears a request for so many lots; `measured` is by rank of the client. By the model it is made when the rank will be free.
-    pub fn requested(&mut self, from: NodeId, measured: &[Measured], lots: u64, free: Cost) {
+    /// Hears a request for so many chunks; `measured` is by rank of the client. By the model it is made when the rank will be free.
+    pub fn requested(&mut self, from: NodeId, measured: &[Measured], chunks: u64, free: Cost) {
         let Some(place) = self.place(from) else { return };
         for (rank, measured) in self.clients[place].ranks.iter().zip(measured) {
             self.dealer.learn(*rank, *measured);
             if let Some(source) = &mut self.source {
                 source.measured[*rank].add(*measured);
-                source.rounds = source.rounds.max(lots);
+                source.rounds = source.rounds.max(chunks);
             }
         }
         if self.pace.by_model {
@@ -142,8 +142,8 @@ impl Coordinator {
             return;
         }
         match self.asking.iter_mut().find(|(asks, _)| *asks == place) {
-            Some((_, wanted)) => *wanted += lots,
-            None => self.asking.push((place, lots)),
+            Some((_, wanted)) => *wanted += chunks,
+            None => self.asking.push((place, chunks)),
         }
     }
 
@@ -170,7 +170,7 @@ impl Coordinator {
             source.asked = false;
             source.ended = grant.ended;
         }
-        self.dealer.supply(grant.lots, !grant.ended);
+        self.dealer.supply(grant.chunks, !grant.ended);
         self.asking.splice(0..0, self.patient.drain(..));
     }
 
@@ -181,8 +181,8 @@ impl Coordinator {
         }
         let now = self.pace.cost(self.node.now() - self.begun);
         for at in 0..self.asking.len() {
-            let (place, lots) = self.asking[at];
-            self.grant(place, lots, now, now);
+            let (place, chunks) = self.asking[at];
+            self.grant(place, chunks, now, now);
         }
         self.asking.clear();
     }
@@ -206,15 +206,15 @@ impl Coordinator {
     }
 
     /// Deals out what a client gets at this time, which asks since a time of its own. What is to come later, it waits for.
-    fn grant(&mut self, place: usize, lots: u64, since: Cost, at: Cost) {
-        let mut grant = Grant { lots: Vec::with_capacity(1), answers: 0, ended: false, at };
+    fn grant(&mut self, place: usize, chunks: u64, since: Cost, at: Cost) {
+        let mut grant = Grant { chunks: Vec::with_capacity(1), answers: 0, ended: false, at };
         let mut later = None;
-        while grant.answers < lots && later.is_none() && !grant.ended {
+        while grant.answers < chunks && later.is_none() && !grant.ended {
             let mut got = false;
             for rank in &self.clients[place].ranks {
                 match self.dealer.deal(*rank, at) {
-                    Deal::Lot(dealt) => {
-                        lot::push(&mut grant.lots, dealt);
+                    Deal::Chunk(dealt) => {
+                        chunk::push(&mut grant.chunks, dealt);
                         got = true;
                     }
                     Deal::Later(arrival) => later = Some(arrival),
@@ -225,10 +225,10 @@ impl Coordinator {
             grant.ended = !got && later.is_none();
         }
         self.grants += grant.answers;
-        if let Some(arrival) = later.filter(|_| grant.answers < lots) {
+        if let Some(arrival) = later.filter(|_| grant.answers < chunks) {
             match self.pace.by_model {
                 true => _ = self.pending.insert((since, place)),
-                false => self.patient.push((place, lots - grant.answers)),
+                false => self.patient.push((place, chunks - grant.answers)),
             }
             if let (Some(arrival), None) = (arrival, self.arrival) {
                 let at = self.begun.saturating_add(self.pace.ticks(arrival));

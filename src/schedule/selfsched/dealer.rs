@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::rules::{Chunks, Measured, Rule, share};
 use crate::load::{Cost, Costs, NEVER};
-use crate::schedule::independent::{Lot, lot};
+use crate::schedule::independent::{Chunk, chunk};
 
 /// How tasks are dealt out.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,7 +20,7 @@ pub struct Terms {
 /// The answer to who asks for tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deal {
-    Lot(Lot),
+    Chunk(Chunk),
     /// There is nothing now; more comes, at this time if it is known.
     Later(Option<Cost>),
     /// No more will come.
@@ -33,7 +33,7 @@ enum Pool {
     From(u64),
     These(BTreeSet<usize>),
     /// Each of which can run anywhere.
-    Lots(Vec<Lot>),
+    Lots(Vec<Chunk>),
 }
 
 /// Which of the tasks that a rank can run it gets first.
@@ -58,7 +58,7 @@ pub struct Dealer {
     arrivals: Vec<Cost>,
     arrived: u64,
     /// What each rank gets first; taken when it asks for the first time.
-    reserved: Vec<Option<Lot>>,
+    reserved: Vec<Option<Chunk>>,
     chunks: Chunks,
     dealt: u64,
 }
@@ -79,13 +79,14 @@ impl Dealer {
             let count = share(fixed, ranks, rank);
             let (from, step) = if terms.rule == Rule::Cyclic { (rank, ranks) } else { (first, 1) };
             first += count;
-            let lot = Lot::Span { first: from, count, step };
+            let chunk = Chunk::Span { first: from, count, step };
             if anywhere {
-                return Some(lot).filter(|lot| lot.count() > 0);
+                return Some(chunk).filter(|chunk| chunk.count() > 0);
             }
-            let (can, cannot): (Vec<usize>, Vec<usize>) = lot.tasks().into_iter().partition(|task| costs.of(*task, rank as usize) != NEVER);
+            let (can, cannot): (Vec<usize>, Vec<usize>) =
+                chunk.tasks().into_iter().partition(|task| costs.of(*task, rank as usize) != NEVER);
             leftovers.extend(cannot);
-            Some(Lot::list(can)).filter(|lot| lot.count() > 0)
+            Some(Chunk::list(can)).filter(|chunk| chunk.count() > 0)
         };
         let reserved = (0..ranks).map(&mut reserve).collect();
         let order = match terms.affinity {
@@ -115,11 +116,11 @@ impl Dealer {
     }
 
     /// Takes in tasks; whether more are to be brought.
-    pub fn supply(&mut self, lots: Vec<Lot>, more: bool) {
+    pub fn supply(&mut self, chunks: Vec<Chunk>, more: bool) {
         self.is_supplied = more;
         match &mut self.pool {
-            Pool::Lots(pool) => lots.into_iter().for_each(|lot| lot::push(pool, lot)),
-            Pool::These(tasks) => lots.iter().for_each(|lot| lot.for_each(|task| _ = tasks.insert(task))),
+            Pool::Lots(pool) => chunks.into_iter().for_each(|chunk| chunk::push(pool, chunk)),
+            Pool::These(tasks) => chunks.iter().for_each(|chunk| chunk.for_each(|task| _ = tasks.insert(task))),
             Pool::From(_) => {}
         }
         self.chunks.restart(self.left());
@@ -146,7 +147,7 @@ impl Dealer {
         match &self.pool {
             Pool::From(next) => self.arrived - next,
             Pool::These(tasks) => tasks.len() as u64,
-            Pool::Lots(lots) => lots.iter().map(Lot::count).sum(),
+            Pool::Lots(chunks) => chunks.iter().map(Chunk::count).sum(),
         }
     }
 
@@ -157,21 +158,21 @@ impl Dealer {
 
     /// What a rank gets that asks at this time.
     pub fn deal(&mut self, rank: usize, now: Cost) -> Deal {
-        let lot = match self.reserved[rank].take() {
-            Some(lot) => Some(lot),
+        let chunk = match self.reserved[rank].take() {
+            Some(chunk) => Some(chunk),
             None => self.choose(rank, now),
         };
-        match lot {
-            Some(lot) => {
-                self.dealt += lot.count();
-                Deal::Lot(lot)
+        match chunk {
+            Some(chunk) => {
+                self.dealt += chunk.count();
+                Deal::Chunk(chunk)
             }
             None if self.is_supplied => Deal::Later(None),
             None => self.arrive(now).map_or(Deal::Nothing, |at| Deal::Later(Some(at))),
         }
     }
 
-    fn choose(&mut self, rank: usize, now: Cost) -> Option<Lot> {
+    fn choose(&mut self, rank: usize, now: Cost) -> Option<Chunk> {
         self.arrive(now);
         let left = self.left();
         if left == 0 {
@@ -183,7 +184,7 @@ impl Dealer {
             Pool::From(next) => {
                 let first = *next;
                 *next += size;
-                Some(Lot::Span { first, count: size, step: 1 })
+                Some(Chunk::Span { first, count: size, step: 1 })
             }
             Pool::These(tasks) => {
                 let can = |task: &usize| costs.of(*task, column) != NEVER;
@@ -204,11 +205,11 @@ impl Dealer {
                     Order::First => tasks.iter().copied().filter(can).take(size as usize).collect(),
                 };
                 given.iter().for_each(|task| _ = tasks.remove(task));
-                Some(Lot::list(given)).filter(|lot| lot.count() > 0)
+                Some(Chunk::list(given)).filter(|chunk| chunk.count() > 0)
             }
-            Pool::Lots(lots) => {
-                let given = lots.first_mut()?.take_first(size);
-                lots.retain(|lot| lot.count() > 0);
+            Pool::Lots(chunks) => {
+                let given = chunks.first_mut()?.take_first(size);
+                chunks.retain(|chunk| chunk.count() > 0);
                 Some(given)
             }
         }
@@ -235,7 +236,7 @@ mod tests {
     /// What a rank gets that asks when all has arrived.
     fn tasks(dealer: &mut Dealer, rank: usize) -> Vec<usize> {
         match dealer.deal(rank, Cost::MAX) {
-            Deal::Lot(lot) => lot.tasks(),
+            Deal::Chunk(chunk) => chunk.tasks(),
             _ => Vec::new(),
         }
     }
@@ -268,9 +269,12 @@ mod tests {
             let chunks = Chunks::new(Rule::Single, 3, &[1.0; 2], None, 1);
             let terms = Terms { rule: Rule::Single, fixed: 0.0, affinity };
             let mut dealer = Dealer::new(Arc::new(costs), &[0, 5, 20], terms, chunks);
-            assert_eq!(dealer.deal(0, 4), Deal::Lot(if affinity { Lot::list([0]) } else { Lot::Span { first: 0, count: 1, step: 1 } }));
+            assert_eq!(
+                dealer.deal(0, 4),
+                Deal::Chunk(if affinity { Chunk::list([0]) } else { Chunk::Span { first: 0, count: 1, step: 1 } })
+            );
             assert_eq!(dealer.deal(1, 4), Deal::Later(Some(5)));
-            let Deal::Lot(both) = dealer.deal(1, 20) else { panic!("two are there") };
+            let Deal::Chunk(both) = dealer.deal(1, 20) else { panic!("two are there") };
             assert_eq!(both.tasks(), if affinity { [2, 1] } else { [1, 2] });
             assert_eq!(dealer.deal(1, 20), Deal::Nothing);
         }
@@ -281,15 +285,15 @@ mod tests {
         let chunks = || Chunks::new(Rule::Gss, 0, &[1.0; 2], None, 1);
         let mut dealer = Dealer::supplied(Arc::new(Costs::new(4, vec![1; 160]).unwrap()), vec![1, 3], false, chunks());
         assert_eq!(dealer.deal(0, 0), Deal::Later(None));
-        dealer.supply(vec![Lot::Span { first: 8, count: 10, step: 1 }], true);
+        dealer.supply(vec![Chunk::Span { first: 8, count: 10, step: 1 }], true);
         assert_eq!((tasks(&mut dealer, 1), dealer.left()), ((8..13).collect(), 5));
-        dealer.supply(vec![Lot::Span { first: 30, count: 3, step: 1 }], false);
+        dealer.supply(vec![Chunk::Span { first: 30, count: 3, step: 1 }], false);
         assert_eq!((tasks(&mut dealer, 0), tasks(&mut dealer, 0), tasks(&mut dealer, 1)), (vec![13, 14, 15, 16], vec![17], vec![30, 31]));
         assert_eq!((tasks(&mut dealer, 0), dealer.deal(0, 0)), (vec![32], Deal::Nothing));
 
         let costs = Costs::new(3, vec![1, 5, 9, 1, NEVER, 2, 1, 4, 3]).unwrap();
         let mut picky = Dealer::supplied(Arc::new(costs), vec![1, 2], true, Chunks::new(Rule::Ss, 0, &[1.0; 2], None, 1));
-        picky.supply(vec![Lot::list([0, 1, 2])], false);
+        picky.supply(vec![Chunk::list([0, 1, 2])], false);
         assert_eq!((tasks(&mut picky, 0), tasks(&mut picky, 0), picky.deal(0, 0)), (vec![2], vec![0], Deal::Nothing));
         assert_eq!(tasks(&mut picky, 1), [1]);
     }
@@ -309,9 +313,9 @@ mod tests {
             let mut open = [true; 4];
             while open.contains(&true) {
                 for (rank, is_open) in open.iter_mut().enumerate() {
-                    let lot = tasks(&mut dealer, rank);
-                    *is_open = !lot.is_empty();
-                    for task in lot {
+                    let chunk = tasks(&mut dealer, rank);
+                    *is_open = !chunk.is_empty();
+                    for task in chunk {
                         prop_assert!(costs.of(task, rank) != NEVER);
                         seen[task] += 1;
                     }

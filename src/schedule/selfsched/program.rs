@@ -1,7 +1,7 @@
 //! The rank program: node 0 coordinates and works, all others work; with a coordinator per host its first rank does.
 //!
 //! 1. A rank that runs dry, or soon will, asks its coordinator and tells what it has measured since it asked last. Where tasks are short it
-//!    asks for several lots at a time, so that a message is not the price of every task.
+//!    asks for several chunks at a time, so that a message is not the price of every task.
 //! 2. The [coordinator](super::coordinator) deals out tasks, those who ask at the same time in order of their numbers; what one rank gets
 //!    travels together. Who asks while nothing has arrived waits until something does.
 //! 3. A rank that is told that there is nothing left finishes what it holds and says so.
@@ -15,7 +15,7 @@ use super::rules::Measured;
 use crate::error::{Error, Result};
 use crate::load::Cost;
 use crate::node::{Event, Message, Node, Tag, Ticks, TimerId, open};
-use crate::schedule::independent::{Effort, Figures, Hands, Independent, Lot, Outcome, Pace, collect};
+use crate::schedule::independent::{Chunk, Effort, Executor, Figures, Independent, Outcome, Pace, collect};
 use crate::topology::NodeId;
 
 /// Where the end is awaited.
@@ -27,10 +27,10 @@ const FINISHED: Tag = Tag::new(0x0603, "end of tasks");
 /// How long before it runs dry a rank asks at the most, as a multiple of what is usual.
 const MOST_AHEAD: Ticks = 8;
 
-/// Short tasks are executed for so long between two looks at the network.
+/// Short tasks are executed for so long between two polls of the network.
 const SLICE: Ticks = 50_000;
 
-/// A coordinator that executes shorter tasks than it has asked for in this time looks at the network only after it, or after it has dealt so
+/// A coordinator that executes shorter tasks than it has asked for in this time polls the network only after it, or after it has dealt so
 /// often to itself.
 const LOOK: Ticks = 10_000;
 const MOST_DEALS: u32 = 16;
@@ -39,8 +39,8 @@ const MOST_DEALS: u32 = 16;
 struct Request {
     /// Since the last request.
     measured: Measured,
-    /// How many lots are asked for.
-    lots: u64,
+    /// How many chunks are asked for.
+    chunks: u64,
     /// When the rank has finished what it holds, by the model.
     free: Cost,
 }
@@ -93,19 +93,19 @@ pub async fn execute(
     seat: impl FnOnce(&Node, Ticks) -> Result<Seat>,
 ) -> Result<Option<Outcome>> {
     let (node, recorder) = node.recorded();
-    let hands = Hands::new(node.clone(), work.clone());
+    let executor = Executor::new(node.clone(), work.clone());
     let begun = node.now();
     let seat = seat(&node, begun)?;
     let mut program = Program {
         begun,
-        hands: if pace.by_model { hands } else { hands.executing_short_tasks() },
+        executor: if pace.by_model { executor } else { executor.executing_short_tasks() },
         seat,
         work,
         pace,
         outstanding,
         ahead: pace.ahead,
         asked: 0,
-        lot: 1,
+        chunk: 1,
         ended: false,
         free: 0,
         measured: Measured::default(),
@@ -117,10 +117,10 @@ pub async fn execute(
         node,
     };
     program.run().await?;
-    let Program { node, hands, pace, begun, grants, latest, .. } = program;
+    let Program { node, executor, pace, begun, grants, latest, .. } = program;
     let elapsed = node.now() - begun;
     let counts = recorder.get();
-    let figures = Figures { elapsed, messages: counts.messages, bytes: counts.bytes, ..hands.figures };
+    let figures = Figures { elapsed, messages: counts.messages, bytes: counts.bytes, ..executor.figures };
     let mine = (node.me() == FIRST).then(|| {
         let makespan = if pace.by_model { latest } else { pace.cost(elapsed) };
         (makespan as f64 / crate::load::CYCLE as f64, Effort { decisions: grants, ..Effort::default() })
@@ -132,7 +132,7 @@ struct Program {
     node: Node,
     work: Arc<dyn Independent>,
     pace: Pace,
-    hands: Hands,
+    executor: Executor,
     begun: Ticks,
     seat: Seat,
     /// How long before it runs dry the rank asks, which adapts to how late answers came.
@@ -140,7 +140,7 @@ struct Program {
     /// Requests that may be under way at a time, and that are; tasks that the last of them brought.
     outstanding: u64,
     asked: u64,
-    lot: u64,
+    chunk: u64,
     /// Whether there is nothing left for us.
     ended: bool,
     /// When we have finished what we hold, by the model.
@@ -160,7 +160,7 @@ impl Program {
         loop {
             self.ask();
             self.serve();
-            if self.ended && self.hands.held() == 0 {
+            if self.ended && self.executor.held() == 0 {
                 break;
             }
             self.go_on().await?;
@@ -180,7 +180,7 @@ impl Program {
 
     /// Executes short tasks, or waits; hears what has come.
     async fn go_on(&mut self) -> Result<()> {
-        if !self.hands.is_short() {
+        if !self.executor.is_short() {
             self.next().await?;
         } else {
             self.execute_short_ones();
@@ -195,12 +195,12 @@ impl Program {
         Ok(())
     }
 
-    /// Executes short tasks until it is time to look at the network. What a coordinator deals to itself takes no message, so a look would cost
+    /// Executes short tasks until it is time to poll of the network. What a coordinator deals to itself takes no message, so a poll would cost
     /// more than many of the shortest ones: it deals to itself several times before.
     fn execute_short_ones(&mut self) {
         let mut spent = 0;
         for _ in 0..MOST_DEALS {
-            let (tasks, took) = self.hands.at_once(SLICE);
+            let (tasks, took) = self.executor.at_once(SLICE);
             self.note(tasks, took);
             spent += took;
             if self.seat.own.is_none() || spent >= LOOK {
@@ -208,7 +208,7 @@ impl Program {
             }
             self.ask();
             self.serve();
-            if !self.hands.is_short() {
+            if !self.executor.is_short() {
                 break;
             }
         }
@@ -235,7 +235,7 @@ impl Program {
         match event {
             Event::Message(message) => self.hear(&message),
             Event::Finished { finished, .. } => {
-                let done = self.hands.finished(finished)?;
+                let done = self.executor.finished(finished)?;
                 self.note(done.tasks.count(), done.took);
                 Ok(())
             }
@@ -256,9 +256,9 @@ impl Program {
         let from = message.envelope.src;
         match message.envelope.tag {
             tag if tag == REQUEST.id() => {
-                let Request { measured, lots, free } = open(message, REQUEST)?;
+                let Request { measured, chunks, free } = open(message, REQUEST)?;
                 if let Some(own) = &mut self.seat.own {
-                    own.requested(from, &[measured], lots, free);
+                    own.requested(from, &[measured], chunks, free);
                 }
             }
             tag if tag == DEMAND.id() => {
@@ -276,7 +276,7 @@ impl Program {
             tag if tag == FINISHED.id() => self.finish(open(message, FINISHED)?),
             tag if tag == GRANT.id() => {
                 let grant: Grant = open(message, GRANT)?;
-                self.hands.figures.migrated += grant.lots.iter().map(Lot::count).sum::<u64>();
+                self.executor.figures.migrated += grant.chunks.iter().map(Chunk::count).sum::<u64>();
                 self.granted(grant);
             }
             _ => {}
@@ -286,15 +286,15 @@ impl Program {
 
     /// Asks for tasks if it is time; sees to it that it is looked at again when it will be.
     fn ask(&mut self) {
-        let lots = if self.ended { 0 } else { self.wanted() };
-        if lots == 0 {
+        let chunks = if self.ended { 0 } else { self.wanted() };
+        if chunks == 0 {
             return;
         }
-        self.asked += lots;
-        let request = Request { measured: std::mem::take(&mut self.measured), lots, free: self.free };
+        self.asked += chunks;
+        let request = Request { measured: std::mem::take(&mut self.measured), chunks, free: self.free };
         match &mut self.seat.own {
             None => self.node.send(self.seat.coordinator, REQUEST, &request),
-            Some(own) => own.requested(self.node.me(), &[request.measured], lots, request.free),
+            Some(own) => own.requested(self.node.me(), &[request.measured], chunks, request.free),
         }
     }
 
@@ -325,22 +325,22 @@ impl Program {
         for grant in dealt {
             // A host's coordinator has its tasks from another node.
             if self.seat.reports_to.is_some() {
-                self.hands.figures.migrated += grant.lots.iter().map(Lot::count).sum::<u64>();
+                self.executor.figures.migrated += grant.chunks.iter().map(Chunk::count).sum::<u64>();
             }
             self.granted(grant);
         }
     }
 
-    /// How many lots to ask for now: as many as it takes not to run dry while the answer is under way.
+    /// How many chunks to ask for now: as many as it takes not to run dry while the answer is under way.
     fn wanted(&mut self) -> u64 {
-        let held = self.hands.held();
-        let mean = match self.hands.mean() {
+        let held = self.executor.held();
+        let mean = match self.executor.mean() {
             Some(mean) if !self.pace.by_model => mean.max(1),
             _ => return u64::from(held == 0 && self.asked == 0),
         };
         let now = self.node.now();
         let since = if held > 0 { self.last_end } else { now };
-        let coming = held + self.asked * self.lot;
+        let coming = held + self.asked * self.chunk;
         let runs_dry = since.saturating_add(mean.saturating_mul(coming));
         // Who is dry asks even if nothing is to be fetched ahead.
         let lacks = (now + self.ahead).saturating_sub(runs_dry).max(u64::from(coming == 0));
@@ -355,7 +355,7 @@ impl Program {
             self.reminder = Some(self.node.set_timer(runs_dry - self.ahead));
             return 0;
         }
-        let needs = lacks.div_ceil(mean.saturating_mul(self.lot).max(1));
+        let needs = lacks.div_ceil(mean.saturating_mul(self.chunk).max(1));
         let may = self.outstanding.saturating_sub(self.asked);
         // Many small requests would cost more than one that is a little later.
         if needs <= may || 2 * may >= self.outstanding { needs.min(may) } else { 0 }
@@ -364,12 +364,12 @@ impl Program {
     fn granted(&mut self, grant: Grant) {
         self.asked = self.asked.saturating_sub(grant.answers);
         self.ended = grant.ended;
-        let tasks: u64 = grant.lots.iter().map(Lot::count).sum();
+        let tasks: u64 = grant.chunks.iter().map(Chunk::count).sum();
         if tasks == 0 {
             return;
         }
-        self.lot = tasks.div_ceil(grant.answers.max(1));
-        let was_dry = self.hands.held() == 0;
+        self.chunk = tasks.div_ceil(grant.answers.max(1));
+        let was_dry = self.executor.held() == 0;
         if was_dry {
             self.last_end = self.node.now();
         }
@@ -380,17 +380,17 @@ impl Program {
             due = Some(self.begun.saturating_add(self.pace.ticks(begin)));
             let (costs, rank) = (self.work.costs(), self.node.rank_of(self.node.me()) as usize);
             self.free = begin;
-            grant.lots.iter().for_each(|lot| lot.for_each(|task| self.free = self.free.saturating_add(costs.of(task, rank))));
+            grant.chunks.iter().for_each(|chunk| chunk.for_each(|task| self.free = self.free.saturating_add(costs.of(task, rank))));
         }
-        for lot in grant.lots {
-            self.hands.take(lot, due.take());
+        for chunk in grant.chunks {
+            self.executor.take(chunk, due.take());
         }
     }
 
     /// Asks earlier if tasks came when the rank had none any more, and in time again if that doesn't go on.
     fn adapt(&mut self, came_late: bool) {
         // Who waits for tasks to arrive hasn't asked too late, nor who has asked for the first time.
-        if !self.work.arrivals().is_empty() || self.hands.mean().is_none() {
+        if !self.work.arrivals().is_empty() || self.executor.mean().is_none() {
             return;
         }
         self.ahead = match came_late {

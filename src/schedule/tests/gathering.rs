@@ -121,7 +121,7 @@ const SINGLE: u64 = IN_A_ROW as u64 - 1;
 fn answers_of_short_tasks_travel_together() {
     let children = vec![(SHORT, 1); 300];
     let (courses, messages) = fan(&children, &Options::default());
-    // Of 256 tasks between two looks at the network, and of the rest.
+    // Of 256 tasks between two polls of the network, and of the rest.
     assert_eq!(messages, SINGLE + 2);
     for (child, course) in courses.iter().enumerate() {
         let end = if child < 256 { &courses[255] } else { &courses[299] };

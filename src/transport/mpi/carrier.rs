@@ -11,25 +11,25 @@ use super::abort;
 use super::ffi::{Comm, Summing};
 use super::heartbeat::Heartbeat;
 use super::incoming::{Heard, Incoming};
+use super::local_nodes::{Run, Waits};
 use super::outbox::Outbox;
-use super::seats::{Run, Waits};
-use super::watchdog::{Duty, Watchdog, Word};
-use super::workers::{Crew, Owner, Slices, since};
+use super::watchdog::{Action, ControlMessage, Watchdog};
+use super::workers::{Owner, Slices, WorkerPool, since};
 use super::{Options, STUCK};
 use crate::error::{Error, Result};
 use crate::topology::{Overlay, RankId};
 use crate::transport::{Envelope, Event, Finished, Freight, Message, Signal, Ticks, wire};
 
-/// How many messages one look at the network takes at most, so that programs get to see them: while a program does not ask, what
+/// How many messages one poll of the network takes at most, so that programs get to see them: while a program does not ask, what
 /// its rank cannot take yet stays with the senders.
 const BATCH: usize = 16;
 /// As many when a program asks what has arrived by now.
 const TURN_BATCH: usize = 1024;
 
-/// What has left is taken back every so many looks at the network, unless somebody waits for it.
+/// What has left is taken back every so many polls of the network, unless somebody waits for it.
 const COLLECT_EVERY: u64 = 8;
 
-/// The watchdog looks every so many looks at the network (64 ms apart at most, when the rank sleeps between them).
+/// The watchdog looks every so many polls of the network (64 ms apart at most, when the rank sleeps between them).
 const WATCH_EVERY: u64 = 64;
 
 pub(super) struct Carrier {
@@ -65,18 +65,18 @@ pub(super) struct State {
     runs: u32,
     /// Messages of the next run: another rank has begun it.
     early: VecDeque<Message>,
-    pub crew: Crew,
+    pub pool: WorkerPool,
     pub slices: Slices,
     watchdog: Watchdog,
-    /// Something counted as progress since the watchdog last looked: cheaper than a look at the clock each time.
+    /// Something counted as progress since the watchdog last looked: cheaper than a poll at the clock each time.
     progress: bool,
     signals: Vec<(Signal, Arc<AtomicBool>)>,
     /// What an MPI call in a port's method came to.
     pub failure: Option<Error>,
     /// A lower rank says that its program failed.
     pub lower_fails: bool,
-    /// Number of looks at the network.
-    pub looks: u64,
+    /// Number of polls of the network.
+    pub polls: u64,
 }
 
 impl Carrier {
@@ -102,14 +102,14 @@ impl State {
             run: None,
             runs: 0,
             early: VecDeque::new(),
-            crew: Crew::new(options.workers, began),
+            pool: WorkerPool::new(options.workers, began),
             slices: Slices::default(),
             watchdog: Watchdog::new(me, ranks, options.watchdog, Instant::now()),
             progress: false,
             signals,
             failure: None,
             lower_fails: false,
-            looks: 0,
+            polls: 0,
         })
     }
 
@@ -131,7 +131,7 @@ impl State {
 
     /// Ends the run, and returns what is left of it: to be dropped when the state is free, since it may hold ports.
     pub fn end(&mut self) -> (Option<Run>, Slices) {
-        self.crew.recall();
+        self.pool.recall();
         self.progressed();
         (self.run.take(), std::mem::take(&mut self.slices))
     }
@@ -141,7 +141,7 @@ impl State {
     }
 
     pub fn is_working(&self) -> bool {
-        self.crew.is_busy() || self.slices.is_busy()
+        self.pool.is_busy() || self.slices.is_busy()
     }
 
     pub fn has_room(&self) -> bool {
@@ -154,10 +154,10 @@ impl State {
         if envelope.is_progress() {
             self.progress = true;
         }
-        if let Some(seat) = run.seat_of(envelope.dst) {
+        if let Some(local_node) = run.seat_of(envelope.dst) {
             match freight.into_body() {
                 Ok(body) => {
-                    run.push(seat, Event::Message(Message { envelope, body }));
+                    run.push(local_node, Event::Message(Message { envelope, body }));
                 }
                 Err(why) => {
                     self.failure.get_or_insert(why);
@@ -176,18 +176,18 @@ impl State {
     }
 
     /// One look at everything that may have happened. True if something has. `watched`: the watchdog looks too.
-    pub fn look(&mut self, watched: bool) -> Result<bool> {
+    pub fn poll(&mut self, watched: bool) -> Result<bool> {
         if let Some(why) = self.failure.take() {
             return Err(why);
         }
-        self.looks += 1;
+        self.polls += 1;
         let mut moved = self.receive()?;
-        // With each call MPI looks at the network, and gives the processor away if it finds nothing there, where it is told to.
-        if self.looks.is_multiple_of(COLLECT_EVERY) || !self.has_room() || self.run.as_ref().is_none_or(Run::has_ended) {
+        // With each call MPI polls the network, and gives the processor away if it finds nothing there, where it is told to.
+        if self.polls.is_multiple_of(COLLECT_EVERY) || !self.has_room() || self.run.as_ref().is_none_or(Run::has_ended) {
             moved |= self.outbox.collect()?;
         }
         moved |= self.local_events();
-        if watched && self.looks.is_multiple_of(WATCH_EVERY) {
+        if watched && self.polls.is_multiple_of(WATCH_EVERY) {
             self.watch()?;
         }
         let room = self.has_room();
@@ -202,10 +202,10 @@ impl State {
         let mut moved = false;
         for _ in 0..if turn { TURN_BATCH } else { BATCH } {
             let (Some(links), Some(incoming)) = (&self.links, &mut self.incoming) else { break };
-            match incoming.look(&links.comm, &links.bulk)? {
+            match incoming.poll(&links.comm, &links.bulk)? {
                 Heard::Nothing => break,
                 Heard::Something => moved = true,
-                Heard::Control(source, word) => self.heard(source, &word)?,
+                Heard::Control(source, message) => self.heard(source, &message)?,
                 Heard::Message(message) => {
                     moved = true;
                     self.received(&message);
@@ -237,7 +237,7 @@ impl State {
         if let Some(run) = self.run.as_mut().filter(|run| run.number == envelope.scope.run) {
             run.received += 1;
             return match run.seat_of(envelope.dst) {
-                Some(seat) => run.push(seat, Event::Message(message)),
+                Some(local_node) => run.push(local_node, Event::Message(message)),
                 None => {
                     let what = format!("for node {}", envelope.dst);
                     let why = format!("the node does not live on rank {}: do all ranks run the same overlay?", self.me);
@@ -260,12 +260,12 @@ impl State {
             && run.timers.first().is_some()
         {
             let now = since(self.began);
-            while let Some((seat, event)) = run.timers.take_due(now) {
-                run.push(seat, event);
+            while let Some((local_node, event)) = run.timers.take_due(now) {
+                run.push(local_node, event);
                 moved = true;
             }
         }
-        while let Some((owner, finished)) = self.crew.next_done() {
+        while let Some((owner, finished)) = self.pool.next_done() {
             self.finished(owner, finished);
             moved = true;
         }
@@ -273,8 +273,8 @@ impl State {
             // The usual look costs a read only.
             if raised.load(Ordering::Relaxed) && raised.swap(false, Ordering::Relaxed) {
                 let Some(run) = &mut self.run else { continue };
-                for seat in 0..run.seats.len() {
-                    run.push(seat, Event::Signal(*signal));
+                for local_node in 0..run.local_nodes.len() {
+                    run.push(local_node, Event::Signal(*signal));
                 }
                 moved = true;
             }
@@ -286,7 +286,7 @@ impl State {
     pub fn finished(&mut self, owner: Owner, finished: Finished) {
         self.progress = true;
         if let Some(run) = self.run_of(owner.scope.run) {
-            run.push(owner.seat, Event::Finished { scope: owner.scope, finished });
+            run.push(owner.local_node, Event::Finished { scope: owner.scope, finished });
         }
     }
 
@@ -304,7 +304,7 @@ impl State {
 
     /// Gives the communicators back, and ends the workers. All ranks must take part.
     pub fn close(&mut self) -> Result<()> {
-        self.crew.dismiss();
+        self.pool.dismiss();
         if let Some(incoming) = self.incoming.take() {
             incoming.close()?;
         }
@@ -316,48 +316,48 @@ impl State {
     }
 
     /// Sends a word to another carrier.
-    pub fn tell(&mut self, to: RankId, word: Word) -> Result<()> {
+    pub fn tell(&mut self, to: RankId, message: ControlMessage) -> Result<()> {
         let Some(links) = &self.links else { return Ok(()) };
         let mut bytes = Vec::new();
-        wire::write_into(&word, &mut bytes);
+        wire::write_into(&message, &mut bytes);
         self.outbox.send_control(&links.comm, to, bytes)
     }
 
-    fn tell_others(&mut self, word: Word) -> Result<()> {
+    fn tell_others(&mut self, message: ControlMessage) -> Result<()> {
         let me = self.me;
-        (0..self.ranks).filter(|&rank| rank != me).try_for_each(|rank| self.tell(rank, word))
+        (0..self.ranks).filter(|&rank| rank != me).try_for_each(|rank| self.tell(rank, message))
     }
 
-    fn heard(&mut self, source: RankId, word: &[u8]) -> Result<()> {
+    fn heard(&mut self, source: RankId, message: &[u8]) -> Result<()> {
         let garbled = |why: wire::Unreadable| Error::GarbledByRank { rank: source, what: "between carriers".into(), why: why.to_string() };
         let now = self.note_progress();
-        match wire::read(word).map_err(garbled)? {
-            Word::HowLong { round } => {
+        match wire::read(message).map_err(garbled)? {
+            ControlMessage::HowLong { round } => {
                 self.watchdog.asked(source, now);
                 let age = if self.is_working() { Duration::ZERO } else { self.watchdog.age(now) };
-                self.tell(source, Word::ThisLong { round, nanos: u64::try_from(age.as_nanos()).unwrap_or(u64::MAX) })?;
+                self.tell(source, ControlMessage::ThisLong { round, nanos: u64::try_from(age.as_nanos()).unwrap_or(u64::MAX) })?;
             }
-            Word::ThisLong { round, nanos } => self.watchdog.answered(source, round, Duration::from_nanos(nanos)),
-            Word::Tell => {
+            ControlMessage::ThisLong { round, nanos } => self.watchdog.answered(source, round, Duration::from_nanos(nanos)),
+            ControlMessage::Tell => {
                 self.watchdog.told(now);
                 self.say_what_we_wait_for(now);
             }
-            Word::Failing => self.lower_fails |= source < self.me,
+            ControlMessage::Failing => self.lower_fails |= source < self.me,
         }
         Ok(())
     }
 
     fn watch(&mut self) -> Result<()> {
         let now = self.note_progress();
-        match self.watchdog.look(now, self.is_working()) {
-            Duty::Nothing => {}
-            Duty::Ask { round } => self.tell_others(Word::HowLong { round })?,
-            Duty::Report { silent } => {
+        match self.watchdog.poll(now, self.is_working()) {
+            Action::Nothing => {}
+            Action::Ask { round } => self.tell_others(ControlMessage::HowLong { round })?,
+            Action::Report { silent } => {
                 abort::say(&format!("equipoise: no progress for {}: {}", seconds(self.watchdog.timeout()), verdict(self.ranks, &silent)));
-                self.tell_others(Word::Tell)?;
+                self.tell_others(ControlMessage::Tell)?;
                 self.say_what_we_wait_for(now);
             }
-            Duty::End => {
+            Action::End => {
                 abort::flush();
                 super::ffi::abort(STUCK);
             }
@@ -389,10 +389,10 @@ impl State {
     }
 
     /// Marks that a program waits for room in the outbox.
-    pub fn waits_for_room(&mut self, run: u32, seat: usize) {
+    pub fn waits_for_room(&mut self, run: u32, local_node: usize) {
         if let Some(run) = self.run_of(run) {
-            let seat = &mut run.seats[seat];
-            (seat.waits, seat.full) = (Waits::Room, true);
+            let local_node = &mut run.local_nodes[local_node];
+            (local_node.waits, local_node.full) = (Waits::Room, true);
         }
     }
 }

@@ -6,9 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::carrier::Carrier;
+use super::local_nodes::{Run, Waits};
 use super::port::MpiPort;
-use super::seats::{Run, Waits};
-use super::watchdog::Word;
+use super::watchdog::ControlMessage;
 use super::{abort, ffi};
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay};
@@ -21,8 +21,8 @@ pub(super) fn run<T>(carrier: &Rc<Carrier>, overlay: &Overlay, mut program: impl
     let number = carrier.state.borrow_mut().begin(overlay.clone());
     let nodes = overlay.placement.nodes_on(carrier.rank);
     let mut programs: Vec<Option<Program<T>>> = Vec::with_capacity(nodes.len());
-    for (seat, &node) in nodes.iter().enumerate() {
-        let port = MpiPort { carrier: carrier.clone(), overlay: overlay.clone(), node, seat, run: number };
+    for (local_node, &node) in nodes.iter().enumerate() {
+        let port = MpiPort { carrier: carrier.clone(), overlay: overlay.clone(), node, local_node, run: number };
         programs.push(Some(program(Rc::new(port))));
     }
     let mut results: Vec<Option<T>> = nodes.iter().map(|_| None).collect();
@@ -30,14 +30,14 @@ pub(super) fn run<T>(carrier: &Rc<Carrier>, overlay: &Overlay, mut program: impl
     carrier.heartbeat.set_running(true);
     let mut pause = Pause::default();
     while left > 0 {
-        for seat in 0..programs.len() {
-            if let Some(result) = poll(carrier, seat, &mut programs[seat]) {
-                results[seat] = Some(result);
+        for local_node in 0..programs.len() {
+            if let Some(result) = poll(carrier, local_node, &mut programs[local_node]) {
+                results[local_node] = Some(result);
                 left -= 1;
             }
         }
         let worked = slice(carrier);
-        let moved = look(carrier, true);
+        let moved = poll_network(carrier, true);
         pause.after(carrier, worked || moved);
     }
     drop(programs);
@@ -50,19 +50,19 @@ pub(super) fn run<T>(carrier: &Rc<Carrier>, overlay: &Overlay, mut program: impl
 }
 
 /// Lets a program go on if something has happened to its node. Its result, if it ended.
-fn poll<T>(carrier: &Rc<Carrier>, seat: usize, program: &mut Option<Program<T>>) -> Option<T> {
+fn poll<T>(carrier: &Rc<Carrier>, local_node: usize, program: &mut Option<Program<T>>) -> Option<T> {
     let future = program.as_mut()?;
     {
         let mut state = carrier.state.borrow_mut();
-        let seat = &mut state.run.as_mut()?.seats[seat];
-        if !std::mem::take(&mut seat.dirty) {
+        let local_node = &mut state.run.as_mut()?.local_nodes[local_node];
+        if !std::mem::take(&mut local_node.dirty) {
             return None;
         }
     }
     let Poll::Ready(result) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) else { return None };
     *program = None;
     if let Some(run) = &mut carrier.state.borrow_mut().run {
-        run.seats[seat].waits = Waits::Ended;
+        run.local_nodes[local_node].waits = Waits::Ended;
     }
     match result {
         Ok(result) => Some(result),
@@ -87,9 +87,9 @@ fn slice(carrier: &Carrier) -> bool {
     true
 }
 
-fn look(carrier: &Carrier, watched: bool) -> bool {
+fn poll_network(carrier: &Carrier, watched: bool) -> bool {
     carrier.heartbeat.beat();
-    let moved = carrier.state.borrow_mut().look(watched);
+    let moved = carrier.state.borrow_mut().poll(watched);
     moved.unwrap_or_else(|why| fail(carrier, &why))
 }
 
@@ -100,7 +100,7 @@ pub(super) fn quiesce(carrier: &Carrier, watched: bool) {
     let mut expected = None;
     let mut pause = Pause::default();
     loop {
-        let mut moved = look(carrier, watched);
+        let mut moved = poll_network(carrier, watched);
         if let (None, Some(sum)) = (expected, &mut summing) {
             expected = sum.result().unwrap_or_else(|why| fail(carrier, &why));
             moved |= expected.is_some();
@@ -125,12 +125,12 @@ pub(super) fn fail(carrier: &Carrier, why: &Error) -> ! {
     let state = &carrier.state;
     // Errors of MPI on this way can't be told any better than the one at hand.
     for rank in carrier.rank + 1..carrier.ranks {
-        let _ = state.borrow_mut().tell(rank, Word::Failing);
+        let _ = state.borrow_mut().tell(rank, ControlMessage::Failing);
     }
     if carrier.rank > 0 {
         let since = Instant::now();
         while since.elapsed() < if state.borrow().lower_fails { LEAVE } else { LISTEN } {
-            let _ = state.borrow_mut().look(false);
+            let _ = state.borrow_mut().poll(false);
             thread::sleep(Duration::from_micros(200));
         }
         if state.borrow().lower_fails {
@@ -140,12 +140,12 @@ pub(super) fn fail(carrier: &Carrier, why: &Error) -> ! {
     abort::job(&format!("equipoise: rank {}: {why}", carrier.rank), why.exit_status())
 }
 
-/// What a rank does between two looks at the network that found nothing: it looks again at once, then lets others have the processor,
+/// What a rank does between two polls of the network that found nothing: it looks again at once, then lets others have the processor,
 /// then sleeps, ever longer. Too little of the first makes partners sleep in lockstep (measured: 407 us instead of 2 for an exchange);
 /// any event starts it anew.
 #[derive(Default)]
 struct Pause {
-    looks: u32,
+    polls: u32,
     since: Option<Instant>,
     /// When a program that goes on by itself was last left.
     left: Option<Instant>,
@@ -162,7 +162,7 @@ impl Pause {
     /// What may come from anybody is looked for at least this often within the time that the rank has waited for it.
     const PATIENCE: u32 = 500;
     const FIRST_NAP: Duration = Duration::from_micros(20);
-    /// A program that takes longer than this between two looks computes, and does not only ask.
+    /// A program that takes longer than this between two polls computes, and does not only ask.
     const COMPUTES: Duration = Duration::from_micros(20);
 
     fn after(&mut self, carrier: &Carrier, moved: bool) {
@@ -170,8 +170,8 @@ impl Pause {
             *self = Pause::default();
             return;
         }
-        self.looks += 1;
-        if self.looks <= Pause::SPIN {
+        self.polls += 1;
+        if self.polls <= Pause::SPIN {
             std::hint::spin_loop();
             return;
         }
@@ -187,14 +187,14 @@ impl Pause {
             return;
         }
         self.left = None;
-        if self.looks < Pause::LOOKS || now.duration_since(since) < Pause::AWAKE {
+        if self.polls < Pause::LOOKS || now.duration_since(since) < Pause::AWAKE {
             thread::yield_now();
             return;
         }
         let options = &carrier.options;
         // At the end of a run all wait for all.
         let open = run.is_none_or(|run| run.listens() || run.has_ended());
-        let cap = match (state.crew.is_busy(), open) {
+        let cap = match (state.pool.is_busy(), open) {
             (true, _) => options.prompt_nap,
             // Whoever asks after a long silence is answered within a small part of it.
             (false, true) => {

@@ -196,7 +196,7 @@ fn test(request: &mut ffi::MPI_Request) -> Result<Option<ffi::MPI_Status>> {
 
 /// Where short messages from any rank with any tag arrive: one receive, always posted, so that MPI puts them where they belong at once.
 ///
-/// One at a time keeps the order per source. (A matched probe costs 10 to 20 % more per message, and a look at every source's queue.)
+/// One at a time keeps the order per source. (A matched probe costs 10 to 20 % more per message, and a poll at every source's queue.)
 pub(super) struct Mailbox {
     request: ffi::MPI_Request,
     buffer: Vec<u8>,
@@ -221,7 +221,7 @@ impl Mailbox {
     }
 
     /// Takes what has come, if something has.
-    pub fn look(&mut self, comm: &Comm) -> Result<Option<Letter>> {
+    pub fn poll(&mut self, comm: &Comm) -> Result<Option<Letter>> {
         let arrived = match self.arrived.take() {
             None => test(&mut self.request)?,
             arrived => arrived,
@@ -229,7 +229,7 @@ impl Mailbox {
         self.take(comm, arrived)
     }
 
-    /// The same, with one look at the bodies that are awaited, [`MOST_BODIES`] of them: MPI looks at the network once for all of it.
+    /// The same, with one look at the bodies that are awaited, [`MOST_BODIES`] of them: MPI polls the network once for all of it.
     pub fn look_with(&mut self, comm: &Comm, bodies: &mut [(RankId, Awaited)]) -> Result<Option<Letter>> {
         const ROOM: usize = MOST_BODIES + 1;
         let mut requests = [no_request(); ROOM];
@@ -306,7 +306,7 @@ impl Drop for Mailbox {
 /// No look covers more bodies; the others have their turn when the first ones are there.
 pub(super) const MOST_BODIES: usize = 32;
 
-/// The first piece of a body that is not there yet, as a look at the network sees it.
+/// The first piece of a body that is not there yet, as a poll of the network sees it.
 pub(super) struct Awaited {
     request: ffi::MPI_Request,
     over: Option<ffi::MPI_Status>,
@@ -329,12 +329,12 @@ impl Receiving {
         Ok(Receiving { pieces: Vec::new(), over: None, buffer, length })
     }
 
-    /// The piece that comes next, for a look at it.
+    /// The piece that comes next, for a poll at it.
     pub fn awaited(&self) -> Awaited {
         Awaited { request: self.pieces.last().map_or_else(no_request, |(request, _)| *request), over: None }
     }
 
-    /// Notes what a look has shown of the piece that comes next.
+    /// Notes what a poll has shown of the piece that comes next.
     pub fn note(&mut self, awaited: Awaited) {
         if let (Some((request, _)), Some(status)) = (self.pieces.last_mut(), awaited.over) {
             *request = no_request();
@@ -415,7 +415,7 @@ impl Drop for Summing {
 pub(super) struct Sends {
     requests: Vec<ffi::MPI_Request>,
     bytes: Vec<Outgoing>,
-    /// Where the next look begins: many sends are looked at in turns.
+    /// Where the next poll begins: many sends are looked at in turns.
     cursor: usize,
 }
 
@@ -440,7 +440,7 @@ impl Sends {
         let waits = matches!(bytes, Outgoing::Shared(_));
         self.requests.push(request);
         self.bytes.push(bytes);
-        // A long piece is over when its receiver has fetched it. To ask whether a send is over that is not makes MPI look at the network, and
+        // A long piece is over when its receiver has fetched it. To ask whether a send is over that is not makes MPI poll of the network, and
         // give the processor away if it finds nothing there; the receiver is better served by what this rank does next.
         let newest = self.requests.len() - 1;
         if waits || test(&mut self.requests[newest])?.is_none() {

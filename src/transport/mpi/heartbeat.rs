@@ -1,4 +1,4 @@
-//! The watchdog's last resort: a thread that notices that this rank's programs never let it look at the network.
+//! The watchdog's last resort: a thread that notices that this rank's programs never let it poll of the network.
 //!
 //! The other ranks find such a rank, unless they are all like it, or there are none, or a rank without an answer may compute.
 

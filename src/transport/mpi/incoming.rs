@@ -20,7 +20,7 @@ enum Part {
     Body(Envelope, Receiving),
 }
 
-/// What a look at the network came to.
+/// What a poll of the network came to.
 pub(super) enum Heard {
     Nothing,
     /// Something that is not complete, or not in order yet.
@@ -35,7 +35,7 @@ pub(super) struct Incoming {
     queues: Vec<VecDeque<Part>>,
     /// Sources with something in their queue.
     busy: Vec<RankId>,
-    /// Room for what a look covers.
+    /// Room for what a poll covers.
     awaited: Vec<(RankId, Awaited)>,
     piece: usize,
     /// Where the buffers of bodies come from.
@@ -53,7 +53,7 @@ impl Incoming {
     }
 
     /// Looks once at the network, and takes what has come.
-    pub fn look(&mut self, comm: &Comm, bulk: &Comm) -> Result<Heard> {
+    pub fn poll(&mut self, comm: &Comm, bulk: &Comm) -> Result<Heard> {
         let Some(Letter { source, tag, mut bytes }) = self.letter(comm)? else { return Ok(Heard::Nothing) };
         if tag == CONTROL {
             return Ok(Heard::Control(source, bytes));
@@ -76,7 +76,7 @@ impl Incoming {
         } else {
             // Receives of bodies are posted in the order of their headers, which is the order of the pieces.
             let mut receiving = bulk.receive_pieces(&self.pool, source, PIECE, length, &bytes, self.piece)?;
-            // Often the body has come along. It is not left until the next look: that might be a while, where ranks share processors.
+            // Often the body has come along. It is not left until the next poll: that might be a while, where ranks share processors.
             if queue.is_empty() && receiving.is_complete()? {
                 return Ok(Heard::Message(Message { envelope, body: receiving.into_bytes(&self.pool).into() }));
             }
@@ -92,7 +92,7 @@ impl Incoming {
     /// The next letter, if one has come. Notes what has come of the bodies that the sources' oldest messages wait for, too.
     fn letter(&mut self, comm: &Comm) -> Result<Option<Letter>> {
         if self.busy.is_empty() {
-            return self.mailbox.look(comm);
+            return self.mailbox.poll(comm);
         }
         self.awaited.clear();
         for &source in self.busy.iter().take(MOST_BODIES) {

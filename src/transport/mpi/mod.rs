@@ -14,7 +14,7 @@
 //! # How it works
 //!
 //! All MPI calls stay on the thread that initialised MPI (*funneled*). The executor (`executor.rs`) polls the programs of the rank's nodes
-//! and, while they wait, looks at the network: the outbox (`outbox.rs`) takes back what has left, `incoming.rs` takes through one posted
+//! and, while they wait, polls the network: the outbox (`outbox.rs`) takes back what has left, `incoming.rs` takes through one posted
 //! receive what has come and puts it into the node's inbox. Opaque work runs on worker threads (`workers.rs`), sliced work between two
 //! looks. The watchdog (`watchdog.rs`) talks to the other ranks below all that. A rank whose program fails [ends the whole job](abort), and
 //! where the [options](Options) ask for it, so does one that panics, on whichever thread.
@@ -27,11 +27,11 @@ mod executor;
 mod ffi;
 mod heartbeat;
 mod incoming;
+mod local_nodes;
 mod outbox;
 mod outgoing;
 mod pool;
 mod port;
-mod seats;
 pub mod signals;
 mod watchdog;
 mod workers;
@@ -90,7 +90,7 @@ pub struct Options {
     pub outbox: usize,
     /// So many bytes of buffers that bodies came in are kept for other bodies, once nobody has a slice of the old ones any more.
     pub spare: usize,
-    /// How long sliced work runs between two looks at the network.
+    /// How long sliced work runs between two polls of the network.
     pub slice: Duration,
     /// The longest sleep of a rank whose worker is busy, or that others may ask and have asked lately.
     pub prompt_nap: Duration,

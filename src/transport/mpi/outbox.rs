@@ -20,7 +20,7 @@ pub(super) const PIECE: i32 = 4;
 
 /// How many buffers wait to be used again.
 const SPARE: usize = 64;
-/// Sends may pile up while a program does not wait; now and then one looks which are over.
+/// Sends may work queue up while a program does not wait; now and then one looks which are over.
 const LOOK_EVERY: u32 = 32;
 
 pub(super) struct Outbox {
@@ -74,8 +74,8 @@ impl Outbox {
     }
 
     /// Sends a word from carrier to carrier.
-    pub fn send_control(&mut self, comm: &Comm, to: RankId, word: Vec<u8>) -> Result<()> {
-        self.start(comm, to, CONTROL, Outgoing::Own(word))
+    pub fn send_control(&mut self, comm: &Comm, to: RankId, message: Vec<u8>) -> Result<()> {
+        self.start(comm, to, CONTROL, Outgoing::Own(message))
     }
 
     /// Takes back what has left. True if something has.

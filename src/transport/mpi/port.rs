@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use super::carrier::Carrier;
-use super::seats::Waits;
+use super::local_nodes::Waits;
 use super::workers::Owner;
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay};
@@ -15,7 +15,7 @@ pub(super) struct MpiPort {
     pub carrier: Rc<Carrier>,
     pub overlay: Rc<Overlay>,
     pub node: NodeId,
-    pub seat: usize,
+    pub local_node: usize,
     pub run: u32,
 }
 
@@ -64,21 +64,21 @@ impl Transport for MpiPort {
         if state.has_room() {
             return Poll::Ready(());
         }
-        state.waits_for_room(self.run, self.seat);
+        state.waits_for_room(self.run, self.local_node);
         Poll::Pending
     }
 
     fn poll_event(&self, interest: &Interest) -> Poll<Event> {
         let mut state = self.carrier.state.borrow_mut();
         let Some(run) = state.run_of(self.run) else { return Poll::Pending };
-        let seat = &mut run.seats[self.seat];
-        match seat.inbox.take(interest) {
+        let local_node = &mut run.local_nodes[self.local_node];
+        match local_node.inbox.take(interest) {
             Some(event) => {
-                seat.waits = Waits::Nothing;
+                local_node.waits = Waits::Nothing;
                 Poll::Ready(event)
             }
             None => {
-                seat.waits = Waits::Event(*interest);
+                local_node.waits = Waits::Event(*interest);
                 Poll::Pending
             }
         }
@@ -86,18 +86,18 @@ impl Transport for MpiPort {
 
     fn poll_turn(&self, asked: &mut bool) -> Poll<()> {
         let mut state = self.carrier.state.borrow_mut();
-        let looks = state.looks;
+        let polls = state.polls;
         let Some(run) = state.run_of(self.run) else { return Poll::Pending };
-        let waits = &mut run.seats[self.seat].waits;
+        let waits = &mut run.local_nodes[self.local_node].waits;
         match *waits {
-            Waits::Turn(before) if *asked && before < looks => {
+            Waits::Turn(before) if *asked && before < polls => {
                 *waits = Waits::Nothing;
                 Poll::Ready(())
             }
             Waits::Turn(_) if *asked => Poll::Pending,
             _ => {
                 *asked = true;
-                *waits = Waits::Turn(looks);
+                *waits = Waits::Turn(polls);
                 Poll::Pending
             }
         }
@@ -106,7 +106,7 @@ impl Transport for MpiPort {
     fn set_timer(&self, scope: Scope, at: Ticks) -> TimerId {
         let mut state = self.carrier.state.borrow_mut();
         match state.run_of(self.run) {
-            Some(run) => run.timers.set(self.seat, scope, at),
+            Some(run) => run.timers.set(self.local_node, scope, at),
             None => TimerId(0),
         }
     }
@@ -116,7 +116,7 @@ impl Transport for MpiPort {
         if let Some(run) = state.run_of(self.run)
             && !run.timers.cancel(timer)
         {
-            run.seats[self.seat].inbox.forget_timer(timer);
+            run.local_nodes[self.local_node].inbox.forget_timer(timer);
         }
     }
 
@@ -125,12 +125,12 @@ impl Transport for MpiPort {
         let Some(run) = state.run_of(self.run) else { return WorkId(0) };
         run.works += 1;
         let work = WorkId(run.works);
-        let owner = Owner { seat: self.seat, scope, work };
+        let owner = Owner { local_node: self.local_node, scope, work };
         state.progressed();
         match job {
             Job::Sliced(sliced) => state.slices.give(owner, sliced),
             Job::Opaque(opaque) => {
-                if let Err(why) = state.crew.give(owner, opaque) {
+                if let Err(why) = state.pool.give(owner, opaque) {
                     state.failure.get_or_insert(why);
                 }
             }

@@ -47,7 +47,7 @@ impl Watch {
 
 /// Words between carriers. They are not counted, and no program sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Word {
+pub(super) enum ControlMessage {
     /// How long have you been without progress?
     HowLong { round: u64 },
     /// For so many nanoseconds.
@@ -60,7 +60,7 @@ pub(super) enum Word {
 
 /// What is to be done now.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Duty {
+pub(super) enum Action {
     Nothing,
     /// Ask all others.
     Ask {
@@ -121,18 +121,18 @@ impl Watchdog {
     }
 
     /// Looks at the clock. `working`: a task runs, which is progress.
-    pub fn look(&mut self, now: Instant, working: bool) -> Duty {
+    pub fn poll(&mut self, now: Instant, working: bool) -> Action {
         if working {
             self.progress = now;
         }
         match &self.phase {
             Phase::Quiet => {
                 if self.watch == Watch::Off || now < self.not_before || self.age(now) < self.timeout + self.stagger {
-                    return Duty::Nothing;
+                    return Action::Nothing;
                 }
                 self.round += 1;
                 self.phase = Phase::Asking { since: now, ages: vec![None; self.ranks as usize] };
-                Duty::Ask { round: self.round }
+                Action::Ask { round: self.round }
             }
             Phase::Asking { since, ages } => {
                 let others = || (0..self.ranks).filter(|&rank| rank != self.me);
@@ -148,15 +148,15 @@ impl Watchdog {
                     if matches!(self.watch, Watch::Runs(_)) && !silent.is_empty() {
                         self.not_before = now + self.timeout + self.stagger;
                         self.phase = Phase::Quiet;
-                        return Duty::Nothing;
+                        return Action::Nothing;
                     }
                     self.phase = Phase::Stuck { end: now + LAST_WORDS };
-                    return Duty::Report { silent };
+                    return Action::Report { silent };
                 }
-                Duty::Nothing
+                Action::Nothing
             }
-            Phase::Stuck { end } if now >= *end => Duty::End,
-            Phase::Stuck { .. } => Duty::Nothing,
+            Phase::Stuck { end } if now >= *end => Action::End,
+            Phase::Stuck { .. } => Action::Nothing,
         }
     }
 
@@ -208,19 +208,19 @@ mod tests {
     fn the_lowest_rank_asks_first_and_reports_when_all_have_waited_as_long() {
         let start = Instant::now();
         let mut dogs = dogs(3, start);
-        assert_eq!(dogs[0].look(start + 9 * SECOND, false), Duty::Nothing);
+        assert_eq!(dogs[0].poll(start + 9 * SECOND, false), Action::Nothing);
         let now = start + 10 * SECOND;
-        assert_eq!(dogs[0].look(now, false), Duty::Ask { round: 1 });
-        assert_eq!(dogs[1].look(now, false), Duty::Nothing);
+        assert_eq!(dogs[0].poll(now, false), Action::Ask { round: 1 });
+        assert_eq!(dogs[1].poll(now, false), Action::Nothing);
         for rank in 1..3 {
             dogs[rank].asked(0, now);
-            assert_eq!(dogs[rank].look(now + SECOND, false), Duty::Nothing);
+            assert_eq!(dogs[rank].poll(now + SECOND, false), Action::Nothing);
             let age = dogs[rank].age(now);
             dogs[0].answered(rank as u32, 1, age);
         }
-        assert_eq!(dogs[0].look(now, false), Duty::Report { silent: vec![] });
-        assert_eq!(dogs[0].look(now, false), Duty::Nothing);
-        assert_eq!(dogs[0].look(now + SECOND, false), Duty::End);
+        assert_eq!(dogs[0].poll(now, false), Action::Report { silent: vec![] });
+        assert_eq!(dogs[0].poll(now, false), Action::Nothing);
+        assert_eq!(dogs[0].poll(now + SECOND, false), Action::End);
     }
 
     #[test]
@@ -228,18 +228,18 @@ mod tests {
         let start = Instant::now();
         let mut dogs = dogs(2, start);
         let mut now = start + 10 * SECOND;
-        assert_eq!(dogs[0].look(now, false), Duty::Ask { round: 1 });
+        assert_eq!(dogs[0].poll(now, false), Action::Ask { round: 1 });
         dogs[0].answered(1, 1, 4 * SECOND);
-        assert_eq!(dogs[0].look(now, false), Duty::Nothing);
+        assert_eq!(dogs[0].poll(now, false), Action::Nothing);
         now += 5 * SECOND;
-        assert_eq!(dogs[0].look(now, false), Duty::Nothing);
+        assert_eq!(dogs[0].poll(now, false), Action::Nothing);
         now += SECOND;
-        assert_eq!(dogs[0].look(now, false), Duty::Ask { round: 2 });
+        assert_eq!(dogs[0].poll(now, false), Action::Ask { round: 2 });
         // An answer to an earlier question counts for nothing.
         dogs[0].answered(1, 1, 10 * SECOND);
-        assert_eq!(dogs[0].look(now, false), Duty::Nothing);
+        assert_eq!(dogs[0].poll(now, false), Action::Nothing);
         dogs[0].answered(1, 2, 10 * SECOND);
-        assert_eq!(dogs[0].look(now, false), Duty::Report { silent: vec![] });
+        assert_eq!(dogs[0].poll(now, false), Action::Report { silent: vec![] });
     }
 
     #[test]
@@ -247,10 +247,10 @@ mod tests {
         let start = Instant::now();
         let mut dogs = dogs(3, start);
         let now = start + 11 * SECOND;
-        assert_eq!(dogs[1].look(now, false), Duty::Ask { round: 1 });
+        assert_eq!(dogs[1].poll(now, false), Action::Ask { round: 1 });
         dogs[1].answered(2, 1, 11 * SECOND);
-        assert_eq!(dogs[1].look(now + SECOND, false), Duty::Nothing);
-        assert_eq!(dogs[1].look(now + 2 * SECOND, false), Duty::Report { silent: vec![0] });
+        assert_eq!(dogs[1].poll(now + SECOND, false), Action::Nothing);
+        assert_eq!(dogs[1].poll(now + 2 * SECOND, false), Action::Report { silent: vec![0] });
     }
 
     #[test]
@@ -258,14 +258,14 @@ mod tests {
         let start = Instant::now();
         let mut dogs = dogs(2, start);
         let now = start + 11 * SECOND;
-        assert_eq!(dogs[0].look(now, false), Duty::Ask { round: 1 });
-        assert_eq!(dogs[1].look(now, false), Duty::Ask { round: 1 });
+        assert_eq!(dogs[0].poll(now, false), Action::Ask { round: 1 });
+        assert_eq!(dogs[1].poll(now, false), Action::Ask { round: 1 });
         dogs[0].asked(1, now);
         dogs[1].asked(0, now);
         dogs[0].answered(1, 1, 11 * SECOND);
         dogs[1].answered(0, 1, 11 * SECOND);
-        assert_eq!(dogs[0].look(now, false), Duty::Report { silent: vec![] });
-        assert_eq!(dogs[1].look(now, false), Duty::Nothing);
+        assert_eq!(dogs[0].poll(now, false), Action::Report { silent: vec![] });
+        assert_eq!(dogs[1].poll(now, false), Action::Nothing);
     }
 
     #[test]
@@ -274,15 +274,15 @@ mod tests {
         let mut dogs = dogs(3, start);
         let mut now = start + 11 * SECOND;
         for dog in &mut dogs[1..] {
-            assert!(matches!(dog.look(now, false), Duty::Ask { .. }));
+            assert!(matches!(dog.poll(now, false), Action::Ask { .. }));
         }
         now += 2 * SECOND;
         for dog in &mut dogs[1..] {
-            assert!(matches!(dog.look(now, false), Duty::Report { .. }));
+            assert!(matches!(dog.poll(now, false), Action::Report { .. }));
         }
         for dog in &mut dogs[1..] {
             dog.told(now);
-            assert_eq!(dog.look(now + SECOND, false), Duty::End);
+            assert_eq!(dog.poll(now + SECOND, false), Action::End);
         }
     }
 
@@ -290,10 +290,10 @@ mod tests {
     fn work_is_progress_and_one_rank_alone_needs_nobody() {
         let start = Instant::now();
         let mut dogs = dogs(1, start);
-        assert_eq!(dogs[0].look(start + 100 * SECOND, true), Duty::Nothing);
+        assert_eq!(dogs[0].poll(start + 100 * SECOND, true), Action::Nothing);
         let now = start + 110 * SECOND;
-        assert_eq!(dogs[0].look(now, false), Duty::Ask { round: 1 });
-        assert_eq!(dogs[0].look(now, false), Duty::Report { silent: vec![] });
+        assert_eq!(dogs[0].poll(now, false), Action::Ask { round: 1 });
+        assert_eq!(dogs[0].poll(now, false), Action::Report { silent: vec![] });
     }
 
     #[test]
@@ -301,21 +301,21 @@ mod tests {
         let start = Instant::now();
         let mut dog = Watchdog::new(0, 2, Watch::Runs(10 * SECOND), start);
         let mut now = start + 10 * SECOND;
-        assert_eq!(dog.look(now, false), Duty::Ask { round: 1 });
+        assert_eq!(dog.poll(now, false), Action::Ask { round: 1 });
         now += 2 * SECOND;
-        assert_eq!(dog.look(now, false), Duty::Nothing);
+        assert_eq!(dog.poll(now, false), Action::Nothing);
         // It asks again, but not at once, and ends the job when the other rank is there and waits, too.
-        assert_eq!(dog.look(now + 9 * SECOND, false), Duty::Nothing);
+        assert_eq!(dog.poll(now + 9 * SECOND, false), Action::Nothing);
         now += 10 * SECOND;
-        assert_eq!(dog.look(now, false), Duty::Ask { round: 2 });
+        assert_eq!(dog.poll(now, false), Action::Ask { round: 2 });
         dog.answered(1, 2, 10 * SECOND);
-        assert_eq!(dog.look(now, false), Duty::Report { silent: vec![] });
+        assert_eq!(dog.poll(now, false), Action::Report { silent: vec![] });
     }
 
     #[test]
     fn a_watchdog_that_is_off_asks_nobody() {
         let start = Instant::now();
         let mut dog = Watchdog::new(0, 2, Watch::Off, start);
-        assert_eq!(dog.look(start + 1_000_000 * SECOND, false), Duty::Nothing);
+        assert_eq!(dog.poll(start + 1_000_000 * SECOND, false), Action::Nothing);
     }
 }

@@ -18,7 +18,7 @@ const PAUSE_EVERY: Duration = Duration::from_micros(50);
 /// Which node of the rank started a piece of work, and in which scope.
 #[derive(Clone, Copy)]
 pub(super) struct Owner {
-    pub seat: usize,
+    pub local_node: usize,
     pub scope: Scope,
     pub work: WorkId,
 }
@@ -39,7 +39,7 @@ impl<T> Pipe<T> {
 }
 
 /// Threads that carry out opaque work, started when the first work comes.
-pub(super) struct Crew {
+pub(super) struct WorkerPool {
     size: usize,
     /// The beginning of the clock.
     began: Instant,
@@ -50,9 +50,9 @@ pub(super) struct Crew {
     out: usize,
 }
 
-impl Crew {
-    pub fn new(size: usize, began: Instant) -> Crew {
-        Crew { size: size.max(1), began, hired: Vec::new(), jobs: Pipe::new(), done: Pipe::new(), out: 0 }
+impl WorkerPool {
+    pub fn new(size: usize, began: Instant) -> WorkerPool {
+        WorkerPool { size: size.max(1), began, hired: Vec::new(), jobs: Pipe::new(), done: Pipe::new(), out: 0 }
     }
 
     pub fn is_busy(&self) -> bool {
@@ -126,7 +126,7 @@ impl Drop for Alive {
     }
 }
 
-/// A worker's life: it ends when the crew is gone.
+/// A worker's life: it ends when the worker pool is gone.
 fn work_on(jobs: &Receiver<(Owner, Opaque)>, done: &Sender<(Owner, Finished)>, epoch: Instant, boss: &Thread) {
     let _alive = Alive;
     for (owner, work) in jobs {
@@ -240,14 +240,14 @@ mod tests {
     use super::*;
 
     fn owner(number: u64) -> Owner {
-        Owner { seat: 0, scope: Scope { run: 1, epoch: 0 }, work: WorkId(number) }
+        Owner { local_node: 0, scope: Scope { run: 1, epoch: 0 }, work: WorkId(number) }
     }
 
     #[test]
     fn a_crew_does_all_it_is_given_and_no_more_than_it_can_at_once() {
-        let mut crew = Crew::new(2, Instant::now());
+        let mut pool = WorkerPool::new(2, Instant::now());
         for number in 0..20u64 {
-            crew.give(
+            pool.give(
                 owner(number),
                 Box::new(move |worker| {
                     worker.spin(1000);
@@ -257,8 +257,8 @@ mod tests {
             .unwrap();
         }
         let mut results = Vec::new();
-        while crew.is_busy() {
-            match crew.next_done() {
+        while pool.is_busy() {
+            match pool.next_done() {
                 Some((owner, finished)) => {
                     assert!(finished.began <= finished.ended);
                     results.push((owner.work.0, *finished.output.downcast::<u64>().unwrap()));
@@ -268,15 +268,15 @@ mod tests {
         }
         results.sort_unstable();
         assert_eq!(results, (0..20).map(|n| (n, n * n)).collect::<Vec<_>>());
-        assert_eq!(crew.hired.len(), 2);
-        crew.dismiss();
-        assert!(crew.hired.is_empty() && !crew.is_busy());
+        assert_eq!(pool.hired.len(), 2);
+        pool.dismiss();
+        assert!(pool.hired.is_empty() && !pool.is_busy());
     }
 
     #[test]
     fn what_work_needed_is_told_apart_from_its_time() {
-        let mut crew = Crew::new(1, Instant::now());
-        crew.give(
+        let mut pool = WorkerPool::new(1, Instant::now());
+        pool.give(
             owner(0),
             Box::new(|worker| {
                 worker.sleep(20_000_000);
@@ -289,7 +289,7 @@ mod tests {
         )
         .unwrap();
         let finished = loop {
-            match crew.next_done() {
+            match pool.next_done() {
                 Some((_, finished)) => break finished,
                 None => thread::park_timeout(Duration::from_millis(1)),
             }
@@ -303,9 +303,9 @@ mod tests {
 
     #[test]
     fn recalled_work_does_not_begin() {
-        let mut crew = Crew::new(1, Instant::now());
+        let mut pool = WorkerPool::new(1, Instant::now());
         let (go, gate) = unbounded::<()>();
-        crew.give(
+        pool.give(
             owner(0),
             Box::new(move |_| {
                 let _ = gate.recv();
@@ -314,14 +314,14 @@ mod tests {
         )
         .unwrap();
         // The only worker holds the first when its queue is empty again.
-        while !crew.jobs.exit.is_empty() {
+        while !pool.jobs.exit.is_empty() {
             thread::yield_now();
         }
-        crew.give(owner(1), Box::new(|_| panic!("this must not begin"))).unwrap();
-        crew.recall();
+        pool.give(owner(1), Box::new(|_| panic!("this must not begin"))).unwrap();
+        pool.recall();
         go.send(()).unwrap();
-        while crew.is_busy() {
-            if let Some((owner, _)) = crew.next_done() {
+        while pool.is_busy() {
+            if let Some((owner, _)) = pool.next_done() {
                 assert_eq!(owner.work, WorkId(0));
             }
         }

@@ -144,7 +144,7 @@ impl<T> Engine<T> {
         let mut state = shared.state.borrow_mut();
         state.calendar.give_back(events);
         let idle = state.now.saturating_sub(state.progress);
-        if state.running == 0 && (idle > state.model.timeout || state.looks > LOOKS.0.max(LOOKS.1 * state.nodes.len() as u64)) {
+        if state.running == 0 && (idle > state.model.timeout || state.polls > LOOKS.0.max(LOOKS.1 * state.nodes.len() as u64)) {
             drop(state);
             return Err(report::stuck(&self.shared, Reason::NoProgress));
         }

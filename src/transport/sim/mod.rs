@@ -6,7 +6,7 @@
 //! events all happen before any program runs, then the programs of the nodes to which something happened are polled, each once, in the
 //! order in which it happened to them. The same world, seed and program give the same run, to the tick.
 //!
-//! Everything takes time: a message, a look at the network ([`Transport::poll_turn`](crate::transport::Transport::poll_turn)), a piece of
+//! Everything takes time: a message, a poll of the network ([`Transport::poll_turn`](crate::transport::Transport::poll_turn)), a piece of
 //! work, a slice and a timer take at least one tick. So nothing that a program does is seen by another at the same instant, and a program
 //! that only asks does not stop the clock.
 //!
@@ -23,7 +23,7 @@
 //! it goes on forwarding the messages of others, as a network does. A signal comes to every node.
 //!
 //! A run ends when all programs have ended, with the first error, or with [`Error::Stuck`] when nothing is left to happen or nothing but
-//! background messages, timers and looks at the network happened for [`Model::timeout`]. What is left of it is dropped.
+//! background messages, timers and polls of the network happened for [`Model::timeout`]. What is left of it is dropped.
 
 mod calendar;
 mod engine;
@@ -61,8 +61,8 @@ pub struct Model {
     pub workers: u32,
     /// Budget of a slice of work, in ticks.
     pub slice: Ticks,
-    /// What a look at the network costs, in ticks, whatever the speed; at least 1.
-    pub look: Ticks,
+    /// What a poll of the network costs, in ticks, whatever the speed; at least 1.
+    pub poll: Ticks,
     /// Bytes, headers included, that a node may have under way before [`ready_to_send`](crate::node::Node::ready_to_send) waits.
     pub outbox: u64,
     /// Ticks without progress after which the run is stuck.
@@ -79,7 +79,7 @@ impl Default for Model {
             seed: 0,
             workers: 1,
             slice: 100_000,
-            look: 1,
+            poll: 1,
             outbox: 64 << 20,
             timeout: 300_000_000_000,
             rules: Rules::default(),

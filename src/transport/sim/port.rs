@@ -119,9 +119,9 @@ impl Transport for SimPort {
     fn poll_turn(&self, asked: &mut bool) -> Poll<()> {
         self.with(Poll::Pending, |state, me| {
             if !std::mem::replace(asked, true) {
-                let look = state.model.look;
-                state.node(me).clock = state.time_of(me).saturating_add(look);
-                state.looks += 1;
+                let poll = state.model.poll;
+                state.node(me).clock = state.time_of(me).saturating_add(poll);
+                state.polls += 1;
             } else if state.node(me).clock <= state.now {
                 return Poll::Ready(());
             }

@@ -188,7 +188,7 @@ pub(super) struct State {
     /// When there last was progress; ahead of the clock while a node computes.
     pub progress: Ticks,
     /// Looks at the network since then.
-    pub looks: u64,
+    pub polls: u64,
     /// What the run ends with at the next instant.
     pub failure: Option<Error>,
     pub model: Settings,
@@ -199,7 +199,7 @@ pub(super) struct Settings {
     speeds: Vec<Speed>,
     pub workers: u32,
     pub slice: Ticks,
-    pub look: Ticks,
+    pub poll: Ticks,
     pub outbox: u64,
     pub timeout: Ticks,
 }
@@ -226,13 +226,13 @@ impl State {
             workers: BTreeMap::new(),
             running: 0,
             progress: 0,
-            looks: 0,
+            polls: 0,
             failure: None,
             model: Settings {
                 speeds: model.speeds.clone(),
                 workers: model.workers,
                 slice: model.slice.max(1),
-                look: model.look.max(1),
+                poll: model.poll.max(1),
                 outbox: model.outbox,
                 timeout: model.timeout,
             },
@@ -256,7 +256,7 @@ impl State {
     /// Something made progress that lasts until the given time.
     pub fn progressed(&mut self, until: Ticks) {
         self.progress = self.progress.max(until);
-        self.looks = 0;
+        self.polls = 0;
     }
 
     /// Something happened to a node: it is polled at this instant, or when the world has caught up with its clock.
@@ -302,19 +302,19 @@ impl State {
     /// Looks at the nodes that these events concern. Of a million nodes none is in the caches when something happens to it; the processor
     /// fetches several at a time if nothing lies between the looks.
     pub fn fetch(&self, events: &[Due]) {
-        let look = |due: &Due| match due {
-            Due::Deliver(message) => self.look(message.envelope.dst) + self.outbox[message.envelope.src as usize],
+        let poll = |due: &Due| match due {
+            Due::Deliver(message) => self.poll(message.envelope.dst) + self.outbox[message.envelope.src as usize],
             _ => 0,
         };
-        std::hint::black_box(events.iter().map(look).fold(0, u64::wrapping_add));
+        std::hint::black_box(events.iter().map(poll).fold(0, u64::wrapping_add));
     }
 
     /// The same for nodes whose turn comes.
     pub fn fetch_nodes(&self, nodes: &[NodeId]) {
-        std::hint::black_box(nodes.iter().map(|node| self.look(*node)).fold(0, u64::wrapping_add));
+        std::hint::black_box(nodes.iter().map(|node| self.poll(*node)).fold(0, u64::wrapping_add));
     }
 
-    fn look(&self, node: NodeId) -> u64 {
+    fn poll(&self, node: NodeId) -> u64 {
         let node = &self.nodes[node as usize];
         (node.since & 1) + (node.clock & 1) + u64::from(node.inbox.is_empty())
     }

@@ -1,4 +1,4 @@
-//! A node's own clock: charges, looks at the network, timers.
+//! A node's own clock: charges, polls the network, timers.
 
 use equipoise::Result;
 use equipoise::node::{Event, Node, Ticks};
@@ -83,7 +83,7 @@ fn what_has_not_arrived_by_its_own_clock_is_not_seen() {
 
 #[test]
 fn a_dear_look_costs_what_the_model_says() {
-    let look = Model { look: 250, ..model("zero") };
+    let look = Model { poll: 250, ..model("zero") };
     let times = on(1, "complete", look, |node| async move {
         node.try_event().await;
         node.charge(50);

@@ -120,7 +120,7 @@ fn timers_alone_are_no_progress() {
 
 #[test]
 fn looks_at_the_network_alone_are_no_progress() {
-    let model = Model { look: 1_000_000, ..patient("zero") };
+    let model = Model { poll: 1_000_000, ..patient("zero") };
     let report = report(on(2, "complete", model, |node| async move {
         while node.try_event().await.is_none() {}
         Ok(())

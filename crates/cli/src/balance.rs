@@ -1,0 +1,190 @@
+//! `equipoise balance`: one balancing phase.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use clap::Args;
+use equipoise::balance;
+use equipoise::topology::Overlay;
+use equipoise::transport::world::World;
+use equipoise::{Error, Result};
+use equipoise_lab::experiment::{self, BalanceRecord, BalanceSpec, Environment, Tasks, settle};
+use equipoise_lab::report::{csv, html, json, table, trace};
+use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
+
+use super::launch::{self, Ending};
+use super::options::{Output, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input};
+use super::output::{Files, Target, check_trace};
+use super::terminal;
+
+const EXAMPLES: &str = "\
+Examples:
+  mpirun -n 8 equipoise balance --balancer direct --loads hot:total=10000 --payload 4096
+  equipoise balance --sim 8 --loads 19,11,2,9,0,9,10,4
+  equipoise balance --sim 13 --balancer mwa --topology mesh:4x4 --loads poisson:mean=100
+  equipoise balance --sim 8 --balancer direct --powers uniform:1..10 --sim-hosts 2
+  equipoise balance --sim 1024 --balancer dem --loads sparse:p=0.1,max=1000 --output json";
+
+/// Run one balancing phase and say what moved, at what cost
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The balancer, NAME[:key=value,..]; `equipoise list` shows all
+    #[arg(long, value_name = "NAME", default_value = "cwa")]
+    balancer: String,
+
+    /// hypercube[:D] | mesh[:RxC[xK]] | torus[:..] | tree[:binary | :kary=K | :parents=-,0,1,1,..] | grid[:PxQx..] | line | ring |
+    /// complete | graph:FILE (a line `a b` for each link, or METIS's format); without a size it is fitted to the ranks, with virtual nodes where they don't fill it [default: the balancer's own]
+    #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes())]
+    topology: Option<String>,
+
+    /// Tasks by node before: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 | sparse:p=0.2,max=100 | zero.
+    /// A list has a number for each rank, or for each node of the topology, virtual ones included; patterns fill the ranks [default: uniform:mean=10]
+    #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
+    loads: Option<String>,
+
+    /// Real tasks instead of loads: lbaf:DIR[,set=NAME][,phase=N] are the task times of a real run as DARMA's LBAF has them, a file for
+    /// each rank, and FILE.csv a table with the columns rank,work,bytes (- is one on standard input; with ,unit=us work is a time, also in
+    /// ns, ms or s, and may have a fraction); the run's ranks are dealt out in blocks, loads are then work (ns or the table's units). files:DIR makes every file below DIR a task, its bytes the payload (what .gitignore ignores is left
+    /// out); the files of a top-level folder lie together
+    #[arg(long, value_name = "SOURCE", value_parser = any_bytes(), conflicts_with_all = ["loads", "payload", "weights", "pinned"])]
+    tasks: Option<String>,
+
+    /// How fast each node is, relative to the others: 3,4,5 | @FILE | uniform:1..10 | equal
+    #[arg(long, value_name = "POWERS", default_value = "equal", value_parser = any_bytes())]
+    powers: String,
+
+    /// Bytes that each task carries; with 0 tasks are ranges of numbers, so that 10^9 a node cost nothing
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    payload: u64,
+
+    #[command(flatten)]
+    kind: TaskOptions,
+
+    #[command(flatten)]
+    rule: RuleOptions,
+
+    /// Compute the least possible task-hops however many nodes there are (beyond 4,096 that takes long)
+    #[arg(long)]
+    judge: bool,
+
+    #[command(flatten)]
+    world: WorldOptions,
+
+    /// Whom the result is for
+    #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
+    output: Output,
+
+    /// Write into this folder, too: table.csv (the nodes), records.jsonl (the result) and report.html (to look at in a browser)
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
+    report: Option<PathBuf>,
+
+    /// Write a timeline into this file, in Chrome's trace format (look at it with ui.perfetto.dev): a row for each rank, messages as arrows
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    trace: Option<PathBuf>,
+}
+
+/// What the options ask for, as far as it can be told without ranks.
+struct Request<'a> {
+    arguments: &'a Arguments,
+    balancer: Rc<balance::Chosen>,
+    loads: LoadPattern,
+    powers: PowerPattern,
+    weights: WeightPattern,
+    pins: Pins,
+    tasks: Option<TaskSource>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Ending> {
+    let texts = [
+        ("--topology", arguments.topology.as_deref()),
+        ("--loads", arguments.loads.as_deref()),
+        ("--tasks", arguments.tasks.as_deref()),
+        ("--powers", Some(arguments.powers.as_str())),
+        ("--weights", Some(arguments.kind.weights.as_str())),
+    ];
+    check_standard_input(texts.into_iter().filter_map(|(option, text)| Some((option, text?))))?;
+    let (weights, pins) = arguments.kind.parse(arguments.world.seed)?;
+    let request = Request {
+        arguments,
+        balancer: Rc::new(balance::find(&arguments.balancer)?),
+        loads: arguments.loads.as_deref().map(LoadPattern::parse).transpose()?.unwrap_or_default(),
+        powers: PowerPattern::parse(&arguments.powers)?,
+        weights,
+        pins,
+        tasks: arguments.tasks.as_deref().map(TaskSource::parse).transpose()?,
+    };
+    launch::within(&arguments.world, |world| {
+        let files = match world.is_first() {
+            true => Files::create(None, arguments.report.as_ref(), arguments.trace.as_ref()),
+            false => Ok(Files::default()),
+        };
+        let files = settle::agree(world, files)?;
+        let spec = request.prepare(world)?;
+        let record = experiment::balance(world, &spec)?;
+        let environment = launch::environment(world);
+        record.map_or(Ok(()), |record| show(arguments.output, &record, &environment, files))
+    })
+}
+
+impl Request<'_> {
+    fn prepare(&self, world: &mut World) -> Result<BalanceSpec> {
+        let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
+        let entry = self.balancer.entry;
+        let topology = match &self.arguments.topology {
+            Some(spec) => settle::topology(world, spec)?,
+            None => entry.default_topology(ranks),
+        };
+        if let Some(objection) = entry.objection(&topology) {
+            return Err(Error::usage(objection));
+        }
+        if self.arguments.trace.is_some() {
+            check_trace(&topology)?;
+        }
+        let nodes = topology.nodes();
+        let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement, seed)?;
+        let mut given_powers = None;
+        let powers = settle::from_first(world, || {
+            let (powers, given) = self.powers.draw(nodes, ranks, seed)?;
+            given_powers = (self.powers != PowerPattern::Equal).then_some(given);
+            Ok(powers)
+        })?;
+        let tasks = match &self.tasks {
+            Some(source) => Tasks::of_source(world, source, [&overlay.placement])?,
+            None => {
+                let loads = settle::from_first(world, || self.loads.draw(nodes, ranks, seed))?;
+                let count = loads.iter().sum();
+                let weights = settle::from_first(world, || self.weights.draw(count, seed))?;
+                Tasks::weighing(world, loads, self.arguments.payload, weights, self.pins)?
+            }
+        };
+        let wants_moves = self.arguments.output == Output::Json || self.arguments.report.is_some();
+        Ok(BalanceSpec {
+            balancer: self.balancer.clone(),
+            overlay,
+            tasks,
+            powers,
+            given_powers,
+            seed,
+            moves: wants_moves,
+            optimum: self.arguments.judge,
+            trace: self.arguments.trace.is_some(),
+            plain: self.arguments.rule.plain,
+        })
+    }
+}
+
+fn show(output: Output, record: &BalanceRecord, environment: &Environment, files: Files) -> Result<()> {
+    match output {
+        Output::Human => terminal::print(|out| out.write_all(table::balance(record).as_bytes()))?,
+        Output::Json => terminal::print(|out| json::line(out, record))?,
+        Output::Quiet => {}
+    }
+    if let (Some(target), Some(trace)) = (files.trace, &record.trace) {
+        target.write(|out| trace::phases(out, &[trace]))?;
+    }
+    let Some(report) = files.report else { return Ok(()) };
+    report.table.write(|out| csv::balance(out, record))?;
+    report.records.write(|out| json::line(out, record))?;
+    Target::create("--report", &report.page)?.write(|out| html::balance(out, environment, record))
+}

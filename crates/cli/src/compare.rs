@@ -1,0 +1,284 @@
+//! `equipoise compare`: balancers side by side.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use clap::Args;
+use equipoise::balance::{self, Chosen};
+use equipoise::load::Powers;
+use equipoise::topology::{Overlay, Topology};
+use equipoise::transport::world::World;
+use equipoise::{Error, Result};
+use equipoise_lab::experiment::compare::{Case, Contender};
+use equipoise_lab::experiment::{self, CompareRecord, CompareSpec, Environment, Tasks, handicap as slowing, settle};
+use equipoise_lab::report::{advice, csv, html, json, table, trace};
+use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
+
+use super::launch::{self, Ending};
+use super::options::{Output, ROUNDS, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input, handicap};
+use super::output::{Files, Target, check_trace};
+use super::terminal;
+
+const EXAMPLES: &str = "\
+Examples:
+  mpirun -n 8 equipoise compare
+  mpirun -n 8 equipoise compare --tasks files:. --loads uniform:mean=100 --loads hot:total=1000
+  mpirun -n 16 equipoise compare --balancer direct,cwa --payload 64,4096 --csv result.csv
+  equipoise compare --sim 64 --topology hypercube --network hops --output json
+
+A line of the table is one balancer on one load:
+  after         the imbalance it leaves, max/mean over ranks
+  moved         tasks that left their node
+  task-hops     in brackets: over the least possible, where all nodes came to their quotas
+  steps         the longest chain of dependent messages
+  msgs          messages from rank to rank, and their bytes
+  ms            the slowest node's time, median over the rounds, and its interval (headed by its coverage)
+  inf/dec/exch  how that time was spent, in %: gathering information, deciding, exchanging tasks
+  pays from     how long a task (with weights, a unit of work) must last for the phase to pay,
+                reckoned with the cores that the ranks share
+  a step after  where loads are times: how long a step takes after the phase
+The last sentence names, of the balancers that balance best, the fastest; of those that are
+statistically tied, the simplest. Times are compared by their ratios within a round, all
+comparisons together with 95 % confidence.";
+
+/// Compare balancers on the same loads: what each costs, and from which task length on it pays
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Balancers to compare, A,B:key=value,.. [default: all that fit]
+    #[arg(long, value_name = "NAMES")]
+    balancer: Option<String>,
+
+    /// One topology for all, as in `equipoise balance`; balancers that can't run on it are left out [default: each balancer's own]
+    #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes())]
+    topology: Option<String>,
+
+    /// Tasks by node before, may be given several times: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 |
+    /// sparse:p=0.2,max=100 | zero. A list has a number for each rank (with --topology: or for each node) [default: uniform:mean=10]
+    #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
+    loads: Vec<String>,
+
+    /// Real tasks, beside the loads or instead of them: lbaf:DIR[,set=NAME][,phase=N] are the task times of a real run as DARMA's LBAF has
+    /// them, a file for each rank, and FILE.csv a table with the columns rank,work,bytes (- is one on standard input; with ,unit=us work is
+    /// a time, also in ns, ms or s, and may have a fraction); the run's ranks are dealt out in blocks, loads are then work (ns or the table's
+    /// units). files:DIR makes every file below DIR a task, its bytes the payload (what
+    /// .gitignore ignores is left out); the files of a top-level folder lie together
+    #[arg(long, value_name = "SOURCE", value_parser = any_bytes())]
+    tasks: Option<String>,
+
+    /// How fast each rank is, relative to the others: 3,4,5 | @FILE | uniform:1..10 | equal
+    #[arg(long, value_name = "POWERS", default_value = "equal", value_parser = any_bytes())]
+    powers: String,
+
+    /// Bytes that each task carries, one or several sizes as in 64,4096
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "64")]
+    payload: Vec<u64>,
+
+    #[command(flatten)]
+    kind: TaskOptions,
+
+    #[command(flatten)]
+    rule: RuleOptions,
+
+    /// How often to measure everything, round by round, in another order each time; fewer than six rank nothing. In simulation once is
+    /// enough, since all rounds are the same
+    #[arg(long, value_name = "ROUNDS", default_value_t = ROUNDS, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+
+    /// A test of the measurement (scripts/fairness): the last balancer takes this many times as long
+    #[arg(long, value_name = "TIMES", hide = true, value_parser = handicap)]
+    handicap: Option<f64>,
+
+    #[command(flatten)]
+    world: WorldOptions,
+
+    /// Whom the result is for
+    #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
+    output: Output,
+
+    /// Write the results as a table of comma-separated values, too
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    csv: Option<PathBuf>,
+
+    /// Write into this folder, too: table.csv, records.jsonl, and report.html with pictures, to look at in a browser
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
+    report: Option<PathBuf>,
+
+    /// Write a timeline into this file, in Chrome's trace format (look at it with ui.perfetto.dev): a row for each rank, messages as arrows
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    trace: Option<PathBuf>,
+}
+
+/// What the options ask for, as far as it can be told without ranks.
+struct Request<'a> {
+    arguments: &'a Arguments,
+    balancers: Vec<Rc<Chosen>>,
+    loads: Vec<LoadPattern>,
+    powers: PowerPattern,
+    weights: WeightPattern,
+    pins: Pins,
+    tasks: Option<TaskSource>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Ending> {
+    let texts = [
+        ("--topology", arguments.topology.as_deref()),
+        ("--tasks", arguments.tasks.as_deref()),
+        ("--powers", Some(arguments.powers.as_str())),
+        ("--weights", Some(arguments.kind.weights.as_str())),
+    ];
+    let loads = arguments.loads.iter().map(|text| ("--loads", Some(text.as_str())));
+    check_standard_input(loads.chain(texts).filter_map(|(option, text)| Some((option, text?))))?;
+    let tasks = arguments.tasks.as_deref().map(TaskSource::parse).transpose()?;
+    let mut loads = arguments.loads.iter().map(|text| LoadPattern::parse(text)).collect::<Result<Vec<_>>>()?;
+    if loads.is_empty() && tasks.is_none() {
+        loads.push(LoadPattern::default());
+    }
+    let mut balancers = match &arguments.balancer {
+        Some(names) => balance::listed(names).iter().map(|name| balance::find(name)).collect::<Result<Vec<_>>>()?,
+        None => balance::ALL.iter().map(|entry| balance::find(entry.name)).collect::<Result<Vec<_>>>()?,
+    };
+    if let Some(times) = arguments.handicap
+        && let Some(last) = balancers.pop()
+    {
+        balancers.push(slowing::slowed(last, times));
+    }
+    let balancers = balancers.into_iter().map(Rc::new).collect();
+    let (weights, pins) = arguments.kind.parse(arguments.world.seed)?;
+    let request = Request { arguments, balancers, loads, powers: PowerPattern::parse(&arguments.powers)?, weights, pins, tasks };
+
+    launch::within(&arguments.world, |world| {
+        let files = match world.is_first() {
+            true => Files::create(arguments.csv.as_ref(), arguments.report.as_ref(), arguments.trace.as_ref()),
+            false => Ok(Files::default()),
+        };
+        let files = settle::agree(world, files)?;
+        let spec = request.prepare(world)?;
+        let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "phases");
+        let records = experiment::compare(world, &spec, |done, of, now| progress.at(done, of, now))?;
+        drop(progress);
+        match world.is_first() {
+            true => show(arguments.output, &records, &launch::environment(world), files),
+            false => Ok(()),
+        }
+    })
+}
+
+impl Request<'_> {
+    fn prepare(&self, world: &mut World) -> Result<CompareSpec> {
+        let (contenders, left_out) = self.contenders(world)?;
+        // With a topology for all, lists are by its nodes, otherwise by ranks.
+        let nodes = match (&self.arguments.topology, contenders.first()) {
+            (Some(_), Some(contender)) => contender.overlay.topology.nodes(),
+            _ => world.ranks(),
+        };
+        let cases = self.cases(world, nodes, &contenders)?;
+        // Said when all else is in order: wrong usage gets one line.
+        left_out.iter().for_each(|remark| terminal::remark(remark));
+        Ok(CompareSpec {
+            contenders,
+            cases,
+            repeat: self.arguments.repeat,
+            seed: self.arguments.world.seed,
+            trace: self.arguments.trace.is_some(),
+            plain: self.arguments.rule.plain,
+        })
+    }
+
+    /// The balancers that can run, each on its topology; and what to say about the others.
+    fn contenders(&self, world: &mut World) -> Result<(Vec<Contender>, Option<String>)> {
+        let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
+        let given = self.arguments.topology.as_deref().map(|spec| settle::topology(world, spec)).transpose()?;
+        let nodes = given.as_ref().map_or(ranks, Topology::nodes);
+        let powers = settle::from_first(world, || self.powers.draw(nodes, ranks, seed).map(|(powers, _)| powers))?;
+        let (mut contenders, mut objections) = (Vec::new(), Vec::new());
+        for balancer in &self.balancers {
+            let topology = given.clone().unwrap_or_else(|| balancer.entry.default_topology(ranks));
+            match balancer.entry.objection(&topology) {
+                Some(objection) => objections.push((balancer.name.as_str(), objection)),
+                None => {
+                    if self.arguments.trace.is_some() {
+                        check_trace(&topology)?;
+                    }
+                    let powers = padded(&powers, topology.nodes())?;
+                    let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement, seed)?;
+                    contenders.push(Contender { balancer: balancer.clone(), overlay, powers });
+                }
+            }
+        }
+        match objections.first() {
+            Some((_, objection)) if contenders.is_empty() => Err(Error::usage(objection)),
+            Some(_) if self.arguments.output == Output::Human => {
+                let names: Vec<&str> = objections.iter().map(|(name, _)| *name).collect();
+                let topology = self.arguments.topology.as_deref().unwrap_or_default();
+                Ok((contenders, Some(format!("left out, since not made for --topology {topology}: {}", names.join(", ")))))
+            }
+            _ => Ok((contenders, None)),
+        }
+    }
+
+    /// All loads with all payloads, then the real tasks.
+    fn cases(&self, world: &mut World, nodes: u32, contenders: &[Contender]) -> Result<Vec<Case>> {
+        let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
+        let mut cases = Vec::new();
+        for pattern in &self.loads {
+            let loads = settle::from_first(world, || pattern.draw(nodes, ranks, seed))?;
+            let count = loads.iter().sum();
+            let weights = settle::from_first(world, || self.weights.draw(count, seed))?;
+            for payload in &self.arguments.payload {
+                let tasks = Tasks::weighing(world, loads.clone(), *payload, weights.clone(), self.pins)?;
+                cases.push(Case { loads: pattern.to_string(), tasks });
+            }
+        }
+        if let Some(source) = &self.tasks {
+            let placements = contenders.iter().map(|contender| &contender.overlay.placement);
+            cases.push(Case { loads: source.to_string(), tasks: Tasks::of_source(world, source, placements)? });
+        }
+        Ok(cases)
+    }
+}
+
+/// The ranks' powers with 0 for the virtual nodes behind them.
+fn padded(powers: &Powers, nodes: u32) -> Result<Powers> {
+    match powers {
+        Powers::Equal { real, .. } => Ok(Powers::equal(*real, nodes)),
+        Powers::Listed(_) => {
+            let mut listed = powers.to_vec();
+            listed.resize(nodes as usize, 0);
+            Powers::listed(listed).map_err(|why| Error::usage(format!("--powers: {why}")))
+        }
+    }
+}
+
+fn show(output: Output, records: &[CompareRecord], environment: &Environment, files: Files) -> Result<()> {
+    match output {
+        Output::Human => terminal::print(|out| {
+            out.write_all(table::compare(records, terminal::width()).as_bytes())?;
+            writeln!(out, "{}", advice::sentence(records))
+        })?,
+        Output::Json => terminal::print(|out| records.iter().try_for_each(|record| json::line(out, record)))?,
+        Output::Quiet => {}
+    }
+    if let Some(target) = files.csv {
+        target.write(|out| csv::compare(out, records))?;
+    }
+    if let Some(target) = files.trace {
+        let traces: Vec<_> = records.iter().filter_map(|record| record.trace.as_ref()).collect();
+        target.write(|out| trace::phases(out, &traces))?;
+    }
+    let Some(report) = files.report else { return Ok(()) };
+    report.table.write(|out| csv::compare(out, records))?;
+    report.records.write(|out| records.iter().try_for_each(|record| json::line(out, record)))?;
+    Target::create("--report", &report.page)?.write(|out| html::compare(out, environment, records))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn virtual_nodes_have_no_power() {
+        assert_eq!(padded(&Powers::equal(3, 3), 4).unwrap().to_vec(), [1, 1, 1, 0]);
+        assert_eq!(padded(&Powers::listed(vec![3, 4, 5]).unwrap(), 4).unwrap().to_vec(), [3, 4, 5, 0]);
+    }
+}

@@ -1,0 +1,313 @@
+//! `equipoise divide --input FILE`: one big input divided over ranks.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use clap::Args;
+use equipoise::topology::Overlay;
+use equipoise::transport::sim;
+use equipoise::transport::world::World;
+use equipoise::{Error, Result};
+use equipoise_lab::divisible::spread::Records;
+use equipoise_lab::divisible::spread::plan::MOST_INSTALLMENTS;
+use equipoise_lab::experiment::spread::{Outcome, Sink};
+use equipoise_lab::experiment::{self, SpreadSpec, settle};
+use equipoise_lab::report::{csv, json, spread, spread_page, trace};
+use equipoise_lab::workload::kernels::{Answer, Computation, OkStatus, Reduce};
+
+use super::destination::Destination;
+use super::model::{self, ModelOptions};
+use crate::launch::{self, Ending};
+use crate::options::{Output, WorldOptions};
+use crate::output::{Files, Target};
+use crate::{streams, terminal};
+
+/// Options that say nothing to the model.
+pub const NAMES: [&str; 15] = [
+    "kernel",
+    "command",
+    "sample",
+    "raw",
+    "print",
+    "to",
+    "reduce",
+    "ok_status",
+    "records",
+    "calibration",
+    "baselines",
+    "rate",
+    "memory",
+    "report",
+    "trace",
+];
+
+/// The simulated network, unless another one is asked for.
+const ONE_PORT: &str = "switched:contention";
+
+/// What is divided over ranks.
+#[derive(Args)]
+#[command(next_help_heading = "Input")]
+pub struct SpreadOptions {
+    /// The file to be divided, - for standard input; it needs to be on the host of rank 0 only, and is never whole in memory. What is compressed (by
+    /// gzip or zstd), or comes through a pipe, is first put aside in a temporary file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "w", "z", "tcp", "tcm", "startup", "load", "ports", "results", "source", "source_idle", "links", "startups", "curves"])]
+    pub input: Option<PathBuf>,
+
+    /// What is computed: count (lines, words and bytes as LC_ALL=C wc) | grep=RE (the lines in which it is found, counted) | histogram (of
+    /// bytes) | histogram=numbers (of lines, as sort | uniq -c) | checksum (BLAKE3, as b3sum)
+    #[arg(long, value_name = "KERNEL", requires = "input", conflicts_with = "command")]
+    kernel: Option<String>,
+
+    /// A program that sh -c runs once on every share, which it gets on standard input. One that neither reads, writes nor ends for --timeout seconds
+    /// is killed, and so is what it leaves behind when it ends. It gets no variables that tell a process its rank (OMPI_.., PMIX_.., PMI_.., ..)
+    #[arg(long, value_name = "COMMAND", requires = "input")]
+    command: Option<String>,
+
+    /// Run --command on a small sample of the input first, again and again for a fraction of a second, to see how fast it is on each rank; its output
+    /// is thrown away, but what else it does is done. Without it all ranks get as much, in proportion to --speeds if given
+    #[arg(long, requires = "command")]
+    sample: bool,
+
+    /// Take the bytes of an input that is compressed (by gzip or zstd) as they are, instead of what they hold
+    #[arg(long, requires = "input")]
+    raw: bool,
+
+    /// With grep: print the lines, in the order of the input
+    #[arg(long, requires = "kernel")]
+    print: bool,
+
+    /// Write the answer into this file instead of on standard output; it appears when it is whole
+    #[arg(long, value_name = "FILE", requires = "input")]
+    to: Option<PathBuf>,
+
+    /// What becomes of the outputs of --command: concat (in the order of the input) | sum (numbers, column by column) | a program that gets them
+    /// on standard input [default: concat]
+    #[arg(long, value_name = "REDUCE", requires = "command")]
+    reduce: Option<String>,
+
+    /// The exit statuses of --command that mean success; the whole ends with the least of all shares' [default: 0]
+    #[arg(long, value_name = "LIST", requires = "command")]
+    ok_status: Option<OkStatus>,
+
+    /// Where shares may end: lines | nul | bytes=N (checksum has its own blocks)
+    #[arg(long, value_name = "RECORDS", requires = "input", default_value = "lines")]
+    records: String,
+
+    /// Take the costs of computing and sending from this file if it is there; otherwise measure them and write them into it
+    #[arg(long, value_name = "FILE", requires = "input")]
+    calibration: Option<PathBuf>,
+
+    /// Do it in three other ways, too: equal shares, rank 0 alone, chunks on demand. A --command is run on all the input each time
+    #[arg(long, requires = "input")]
+    baselines: bool,
+
+    /// Bytes a second of a rank of speed 1, with --speeds (real ranks then sleep for the rest of the time) or --sim
+    #[arg(long, value_name = "BYTES", requires = "input", default_value = "100M", value_parser = bytes)]
+    rate: u64,
+
+    /// Bytes of its share that a rank keeps in memory at most, k, M or G after them
+    #[arg(long, value_name = "BYTES", requires = "input", default_value = "256M", value_parser = bytes)]
+    memory: u64,
+
+    /// Write into this folder, too: table.csv, records.jsonl, and report.html with pictures, to look at in a browser
+    #[arg(long, value_name = "DIR", requires = "input", help_heading = "Results")]
+    report: Option<PathBuf>,
+
+    /// Write when each rank's share was on the way and when it computed, as predicted and as it was, for chrome://tracing or ui.perfetto.dev
+    #[arg(long, value_name = "FILE", requires = "input", help_heading = "Results")]
+    trace: Option<PathBuf>,
+}
+
+/// A number of bytes with k, M or G after it.
+fn bytes(text: &str) -> Result<u64, String> {
+    let (number, factor) = match text.char_indices().last() {
+        Some((at, 'k')) => (&text[..at], 1000),
+        Some((at, 'M')) => (&text[..at], 1_000_000),
+        Some((at, 'G')) => (&text[..at], 1_000_000_000),
+        _ => (text, 1),
+    };
+    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)).filter(|bytes| *bytes > 0);
+    bytes.ok_or_else(|| "it must be a whole number of bytes above 0, such as 4096, 100k, 16M or 2G".into())
+}
+
+/// What the options ask for.
+struct Request<'a> {
+    options: &'a SpreadOptions,
+    shared: &'a ModelOptions,
+    world: &'a WorldOptions,
+    output: Output,
+    input: PathBuf,
+    computation: Computation,
+    records: Records,
+    speeds: Option<Vec<f64>>,
+}
+
+/// Divides over the ranks that the options ask for.
+pub fn run(input: PathBuf, options: &SpreadOptions, shared: &ModelOptions, world: &WorldOptions, output: Output) -> Result<(), Ending> {
+    let forbidden = [("--reduce", options.reduce.is_some()), ("--ok-status", options.ok_status.is_some()), ("--sample", options.sample)];
+    if let Some((option, _)) = forbidden.iter().find(|(_, given)| *given && options.command.is_none()) {
+        return Err(Error::usage(format!("{option}: only --command has outputs, statuses and samples")).into());
+    }
+    if options.print && options.kernel.is_none() {
+        return Err(Error::usage("--print: only --kernel grep=RE finds lines to print").into());
+    }
+    let programs = [("--command", &options.command), ("--reduce", &options.reduce)];
+    if let Some((option, _)) = programs.iter().find(|(_, program)| program.as_ref().is_some_and(|program| program.trim().is_empty())) {
+        return Err(Error::usage(format!("{option}: the program is missing")).into());
+    }
+    let computation = match (&options.kernel, &options.command) {
+        (Some(kernel), _) => Computation::parse(kernel, options.print)?,
+        (None, Some(command)) => Computation::Command { command: command.clone(), ok: options.ok_status.clone().unwrap_or_default() },
+        (None, None) => {
+            return Err(Error::usage(
+                "--input: what is to be computed on it? Say --kernel count|grep=RE|histogram|checksum or --command 'PROG ARGS'",
+            )
+            .into());
+        }
+    };
+    if options.print && output == Output::Json {
+        return Err(Error::usage("--print: lines are printed as they are, --output json has their number only").into());
+    }
+    if options.to.is_some() && output != Output::Human {
+        return Err(Error::usage("--to: the answer goes into a file without --output json or quiet only").into());
+    }
+    let speeds = shared.speeds.as_deref().map(|speeds| model::list("--speeds", speeds)).transpose()?;
+    if let Some(wrong) = speeds.iter().flatten().find(|speed| **speed <= 0.0) {
+        return Err(Error::usage(format!("--speeds: {wrong} is no speed; they are above 0")).into());
+    }
+    if input.as_os_str() == "-" && launch::speaks() && streams::input_was_closed() {
+        return Err(Error::usage("--input -: standard input is closed").into());
+    }
+    let records = options.records.parse()?;
+    let request = Request { options, shared, world, output, input, computation, records, speeds };
+    let mut status = 0;
+    launch::within(world, |world| {
+        status = request.carry_out(world)?;
+        Ok(())
+    })?;
+    if status == 0 { Ok(()) } else { Err(Ending::Said(status)) }
+}
+
+impl Request<'_> {
+    fn carry_out(&self, world: &mut World) -> Result<i32> {
+        if let World::Sim(world) = world
+            && self.world.network.is_none()
+        {
+            // A rank has one port, as the plan has it.
+            world.model().network = sim::Network::parse(ONE_PORT)?;
+        }
+        let gantt = match &self.shared.gantt {
+            Some(path) if world.is_first() => Target::create("--gantt", path).map(Some),
+            _ => Ok(None),
+        };
+        let gantt = settle::agree(world, gantt)?;
+        let files = match world.is_first() {
+            true => Files::create(None, self.options.report.as_ref(), self.options.trace.as_ref()),
+            false => Ok(Files::default()),
+        };
+        let files = settle::agree(world, files)?;
+        let spec = self.spec(world)?;
+        let kept = Rc::new(RefCell::new(Vec::new()));
+        let destination = match (self.output, &self.options.to) {
+            (Output::Human, Some(path)) if world.is_first() => Destination::file(path),
+            (Output::Human, _) => Ok(Destination::Standard(0)),
+            _ => Ok(Destination::Nowhere),
+        };
+        let destination = Rc::new(RefCell::new(settle::agree(world, destination)?));
+        let outcome = experiment::spread(world, &spec, self.sink(kept.clone(), destination.clone()))?;
+        let Some(Outcome { answer, record }) = outcome else { return Ok(0) };
+        let status = match &answer {
+            Answer::Written { status, .. } => *status,
+            _ => 0,
+        };
+        match self.output {
+            Output::Human => {
+                let mut text = Vec::new();
+                spread::answer(&mut text, &answer, &record).map_err(|why| Error::Failed(format!("the answer: {why}")))?;
+                let mut destination = destination.borrow_mut();
+                destination.write(&text)?;
+                destination.end()?;
+                terminal::remark(&spread::report(&record, &answer, terminal::width()));
+            }
+            Output::Json => terminal::print(|out| json::line(out, &spread::WithAnswer::new(&answer, &kept.borrow(), &record)))?,
+            Output::Quiet => {}
+        }
+        if let Some(gantt) = gantt {
+            gantt.write(|out| out.write_all(spread::gantt(&record).as_bytes()))?;
+        }
+        if let Some(trace) = files.trace {
+            trace.write(|out| trace::spread(out, &record))?;
+        }
+        if let Some(report) = files.report {
+            report.table.write(|out| csv::spread(out, &record))?;
+            report.records.write(|out| json::line(out, &record))?;
+            let environment = launch::environment(world);
+            Target::create("--report", &report.page)?.write(|out| spread_page::write(out, &environment, &record))?;
+        }
+        Ok(status)
+    }
+
+    fn spec(&self, world: &mut World) -> Result<SpreadSpec> {
+        let (options, shared) = (self.options, self.shared);
+        let ranks = world.ranks();
+        let topology = settle::topology(world, shared.topology.as_deref().unwrap_or("hypercube"))?;
+        let overlay = Overlay::placed(topology, world.hosts(), self.world.placement, self.world.seed)?;
+        let installments = shared.installments.map(u32::try_from).transpose();
+        let installments = installments.map_err(|_| Error::usage("--installments: there can't be so many"))?;
+        if let Some(number) = installments
+            && !(1..=MOST_INSTALLMENTS).contains(&number)
+        {
+            return Err(Error::usage(format!("--installments {number}: it must be 1 to {MOST_INSTALLMENTS}")));
+        }
+        if let Some(speeds) = &self.speeds
+            && speeds.len() != ranks as usize
+        {
+            return Err(Error::usage(format!("--speeds: there are {} speeds for {ranks} ranks", speeds.len())));
+        }
+        let speeds = match &self.speeds {
+            None if world.is_simulated() => Some(vec![1.0; ranks as usize]),
+            speeds => speeds.clone(),
+        };
+        Ok(SpreadSpec {
+            input: self.input.clone(),
+            raw: options.raw,
+            computation: self.computation.clone(),
+            reduce: options.reduce.as_deref().map(Reduce::parse).unwrap_or_default(),
+            records: self.records,
+            overlay,
+            installments,
+            calibration: options.calibration.clone(),
+            pace: speeds.map(|speeds| speeds.iter().map(|speed| 1.0 / (speed * options.rate as f64)).collect()),
+            room: options.memory,
+            patience: self.world.timeout,
+            baselines: options.baselines,
+            sample: options.sample,
+            seed: self.world.seed,
+        })
+    }
+
+    /// Where collected output goes.
+    fn sink(&self, kept: Rc<RefCell<Vec<u8>>>, destination: Rc<RefCell<Destination>>) -> Sink {
+        match self.output {
+            Output::Json => Box::new(move |bytes| {
+                kept.borrow_mut().extend_from_slice(bytes);
+                Ok(())
+            }),
+            Output::Human | Output::Quiet => Box::new(move |bytes| destination.borrow_mut().write(bytes)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_have_units() {
+        assert_eq!(["1", "4096", "100k", "16M", "2G"].map(bytes), [Ok(1), Ok(4096), Ok(100_000), Ok(16_000_000), Ok(2_000_000_000)]);
+        for wrong in ["", "0", "k", "1T", "-1", "1.5M", "99999999999999999999", "9999999999999999G"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! From the environment and the options to a world.
+
+use std::thread;
+use std::time::Duration;
+
+use equipoise::names;
+use equipoise::transport::launcher;
+use equipoise::transport::sim;
+use equipoise::transport::world::World;
+use equipoise::{Error, Result};
+use equipoise_lab::experiment::Environment;
+use equipoise_lab::workload::memory;
+
+use super::options::WorldOptions;
+use super::start;
+use super::{command, terminal};
+
+/// Whether this process is the one of its job that speaks, as far as the environment tells.
+pub fn speaks() -> bool {
+    launcher::rank(launcher::variable).unwrap_or(0) == 0
+}
+
+/// Makes this process a rank, before anything can go wrong: only one of the job's speaks, and the signals that come before the time is over
+/// end none.
+pub fn begin() {
+    terminal::begin(speaks());
+    #[cfg(feature = "mpi")]
+    if let Err(why) = equipoise::transport::mpi::signals::survive() {
+        terminal::complain(&why.to_string());
+    }
+}
+
+/// Compares how this process and the others of its job were started, where it needs no ranks itself: with another command the others may
+/// wait for it. What is wrong has been said when this returns.
+///
+/// # Errors
+/// Wrong usage on all ranks if they were not started alike.
+pub fn meet() -> Result<(), Ending> {
+    compare_if_possible().map(|_| ())
+}
+
+/// True if the ranks have compared how they were started, just now.
+#[cfg(feature = "mpi")]
+fn compare_if_possible() -> Result<bool, Ending> {
+    use equipoise::transport::mpi;
+
+    if mpi::is_initialised() || !launcher::has_company(&mpi::library(), launcher::variable) {
+        return Ok(false);
+    }
+    // A job that is none after all, or an MPI that fails, hinders nobody here.
+    let Ok(world) = mpi::World::init(mpi::Options::program()) else { return Ok(false) };
+    let has_company = world.ranks() > 1;
+    if has_company {
+        terminal::begin(world.rank() == 0);
+    }
+    compared(World::Mpi(world)).map(|_| has_company)
+}
+
+#[cfg(not(feature = "mpi"))]
+fn compare_if_possible() -> Result<bool, Ending> {
+    Ok(false)
+}
+
+/// The world, if all its ranks were started alike. Otherwise it is said before the world ends.
+#[cfg(feature = "mpi")]
+fn compared(mut world: World) -> Result<World, Ending> {
+    match start::compare(&mut world) {
+        Ok(()) => Ok(world),
+        // Its own refusal has been said.
+        Err(why) if start::is_refused() => Err(Ending::Said(why.exit_status())),
+        Err(why) => Err(said(&why)),
+    }
+}
+
+/// This process refuses to begin, and has said so if it is the one that speaks. The others hear of it.
+pub fn refuse(why: &str) {
+    start::note_refusal(why);
+    if let Ok(false) = compare_if_possible() {
+        terminal::let_the_speaker_speak();
+    }
+}
+
+fn said(why: &Error) -> Ending {
+    terminal::complain(&why.to_string());
+    Ending::Said(why.exit_status())
+}
+
+/// Does something in the world that the options ask for. What goes wrong there is said before the world ends: its end waits for all ranks,
+/// so none of them is gone, and the others killed by the launcher, before the sentence is out.
+///
+/// # Errors
+/// How the process is to end, if not well.
+pub fn within(options: &WorldOptions, work: impl FnOnce(&mut World) -> Result<()>) -> Result<(), Ending> {
+    within_with_workers(options, 1, work)
+}
+
+/// The same with so many workers a rank.
+///
+/// # Errors
+/// As [`within`].
+pub fn within_with_workers(options: &WorldOptions, workers: u32, work: impl FnOnce(&mut World) -> Result<()>) -> Result<(), Ending> {
+    let Some(mut world) = open(options, workers)? else { return Ok(()) };
+    work(&mut world).map_err(|why| {
+        let ending = said(&why);
+        end_soon(why.exit_status());
+        ending
+    })
+}
+
+/// Sees to it that a process that has said its last sentence ends, even if MPI's own end waits for something that never comes: a launcher whose
+/// books are in disorder, a rank that is gone.
+fn end_soon(status: i32) {
+    /// What the end of a large job takes on a busy machine.
+    const ENOUGH: Duration = Duration::from_secs(10);
+    // Without a thread the process ends as MPI lets it.
+    let _ = thread::Builder::new().name("end".into()).spawn(move || {
+        thread::sleep(ENOUGH);
+        // Leaving may wait for MPI, too.
+        let _ = thread::Builder::new().name("last end".into()).spawn(|| {
+            thread::sleep(ENOUGH / 5);
+            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        });
+        std::process::exit(status)
+    });
+}
+
+/// How a command failed.
+#[derive(Debug)]
+pub enum Ending {
+    /// It is still to be said why.
+    Unsaid(Error),
+    /// It has been said; the exit status is left.
+    Said(i32),
+}
+
+impl From<Error> for Ending {
+    fn from(why: Error) -> Ending {
+        Ending::Unsaid(why)
+    }
+}
+
+/// The world that the options ask for; `None` if there is nothing to do for this process (a simulation runs on one of the launched ranks
+/// only).
+///
+/// # Errors
+/// Wrong usage if there are neither real nor simulated ranks, the ranks are each alone, or they were not started alike.
+fn open(options: &WorldOptions, workers: u32) -> Result<Option<World>, Ending> {
+    let Some(ranks) = options.sim else { return real(options, workers).map(Some) };
+    meet()?;
+    match speaks() {
+        true => Ok(Some(World::Sim(simulated(ranks, options, workers)?))),
+        false => Ok(None),
+    }
+}
+
+fn simulated(ranks: u32, options: &WorldOptions, workers: u32) -> Result<sim::World> {
+    memory::check_simulated(ranks, memory::available())?;
+    let network = options.network.as_deref().map(sim::Network::parse).transpose()?.unwrap_or_default();
+    let hosts = options.sim_hosts.map(|hosts| hosts.of(ranks)).transpose()?;
+    let timeout = options.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
+    Ok(sim::World::new(ranks, sim::Model { network, hosts, seed: options.seed, timeout, workers, ..sim::Model::default() }))
+}
+
+/// The form of this very command that would run, as far as one can say it briefly.
+fn what_to_type() -> String {
+    let command = std::env::args_os().nth(1).map_or_else(|| "compare".into(), |command| names::shown_argument(&command));
+    format!("type `mpirun -n 8 equipoise {command} ..` for 8 real ranks or `equipoise {command} --sim 8 ..` for simulated ones")
+}
+
+#[cfg(not(feature = "mpi"))]
+fn real(_: &WorldOptions, _: u32) -> Result<World, Ending> {
+    Err(Ending::Unsaid(Error::usage(format!(
+        "this program was built without real ranks (feature `mpi`), so --sim RANKS is needed; {}",
+        what_to_type().rsplit_once(" or ").map_or(String::new(), |(_, simulated)| format!("type {simulated}"))
+    ))))
+}
+
+#[cfg(feature = "mpi")]
+fn real(options: &WorldOptions, workers: u32) -> Result<World, Ending> {
+    use equipoise::transport::mpi::{self, Watch};
+
+    let (watchdog, seed, workers) = (Watch::Always(options.timeout), options.seed, workers as usize);
+    let world = mpi::World::launched(mpi::Options { watchdog, seed, workers, ..mpi::Options::program() })?;
+    let world = world.ok_or_else(|| Error::usage(format!("there are no ranks to run on; {}", what_to_type())))?;
+    terminal::begin(world.rank() == 0);
+    compared(World::Mpi(world))
+}
+
+/// The circumstances of what has just been done in this world.
+pub fn environment(world: &World) -> Environment {
+    Environment::of(world, command::typed(world.is_simulated()), carrier())
+}
+
+#[cfg(not(feature = "mpi"))]
+fn carrier() -> Option<String> {
+    None
+}
+
+#[cfg(feature = "mpi")]
+fn carrier() -> Option<String> {
+    Some(equipoise::transport::mpi::library())
+}
+
+/// What `--version` says: which MPI this program is linked with, too.
+#[cfg(feature = "mpi")]
+pub fn version() -> String {
+    let text = equipoise::transport::mpi::rsmpi::environment::library_version().unwrap_or_default();
+    let library = text.lines().next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    let (version, subversion) = equipoise::transport::mpi::rsmpi::environment::version();
+    format!("{}\nMPI {version}.{subversion}: {library}", env!("CARGO_PKG_VERSION"))
+}
+
+/// What `--version` says.
+#[cfg(not(feature = "mpi"))]
+pub fn version() -> String {
+    format!("{}\nbuilt without MPI (feature `mpi`): simulated ranks only", env!("CARGO_PKG_VERSION"))
+}

@@ -1,0 +1,211 @@
+//! Options that several commands have.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use equipoise::names;
+use equipoise::topology::{Hosts, MAX_NODES, PlacementRule};
+use equipoise::{Error, Result};
+use equipoise_lab::workload::{Pins, WeightPattern};
+
+/// Which ranks, and how long they may stand still.
+#[derive(Args)]
+#[command(next_help_heading = "Ranks")]
+pub struct WorldOptions {
+    /// Simulate this many ranks in virtual time, without MPI; on real ranks (under mpirun) leave it out
+    #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_NODES)))]
+    pub sim: Option<u32>,
+
+    /// The simulated network: zero | switched | hops, the last two with :latency=20us,per_byte=2.7ns,contention.
+    /// switched: a message costs its start-up and its bytes; hops: the same for every hop along the topology; contention: messages wait
+    /// for each other [default: switched:latency=20us,per_byte=2.7ns]
+    #[arg(long, value_name = "MODEL", requires = "sim")]
+    pub network: Option<String>,
+
+    /// Put the simulated ranks on this many hosts, in blocks (HOSTS) or in turn (HOSTS,cyclic), to see how much crosses between hosts
+    /// [default: 1]
+    #[arg(long, value_name = "HOSTS", requires = "sim", verbatim_doc_comment)]
+    pub sim_hosts: Option<SimHosts>,
+
+    /// How a topology's nodes are placed on ranks: hosts keeps near ones on one host; identity puts node i on rank i; random
+    #[arg(long, value_name = "RULE", default_value_t = PlacementRule::Hosts)]
+    pub placement: PlacementRule,
+
+    /// Seed of all random numbers: the same seed, the same loads and (in simulation) the same run
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Give up with exit status 3 after so long without progress, and say who waits for whom; in simulation the time is virtual
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
+    pub timeout: Duration,
+}
+
+/// How simulated ranks are spread over hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimHosts {
+    pub count: u32,
+    /// In turn, as `mpirun --map-by node` numbers ranks, instead of in blocks.
+    pub cyclic: bool,
+}
+
+impl FromStr for SimHosts {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<SimHosts, String> {
+        let (count, cyclic) = text.strip_suffix(",cyclic").map_or((text, false), |count| (count, true));
+        match count.parse() {
+            Ok(count) if count > 0 => Ok(SimHosts { count, cyclic }),
+            _ => Err("it must be a number of hosts, 1 or more, with ,cyclic after it if ranks are dealt out to them in turn".into()),
+        }
+    }
+}
+
+impl SimHosts {
+    /// Which host each of so many ranks is on.
+    ///
+    /// # Errors
+    /// Wrong usage if there are more hosts than ranks.
+    pub fn of(self, ranks: u32) -> Result<Hosts> {
+        if self.count > ranks {
+            return Err(Error::usage(format!("--sim-hosts {}: there are only {ranks} ranks to place on them", self.count)));
+        }
+        let host = |rank: u32| match self.cyclic {
+            true => rank % self.count,
+            false => (u64::from(rank) * u64::from(self.count) / u64::from(ranks)) as u32,
+        };
+        Ok(Hosts::from_names(&(0..ranks).map(|rank| format!("host{}", host(rank))).collect::<Vec<_>>()))
+    }
+}
+
+/// What the tasks behind `--loads` are like.
+#[derive(Args)]
+pub struct TaskOptions {
+    /// Work units of each task: 1,2,3 (by task, those of node 0 first) | @FILE | uniform:1..10 | exponential:mean=10 | unit. Loads, quotas
+    /// and final loads are then work units
+    #[arg(long, value_name = "WEIGHTS", default_value = "unit", value_parser = any_bytes())]
+    pub weights: String,
+
+    /// Pin each task to its node with this probability, p=0.1: pinned tasks count as load and never move
+    #[arg(long, value_name = "SHARE")]
+    pinned: Option<String>,
+}
+
+/// How literally balancers are taken.
+#[derive(Args)]
+pub struct RuleOptions {
+    /// Follow the balancer's rule as its paper prints it, even where it makes the slowest rank (in work over power) slower than it was;
+    /// otherwise such moves are declined, and the result says so
+    #[arg(long)]
+    pub plain: bool,
+}
+
+impl TaskOptions {
+    /// Reads both, as far as it can be done without files.
+    pub fn parse(&self, seed: u64) -> Result<(WeightPattern, Pins)> {
+        let pins = self.pinned.as_deref().map(|text| Pins::parse(text, seed)).transpose()?;
+        Ok((WeightPattern::parse(&self.weights)?, pins.unwrap_or_default()))
+    }
+}
+
+/// Takes an argument that may name a file, whose name may be any bytes, as text; see [`names`].
+pub fn any_bytes() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().map(|argument| names::text(&argument))
+}
+
+/// Refuses options of which several would read standard input.
+///
+/// # Errors
+/// Wrong usage that names two of them.
+pub fn check_standard_input<'a>(options: impl IntoIterator<Item = (&'static str, &'a str)>) -> Result<()> {
+    let takes = |(option, text): (&'static str, &'a str)| {
+        let names_it = matches!(text.trim(), "-" | "@-" | "graph:-") || text.trim().starts_with("-,");
+        let in_it = text.split_once(':').into_iter().flat_map(|(_, options)| options.split(',')).filter_map(|piece| piece.split_once('='));
+        let files = in_it.filter(|(key, value)| ["file", "times", "optimum"].contains(&key.trim()) && value.trim() == "-");
+        std::iter::repeat_n(option, usize::from(names_it) + files.count())
+    };
+    let mut all = options.into_iter().flat_map(takes);
+    match (all.next(), all.next()) {
+        (Some(first), Some(second)) => {
+            Err(Error::usage(format!("{second}: standard input (-) can be read once, and {first} reads it already")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A duration in seconds above zero; fractions are fine.
+fn seconds(text: &str) -> std::result::Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 => match Duration::try_from_secs_f64(seconds) {
+            Ok(Duration::ZERO) => Err("less than a nanosecond is no time to wait".into()),
+            Ok(seconds) => Ok(seconds),
+            Err(_) => Err("that is longer than a clock can count".into()),
+        },
+        _ => Err("it must be a number of seconds above 0".into()),
+    }
+}
+
+/// Rounds of a comparison on real ranks: as many as it takes to tell ten contenders apart with 95 %.
+pub const ROUNDS: u32 = 9;
+
+/// How many times as long a contender is to take: from 1 to 100.
+pub fn handicap(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(times) if (1.0..=100.0).contains(&times) => Ok(times),
+        _ => Err("it must be a number from 1 to 100".into()),
+    }
+}
+
+/// Whom the result is printed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// Text and tables for people
+    Human,
+    /// One JSON object a line for programs
+    Json,
+    /// Nothing: the exit status tells
+    Quiet,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_is_a_positive_number_of_seconds() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        for wrong in ["0", "1e-300", "-1", "NaN", "soon", "inf", "1e300", ""] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn standard_input_is_read_once() {
+        let check = |options: &[(&'static str, &str)]| check_standard_input(options.iter().copied()).map_err(|why| why.to_string());
+        assert_eq!(check(&[("--loads", "@-"), ("--powers", "3,-"), ("--topology", "graph:x-"), ("--tasks", "-.csv")]), Ok(()));
+        assert_eq!(check(&[("--workload", "costs:file=-,optimum=best.tsv"), ("--topology", "ring")]), Ok(()));
+        for two in [
+            [("--loads", "@-"), ("--topology", "graph:-")],
+            [("--loads", "@-"), ("--topology", "-,unit=us")],
+            [("--loads", "zero"), ("--topology", "spmm:file=-,times=-")],
+        ] {
+            let why = check(&two).unwrap_err();
+            assert!(why.starts_with("--topology: standard input (-) can be read once, and --"), "{why}");
+        }
+    }
+
+    #[test]
+    fn hosts_are_blocks_or_dealt_out_in_turn() {
+        let placed = |text: &str, ranks: u32| {
+            let hosts = text.parse::<SimHosts>().unwrap().of(ranks).map_err(|why| why.to_string())?;
+            Ok((0..ranks).map(|rank| hosts.host_of(rank)).collect::<Vec<_>>())
+        };
+        assert_eq!(placed("2", 5), Ok(vec![0, 0, 0, 1, 1]));
+        assert_eq!(placed("2,cyclic", 5), Ok(vec![0, 1, 0, 1, 0]));
+        assert_eq!(placed("3", 2), Err("--sim-hosts 3: there are only 2 ranks to place on them".to_string()));
+        for wrong in ["0", "", "two", "2,block", "-1", ",cyclic"] {
+            assert!(wrong.parse::<SimHosts>().is_err(), "{wrong}");
+        }
+    }
+}

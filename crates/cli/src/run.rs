@@ -1,0 +1,258 @@
+//! `equipoise run`: a workload of tasks that spawn tasks, or of independent ones.
+
+mod independent;
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use equipoise::schedule::{self, Chosen};
+use equipoise::topology::Overlay;
+use equipoise::transport::sim::Network;
+use equipoise::transport::world::World;
+use equipoise::{Error, Result};
+use equipoise_lab::experiment::run::{Contender, RunSpec};
+use equipoise_lab::experiment::{self, Environment, RunRecord, handicap as slowing, settle};
+use equipoise_lab::report::{csv, json, run, run_page, trace};
+use equipoise_lab::workload::{self, graphs};
+
+use super::launch::{self, Ending};
+use super::options::{Output, ROUNDS, WorldOptions, any_bytes, check_standard_input, handicap};
+use super::output::{Files, Target};
+use super::terminal;
+
+const EXAMPLES: &str = "\
+Examples:
+  mpirun -n 8 equipoise run --workload queens:n=14
+  mpirun -n 8 equipoise run --scheduler steal --workload uts:tree=T1 --workers 2
+  mpirun -n 16 equipoise run --compare hierarchical,neighbour,static --workload tree:roots=32
+  equipoise run --sim 256 --scheduler neighbour:age=0 --workload stream:utilisation=0.7 --output json
+  equipoise run --sim 64 --compare --workload fibonacci:n=30 --csv result.csv
+  mpirun -n 8 equipoise run --compare sash,dss,selfsched:rule=awf --workload costs:sigma_cc=100 --speeds 1,1,1,1,2,2,4,4
+
+A line of the comparison is one scheduler:
+  makespan      from the first submission to the last answer
+  response      of a stream's graphs: the mean, its 95 % interval, and what 99 % stay below
+  efficiency    the sequential time over the makespan and all workers
+  of the bound  what no scheduler can beat (the longest chain, the largest task, the sequential time
+                divided by all workers, or by the cores that they share) over the makespan
+  gain had      of the gain over one worker that this bound leaves possible
+  idle          part of the workers' time in which they waited for tasks
+  overhead      part in which they waited while their rank heard, decided, packed and joined; in simulation this takes no time
+The sequential time is that of a plain program without a runtime, where there is one and ranks are real; otherwise the sum of the tasks' times.
+The last sentence names the fastest scheduler, of those that are statistically tied the simplest, or
+says that none is faster than one worker. Times are compared by their ratios within a round, all
+comparisons together with 95 % confidence.";
+
+/// Run a workload of spawning or of independent tasks under a scheduler, or under several side by side
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The scheduler, NAME[:key=value,..]; `equipoise list` shows all [default: hierarchical, for independent tasks sash]
+    #[arg(long, value_name = "NAME")]
+    scheduler: Option<String>,
+
+    /// Several schedulers on the same workload, A,B:key=value,..; without names, all that fit
+    #[arg(long, value_name = "NAMES", conflicts_with = "scheduler", num_args = 0..=1, default_missing_value = "")]
+    compare: Option<String>,
+
+    /// The workload, NAME[:key=value,..]; `equipoise list` shows all
+    #[arg(long, value_name = "NAME", default_value = "queens:n=12", value_parser = any_bytes())]
+    workload: String,
+
+    /// One topology for all, as in `equipoise balance` [default: each scheduler's own]
+    #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes())]
+    topology: Option<String>,
+
+    /// How fast each rank is, 1,1,2,4: emulated, so that one machine shows what a mixed cluster does; in simulation, or for independent tasks.
+    /// Tasks that sleep take as long on all
+    #[arg(long, value_name = "SPEEDS", value_delimiter = ',', value_parser = independent::speed)]
+    speeds: Vec<f64>,
+
+    /// Tasks that a rank executes at a time
+    #[arg(long, value_name = "WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    workers: u32,
+
+    /// Whether the host of a hierarchical scheduler works, too [default: shared]
+    #[arg(long, value_enum, value_name = "DUTY")]
+    host: Option<Duty>,
+
+    /// Whether the medians of a hierarchical scheduler work, too [default: shared]
+    #[arg(long, value_enum, value_name = "DUTY")]
+    medians: Option<Duty>,
+
+    /// Run so often, with a seed one higher each time, and say the mean; schedulers come in another order each time, and fewer than six rounds
+    /// rank nothing [default: 1, with --compare on real ranks 9, but for streams]
+    #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: Option<u32>,
+
+    /// A test of the measurement (scripts/fairness): the last scheduler's tasks take this many times as long; on real ranks
+    #[arg(long, value_name = "TIMES", hide = true, conflicts_with = "sim", value_parser = handicap)]
+    handicap: Option<f64>,
+
+    #[command(flatten)]
+    world: WorldOptions,
+
+    /// Whom the result is for
+    #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
+    output: Output,
+
+    /// Write the results as a table of comma-separated values, too
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    csv: Option<PathBuf>,
+
+    /// Write every task and message of the first round, for chrome://tracing or ui.perfetto.dev
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    trace: Option<PathBuf>,
+
+    /// Write into this folder, too: table.csv, records.jsonl, and report.html with pictures, to look at in a browser
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
+    report: Option<PathBuf>,
+}
+
+/// What a node that schedules does beside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Duty {
+    /// Nothing; only few roots that are no stream are expanded by the host, whatever it is
+    Dedicated,
+    /// It executes tasks as all others do
+    Shared,
+}
+
+impl Duty {
+    fn name(self) -> &'static str {
+        match self {
+            Duty::Dedicated => "dedicated",
+            Duty::Shared => "shared",
+        }
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Ending> {
+    let texts = [("--workload", Some(arguments.workload.as_str())), ("--topology", arguments.topology.as_deref())];
+    check_standard_input(texts.into_iter().filter_map(|(option, text)| Some((option, text?))))?;
+    if let Some(workload) = workload::independent::find(&arguments.workload)? {
+        return independent::run(arguments, workload);
+    }
+    let schedulers = arguments.schedulers()?;
+    let workload = graphs::find(&arguments.workload)?;
+    launch::within_with_workers(&arguments.world, arguments.workers, |world| {
+        let files = settle::agree(world, arguments.files(world.is_first()))?;
+        if let World::Sim(world) = world
+            && workload.entry.has_own_network
+            && arguments.world.network.is_none()
+        {
+            world.model().network = Network::Zero;
+        }
+        independent::set_speeds(world, &arguments.speeds)?;
+        let mut contenders = arguments.contenders(world, schedulers)?;
+        if let (Some(times), Some(last)) = (arguments.handicap, contenders.last_mut()) {
+            slowing::slow_down(last, times);
+        }
+        let repeat = arguments.rounds(world, workload.entry.has_own_network);
+        let spec = RunSpec {
+            contenders,
+            workload,
+            workers: arguments.workers,
+            repeat,
+            seed: arguments.world.seed,
+            trace: arguments.trace.is_some() || arguments.report.is_some(),
+        };
+        let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "runs");
+        let records = experiment::run(world, &spec, |done, of, now| progress.at(done, of, now))?;
+        drop(progress);
+        match world.is_first() {
+            true => arguments.show(&records, &launch::environment(world), files),
+            false => Ok(()),
+        }
+    })
+}
+
+impl Arguments {
+    /// How often to run. Schedulers are ranked by several rounds; a stream takes long, and a simulated round repeats exactly.
+    fn rounds(&self, world: &World, is_stream: bool) -> Option<u32> {
+        self.repeat.or_else(|| (self.compare.is_some() && !world.is_simulated() && !is_stream).then_some(ROUNDS))
+    }
+
+    fn schedulers(&self) -> Result<Vec<Chosen>> {
+        let names = match self.compare.as_deref() {
+            None => vec![self.scheduler.clone().unwrap_or_else(|| "hierarchical".into())],
+            Some("") => schedule::ALL.iter().map(|entry| entry.name.to_string()).collect(),
+            Some(names) => schedule::listed(names),
+        };
+        independent::refuse_schedulers(&names)?;
+        let duties = [("--host", "host", self.host), ("--medians", "medians", self.medians)];
+        let is_hierarchical = |name: &str| name.split(':').next() == Some("hierarchical");
+        for (option, _, duty) in duties {
+            if let Some(duty) = duty
+                && !names.iter().any(|name| is_hierarchical(name))
+            {
+                let why = format!("{option} {}: only --scheduler hierarchical has such nodes", duty.name());
+                return Err(Error::usage(why));
+            }
+        }
+        let with_duties = |mut name: String| {
+            if is_hierarchical(&name) {
+                for (_, key, duty) in duties {
+                    let Some(duty) = duty else { continue };
+                    name.push(if name.contains(':') { ',' } else { ':' });
+                    name.push_str(&format!("{key}={}", duty.name()));
+                }
+            }
+            name
+        };
+        names.into_iter().map(|name| schedule::find(&with_duties(name))).collect()
+    }
+
+    fn files(&self, writes: bool) -> Result<Files> {
+        if !writes {
+            return Ok(Files::default());
+        }
+        Files::create(self.csv.as_ref(), self.report.as_ref(), self.trace.as_ref())
+    }
+
+    /// The schedulers that can run, each on its topology.
+    fn contenders(&self, world: &mut World, schedulers: Vec<Chosen>) -> Result<Vec<Contender>> {
+        let ranks = world.ranks();
+        let given = self.topology.as_deref().map(|spec| settle::topology(world, spec)).transpose()?;
+        let (mut contenders, mut objections) = (Vec::new(), Vec::new());
+        for scheduler in schedulers {
+            let topology = given.clone().unwrap_or_else(|| scheduler.default_topology(ranks));
+            match scheduler.objection(&topology) {
+                Some(objection) => objections.push((scheduler.name.clone(), objection)),
+                None => contenders.push(Contender::new(scheduler, Overlay::new(topology, world.hosts())?)?),
+            }
+        }
+        match objections.first() {
+            Some((_, objection)) if contenders.is_empty() => return Err(Error::usage(objection)),
+            Some(_) if self.output == Output::Human => {
+                let names: Vec<&str> = objections.iter().map(|(name, _)| name.as_str()).collect();
+                let topology = self.topology.as_deref().unwrap_or_default();
+                terminal::remark(&format!("left out, since not made for --topology {topology}: {}", names.join(", ")));
+            }
+            _ => {}
+        }
+        Ok(contenders)
+    }
+
+    fn show(&self, records: &[RunRecord], environment: &Environment, files: Files) -> Result<()> {
+        let width = terminal::width();
+        match self.output {
+            Output::Human if self.compare.is_some() => terminal::print(|out| out.write_all(run::compare(records, width).as_bytes()))?,
+            Output::Human => {
+                terminal::print(|out| records.iter().try_for_each(|record| out.write_all(run::run(record, width).as_bytes())))?
+            }
+            Output::Json => terminal::print(|out| records.iter().try_for_each(|record| json::line(out, record)))?,
+            Output::Quiet => {}
+        }
+        if let Some(target) = files.trace {
+            target.write(|out| trace::runs(out, records))?;
+        }
+        if let Some(target) = files.csv {
+            target.write(|out| csv::run(out, records))?;
+        }
+        let Some(report) = files.report else { return Ok(()) };
+        report.table.write(|out| csv::run(out, records))?;
+        report.records.write(|out| records.iter().try_for_each(|record| json::line(out, record)))?;
+        Target::create("--report", &report.page)?.write(|out| run_page::write(out, environment, records))
+    }
+}

@@ -1,0 +1,109 @@
+//! `equipoise run` with a workload of independent tasks, which have schedulers of their own.
+
+use equipoise::schedule::{self, independent};
+use equipoise::transport::sim::{Network, Speed};
+use equipoise::transport::world::World;
+use equipoise::{Error, Result};
+use equipoise_lab::experiment::{self, IndependentSpec, settle};
+use equipoise_lab::workload::independent as workloads;
+
+use super::super::launch::{self, Ending};
+use super::super::options::Output;
+use super::super::terminal;
+use super::Arguments;
+
+/// What runs when no scheduler is asked for.
+const DEFAULT: &str = "sash";
+
+/// A relative speed above 0.
+pub(super) fn speed(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(speed) if (1e-6..=1e6).contains(&speed) => Ok(speed),
+        _ => Err("a speed is a number from 0.000001 to 1000000".into()),
+    }
+}
+
+/// Runs independent tasks.
+pub(super) fn run(arguments: &Arguments, workload: workloads::Chosen) -> Result<(), Ending> {
+    let contenders = schedulers(arguments)?;
+    refuse(arguments)?;
+    launch::within(&arguments.world, |world| {
+        let files = settle::agree(world, arguments.files(world.is_first()))?;
+        if let World::Sim(world) = world
+            && arguments.world.network.is_none()
+        {
+            world.model().network = Network::Zero;
+        }
+        let (repeat, seed, speeds) = (arguments.rounds(world, false), arguments.world.seed, arguments.speeds.clone());
+        let spec = IndependentSpec { contenders, workload, repeat, seed, speeds };
+        let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "runs");
+        let records = experiment::run_independent(world, &spec, |done, of, now| progress.at(done, of, now))?;
+        drop(progress);
+        match world.is_first() {
+            true => arguments.show(&records, &launch::environment(world), files),
+            false => Ok(()),
+        }
+    })
+}
+
+fn schedulers(arguments: &Arguments) -> Result<Vec<independent::Chosen>> {
+    let names = match (arguments.compare.as_deref(), &arguments.scheduler) {
+        (Some(""), _) => independent::ALL.iter().map(|entry| entry.name.to_string()).collect(),
+        (Some(names), _) => schedule::listed(names),
+        (None, Some(name)) => vec![name.clone()],
+        (None, None) => vec![DEFAULT.to_string()],
+    };
+    names.iter().map(|name| independent::find(name)).collect()
+}
+
+/// Refuses what makes no sense with independent tasks.
+fn refuse(arguments: &Arguments) -> Result<()> {
+    let given = [
+        ("--topology", arguments.topology.is_some()),
+        ("--host", arguments.host.is_some()),
+        ("--medians", arguments.medians.is_some()),
+        ("--trace", arguments.trace.is_some()),
+        ("--workers", arguments.workers > 1),
+        ("--handicap", arguments.handicap.is_some()),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        Some((option, _)) => {
+            Err(Error::usage(format!("{option} is for tasks that spawn tasks; --workload {} is of independent ones", arguments.workload)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses schedulers of independent tasks where the workload's tasks spawn tasks.
+pub(super) fn refuse_schedulers(names: &[String]) -> Result<()> {
+    let is_one = |name: &&str| independent::ALL.iter().any(|entry| entry.name == *name);
+    match names.iter().filter_map(|name| name.split(':').next()).find(is_one) {
+        Some(name) => {
+            let known: Vec<&str> = schedule::ALL.iter().map(|entry| entry.name).collect();
+            Err(Error::usage(format!(
+                "--scheduler {name} is for independent tasks (--workload costs), not for tasks that spawn tasks; for these there are {}",
+                known.join(", ")
+            )))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Sets the speeds of simulated ranks.
+pub(super) fn set_speeds(world: &mut World, speeds: &[f64]) -> Result<()> {
+    if speeds.is_empty() {
+        return Ok(());
+    }
+    let ranks = world.ranks();
+    if speeds.len() != ranks as usize {
+        return Err(Error::usage(format!("--speeds: there are {} speeds, and {ranks} ranks", speeds.len())));
+    }
+    match world {
+        World::Sim(world) => {
+            world.model().speeds = speeds.iter().map(|speed| Speed::new(*speed)).collect::<Result<_>>()?;
+            Ok(())
+        }
+        #[cfg(feature = "mpi")]
+        World::Mpi(_) => Err(Error::usage("--speeds: on real ranks only independent tasks (--workload costs) can be slowed down")),
+    }
+}

@@ -1,0 +1,71 @@
+//! What shares have written, fetched in the order of the input: node 0 asks one node after the other and never holds more than some pieces.
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+
+use super::kernel::Range;
+use super::piece::PIECE;
+use equipoise::error::Result;
+use equipoise::node::{Node, Tag};
+use equipoise::topology::NodeId;
+
+const MORE: Tag = Tag::new(30, "more output");
+const OUTPUT: Tag = Tag::new(31, "output");
+
+/// What the kernels of a rank have written.
+pub trait Outputs {
+    /// The next bytes of what was written for a range, at most `most` of them; empty at its end.
+    ///
+    /// # Errors
+    /// If it cannot be read back.
+    fn next(&self, range: Range, most: usize) -> Result<Vec<u8>>;
+}
+
+/// One node's part: `owners` lists whose output is wanted, in order; `take` gets the bytes on node 0, with the
+/// share's number in this list, and none when it has ended.
+///
+/// # Errors
+/// If output cannot be read back, `take` fails, or a rank is lost.
+pub async fn collect(
+    node: Node,
+    owners: Rc<[(NodeId, Range)]>,
+    outputs: Rc<dyn Outputs>,
+    mut take: impl FnMut(usize, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let me = node.me();
+    for (number, &(owner, range)) in owners.iter().enumerate() {
+        match (me, owner) {
+            (0, 0) => loop {
+                let bytes = outputs.next(range, PIECE as usize)?;
+                take(number, &bytes)?;
+                if bytes.is_empty() {
+                    break;
+                }
+            },
+            (0, _) => {
+                // Two are asked for, so that one is on its way while the other is taken.
+                node.send(owner, MORE, &true);
+                node.send(owner, MORE, &true);
+                loop {
+                    let bytes = node.receive_message(Some(owner), OUTPUT).await?.body;
+                    take(number, &bytes)?;
+                    if bytes.is_empty() {
+                        break;
+                    }
+                    node.send(owner, MORE, &true);
+                }
+                // The other one's answer is empty, too.
+                node.receive_message(Some(owner), OUTPUT).await?;
+                node.send(owner, MORE, &false);
+            }
+            (_, owner) if owner == me => {
+                while node.receive(0, MORE).await? {
+                    node.send_bytes(0, OUTPUT, Bytes::from(outputs.next(range, PIECE as usize)?));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,263 @@
+//! The distribution, as one node does it.
+//!
+//! ```text
+//!   node 0     worker: its own share, read by itself
+//!              for each installment: for each node in order: read a piece, send it towards its owner   (at most so much under way)
+//!   the others for a node below: send it on     for oneself: keep it until the installment is complete, then feed the worker
+//!   all        report and answer to node 0 when the share is done
+//! ```
+
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+use super::kernel::{Kernels, Range};
+use super::piece::{ACCEPTED, Gate, PIECE, PIECE_TAG, Piece};
+use super::plan::installment;
+use super::tree::Tree;
+use equipoise::error::{Error, Result};
+use equipoise::node::{Event, Message, Node, Tag, Ticks, open};
+use equipoise::topology::NodeId;
+
+use super::cut::Source;
+use super::share::Share;
+
+const DONE: Tag = Tag::new(3, "a share's answer");
+
+/// What every node is told before a distribution.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Order {
+    /// By node.
+    pub ranges: Vec<Range>,
+    pub installments: u32,
+    /// The nodes beyond node 0 in the order in which they are served.
+    pub order: Vec<NodeId>,
+    /// A node keeps so many bytes of its share at the most, and what was under way to it meanwhile (640 KiB).
+    pub room: u64,
+}
+
+/// What a node did; times are on its own clock.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodeReport {
+    /// From the first to the last piece of its share.
+    pub receiving: Option<(Ticks, Ticks)>,
+    /// Intervals with a short pause between them are one.
+    pub computing: Vec<(Ticks, Ticks)>,
+    /// How long it computed, all pauses left out.
+    pub busy: Ticks,
+    /// When it was done with its share.
+    pub finished: Ticks,
+    /// Bytes of shares that it sent on each of its links before it was done itself, by the node at the other end.
+    pub sent: Vec<(NodeId, u64)>,
+    pub pieces: u64,
+    /// The most bytes of its share that waited for its worker.
+    pub waiting: u64,
+}
+
+/// What node 0 knows in the end.
+#[derive(Debug)]
+pub struct Ending {
+    /// When the distribution began and when the last answer was there, on node 0's clock.
+    pub began: Ticks,
+    pub ended: Ticks,
+    /// By node.
+    pub reports: Vec<NodeReport>,
+    /// The answers of shares that are not empty, in the order of the input; or what went wrong with the first that failed.
+    pub answers: Result<Vec<(NodeId, Range, Vec<u8>)>>,
+}
+
+/// One node's part. Node 0 gives the input and gets the ending.
+///
+/// # Errors
+/// If node 0 cannot read the input, or a rank is lost. What goes wrong with a share's computation is in the ending.
+pub async fn distribute(
+    node: Node,
+    tree: Rc<Tree>,
+    order: Rc<Order>,
+    kernels: Rc<dyn Kernels>,
+    source: Option<Box<dyn Source>>,
+) -> Result<Option<Ending>> {
+    let me = node.me();
+    let forwards = if me == 0 { 0 } else { tree.below(me).map(|owner| order.ranges[owner as usize].len()).sum() };
+    let share = Share::new(me, &order, kernels);
+    let part = Part { node, tree: tree.clone(), share, gate: Gate::default(), forwarded: 0 };
+    match source {
+        Some(source) if me == 0 => part.lead(&order, source).await.map(Some),
+        _ => part.follow(forwards).await.map(|()| None),
+    }
+}
+
+struct Part {
+    node: Node,
+    tree: Rc<Tree>,
+    share: Share,
+    gate: Gate,
+    forwarded: u64,
+}
+
+impl Part {
+    /// Node 0's.
+    async fn lead(mut self, order: &Order, mut source: Box<dyn Source>) -> Result<Ending> {
+        let began = self.node.now();
+        let is_empty = source.is_empty();
+        if self.share.is_due() || is_empty {
+            self.share.read_oneself(&self.node, source.again()?);
+        }
+        let mut pieces = Pieces::new(order);
+        let nodes = order.ranges.len();
+        let mut reports = vec![NodeReport::default(); nodes];
+        let mut answers: Vec<Option<Result<Vec<u8>>>> = vec![None; nodes];
+        let mut missing = order.ranges.iter().skip(1).filter(|range| !range.is_empty()).count();
+        loop {
+            while self.gate.is_open()
+                && let Some((owner, range)) = pieces.next()
+            {
+                let mut flat = Piece::head(owner, range.start, range.len());
+                source.read(range, &mut flat)?;
+                let way = || Error::Failed(format!("there is no way from node 0 to node {owner}"));
+                let to = self.tree.towards(0, owner).ok_or_else(way)?;
+                self.gate.send(&self.node, to, 0, Piece::filled(owner, range.start, flat)).await;
+            }
+            if missing == 0 && self.share.is_over() && self.gate.is_empty() {
+                break;
+            }
+            if let Some(message) = self.next().await? {
+                let from = message.envelope.src as usize;
+                if message.envelope.tag != DONE.id() || from >= nodes {
+                    return Err(unexpected(&message));
+                }
+                let (report, answer) = open(&message, DONE)?;
+                reports[from] = report;
+                answers[from] = Some(answer);
+                missing -= 1;
+            }
+        }
+        let (report, answer) = self.share.ending(&self.gate);
+        reports[0] = report;
+        answers[0] = answer;
+        let owners = std::iter::once(0).chain(order.order.iter().copied());
+        let answers = owners.filter_map(|owner| Some((owner, order.ranges[owner as usize], answers[owner as usize].take()?)));
+        let answers = answers.map(|(owner, range, answer)| Ok((owner, range, answer?))).collect();
+        Ok(Ending { began, ended: self.node.now(), reports, answers })
+    }
+
+    /// That of all others, who have so many bytes to send on.
+    async fn follow(mut self, forwards: u64) -> Result<()> {
+        let is_due = self.share.is_due();
+        let mut told = !is_due;
+        loop {
+            if !told && self.share.is_over() {
+                let (report, answer) = self.share.ending(&self.gate);
+                self.node.send(0, DONE, &(report, answer.unwrap_or_else(|| Ok(Vec::new()))));
+                told = true;
+            }
+            if told && self.forwarded == forwards && self.gate.is_empty() {
+                return Ok(());
+            }
+            if let Some(message) = self.next().await? {
+                return Err(unexpected(&message));
+            }
+        }
+    }
+
+    /// Deals with the next event; hands back messages that are neither pieces nor acknowledgements.
+    async fn next(&mut self) -> Result<Option<Message>> {
+        match self.node.next_event().await {
+            Event::Message(message) if message.envelope.tag == PIECE_TAG.id() => {
+                let piece = Piece::open(&message)?;
+                let from = message.envelope.src;
+                if piece.owner == self.node.me() {
+                    self.share.take(&self.node, from, piece)?;
+                } else {
+                    let lost = || Error::Failed(format!("a piece of node {}'s share came to node {}", piece.owner, self.node.me()));
+                    let to = self.tree.towards(self.node.me(), piece.owner).ok_or_else(lost)?;
+                    self.forwarded += piece.length();
+                    self.gate.send(&self.node, to, from, piece).await;
+                }
+                Ok(None)
+            }
+            Event::Message(message) if message.envelope.tag == ACCEPTED.id() => {
+                self.gate.accepted(&self.node, open(&message, ACCEPTED)?).await;
+                Ok(None)
+            }
+            Event::Message(message) => Ok(Some(message)),
+            Event::Finished { finished, .. } => {
+                self.share.fed(&self.node, finished)?;
+                Ok(None)
+            }
+            Event::RankLost(rank) => Err(Error::RankLost { rank }),
+            Event::Timer { .. } | Event::Signal(_) => Ok(None),
+        }
+    }
+}
+
+fn unexpected(message: &Message) -> Error {
+    Error::Garbled { from: message.envelope.src, what: format!("with tag {}", message.envelope.tag), why: "nobody waits for it".into() }
+}
+
+/// The pieces that node 0 sends, in order.
+struct Pieces<'a> {
+    order: &'a Order,
+    round: u32,
+    turn: usize,
+    /// What is left of the current installment.
+    left: Range,
+}
+
+impl<'a> Pieces<'a> {
+    fn new(order: &'a Order) -> Pieces<'a> {
+        let mut pieces = Pieces { order, round: 0, turn: 0, left: Range::default() };
+        pieces.left = pieces.installment();
+        pieces
+    }
+
+    fn installment(&self) -> Range {
+        let Some(&owner) = self.order.order.get(self.turn) else { return Range::default() };
+        let range = self.order.ranges[owner as usize];
+        let before: u64 = (0..self.round).map(|round| installment(range.len(), round, self.order.installments)).sum();
+        let start = range.start + before;
+        Range { start, end: start + installment(range.len(), self.round, self.order.installments) }
+    }
+}
+
+impl Iterator for Pieces<'_> {
+    type Item = (NodeId, Range);
+
+    fn next(&mut self) -> Option<(NodeId, Range)> {
+        while self.left.is_empty() {
+            self.turn += 1;
+            if self.turn >= self.order.order.len() {
+                self.turn = 0;
+                self.round += 1;
+            }
+            if self.round >= self.order.installments || self.order.order.is_empty() {
+                return None;
+            }
+            self.left = self.installment();
+        }
+        let range = Range { start: self.left.start, end: self.left.end.min(self.left.start + PIECE) };
+        self.left.start = range.end;
+        Some((self.order.order[self.turn], range))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn pieces_cover_every_share_in_order() {
+        let ranges = vec![Range { start: 0, end: 10 }, Range { start: 700_010, end: 700_013 }, Range { start: 10, end: 700_010 }];
+        for installments in [1, 2, 3, 7] {
+            let order = Order { ranges: ranges.clone(), installments, order: vec![2, 1], room: 1 };
+            let mut at = BTreeMap::from([(1, 700_010), (2, 10)]);
+            for (owner, range) in Pieces::new(&order) {
+                assert!(!range.is_empty() && range.len() <= PIECE);
+                assert_eq!(at.insert(owner, range.end), Some(range.start));
+            }
+            assert_eq!(at, BTreeMap::from([(1, 700_013), (2, 700_010)]));
+        }
+        assert_eq!(Pieces::new(&Order { ranges: vec![Range { start: 0, end: 9 }], installments: 3, order: vec![], room: 1 }).count(), 0);
+    }
+}

@@ -1,0 +1,215 @@
+//! The simulations of Ahmad, Ghafoor and Fox 1994 (section 6): mean response times of random task graphs that arrive over time on a
+//! hypercube of 256 processors, under hierarchical scheduling and under its baseline; and limits that are known exactly.
+//!
+//! The paper prints curves. The means to compare with are those of an independent event simulator of the same reading, with the tolerances
+//! that 100,000 graphs justify. The paper does not say how old the baseline's knowledge of its neighbours is, and it decides the result: half a
+//! unit and none at all are both shown.
+
+use std::num::NonZero;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use serde::Serialize;
+
+use super::run::{self, Contender, RunSpec};
+use crate::workload::graphs;
+use equipoise::error::{Error, Result};
+use equipoise::schedule;
+use equipoise::topology::{Overlay, Topology};
+use equipoise::transport::sim;
+use equipoise::transport::world::World;
+
+/// Graphs whose response times are measured at each point.
+pub const GRAPHS: u32 = 100_000;
+
+/// Hierarchical scheduling, and the baseline with announcements every half unit and at once.
+const SCHEDULERS: [&str; 3] = ["hierarchical", "neighbour:age=0.5", "neighbour:age=0"];
+
+/// One mean response time to be measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    pub scheduler: &'static str,
+    /// Dimension of the cube.
+    dimension: u32,
+    /// Edges from the root to the deepest tasks, and the most children of a task.
+    levels: u32,
+    children: u32,
+    pub utilisation: f64,
+    /// Migrations in a unit of time, each after the other; 0 if they take no time.
+    rate: u32,
+    /// Mean response in units, and by how much it may be off, in parts.
+    expected: f64,
+    tolerance: f64,
+    /// Whether it is known exactly.
+    is_limit: bool,
+}
+
+/// A line of the table: levels and children, utilisation, rate; means under the three schedulers.
+type Line = ((u32, u32), f64, u32, [f64; 3]);
+
+const LINES: [Line; 17] = [
+    ((3, 2), 0.4, 20, [0.889, 0.892, 0.873]),
+    ((3, 2), 0.6, 20, [0.895, 1.004, 0.920]),
+    ((3, 2), 0.8, 20, [0.965, 1.461, 1.304]),
+    ((3, 2), 0.9, 20, [1.204, 1.974, 1.564]),
+    ((3, 3), 0.5, 20, [0.772, 0.875, 0.764]),
+    ((3, 3), 0.9, 20, [1.258, 2.384, 1.355]),
+    ((3, 4), 0.4, 20, [0.701, 0.768, 0.670]),
+    ((3, 4), 0.7, 20, [0.920, 1.463, 0.874]),
+    ((7, 1), 0.4, 20, [1.043, 1.026, 1.022]),
+    ((7, 1), 0.6, 20, [1.046, 1.080, 1.059]),
+    ((7, 1), 0.8, 20, [1.048, 1.553, 1.464]),
+    ((1, 2), 0.8, 20, [0.973, 1.475, 1.373]),
+    ((1, 8), 0.5, 20, [0.676, 0.778, 0.667]),
+    ((1, 12), 0.8, 20, [0.889, 1.602, 0.865]),
+    ((3, 2), 0.5, 4, [1.223, 1.377, 1.244]),
+    ((3, 2), 0.8, 12, [1.067, 1.534, 1.352]),
+    ((3, 2), 0.5, 36, [0.856, 0.875, 0.852]),
+];
+
+/// The limits: independent queues are M/M/1; where nothing waits a chain takes its own time, and a root with up to two children
+/// (1 + 1 + 2/3 + 1/20) / 3 units.
+const LIMITS: [Case; 5] = [
+    limit("static", 8, (0, 1), 0.5, 0, 2.0),
+    limit("hierarchical", 8, (7, 1), 0.002, 0, 1.0),
+    limit("neighbour:age=0", 8, (7, 1), 0.002, 0, 1.0),
+    limit("hierarchical", 8, (1, 2), 0.002, 20, 0.9056),
+    limit("neighbour:age=0", 8, (1, 2), 0.002, 20, 0.9056),
+];
+
+const fn limit(scheduler: &'static str, dimension: u32, graph: (u32, u32), utilisation: f64, rate: u32, expected: f64) -> Case {
+    let (levels, children) = graph;
+    Case { scheduler, dimension, levels, children, utilisation, rate, expected, tolerance: 0.02, is_limit: true }
+}
+
+/// Every point of the table, and the limits.
+pub fn cases() -> Vec<Case> {
+    let point = |&((levels, children), utilisation, rate, means): &Line| {
+        let tolerances = if utilisation < 0.85 { [0.02, 0.04, 0.03] } else { [0.05, 0.08, 0.06] };
+        let each = SCHEDULERS.into_iter().zip(means.into_iter().zip(tolerances));
+        each.map(move |(scheduler, (expected, tolerance))| Case {
+            scheduler,
+            dimension: 8,
+            levels,
+            children,
+            utilisation,
+            rate,
+            expected,
+            tolerance,
+            is_limit: false,
+        })
+    };
+    LINES.iter().flat_map(point).chain(LIMITS).collect()
+}
+
+/// A mean response time, measured and expected, in units: mean times of a graph on one processor.
+#[derive(Clone, Debug, Serialize)]
+pub struct Point {
+    pub figure: &'static str,
+    pub scheduler: &'static str,
+    pub topology: String,
+    pub levels: u32,
+    pub children: u32,
+    pub utilisation: f64,
+    pub rate: u32,
+    /// Whether what is expected is exact.
+    pub limit: bool,
+    pub graphs: u32,
+    pub measured: f64,
+    pub ci95: [f64; 2],
+    pub expected: f64,
+    pub tolerance: f64,
+    pub agrees: bool,
+}
+
+/// Simulates the cases with so many graphs each; `progress` hears how many are done.
+///
+/// # Errors
+/// If a simulation fails.
+pub fn reproduce(cases: &[Case], graphs: u32, seed: u64, progress: impl Fn(usize) + Sync) -> Result<Vec<Point>> {
+    let points: Mutex<Vec<(usize, Result<Point>)>> = Mutex::new(Vec::new());
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get).min(cases.len()) {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(case) = cases.get(at) else { break };
+                    let point = case.measure(graphs, seed);
+                    if let Ok(mut points) = points.lock() {
+                        points.push((at, point));
+                        progress(points.len());
+                    }
+                }
+            });
+        }
+    });
+    let mut points = points.into_inner().map_err(|_| Error::Failed("a simulation ended in a panic".into()))?;
+    points.sort_unstable_by_key(|(at, _)| *at);
+    points.into_iter().map(|(_, point)| point).collect()
+}
+
+impl Case {
+    /// The workload, as `equipoise run --workload` takes it.
+    fn workload(&self, graphs: u32) -> String {
+        let Case { levels, children, utilisation, rate, .. } = self;
+        let rate = if *rate == 0 { "none".into() } else { rate.to_string() };
+        format!("stream:levels={levels},children={children},utilisation={utilisation},rate={rate},graphs={graphs}")
+    }
+
+    fn measure(&self, graphs: u32, seed: u64) -> Result<Point> {
+        let nodes = 1 << self.dimension;
+        let topology = Topology::parse(&format!("hypercube:{}", self.dimension), nodes)?;
+        let name = topology.name();
+        let model = sim::Model { network: sim::Network::Zero, seed, ..sim::Model::default() };
+        let spec = RunSpec {
+            contenders: vec![Contender::new(schedule::find(self.scheduler)?, Overlay::one_host(topology, nodes)?)?],
+            workload: graphs::find(&self.workload(graphs))?,
+            workers: 1,
+            repeat: None,
+            seed,
+            trace: false,
+        };
+        let records = run::run(&mut World::Sim(sim::World::new(nodes, model)), &spec, |_, _, _| {})?;
+        let responses = records.first().and_then(|record| record.responses);
+        let responses = responses.ok_or_else(|| Error::Failed(format!("{}: no graph was answered", self.scheduler)))?;
+        let (measured, ci95) = (responses.response_mean, responses.response_ci95);
+        // With fewer graphs than the tolerances are for, what chance does is added.
+        let chance = if graphs < GRAPHS { ci95[1] - ci95[0] } else { 0.0 };
+        let tolerance = self.tolerance * self.expected + chance;
+        Ok(Point {
+            figure: "section 6",
+            scheduler: self.scheduler,
+            topology: name,
+            levels: self.levels,
+            children: self.children,
+            utilisation: self.utilisation,
+            rate: self.rate,
+            limit: self.is_limit,
+            graphs,
+            measured,
+            ci95,
+            expected: self.expected,
+            tolerance,
+            agrees: (measured - self.expected).abs() <= tolerance,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_and_a_line_of_the_table_hold_with_few_graphs() {
+        let all = cases();
+        assert_eq!(all.len(), 17 * 3 + 5);
+        let few: Vec<Case> = all.into_iter().filter(|case| case.is_limit || (case.utilisation == 0.6 && case.levels == 3)).collect();
+        let points = reproduce(&few, if cfg!(debug_assertions) { 1_500 } else { 10_000 }, 3, |_| {}).unwrap();
+        assert_eq!(points.len(), 8);
+        let off: Vec<&Point> = points.iter().filter(|point| !point.agrees).collect();
+        assert!(off.is_empty(), "{off:#?}");
+        assert!(points.iter().all(|point| point.tolerance < 0.3 * point.expected), "{points:#?}");
+    }
+}

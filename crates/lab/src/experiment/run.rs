@@ -1,0 +1,312 @@
+//! A workload of tasks that spawn tasks under one or several schedulers, measured and checked.
+//!
+//! ```text
+//!   for each seed: plain program (if there is one) -> for each scheduler, in another order each time: barrier -> run -> check on the first rank
+//! ```
+
+mod course;
+mod known;
+
+use serde::Serialize;
+
+use super::ranking;
+use super::responses::Responses;
+use super::settle;
+use super::site::Site;
+use crate::workload::graphs::{self, Number, Prepared, Setting};
+use course::{Course, plain_program};
+use equipoise::error::Result;
+use equipoise::node::{self, Ticks};
+pub use equipoise::schedule::accounting::{Entry as Line, Happening};
+use equipoise::schedule::{self, Graph, Options, Outcome, Region};
+use equipoise::topology::{NodeId, Overlay, RankId};
+use equipoise::transport::world::World;
+
+/// What is run under what, and how often.
+pub struct RunSpec {
+    pub contenders: Vec<Contender>,
+    pub workload: graphs::Chosen,
+    /// Tasks that a rank executes at a time. The world must have as many workers a rank.
+    pub workers: u32,
+    /// Runs under each scheduler, each with a seed of its own; `None` for one.
+    pub repeat: Option<u32>,
+    /// Of the first round; each next one has the next.
+    pub seed: u64,
+    /// Whether the timeline of the first round is wanted.
+    pub trace: bool,
+}
+
+/// A scheduler on its topology.
+pub struct Contender {
+    pub scheduler: schedule::Chosen,
+    pub overlay: Overlay,
+    /// How it divides the nodes; empty if it does not.
+    pub regions: Vec<Region>,
+    /// By which part of its time each task takes longer than it needs; not 0 in tests of the measurement only.
+    pub drag: f64,
+}
+
+impl Contender {
+    /// A scheduler on a topology that it can run on.
+    ///
+    /// # Errors
+    /// If its options don't fit the overlay.
+    pub fn new(scheduler: schedule::Chosen, overlay: Overlay) -> Result<Contender> {
+        let regions = scheduler.scheduler.regions(&overlay)?;
+        Ok(Contender { scheduler, overlay, regions, drag: 0.0 })
+    }
+}
+
+/// A workload under one scheduler. Serialised, it is a line of `run --output json`. Times are in the unit that [`Unit`] tells; where there
+/// were several rounds, everything but the figures over all rounds is the first's.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunRecord {
+    pub scheduler: String,
+    pub workload: String,
+    pub topology: String,
+    /// Whether every node has a rank of its own.
+    pub native: bool,
+    #[serde(flatten)]
+    pub site: Site,
+    /// Tasks that a rank executes at a time.
+    pub workers: u32,
+    #[serde(flatten)]
+    pub unit: Unit,
+    pub tasks: u64,
+    /// Parents that were resumed.
+    pub joins: u64,
+    pub answer: Number,
+    /// What the answer is, in words.
+    pub answer_is: &'static str,
+    /// The answer by a table, a formula or another algorithm, or else by the plain program; it is the same, or an approximation that was asked
+    /// for. `None` where nobody knows it beforehand.
+    pub known: Option<Number>,
+    /// From the first submission to the last answer.
+    pub makespan: f64,
+    /// The plain program's time where there is one and ranks are real, otherwise the sum of the tasks' times. Efficiency, bound and gain are
+    /// all taken from it.
+    pub sequential: f64,
+    /// Whether it is the plain program's.
+    pub sequential_is_plain: bool,
+    /// Sum of the tasks' times.
+    pub work: f64,
+    /// Sequential time over makespan and workers.
+    pub efficiency: f64,
+    /// What the longest task needs, and the longest chain of tasks of which each needs the one before: the least that any of the schedulers
+    /// measured. 0 where tasks can be split.
+    pub largest: f64,
+    pub chain: f64,
+    /// What no scheduler can beat: the longest of these and of the sequential time divided by the workers, or by the cores where workers that
+    /// compute share them. The same for all schedulers.
+    pub bound: f64,
+    /// The bound over the makespan.
+    pub bound_efficiency: f64,
+    /// How much was had of the gain over one worker that the bound leaves possible; `None` where nothing could be gained.
+    pub gain: Option<f64>,
+    /// From rank to rank.
+    pub messages: u64,
+    /// Of these, those of schedulers and of the detection of the end.
+    pub control: u64,
+    pub bytes: u64,
+    pub migrated: u64,
+    /// By rank, summed over its workers: executing tasks; not executing any.
+    pub busy: Vec<f64>,
+    pub idle: Vec<f64>,
+    /// By rank: hearing, deciding, packing and joining.
+    pub overhead: Vec<f64>,
+    /// How the scheduler divides the nodes; empty if it does not.
+    pub regions: Vec<Region>,
+    #[serde(flatten)]
+    pub rounds: Option<Rounds>,
+    #[serde(flatten)]
+    pub responses: Option<ResponseTimes>,
+    /// Of independent tasks only.
+    #[serde(flatten)]
+    pub scheduling: Option<super::independent::Scheduling>,
+    /// Of a stream in which graphs came faster than they were answered, in any round: then response times tell how long that lasted, no more.
+    pub overload: Option<Overload>,
+    /// How early the scheduler is named among those that do equally well.
+    #[serde(skip)]
+    pub simplicity: usize,
+    /// Which of the contenders it is: two may look the same.
+    #[serde(skip)]
+    pub contender: usize,
+    /// What happened when, by node; empty unless wanted.
+    #[serde(skip)]
+    pub timeline: Vec<Timeline>,
+}
+
+/// In what times are given.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Unit {
+    /// Seconds in a unit: 1, but for simulated streams, whose unit is a graph's mean time.
+    #[serde(rename = "unit_seconds")]
+    pub seconds: f64,
+}
+
+/// Figures over several rounds with different seeds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Rounds {
+    pub repeat: u32,
+    pub makespans: Vec<f64>,
+    /// What is told of one worker in each of them: the plain program's time, or all tasks'.
+    pub sequentials: Vec<f64>,
+    /// Mean response times of a stream; empty for others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub responses: Vec<f64>,
+    pub makespan_mean: f64,
+    /// Student's interval; `None` after one round.
+    pub makespan_ci95: Option<[f64; 2]>,
+    pub efficiency_mean: f64,
+    pub bound_efficiency_mean: f64,
+    /// Over the rounds in which something could be gained.
+    pub gain_mean: Option<f64>,
+}
+
+/// The response times of a stream's graphs, over all rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ResponseTimes {
+    pub graphs: u64,
+    pub response_mean: f64,
+    pub response_ci95: [f64; 2],
+    pub response_p50: f64,
+    pub response_p90: f64,
+    pub response_p95: f64,
+    pub response_p99: f64,
+    pub response_max: f64,
+}
+
+impl From<Responses> for ResponseTimes {
+    fn from(responses: Responses) -> ResponseTimes {
+        let Responses { graphs, mean, p50, p90, p95, p99, most } = responses;
+        ResponseTimes {
+            graphs,
+            response_mean: mean.value,
+            response_ci95: [mean.low, mean.high],
+            response_p50: p50,
+            response_p90: p90,
+            response_p95: p95,
+            response_p99: p99,
+            response_max: most,
+        }
+    }
+}
+
+/// Graphs a unit of time until the last one came.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Overload {
+    /// That came.
+    pub offered: f64,
+    /// That were answered.
+    pub served: f64,
+}
+
+impl Overload {
+    fn of(graphs: &[Graph], unit: Ticks) -> Overload {
+        let last = graphs.iter().map(|graph| graph.submitted).max().unwrap_or(0);
+        let answered = graphs.iter().filter(|graph| graph.answered <= last).count();
+        let rate = |count: usize| count as f64 * unit as f64 / last.max(1) as f64;
+        Overload { offered: rate(graphs.len()), served: rate(answered) }
+    }
+}
+
+/// A node's timeline.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    pub node: NodeId,
+    pub rank: RankId,
+    pub entries: Vec<Line>,
+}
+
+/// The epoch of the barrier before a run.
+const APART: u32 = 1;
+
+/// Runs everything; `progress` hears, on every rank, how many of how many runs are done, and which comes next. The records come on the
+/// first rank, one for each scheduler; elsewhere there are none.
+///
+/// The plain program runs in every round, too, so that it is compared with on the same terms. On real ranks, where the first run pays for
+/// connections and threads, repeated runs begin with a round that does not count; a stream has graphs of its own for that.
+///
+/// # Errors
+/// [`Error::Lost`](equipoise::Error::Lost) on every rank if an answer is wrong, or tasks were lost; otherwise as [`World::run`] and
+/// [`prepare`](graphs::Chosen::prepare).
+pub fn run(world: &mut World, spec: &RunSpec, mut progress: impl FnMut(u64, u64, &str)) -> Result<Vec<RunRecord>> {
+    let site = Site::of(world, spec.seed)?;
+    let measured = spec.repeat.unwrap_or(1).max(1);
+    let contenders = spec.contenders.len();
+    let mut courses: Vec<Course> = spec.contenders.iter().map(|_| Course::new()).collect();
+    let mut plains = Vec::new();
+    let (processors, is_simulated) = (world.ranks().saturating_mul(spec.workers), world.is_simulated());
+    let prepared = |seed| spec.workload.prepare(&Setting { seed, processors, is_simulated });
+    let is_warmed_up = spec.repeat.is_some() && !is_simulated && prepared(spec.seed)?.measured().is_none();
+    let unmeasured = u32::from(is_warmed_up);
+    let runs = u64::from(unmeasured + measured) * contenders as u64;
+    let mut done = 0;
+    for round in 0..unmeasured + measured {
+        // What is not measured is the first round's.
+        let number = round.saturating_sub(unmeasured);
+        let seed = spec.seed.wrapping_add(number.into());
+        world.reseed(seed);
+        let workload = prepared(seed)?;
+        progress(done, runs, "the plain program");
+        let plain = plain_program(world, &workload)?;
+        if round >= unmeasured {
+            plains.push(plain);
+        }
+        known::work_out(world, &workload)?;
+        for turn in ranking::turns(contenders, round, spec.seed) {
+            let (contender, course) = (&spec.contenders[turn], &mut courses[turn]);
+            progress(done, runs, &contender.scheduler.name);
+            let mut options = options(spec, &workload, is_simulated, round == unmeasured);
+            options.drag = contender.drag;
+            course.unit = if is_simulated && workload.measured().is_some() { options.unit } else { 1_000_000_000 };
+            let outcome = once(world, contender, &workload, &options)?;
+            let checked = match outcome {
+                Some(outcome) => course.add(outcome, contender, spec, &workload, plain, round >= unmeasured),
+                None => Ok(()),
+            };
+            settle::agree(world, checked)?;
+            done += 1;
+        }
+    }
+    progress(runs, runs, "");
+    if !world.is_first() {
+        return Ok(Vec::new());
+    }
+    course::judge(&mut courses, &plains, site.cores.filter(|_| site.shares_cores()));
+    let has_plain = plains.iter().any(Option::is_some);
+    (0..)
+        .zip(&spec.contenders)
+        .zip(courses)
+        .map(|((number, contender), course)| course.record(contender, number, spec, &site, has_plain))
+        .collect()
+}
+
+fn options(spec: &RunSpec, workload: &Prepared, is_simulated: bool, is_first: bool) -> Options {
+    let mut options = Options { workers: spec.workers, trace: spec.trace && is_first, ..Options::default() };
+    if is_simulated {
+        (options.ahead_below, options.gather_below) = (0, 0);
+    }
+    workload.adjust(&mut options);
+    options
+}
+
+/// One run. The outcome comes where the host is.
+fn once(world: &mut World, contender: &Contender, workload: &Prepared, options: &Options) -> Result<Option<Outcome<Number>>> {
+    // In simulation all programs begin at the same instant.
+    let barrier = !world.is_simulated();
+    let outcomes = node::run(world, &contender.overlay, |node| {
+        let (workload, scheduler, options) = (workload.clone(), contender.scheduler.clone(), options.clone());
+        async move {
+            if barrier {
+                let apart = node.epoch(APART);
+                apart.everyone().barrier(&apart).await?;
+            }
+            workload.execute(node, scheduler, options).await
+        }
+    })?;
+    Ok(outcomes.into_iter().map(|(_, outcome)| outcome).find(|outcome| !outcome.nodes.is_empty()))
+}
+
+#[cfg(test)]
+mod tests;

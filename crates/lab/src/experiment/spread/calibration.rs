@@ -1,0 +1,136 @@
+//! The costs that a plan is made of: measured, or from a file.
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Setting;
+use super::input::Input;
+use crate::divisible::spread::Costs;
+use crate::divisible::spread::calibrate::calibrate;
+use crate::experiment::settle;
+use crate::workload::text;
+use equipoise::error::{Error, Result};
+use equipoise::node;
+use equipoise::transport::world::World;
+
+/// What is kept in a file for other runs: the costs, and what they hold for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Kept {
+    kernel: String,
+    topology: String,
+    /// Hosts' names by rank.
+    hosts: Vec<String>,
+    costs: Costs,
+}
+
+/// The costs, how they were come by, in words, and whether they tell how long computing takes.
+///
+/// # Errors
+/// Wrong usage if the file is there and does not fit, or cannot be written; as [`calibrate`].
+pub fn costs(
+    world: &mut World,
+    setting: &Setting,
+    input: Option<&mut Input>,
+    file: Option<&Path>,
+) -> Result<(Option<Costs>, String, bool)> {
+    let kept = match file {
+        Some(file) => settle::from_first(world, || read(file))?.map(|kept| (file, kept)),
+        None => None,
+    };
+    if let Some((file, kept)) = kept {
+        fits(&kept, world, setting).map_err(|why| Error::usage(format!("--calibration {}: {why}", file.display())))?;
+        return Ok((Some(kept.costs), format!("read from {}", file.display()), true));
+    }
+    let known = measured(world, setting, input)?;
+    if !setting.desk.predicts() {
+        // Nothing that would be worth keeping.
+        return Ok((known, "of the links measured; the command ran on no sample (--sample)".into(), false));
+    }
+    let Some(file) = file else { return Ok((known, "measured".into(), true)) };
+    let written = match &known {
+        Some(costs) => write(file, &keep(world, setting, costs.clone())),
+        None => Ok(()),
+    };
+    settle::agree(world, written)?;
+    Ok((known, format!("measured, and written to {}", file.display()), true))
+}
+
+fn keep(world: &World, setting: &Setting, costs: Costs) -> Kept {
+    let hosts = world.hosts();
+    let hosts = (0..hosts.ranks()).map(|rank| hosts.name(hosts.host_of(rank)).to_string()).collect();
+    Kept { kernel: setting.computation.name(), topology: setting.overlay.topology.name(), hosts, costs }
+}
+
+fn read(file: &Path) -> Result<Option<Kept>> {
+    let wrong = |why: String| Error::usage(format!("--calibration {}: {why}", file.display()));
+    match text::read(file) {
+        Ok(text) => {
+            serde_json::from_str(&text).map(Some).map_err(|why| wrong(format!("this is no calibration that was written here: {why}")))
+        }
+        Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(why) => Err(wrong(format!("it cannot be read: {why}"))),
+    }
+}
+
+fn write(file: &Path, kept: &Kept) -> Result<()> {
+    let failed = |why: String| Error::usage(format!("--calibration {}: it cannot be written: {why}", file.display()));
+    let text = serde_json::to_string_pretty(kept).map_err(|why| failed(why.to_string()))?;
+    // Somebody else may read it, or write it, too.
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let whole = tempfile::Builder::new().permissions(std::fs::Permissions::from_mode(0o666)).tempfile_in(folder);
+    let whole = whole.and_then(|mut whole| whole.write_all(format!("{text}\n").as_bytes()).map(|()| whole));
+    let put = whole.and_then(|whole| whole.persist(file).map_err(|why| why.error));
+    put.map(|_| ()).map_err(|why| failed(why.to_string()))
+}
+
+fn fits(kept: &Kept, world: &World, setting: &Setting) -> Result<(), String> {
+    let here = keep(world, setting, kept.costs.clone());
+    let ranks = here.hosts.len();
+    let differs =
+        |what: &str, then: &str, now: &str| Err(format!("it was measured with {what} {then}, now it is {now}; delete it to measure anew"));
+    let lists = [kept.costs.compute.len(), kept.costs.start.len(), kept.costs.links.len()];
+    if lists != [kept.hosts.len(); 3] {
+        return Err("its lists are not as long as the list of its ranks".into());
+    }
+    let seconds = kept.costs.compute.iter().chain(&kept.costs.start);
+    let seconds = seconds.copied().chain(kept.costs.links.iter().flat_map(|link| [link.startup, link.per_byte]));
+    if let Some(wrong) = seconds.clone().find(|seconds| !(seconds.is_finite() && *seconds >= 0.0)) {
+        return Err(format!("{wrong} is no time"));
+    }
+    match () {
+        () if kept.hosts.len() != ranks => differs("ranks:", &kept.hosts.len().to_string(), &ranks.to_string()),
+        () if kept.kernel != here.kernel => differs("kernel", &kept.kernel, &here.kernel),
+        () if kept.topology != here.topology => differs("topology", &kept.topology, &here.topology),
+        () if kept.hosts != here.hosts => differs("hosts", &kept.hosts.join(","), &here.hosts.join(",")),
+        () => Ok(()),
+    }
+}
+
+fn measured(world: &mut World, setting: &Setting, input: Option<&mut Input>) -> Result<Option<Costs>> {
+    let mut given = None;
+    let taken = match input {
+        Some(input) => {
+            let began = std::time::Instant::now();
+            input.sample(setting.records).map(|sample| {
+                // Reading takes no virtual time.
+                let reading = if world.is_simulated() { 0.0 } else { began.elapsed().as_secs_f64() / sample.len().max(1) as f64 };
+                given = Some((sample, reading));
+            })
+        }
+        None => Ok(()),
+    };
+    settle::agree(world, taken)?;
+    let bulk = (setting.length / 8).clamp(64 << 10, 1 << 20);
+    // Measuring is to take a small part of what there is to do: 60 ms for 8 MB, 360 ms for a gigabyte and more.
+    let enough = setting.length.saturating_mul(8).clamp(2_000_000, 60_000_000) + (setting.length / 10 * 3).min(300_000_000);
+    let measured = node::run(world, &setting.overlay, |node| {
+        let given = if node.me() == 0 { given.take() } else { None };
+        let (tree, kernels) = (setting.tree.clone(), setting.desk.clone());
+        async move { calibrate(node, Rc::clone(&tree), kernels, given, bulk, enough).await }
+    })?;
+    Ok(measured.into_iter().find_map(|(_, costs)| costs))
+}

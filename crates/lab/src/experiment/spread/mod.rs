@@ -1,0 +1,309 @@
+//! One big input, divided over the ranks: costs, plan, distribution, answer; and what it would have taken otherwise.
+//!
+//! ```text
+//!   open, measure -> calibrate -> plan, cut -> clocks, barrier -> distribute -> answer -> collect -> baselines
+//! ```
+
+mod calibration;
+mod collecting;
+mod input;
+mod record;
+mod unpack;
+mod why;
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use self::input::{Found, Input, Stream};
+use self::record::Made;
+pub use self::record::{Baseline, LinkRecord, Split, SpreadRecord, Timeline};
+use super::settle;
+use super::site::Site;
+pub use crate::divisible::spread::Interval;
+use crate::divisible::spread::demand::on_demand;
+use crate::divisible::spread::program::distribute;
+use crate::divisible::spread::{Costs, Ending, Order, Plan, Range, Records, Source, Tree, clock, cut, plan};
+pub use crate::workload::kernels::Answer;
+use crate::workload::kernels::{Computation, Desk, Pace, Reduce};
+use equipoise::error::{Error, Result};
+use equipoise::node::{self, Event, Node};
+use equipoise::topology::Overlay;
+use equipoise::transport::world::World;
+
+/// Everything on rank 0, as a baseline.
+const ALONE: &str = "rank 0 alone";
+const SCATTER: &str = "equal shares";
+const DEMAND: &str = "chunks on demand";
+
+/// The epoch of clocks and barriers.
+const APART: u32 = 1;
+
+/// What is divided over what, and how.
+pub struct SpreadSpec {
+    /// `-` is standard input.
+    pub input: PathBuf,
+    /// Whether an input that is compressed is taken as it is.
+    pub raw: bool,
+    pub computation: Computation,
+    pub reduce: Reduce,
+    pub records: Records,
+    pub overlay: Overlay,
+    /// `None` for the number that promises most.
+    pub installments: Option<u32>,
+    pub calibration: Option<PathBuf>,
+    /// Seconds per byte by rank, emulated (in simulation: charged); `None` for what the ranks really take.
+    pub pace: Option<Vec<f64>>,
+    /// Bytes of its share that a rank keeps at most.
+    pub room: u64,
+    /// A program that stands still for longer is killed; real time, in simulation too.
+    pub patience: Duration,
+    pub baselines: bool,
+    /// Whether a program is run on a sample of the input first, to see how fast it is.
+    pub sample: bool,
+    pub seed: u64,
+}
+
+/// Where output goes that is collected, on rank 0.
+pub type Sink = Box<dyn FnMut(&[u8]) -> Result<()>>;
+
+/// What came out, on rank 0.
+pub struct Outcome {
+    pub answer: Answer,
+    pub record: SpreadRecord,
+}
+
+/// What all runs of an experiment have in common.
+struct Setting {
+    overlay: Overlay,
+    tree: Rc<Tree>,
+    computation: Computation,
+    records: Records,
+    length: u64,
+    desk: Rc<Desk>,
+    room: u64,
+    patience: Duration,
+}
+
+/// Divides. Collected output goes to `sink` on rank 0.
+///
+/// # Errors
+/// Wrong usage if the input cannot be read; a failure if it shrinks, a computation fails, or output cannot be written; as [`World::run`].
+pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink) -> Result<Option<Outcome>> {
+    let mut input = opened(world, spec)?;
+    let length = settle::from_first(world, || Ok(input.as_ref().map_or(0, Source::len)))?;
+    let setting = Setting::new(world, spec, length);
+    let began = Instant::now();
+    let (costs, calibration, predicts) = calibration::costs(world, &setting, input.as_mut(), spec.calibration.as_deref())?;
+    let calibration_seconds = began.elapsed().as_secs_f64();
+    // Where there is no input there are no costs, unless they were read from a file.
+    let planner = costs.as_ref().filter(|_| input.is_some());
+    let plan = if predicts { plan::plan } else { plan::in_proportion };
+    let planned = planner.map(|costs| plan(&setting.tree, costs, length, spec.installments, setting.room));
+    let (ordered, order) = setting.order(world, planned, planner, input.as_mut())?;
+    let (ending, offsets) = setting.distribute(world, &order, input.as_ref())?;
+    let checked = setting.answer(ending.as_ref(), input.as_ref());
+    let answer = settle::agree(world, checked)?;
+    let collecting = collecting::collect(world, &setting, &order, &spec.reduce, sink)?;
+    setting.desk.clear();
+    let baselines = match spec.baselines {
+        true => setting.baselines(world, costs.as_ref(), input.as_mut(), answer.as_ref())?,
+        false => Vec::new(),
+    };
+    let site = Site::of(world, spec.seed)?;
+    let (Some(costs), Some(plan), Some(ending), Some(answer)) = (&costs, &ordered, &ending, answer) else { return Ok(None) };
+    let made = Made {
+        setting: &setting,
+        input: spec.input.display().to_string(),
+        unpacked_from: input.as_ref().and_then(Input::packed),
+        site,
+        costs,
+        plan,
+        ranges: &order.ranges,
+        ending,
+        offsets: &offsets,
+        calibration,
+        calibration_seconds,
+        predicts,
+    };
+    let mut record = made.record();
+    record.collecting = collecting;
+    if spec.baselines {
+        record.compare(baselines);
+    }
+    Ok(Some(Outcome { answer, record }))
+}
+
+/// The input, on rank 0.
+fn opened(world: &mut World, spec: &SpreadSpec) -> Result<Option<Input>> {
+    let found = if world.is_first() { input::find(&spec.input, spec.raw).map(Some) } else { Ok(None) };
+    let mut found = settle::agree(world, found)?;
+    if !settle::from_first(world, || Ok(matches!(found, Some(Found::Stream(_)))))? {
+        return Ok(found.and_then(|found| match found {
+            Found::Ready(input) => Some(input),
+            Found::Stream(_) => None,
+        }));
+    }
+    let overlay = equipoise::agreement::one_node_per_rank(world)?;
+    let aside = node::run(world, &overlay, |node| {
+        let found = if node.me() == 0 { found.take() } else { None };
+        async move {
+            let aside = match found {
+                Some(Found::Stream(stream)) => Some(put_aside(&node.epoch(APART), stream).await?),
+                _ => None,
+            };
+            node.everyone().barrier(&node).await?;
+            Ok(aside)
+        }
+    })?;
+    let aside = aside.into_iter().find_map(|(_, aside)| aside);
+    settle::agree(world, aside.transpose())
+}
+
+/// On a worker, whose running others see: it takes as long as whoever writes the input takes.
+async fn put_aside(node: &Node, stream: Stream) -> Result<Result<Input>> {
+    node.start(move |worker| stream.put_aside(worker));
+    loop {
+        match node.next_event().await {
+            Event::Finished { finished, .. } => {
+                let foreign = |_| Error::Failed("a worker came back with something else than an input".into());
+                return Ok(*finished.output.downcast::<Result<Input>>().map_err(foreign)?);
+            }
+            Event::RankLost(rank) => return Err(Error::RankLost { rank }),
+            Event::Message(_) | Event::Timer { .. } | Event::Signal(_) => {}
+        }
+    }
+}
+
+impl Setting {
+    fn new(world: &World, spec: &SpreadSpec, length: u64) -> Setting {
+        let records = spec.computation.records(spec.records, length);
+        let placement = &spec.overlay.placement;
+        let pace = spec.pace.as_ref().map(|seconds| {
+            let by_node = (0..placement.ranks()).map(|node| seconds.get(placement.rank_of(node) as usize).copied().unwrap_or(0.0));
+            Rc::new(Pace { seconds: by_node.collect(), is_virtual: world.is_simulated() })
+        });
+        Setting {
+            tree: Rc::new(Tree::of(&spec.overlay.topology, placement.ranks())),
+            overlay: spec.overlay.clone(),
+            computation: spec.computation.clone(),
+            records,
+            length,
+            desk: spec.computation.desk(records, length, pace, spec.patience, spec.sample),
+            room: spec.room,
+            patience: spec.patience,
+        }
+    }
+
+    /// Cuts the input as it was planned, and tells all ranks.
+    fn order(
+        &self,
+        world: &mut World,
+        planned: Option<Plan>,
+        costs: Option<&Costs>,
+        input: Option<&mut Input>,
+    ) -> Result<(Option<Plan>, Rc<Order>)> {
+        let mut kept = None;
+        let made = settle::from_first(world, || {
+            let (Some(planned), Some(costs), Some(input)) = (planned, costs, input) else {
+                return Err(Error::Failed("there is no plan".into()));
+            };
+            let cuts = cut::cut(input, self.records, &planned.lengths())?;
+            let (plan, ranges) = planned.with_cuts(&self.tree, costs, &cuts);
+            let order = Order { ranges, installments: plan.installments, order: plan.order.clone(), room: self.room };
+            kept = Some(plan);
+            Ok(order)
+        })?;
+        Ok((kept, Rc::new(made)))
+    }
+
+    fn distribute(&self, world: &mut World, order: &Rc<Order>, input: Option<&Input>) -> Result<(Option<Ending>, Vec<i64>)> {
+        let source = input.map(|input| input.again().map(|again| again as Box<dyn Source>)).transpose();
+        let mut source = settle::agree(world, source)?;
+        let ranks = self.overlay.placement.ranks();
+        let ended = node::run(world, &self.overlay, |node| {
+            let source = if node.me() == 0 { source.take() } else { None };
+            let (tree, order, kernels) = (self.tree.clone(), order.clone(), self.desk.clone());
+            async move {
+                if node.me() >= ranks {
+                    return Ok((None, Vec::new()));
+                }
+                let apart = node.epoch(APART);
+                let offsets = clock::offsets(&apart, ranks).await?;
+                if let Some(all) = node::Group::spaced(0, 1, ranks, node.me()) {
+                    all.barrier(&apart).await?;
+                }
+                Ok((distribute(node, tree, order, kernels, source).await?, offsets))
+            }
+        })?;
+        Ok(ended.into_iter().map(|(_, ended)| ended).find(|(ending, _)| ending.is_some()).unwrap_or_default())
+    }
+
+    /// The answer, where node 0 is.
+    fn answer(&self, ending: Option<&Ending>, input: Option<&Input>) -> Result<Option<Answer>> {
+        let (Some(ending), Some(input)) = (ending, input) else { return Ok(None) };
+        input.check()?;
+        self.computation.answer(ending.answers.clone()?).map(Some)
+    }
+
+    /// What the same takes otherwise, in seconds; each must give the same answer.
+    fn baselines(
+        &self,
+        world: &mut World,
+        costs: Option<&Costs>,
+        mut input: Option<&mut Input>,
+        answer: Option<&Answer>,
+    ) -> Result<Vec<(&'static str, f64)>> {
+        let mut taken = Vec::new();
+        for name in [SCATTER, ALONE, DEMAND] {
+            let planner = costs.filter(|_| input.is_some());
+            let ending = match name {
+                DEMAND => self.on_demand(world, input.as_deref())?,
+                _ => {
+                    let make = if name == ALONE { plan::alone } else { plan::equal };
+                    let planned = planner.map(|costs| make(&self.tree, costs, self.length));
+                    let (_, order) = self.order(world, planned, planner, input.as_deref_mut())?;
+                    self.distribute(world, &order, input.as_deref())?.0
+                }
+            };
+            self.desk.clear();
+            let checked = match (self.answer(ending.as_ref(), input.as_deref()), answer) {
+                (Ok(Some(other)), Some(answer)) if !self.computation.writes() && other != *answer => {
+                    Err(Error::Lost(format!("{name}: its answer is another one than that of the division")))
+                }
+                (other, _) => other.map(|_| ()),
+            };
+            settle::agree(world, checked)?;
+            taken.extend(ending.map(|ending| (name, (ending.ended - ending.began) as f64 / 1e9)));
+        }
+        Ok(taken)
+    }
+
+    fn on_demand(&self, world: &mut World, input: Option<&Input>) -> Result<Option<Ending>> {
+        let source = input.map(|input| input.again().map(|again| again as Box<dyn Source>)).transpose();
+        let mut source = settle::agree(world, source)?;
+        let ranks = self.overlay.placement.ranks();
+        let ended = node::run(world, &self.overlay, |node| {
+            let source = if node.me() == 0 { source.take() } else { None };
+            let (kernels, records) = (self.desk.clone(), self.records);
+            async move {
+                if node.me() >= ranks {
+                    return Ok(None);
+                }
+                let apart = node.epoch(APART);
+                if let Some(all) = node::Group::spaced(0, 1, ranks, node.me()) {
+                    all.barrier(&apart).await?;
+                }
+                on_demand(node, ranks, records, kernels, source).await
+            }
+        })?;
+        Ok(ended.into_iter().find_map(|(_, ending)| ending))
+    }
+
+    /// Whose output is wanted, in the order of the input.
+    fn owners(&self, order: &Order) -> Vec<(u32, Range)> {
+        let all = std::iter::once(0).chain(order.order.iter().copied());
+        let all = all.map(|owner| (owner, order.ranges[owner as usize]));
+        all.filter(|(owner, range)| !range.is_empty() || (self.length == 0 && *owner == 0)).collect()
+    }
+}

@@ -1,0 +1,215 @@
+//! The tasks of an experiment, as the nodes of this process hold them at the beginning of every phase.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use super::settle::{agree, from_first};
+use super::weighing::Unit;
+use crate::workload::files::FileTasks;
+use crate::workload::memory;
+use crate::workload::tasks::{Amounts, InitialTasks};
+use crate::workload::weights::{Pins, Weights};
+use crate::workload::{MeasuredTasks, TaskSource};
+use equipoise::error::{Error, Result};
+use equipoise::load::{Powers, Shares, WorkQueue};
+use equipoise::topology::{Hosts, NodeId, Placement};
+use equipoise::transport::world::World;
+
+/// The most tasks that the ranks of one host hold together at first.
+fn on_one_host(loads: &[u64], hosts: &Hosts) -> u64 {
+    let mut held = vec![0u64; hosts.count() as usize];
+    for (&load, rank) in loads.iter().zip((0..hosts.ranks()).cycle()) {
+        let host = &mut held[hosts.host_of(rank) as usize];
+        *host = host.saturating_add(load);
+    }
+    held.into_iter().max().unwrap_or(0)
+}
+
+/// Tasks by node. Cheap to clone.
+#[derive(Clone)]
+pub struct Tasks {
+    count: u64,
+    unit: Unit,
+    amounts: Rc<Amounts>,
+    payload: u64,
+    unit_seconds: Option<f64>,
+    origin: Origin,
+}
+
+#[derive(Clone)]
+enum Origin {
+    /// Made anew for every phase.
+    Numbered(Rc<InitialTasks>),
+    /// Read once: the work queues of the nodes that this process holds.
+    Read(Rc<BTreeMap<NodeId, WorkQueue>>),
+}
+
+impl Tasks {
+    /// Numbered unit tasks with this many bytes of payload each; `loads`, the number of tasks, by node.
+    ///
+    /// # Errors
+    /// Wrong usage if there are more than 2^64 - 1, or if they don't fit into memory.
+    pub fn numbered(world: &mut World, loads: Vec<u64>, payload: u64) -> Result<Tasks> {
+        Tasks::weighing(world, loads, payload, Weights::Unit, Pins::default())
+    }
+
+    /// The same of other weights, and some of them pinned to their nodes. Which, all ranks know.
+    ///
+    /// # Errors
+    /// Wrong usage if there are more than 2^64 - 1 tasks or work units, or if they don't fit into memory.
+    pub fn weighing(world: &mut World, loads: Vec<u64>, payload: u64, weights: Weights, pins: Pins) -> Result<Tasks> {
+        let tasks = InitialTasks::new(&loads, payload).map(|tasks| tasks.weighing(weights, pins)).and_then(|tasks| {
+            let held = if world.is_simulated() { tasks.total() } else { on_one_host(&loads, &world.hosts()) };
+            memory::check(held, payload, memory::available())?;
+            let option = if tasks.are_unit() { "--pinned" } else { "--weights" };
+            memory::check_bytes(held, option, tasks.described_in(held), memory::available())?;
+            Ok((tasks.amounts()?, tasks))
+        });
+        let (amounts, tasks) = agree(world, tasks)?;
+        let unit = if tasks.are_unit() { Unit::Tasks } else { Unit::Work };
+        let count = tasks.total();
+        Ok(Tasks { count, unit, amounts: Rc::new(amounts), payload, unit_seconds: None, origin: Origin::Numbered(Rc::new(tasks)) })
+    }
+
+    /// One task for each file; real node i holds the i-th part first. Every process reads what the nodes hold that it has in one of the
+    /// placements. The list of files is the same on all ranks.
+    ///
+    /// # Errors
+    /// Wrong usage if a file cannot be read, on all ranks the same.
+    pub fn files<'a>(world: &mut World, files: &FileTasks, placements: impl IntoIterator<Item = &'a Placement>) -> Result<Tasks> {
+        let ranks = world.ranks();
+        let held = real_nodes_held(world, placements);
+        let by_rank: Vec<u64> = (0..ranks).map(|rank| files.bytes_on(rank, ranks)).collect();
+        let bytes = if world.is_simulated() { files.bytes() } else { on_one_host(&by_rank, &world.hosts()) };
+        let read = memory::check_bytes(files.len(), "--tasks", memory::while_moving(bytes.into()), memory::available())
+            .and_then(|()| held.into_iter().map(|node| Ok((node, files.queue(node, ranks)?))).collect::<Result<BTreeMap<_, _>>>());
+        let queues = agree(world, read)?;
+        let payload = files.bytes().checked_div(files.len()).unwrap_or(0);
+        let loads = files.loads(ranks);
+        let amounts = Amounts { pinned: Vec::new(), work: loads, pinned_tasks: 0, largest: u64::from(!files.is_empty()) };
+        let count = files.len();
+        Ok(Tasks {
+            count,
+            unit: Unit::Tasks,
+            amounts: Rc::new(amounts),
+            payload,
+            unit_seconds: None,
+            origin: Origin::Read(Rc::new(queues)),
+        })
+    }
+
+    /// The tasks of a run, dealt out in blocks; real node i holds the i-th block first. They are the same on all ranks.
+    ///
+    /// # Errors
+    /// Wrong usage if they don't fit into memory, or are too much work; on all ranks the same.
+    pub fn measured<'a>(world: &mut World, run: &MeasuredTasks, placements: impl IntoIterator<Item = &'a Placement>) -> Result<Tasks> {
+        let ranks = world.ranks();
+        let held = real_nodes_held(world, placements);
+        let made = run.amounts(ranks).and_then(|amounts| {
+            // In simulation all that moves is held at once.
+            let bytes = if world.is_simulated() { run.bytes() } else { on_one_host(&run.bytes_by_node(ranks), &world.hosts()) };
+            memory::check_bytes(run.len(), "--tasks", memory::while_moving(bytes.into()), memory::available())?;
+            let queues = held.into_iter().map(|node| Ok((node, run.queue(node, ranks)?))).collect::<Result<BTreeMap<_, _>>>()?;
+            Ok((amounts, queues))
+        });
+        let (amounts, queues) = agree(world, made)?;
+        let payload = run.bytes().checked_div(run.len()).unwrap_or(0);
+        let origin = Origin::Read(Rc::new(queues));
+        Ok(Tasks { count: run.len(), unit: Unit::Work, amounts: Rc::new(amounts), payload, unit_seconds: run.seconds_per_unit, origin })
+    }
+
+    /// The tasks of a source.
+    ///
+    /// # Errors
+    /// Wrong usage if they can't be read, are not what they should be, or don't fit into memory; on all ranks the same.
+    pub fn of_source<'a>(world: &mut World, source: &TaskSource, placements: impl IntoIterator<Item = &'a Placement>) -> Result<Tasks> {
+        if let TaskSource::Files(folder) = source {
+            let files = from_first(world, || FileTasks::scan(folder))?;
+            return Tasks::files(world, &files, placements);
+        }
+        match from_first(world, || source.measured())? {
+            Some(run) => Tasks::measured(world, &run, placements),
+            None => Err(Error::usage(format!("--tasks {source}: there is nothing to read"))),
+        }
+    }
+
+    /// Number of tasks.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// What loads are counted in.
+    pub fn unit(&self) -> Unit {
+        self.unit
+    }
+
+    /// Work units by node, as many as tasks if these are unit tasks; virtual nodes may be left out at the end.
+    pub fn loads(&self) -> &[u64] {
+        &self.amounts.work
+    }
+
+    /// What the tasks are together.
+    pub fn amounts(&self) -> &Amounts {
+        &self.amounts
+    }
+
+    /// What a phase over these tasks balances for, with a power for each node; `plain`: by the balancer's rule as it is printed.
+    pub fn shares(&self, powers: &Powers, plain: bool) -> Shares {
+        let shares = Shares::new(powers.clone());
+        let shares = if plain { shares.plainly() } else { shares };
+        let shares = if self.amounts.largest > 1 { shares.weighted() } else { shares };
+        if self.amounts.pinned.is_empty() {
+            return shares;
+        }
+        let mut pinned = self.amounts.pinned.clone();
+        pinned.resize(powers.nodes() as usize, 0);
+        shares.with_pinned(pinned)
+    }
+
+    /// Bytes that a task carries; of files and measured tasks, the mean.
+    pub fn payload(&self) -> u64 {
+        self.payload
+    }
+
+    /// Whether the tasks carry different amounts, so that [`payload`](Tasks::payload) is their mean.
+    pub fn payload_is_mean(&self) -> bool {
+        matches!(self.origin, Origin::Read(_))
+    }
+
+    /// Seconds that a unit of work lasted, where the source tells.
+    pub fn unit_seconds(&self) -> Option<f64> {
+        self.unit_seconds
+    }
+
+    /// A node's tasks: none on nodes that [`loads`](Tasks::loads) leaves out.
+    ///
+    /// # Errors
+    /// If they cannot be made.
+    pub fn queue(&self, node: NodeId) -> Result<WorkQueue> {
+        match &self.origin {
+            Origin::Numbered(tasks) if (node as usize) < self.loads().len() => tasks.queue(node),
+            Origin::Numbered(_) => Ok(WorkQueue::default()),
+            Origin::Read(queues) => Ok(queues.get(&node).cloned().unwrap_or_default()),
+        }
+    }
+}
+
+/// The real nodes that this process has in one of the placements.
+fn real_nodes_held<'a>(world: &World, placements: impl IntoIterator<Item = &'a Placement>) -> BTreeSet<NodeId> {
+    placements.into_iter().flat_map(|placement| world.held().map(|rank| placement.real_node_of(rank))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ranks_of_a_host_share_its_memory() {
+        let hosts = Hosts::from_names(&["a", "a", "b"].map(String::from));
+        assert_eq!(on_one_host(&[5, 6, 7], &hosts), 11);
+        // A virtual node's tasks lie on the rank that hosts it.
+        assert_eq!(on_one_host(&[5, 6, 7, 1, 1, 9], &hosts), 16);
+        assert_eq!(on_one_host(&[u64::MAX, 1], &hosts), u64::MAX);
+        assert_eq!(on_one_host(&[], &hosts), 0);
+    }
+}

@@ -1,0 +1,90 @@
+//! What loads are counted in, and how near to the quotas a phase came: what records of all experiments say of tasks that are not alike.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use equipoise::load::Transfer;
+use equipoise::topology::NodeId;
+
+/// What loads, quotas and final loads are counted in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    #[default]
+    Tasks,
+    /// Work units, of which a task may have several.
+    Work,
+}
+
+impl Unit {
+    /// One of them, with its article.
+    pub fn one(self) -> &'static str {
+        match self {
+            Unit::Tasks => "a task",
+            Unit::Work => "a unit of work",
+        }
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unit::Tasks => "tasks",
+            Unit::Work => "work",
+        })
+    }
+}
+
+/// How large the tasks are, and how far the loads ended from the quotas.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Weighing {
+    pub unit: Unit,
+    /// Seconds that a unit of work lasted, where the tasks' source tells: then loads are times.
+    pub unit_seconds: Option<f64>,
+    /// Whether the tasks carry different amounts, so that the payload is their mean.
+    #[serde(skip)]
+    pub payload_is_mean: bool,
+    /// Work units of the largest task.
+    pub largest_task: u64,
+    /// Tasks that may not move.
+    pub pinned_tasks: u64,
+    /// The largest difference between a node's final load and its quota.
+    pub deviation: u64,
+    /// The least that it can be with what is pinned, if work could be parted at will.
+    pub best_deviation: u64,
+    /// The same in work units, where tasks have several.
+    #[serde(flatten)]
+    pub work: Option<Work>,
+}
+
+/// What tasks of several units amount to in work units.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Work {
+    pub work: u64,
+    /// Work units times hops.
+    pub work_hops: u128,
+    /// The least work-hops with which every node would come to its quota exactly.
+    pub optimum_work_hops: Option<u128>,
+    /// Work units of the tasks that ended elsewhere than they began, or left and came back.
+    pub nonlocal_work: u64,
+}
+
+/// A transfer, as it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Move {
+    pub step: u32,
+    pub src: NodeId,
+    pub dst: NodeId,
+    pub tasks: u64,
+    /// Their work units, where tasks may have several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub work: Option<u64>,
+}
+
+impl Move {
+    pub(super) fn of(transfer: Transfer, unit: Unit) -> Move {
+        let Transfer { step, src, dst, tasks, work } = transfer;
+        Move { step, src, dst, tasks, work: (unit == Unit::Work).then_some(work) }
+    }
+}

@@ -1,0 +1,222 @@
+//! The performance study of Wu 1997 (section 5): how often DEM balances fully (table I), and how far DEM, CWA and MWA are from the fewest
+//! tasks moved (figure 14) and the fewest task-hops (figures 15 to 17), on random loads.
+//!
+//! The paper prints its figures as curves. The values to compare with are those of an independent implementation of the paper's set-up, with
+//! their standard errors; table I's agree with the paper's own. Loads are uniform in 0 to twice the mean, adjusted to the exact mean, so that
+//! they can be balanced fully. An optimum is the exact one, by min-cost flow.
+
+use std::rc::Rc;
+
+use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::statistics::{self, CONFIDENCE};
+use crate::workload::LoadPattern;
+use equipoise::balance;
+use equipoise::error::{Error, Result};
+use equipoise::judge;
+use equipoise::load::{Powers, Segment, Shares, WorkQueue};
+use equipoise::phase::{self, Outcome, Setting};
+use equipoise::topology::{Overlay, Topology};
+use equipoise::transport::sim;
+use equipoise::transport::world::World;
+
+/// The mean loads of the study.
+pub const MEANS: [u64; 6] = [2, 5, 10, 20, 50, 100];
+
+/// What is measured of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Whether all nodes end at the mean: the mean over cases is a share.
+    Balanced,
+    /// (tasks moved - least) / least, of the cases that were balanced fully.
+    Locality,
+    /// (task-hops - least) / least, of the cases that were balanced fully.
+    Cost,
+}
+
+/// A curve of a figure or a row of a table: one balancer on one topology.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// `table 1`, `14` to `17`.
+    pub figure: &'static str,
+    pub balancer: &'static str,
+    pub topology: &'static str,
+    pub quantity: Quantity,
+    /// Random cases per mean load, in the paper.
+    pub cases: u32,
+    /// By mean load, and how far each may be off by its own printing and sampling: its standard error.
+    expected: [f64; 6],
+    error: Spread,
+}
+
+/// The standard errors of the expected values.
+#[derive(Clone, Copy, Debug)]
+enum Spread {
+    /// Of a share of 1,000 cases.
+    Share,
+    Absolute(f64),
+    /// A fraction of the value.
+    Relative(f64),
+}
+
+const fn series(
+    figure: &'static str,
+    balancer: &'static str,
+    topology: &'static str,
+    quantity: Quantity,
+    cases: u32,
+    expected: [f64; 6],
+    error: Spread,
+) -> Series {
+    Series { figure, balancer, topology, quantity, cases, expected, error }
+}
+
+/// All that can be reproduced.
+pub const SERIES: [Series; 14] = {
+    use Quantity::{Balanced, Cost, Locality};
+    use Spread::{Absolute, Relative, Share};
+    [
+        series("table 1", "dem", "hypercube:2", Balanced, 1000, [0.74, 0.75, 0.76, 0.75, 0.75, 0.75], Share),
+        series("table 1", "dem", "hypercube:3", Balanced, 1000, [0.335, 0.325, 0.35, 0.345, 0.35, 0.33], Share),
+        series("table 1", "dem", "hypercube:4", Balanced, 1000, [0.045, 0.06, 0.06, 0.07, 0.055, 0.08], Share),
+        series("14", "dem", "hypercube:2", Locality, 1000, [0.08, 0.15, 0.16, 0.18, 0.18, 0.18], Relative(0.05)),
+        series("14", "dem", "hypercube:3", Locality, 1000, [0.12, 0.20, 0.22, 0.24, 0.24, 0.25], Relative(0.05)),
+        series("15", "dem", "hypercube:3", Cost, 1000, [0.08, 0.19, 0.25, 0.29, 0.29, 0.32], Relative(0.05)),
+        series("15", "cwa", "hypercube:2", Cost, 1000, [0.0; 6], Absolute(0.0)),
+        series("15", "cwa", "hypercube:3", Cost, 1000, [0.044, 0.045, 0.050, 0.045, 0.048, 0.047], Absolute(0.003)),
+        series("15", "cwa", "hypercube:4", Cost, 1000, [0.102, 0.106, 0.107, 0.105, 0.108, 0.105], Absolute(0.003)),
+        series("16", "cwa", "hypercube:6", Cost, 100, [0.252, 0.250, 0.247, 0.248, 0.246, 0.245], Absolute(0.0045)),
+        series("17", "mwa", "mesh:2x2", Cost, 100, [0.0; 6], Absolute(0.0)),
+        series("17", "mwa", "mesh:4x2", Cost, 100, [0.010, 0.012, 0.012, 0.008, 0.011, 0.010], Absolute(0.0013)),
+        series("17", "mwa", "mesh:8x4", Cost, 100, [0.088, 0.085, 0.092, 0.088, 0.092, 0.089], Absolute(0.0045)),
+        series("17", "mwa", "mesh:16x8", Cost, 100, [0.22, 0.21, 0.22, 0.25, 0.23, 0.22], Relative(0.05)),
+    ]
+};
+
+/// One point of a figure, measured and expected.
+#[derive(Clone, Debug, Serialize)]
+pub struct Point {
+    pub figure: &'static str,
+    pub balancer: &'static str,
+    pub topology: &'static str,
+    pub quantity: Quantity,
+    pub mean_load: u64,
+    /// Random cases, and how many of them count.
+    pub cases: u32,
+    pub counted: usize,
+    /// Mean over these, and its 95 % interval.
+    pub measured: f64,
+    pub ci95: [f64; 2],
+    pub expected: f64,
+    /// How far the two may be apart if nothing is wrong, when as many points as are compared are all to pass with 95 %.
+    pub tolerance: f64,
+    pub agrees: bool,
+}
+
+/// Measures a series, with as many random cases per mean load; `points` is how many are compared in all.
+///
+/// # Errors
+/// If a balancer fails, or so few cases were balanced that there is nothing to compare.
+pub fn reproduce(series: &Series, cases: u32, seed: u64, points: usize) -> Result<Vec<Point>> {
+    let topology = Topology::parse(series.topology, 1)?;
+    let mut bench = Bench::new(series.balancer, topology)?;
+    MEANS.iter().enumerate().map(|(index, mean)| point(series, &mut bench, index, *mean, cases, seed, points)).collect()
+}
+
+fn point(series: &Series, bench: &mut Bench, index: usize, mean_load: u64, cases: u32, seed: u64, points: usize) -> Result<Point> {
+    let mut samples = Vec::new();
+    for case in 0..u64::from(cases) {
+        // Other cases for each mean load, the same for all balancers.
+        samples.extend(bench.sample(series.quantity, mean_load, seed + (case << 8) + index as u64)?);
+    }
+    let few = || {
+        Error::Failed(format!("{} on {}: of {cases} cases with mean {mean_load} none can be compared", series.balancer, series.topology))
+    };
+    let estimate = statistics::mean(&samples).ok_or_else(few)?;
+    let expected = series.expected[index];
+    let theirs = match series.error {
+        Spread::Share => (expected * (1.0 - expected) / 1000.0).sqrt(),
+        Spread::Absolute(error) => error,
+        Spread::Relative(error) => error * expected,
+    };
+    let n = samples.len() as f64;
+    let variance = samples.iter().map(|sample| (sample - estimate.value).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+    // A share that happens to be 0 or 1 among a few says nothing about its error; the expected one does.
+    let variance = if series.quantity == Quantity::Balanced { expected * (1.0 - expected) } else { variance };
+    let student = StudentsT::new(0.0, 1.0, (n - 1.0).max(1.0)).map_err(|why| Error::Failed(why.to_string()))?;
+    let quantile = student.inverse_cdf(1.0 - (1.0 - CONFIDENCE) / 2.0 / points.max(1) as f64);
+    let rounding = if expected == 0.0 {
+        0.0
+    } else if expected < 0.2 && series.quantity == Quantity::Cost {
+        0.0005
+    } else {
+        0.005
+    };
+    let tolerance = quantile * (theirs.powi(2) + variance / n).sqrt() + rounding;
+    Ok(Point {
+        figure: series.figure,
+        balancer: series.balancer,
+        topology: series.topology,
+        quantity: series.quantity,
+        mean_load,
+        cases,
+        counted: samples.len(),
+        measured: estimate.value,
+        ci95: [estimate.low, estimate.high],
+        expected,
+        tolerance,
+        agrees: (estimate.value - expected).abs() <= tolerance,
+    })
+}
+
+/// A balancer on simulated nodes, on a network without latency: only amounts matter here.
+struct Bench {
+    world: World,
+    overlay: Overlay,
+    setting: Rc<Setting>,
+}
+
+impl Bench {
+    fn new(balancer: &str, topology: Topology) -> Result<Bench> {
+        let nodes = topology.nodes();
+        let model = sim::Model { network: sim::Network::parse("zero")?, ..sim::Model::default() };
+        let setting = Rc::new(Setting {
+            balancer: Rc::new(balance::find(balancer)?),
+            // The study is of the rules as they are printed.
+            shares: Shares::new(Powers::equal(nodes, nodes)).plainly(),
+            queue: Rc::new(|_| Ok(WorkQueue::default())),
+            plan: false,
+            trace: None,
+            weighted: false,
+        });
+        Ok(Bench { world: World::Sim(sim::World::new(nodes, model)), overlay: Overlay::one_host(topology, nodes)?, setting })
+    }
+
+    /// The quantity of one random case; none if the case does not count.
+    fn sample(&mut self, quantity: Quantity, mean: u64, seed: u64) -> Result<Option<f64>> {
+        let topology = &self.overlay.topology;
+        let nodes = topology.nodes();
+        let loads: Rc<[u64]> = LoadPattern::Uniform { mean }.draw(nodes, nodes, seed)?.into();
+        let held = loads.clone();
+        Rc::make_mut(&mut self.setting).queue = Rc::new(move |node| {
+            let first = held[..node as usize].iter().sum();
+            Ok(WorkQueue::new([Segment::range(first, held[node as usize])].into_iter().collect()))
+        });
+        let outcome = phase::run(&mut self.world, &self.overlay, &self.setting)?;
+        let Outcome { finals, stayed, counts, .. } = outcome.ok_or_else(|| Error::Failed("a simulation left no outcome".into()))?;
+        let even = finals.iter().all(|load| *load == mean);
+        let quota = vec![mean; nodes as usize];
+        let excess = |value: u128, least: u128| (least > 0).then(|| (value as f64 - least as f64) / least as f64);
+        Ok(match quantity {
+            Quantity::Balanced => Some(f64::from(u8::from(even))),
+            _ if !even => None,
+            Quantity::Locality => {
+                let moved = loads.iter().sum::<u64>() - stayed;
+                excess(moved.into(), judge::minimum_nonlocal(&loads, &quota).into())
+            }
+            Quantity::Cost => excess(counts.task_hops, judge::optimum(topology, &loads, &quota)?),
+        })
+    }
+}

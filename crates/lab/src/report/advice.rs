@@ -1,0 +1,451 @@
+//! The sentence that a comparison ends with: what to do about it.
+//!
+//! For tasks that last long only the imbalance left behind counts, for short ones the phase's own time. So the advice names, of the
+//! balancers that balance best, the fastest as far as the rounds tell (see [`ranking`]), and when its phase pays. Where loads are times,
+//! it says how long a step takes before and after.
+
+use super::figures::{duration_us, ratio, several};
+use crate::experiment::ranking::{self, Verdict};
+use crate::experiment::{CompareRecord, Site, Unit};
+
+/// Results that differ by less than this are equally good.
+const AS_GOOD: f64 = 1.01;
+
+/// A task length below this many microseconds says nothing to anybody.
+pub(super) const SHORTEST_US: f64 = 1e-3;
+
+/// One sentence that a person can act on.
+pub fn sentence(records: &[CompareRecord]) -> String {
+    let Some(first) = records.first() else { return "Nothing was compared.".into() };
+    let ranks = ranks(&first.site);
+    if first.site.ranks == 1 {
+        return "There is one rank only, so there is nothing to balance: compare on more ranks, as in `mpirun -n 8 equipoise compare`."
+            .into();
+    }
+    let cases: Vec<&[CompareRecord]> = records.chunk_by(|a, b| a.case == b.case).collect();
+    let paying: Vec<&[CompareRecord]> = cases.iter().copied().filter(|case| case.iter().any(|r| r.break_even_us.is_some())).collect();
+    let best = best(&paying);
+    let (Some(leader), Some(verdict)) = (best.first(), verdict(&best)) else { return nothing_pays(records, &ranks) };
+    let ranking = match verdict {
+        Verdict::Ranked(ranking) => ranking,
+        Verdict::TooFew { rounds, needed } => return too_few(&best, rounds, needed),
+    };
+    let named = best.get(ranking.best).unwrap_or(leader);
+    let several_compared = records.iter().any(|record| record.contender != named.contender());
+    let mut advice =
+        if several_compared { format!("On these {ranks} use {}", named.name()) } else { format!("{} on these {ranks}", named.name()) };
+    if !ranking.tied.is_empty() {
+        let names: Vec<&str> = ranking.tied.iter().filter_map(|tied| best.get(*tied)).map(Standing::name).collect();
+        let tied = if first.site.network.is_some() { "as fast" } else { "statistically tied with" };
+        advice.push_str(&format!(" ({tied}: {})", names.join(", ")));
+    }
+    advice.push_str(&format!(": {}", when(&named.records)));
+    let idle = cases.len() - paying.len();
+    if idle > 0 {
+        advice.push_str(&format!(
+            ", and on {} nothing pays",
+            if idle == 1 { "one of the loads".into() } else { format!("{idle} of the loads") }
+        ));
+    }
+    advice.push('.');
+    advice
+}
+
+/// `8 ranks`, and on how many cores if they share them.
+fn ranks(site: &Site) -> String {
+    let ranks = several(site.ranks.into(), if site.network.is_some() { "simulated rank" } else { "rank" });
+    match site.cores {
+        Some(cores) if site.shares_cores() => format!("{ranks}, which share {},", several(cores.into(), "core")),
+        _ => ranks,
+    }
+}
+
+/// A balancer's records in the cases in which something pays and it was among the best. There is one at least.
+struct Standing<'a> {
+    records: Vec<&'a CompareRecord>,
+}
+
+impl Standing<'_> {
+    fn name(&self) -> &str {
+        self.records.first().map_or("", |record| record.balancer.as_str())
+    }
+
+    fn contender(&self) -> usize {
+        self.records.first().map_or(usize::MAX, |record| record.contender)
+    }
+
+    fn cases(&self) -> Vec<usize> {
+        self.records.iter().map(|record| record.case).collect()
+    }
+
+    /// By round, the geometric mean over the cases.
+    fn times(&self) -> Vec<f64> {
+        let rounds = self.records.iter().map(|record| record.ms_rounds.len()).min().unwrap_or(0);
+        let log = |round: usize| self.records.iter().map(|record| record.ms_rounds[round].max(f64::MIN_POSITIVE).ln()).sum::<f64>();
+        (0..rounds).map(|round| (log(round) / self.records.len() as f64).exp()).collect()
+    }
+
+    fn median(&self) -> f64 {
+        let log = self.records.iter().map(|record| record.ms_median.max(f64::MIN_POSITIVE).ln()).sum::<f64>();
+        (log / self.records.len().max(1) as f64).exp()
+    }
+}
+
+/// What a phase comes to: when all are done after it. Where loads are times its own time is added.
+fn goal(record: &CompareRecord) -> f64 {
+    match record.weighing.unit_seconds {
+        Some(seconds) => record.makespan_after * seconds * 1e3 + record.ms_median,
+        None => record.makespan_after,
+    }
+}
+
+/// The balancers that were among the best most often, all in the same cases.
+fn best<'a>(cases: &[&'a [CompareRecord]]) -> Vec<Standing<'a>> {
+    let mut standings: Vec<Standing<'a>> = Vec::new();
+    for case in cases {
+        let paying = || case.iter().filter(|record| record.break_even_us.is_some());
+        let least = paying().map(goal).fold(f64::INFINITY, f64::min);
+        for record in paying().filter(|record| goal(record) <= least * AS_GOOD) {
+            match standings.iter_mut().find(|standing| standing.contender() == record.contender) {
+                Some(standing) => standing.records.push(record),
+                None => standings.push(Standing { records: vec![record] }),
+            }
+        }
+    }
+    let first = |a: &Standing, b: &Standing| b.records.len().cmp(&a.records.len()).then(a.median().total_cmp(&b.median()));
+    standings.sort_by(first);
+    let cases = standings.first().map(Standing::cases).unwrap_or_default();
+    standings.retain(|standing| standing.cases() == cases);
+    standings.sort_by_key(Standing::contender);
+    standings
+}
+
+fn verdict(standings: &[Standing]) -> Option<Verdict> {
+    let times: Vec<Vec<f64>> = standings.iter().map(Standing::times).collect();
+    let order: Vec<usize> = standings.iter().map(|standing| standing.records.first().map_or(usize::MAX, |r| r.simplicity)).collect();
+    let is_simulated = standings.iter().any(|standing| standing.records.iter().any(|record| record.site.network.is_some()));
+    if is_simulated { ranking::rank_exact(&times, &order) } else { ranking::rank(&times, &order) }
+}
+
+/// What is said where rounds are too few to tell the best apart.
+fn too_few(best: &[Standing], rounds: usize, needed: usize) -> String {
+    let names: Vec<&str> = best.iter().map(Standing::name).collect();
+    let are = if rounds == 1 { "is" } else { "are" };
+    let (least, most) = best.iter().map(Standing::median).fold((f64::INFINITY, 0.0f64), |(a, b), ms| (a.min(ms), b.max(ms)));
+    format!(
+        "{} {are} too few to tell which of those that balance best is the fastest ({}, in {} to {}): use --repeat {needed} or more.",
+        several(rounds as u64, "round"),
+        names.join(", "),
+        duration_us(least * 1e3),
+        duration_us(most * 1e3)
+    )
+}
+
+/// When it pays.
+fn when(records: &[&CompareRecord]) -> String {
+    let (timed, others): (Vec<&CompareRecord>, Vec<&CompareRecord>) =
+        records.iter().copied().partition(|record| record.weighing.unit_seconds.is_some());
+    let of = |record: &CompareRecord, says: String| if records.len() > 1 { format!("{says} ({})", case(record)) } else { says };
+    let timed = timed.iter().filter_map(|record| Some(of(record, step(record)?)));
+    let others = (!others.is_empty()).then(|| from_when(&others));
+    others.into_iter().chain(timed).collect::<Vec<_>>().join("; ")
+}
+
+/// How long a step takes before and after, where loads are times.
+pub(super) fn step(record: &CompareRecord) -> Option<String> {
+    let seconds = record.weighing.unit_seconds?;
+    Some(step_of(record.makespan_before * seconds, record.makespan_after * seconds, record.ms_median / 1e3))
+}
+
+/// The same from seconds before and after, and those of a phase.
+pub(super) fn step_of(before: f64, after: f64, phase: f64) -> String {
+    let shown = |seconds: f64| duration_us(seconds * 1e6);
+    let (gained, less) = (before - after, 1.0 - (after + phase) / before);
+    let pays = match less {
+        _ if gained <= 0.0 => "it never pays".into(),
+        less if less > 0.0 => format!("{} less", percent(less)),
+        _ => format!("it pays if the loads stay alike for {} or more", several((phase / gained).ceil() as u64, "step")),
+    };
+    format!("a step takes {} now and {} after; balancing costs {} ({pays})", shown(before), shown(after), shown(phase))
+}
+
+/// A share in percent, rounded down so that it does not promise too much.
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        less if less < 1.0 => "less than 1 %".into(),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
+fn from_when(records: &[&CompareRecord]) -> String {
+    let length = |record: &CompareRecord| record.break_even_us.unwrap_or(f64::INFINITY);
+    let shortest = records.iter().copied().min_by(|a, b| length(a).total_cmp(&length(b)));
+    let longest = records.iter().copied().max_by(|a, b| length(a).total_cmp(&length(b)));
+    let (Some(shortest), Some(longest)) = (shortest, longest) else { return "it pays".into() };
+    if records.len() == 1 || length(longest) <= length(shortest) {
+        return format!(
+            "it brings the imbalance from {} to {} in {}, {}",
+            ratio(shortest.imbalance_before),
+            ratio(shortest.imbalance_after),
+            duration_us(shortest.ms_median * 1e3),
+            pays(shortest)
+        );
+    }
+    let lasting = |record: &CompareRecord| duration_us(length(record).max(SHORTEST_US));
+    format!(
+        "it pays when {} lasts {} or more ({}), and at the worst from {} on ({})",
+        shortest.weighing.unit.one(),
+        lasting(shortest),
+        case(shortest),
+        lasting(longest),
+        case(longest)
+    )
+}
+
+fn pays(record: &CompareRecord) -> String {
+    let gained = record.makespan_before - record.makespan_after;
+    match record.break_even_us {
+        Some(us) if us < SHORTEST_US && record.weighing.unit == Unit::Work && gained.is_finite() => {
+            format!("which pays when {} of work last longer than that", several(gained as u64, "unit"))
+        }
+        us => format!("which pays when {} lasts {} or more", record.weighing.unit.one(), duration_us(us.unwrap_or(f64::INFINITY))),
+    }
+}
+
+fn case(record: &CompareRecord) -> String {
+    match record.payload {
+        payload if payload > 0 && !record.weighing.payload_is_mean => format!("{}, {payload} B", record.loads),
+        _ => record.loads.clone(),
+    }
+}
+
+fn nothing_pays(records: &[CompareRecord], ranks: &str) -> String {
+    if records.iter().all(|record| record.tasks == 0) {
+        return format!("There are no tasks on these {}, so there is nothing to balance.", ranks.trim_end_matches(','));
+    }
+    let most = records.iter().map(|record| record.imbalance_before).fold(1.0, f64::max);
+    if records.iter().all(|record| record.balancer == "none") {
+        return format!(
+            "No balancer was compared: the imbalance on these {} is {}, see which one mends it with `--balancer`.",
+            ranks.trim_end_matches(','),
+            ratio(most)
+        );
+    }
+    let in_vain = match records.first() {
+        Some(record) if record.site.shares_cores() => "ends the work of all ranks sooner",
+        _ => "makes the slowest rank faster",
+    };
+    format!("Leave the tasks where they are: on these {ranks} no balancer {in_vain} (imbalance {}).", ratio(most))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::experiment::{Imbalances, LoadMap, Site, Weighing};
+    use equipoise::judge::Imbalance;
+    use equipoise::topology::{Placement, Topology};
+
+    /// A record of four ranks with an imbalance of 2 before.
+    pub(crate) fn record(balancer: &str, loads: &str, ms: f64, finish_after: f64) -> CompareRecord {
+        let figures = |finish: f64| Imbalance {
+            max_over_mean: finish / 10.0,
+            max_over_mean_less_one: finish / 10.0 - 1.0,
+            mean_over_max: 10.0 / finish,
+        };
+        CompareRecord {
+            balancer: balancer.into(),
+            topology: "complete:4".into(),
+            native: true,
+            site: Site { ranks: 4, hosts: 1, seed: 1, ..Site::default() },
+            nodes: 4,
+            loads: loads.into(),
+            payload: 64,
+            tasks: 40,
+            weighing: Weighing::default(),
+            repeat: 9,
+            imbalance_before: 2.0,
+            imbalance_after: finish_after / 10.0,
+            imbalance: Imbalances { before: figures(20.0), after: figures(finish_after) },
+            moved: 10,
+            least: 10,
+            task_hops: 12,
+            optimum_task_hops: Some(10),
+            hops_ratio: Some(1.2),
+            exact: true,
+            declined: false,
+            steps: 4,
+            messages: 12,
+            bytes: 1234,
+            host_bytes: 0,
+            ms_median: ms,
+            ms_ci95: Some([ms * 0.9, ms * 1.1]),
+            ms_coverage: 0.9921875,
+            ms_rounds: [0.9, 1.0, 1.1, 0.9, 1.0, 1.1, 1.0, 1.0, 1.0].map(|part| ms * part).to_vec(),
+            ms_information: ms / 2.0,
+            ms_decision: 0.0,
+            ms_exchange: ms / 2.0,
+            break_even_us: (finish_after < 20.0).then(|| ms * 1e3 / (20.0 - finish_after)),
+            finish_before: 20.0,
+            finish_after,
+            makespan_before: 20.0,
+            makespan_after: finish_after,
+            case: ["hot", "uniform", "zero"].iter().position(|name| *name == loads).unwrap_or(0),
+            contender: balancer.bytes().map(usize::from).sum(),
+            simplicity: ["none", "direct", "cwa", "dem", "mwa", "optimal"].iter().position(|name| *name == balancer).unwrap_or(9),
+            map: LoadMap {
+                topology: Topology::parse("complete:4", 4).unwrap(),
+                placement: Placement::one_host(4, 4).unwrap(),
+                before: vec![20, 5, 5, 10],
+                quota: vec![10; 4],
+                after: vec![10; 4],
+            },
+            trace: None,
+        }
+    }
+
+    #[test]
+    fn the_fastest_of_the_best_is_named() {
+        let records = [
+            record("none", "hot", 0.001, 20.0),
+            record("cwa", "hot", 0.2, 10.0),
+            record("direct", "hot", 0.1, 10.0),
+            record("dem", "hot", 0.01, 12.0),
+        ];
+        assert_eq!(
+            sentence(&records),
+            "On these 4 ranks use direct: it brings the imbalance from 2.00 to 1.00 in 100 us, which pays when a task lasts 10.0 us or more."
+        );
+    }
+
+    #[test]
+    fn over_several_cases_the_range_is_said() {
+        let records = [
+            record("cwa", "hot", 0.2, 10.0),
+            record("direct", "hot", 0.1, 10.0),
+            record("cwa", "uniform", 0.2, 10.0),
+            record("direct", "uniform", 0.15, 10.0),
+            record("cwa", "zero", 0.2, 20.0),
+            record("direct", "zero", 0.15, 20.0),
+        ];
+        assert_eq!(
+            sentence(&records),
+            "On these 4 ranks use direct: it pays when a task lasts 10.0 us or more (hot, 64 B), and at the worst from 15.0 us on \
+             (uniform, 64 B), and on one of the loads nothing pays."
+        );
+    }
+
+    #[test]
+    fn what_the_measurement_cannot_tell_apart_is_said() {
+        // The rounds go up and down for both, but not together.
+        let shifted = |mut record: CompareRecord| {
+            record.ms_rounds.rotate_left(1);
+            record
+        };
+        let records = [record("cwa", "hot", 0.1, 10.0), shifted(record("direct", "hot", 0.101, 10.0)), record("mwa", "hot", 0.2, 10.0)];
+        assert!(
+            sentence(&records).starts_with("On these 4 ranks use direct (statistically tied with: cwa): it brings"),
+            "{}",
+            sentence(&records)
+        );
+        // Of two that are always the same, too, the simpler is named, whoever was asked for first.
+        let same = [record("optimal", "hot", 0.1, 10.0), record("direct", "hot", 0.1, 10.0)];
+        assert!(sentence(&same).starts_with("On these 4 ranks use direct (statistically tied with: optimal): it brings"));
+        let simulated = same.map(|mut record| {
+            record.site.network = Some("zero".into());
+            record
+        });
+        assert!(sentence(&simulated).starts_with("On these 4 simulated ranks use direct (as fast: optimal): it brings"));
+    }
+
+    #[test]
+    fn few_rounds_name_nobody() {
+        let few = |name: &str, ms: f64, rounds: usize| {
+            let mut record = record(name, "hot", ms, 10.0);
+            record.ms_rounds.truncate(rounds);
+            record
+        };
+        assert_eq!(
+            sentence(&[few("cwa", 0.2, 1), few("direct", 0.1, 1), CompareRecord { break_even_us: None, ..few("none", 0.0, 1) }]),
+            "1 round is too few to tell which of those that balance best is the fastest (cwa, direct, in 100 us to 200 us): use --repeat 6 or more."
+        );
+        for rounds in 1..6 {
+            assert!(sentence(&[few("cwa", 0.2, rounds), few("direct", 0.1, rounds)]).contains("too few"), "{rounds}");
+        }
+        assert!(sentence(&[few("cwa", 0.2, 6), few("direct", 0.1, 6)]).starts_with("On these 4 ranks use direct: "));
+        // Nobody has to be told apart from one.
+        assert!(sentence(&[few("cwa", 0.2, 1)]).starts_with("cwa on these 4 ranks: it brings"));
+    }
+
+    #[test]
+    fn where_loads_are_times_a_step_is_told() {
+        let timed = |name: &str, ms: f64, after: f64| {
+            let mut record = record(name, "hot", ms, after);
+            record.weighing.unit = Unit::Work;
+            record.weighing.unit_seconds = Some(1e-3);
+            record
+        };
+        assert_eq!(
+            sentence(&[timed("direct", 0.34, 10.0), timed("cwa", 0.5, 10.0)]),
+            "On these 4 ranks use direct: a step takes 20.0 ms now and 10.0 ms after; balancing costs 340 us (48 % less)."
+        );
+        // What a phase costs counts, too: the better balance does not make up for it.
+        assert!(sentence(&[timed("direct", 0.34, 10.5), timed("cwa", 5.0, 10.0)]).starts_with("On these 4 ranks use direct: "));
+        assert!(
+            sentence(&[timed("direct", 25.0, 10.0)])
+                .ends_with("balancing costs 25.0 ms (it pays if the loads stay alike for 3 steps or more).")
+        );
+        assert_eq!(step_of(1.0, 1.0, 0.1), "a step takes 1.00 s now and 1.00 s after; balancing costs 100 ms (it never pays)");
+        // Without a unit tiny lengths would be told.
+        let mut huge = timed("direct", 0.34, 10.0);
+        (huge.weighing.unit_seconds, huge.makespan_before, huge.makespan_after) = (None, 3e9, 1e9);
+        huge.break_even_us = Some(0.34e3 / 2e9);
+        assert!(sentence(&[huge]).ends_with("in 340 us, which pays when 2,000,000,000 units of work last longer than that."));
+    }
+
+    #[test]
+    fn ranks_that_share_cores_are_told_so() {
+        let crowded = |mut record: CompareRecord| {
+            record.site.cores = Some(2);
+            record.site.groups = vec![equipoise::judge::CoreGroup { ranks: (0..4).collect(), cores: 2 }];
+            record
+        };
+        let advice = sentence(&[record("cwa", "hot", 0.2, 10.0), record("direct", "hot", 0.1, 10.0)].map(crowded));
+        assert!(advice.starts_with("On these 4 ranks, which share 2 cores, use direct: it brings"), "{advice}");
+        assert_eq!(
+            sentence(&[crowded(record("cwa", "hot", 0.1, 20.0))]),
+            "Leave the tasks where they are: on these 4 ranks, which share 2 cores, no balancer ends the work of all ranks sooner (imbalance 2.00)."
+        );
+    }
+
+    #[test]
+    fn two_that_look_the_same_are_two() {
+        let twin = |contender: usize, ms: f64| CompareRecord { contender, ..record("direct", "hot", ms, 10.0) };
+        assert!(sentence(&[twin(0, 0.1), twin(1, 0.1)]).starts_with("On these 4 ranks use direct (statistically tied with: direct): "));
+        assert!(sentence(&[twin(0, 0.2), twin(1, 0.1)]).starts_with("On these 4 ranks use direct: "));
+        // Two loads that look the same are two cases.
+        let of_case = |case: usize, ms: f64| CompareRecord { case, ..record("direct", "hot", ms, 10.0) };
+        assert!(sentence(&[of_case(0, 0.1), of_case(1, 0.2)]).contains("and at the worst from 20.0 us on (hot, 64 B)"));
+    }
+
+    #[test]
+    fn where_nothing_pays_the_advice_is_to_leave_it() {
+        let same = [record("cwa", "even", 0.1, 20.0), record("none", "even", 0.0, 20.0)];
+        assert_eq!(
+            sentence(&same),
+            "Leave the tasks where they are: on these 4 ranks no balancer makes the slowest rank faster (imbalance 2.00)."
+        );
+        let empty = [CompareRecord { tasks: 0, ..record("cwa", "zero", 0.1, 20.0) }];
+        assert_eq!(sentence(&empty), "There are no tasks on these 4 ranks, so there is nothing to balance.");
+        let mut alone = record("cwa", "hot", 0.1, 10.0);
+        alone.site.ranks = 1;
+        assert!(sentence(&[alone]).starts_with("There is one rank only"));
+        assert!(sentence(&[record("none", "hot", 0.1, 20.0)]).starts_with("No balancer was compared"));
+        assert_eq!(sentence(&[]), "Nothing was compared.");
+    }
+
+    #[test]
+    fn a_single_balancer_is_not_recommended_but_judged() {
+        let sentence = sentence(&[record("cwa", "hot", 0.1, 10.0)]);
+        assert!(sentence.starts_with("cwa on these 4 ranks: it brings the imbalance from 2.00 to 1.00"), "{sentence}");
+    }
+}

@@ -1,0 +1,363 @@
+//! Tables and summaries for people, as plain text.
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+
+use super::advice;
+use super::figures::{bytes, duration_us, payload, ratio, several, three, two, whole};
+use crate::experiment::balance::Embedded;
+use crate::experiment::{BalanceRecord, CompareRecord, Site, Unit};
+use equipoise::topology::Topology;
+
+/// Times below this many milliseconds are those of doing nothing, on real ranks.
+const NOTHING: f64 = 0.01;
+
+/// Lists with more entries than this are not shown to people.
+const LISTED: usize = 64;
+
+/// An empty table with these headings, the first `left` columns aligned to the left, made for a width in characters.
+pub fn table(headings: &[&str], left: usize, width: u16) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    table.set_header(headings.iter().enumerate().map(|(column, heading)| {
+        let alignment = if column < left { CellAlignment::Left } else { CellAlignment::Right };
+        Cell::new(heading).set_alignment(alignment)
+    }));
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 1));
+        if index >= left {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// The lines of a table, without the blanks at their ends.
+pub fn lines(table: &Table) -> String {
+    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// One phase in some lines.
+pub fn balance(record: &BalanceRecord) -> String {
+    let BalanceRecord { site, imbalance, .. } = record;
+    let mut out = format!("{} on {}, {}\n", record.balancer, topology(record), place(site));
+    if let Some(Embedded { grid, virtual_nodes, virtual_links, dilation, mean_dilation }) = &record.embedding {
+        let missing = format!("{}, {}", several(*virtual_nodes, "virtual node"), several(*virtual_links, "virtual link"));
+        out.push_str(&format!("  embedded   in {grid}: {missing}, dilation {dilation} ({} on average)\n", ratio(*mean_dilation)));
+    }
+    let payload = if record.payload > 0 { format!(" {}", payload(record.payload, record.weighing.payload_is_mean)) } else { String::new() };
+    let mut line = |name: &str, text: String| out.push_str(&format!("  {name:<11}{text}\n"));
+    line("tasks", format!("{}{payload}", whole(record.tasks)));
+    let weighing = &record.weighing;
+    if let Some(work) = &weighing.work {
+        line("work", format!("{}, the largest task {}", several(work.work, "unit"), whole(weighing.largest_task)));
+    }
+    if weighing.pinned_tasks > 0 {
+        line("pinned", several(weighing.pinned_tasks, "task"));
+    }
+    let figures = |i: &equipoise::judge::Imbalance| {
+        format!(
+            "{} max/mean, {} max/mean - 1, {} mean/max",
+            ratio(i.max_over_mean),
+            three(i.max_over_mean_less_one),
+            ratio(i.mean_over_max)
+        )
+    };
+    line("imbalance", format!("{} before", figures(&imbalance.before)));
+    line("", format!("{} after", figures(&imbalance.after)));
+    if record.declined {
+        line("declined", "moves that would have made the slowest rank slower (--plain makes them)".into());
+    }
+    // Less may be enough where quotas are not met.
+    let least = |least: String| if record.exact { format!(" (the least possible: {least})") } else { String::new() };
+    let optimum = record.optimum_task_hops.map(|optimum| least(whole(optimum))).unwrap_or_default();
+    let minimum = weighing.work.as_ref().map_or(whole(record.minimum_nonlocal), |_| several(record.minimum_nonlocal, "unit"));
+    line("moved", format!("{}{} in {}", several(record.nonlocal_tasks, "task"), least(minimum), several(record.transfers, "transfer")));
+    line("task-hops", format!("{}{optimum}", whole(record.task_hops)));
+    if let Some(work) = &weighing.work {
+        let optimum = work.optimum_work_hops.map(|optimum| format!(" (the least for quotas met exactly: {})", whole(optimum)));
+        line("work-hops", format!("{}{}", whole(work.work_hops), optimum.unwrap_or_default()));
+    }
+    if weighing.work.is_some() || weighing.pinned_tasks > 0 {
+        let best = format!("at best {} if work could be parted at will", whole(weighing.best_deviation));
+        line("deviation", format!("{} from a quota at the most ({best})", whole(weighing.deviation)));
+    }
+    let mut messages =
+        format!("{}, {}, {}", several(record.steps.into(), "step"), several(record.messages, "message"), bytes(record.bytes));
+    if record.site.hosts > 1 {
+        messages.push_str(&format!(" ({} of them between hosts)", bytes(record.host_bytes)));
+    }
+    line("cost", messages);
+    line(
+        "time",
+        format!(
+            "{} (information {}, decision {}, exchange {})",
+            duration_us(record.seconds * 1e6),
+            duration_us(record.ms_information * 1e3),
+            duration_us(record.ms_decision * 1e3),
+            duration_us(record.ms_exchange * 1e3)
+        ),
+    );
+    line("pays", pays(record));
+    if let Some(shared) = shared_cores(site) {
+        line("cores", shared);
+    }
+    if record.loads.len() <= LISTED {
+        let listed = |values: &[u64]| values.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+        line("loads", listed(&record.loads));
+        if record.powers.differ() {
+            line("powers", (0..record.loads.len()).map(|node| record.powers.shown(node)).collect::<Vec<_>>().join(" "));
+        }
+        line("quotas", listed(&record.quota));
+        if let Some(reachable) = &record.reachable {
+            line("reachable", listed(reachable));
+        }
+        line("final", listed(&record.finals));
+        if !record.native {
+            line("by rank", listed(&record.final_by_rank));
+        }
+    }
+    out
+}
+
+fn topology(record: &BalanceRecord) -> String {
+    let name = shortened(&record.topology);
+    match (u64::from(record.nodes)).saturating_sub(u64::from(record.site.ranks)) {
+        0 => format!("{name} (native)"),
+        virtual_nodes => format!("{name} (overlay: {})", several(virtual_nodes, "virtual node")),
+    }
+}
+
+/// A name cut to what a line can take: trees given by their parents have long ones.
+pub(super) fn shortened(name: &str) -> String {
+    const MOST: usize = 48;
+    match name.char_indices().nth(MOST) {
+        None => name.to_string(),
+        Some((end, _)) => format!("{}..", &name[..end]),
+    }
+}
+
+/// One phase in a sentence.
+pub(super) fn verdict(record: &BalanceRecord) -> String {
+    let brings = format!(
+        "{} brings the imbalance from {} to {} (max/mean) in {}",
+        record.balancer,
+        ratio(record.imbalance.before.max_over_mean),
+        ratio(record.imbalance.after.max_over_mean),
+        duration_us(record.seconds * 1e6)
+    );
+    match record.weighing.unit_seconds {
+        Some(_) => format!("{brings}: {}.", pays(record)),
+        None => format!("{brings}; it pays {}.", pays(record)),
+    }
+}
+
+/// When a phase pays; where loads are times, how long a step takes.
+fn pays(record: &BalanceRecord) -> String {
+    let (before, after) = (record.makespan_before, record.makespan_after);
+    match (record.weighing.unit_seconds, record.break_even_us) {
+        (Some(seconds), _) => advice::step_of(before * seconds, after * seconds, record.seconds),
+        (None, None) if after > before => format!("never: the slowest rank takes {} times as long as before", ratio(after / before)),
+        (None, None) => "never: the slowest rank takes as long as before".into(),
+        (None, Some(us)) if us < advice::SHORTEST_US && record.weighing.unit == Unit::Work && (before - after).is_finite() => {
+            format!("when {} of work last longer than that", several((before - after) as u64, "unit"))
+        }
+        (None, Some(us)) => format!("when {} lasts {} or more", record.weighing.unit.one(), duration_us(us)),
+    }
+}
+
+/// How many ranks share how many cores, and what of it: nothing where each has one.
+pub(super) fn shared_cores(site: &Site) -> Option<String> {
+    let cores = site.cores.filter(|_| site.shares_cores())?;
+    Some(format!(
+        "{} share {}: when a phase pays is reckoned with these, and phases take longer than with a core for each",
+        several(site.ranks.into(), "rank"),
+        several(cores.into(), "core")
+    ))
+}
+
+/// `8 ranks on 2 hosts` or `8 simulated ranks, network ..`.
+pub(super) fn place(site: &Site) -> String {
+    match &site.network {
+        None => {
+            let shared = match site.cores {
+                Some(cores) if site.shares_cores() => format!(", sharing {}", several(cores.into(), "core")),
+                _ => String::new(),
+            };
+            format!("{} on {}{shared}", several(site.ranks.into(), "rank"), several(site.hosts.into(), "host"))
+        }
+        Some(network) => {
+            let hosts = if site.hosts > 1 { format!(" on {} hosts", site.hosts) } else { String::new() };
+            format!("{}{hosts}, network {network}", several(site.ranks.into(), "simulated rank"))
+        }
+    }
+}
+
+/// A comparison: for each case a heading and a table.
+pub fn compare(records: &[CompareRecord], width: u16) -> String {
+    let Some(first) = records.first() else { return String::new() };
+    let rounds = match first.site.network {
+        None => format!("{}; {}", several(first.repeat.into(), "round"), intervals(first)),
+        Some(_) => "times are virtual and repeat exactly".into(),
+    };
+    let mut out = format!("{}; {rounds}\n", place(&first.site));
+    for case in records.chunk_by(|a, b| a.case == b.case) {
+        out.push('\n');
+        out.push_str(&heading(case));
+        out.push_str(&case_table(case, width));
+    }
+    out.push('\n');
+    if records.iter().any(|record| !record.native) {
+        out.push_str("* an overlay: the topology has more nodes than there are ranks\n");
+    }
+    if let Some(shared) = shared_cores(&first.site) {
+        out.push_str(&format!("The {shared}.\n"));
+    }
+    let harm = harm(records.iter().map(|record| (&*record.balancer, record.declined, [record.imbalance_before, record.imbalance_after])));
+    harm.iter().for_each(|said| out.push_str(&format!("{said}\n")));
+    out
+}
+
+/// Who declined to make the slowest rank slower, and who made it slower: name, whether it declined, imbalance before and after.
+pub(super) fn harm<'a>(results: impl Iterator<Item = (&'a str, bool, [f64; 2])> + Clone) -> Vec<String> {
+    let names = |which: fn(&(&str, bool, [f64; 2])) -> bool| {
+        let mut names: Vec<&str> = Vec::new();
+        for (name, ..) in results.clone().filter(which) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    };
+    let declined = names(|(_, declined, _)| *declined);
+    let slower = names(|(.., [before, after])| after > before);
+    let said = |what: &str, names: Vec<&str>| (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")));
+    let sentences = [
+        said("Moves that would have made the slowest rank slower were declined by", declined),
+        said("The slowest rank became slower with", slower),
+    ];
+    sentences.into_iter().flatten().collect()
+}
+
+/// What the rounds say of the times.
+fn intervals(record: &CompareRecord) -> String {
+    match record.ms_ci95 {
+        None => "one time says nothing about the next, so there are no intervals".into(),
+        Some(_) => format!("times are medians with their {} intervals", coverage(record.ms_coverage)),
+    }
+}
+
+/// A coverage that is not more than it is: `96 %`.
+pub(super) fn coverage(coverage: f64) -> String {
+    // 0.99 is a little less than 0.99 in binary.
+    format!("{} %", (coverage * 100.0 + 1e-9).floor())
+}
+
+/// Loads and payload as a heading: `hot:total=1000, tasks of 64 B`.
+pub(super) fn title(loads: &str, bytes: u64, is_mean: bool) -> String {
+    format!("{loads}, tasks {}", payload(bytes, is_mean))
+}
+
+fn heading(case: &[CompareRecord]) -> String {
+    let record = &case[0];
+    let payload = payload(record.payload, record.weighing.payload_is_mean);
+    let weighing = &record.weighing;
+    let work = weighing.work.as_ref();
+    let work_of =
+        |work: &crate::experiment::Work| format!(" of {} (the largest {})", several(work.work, "work unit"), whole(weighing.largest_task));
+    let pinned = if weighing.pinned_tasks > 0 { format!(", {} pinned", whole(weighing.pinned_tasks)) } else { String::new() };
+    // Nobody who meets the quotas moves less; where nobody meets them, that says nothing.
+    let least = case.iter().filter(|record| record.exact).map(|record| record.least).min();
+    let least = least.map(|least| work.map_or(whole(least), |_| several(least, "unit")));
+    let least = least.map(|least| format!(", at least {least} must move to meet the quotas")).unwrap_or_default();
+    let step = match weighing.unit_seconds {
+        Some(seconds) => format!(", a step takes {}", duration_us(record.makespan_before * seconds * 1e6)),
+        None => String::new(),
+    };
+    format!(
+        "{}: {} {payload}{}{pinned}{step}, imbalance {} (max/mean){least}\n",
+        shortened(&record.loads),
+        several(record.tasks, "task"),
+        work.map(work_of).unwrap_or_default(),
+        ratio(record.imbalance_before),
+    )
+}
+
+fn case_table(records: &[CompareRecord], width: u16) -> String {
+    let many_hosts = records[0].site.hosts > 1;
+    let measured = records[0].site.network.is_none();
+    let interval = coverage(records[0].ms_coverage);
+    let has_intervals = measured && records[0].ms_ci95.is_some();
+    let are_times = records[0].weighing.unit_seconds;
+    let mut headings = vec!["balancer", "topology", "after", "moved", "task-hops", "steps", "msgs", "bytes"];
+    if many_hosts {
+        headings.push("to hosts");
+    }
+    headings.push("ms");
+    if has_intervals {
+        headings.push(&interval);
+    }
+    headings.extend(["inf/dec/\nexch %", if are_times.is_some() { "a step\nafter" } else { "pays\nfrom" }]);
+    let mut table = table(&headings, 2, width);
+    for record in records {
+        let mut row = vec![
+            record.balancer.clone(),
+            kind(record),
+            ratio(record.imbalance_after),
+            whole(record.moved),
+            hops(record),
+            record.steps.to_string(),
+            whole(record.messages),
+            bytes(record.bytes),
+        ];
+        if many_hosts {
+            row.push(bytes(record.host_bytes));
+        }
+        let is_nothing = measured && record.ms_median < NOTHING;
+        row.push(if is_nothing { format!("<{NOTHING}") } else { three(record.ms_median) });
+        if has_intervals {
+            let shown = record.ms_ci95.filter(|_| !is_nothing);
+            row.push(shown.map_or_else(|| "-".into(), |[low, high]| format!("{}-{}", two(low), two(high))));
+        }
+        row.push(split(record));
+        row.push(match are_times {
+            Some(seconds) => duration_us(record.makespan_after * seconds * 1e6),
+            None => record.break_even_us.map_or("never".into(), duration_us),
+        });
+        table.add_row(row);
+    }
+    lines(&table)
+}
+
+/// The kind and size of the topology; those of trees and of grids of many dimensions are too long for a column.
+fn kind(record: &CompareRecord) -> String {
+    format!("{}{}", kind_of(&record.map.topology, &record.topology), if record.native { "" } else { "*" })
+}
+
+/// The name of a topology, or what is short of it.
+pub(super) fn kind_of(topology: &Topology, name: &str) -> String {
+    match topology {
+        Topology::Tree(tree) => format!("tree:{}", tree.nodes()),
+        Topology::Grid(grid) if grid.dims().len() > 3 && grid.dims().iter().all(|side| *side == grid.dims()[0]) => {
+            format!("grid:{}^{}", grid.dims()[0], grid.dims().len())
+        }
+        _ => name.into(),
+    }
+}
+
+fn hops(record: &CompareRecord) -> String {
+    match record.hops_ratio {
+        Some(ratio) if record.task_hops > 0 => format!("{} ({})", whole(record.task_hops), super::figures::ratio(ratio)),
+        _ => whole(record.task_hops),
+    }
+}
+
+/// The parts of the time in percent.
+fn split(record: &CompareRecord) -> String {
+    let parts = [record.ms_information, record.ms_decision, record.ms_exchange];
+    let sum: f64 = parts.iter().sum();
+    if sum <= 0.0 {
+        return "-".into();
+    }
+    let [information, decision, exchange] = parts.map(|part| format!("{:.0}", 100.0 * part / sum));
+    format!("{information}/{decision}/{exchange}")
+}

@@ -1,0 +1,294 @@
+//! Graphs of tasks that spawn tasks: computations with known answers, and synthetic ones.
+//!
+//! One file each; the [registry](ALL) is data that the command line, `list` and the tests go through. To add a workload, write its
+//! [`Computation`] and its [`Workload`], and enter it there.
+//!
+//! Types end here: [`find`] reads `name[:key=value,..]`, [`Chosen::prepare`] makes a [`Prepared`], which runs under any scheduler and
+//! answers with a [`Number`].
+//!
+//! ```
+//! use equipoise::node;
+//! use equipoise::schedule::{self, Options};
+//! use equipoise::topology::Overlay;
+//! use equipoise::transport::{sim, world::World};
+//! use equipoise::workload::graphs::{self, Number, Setting};
+//!
+//! let scheduler = schedule::find("steal")?;
+//! let mut world = World::Sim(sim::World::new(4, sim::Model::default()));
+//! let overlay = Overlay::one_host(scheduler.entry.default_topology(4), 4)?;
+//! let workload = graphs::find("queens:n=8")?.prepare(&Setting { seed: 1, processors: 4, is_simulated: true })?;
+//! let mut options = Options::default();
+//! workload.adjust(&mut options);
+//! let outcomes = node::run(&mut world, &overlay, |node| workload.execute(node, scheduler.clone(), options.clone()))?;
+//! assert_eq!(outcomes[0].1.answer, Some(Number::Whole(92)));
+//! # Ok::<(), equipoise::Error>(())
+//! ```
+
+mod fibonacci;
+mod gauss;
+mod matmul;
+mod primes;
+mod puzzle;
+mod queens;
+mod romberg;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod uts;
+
+use std::fmt;
+use std::future::Future;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+
+use serde::Serialize;
+
+use super::pattern::Pattern;
+use equipoise::error::{Error, Result};
+use equipoise::node::Node;
+use equipoise::schedule::{self, Computation, Options, Outcome, Roots};
+
+pub use fibonacci::Fibonacci;
+pub use gauss::Gauss;
+pub use matmul::Matmul;
+pub use primes::Primes;
+pub use puzzle::Puzzle;
+pub use queens::Queens;
+pub use romberg::Romberg;
+pub use tree::{Cost, Growth, Submission, TaskTrees};
+pub use uts::{Kind, Shape, Tally, Tree, Uts};
+
+const OPTION: &str = "--workload";
+
+/// All workloads, in the order in which they are shown.
+pub const ALL: &[&Entry] = &[
+    &queens::ENTRY,
+    &fibonacci::ENTRY,
+    &uts::ENTRY,
+    &puzzle::ENTRY,
+    &primes::ENTRY,
+    &romberg::ENTRY,
+    &matmul::ENTRY,
+    &gauss::ENTRY,
+    &tree::ENTRY,
+    &stream::ENTRY,
+];
+
+/// A workload's place in the registry.
+pub struct Entry {
+    /// As the command line names it.
+    pub name: &'static str,
+    /// In words.
+    pub title: &'static str,
+    /// Author, year, section; empty where there is nobody to name.
+    pub source: &'static str,
+    /// Its options as `key=value, ..` with their defaults.
+    pub options: &'static str,
+    /// What its answer is.
+    pub answer: &'static str,
+    /// Whether it has its own model of what communication costs: then it is simulated on a network without delays, unless another is asked
+    /// for.
+    pub has_own_network: bool,
+    /// Small ones, each a moment's work: what tests run under every scheduler.
+    pub examples: &'static [&'static str],
+    /// Reads the options.
+    build: fn(&mut Pattern<'_>) -> Result<Make>,
+}
+
+/// Makes a workload that was asked for, in a setting.
+type Make = Box<dyn Fn(&Setting) -> Result<Prepared> + Send + Sync>;
+
+/// What a workload may depend on beside its options; the same on all ranks.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// From which random workloads are drawn, the same for all schedulers.
+    pub seed: u64,
+    /// Tasks that can be executed at a time, by all ranks together.
+    pub processors: u32,
+    pub is_simulated: bool,
+}
+
+/// A workload that was asked for.
+pub struct Chosen {
+    /// As it was asked for, options included.
+    pub name: String,
+    pub entry: &'static Entry,
+    make: Make,
+}
+
+/// The workload named `name[:key=value,..]`.
+///
+/// # Errors
+/// If there is none of this name (the sentence lists all), or its options are wrong.
+pub fn find(spec: &str) -> Result<Chosen> {
+    let spec = spec.trim();
+    let mut pattern = Pattern::parse(OPTION, spec)?;
+    let entry = ALL.iter().find(|entry| entry.name == pattern.name).ok_or_else(|| {
+        let independent = crate::workload::independent::ALL.iter().map(|entry| entry.name);
+        let known: Vec<_> = ALL.iter().map(|entry| entry.name).chain(independent).collect();
+        pattern.wrong(format!("unknown workload; known are {}", known.join(", ")))
+    })?;
+    let make = (entry.build)(&mut pattern)?;
+    pattern.finish()?;
+    Ok(Chosen { name: spec.to_string(), entry, make })
+}
+
+impl Chosen {
+    /// The workload in a setting. Every process of the job makes its own, once a run.
+    ///
+    /// # Errors
+    /// If the options and the setting together make something that can't be run.
+    pub fn prepare(&self, setting: &Setting) -> Result<Prepared> {
+        (self.make)(setting).map_err(|why| match why {
+            Error::Usage(why) => Error::usage(format!("{OPTION} {}: {why}", self.name)),
+            other => other,
+        })
+    }
+}
+
+/// A computation that can be run by name.
+pub trait Workload: Computation {
+    /// What the run begins with.
+    fn roots(&self) -> Roots<Self>;
+
+    /// An answer as one number.
+    fn number(&self, answer: &Self::Answer) -> Number;
+
+    /// The answer, if it can be known from somewhere else than this computation: from a table, a formula, calculus, or another algorithm that
+    /// shares no code with it.
+    fn known(&self) -> Option<Number> {
+        None
+    }
+
+    /// How far a right answer may be from the known one; more than rounding only where an approximation is asked for.
+    fn tolerance(&self) -> f64 {
+        0.0
+    }
+
+    /// The answer as a plain sequential program finds it, without a runtime: what the run's time is compared with. `None` if there is no
+    /// such program.
+    fn sequential(&self) -> Option<Number> {
+        None
+    }
+
+    /// Sets the options that the workload has something to say about, where they have not been set.
+    fn adjust(&self, options: &mut Options) {
+        let _ = options;
+    }
+
+    /// For streams: the numbers of the graphs whose response times count.
+    fn measured(&self) -> Option<Range<u64>> {
+        None
+    }
+}
+
+/// An answer as one number.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Number {
+    Whole(u64),
+    Real(f64),
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Number::Whole(number) => write!(f, "{number}"),
+            Number::Real(number) => write!(f, "{number}"),
+        }
+    }
+}
+
+/// A workload, ready to run, whatever its types. Cheap to clone.
+#[derive(Clone)]
+pub struct Prepared(Arc<dyn Erased>);
+
+/// A node's part in a run, being carried out.
+pub type Running = Pin<Box<dyn Future<Output = Result<Outcome<Number>>>>>;
+
+impl Prepared {
+    pub fn new(workload: impl Workload) -> Prepared {
+        Prepared(Arc::new(Kept { workload: Arc::new(workload), known: OnceLock::new() }))
+    }
+
+    /// One node's part in a run, see [`schedule::execute`]; call it on every node.
+    pub fn execute(&self, node: Node, scheduler: schedule::Chosen, options: Options) -> Running {
+        self.0.clone().execute(node, scheduler, options)
+    }
+
+    /// See [`Workload::known`]; worked out once.
+    pub fn known(&self) -> Option<Number> {
+        self.0.known()
+    }
+
+    /// See [`Workload::tolerance`].
+    pub fn tolerance(&self) -> f64 {
+        self.0.tolerance()
+    }
+
+    /// See [`Workload::sequential`].
+    pub fn sequential(&self) -> Option<Number> {
+        self.0.sequential()
+    }
+
+    /// See [`Workload::adjust`].
+    pub fn adjust(&self, options: &mut Options) {
+        self.0.adjust(options);
+    }
+
+    /// See [`Workload::measured`].
+    pub fn measured(&self) -> Option<Range<u64>> {
+        self.0.measured()
+    }
+}
+
+/// A workload without its types.
+trait Erased: Send + Sync {
+    fn execute(self: Arc<Self>, node: Node, scheduler: schedule::Chosen, options: Options) -> Running;
+    fn known(&self) -> Option<Number>;
+    fn tolerance(&self) -> f64;
+    fn sequential(&self) -> Option<Number>;
+    fn adjust(&self, options: &mut Options);
+    fn measured(&self) -> Option<Range<u64>>;
+}
+
+/// A workload, and its known answer once it has been asked for.
+struct Kept<W> {
+    workload: Arc<W>,
+    known: OnceLock<Option<Number>>,
+}
+
+impl<W: Workload> Erased for Kept<W> {
+    fn execute(self: Arc<Self>, node: Node, scheduler: schedule::Chosen, options: Options) -> Running {
+        let workload = self.workload.clone();
+        Box::pin(async move {
+            let is_host = node.me() == node.overlay().placement.real_node_of(0);
+            let roots = if is_host { workload.roots() } else { Roots::Elsewhere };
+            let outcome = schedule::execute(node, workload.clone(), scheduler, roots, options).await?;
+            let Outcome { answer, graphs, gave_up, nodes, makespan } = outcome;
+            Ok(Outcome { answer: answer.map(|answer| workload.number(&answer)), graphs, gave_up, nodes, makespan })
+        })
+    }
+
+    fn known(&self) -> Option<Number> {
+        *self.known.get_or_init(|| self.workload.known())
+    }
+
+    fn tolerance(&self) -> f64 {
+        self.workload.tolerance()
+    }
+
+    fn sequential(&self) -> Option<Number> {
+        self.workload.sequential()
+    }
+
+    fn adjust(&self, options: &mut Options) {
+        self.workload.adjust(options);
+    }
+
+    fn measured(&self) -> Option<Range<u64>> {
+        self.workload.measured()
+    }
+}

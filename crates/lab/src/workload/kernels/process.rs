@@ -1,0 +1,363 @@
+//! A program that runs beside us: started by `sh -c` in a process group of its own and with a mark, so that all of it can be ended, which is done when
+//! it has ended itself, too; and nobody waits for it for longer than it may stand still.
+//!
+//! It does not inherit what a launcher has told this rank. A program that initialises MPI (many do when they are imported) would otherwise take
+//! itself for the rank, and register as that with the launcher, which then waits for ever for one of the two.
+
+use std::ffi::OsStr;
+use std::io::{self, Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use super::guard::Guarded;
+use super::mark::{self, Mark};
+use equipoise::error::{Error, Result};
+
+/// What it writes goes into a `T`.
+pub struct Process<T> {
+    /// How sentences about it begin.
+    who: String,
+    child: Child,
+    mark: Mark,
+    /// Gone when it has ended.
+    guarded: Option<Guarded>,
+    /// Gone when it does not want any more.
+    stdin: Option<ChildStdin>,
+    output: Receiver<Result<T>>,
+    /// It is killed when for so long it has not taken what it was given, written anything, or ended.
+    patience: Duration,
+    pulse: Pulse,
+}
+
+/// Begins only when it is told to, by a line on its input, so that none begins that is not under guard.
+const BEGIN: &str = r#"read -r begin && exec sh -c "$0""#;
+
+/// How the variables begin in which launchers tell a process which rank of which job it is. Those of the batch system stay.
+const LAUNCHERS: [&str; 11] =
+    ["OMPI_", "PMIX_", "PMI_", "PRTE_", "ORTE_", "HYDRA", "HYDI_", "MPI_LOCAL", "MV2_COMM_WORLD_", "MVP_COMM_WORLD_", "PALS_"];
+
+/// Whether a variable of this name is for a rank only.
+fn is_for_a_rank(name: &OsStr) -> bool {
+    LAUNCHERS.iter().any(|begins| name.as_encoded_bytes().starts_with(begins.as_bytes()))
+}
+
+/// No sleep of ours is longer, whatever the patience.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+
+impl<T: Send + 'static> Process<T> {
+    /// Starts it. A thread gives `take` what it writes, so that it never waits for us while we wait for it.
+    ///
+    /// # Errors
+    /// If there is no shell, or it cannot be put under guard.
+    pub fn start(
+        who: String,
+        command: &str,
+        errors: Stdio,
+        patience: Duration,
+        output: T,
+        take: fn(&mut T, &[u8]) -> Result<()>,
+    ) -> Result<Process<T>> {
+        let failed = |why: io::Error| Error::Failed(format!("{who}: it cannot be started: {why}"));
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(BEGIN).arg(command).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
+        let mark = Mark::new();
+        std::env::vars_os().filter(|(name, _)| is_for_a_rank(name)).for_each(|(name, _)| _ = shell.env_remove(name));
+        let mut child = shell.env(mark::VARIABLE, mark.value()).process_group(0).spawn().map_err(failed)?;
+        let pulse = Pulse::new();
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let (told, there) = (who.clone(), pulse.clone());
+        let (done, ended) = bounded(1);
+        // From here on the value ends the program when it goes away.
+        let mut process = Process { who, child, mark, guarded: None, stdin, output: ended, patience, pulse };
+        let failed = |why: io::Error| Error::Failed(format!("{}: it cannot be started: {why}", told));
+        process.guarded = Some(Guarded::new(process.group()).map_err(failed)?);
+        if let Some(stdin) = &mut process.stdin {
+            stdin.write_all(b"\n").map_err(failed)?;
+            rustix::io::ioctl_fionbio(stdin, true).map_err(|why| failed(why.into()))?;
+        }
+        let who = told.clone();
+        let read = move || {
+            // Nobody listens any more if the program was given up.
+            let _ = done.send(read_all(stdout, output, take, &there, &who));
+        };
+        std::thread::Builder::new().name("output".into()).spawn(read).map_err(failed)?;
+        Ok(process)
+    }
+
+    /// Gives it bytes. What it does not want any more, as `head` does not, is dropped: whether it is content, its exit status tells.
+    ///
+    /// # Errors
+    /// If it stands still for too long, and was killed therefore.
+    pub fn give(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut rest = bytes;
+        let mut since = Instant::now();
+        while let (Some(stdin), false) = (&mut self.stdin, rest.is_empty()) {
+            match stdin.write(rest) {
+                Ok(written) => {
+                    rest = &rest[written..];
+                    since = Instant::now();
+                }
+                Err(why) if why.kind() == io::ErrorKind::BrokenPipe => self.stdin = None,
+                Err(why) if why.kind() == io::ErrorKind::WouldBlock => self.wait_for_room(since)?,
+                Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+                Err(why) => return Err(Error::Failed(format!("{}: it cannot be given its input: {why}", self.who))),
+            }
+        }
+        Ok(())
+    }
+
+    /// It has been given all. Waits for the rest of its output, and for its end.
+    ///
+    /// # Errors
+    /// If it stands still for too long, and was killed therefore.
+    pub fn end(&mut self) -> Result<(ExitStatus, Result<T>)> {
+        self.stdin = None;
+        let since = Instant::now();
+        let output = loop {
+            let left = self.left(since)?;
+            match self.output.recv_timeout(left) {
+                Ok(output) => break output,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break Err(Error::Failed(format!("{}: its reader died", self.who))),
+            }
+        };
+        // Most end when their output does; a few go on.
+        let (since, mut nap) = (Instant::now(), Duration::from_micros(20));
+        loop {
+            // Only seen at first: until it is buried nobody else gets its number, nor its group's.
+            let seen = waitid(WaitId::Pid(self.group()), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG);
+            let failed = |why: io::Error| Error::Failed(format!("{}: it cannot be waited for: {why}", self.who));
+            match seen {
+                Ok(Some(_)) => {
+                    self.kill_what_it_left();
+                    let status = self.child.wait().map_err(failed)?;
+                    self.guarded = None;
+                    return Ok((status, output));
+                }
+                Ok(None) | Err(rustix::io::Errno::INTR) => std::thread::sleep(self.left(since)?.min(nap)),
+                Err(why) => return Err(failed(why.into())),
+            }
+            nap = (2 * nap).min(Duration::from_millis(10));
+        }
+    }
+
+    fn wait_for_room(&mut self, since: Instant) -> Result<()> {
+        let left = Timespec::try_from(self.left(since)?).ok();
+        let Some(stdin) = &self.stdin else { return Ok(()) };
+        match poll(&mut [PollFd::new(stdin, PollFlags::OUT)], left.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(why) => Err(Error::Failed(format!("{}: it cannot be given its input: {why}", self.who))),
+        }
+    }
+
+    /// How long it may still stand still, if nothing has happened since then but what it may have written.
+    fn left(&mut self, since: Instant) -> Result<Duration> {
+        let still = since.max(self.pulse.last()).elapsed();
+        match self.patience.checked_sub(still) {
+            Some(left) if !left.is_zero() => Ok(left.min(LONGEST_WAIT)),
+            _ => {
+                self.kill();
+                let (who, seconds) = (&self.who, self.patience.as_secs_f64());
+                Err(Error::Stuck {
+                    report: format!(
+                        "{who}: for {seconds} s (--timeout) it took no input, wrote nothing and did not end, so it was killed; there is no answer"
+                    ),
+                })
+            }
+        }
+    }
+}
+
+impl<T> Process<T> {
+    fn group(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Ends what it has started. It must not be buried yet.
+    fn kill_what_it_left(&self) {
+        // There may be nobody left.
+        let _ = kill_process_group(self.group(), Signal::KILL);
+        self.mark.kill();
+    }
+
+    /// Ends it, with all that it has started.
+    fn kill(&mut self) {
+        if self.guarded.is_some() {
+            self.kill_what_it_left();
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.guarded = None;
+    }
+}
+
+impl<T> Drop for Process<T> {
+    /// One that was not waited for is not left behind.
+    fn drop(&mut self) {
+        self.stdin = None;
+        self.kill();
+    }
+}
+
+/// How a program ended, in words.
+pub fn how(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(127), _) => "it ended with status 127: the shell knows no such program".into(),
+        (Some(code), _) => format!("it ended with status {code}"),
+        (None, signal) => format!("it was ended by signal {}", signal.unwrap_or(0)),
+    }
+}
+
+/// Reads to the end even if what comes cannot be kept: the program shall not hang.
+fn read_all<T>(stdout: Option<ChildStdout>, mut output: T, take: fn(&mut T, &[u8]) -> Result<()>, pulse: &Pulse, who: &str) -> Result<T> {
+    let Some(mut stdout) = stdout else { return Ok(output) };
+    let mut buffer = vec![0; 64 << 10];
+    let mut kept = Ok(());
+    loop {
+        match stdout.read(&mut buffer) {
+            Ok(0) => return kept.map(|()| output),
+            Ok(read) => {
+                pulse.beat();
+                if kept.is_ok() {
+                    kept = take(&mut output, &buffer[..read]);
+                }
+            }
+            Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+            Err(why) => return Err(Error::Failed(format!("{who}: its output cannot be read: {why}"))),
+        }
+    }
+}
+
+/// When a program last wrote something.
+#[derive(Clone)]
+struct Pulse {
+    began: Instant,
+    /// In nanoseconds after that.
+    last: Arc<AtomicU64>,
+}
+
+impl Pulse {
+    fn new() -> Pulse {
+        Pulse { began: Instant::now(), last: Arc::default() }
+    }
+
+    fn beat(&self) {
+        self.last.store(self.began.elapsed().as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    fn last(&self) -> Instant {
+        self.began + Duration::from_nanos(self.last.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(command: &str, seconds: f64) -> Process<Vec<u8>> {
+        let keep = |kept: &mut Vec<u8>, bytes: &[u8]| {
+            kept.extend_from_slice(bytes);
+            Ok(())
+        };
+        Process::start("it".into(), command, Stdio::null(), Duration::from_secs_f64(seconds), Vec::new(), keep).unwrap()
+    }
+
+    fn is_there(pid: &[u8]) -> bool {
+        let pid = String::from_utf8_lossy(pid).trim().parse::<i32>().unwrap();
+        Pid::from_raw(pid).is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+    }
+
+    #[test]
+    fn it_gets_all_and_its_output_comes_back() {
+        let mut cat = process("cat", 60.0);
+        let text = b"many words\n".repeat(100_000);
+        cat.give(&text).unwrap();
+        let (status, output) = cat.end().unwrap();
+        assert!(status.success() && output.unwrap() == text);
+        let mut head = process("head -c 4; exit 7", 60.0);
+        head.give(&text).unwrap();
+        let (status, output) = head.end().unwrap();
+        assert!(status.code() == Some(7) && output.unwrap() == b"many");
+    }
+
+    #[test]
+    fn one_that_stands_still_is_killed_with_all_it_has_started() {
+        let text = vec![b'x'; 1 << 20];
+        // It does not read; it does not end; it has closed its output and does not end; it has a child that holds its output open.
+        for command in ["sleep 1000", "cat >/dev/null; sleep 1000", "exec >&-; cat >&2; sleep 1000", "sleep 1000 & cat >/dev/null"] {
+            let began = Instant::now();
+            let mut process = process(command, 0.2);
+            let why = process.give(&text).and_then(|()| process.end().map(|_| ())).unwrap_err();
+            assert!(why.exit_status() == 3 && why.to_string().starts_with("no progress: it: for 0.2 s (--timeout) it took no"), "{why}");
+            assert!(began.elapsed() >= Duration::from_millis(200));
+        }
+    }
+
+    #[test]
+    fn one_that_writes_now_and_then_is_let_go_on() {
+        let mut slow = process("for i in 1 2 3 4 5; do sleep 0.1; echo $i; done", 0.4);
+        assert_eq!(slow.end().unwrap().1.unwrap(), b"1\n2\n3\n4\n5\n");
+    }
+
+    #[test]
+    fn what_is_given_up_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("child");
+        let mut process = process(&format!("sleep 1000 & echo $! >{0}.part; mv {0}.part {0}; wait", place.display()), 60.0);
+        while !place.exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        process.give(b"x").unwrap();
+        let child = std::fs::read(&place).unwrap();
+        assert!(is_there(&child));
+        drop(process);
+        assert!(goes(&child));
+    }
+
+    /// Whether a process goes away soon: one whose parent is gone is buried by somebody else.
+    fn goes(pid: &[u8]) -> bool {
+        (0..1000).any(|_| {
+            std::thread::sleep(Duration::from_millis(5));
+            !is_there(pid)
+        })
+    }
+
+    #[test]
+    fn what_a_program_leaves_behind_is_gone_when_it_has_ended() {
+        // In the background; and in a session, and so a group, of its own, where marks can be seen.
+        let ways = if cfg!(target_os = "linux") { &["", "setsid "][..] } else { &[""] };
+        for way in ways {
+            let mut program = process(&format!("{way}sleep 1000 >/dev/null 2>&1 </dev/null & echo $!; cat >/dev/null"), 60.0);
+            let (status, child) = program.end().unwrap();
+            assert!(status.success() && goes(&child.unwrap()), "'{way}'");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn one_in_a_session_of_its_own_is_killed_with_a_program_that_stands_still() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("child");
+        let mut program =
+            process(&format!("setsid sh -c 'echo $$ >{0}.part; mv {0}.part {0}; sleep 1000' & sleep 1000", place.display()), 1.0);
+        assert_eq!(program.end().unwrap_err().exit_status(), 3);
+        assert!(goes(&std::fs::read(&place).unwrap()));
+    }
+
+    #[test]
+    fn a_program_is_no_rank() {
+        for name in ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_FD", "PRTE_X", "ORTE_X", "HYDRA_X", "HYDI_CONTROL_FD", "MPI_LOCALRANKID"] {
+            assert!(is_for_a_rank(name.as_ref()), "{name}");
+        }
+        for name in ["PATH", "SLURM_PROCID", "MPICC", "MPI_HOME", "PMIC", "EQUIPOISE_BIN", "MY_OMPI_X"] {
+            assert!(!is_for_a_rank(name.as_ref()), "{name}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Tasks that were measured in some run, with the ranks that held them: real loads, to see what a balancer would have made of them.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::source::OPTION;
+use super::tasks::Amounts;
+use equipoise::error::{Error, Result};
+use equipoise::load::{Segment, Task, TaskBatch, WorkQueue};
+use equipoise::topology::NodeId;
+
+/// The tasks of a run. Rank 0 reads them and tells the others. A task's id is its index, in the order of the run's ranks.
+///
+/// Of R ranks that the run had, rank r's tasks are first held by our real node `r * ranks / R`: whole ranks, dealt out in blocks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MeasuredTasks {
+    /// Ranks of the run, those without tasks included.
+    pub ranks: u32,
+    /// In the order of their ranks.
+    pub tasks: Vec<MeasuredTask>,
+    /// What tasks said to each other, where that is known.
+    pub communications: Vec<Communication>,
+    /// Communications that were left out, since one of their tasks is not among these.
+    pub left_out: u64,
+    /// How long a work unit lasted, where work is time that was measured.
+    pub seconds_per_unit: Option<f64>,
+}
+
+/// A task of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeasuredTask {
+    /// The rank that held it.
+    pub rank: u32,
+    /// What the run called it; a number of any size.
+    pub name: Option<u64>,
+    /// Work units; times are nanoseconds, or finer where a table has finer ones.
+    pub work: u64,
+    /// Bytes that it takes along when it moves.
+    pub bytes: u64,
+    /// Whether it could not have been moved.
+    pub pinned: bool,
+}
+
+/// Some messages from a task to another, by their indices.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Communication {
+    pub from: u64,
+    pub to: u64,
+    /// Of all its messages together. Not always whole: some runs give means.
+    pub bytes: f64,
+}
+
+impl MeasuredTasks {
+    /// Number of tasks.
+    pub fn len(&self) -> u64 {
+        self.tasks.len() as u64
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// Bytes that all tasks carry together.
+    pub fn bytes(&self) -> u64 {
+        self.tasks.iter().fold(0, |sum, task| sum.saturating_add(task.bytes))
+    }
+
+    /// The node that first holds what one of the run's ranks held, if there are so many real nodes.
+    fn node_of(&self, rank: u32, nodes: u32) -> NodeId {
+        (u64::from(rank) * u64::from(nodes) / u64::from(self.ranks.max(1))) as NodeId
+    }
+
+    /// What the real nodes hold at first, if there are so many.
+    ///
+    /// # Errors
+    /// If all tasks together have more than 2^64 - 1 work units.
+    pub fn amounts(&self, nodes: u32) -> Result<Amounts> {
+        let pinned_tasks = self.tasks.iter().filter(|task| task.pinned).count() as u64;
+        let none = || vec![0u64; nodes as usize];
+        let mut amounts = Amounts { work: none(), pinned: if pinned_tasks > 0 { none() } else { Vec::new() }, pinned_tasks, largest: 0 };
+        let mut total = 0u64;
+        for task in &self.tasks {
+            let too_much = || Error::usage(format!("{OPTION}: the work of all tasks together is beyond 2^64 - 1"));
+            total = total.checked_add(task.work).ok_or_else(too_much)?;
+            let node = self.node_of(task.rank, nodes) as usize;
+            amounts.work[node] += task.work;
+            if task.pinned {
+                amounts.pinned[node] += task.work;
+            }
+            amounts.largest = amounts.largest.max(task.work);
+        }
+        Ok(amounts)
+    }
+
+    /// Bytes that each of so many real nodes holds at first.
+    pub fn bytes_by_node(&self, nodes: u32) -> Vec<u64> {
+        let mut bytes = vec![0u64; nodes as usize];
+        for task in &self.tasks {
+            let of_node = &mut bytes[self.node_of(task.rank, nodes) as usize];
+            *of_node = of_node.saturating_add(task.bytes);
+        }
+        bytes
+    }
+
+    /// What one of so many real nodes holds at first. What the tasks carried is not known, so it is zeros, cut out of one buffer.
+    ///
+    /// # Errors
+    /// If there is no memory for the largest task's bytes.
+    pub fn queue(&self, node: NodeId, nodes: u32) -> Result<WorkQueue> {
+        let held = || (0u64..).zip(&self.tasks).filter(|(_, task)| self.node_of(task.rank, nodes) == node);
+        let largest = held().map(|(_, task)| task.bytes).max().unwrap_or(0);
+        let mut zeros: Vec<u8> = Vec::new();
+        if usize::try_from(largest).ok().is_none_or(|bytes| zeros.try_reserve_exact(bytes).is_err()) {
+            return Err(Error::usage(format!("{OPTION}: there is no memory for a task of {largest} bytes")));
+        }
+        zeros.resize(largest as usize, 0);
+        let zeros = Bytes::from(zeros);
+        let (mut movable, mut pinned) = (TaskBatch::default(), TaskBatch::default());
+        for (id, task) in held() {
+            let segment = Segment::from(Task { id, weight: task.work, payload: zeros.slice(..task.bytes as usize) });
+            if task.pinned { pinned.push(segment) } else { movable.push(segment) }
+        }
+        Ok(WorkQueue::new(movable).with_pinned(pinned))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_task_is_held_once(
+            tasks in prop::collection::vec((0u32..9, 0u64..100, 0u64..50, any::<bool>()), 0..40),
+            nodes in 1u32..14,
+        ) {
+            let mut tasks: Vec<MeasuredTask> =
+                tasks.into_iter().map(|(rank, work, bytes, pinned)| MeasuredTask { rank, name: None, work, bytes, pinned }).collect();
+            tasks.sort_by_key(|task| task.rank);
+            let run = MeasuredTasks { ranks: 9, tasks, communications: Vec::new(), left_out: 0, seconds_per_unit: None };
+            let amounts = run.amounts(nodes).unwrap();
+            let queues: Vec<WorkQueue> = (0..nodes).map(|node| run.queue(node, nodes).unwrap()).collect();
+            prop_assert_eq!(queues.iter().map(WorkQueue::work).collect::<Vec<_>>(), amounts.work);
+            prop_assert_eq!(queues.iter().map(WorkQueue::len).sum::<u64>(), run.len());
+            let pinned = |queue: &WorkQueue| queue.pinned().map_or(0, TaskBatch::work);
+            let of_amounts = if amounts.pinned.is_empty() { vec![0; nodes as usize] } else { amounts.pinned };
+            prop_assert_eq!(queues.iter().map(pinned).collect::<Vec<_>>(), of_amounts);
+            let bytes = |queue: &WorkQueue| queue.checksum().payload;
+            prop_assert_eq!(queues.iter().map(bytes).collect::<Vec<_>>(), run.bytes_by_node(nodes));
+            prop_assert_eq!(queues.iter().map(bytes).sum::<u64>(), run.bytes());
+        }
+    }
+}

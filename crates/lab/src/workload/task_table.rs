@@ -1,0 +1,255 @@
+//! Tasks in a table of comma-separated values: `rank,work,bytes`, a line for each task.
+//!
+//! The first line names the columns, in any order; `bytes` may be missing. Ranks are numbered from 0, the largest that is named is the
+//! last. Work is a whole number of units, whatever they are; or a time, where the unit is known (`FILE.csv,unit=us`, or a column `work_us`),
+//! and then it may have a fraction. Values may stand in quotes. Semicolons or tabs may stand instead of commas. What follows a `#` at the
+//! beginning of a line is a comment.
+
+use std::path::Path;
+
+use super::decimal::Decimal;
+use super::items::{shortened, whole};
+use super::measured::{MeasuredTask, MeasuredTasks};
+use super::source::OPTION;
+use super::text;
+use super::time::TimeUnit;
+use equipoise::error::{Error, Result};
+use equipoise::names;
+use equipoise::topology::MAX_NODES;
+
+/// Reads a table; `unit` is what the work is given in, if it is a time.
+///
+/// # Errors
+/// If it can't be read, or a line is not as it should be; the sentence names the file and the line.
+pub fn read(path: &Path, unit: Option<TimeUnit>) -> Result<MeasuredTasks> {
+    let shown = names::shown(path);
+    let text = text::read(path).map_err(|why| Error::usage(format!("{OPTION} {shown}: the file cannot be read: {why}")))?;
+    parse(&text, unit).map_err(|why| Error::usage(format!("{OPTION} {shown}{why}")))
+}
+
+/// A record and the number of its first line.
+type Line = (u64, Vec<String>);
+
+/// The columns of a table, by their places.
+struct Columns {
+    count: usize,
+    rank: usize,
+    work: usize,
+    bytes: Option<usize>,
+    /// What the column's name says that work is given in.
+    unit: Option<TimeUnit>,
+}
+
+/// The same from a text; errors go on after the file's name.
+fn parse(text: &str, unit: Option<TimeUnit>) -> Result<MeasuredTasks, String> {
+    let mut lines = records(text)?.into_iter();
+    let columns = Columns::of(lines.next().unwrap_or((1, Vec::new())))?;
+    let unit = match (unit, columns.unit) {
+        (Some(given), Some(named)) if given != named => {
+            return Err(format!(": its column says that work is in {named}, and unit={given} something else"));
+        }
+        (given, named) => given.or(named),
+    };
+    let mut tasks = Vec::new();
+    let mut works = Vec::new();
+    for (number, values) in lines {
+        let at = |why: String| format!(", line {number}: {why}");
+        if values.len() != columns.count {
+            return Err(at(format!("{} values for the {} columns", values.len(), columns.count)));
+        }
+        let value = |name: &str, column: usize| {
+            let value = values[column].as_str();
+            // A comma in a number means thousands to some and a fraction to others.
+            if value.contains(',') && value.bytes().all(|byte| byte.is_ascii_digit() || b",.-".contains(&byte)) {
+                return Err(at(format!(
+                    "{name}: \"{}\" has a comma in it; write thousands without, and fractions with a point",
+                    shortened(value)
+                )));
+            }
+            Ok(value)
+        };
+        let number_in = |name: &str, column: usize| whole(value(name, column)?).map_err(|why| at(format!("{name}: {why}")));
+        let on = number_in("rank", columns.rank)?;
+        if on >= u64::from(MAX_NODES) {
+            return Err(at(format!("rank: {on} is beyond the {MAX_NODES} ranks that there can be")));
+        }
+        let bytes = columns.bytes.map_or(Ok(0), |column| number_in("bytes", column))?;
+        let work = value("work", columns.work)?;
+        works.push((number, read_work(work, unit).map_err(|why| at(format!("work: {why}")))?));
+        tasks.push(MeasuredTask { rank: on as u32, name: None, work: 0, bytes, pinned: false });
+    }
+    if tasks.is_empty() {
+        return Err(": the table holds no tasks".into());
+    }
+    let seconds_per_unit = put_in_order(&mut tasks, &works, unit)?;
+    let ranks = tasks.last().map_or(0, |task| task.rank + 1);
+    Ok(MeasuredTasks { ranks, tasks, communications: Vec::new(), left_out: 0, seconds_per_unit })
+}
+
+fn read_work(text: &str, unit: Option<TimeUnit>) -> Result<Decimal, String> {
+    match (whole(text), unit) {
+        (Ok(work), _) => Ok(work.into()),
+        (Err(_), Some(_)) => Decimal::parse(text),
+        (Err(why), None) if Decimal::parse(text).is_ok() => {
+            Err(format!("{why}; fractions are read where the unit is known, as in FILE.csv,unit=us"))
+        }
+        (Err(why), None) => Err(why),
+    }
+}
+
+/// Gives the tasks their work, in whole units, and orders them by rank. Returns the seconds that a unit takes, where that is known.
+fn put_in_order(tasks: &mut [MeasuredTask], works: &[(u64, Decimal)], unit: Option<TimeUnit>) -> Result<Option<f64>, String> {
+    let places = works.iter().map(|(_, work)| work.places()).max().unwrap_or(0);
+    let scale = unit.map(|unit| unit.scale(places));
+    let factor = scale.as_ref().map_or(1, |scale| scale.factor);
+    let mut total = 0u64;
+    for (task, (number, work)) in tasks.iter_mut().zip(works) {
+        let at = |what: &str| format!(", line {number}: {what} is beyond 2^64 - 1{}", scale.as_ref().map_or("", |scale| scale.words));
+        task.work = work.times(factor).ok_or_else(|| at("work: it"))?;
+        total = total.checked_add(task.work).ok_or_else(|| at("the work of all tasks together"))?;
+    }
+    tasks.sort_by_key(|task| task.rank);
+    Ok(scale.map(|scale| scale.seconds))
+}
+
+impl Columns {
+    fn of((line, heads): Line) -> Result<Columns, String> {
+        let at = |why: String| format!(", line {line}: {why}");
+        let (mut unit, mut names) = (None, Vec::new());
+        for head in &heads {
+            let head = head.to_ascii_lowercase();
+            let in_unit =
+                head.strip_prefix("work").and_then(|rest| rest.trim().trim_matches(['_', '(', ')', '[', ']']).parse::<TimeUnit>().ok());
+            unit = unit.or(in_unit);
+            names.push(if in_unit.is_some() { "work".to_string() } else { head });
+        }
+        let column = |name: &str| names.iter().position(|found| found == name);
+        let needed = |name: &str| {
+            let alone = if names.len() == 1 && names[0].contains(char::is_whitespace) {
+                "; commas, semicolons or tabs are to separate the columns"
+            } else {
+                ""
+            };
+            column(name).ok_or_else(|| at(format!("there is no column {name}; it is to name rank, work and, if need be, bytes{alone}")))
+        };
+        let columns = Columns { count: names.len(), rank: needed("rank")?, work: needed("work")?, bytes: column("bytes"), unit };
+        for (index, name) in names.iter().enumerate() {
+            if !["rank", "work", "bytes"].contains(&name.as_str()) {
+                return Err(at(format!("the column \"{}\" is unknown; known are rank, work and bytes", shortened(name))));
+            }
+            if names[..index].contains(name) {
+                return Err(at(format!("there are two columns {name}")));
+            }
+        }
+        Ok(columns)
+    }
+}
+
+/// The line on which a record begins: its position is before the empty lines and comments in front of it.
+fn line_of(text: &str, position: &csv::Position) -> u64 {
+    let from = usize::try_from(position.byte()).ok().and_then(|byte| text.get(byte..)).unwrap_or_default();
+    position.line() + from.lines().take_while(|line| line.is_empty() || line.starts_with('#')).count() as u64
+}
+
+/// The records of a table whose values are separated by what separates those of its first line.
+fn records(text: &str) -> Result<Vec<Line>, String> {
+    let first = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#')).unwrap_or_default();
+    let separator = [b',', b';', b'\t'].into_iter().find(|separator| first.as_bytes().contains(separator)).unwrap_or(b',');
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .comment(Some(b'#'))
+        .delimiter(separator)
+        .trim(csv::Trim::All)
+        .from_reader(text.as_bytes());
+    let mut records = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|why| format!(": {why}"))?;
+        let number = record.position().map_or(0, |position| line_of(text, position));
+        let values: Vec<String> = record.iter().map(str::to_string).collect();
+        // A line of blanks alone is empty.
+        if values != [""] {
+            records.push((number, values));
+        }
+    }
+    Ok(records)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(run: &MeasuredTasks) -> Vec<(u32, u64, u64)> {
+        run.tasks.iter().map(|task| (task.rank, task.work, task.bytes)).collect()
+    }
+
+    #[test]
+    fn columns_may_be_in_any_order() {
+        let run = parse("work, rank ,bytes\n# measured on a Tuesday\n7,2,100\n9,0,0\n\n  \n1,2,5\n", None).unwrap();
+        assert_eq!((run.ranks, rows(&run), run.seconds_per_unit), (3, vec![(0, 9, 0), (2, 7, 100), (2, 1, 5)], None));
+        assert_eq!(parse("rank,work\n0,18446744073709551615\n", None).unwrap().tasks[0].work, u64::MAX);
+    }
+
+    #[test]
+    fn quotes_and_other_separators_are_read() {
+        for text in ["\"rank\",\"work\"\r\n\"1\",\"20\"\r\n0,3\r\n", "rank;work\n1;20\n0;3\n", "rank\twork\n1\t20\n0\t3\n"] {
+            assert_eq!(rows(&parse(text, None).unwrap()), [(0, 3, 0), (1, 20, 0)], "{text:?}");
+        }
+    }
+
+    #[test]
+    fn times_have_units_and_fractions() {
+        let read = |text: &str, unit: Option<&str>| {
+            let run = parse(text, unit.map(|unit| unit.parse().unwrap())).unwrap();
+            (run.tasks.iter().map(|task| task.work).collect::<Vec<_>>(), run.seconds_per_unit)
+        };
+        // Nanoseconds, wherever that is fine enough.
+        assert_eq!(read("rank,work\n0,1.5\n0,20\n", Some("us")), (vec![1500, 20_000], Some(1e-9)));
+        assert_eq!(read("rank,work_ms\n0,0.000001\n", None), (vec![1], Some(1e-9)));
+        assert_eq!(read("rank,Work (s)\n0,2e-3\n", Some("s")), (vec![2_000_000], Some(1e-9)));
+        assert_eq!(read("rank,work\n0,7\n", Some("ns")), (vec![7], Some(1e-9)));
+        assert_eq!(read("rank,work\n0,0.25\n0,3\n", Some("ns")), (vec![25, 300], Some(1e-11)));
+        assert_eq!(read("rank,work[us]\n0,0.0001\n", None), (vec![1], Some(1e-10)));
+    }
+
+    #[test]
+    fn wrong_tables_are_refused_with_their_line() {
+        for (text, why) in [
+            ("rank,work,bytes\n0,1,2\n1,-3,0\n", ", line 3: work: -3 is negative"),
+            (
+                "rank,work,bytes\n0,1.5,2\n",
+                ", line 2: work: \"1.5\" is not a whole number; fractions are read where the unit is known, as in FILE.csv,unit=us",
+            ),
+            ("rank,work,bytes\n0,1,2\n\n0,1\n", ", line 4: 2 values for the 3 columns"),
+            ("\r\nrank,work\r\n# a\r\n\r\n0,1\r\n\r\n0\r\n", ", line 7: 1 values for the 2 columns"),
+            ("rank,work,bytes\nx,1,2\n", ", line 2: rank: \"x\" is not a whole number"),
+            ("rank,work\n4294967296,1\n", ", line 2: rank: 4294967296 is beyond the 1073741824 ranks that there can be"),
+            ("rank,time\n0,1\n", ", line 1: there is no column work; it is to name rank, work and, if need be, bytes"),
+            (
+                "rank work\n0 1\n",
+                ", line 1: there is no column rank; it is to name rank, work and, if need be, bytes; commas, semicolons or tabs are to separate the columns",
+            ),
+            ("rank,work,colour\n0,1,2\n", ", line 1: the column \"colour\" is unknown; known are rank, work and bytes"),
+            ("# two\nrank,work,rank\n0,1,2\n", ", line 2: there are two columns rank"),
+            ("rank,work,work_us\n0,1,2\n", ", line 1: there are two columns work"),
+            ("rank,work\n0,\n", ", line 2: work: a number is missing"),
+            (
+                "rank,work\n0,\"1,000\"\n",
+                ", line 2: work: \"1,000\" has a comma in it; write thousands without, and fractions with a point",
+            ),
+            ("rank;work\n0;1,5\n", ", line 2: work: \"1,5\" has a comma in it; write thousands without, and fractions with a point"),
+            ("rank,work\n0,18446744073709551615\n0,1\n", ", line 3: the work of all tasks together is beyond 2^64 - 1"),
+            ("rank,work_s\n0,1\n0,18446744074\n", ", line 3: work: it is beyond 2^64 - 1 ns"),
+            ("rank,work_s\n0,0.0000000001\n", ", line 2: work: 0.0000000001 has more than 9 digits after the point"),
+            ("rank,work_s\n0,nan\n", ", line 2: work: \"nan\" is not a finite number"),
+            ("rank,work,bytes\n", ": the table holds no tasks"),
+            ("", ", line 1: there is no column rank; it is to name rank, work and, if need be, bytes"),
+        ] {
+            assert_eq!(parse(text, None).unwrap_err(), why, "{text:?}");
+        }
+        let why = parse("rank,work_us\n0,1\n", Some(TimeUnit::Seconds)).unwrap_err();
+        assert_eq!(why, ": its column says that work is in us, and unit=s something else");
+        let missing = read(Path::new("/no/such.csv"), None).unwrap_err().to_string();
+        assert!(missing.starts_with("--tasks /no/such.csv: the file cannot be read: No such"), "{missing}");
+    }
+}

@@ -1,0 +1,110 @@
+//! What all ranks must know or agree on before a run: one rank reads a file and tells the others, and when one rank cannot go on, all of
+//! them stop with the same sentence.
+//!
+//! In simulation all ranks are in this process, so there is nothing to settle.
+
+use std::hash::{DefaultHasher, Hasher};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Error, Result};
+use crate::node;
+use crate::topology::{Complete, Overlay, RankId, Topology};
+use crate::transport::world::World;
+
+/// What the first rank makes, on every rank; its error on every rank, too.
+///
+/// # Errors
+/// The error of `make`, which runs on rank 0 only.
+pub fn from_first<T>(world: &mut World, make: impl FnOnce() -> Result<T>) -> Result<T>
+where
+    T: Clone + Serialize + DeserializeOwned + 'static,
+{
+    if world.is_simulated() {
+        return make();
+    }
+    let mut made = world.is_first().then(make);
+    let overlay = one_node_per_rank(world)?;
+    let told = node::run(world, &overlay, |node| {
+        let made = made.take();
+        async move { node.everyone().broadcast(&node, 0, made).await }
+    })?;
+    only(told)?
+}
+
+/// The rank's own result, if no rank failed; the error of the first failing rank on every rank otherwise.
+///
+/// # Errors
+/// The first failing rank's.
+pub fn agree<T: 'static>(world: &mut World, mine: Result<T>) -> Result<T> {
+    if world.is_simulated() {
+        return mine;
+    }
+    let mut mine = Some(mine);
+    let overlay = one_node_per_rank(world)?;
+    let agreed = node::run(world, &overlay, |node| {
+        let mine = mine.take();
+        async move {
+            let mine = mine.unwrap_or_else(|| Err(Error::Failed("a rank has one node here".into())));
+            // The outcome is the program's value, not its error: an error would end the whole job.
+            match node.everyone().agree(&node, mine).await {
+                Err(lost @ Error::RankLost { .. }) => Err(lost),
+                agreed => Ok(agreed),
+            }
+        }
+    })?;
+    only(agreed)?
+}
+
+/// The first rank whose value is not that of rank 0, with both values (rank 0's first), on every rank; `None` if all ranks have the same.
+///
+/// Where they are the same, which is the usual case, eight bytes of each value travel.
+///
+/// # Errors
+/// As [`World::run`].
+pub fn difference<T>(world: &mut World, mine: &T) -> Result<Option<(RankId, T, T)>>
+where
+    T: Clone + PartialEq + Serialize + DeserializeOwned + 'static,
+{
+    if world.is_simulated() {
+        return Ok(None);
+    }
+    let overlay = one_node_per_rank(world)?;
+    let found = node::run(world, &overlay, |node| {
+        let mine = mine.clone();
+        async move {
+            let mut hasher = DefaultHasher::new();
+            hasher.write(&node::pack(&mine));
+            let digest = hasher.finish();
+            let everyone = node.everyone();
+            let (low, high) = everyone.all_reduce(&node, (digest, digest), |a, b| (a.0.min(b.0), a.1.max(b.1))).await?;
+            if low == high {
+                return Ok(None);
+            }
+            let all = everyone.all_gather(&node, mine).await?;
+            let mut ranked = (0..).zip(all.iter());
+            let Some((_, first)) = ranked.next() else { return Ok(None) };
+            Ok(ranked.find(|(_, value)| *value != first).map(|(rank, other)| (rank, first.clone(), other.clone())))
+        }
+    })?;
+    only(found)
+}
+
+/// An overlay of one node on each rank of a world.
+///
+/// # Errors
+/// If the world has too many ranks for a topology.
+pub fn one_node_per_rank(world: &World) -> Result<Overlay> {
+    let ranks = world.ranks();
+    Ok(Overlay::new(Topology::Complete(Complete::new(ranks)?), world.hosts())?)
+}
+
+/// The value of the only node of this rank.
+///
+/// # Errors
+/// If it left none.
+pub fn only<T>(results: Vec<(u32, T)>) -> Result<T> {
+    let mut results = results.into_iter();
+    results.next().map(|(_, result)| result).ok_or_else(|| Error::Failed("this rank's node left no result".into()))
+}

@@ -1,0 +1,313 @@
+//! One balancing phase as a program for every node, measured and checked.
+//!
+//! ```text
+//!   work queue -> line up   -> | balancer: information, decision, exchange | -> closing check, collection on node 0
+//!           uncounted    |          counted and timed                |    uncounted, in an epoch of its own
+//! ```
+
+pub mod trace;
+
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::balance::{Chosen, Phase, Times};
+use crate::error::{Error, Result};
+use crate::load::{Checksum, Plan, Shares, Transfer, WorkQueue};
+use crate::node::{self, Node, Ticks};
+use crate::topology::{NodeId, Overlay};
+use crate::transport::record::Counts;
+use crate::transport::world::World;
+use trace::{NodeTrace, Notes};
+
+/// What a phase needs beside a world and its overlay. Every process of the job builds the same.
+#[derive(Clone)]
+pub struct Setting {
+    pub balancer: Rc<Chosen>,
+    pub shares: Shares,
+    /// A node's tasks at the beginning. Called once for each node that this process holds.
+    pub queue: Rc<dyn Fn(NodeId) -> Result<WorkQueue>>,
+    /// Whether the plan is wanted. A million nodes make ten million transfers, so it is left out where nobody looks at it.
+    pub plan: bool,
+    /// Whether tasks may have several work units.
+    pub weighted: bool,
+    /// How many messages' ends are noted on each node; `None` if no trace is wanted.
+    pub trace: Option<usize>,
+}
+
+/// What a phase came to, over all nodes.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Work units by node: as many as tasks if these are unit tasks.
+    pub finals: Vec<u64>,
+    /// Number of tasks that never left their node.
+    pub stayed: u64,
+    /// The same and more in work units, where tasks may have several.
+    pub work: Option<InWork>,
+    /// All transfers; empty if it was not wanted.
+    pub plan: Plan,
+    /// Number of transfers.
+    pub transfers: u64,
+    pub counts: Counts,
+    /// Ticks of the slowest node, and how it spent them.
+    pub elapsed: u64,
+    pub times: Times,
+    /// Whether moves of the balancer's rule were declined, since they would have made the slowest rank slower.
+    pub declined: bool,
+    /// By node; empty if it was not wanted.
+    pub trace: Vec<NodeTrace>,
+}
+
+/// What moved, in work units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InWork {
+    /// Work units of the tasks that never left their node.
+    pub stayed: u64,
+    /// Work units sent, times hops.
+    pub hops: u128,
+}
+
+/// Some consecutive nodes' part of an outcome, on its way to node 0.
+#[derive(Debug, Serialize, Deserialize)]
+struct Tally {
+    finals: Vec<u64>,
+    stayed: u64,
+    work: Option<Box<InWork>>,
+    moves: Vec<Transfer>,
+    transfers: u64,
+    counts: Counts,
+    elapsed: u64,
+    times: Times,
+    declined: bool,
+    trace: Vec<NodeTrace>,
+    before: Checksum,
+    after: Checksum,
+}
+
+impl Tally {
+    fn and(mut self, mut next: Tally) -> Tally {
+        self.finals.append(&mut next.finals);
+        self.moves.append(&mut next.moves);
+        self.trace.append(&mut next.trace);
+        let (elapsed, times) = if next.elapsed > self.elapsed { (next.elapsed, next.times) } else { (self.elapsed, self.times) };
+        Tally {
+            finals: self.finals,
+            stayed: self.stayed + next.stayed,
+            work: self
+                .work
+                .zip(next.work)
+                .map(|(a, b)| Box::new(InWork { stayed: a.stayed + b.stayed, hops: a.hops.saturating_add(b.hops) })),
+            moves: self.moves,
+            transfers: self.transfers + next.transfers,
+            counts: self.counts.and(next.counts),
+            elapsed,
+            times,
+            declined: self.declined | next.declined,
+            trace: self.trace,
+            before: self.before.and(next.before),
+            after: self.after.and(next.after),
+        }
+    }
+}
+
+const CHECK: u32 = 1;
+
+/// Who has waited no longer than this is still awake; see [`line_up`].
+const AWAKE: Ticks = 50_000;
+/// Lining up ends after so many barriers: with many ranks to a core everybody always waits longer.
+const MOST_BARRIERS: u32 = 8;
+
+/// Runs one phase. The outcome comes where node 0 is, and is `None` in all other processes.
+///
+/// # Errors
+/// [`Error::Lost`] if tasks were lost, doubled or changed; otherwise as [`World::run`].
+pub fn run(world: &mut World, overlay: &Overlay, setting: &Rc<Setting>) -> Result<Option<Outcome>> {
+    Ok(balanced(world, overlay, setting, false)?.0)
+}
+
+/// Runs one phase, and keeps what each node that this process holds has in the end, in node order.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_and_keep(world: &mut World, overlay: &Overlay, setting: &Rc<Setting>) -> Result<(Option<Outcome>, Vec<WorkQueue>)> {
+    balanced(world, overlay, setting, true)
+}
+
+fn balanced(world: &mut World, overlay: &Overlay, setting: &Rc<Setting>, keep: bool) -> Result<(Option<Outcome>, Vec<WorkQueue>)> {
+    // In simulation all programs begin at the same instant, so a barrier would only make them begin at different ones.
+    let barrier = !world.is_simulated();
+    let results = node::run(world, overlay, |node| balance(node, setting.clone(), barrier, keep))?;
+    let (mut outcome, mut kept) = (None, Vec::new());
+    for (_, (of_all, queue)) in results {
+        outcome = outcome.or(of_all);
+        kept.extend(queue.map(|queue| *queue));
+    }
+    Ok((outcome.map(|outcome| *outcome), kept))
+}
+
+/// One node's part; the outcome is node 0's. In simulation there may be a million of these, so what is waited for before and after the phase
+/// is boxed: it takes room only while it lasts.
+async fn balance(node: Node, setting: Rc<Setting>, barrier: bool, keep: bool) -> Result<(Option<Box<Outcome>>, Option<Box<WorkQueue>>)> {
+    let mut queue = (setting.queue)(node.me())?;
+    let before = queue.checksum();
+    if barrier {
+        Box::pin(line_up(&node.epoch(CHECK))).await?;
+    }
+    let mut tally = measure(&node, &setting, &mut queue).await?;
+    if barrier && let Some(trace) = tally.trace.first_mut() {
+        trace.offset = Box::pin(trace::clock_offset(&node.epoch(CHECK))).await?;
+    }
+    tally.before = before;
+    tally.after = queue.checksum();
+    // Dropped at once where nobody wants it.
+    let kept = keep.then(|| Box::new(queue));
+    let outcome = Box::pin(close(node.epoch(CHECK), tally, setting)).await?;
+    Ok((outcome, kept))
+}
+
+/// Returns on all nodes at nearly the same time, with all ranks awake, as those of a program are that comes from its own computing.
+///
+/// One barrier does not do: a rank that waits for long, while others still make their tasks, sleeps between its polls the network, for up to a
+/// millisecond, and may do so while the others have begun already, whose time then includes its sleep. The less there is to wait for,
+/// the shorter the sleep; so barriers follow each other until nobody has waited in the last one for so long that it can have slept.
+async fn line_up(node: &Node) -> Result<()> {
+    let everyone = node.everyone();
+    for _ in 0..MOST_BARRIERS {
+        let began = node.now();
+        everyone.barrier(node).await?;
+        let waited = node.now() - began;
+        if everyone.all_reduce(node, waited, Ticks::max).await? <= AWAKE {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The phase itself, counted and timed.
+async fn measure(node: &Node, setting: &Setting, queue: &mut WorkQueue) -> Result<Box<Tally>> {
+    let notes = setting.trace.map(Notes::new);
+    let (counted, counts) = match &notes {
+        None => node.recorded(),
+        Some(notes) => node.taped(notes.tape.clone()),
+    };
+    let began = node.now();
+    let mut phase = Phase::begin(&counted, &setting.shares, queue);
+    if let Some(notes) = &notes {
+        phase.note_spans(notes.spans.clone());
+    }
+    if !setting.plan && !setting.weighted {
+        phase.mover.only_count();
+    }
+    phase.carry_out(&*setting.balancer.balancer).await?;
+    let declined = phase.has_declined();
+    let transfers = phase.mover.transfers();
+    let (moves, times) = phase.end();
+    let elapsed = node.now() - began;
+    let hops = |sent: &Transfer| u128::from(sent.work) * u128::from(node.topology().distance(sent.src, sent.dst));
+    let in_work = || InWork { stayed: queue.own_work(), hops: moves.iter().map(hops).fold(0, u128::saturating_add) };
+    Ok(Box::new(Tally {
+        finals: vec![queue.work()],
+        stayed: queue.own(),
+        work: setting.weighted.then(|| Box::new(in_work())),
+        transfers,
+        moves: if setting.plan { moves } else { Vec::new() },
+        counts: counts.get(),
+        elapsed,
+        times,
+        declined,
+        trace: notes.map(|notes| notes.of(node.me())).into_iter().collect(),
+        before: Checksum::default(),
+        after: Checksum::default(),
+    }))
+}
+
+/// The closing check, on node 0.
+async fn close(node: Node, tally: Box<Tally>, setting: Rc<Setting>) -> Result<Option<Box<Outcome>>> {
+    match node.everyone().reduce(&node, *tally, Tally::and).await? {
+        None => Ok(None),
+        Some(tally) => outcome(tally, &setting.balancer.name).map(|outcome| Some(Box::new(outcome))),
+    }
+}
+
+fn outcome(tally: Tally, balancer: &str) -> Result<Outcome> {
+    let Tally { finals, stayed, work, moves, transfers, counts, elapsed, times, declined, trace, before, after } = tally;
+    conserved(balancer, &before, &after)?;
+    Ok(Outcome { finals, stayed, work: work.map(|work| *work), plan: Plan::new(moves), transfers, counts, elapsed, times, declined, trace })
+}
+
+/// Checks that what all nodes hold together is after a phase what it was before.
+///
+/// # Errors
+/// [`Error::Lost`], with the figures that differ.
+pub fn conserved(balancer: &str, before: &Checksum, after: &Checksum) -> Result<()> {
+    if before == after { Ok(()) } else { Err(Error::Lost(difference(balancer, before, after))) }
+}
+
+/// What differs, in one sentence.
+fn difference(balancer: &str, before: &Checksum, after: &Checksum) -> String {
+    let tasks = match (before.tasks, after.tasks) {
+        (before, after) if before > after => format!("{} of {before} tasks were lost", before - after),
+        (before, after) if before < after => format!("{before} tasks became {after}"),
+        (tasks, _) if before.payload != after.payload => {
+            format!("the payloads of {tasks} tasks had {} bytes before and {} after", before.payload, after.payload)
+        }
+        (tasks, _) => format!("{tasks} tasks are not the same after as before"),
+    };
+    format!(
+        "{balancer}: {tasks} (sum of ids {} before, {} after; of their squares {} and {}; work {} and {})",
+        before.ids, after.ids, before.squares, after.squares, before.work, after.work
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::balance;
+    use crate::load::{Powers, Segment};
+    use crate::topology::Topology;
+    use crate::transport::sim;
+
+    fn setting(balancer: &str, loads: &[u64]) -> Rc<Setting> {
+        let held = loads.to_vec();
+        let nodes = loads.len() as u32;
+        Rc::new(Setting {
+            balancer: Rc::new(balance::find(balancer).unwrap()),
+            shares: Shares::new(Powers::equal(nodes, nodes)),
+            queue: Rc::new(move |node| Ok(WorkQueue::numbered(&held, node))),
+            plan: true,
+            weighted: false,
+            trace: None,
+        })
+    }
+
+    #[test]
+    fn the_papers_third_example() {
+        let loads = &[19, 11, 2, 9, 0, 9, 10, 4];
+        let mut world = World::Sim(sim::World::new(8, sim::Model::default()));
+        let overlay = Overlay::one_host(Topology::parse("hypercube:3", 8).unwrap(), 8).unwrap();
+        let (outcome, queues) = run_and_keep(&mut world, &overlay, &setting("cwa", loads)).unwrap();
+        let outcome = outcome.unwrap();
+        assert_eq!(outcome.finals, [8; 8]);
+        assert_eq!(outcome.counts.task_hops, 21);
+        assert_eq!(outcome.plan.apply(loads), Ok(vec![8; 8]));
+        assert_eq!(outcome.transfers, outcome.plan.transfers.len() as u64);
+        // Locality: nobody gives below the smaller of its load and its quota.
+        assert_eq!(outcome.stayed, 46, "8 + 8 + 2 + 8 + 0 + 8 + 8 + 4");
+        assert_eq!(queues.iter().map(WorkQueue::own).collect::<Vec<_>>(), [8, 8, 2, 8, 0, 8, 8, 4]);
+        let times = outcome.times;
+        assert_eq!(times.information + times.decision + times.exchange, outcome.elapsed);
+        // 24 exchanged loads; a message per transfer, and some that carry a vector theta only.
+        assert!((24 + outcome.transfers..=24 + 12).contains(&outcome.counts.messages));
+        assert_eq!(outcome.counts.chain, 6);
+    }
+
+    #[test]
+    fn what_is_lost_doubled_or_changed_is_said() {
+        let of = |first, count| Checksum::of(&Segment::range(first, count));
+        assert!(difference("cwa", &of(0, 10), &of(0, 9)).starts_with("cwa: 1 of 10 tasks were lost (sum of ids 45 before, 36 after"));
+        assert!(difference("cwa", &of(0, 10), &of(0, 11)).starts_with("cwa: 10 tasks became 11 "));
+        assert!(difference("cwa", &of(0, 10), &of(1, 10)).starts_with("cwa: 10 tasks are not the same after as before "));
+        let lighter = Checksum { payload: 5, ..of(0, 10) };
+        assert!(difference("cwa", &of(0, 10), &lighter).contains("had 0 bytes before and 5 after"));
+    }
+}

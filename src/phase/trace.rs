@@ -1,0 +1,91 @@
+//! What happened when on which node in one phase: the parts of the phase, and every message.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::balance::Span;
+use crate::error::Result;
+use crate::node::{Node, Tag};
+use crate::topology::{NodeId, Overlay};
+use crate::transport::tape::{MessageTrace, TraceEvent};
+
+/// The most nodes that a trace may have; each is a row of its picture.
+pub const MOST_NODES: u32 = 4096;
+/// The most messages' ends that a trace holds; of what exceeds them only the number is known.
+pub const MOST_PASSAGES: usize = 400_000;
+
+/// One phase over time.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// What was done.
+    pub name: String,
+    /// In node order.
+    pub rows: Vec<NodeTrace>,
+    pub overlay: Rc<Overlay>,
+}
+
+/// One node's part in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeTrace {
+    pub node: NodeId,
+    /// What has to be added to this node's times for them to be node 0's.
+    pub offset: i64,
+    pub spans: Vec<Span>,
+    pub passages: Vec<TraceEvent>,
+    /// Passages that did not fit.
+    pub missed: u64,
+}
+
+/// What one node notes while a phase lasts.
+pub(super) struct Notes {
+    pub tape: Rc<RefCell<MessageTrace>>,
+    pub spans: Rc<RefCell<Vec<Span>>>,
+}
+
+impl Notes {
+    /// With room for so many passages.
+    pub fn new(limit: usize) -> Notes {
+        Notes { tape: Rc::new(RefCell::new(MessageTrace::new(limit))), spans: Rc::default() }
+    }
+
+    /// The node's trace, on its own clock as yet.
+    pub fn of(self, node: NodeId) -> NodeTrace {
+        let (passages, missed) = self.tape.borrow_mut().take();
+        NodeTrace { node, offset: 0, spans: self.spans.take(), passages, missed }
+    }
+}
+
+const CLOCK: Tag = Tag::new(0x7d01, "clock");
+const CLOCK_ANSWER: Tag = Tag::new(0x7d02, "clock's answer");
+/// Questions to node 0; the one answered fastest counts.
+const QUESTIONS: u32 = 9;
+
+/// How far node 0's clock is ahead of this node's, in ticks: all nodes ask it, one after the other, what time it is. An answer is taken to
+/// have been given half way between question and arrival, so it is wrong by less than half of that time (Cristian 1989).
+///
+/// # Errors
+/// If a rank is lost.
+pub async fn clock_offset(node: &Node) -> Result<i64> {
+    if node.me() > 0 {
+        let (mut least, mut offset) = (u64::MAX, 0);
+        for question in 0..QUESTIONS {
+            let asked = node.now();
+            node.send(0, CLOCK, &question);
+            let answer: u64 = node.receive(0, CLOCK_ANSWER).await?;
+            let took = node.now() - asked;
+            if took < least {
+                (least, offset) = (took, answer as i64 - (asked + took / 2) as i64);
+            }
+        }
+        return Ok(offset);
+    }
+    for other in 1..node.nodes() {
+        for _ in 0..QUESTIONS {
+            let _: u32 = node.receive(other, CLOCK).await?;
+            node.send(other, CLOCK_ANSWER, &node.now());
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,247 @@
+//! The working side of a node: the tasks that it was given, and who executes them beside messages.
+//!
+//! Usually that is a worker thread. Handing a task over to it takes some microseconds, so a program may let shorter tasks be executed
+//! [`at_once`](Executor::at_once), between two polls of the network, as long as they are that short.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::products;
+use super::{Chunk, Figures, Independent, Turn};
+use crate::error::{Error, Result};
+use crate::node::{Finished, Node, Ticks, WorkId, Worker};
+
+/// Pieces of work that the worker has at a time: one that it executes, and one that it goes on with.
+const AT_ONCE: usize = 2;
+/// Tasks shorter than this are handed over together, as many as take so long.
+const WORTH_A_PIECE: Ticks = 100_000;
+/// As many together at the most.
+const LARGEST_PIECE: u64 = 4096;
+/// Handing over to a worker that sleeps takes as long: shorter tasks are executed at once.
+const SHORT: Ticks = 20_000;
+/// Tasks that are executed at once are timed together, as many as take so long.
+const TIMED: Ticks = 5_000;
+
+struct Piece {
+    work: WorkId,
+    tasks: Chunk,
+}
+
+/// What a piece of work came to.
+#[derive(Clone, Debug)]
+pub struct Done {
+    pub tasks: Chunk,
+    /// How long the worker took for them.
+    pub took: Ticks,
+}
+
+/// A node's tasks and its worker.
+pub struct Executor {
+    node: Node,
+    work: Arc<dyn Independent>,
+    rank: usize,
+    begun: Ticks,
+    /// Tasks that nobody executes yet, and when each chunk's first begins by the model, if nothing is before it.
+    queue: VecDeque<(Chunk, Option<Ticks>)>,
+    queued: u64,
+    pieces: VecDeque<Piece>,
+    handed: u64,
+    /// Since when nothing has been executed.
+    idle_since: Option<Ticks>,
+    /// Executes what is short enough; `None` if all goes to the worker.
+    inline: Option<Box<dyn Worker>>,
+    /// How long a task took of late.
+    recent: Option<Ticks>,
+    pub figures: Figures,
+}
+
+impl Executor {
+    /// The executor of a node that has nothing to do yet; the run begins now.
+    pub fn new(node: Node, work: Arc<dyn Independent>) -> Executor {
+        let rank = node.rank_of(node.me());
+        let figures = Figures { node: node.me(), rank, ..Figures::default() };
+        let begun = node.now();
+        Executor {
+            node,
+            work,
+            rank: rank as usize,
+            begun,
+            queue: VecDeque::new(),
+            queued: 0,
+            pieces: VecDeque::new(),
+            handed: 0,
+            idle_since: Some(begun),
+            inline: None,
+            recent: None,
+            figures,
+        }
+    }
+
+    /// Lets short tasks be executed at once: the program must call [`at_once`](Executor::at_once) whenever [`is_short`](Executor::is_short).
+    #[must_use]
+    pub fn executing_short_tasks(mut self) -> Executor {
+        self.inline = Some(self.node.worker());
+        self
+    }
+
+    /// Takes tasks, to be executed in this order. By the model the first begins when it is due, whenever word of it came.
+    pub fn take(&mut self, tasks: Chunk, due: Option<Ticks>) {
+        self.queued += tasks.count();
+        let rest = match self.queue.back_mut() {
+            Some((last, _)) if due.is_none() => last.append(tasks),
+            _ => Some(tasks),
+        };
+        self.queue.extend(rest.filter(|rest| rest.count() > 0).map(|rest| (rest, due)));
+        self.feed();
+    }
+
+    /// Whether there are tasks that wait to be executed at once.
+    pub fn is_short(&self) -> bool {
+        self.queued > 0 && self.pieces.is_empty() && self.goes_at_once()
+    }
+
+    fn goes_at_once(&self) -> bool {
+        self.inline.is_some() && self.recent.is_some_and(|recent| recent < SHORT)
+    }
+
+    /// The first tasks of the queue: so many at the most, of one chunk.
+    fn next(&mut self, most: u64) -> Option<(Chunk, Option<Ticks>)> {
+        let (chunk, due) = self.queue.front_mut()?;
+        let due = due.take();
+        let tasks = chunk.take_first(if due.is_some() { 1 } else { most });
+        if chunk.count() == 0 {
+            self.queue.pop_front();
+        }
+        self.queued -= tasks.count();
+        Some((tasks, due))
+    }
+
+    fn begins(&mut self, now: Ticks) {
+        if let Some(since) = self.idle_since.take() {
+            self.figures.waiting += now.saturating_sub(since);
+        }
+    }
+
+    /// Executor over to the worker what it can take.
+    fn feed(&mut self) {
+        while self.pieces.len() < AT_ONCE && !self.goes_at_once() {
+            let together = self.together();
+            let Some((tasks, due)) = self.next(together) else { return };
+            let now = self.node.now();
+            let follows = !self.pieces.is_empty();
+            self.begins(now);
+            let late = if follows { 0 } else { due.map_or(0, |due| now.saturating_sub(due)) };
+            let (work, rank, inside) = (self.work.clone(), self.rank, tasks.clone());
+            let started = self.node.start(move |worker| {
+                let mut turn = Turn { rank, late, follows };
+                let (mut value, mut products) = (0u64, Vec::new());
+                inside.for_each(|task| {
+                    value = value.wrapping_add(products::of(task, &mut products, |product| work.execute(task, turn, worker, product)));
+                    turn = Turn { rank, late: 0, follows: true };
+                });
+                (value, products)
+            });
+            self.handed += tasks.count();
+            self.pieces.push_back(Piece { work: started, tasks });
+        }
+    }
+
+    /// How many tasks make a piece.
+    fn together(&self) -> u64 {
+        match self.mean() {
+            None => 1,
+            Some(mean) => (WORTH_A_PIECE / mean.max(1)).clamp(1, LARGEST_PIECE),
+        }
+    }
+
+    /// Executes tasks for about so long, if they are short. How many, and how long they took.
+    pub fn at_once(&mut self, budget: Ticks) -> (u64, Ticks) {
+        let (mut count, mut took) = (0, 0);
+        let mut products = Vec::new();
+        let mut now = self.node.now();
+        while took < budget && self.is_short() {
+            let timed = TIMED / self.recent.unwrap_or(TIMED).max(1);
+            let Some((tasks, _)) = self.next(timed.max(1)) else { break };
+            let Some(worker) = &mut self.inline else { break };
+            let (work, rank) = (&self.work, self.rank);
+            let mut turn = Turn { rank, late: 0, follows: self.idle_since.is_none() };
+            let mut value = 0u64;
+            tasks.for_each(|task| {
+                value = value.wrapping_add(products::of(task, &mut products, |product| work.execute(task, turn, worker.as_mut(), product)));
+                turn.follows = true;
+            });
+            self.begins(now);
+            let ended = self.node.now();
+            self.ended(&tasks, value, ended - now, ended);
+            count += tasks.count();
+            took += ended - now;
+            now = ended;
+        }
+        self.send(products);
+        self.node.progressed();
+        if self.queued == 0 {
+            self.idle_since = Some(now);
+        }
+        self.feed();
+        (count, took)
+    }
+
+    /// Notes the end of a piece.
+    ///
+    /// # Errors
+    /// If the world tells of work that is not ours.
+    pub fn finished(&mut self, finished: Finished) -> Result<Done> {
+        let place = self.pieces.iter().position(|piece| piece.work == finished.work);
+        let piece = place.and_then(|place| self.pieces.remove(place));
+        let Some(piece) = piece else { return Err(Error::Failed("work ended that nobody had begun".into())) };
+        let output = finished.output.downcast::<(u64, Vec<u8>)>();
+        let (value, products) = *output.map_err(|_| Error::Failed("a task's value is no number".into()))?;
+        let took = finished.ended.saturating_sub(finished.began);
+        self.handed -= piece.tasks.count();
+        self.ended(&piece.tasks, value, took, finished.ended);
+        self.send(products);
+        self.feed();
+        if self.pieces.is_empty() && self.queued == 0 {
+            self.idle_since = Some(finished.ended.min(self.node.now()));
+        }
+        Ok(Done { tasks: piece.tasks, took })
+    }
+
+    /// Counts tasks that have ended.
+    fn ended(&mut self, tasks: &Chunk, value: u64, took: Ticks, at: Ticks) {
+        let count = tasks.count();
+        let each = took / count.max(1);
+        self.recent = Some(each);
+        let figures = &mut self.figures;
+        figures.tasks += count;
+        figures.value = figures.value.wrapping_add(value);
+        figures.busy += took;
+        figures.largest = figures.largest.max(each);
+        figures.checksum = figures.checksum.and(tasks.checksum());
+        figures.completed += at.saturating_sub(self.begun) as f64 * count as f64;
+    }
+
+    fn send(&mut self, products: Vec<u8>) {
+        if !products.is_empty() {
+            self.figures.products += 1;
+            products::send(&self.node, Bytes::from(products));
+        }
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_idle(&self) -> bool {
+        self.held() == 0
+    }
+
+    /// Tasks that were given and have not ended.
+    pub fn held(&self) -> u64 {
+        self.queued + self.handed
+    }
+
+    /// Mean time of the tasks that have ended here.
+    pub fn mean(&self) -> Option<Ticks> {
+        self.figures.busy.checked_div(self.figures.tasks)
+    }
+}

@@ -1,0 +1,196 @@
+//! The nodes that a rank hosts during a run, and what each of them waits for.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::rc::Rc;
+
+use crate::topology::{NodeId, Overlay, RankId};
+use crate::transport::inbox::{Inbox, covers};
+use crate::transport::{Event, Interest, Scope, Ticks, TimerId};
+
+/// One run of the world, on this rank.
+pub(super) struct Run {
+    pub number: u32,
+    pub overlay: Rc<Overlay>,
+    /// The nodes that this rank hosts, in ascending order.
+    pub local_nodes: Vec<LocalNode>,
+    /// Messages of this run sent to each rank.
+    pub sent: Vec<u64>,
+    /// Messages of this run that came from other ranks.
+    pub received: u64,
+    pub timers: Timers,
+    /// Number of the last piece of work.
+    pub works: u64,
+}
+
+/// A node of this rank.
+pub(super) struct LocalNode {
+    pub node: NodeId,
+    pub inbox: Inbox,
+    pub waits: Waits,
+    /// Whether it has waited for room in the outbox, maybe beside something else.
+    pub full: bool,
+    /// Something has happened since its program was last polled.
+    pub dirty: bool,
+}
+
+/// What a node's program waits for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Waits {
+    /// Nothing that the carrier knows of.
+    Nothing,
+    Event(Interest),
+    Room,
+    /// A poll of the network later than this one.
+    Turn(u64),
+    /// It has ended.
+    Ended,
+}
+
+impl Run {
+    pub fn new(number: u32, overlay: Rc<Overlay>, me: RankId) -> Run {
+        let nodes = overlay.placement.nodes_on(me);
+        let local_node = |node| LocalNode { node, inbox: Inbox::default(), waits: Waits::Nothing, full: false, dirty: true };
+        let sent = vec![0; overlay.placement.ranks() as usize];
+        let local_nodes = nodes.into_iter().map(local_node).collect();
+        Run { number, overlay, local_nodes, sent, received: 0, timers: Timers::default(), works: 0 }
+    }
+
+    /// The local node of a node of this rank.
+    pub fn seat_of(&self, node: NodeId) -> Option<usize> {
+        self.local_nodes.binary_search_by_key(&node, |local_node| local_node.node).ok()
+    }
+
+    /// Gives an event to a node. True if its program waits for just that.
+    pub fn push(&mut self, local_node: usize, event: Event) -> bool {
+        let local_node = &mut self.local_nodes[local_node];
+        let wanted = matches!(&local_node.waits, Waits::Event(interest) if covers(interest, &event));
+        local_node.inbox.push(event);
+        // Nobody polls a program that has ended, and a rank with something to poll does not sleep.
+        local_node.dirty |= local_node.waits != Waits::Ended;
+        wanted
+    }
+
+    /// Marks the local nodes that a poll of the network, or room in the outbox, lets go on.
+    pub fn wake(&mut self, room: bool) {
+        for local_node in &mut self.local_nodes {
+            let has_room = room && std::mem::take(&mut local_node.full);
+            local_node.dirty |= has_room || matches!(local_node.waits, Waits::Turn(_));
+        }
+    }
+
+    /// Whether all programs of this rank have ended.
+    pub fn has_ended(&self) -> bool {
+        self.local_nodes.iter().all(|local_node| local_node.waits == Waits::Ended)
+    }
+
+    pub fn has_dirty(&self) -> bool {
+        self.local_nodes.iter().any(|local_node| local_node.dirty)
+    }
+
+    /// Whether some program only gives the network a turn.
+    pub fn takes_turn(&self) -> bool {
+        self.local_nodes.iter().any(|local_node| matches!(local_node.waits, Waits::Turn(_)))
+    }
+
+    /// Whether some program waits for what may come from anybody.
+    pub fn listens(&self) -> bool {
+        self.local_nodes.iter().any(|local_node| match local_node.waits {
+            Waits::Event(interest) => interest.is_open(),
+            _ => false,
+        })
+    }
+
+    /// Who waits for what, a line per node.
+    pub fn tell(&self) -> String {
+        /// More lines than this tell nobody anything.
+        const LINES: usize = 16;
+        let mut lines = String::new();
+        let waiting = || self.local_nodes.iter().filter(|local_node| local_node.waits != Waits::Ended);
+        for local_node in waiting().take(LINES) {
+            let _ = match local_node.waits {
+                Waits::Event(interest) => write!(lines, "\n  node {} waits for {interest}", local_node.node),
+                Waits::Room => write!(lines, "\n  node {} waits for room in the outbox", local_node.node),
+                _ => write!(lines, "\n  node {} runs, and makes no progress", local_node.node),
+            };
+            let _ = match local_node.inbox.len() {
+                0 => Ok(()),
+                1 => write!(lines, "; one other event is in its inbox"),
+                many => write!(lines, "; {many} other events are in its inbox"),
+            };
+        }
+        match waiting().count() {
+            0 => lines.push_str("\n  its nodes have ended; it waits for the other ranks to end the run"),
+            many if many > LINES => {
+                let _ = write!(lines, "\n  and {} nodes more", many - LINES);
+            }
+            _ => {}
+        }
+        lines
+    }
+}
+
+/// Timers that have not run out.
+#[derive(Default)]
+pub(super) struct Timers {
+    last: u64,
+    by_time: BTreeMap<(Ticks, TimerId), (usize, Scope)>,
+    times: BTreeMap<TimerId, Ticks>,
+}
+
+impl Timers {
+    pub fn set(&mut self, local_node: usize, scope: Scope, at: Ticks) -> TimerId {
+        self.last += 1;
+        let timer = TimerId(self.last);
+        self.by_time.insert((at, timer), (local_node, scope));
+        self.times.insert(timer, at);
+        timer
+    }
+
+    /// False if it is not there any more.
+    pub fn cancel(&mut self, timer: TimerId) -> bool {
+        match self.times.remove(&timer) {
+            Some(at) => self.by_time.remove(&(at, timer)).is_some(),
+            None => false,
+        }
+    }
+
+    /// When the first runs out.
+    pub fn first(&self) -> Option<Ticks> {
+        self.by_time.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// Takes the first, if it has run out.
+    pub fn take_due(&mut self, now: Ticks) -> Option<(usize, Event)> {
+        let first = self.by_time.first_entry()?;
+        let (at, timer) = *first.key();
+        if at > now {
+            return None;
+        }
+        let (local_node, scope) = first.remove();
+        self.times.remove(&timer);
+        Some((local_node, Event::Timer { scope, timer }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_run_out_in_order_and_cancelled_ones_never() {
+        let scope = Scope { run: 1, epoch: 0 };
+        let mut timers = Timers::default();
+        let set: Vec<TimerId> = [30, 10, 20, 10].map(|at| timers.set(0, scope, at)).into();
+        assert!(timers.cancel(set[2]));
+        assert!(!timers.cancel(set[2]));
+        assert_eq!(timers.first(), Some(10));
+        assert!(timers.take_due(9).is_none());
+        let mut order = Vec::new();
+        while let Some((_, Event::Timer { timer, .. })) = timers.take_due(100) {
+            order.push(timer);
+        }
+        assert_eq!(order, [set[1], set[3], set[0]]);
+        assert_eq!(timers.first(), None);
+    }
+}
