@@ -13,9 +13,12 @@ mod reports;
 mod run;
 mod version;
 
+/// The project's root, below which tests name files.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
 /// The transcripts beside this file; `TRYCMD=overwrite` writes them anew. Their commands name files below the project's root.
 #[test]
 fn transcripts() {
-    std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).expect("the project's root");
+    std::env::set_current_dir(ROOT).expect("the project's root");
     trycmd::TestCases::new().case("tests/cli/*.trycmd").insert_var("[VERSION]", env!("CARGO_PKG_VERSION")).expect("a variable's name");
 }

@@ -200,7 +200,8 @@ const WRONG: &[(&str, &str)] = &[
 #[test]
 fn wrong_usage_gets_one_line_and_status_2() {
     for (typed, named) in WRONG {
-        let output = Command::cargo_bin("equipoise").unwrap().args(typed.split_whitespace()).output().unwrap();
+        let mut command = Command::cargo_bin("equipoise").unwrap();
+        let output = command.current_dir(crate::ROOT).args(typed.split_whitespace()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{typed}: {said}");
         assert!(output.stdout.is_empty(), "{typed}");
