@@ -63,6 +63,7 @@
 //! - [`redistribute`](mod@redistribute): balancing a program's own tasks.
 //! - [`options`]: the options of balancers and schedulers, `NAME[:key=value,..]`.
 //! - [`error`]: what can go wrong, and its exit status.
+//! - [`memory`]: large buffers that may not be had.
 //! - [`names`]: names that others chose, of files above all, as text, as paths, and as they are shown.
 
 pub mod agreement;
@@ -71,6 +72,7 @@ pub mod error;
 pub mod flow;
 pub mod judge;
 pub mod load;
+pub mod memory;
 pub mod names;
 pub mod node;
 pub mod options;

@@ -38,12 +38,13 @@ pub fn imbalance(loads: &[u64], powers: &[u64]) -> Imbalance {
 /// largest load. Infinite if a rank of power 0 holds tasks.
 pub fn finish(loads: &[u64], powers: &[u64]) -> f64 {
     let slowest = loads.iter().zip(powers).map(|(load, power)| RankTime { work: *load, power: *power }).max();
-    slowest.map_or(0.0, |time| in_tasks(time, powers))
+    slowest.map_or(0.0, |time| MeanPower::of(powers).in_tasks(time))
 }
 
 /// When each rank has done its load, in the units of [`finish`].
 pub fn finishes(loads: &[u64], powers: &[u64]) -> Vec<f64> {
-    loads.iter().zip(powers).map(|(load, power)| in_tasks(RankTime { work: *load, power: *power }, powers)).collect()
+    let mean = MeanPower::of(powers);
+    loads.iter().zip(powers).map(|(load, power)| mean.in_tasks(RankTime { work: *load, power: *power })).collect()
 }
 
 /// The earliest finish (see [`finish`]) that any distribution of `total` whole tasks has. With equal powers: the mean, rounded up.
@@ -67,7 +68,7 @@ pub fn least_finish(total: u64, powers: &[u64]) -> f64 {
             slowest = Some(share);
         }
     }
-    slowest.map_or(0.0, |time| in_tasks(time, powers))
+    slowest.map_or(0.0, |time| MeanPower::of(powers).in_tasks(time))
 }
 
 /// How long a task must last, on a rank of mean power, for a phase to pay: `phase_ticks` is what the phase took, the finishes (see
@@ -86,14 +87,26 @@ pub fn by_rank(by_node: &[u64], placement: &Placement) -> Vec<u64> {
     by_rank
 }
 
-/// The time among these powers, in tasks on the mean power. Multiplied in integers, so that equal times come out equal.
-fn in_tasks(time: RankTime, powers: &[u64]) -> f64 {
-    let above = u128::from(time.work).saturating_mul(total(powers));
-    let below = u128::from(time.power) * powers.len() as u128;
-    match time {
-        _ if time.is_endless() => f64::INFINITY,
-        RankTime { work: 0, .. } => 0.0,
-        _ => above as f64 / below as f64,
+/// The mean of powers, as a fraction.
+struct MeanPower {
+    total: u128,
+    ranks: u128,
+}
+
+impl MeanPower {
+    fn of(powers: &[u64]) -> MeanPower {
+        MeanPower { total: total(powers), ranks: powers.len() as u128 }
+    }
+
+    /// A rank's time, in tasks on the mean power. Multiplied in integers, so that equal times come out equal.
+    fn in_tasks(&self, time: RankTime) -> f64 {
+        let above = u128::from(time.work).saturating_mul(self.total);
+        let below = u128::from(time.power) * self.ranks;
+        match time {
+            _ if time.is_endless() => f64::INFINITY,
+            RankTime { work: 0, .. } => 0.0,
+            _ => above as f64 / below as f64,
+        }
     }
 }
 
@@ -106,6 +119,13 @@ mod tests {
     use super::*;
     use crate::load::{Powers, Quota};
     use proptest::prelude::*;
+
+    /// Powers are summed once: a sum for each of a million ranks would take an hour.
+    #[test]
+    fn a_million_ranks_are_no_trouble() {
+        let ends = finishes(&vec![3; 1_000_000], &vec![2; 1_000_000]);
+        assert!(ends.len() == 1_000_000 && ends.iter().all(|end| *end == 3.0));
+    }
 
     fn figures(loads: &[u64], powers: &[u64]) -> (f64, f64, f64) {
         let Imbalance { max_over_mean, max_over_mean_less_one, mean_over_max } = imbalance(loads, powers);

@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use super::row::Row;
 use crate::error::{Error, Result};
+use crate::memory;
 
 /// The most bytes that need no memory of their own. A body is so three words long, and a message with its envelope one less than a line
 /// of a processor's cache.
@@ -113,9 +114,9 @@ impl Freight {
 /// If there is no memory for it.
 pub fn buffer(bytes: usize) -> Result<Vec<u8>> {
     let mut buffer = Vec::new();
-    match buffer.try_reserve_exact(bytes) {
-        Ok(()) => Ok(buffer),
-        Err(_) => Err(Error::Failed(format!("there is no memory for a message of {bytes} bytes"))),
+    match memory::reserve(&mut buffer, bytes) {
+        true => Ok(buffer),
+        false => Err(Error::Failed(format!("there is no memory for a message of {bytes} bytes"))),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The command `equipoise`.
 
+mod allocator;
 mod balance;
 mod command;
 mod commands;
@@ -16,10 +17,6 @@ mod streams;
 mod terminal;
 
 use std::process::ExitCode;
-
-/// Memory is what a large simulation waits for: this allocator keeps blocks of one size together and asks for huge pages.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     commands::run()

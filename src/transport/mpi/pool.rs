@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
 
+use crate::memory;
+
 /// Capacities are multiples of this at the least.
 const PAGE: usize = 4096;
 
@@ -40,7 +42,7 @@ impl Pool {
             return Some(buffer);
         }
         let mut buffer = Vec::new();
-        buffer.try_reserve_exact(capacity).ok().map(|()| buffer)
+        memory::reserve(&mut buffer, capacity).then_some(buffer)
     }
 
     /// The bytes of a buffer, which comes back here when the last of their slices is gone.

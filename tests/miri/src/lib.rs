@@ -12,6 +12,10 @@ mod outgoing;
 #[path = "../../../src/transport/mpi/pool.rs"]
 mod pool;
 
+#[allow(dead_code)]
+#[path = "../../../src/memory.rs"]
+mod memory;
+
 mod error {
     #[derive(Debug)]
     #[allow(dead_code)]

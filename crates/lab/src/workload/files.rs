@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::source::OPTION;
 use equipoise::error::{Error, Result};
 use equipoise::load::{Segment, Task, WorkQueue};
+use equipoise::memory;
 use equipoise::names;
 use equipoise::topology::RankId;
 
@@ -141,7 +142,7 @@ impl FileTasks {
         let ids = self.ids(rank, ranks);
         let mut flat: Vec<u8> = Vec::new();
         let expected = usize::try_from(bytes_of(&self.files[ids.clone()])).ok();
-        if expected.is_none_or(|bytes| flat.try_reserve_exact(bytes).is_err()) {
+        if expected.is_none_or(|bytes| !memory::reserve(&mut flat, bytes)) {
             return Err(Error::usage(format!(
                 "{OPTION} files:{}: there is no memory for the files of rank {rank}",
                 names::shown(self.folder())

@@ -7,6 +7,7 @@ use super::source::OPTION;
 use super::tasks::Amounts;
 use equipoise::error::{Error, Result};
 use equipoise::load::{Segment, Task, TaskBatch, WorkQueue};
+use equipoise::memory;
 use equipoise::topology::NodeId;
 
 /// The tasks of a run. Rank 0 reads them and tells the others. A task's id is its index, in the order of the run's ranks.
@@ -110,7 +111,7 @@ impl MeasuredTasks {
         let held = || (0u64..).zip(&self.tasks).filter(|(_, task)| self.node_of(task.rank, nodes) == node);
         let largest = held().map(|(_, task)| task.bytes).max().unwrap_or(0);
         let mut zeros: Vec<u8> = Vec::new();
-        if usize::try_from(largest).ok().is_none_or(|bytes| zeros.try_reserve_exact(bytes).is_err()) {
+        if usize::try_from(largest).ok().is_none_or(|bytes| !memory::reserve(&mut zeros, bytes)) {
             return Err(Error::usage(format!("{OPTION}: there is no memory for a task of {largest} bytes")));
         }
         zeros.resize(largest as usize, 0);

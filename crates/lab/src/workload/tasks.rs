@@ -5,6 +5,7 @@ use bytes::Bytes;
 use crate::workload::weights::{Pins, Weights};
 use equipoise::error::{Error, Result};
 use equipoise::load::{Segment, Task, TaskBatch, TaskId, WorkQueue};
+use equipoise::memory;
 use equipoise::topology::NodeId;
 
 /// The tasks that every node holds before it is balanced. Their ids are consecutive over the nodes: node 0 has the first, the last node the
@@ -138,7 +139,9 @@ impl InitialTasks {
 fn flat_payloads(first: TaskId, count: u64, length: u64) -> Option<Bytes> {
     let bytes = usize::try_from(count.checked_mul(length)?).ok()?;
     let mut flat: Vec<u8> = Vec::new();
-    flat.try_reserve_exact(bytes).ok()?;
+    if !memory::reserve(&mut flat, bytes) {
+        return None;
+    }
     if length == 0 {
         return Some(Bytes::new());
     }

@@ -1,0 +1,40 @@
+//! Memory that may not be there: large buffers are asked for in one place, so that a program's allocator can tell who can go on without.
+//!
+//! Everything else that is allocated has to be had. A program whose allocator ends it with a sentence of its own, when there is no memory, must
+//! not do so while [`reserve`] asks ([`is_asking`]): whoever calls it says what the memory was for.
+
+use std::cell::Cell;
+
+thread_local! {
+    static ASKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Makes room for so many bytes more in an empty or filled buffer, no more than that; `false` if there is no memory for them.
+#[must_use]
+pub fn reserve(buffer: &mut Vec<u8>, bytes: usize) -> bool {
+    let before = ASKING.replace(true);
+    let reserved = buffer.try_reserve_exact(bytes);
+    ASKING.set(before);
+    reserved.is_ok()
+}
+
+/// Whether this thread is within [`reserve`], which can do without what it asks for.
+pub fn is_asking() -> bool {
+    // A thread that ends has no such variable any more, and asks for nothing here.
+    ASKING.try_with(Cell::get).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_had_is_no_panic() {
+        let mut buffer = vec![1, 2];
+        assert!(!reserve(&mut buffer, usize::MAX / 2 - 2));
+        assert!(!is_asking());
+        assert!(reserve(&mut buffer, 1000));
+        assert!(buffer.capacity() >= 1002);
+        assert_eq!(buffer, [1, 2]);
+    }
+}
