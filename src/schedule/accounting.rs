@@ -1,4 +1,4 @@
-//! What a run tells of itself: by node, and in sum.
+//! The result of a run: what each node did, and totals.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,18 +7,35 @@ use crate::topology::{NodeId, RankId};
 
 /// What a node of a run knows at its end.
 #[derive(Clone, Debug)]
-pub struct Outcome<A> {
+pub struct RunResult<A> {
     /// At the host: all answers of roots and detached tasks, combined. `None` elsewhere, and where there was no task.
     pub answer: Option<A>,
     /// At the host: the graphs in the order in which they were answered.
     pub graphs: Vec<Graph>,
-    /// At the host: whether the stream of roots ended since they came faster than they were answered (see
+    /// At the host: whether the stream of roots was ended because they came faster than they were answered (see
     /// [`Source::gave_up`](super::Source::gave_up)).
     pub gave_up: bool,
     /// At the host: what each node did, in node order. Elsewhere empty.
     pub nodes: Vec<NodeReport>,
     /// At the host: ticks from the submission of the first root until the last task had ended (see [`Summary::makespan`]).
     pub makespan: Ticks,
+}
+
+impl<A> RunResult<A> {
+    /// What all nodes know but the host.
+    pub(super) fn elsewhere() -> RunResult<A> {
+        RunResult { answer: None, graphs: Vec::new(), gave_up: false, nodes: Vec::new(), makespan: 0 }
+    }
+
+    /// What the host knows, which detected after `elapsed` ticks that all was done.
+    pub(super) fn at_host(answer: Option<A>, graphs: Vec<Graph>, gave_up: bool, nodes: Vec<NodeReport>, elapsed: Ticks) -> RunResult<A> {
+        let first = graphs.iter().map(|graph| graph.submitted).min().unwrap_or(0);
+        let last = match nodes.iter().any(|report| report.detached > 0) {
+            true => elapsed,
+            false => graphs.iter().map(|graph| graph.answered).max().unwrap_or(0),
+        };
+        RunResult { answer, graphs, gave_up, nodes, makespan: last - first }
+    }
 }
 
 /// One root and all that it spawned.
@@ -121,7 +138,7 @@ pub struct Entry {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Happening {
-    /// The task was executed, for so many ticks from `at` on (one line a slice).
+    /// The task was executed for this number of ticks from `at` on (one line a slice).
     Executed {
         ticks: Ticks,
     },
@@ -145,7 +162,7 @@ pub enum Happening {
     AnswerArrived {
         from: NodeId,
     },
-    /// The policy told another node's something, or was told.
+    /// The policy sent a message to another node's, or received one.
     Told {
         to: NodeId,
     },
@@ -154,7 +171,7 @@ pub enum Happening {
     },
 }
 
-/// A run in sum.
+/// Totals of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     pub tasks: u64,

@@ -118,7 +118,7 @@ pub trait Source<C: Computation> {
     /// before it has arrived. `None`: no more will come.
     fn next(&mut self) -> Option<(Ticks, C::Task)>;
 
-    /// Hears that the graph of a root (they are numbered from 0) was answered, so many ticks after it arrived.
+    /// Hears that the graph of a root was answered, `response` ticks after it arrived. Graphs are numbered from 0.
     fn answered(&mut self, graph: u64, response: Ticks) {
         let _ = (graph, response);
     }

@@ -64,7 +64,7 @@ impl Scheduler for Cwn {
 pub(super) struct Distance {
     /// Hops at the least.
     pub horizon: u32,
-    /// Hops at the most.
+    /// Maximum number of hops.
     pub radius: u32,
 }
 
@@ -99,7 +99,7 @@ impl Contracting {
         Contracting { place, rng, distance, around, bulletin }
     }
 
-    /// Where a task that has made so many hops goes on to from a node with this load; `None` if it stays.
+    /// Where a task that has made `hops` hops goes on to from a node with this load; `None` if it stays.
     pub fn decide(&mut self, load: u32, hops: u32) -> Option<NodeId> {
         let Distance { horizon, radius } = self.distance;
         if hops >= radius || (hops >= horizon && load <= self.around.least()?) {

@@ -7,7 +7,7 @@
 //!    idles. A node tells its neighbours when its proximity changes.
 //! 3. An abundant node sends its oldest ready task to the neighbour with the least proximity, ties random, if that says that somebody idles; the
 //!    next one when it hears of somebody nearer, or after `age`.
-//! 4. A task that comes to an idle node stays. Elsewhere it goes on in the same way, but not back, and diameter + 1 hops at the most.
+//! 4. A task that comes to an idle node stays. Elsewhere it goes on in the same way, but not back, and at most diameter + 1 hops.
 //!
 //! ```text
 //!   load       7     2     2     0     2        high = 2, low = 1
@@ -76,7 +76,7 @@ struct Proximity(u32);
 /// What a node knows of a neighbour.
 struct Around {
     proximity: u32,
-    /// It has been sent a task, and gets no other before this time or a word from it.
+    /// A task was sent to it: it gets no other before this time or a message from it.
     rests_until: Ticks,
 }
 

@@ -21,7 +21,7 @@ impl Neighbourhood {
         Neighbourhood { loads: neighbours.into_iter().map(|node| (node, 0)).collect() }
     }
 
-    /// A node's load was told. Those who are not neighbours are not asked.
+    /// A node's load is known. Nodes that are not neighbours are not asked.
     pub fn hear(&mut self, from: NodeId, load: u32) {
         if let Some(known) = self.loads.get_mut(&from) {
             *known = load;
@@ -107,7 +107,7 @@ impl Bulletin {
 /// The longest [`pause`] after a first failure.
 pub(super) const FIRST_PAUSE: Ticks = 20_000;
 
-/// How long to wait after so many failures one after the other: a random time, doubled on average with each, from 20 us up to 1 ms; or up to
+/// How long to wait after this number of failures one after the other: a random time, doubled on average with each, from 20 us up to 1 ms; or up to
 /// `longest`, if that is more.
 pub(super) fn pause(failures: u32, longest: Ticks, rng: &mut ChaCha8Rng) -> Ticks {
     const MOST: Ticks = 1_000_000;

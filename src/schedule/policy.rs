@@ -1,7 +1,7 @@
 //! What a scheduler decides, as plain values: no network, no waiting.
 //!
-//! The runtime tells the policy of its node what happened ([`Policy`]), shows it what the node knows of itself ([`View`]), and carries out what
-//! it wants done ([`Actions`]).
+//! The runtime calls the policy of its node when something happens ([`Policy`]), shows it the node's state ([`View`]), and carries out what it
+//! wants done ([`Actions`]).
 
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
@@ -43,7 +43,7 @@ pub enum Origin {
 
 /// Which of the ready tasks is executed next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum QueueOrder {
     /// First come, first served.
     Fifo,
     /// The newest first: depth-first, so that few tasks wait at a time. Roots come last, the oldest of them first: otherwise those that
@@ -51,7 +51,7 @@ pub enum Order {
     Lifo,
 }
 
-/// Where a node stands; the same throughout a run.
+/// A node's place in the overlay; the same throughout a run.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub me: NodeId,
@@ -98,15 +98,15 @@ impl Place {
     }
 }
 
-/// What a node knows of itself at the moment.
+/// The state of a node at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
     pub now: Ticks,
-    /// Tasks that wait for a worker. Those not placed yet and parents that wait don't count.
+    /// Number of tasks that wait for a worker, without those not placed yet and parents that wait.
     pub ready: u32,
-    /// Tasks that are being executed.
+    /// Number of tasks that are being executed.
     pub running: u32,
-    /// How many can be; 0 on a virtual node.
+    /// Number of tasks that can be executed at a time; 0 on a virtual node.
     pub workers: u32,
 }
 
@@ -131,7 +131,7 @@ pub enum Action<M> {
     Send { item: ItemId, to: NodeId, migration: bool },
     /// Write a number other than 0 on a task: it comes back with its answer ([`Policy::on_answer`]).
     Label { item: ItemId, label: u32 },
-    /// Tell the policy of another node something.
+    /// Send a message to the policy of another node.
     Tell { to: NodeId, message: M },
     /// Call [`Policy::on_timer`] at this time.
     Timer { at: Ticks },
@@ -140,14 +140,32 @@ pub enum Action<M> {
     Give { to: NodeId },
     /// The node needs nothing any more: forget its request.
     Forget { to: NodeId },
-    /// Give a node part of the task that is being executed here, at its next pause; if it can't be split, tell the node this.
+    /// Give a node part of the task that is being executed here, at its next pause; if it can't be split, send its policy this message instead.
     Part { to: NodeId, otherwise: M },
-    /// Give a node so many of the ready tasks, the oldest, or as many as there are.
+    /// Give a node this number of the ready tasks, the oldest first, or all if there are fewer.
     Share { to: NodeId, most: u32 },
     /// At the host only, and only when the one before has ended on all nodes: begin a system phase, in which the scheduler's
-    /// [balancer](super::Scheduler::balancer) redistributes the ready tasks of all nodes. By node: of so many of its tasks each keeps the ready
-    /// ones at hand, and those that run count, too; they are load that does not move.
+    /// [balancer](super::Scheduler::balancer) redistributes the ready tasks of all nodes. By node: how many of its tasks it keeps.
+    /// Those that run count, the others are ready ones kept at hand; they are load that does not move.
     Phase { kept: Vec<u32> },
+}
+
+impl<M> Action<M> {
+    /// The same with another message.
+    pub fn map<N>(self, message_from: impl FnOnce(M) -> N) -> Action<N> {
+        match self {
+            Action::Queue(item) => Action::Queue(item),
+            Action::Send { item, to, migration } => Action::Send { item, to, migration },
+            Action::Label { item, label } => Action::Label { item, label },
+            Action::Tell { to, message } => Action::Tell { to, message: message_from(message) },
+            Action::Timer { at } => Action::Timer { at },
+            Action::Give { to } => Action::Give { to },
+            Action::Forget { to } => Action::Forget { to },
+            Action::Part { to, otherwise } => Action::Part { to, otherwise: message_from(otherwise) },
+            Action::Share { to, most } => Action::Share { to, most },
+            Action::Phase { kept } => Action::Phase { kept },
+        }
+    }
 }
 
 /// A system phase, as one node saw it.
@@ -240,8 +258,8 @@ pub trait Policy {
     type Message: Serialize + DeserializeOwned;
 
     /// Which ready task is executed next.
-    fn order(&self) -> Order {
-        Order::Fifo
+    fn order(&self) -> QueueOrder {
+        QueueOrder::Fifo
     }
 
     /// The run begins.
@@ -260,7 +278,7 @@ pub trait Policy {
     /// The policy of another node says something.
     fn on_message(&mut self, from: NodeId, message: Self::Message, view: &View, act: &mut Actions<Self::Message>) {}
 
-    /// A worker of this node has nothing to do. Told once, until a task was begun again.
+    /// A worker of this node has nothing to do. Called once, until a task was begun again.
     fn on_idle(&mut self, view: &View, act: &mut Actions<Self::Message>) {}
 
     /// A time that the policy asked for has come.
@@ -269,7 +287,7 @@ pub trait Policy {
     /// The node's [load](View::load) has changed.
     fn on_change(&mut self, view: &View, act: &mut Actions<Self::Message>) {}
 
-    /// A task that this policy had labelled was answered. Told on the node where the answer belongs.
+    /// A task that this policy had labelled was answered. Called on the node where the answer belongs.
     fn on_answer(&mut self, label: u32, view: &View, act: &mut Actions<Self::Message>) {}
 
     /// A message of tasks or answers came from another node, whose load then was this (if loads travel with messages).
@@ -301,7 +319,7 @@ pub enum Occurrence<'a> {
 /// A policy whose messages are bytes, so that the runtime need not know their type. [`erase`] makes one of any policy.
 pub trait AnyPolicy {
     /// See [`Policy::order`].
-    fn order(&self) -> Order;
+    fn order(&self) -> QueueOrder;
 
     /// Tells the policy what happened, and appends what it wants done.
     ///
@@ -324,7 +342,7 @@ pub fn erase(policy: impl Policy + 'static) -> Box<dyn AnyPolicy> {
 }
 
 impl<P: Policy> AnyPolicy for Erased<P> {
-    fn order(&self) -> Order {
+    fn order(&self) -> QueueOrder {
         self.policy.order()
     }
 
@@ -343,18 +361,7 @@ impl<P: Policy> AnyPolicy for Erased<P> {
             Occurrence::Freeze => policy.on_freeze(view, act),
             Occurrence::Phase(phase) => policy.on_phase(phase, view, act),
         }
-        out.extend(act.list.drain(..).map(|action| match action {
-            Action::Queue(item) => Action::Queue(item),
-            Action::Send { item, to, migration } => Action::Send { item, to, migration },
-            Action::Label { item, label } => Action::Label { item, label },
-            Action::Tell { to, message } => Action::Tell { to, message: node::pack(&message) },
-            Action::Timer { at } => Action::Timer { at },
-            Action::Give { to } => Action::Give { to },
-            Action::Forget { to } => Action::Forget { to },
-            Action::Part { to, otherwise } => Action::Part { to, otherwise: node::pack(&otherwise) },
-            Action::Share { to, most } => Action::Share { to, most },
-            Action::Phase { kept } => Action::Phase { kept },
-        }));
+        out.extend(act.list.drain(..).map(|action| action.map(|message| node::pack(&message))));
         Ok(())
     }
 }

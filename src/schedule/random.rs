@@ -1,6 +1,6 @@
 //! Random placement at spawn: each new task goes to a uniformly random rank, its own included, and stays there (the random policy of Eager,
 //! Lazowska and Zahorjan, "Adaptive load sharing in homogeneous distributed systems", IEEE Trans. Software Eng. 12, 1986, section 4, with one
-//! transfer at the most). It needs no information at all.
+//! transfer at most). It needs no information at all.
 //!
 //! Cost: (p - 1) / p migrations a task, no other messages. Guarantee: none at a moment; in the long run every rank is sent as much.
 

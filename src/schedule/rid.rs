@@ -5,7 +5,7 @@
 //! 2. What it lacks to the average it asks of those above it, from each as much as its excess is of all their excesses, rounded. If all comes to 0
 //!    though it has nothing to do, it asks the most loaded for one task.
 //! 3. Who is asked gives what is asked, up to half of its load; ready tasks only, the oldest; or else part of a task that it executes, if that can be
-//!    split; or else the word that there is nothing, with its load.
+//!    split; or else a message that there is nothing, with its load.
 //! 4. It asks again when all have answered; after a failure when it hears of a load, or after a pause, twice as long each time.
 //! 5. A node tells its neighbours its load when it has changed by the factor `u` (halved or doubled for 0.5) since it last told it.
 //!
@@ -71,7 +71,7 @@ impl Scheduler for Rid {
 enum Message {
     /// This is my load.
     Load(u32),
-    /// Give me so many tasks.
+    /// Give me this number of tasks.
     Ask(u32),
     /// I give nothing, with this load.
     Nothing(u32),

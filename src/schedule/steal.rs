@@ -24,7 +24,7 @@ use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::neighbourhood::{FIRST_PAUSE, pause};
-use super::policy::{Actions, AnyPolicy, New, Order, Origin, Place, Policy, View, erase};
+use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, QueueOrder, View, erase};
 use super::registry::{ANY, Entry, Scheduler};
 use crate::error::Result;
 use crate::node::Ticks;
@@ -125,8 +125,8 @@ impl Thief {
 impl Policy for Thief {
     type Message = Message;
 
-    fn order(&self) -> Order {
-        Order::Lifo
+    fn order(&self) -> QueueOrder {
+        QueueOrder::Lifo
     }
 
     fn on_new(&mut self, items: &[New], origin: Origin, _: &View, act: &mut Actions<Message>) {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 use crate::error::{Error, Result};
-use crate::node::{self, Worker};
+use crate::node::{self, Ticks, Worker};
 use crate::topology::{Overlay, Topology};
 use crate::transport::sim::{self, Model, Network, Rules};
 use crate::transport::world::World;
@@ -193,7 +193,7 @@ fn overlay(topology: &str, ranks: u32) -> Overlay {
     Overlay::one_host(Topology::parse(topology, ranks).unwrap(), ranks).unwrap()
 }
 
-/// The topology that a scheduler gets on so many ranks.
+/// The topology that a scheduler gets on this number of ranks.
 fn fitted(scheduler: &str, ranks: u32) -> Overlay {
     let topology = find(scheduler).unwrap().default_topology(ranks);
     Overlay::one_host(topology, ranks).unwrap()
@@ -206,7 +206,7 @@ fn run<C: Computation>(
     options: &Options,
     computation: C,
     roots: &MakeRoots<C>,
-) -> Result<Outcome<C::Answer>> {
+) -> Result<RunResult<C::Answer>> {
     run_under(&find(scheduler)?, overlay, model, options, computation, roots)
 }
 
@@ -217,7 +217,7 @@ fn run_under<C: Computation>(
     options: &Options,
     computation: C,
     roots: &MakeRoots<C>,
-) -> Result<Outcome<C::Answer>> {
+) -> Result<RunResult<C::Answer>> {
     let ranks = overlay.placement.ranks();
     let mut world = World::Sim(sim::World::new(ranks, Model { workers: options.workers, ..model }));
     let computation = Arc::new(computation);

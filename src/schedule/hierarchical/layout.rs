@@ -8,7 +8,7 @@ use crate::topology::{NodeId, Overlay, Topology};
 
 /// What was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wishes {
+pub(super) struct LayoutOptions {
     pub set: MedianSet,
     /// Whether the host executes tasks, and whether medians do.
     pub host_works: bool,
@@ -27,11 +27,11 @@ impl Layout {
     ///
     /// # Errors
     /// If the topology is none, or nobody but the host is there to work and the host does not.
-    pub fn of(overlay: &Overlay, wishes: Wishes) -> Result<Layout> {
+    pub fn of(overlay: &Overlay, options: LayoutOptions) -> Result<Layout> {
         let Topology::Hypercube(cube) = &overlay.topology else {
             return Err(Error::usage(format!("--scheduler hierarchical runs on hypercube, not on --topology {}", overlay.topology.name())));
         };
-        let of_node = Regions::of_hypercube(cube.dimension(), wishes.set)?;
+        let of_node = Regions::of_hypercube(cube.dimension(), options.set)?;
         let placement = &overlay.placement;
         let host = placement.real_node_of(0);
         let mut regions: Vec<Region> = of_node.medians().iter().map(|median| Region { median: *median, members: Vec::new() }).collect();
@@ -40,14 +40,14 @@ impl Layout {
             regions[of_node.region_of(node) as usize].members.push(node);
         }
         regions.iter_mut().for_each(|region| region.members.sort_unstable());
-        if !wishes.host_works {
+        if !options.host_works {
             if placement.ranks() == 1 {
                 return Err(Error::usage("--scheduler hierarchical: host=dedicated needs at least 2 ranks, there is 1"));
             }
             // Where the host is alone in its region the other regions do the work.
             regions.iter_mut().for_each(|region| region.members.retain(|node| *node != host));
         }
-        if !wishes.medians_work {
+        if !options.medians_work {
             for Region { median, members } in regions.iter_mut().filter(|region| region.members.len() > 1) {
                 members.retain(|node| node != median);
             }

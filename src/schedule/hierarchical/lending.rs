@@ -22,7 +22,7 @@ use crate::topology::NodeId;
 struct Other {
     median: NodeId,
     processors: u64,
-    /// Tasks, as its median told last; none at first.
+    /// Number of tasks by its median's last message; 0 at first.
     told: u64,
     /// Given from here since then.
     lent: u64,
@@ -39,17 +39,17 @@ impl Other {
 pub(super) struct Lending {
     is_open: bool,
     processors: u64,
-    /// Tasks of this region, as the others were told.
+    /// Number of tasks of this region in the last message to the others.
     told: u64,
     /// Tasks of this region, when it was last asked for news.
     before: u64,
-    /// Medians that have lent here since the others were told.
+    /// Medians that have lent here since that message.
     lenders: Vec<NodeId>,
     /// The other regions with processors.
     others: Vec<Other>,
 }
 
-/// Medians to be told how many tasks there are.
+/// Medians to which the number of tasks is to be sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct News {
     pub to: Vec<NodeId>,
@@ -87,7 +87,7 @@ impl Lending {
         }
     }
 
-    /// Who must be told what, if anything, now that there are so many tasks here.
+    /// What must be sent to whom, if anything, now that this region has `tasks` tasks.
     pub fn news(&mut self, tasks: usize) -> Option<News> {
         let tasks = tasks as u64;
         let has_fallen = tasks < std::mem::replace(&mut self.before, tasks);
@@ -105,7 +105,7 @@ impl Lending {
             self.lenders.clear();
             return Some(News { to: self.others.iter().map(|other| other.median).collect(), tasks: tasks as u32 });
         }
-        // Loans that came singly and are done were never told: to their lenders they would be here for ever.
+        // Loans that came singly and are done were never announced: to their lenders they would be here for ever.
         let is_idle_again = has_fallen && tasks == 0 && self.told == 0 && !self.lenders.is_empty();
         is_idle_again.then(|| News { to: std::mem::take(&mut self.lenders), tasks: 0 })
     }

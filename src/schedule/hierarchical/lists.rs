@@ -148,7 +148,7 @@ pub(super) fn least_loaded<T>(given: impl Iterator<Item = (T, u64, u64)>, rng: &
     ties.into_iter().nth(at)
 }
 
-/// One of so many, at random where there is a choice.
+/// An index below this number, drawn at random where there is a choice.
 fn pick(count: usize, rng: &mut ChaCha8Rng) -> usize {
     if count > 1 { rng.random_range(0..count) } else { 0 }
 }

@@ -41,7 +41,7 @@ impl Median {
         self.list.assign(self.me, rng)
     }
 
-    /// So many of the requester's tasks have completed, so many want places: processors of this region, or the medians of others.
+    /// Places for the requester's new tasks, after some of its tasks have completed: processors of this region, or the medians of others.
     pub fn place(&mut self, requester: NodeId, completed: u32, wanted: u32, rng: &mut ChaCha8Rng) -> Vec<NodeId> {
         (0..completed).for_each(|_| self.list.complete(requester));
         (0..wanted).map(|_| self.loan(rng).unwrap_or_else(|| self.list.assign(requester, rng))).collect()

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! Cost: two messages for all the children of a task, one for each task without, and at most one migration a task; with open regions, as many
-//! messages as there are other regions whenever the number of a region's tasks has doubled or halved, and one more for a loan at the most.
+//! messages as there are other regions whenever the number of a region's tasks has doubled or halved, and at most one more for a loan.
 //! Guarantee: within a region no processor is given a task while another has fewer.
 //!
 //! Where it departs from the paper:
@@ -53,7 +53,7 @@ use crate::error::Result;
 use crate::options::Options;
 use crate::topology::hadamard::MedianSet;
 use crate::topology::{Kind, NodeId, Overlay};
-use layout::{Layout, Wishes};
+use layout::{Layout, LayoutOptions};
 use lists::Level1;
 use median::Median;
 
@@ -84,16 +84,16 @@ fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
     let host_works = options.choice("host", &[("shared", true), ("dedicated", false)])?;
     let spread = options.read("spread", "a number of sub-trees from 1 to 1000000", |number| (1..=1_000_000).contains(number))?;
     let open = options.choice("regions", &[("open", true), ("closed", false)])?.unwrap_or(true);
-    let wishes = Wishes {
+    let options = LayoutOptions {
         set: set.unwrap_or(MedianSet::Default),
         host_works: host_works.unwrap_or(true),
         medians_work: medians_work.unwrap_or(true),
     };
-    Ok(Arc::new(Hierarchical { wishes, spread: spread.unwrap_or(2), open, layout: Mutex::new(None) }))
+    Ok(Arc::new(Hierarchical { options, spread: spread.unwrap_or(2), open, layout: Mutex::new(None) }))
 }
 
 struct Hierarchical {
-    wishes: Wishes,
+    options: LayoutOptions,
     spread: usize,
     open: bool,
     /// The layout of the overlay that was last asked for: all nodes of a run share it.
@@ -108,7 +108,7 @@ impl Hierarchical {
         {
             return Ok(layout.clone());
         }
-        let layout = Arc::new(Layout::of(overlay, self.wishes)?);
+        let layout = Arc::new(Layout::of(overlay, self.options)?);
         *last = Some((overlay.clone(), layout.clone()));
         Ok(layout)
     }
@@ -128,13 +128,13 @@ impl Scheduler for Hierarchical {
 /// What processors and medians tell each other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Message {
-    /// To the median: so many of the tasks that it had assigned here have completed (0 or 1), and so many want places.
+    /// To the median: how many of the tasks that it had assigned here have completed (0 or 1), and how many want places.
     Place { completed: u32, wanted: u32, request: u64 },
     /// To the processor: the places of the tasks of that request, in order.
     Placed { request: u64, places: Vec<NodeId> },
     /// From the host to the medians: regions lend each other tasks from now on.
     Open,
-    /// To the other medians: my region has so many tasks.
+    /// To the other medians: the number of tasks of my region.
     Tasks(u32),
 }
 
@@ -149,11 +149,11 @@ struct Levels {
     asked: BTreeMap<u64, Vec<ItemId>>,
     requests: u64,
     median: Option<Median>,
-    host: Option<Host>,
+    host: Option<RootControl>,
 }
 
 /// The host's part.
-struct Host {
+struct RootControl {
     level1: Level1,
     /// Sub-trees into which the roots are expanded.
     enough: usize,
@@ -167,7 +167,7 @@ struct Host {
     expanded: BTreeSet<ItemId>,
     /// Whether regions lend each other tasks.
     lends: bool,
-    /// Whether they were told so.
+    /// Whether the medians know that.
     opened: bool,
 }
 
@@ -187,7 +187,7 @@ impl Levels {
         let serves = layout.regions.iter().find(|region| region.median == me);
         let median = serves.map(|_| Median::new(me, place.workers, &layout.regions));
         let sizes: Vec<u32> = layout.regions.iter().map(|region| region.members.len() as u32).collect();
-        let host = (me == place.host()).then(|| Host {
+        let host = (me == place.host()).then(|| RootControl {
             level1: Level1::new(&sizes),
             enough: enough(&sizes, spread),
             given: 0,

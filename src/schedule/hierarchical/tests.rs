@@ -5,15 +5,15 @@ use crate::schedule::policy::Action;
 use crate::topology::Topology;
 
 const VIEW: View = View { now: 5, ready: 0, running: 0, workers: 1 };
-const SHARED: Wishes = Wishes { set: MedianSet::Default, host_works: true, medians_work: true };
+const SHARED: LayoutOptions = LayoutOptions { set: MedianSet::Default, host_works: true, medians_work: true };
 
 fn overlay(dimension: u32, ranks: u32) -> Overlay {
     Overlay::one_host(Topology::parse(&format!("hypercube:{dimension}"), ranks).unwrap(), ranks).unwrap()
 }
 
-fn node(me: NodeId, dimension: u32, ranks: u32, wishes: Wishes) -> Levels {
+fn node(me: NodeId, dimension: u32, ranks: u32, options: LayoutOptions) -> Levels {
     let overlay = overlay(dimension, ranks);
-    let layout = Arc::new(Layout::of(&overlay, wishes).unwrap());
+    let layout = Arc::new(Layout::of(&overlay, options).unwrap());
     let place = Place { me, overlay, workers: 1, unit: 1 };
     Levels::new(place, ChaCha8Rng::seed_from_u64(u64::from(me)), layout, 2, true)
 }
@@ -32,18 +32,18 @@ fn q8_has_sixteen_regions_of_sixteen() {
 #[test]
 fn virtual_nodes_stand_in_no_list_and_dedicated_ones_neither() {
     // Q3 on 5 ranks: medians 0 and 7; 7 is virtual, and of its region 3, 5, 6, 7 only 3 is real.
-    let members = |wishes| -> Vec<Vec<NodeId>> {
-        Layout::of(&overlay(3, 5), wishes).unwrap().regions.into_iter().map(|region| region.members).collect()
+    let members = |options| -> Vec<Vec<NodeId>> {
+        Layout::of(&overlay(3, 5), options).unwrap().regions.into_iter().map(|region| region.members).collect()
     };
     assert_eq!(members(SHARED), [vec![0, 1, 2, 4], vec![3]]);
-    assert_eq!(members(Wishes { host_works: false, ..SHARED }), [vec![1, 2, 4], vec![3]]);
-    assert_eq!(members(Wishes { medians_work: false, ..SHARED }), [vec![1, 2, 4], vec![3]]);
-    let eight = Layout::of(&overlay(3, 8), Wishes { medians_work: false, ..SHARED }).unwrap();
+    assert_eq!(members(LayoutOptions { host_works: false, ..SHARED }), [vec![1, 2, 4], vec![3]]);
+    assert_eq!(members(LayoutOptions { medians_work: false, ..SHARED }), [vec![1, 2, 4], vec![3]]);
+    let eight = Layout::of(&overlay(3, 8), LayoutOptions { medians_work: false, ..SHARED }).unwrap();
     assert_eq!(eight.regions[1], Region { median: 7, members: vec![3, 5, 6] });
     // With the full code on Q2 every processor is its own region, and the median has to work.
-    let full = Wishes { set: MedianSet::Full, host_works: true, medians_work: false };
+    let full = LayoutOptions { set: MedianSet::Full, host_works: true, medians_work: false };
     assert!(Layout::of(&overlay(2, 4), full).unwrap().regions.iter().all(|region| region.members == [region.median]));
-    let alone = Layout::of(&overlay(0, 1), Wishes { host_works: false, ..SHARED }).unwrap_err();
+    let alone = Layout::of(&overlay(0, 1), LayoutOptions { host_works: false, ..SHARED }).unwrap_err();
     assert_eq!(alone.to_string(), "--scheduler hierarchical: host=dedicated needs at least 2 ranks, there is 1");
 }
 
@@ -139,7 +139,7 @@ fn a_median_lends_children_once_its_own_processors_have_work_and_the_host_has_op
         (places.iter().filter(|place| **place == 0).count(), actions[1..].to_vec())
     };
     let tell = |tasks| Action::Tell { to: 0, message: Message::Tasks(tasks) };
-    // In closed regions nothing is lent, nor told.
+    // In closed regions nothing is lent, and medians tell each other nothing.
     assert_eq!(place(&mut median, &mut act, 5), (0, vec![]));
     median.on_message(0, Message::Open, &VIEW, &mut act);
     assert_eq!(act.take(), []);

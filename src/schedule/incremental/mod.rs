@@ -5,33 +5,33 @@
 //!
 //! 1. In a user phase a node executes what it has; what a task spawns is queued at its node.
 //! 2. A node that has a reason (below) wishes for a phase; one wish a round goes up the tree of the nodes, whose root is the host.
-//! 3. The host asks all for their loads: a reduction down and up the tree, for which nobody waits. From this census it decides.
-//! 4. If a phase begins, ready tasks are frozen and balanced ([`system_phase`](super::system_phase)); otherwise the host says that none does, and
+//! 3. The host asks all for their loads: a reduction down and up the tree, for which nobody waits. From their summary it decides.
+//! 4. If a phase begins, ready tasks are frozen and balanced (`runtime/phases.rs`); otherwise the host says that none does, and
 //!    whether somebody idles.
 //!
 //! | trigger | who wishes | a phase begins if |
 //! |---|---|---|
 //! | `any` | whose worker idles; once it is known that somebody does, who has ready tasks to spare | somebody idles and somebody has tasks to spare |
-//! | `predicted` | the same | and the longest queue shrinks by more than `margin` times what a phase takes, by the measured means of both, or the imbalance has lasted for so long; a node keeps what it would execute while the phase lasts |
+//! | `predicted` | the same | and the longest queue shrinks by more than `margin` times what a phase takes, by the measured means of both, or the imbalance has lasted that long; a node keeps what it would execute while the phase lasts |
 //! | `periodic` | nobody: the host asks every `period` | somebody has tasks to spare, and loads differ by more than one |
 //! | `all` | a node that idles, once all below it in the tree do | all idle, and tasks wait |
 //!
 //! ```text
 //!   user phase     node 0  ####|##########|          # a task runs   | frozen
 //!                  node 1  ## .|####### . |          . idle: wishes
-//!   system phase               ^ census, freeze, balance, go on; running tasks are not disturbed
+//!   system phase               ^ loads, freeze, balance, go on; running tasks are not disturbed
 //! ```
 //!
 //! Cost: a round is 2 (n - 1) messages, a phase n - 1 more and those of the balancer. Guarantee: after a phase the balancer's, for the loads of the
-//! census. A phase that moved nothing, and one that would not pay, is followed by a longer and longer pause, so that idle nodes don't phase in a loop.
+//! round. A phase that moved nothing, and one that would not pay, is followed by a longer and longer pause, so that idle nodes don't phase in a loop.
 //!
 //! Departures. In the papers all stop for a system phase; here tasks go on running, and count as load that can't move. A node does not freeze what it
-//! would keep anyway (the average of the census, or what its workers execute at once), so that it has something to do meanwhile. In a user phase
+//! would keep anyway (the average load, or what its workers execute at once), so that it has something to do meanwhile. In a user phase
 //! spawned tasks run where they are (RIPS calls it "lazy"); but so all would idle only at the end, so with `all` they wait for the next system phase
 //! ("eager"). The pauses and the rule of `predicted` are ours. The roots of a stream arrive at uniformly random
 //! ranks.
 
-mod experience;
+mod cost_model;
 mod policy;
 mod trigger;
 

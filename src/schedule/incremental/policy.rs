@@ -1,25 +1,25 @@
-//! What one node does for it: wishes, rounds, and at the host the decision.
+//! What one node does: it asks for phases, takes part in rounds, and at the host decides.
 
 use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::Trigger;
-use super::experience::Experience;
-use super::trigger::{Census, Known, Standing, Verdict, judge};
+use super::cost_model::CostModel;
+use super::trigger::{Decision, Known, LoadSummary, NodeLoad, judge};
 use crate::node::Ticks;
-use crate::schedule::policy::{Actions, ItemId, New, Order, Origin, PhaseEnd, Place, Policy, View};
-use crate::schedule::termination::Tree;
+use crate::schedule::policy::{Actions, ItemId, New, Origin, PhaseEnd, Place, Policy, QueueOrder, View};
+use crate::schedule::tree::Tree;
 use crate::topology::NodeId;
 
-/// What nodes say to each other along the tree.
+/// What nodes tell each other along the tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Message {
     /// Upwards: somebody below wishes for a phase.
     Wish,
     /// Downwards: a round begins.
     Ask,
-    /// Upwards: how a sub-tree stands.
-    Census(Census),
+    /// Upwards: the loads of a sub-tree.
+    Loads(LoadSummary),
     /// Downwards: no phase follows from the round. Whether somebody idles.
     Over { idle: bool },
 }
@@ -39,17 +39,17 @@ pub(super) struct Incremental {
     held: Vec<ItemId>,
     tree: Tree,
 
-    /// The census of this round so far and the children that are missing, from the asking until this node has answered.
-    round: Option<(Census, usize)>,
+    /// The loads summed up in this round so far and the number of children that are missing, from the question until this node has answered.
+    round: Option<(LoadSummary, usize)>,
     in_phase: bool,
-    /// A wish went up from here in this round, or what it would say is in the last census.
+    /// A wish went up from here in this round, or what it would say is in the last summary.
     wished: bool,
     /// Somebody idled in the last round.
     somebody_idles: bool,
     /// Children below which all idle (`all`).
     idle_below: usize,
 
-    /// For the census: the last phase, tasks ended and spawned, time worked; up to when, and by how many workers since then.
+    /// For the summary: the last phase, tasks ended and spawned, time worked; up to when, and by how many workers since then.
     last: Option<PhaseEnd>,
     ended: u64,
     spawned: u64,
@@ -57,12 +57,12 @@ pub(super) struct Incremental {
     accounted: Ticks,
     at_work: u32,
 
-    host: Option<Host>,
+    host: Option<RoundControl>,
 }
 
-/// What the host knows.
+/// The host's control of rounds and phases.
 #[derive(Default)]
-struct Host {
+struct RoundControl {
     /// Somebody wishes for a phase.
     wish: bool,
     /// From the asking to the decision.
@@ -72,9 +72,9 @@ struct Host {
     tick: Ticks,
     /// When a timer runs out that was set for `not_before`.
     alarm: Option<Ticks>,
-    /// Whether a phase began since the last census, and how long the round before it took.
+    /// Whether a phase began since the last summary, and how long the round before it took.
     phase: Option<Ticks>,
-    experience: Experience,
+    cost_model: CostModel,
     /// Rounds and phases that led to nothing, one after the other.
     futile: u32,
 }
@@ -84,7 +84,7 @@ impl Incremental {
         let tree = Tree::new(place.me, place.host(), place.overlay.placement.nodes());
         // A single real node balances with nobody, but what waits for a phase must get one.
         let waits = trigger == Trigger::All;
-        let host = (place.me == place.host() && (place.real_nodes() > 1 || waits)).then(Host::default);
+        let host = (place.me == place.host() && (place.real_nodes() > 1 || waits)).then(RoundControl::default);
         Incremental {
             place,
             rng,
@@ -171,68 +171,68 @@ impl Incremental {
     }
 
     fn asked(&mut self, act: &mut Actions<Message>) {
-        self.round = Some((Census::default(), self.tree.children.len()));
+        self.round = Some((LoadSummary::default(), self.tree.children.len()));
         self.tree.children.iter().for_each(|child| act.tell(*child, Message::Ask));
     }
 
     /// Answers the parent once all children have answered; at the host, decides.
     fn answer(&mut self, view: &View, act: &mut Actions<Message>) {
-        let Some((mut census, 0)) = self.round.take_if(|(_, missing)| *missing == 0) else { return };
+        let Some((mut summary, 0)) = self.round.take_if(|(_, missing)| *missing == 0) else { return };
         let last = self.last.take();
-        census.add(Census {
-            standings: vec![Standing { node: self.place.me, running: view.running, ready: view.ready + self.held.len() as u32 }],
+        summary.add(LoadSummary {
+            loads: vec![NodeLoad { node: self.place.me, running: view.running, ready: view.ready + self.held.len() as u32 }],
             moved: last.map_or(0, |last| last.moved.into()),
             took: last.map_or(0, |last| last.took),
             ended: self.ended,
             spawned: self.spawned,
             worked: self.worked,
         });
-        // What a wish would say is in the census.
+        // What a wish would say is in the summary.
         self.wished = self.trigger == Trigger::All || view.is_idle();
         match self.tree.parent {
-            Some(parent) => act.tell(parent, Message::Census(census)),
-            None => self.decide(&census, view, act),
+            Some(parent) => act.tell(parent, Message::Loads(summary)),
+            None => self.decide(&summary, view, act),
         }
     }
 
-    fn decide(&mut self, census: &Census, view: &View, act: &mut Actions<Message>) {
+    fn decide(&mut self, summary: &LoadSummary, view: &View, act: &mut Actions<Message>) {
         let Some(host) = &mut self.host else { return };
         let round = host.asked.take().map_or(0, |asked| view.now.saturating_sub(asked));
         let before = host.phase.take();
         if before.is_some() {
-            host.futile = if census.moved > 0 { 0 } else { host.futile + 1 };
+            host.futile = if summary.moved > 0 { 0 } else { host.futile + 1 };
         }
-        host.experience.learn(view.now, census, before);
+        host.cost_model.learn(view.now, summary, before);
         let known = Known {
             nodes: self.place.overlay.placement.nodes(),
             real: self.place.real_nodes(),
             workers: self.place.workers.max(1),
-            cost: host.experience.cost(round),
+            cost: host.cost_model.cost(round),
             margin: self.margin,
-            frozen: host.experience.frozen(round),
-            weight: host.experience.weight(),
-            persisted: host.experience.persisted(view.now),
+            frozen: host.cost_model.frozen(round),
+            weight: host.cost_model.weight(),
+            persisted: host.cost_model.persisted(view.now),
         };
-        let verdict = judge(self.trigger, census, &known);
-        host.experience.uneven(view.now, !matches!(verdict, Verdict::Nothing { .. }));
+        let decision = judge(self.trigger, summary, &known);
+        host.cost_model.uneven(view.now, !matches!(decision, Decision::Nothing { .. }));
         // The host asks again, by itself.
-        host.wish |= verdict == Verdict::NotWorthIt;
-        host.futile += u32::from(verdict == Verdict::NotWorthIt && self.trigger == Trigger::All);
+        host.wish |= decision == Decision::NotWorthIt;
+        host.futile += u32::from(decision == Decision::NotWorthIt && self.trigger == Trigger::All);
         let pause = (round.max(PAUSE.0) << host.futile.min(16)).min(PAUSE.1.max(round));
         host.not_before = view.now
-            + match verdict {
+            + match decision {
                 _ if host.futile > 0 => pause,
                 // Until it has lasted for long enough.
-                Verdict::NotWorthIt => (known.cost as f64 * self.margin) as Ticks / 2 + PAUSE.0,
+                Decision::NotWorthIt => (known.cost as f64 * self.margin) as Ticks / 2 + PAUSE.0,
                 _ => 0,
             };
-        match verdict {
-            Verdict::Phase(kept) => {
+        match decision {
+            Decision::Phase(kept) => {
                 host.phase = Some(round);
                 act.phase(kept);
             }
-            verdict => {
-                let idle = verdict != Verdict::Nothing { idle: false };
+            decision => {
+                let idle = decision != Decision::Nothing { idle: false };
                 self.over(idle, view, act);
             }
         }
@@ -242,7 +242,7 @@ impl Incremental {
     fn over(&mut self, idle: bool, view: &View, act: &mut Actions<Message>) {
         self.tree.children.iter().for_each(|child| act.tell(*child, Message::Over { idle }));
         self.somebody_idles = idle;
-        // From now on those wish who have something to spare; otherwise a wish that came too late for the census is still valid.
+        // From now on those wish who have something to spare; otherwise a wish that came too late for the summary is still valid.
         self.wished &= !idle;
         self.consider(view, act);
     }
@@ -251,8 +251,8 @@ impl Incremental {
 impl Policy for Incremental {
     type Message = Message;
 
-    fn order(&self) -> Order {
-        Order::Lifo
+    fn order(&self) -> QueueOrder {
+        QueueOrder::Lifo
     }
 
     fn start(&mut self, view: &View, act: &mut Actions<Message>) {
@@ -300,9 +300,9 @@ impl Policy for Incremental {
             Message::Wish if self.trigger == Trigger::All && !self.somebody_idles => self.idle_below += 1,
             Message::Wish => self.wish(act),
             Message::Ask => self.asked(act),
-            Message::Census(census) => {
+            Message::Loads(summary) => {
                 if let Some((sum, missing)) = &mut self.round {
-                    sum.add(census);
+                    sum.add(summary);
                     *missing = missing.saturating_sub(1);
                 }
             }
@@ -380,12 +380,12 @@ mod tests {
         Action::Tell { to, message }
     }
 
-    fn standing(node: NodeId, running: u32, ready: u32) -> Standing {
-        Standing { node, running, ready }
+    fn load(node: NodeId, running: u32, ready: u32) -> NodeLoad {
+        NodeLoad { node, running, ready }
     }
 
-    fn census(standings: &[Standing]) -> Message {
-        Message::Census(Census { standings: standings.to_vec(), ..Census::default() })
+    fn summary(loads: &[NodeLoad]) -> Message {
+        Message::Loads(LoadSummary { loads: loads.to_vec(), ..LoadSummary::default() })
     }
 
     #[test]
@@ -399,8 +399,8 @@ mod tests {
         assert_eq!(act.take(), [], "one wish goes up");
         policy.on_message(0, Message::Ask, &view(3, 0, 0), &mut act);
         assert_eq!(act.take(), [tell(3, Message::Ask)]);
-        policy.on_message(3, census(&[standing(3, 0, 0)]), &view(4, 0, 0), &mut act);
-        assert_eq!(act.take(), [tell(0, census(&[standing(3, 0, 0), standing(2, 0, 0)]))]);
+        policy.on_message(3, summary(&[load(3, 0, 0)]), &view(4, 0, 0), &mut act);
+        assert_eq!(act.take(), [tell(0, summary(&[load(3, 0, 0), load(2, 0, 0)]))]);
         policy.on_message(0, Message::Over { idle: true }, &view(5, 0, 0), &mut act);
         assert_eq!(act.take(), [tell(3, Message::Over { idle: true })]);
         policy.on_change(&view(6, 0, 1), &mut act);
@@ -423,9 +423,9 @@ mod tests {
                 now = at;
                 policy.on_timer(&view(now, 5, 1), &mut act);
             }
-            policy.on_message(2, census(&[standing(2, 0, 0), standing(3, 0, 0)]), &view(now, 5, 1), &mut act);
+            policy.on_message(2, summary(&[load(2, 0, 0), load(3, 0, 0)]), &view(now, 5, 1), &mut act);
             assert_eq!(act.take(), [], "one is missing");
-            policy.on_message(1, census(&[standing(1, 1, 0)]), &view(now, 5, 1), &mut act);
+            policy.on_message(1, summary(&[load(1, 1, 0)]), &view(now, 5, 1), &mut act);
             assert_eq!(act.take(), [Action::Phase { kept: vec![1, 1, 0, 0] }]);
             policy.on_freeze(&view(now, 5, 1), &mut act);
             policy.on_change(&view(now, 0, 1), &mut act);
@@ -443,8 +443,8 @@ mod tests {
         policy.on_message(0, Message::Ask, &view(1, 0, 1), &mut act);
         assert_eq!(act.take(), []);
         policy.on_phase(PhaseEnd { moved: 3, took: 7 }, &view(2, 0, 1), &mut act);
-        let answer = Census { standings: vec![standing(1, 1, 0)], moved: 3, took: 7, worked: 2, ..Census::default() };
-        assert_eq!(act.take(), [tell(0, Message::Census(answer))]);
+        let answer = LoadSummary { loads: vec![load(1, 1, 0)], moved: 3, took: 7, worked: 2, ..LoadSummary::default() };
+        assert_eq!(act.take(), [tell(0, Message::Loads(answer))]);
     }
 
     #[test]

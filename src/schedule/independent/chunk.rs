@@ -9,7 +9,7 @@ use crate::load::{Checksum, Segment};
 /// Tasks, in the order in which they are to be executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Chunk {
-    /// So many from the first on, each `step` after the one before.
+    /// A number of tasks from the first on, each `step` after the one before.
     Span {
         first: u64,
         count: u64,
@@ -47,7 +47,7 @@ impl Chunk {
         tasks
     }
 
-    /// Takes out the first so many; all, if there are fewer.
+    /// Takes out the first `count` tasks; all, if there are fewer.
     pub fn take_first(&mut self, most: u64) -> Chunk {
         match self {
             Chunk::Span { first, count, step } => {

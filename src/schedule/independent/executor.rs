@@ -1,4 +1,4 @@
-//! The working side of a node: the tasks that it was given, and who executes them beside messages.
+//! The working side of a node: the tasks that it was given, and their execution between messages.
 //!
 //! Usually that is a worker thread. Handing a task over to it takes some microseconds, so a program may let shorter tasks be executed
 //! [`at_once`](Executor::at_once), between two polls of the network, as long as they are that short.
@@ -15,13 +15,13 @@ use crate::node::{Finished, Node, Ticks, WorkId, Worker};
 
 /// Pieces of work that the worker has at a time: one that it executes, and one that it goes on with.
 const AT_ONCE: usize = 2;
-/// Tasks shorter than this are handed over together, as many as take so long.
+/// Tasks shorter than this are handed to a worker together, as many as take this long.
 const WORTH_A_PIECE: Ticks = 100_000;
-/// As many together at the most.
+/// Maximum number of tasks that are handed to a worker together.
 const LARGEST_PIECE: u64 = 4096;
 /// Handing over to a worker that sleeps takes as long: shorter tasks are executed at once.
 const SHORT: Ticks = 20_000;
-/// Tasks that are executed at once are timed together, as many as take so long.
+/// Tasks that are executed at once are timed together, as many as take this long.
 const TIMED: Ticks = 5_000;
 
 struct Piece {
@@ -86,7 +86,7 @@ impl Executor {
         self
     }
 
-    /// Takes tasks, to be executed in this order. By the model the first begins when it is due, whenever word of it came.
+    /// Takes tasks, to be executed in this order. By the model the first begins when it is due, whenever the message about it came.
     pub fn take(&mut self, tasks: Chunk, due: Option<Ticks>) {
         self.queued += tasks.count();
         let rest = match self.queue.back_mut() {
@@ -106,7 +106,7 @@ impl Executor {
         self.inline.is_some() && self.recent.is_some_and(|recent| recent < SHORT)
     }
 
-    /// The first tasks of the queue: so many at the most, of one chunk.
+    /// The first tasks of the queue: at most `most`, of one chunk.
     fn next(&mut self, most: u64) -> Option<(Chunk, Option<Ticks>)> {
         let (chunk, due) = self.queue.front_mut()?;
         let due = due.take();
@@ -156,7 +156,7 @@ impl Executor {
         }
     }
 
-    /// Executes tasks for about so long, if they are short. How many, and how long they took.
+    /// Executes tasks for about this long, if they are short. Returns how many, and how long they took.
     pub fn at_once(&mut self, budget: Ticks) -> (u64, Ticks) {
         let (mut count, mut took) = (0, 0);
         let mut products = Vec::new();

@@ -58,7 +58,7 @@ pub trait Independent: Send + Sync {
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
     pub rank: usize,
-    /// How long ago it should have begun by the model, in which messages take no time. An emulated task takes so much less.
+    /// How long ago it should have begun by the model, in which messages take no time. An emulated task takes less by this time.
     pub late: Ticks,
     /// Whether the worker comes from another task, without a pause.
     pub follows: bool,
@@ -132,17 +132,17 @@ pub struct Effort {
 
 /// What a run came to; at node 0, elsewhere `None`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct IndependentResult {
     /// In cycles.
     pub makespan: f64,
     pub nodes: Vec<Figures>,
     pub effort: Effort,
-    /// What tasks left beside their values, in order of the tasks.
+    /// What tasks produced besides their values, in order of the tasks.
     pub products: Vec<(usize, Bytes)>,
 }
 
 /// A node's part in a run, being carried out.
-pub type Running = Pin<Box<dyn Future<Output = Result<Option<Outcome>>>>>;
+pub type Running = Pin<Box<dyn Future<Output = Result<Option<IndependentResult>>>>>;
 
 /// A scheduler, ready to run.
 pub trait Scheduler: Send + Sync {
@@ -215,7 +215,7 @@ const EFFORT: Tag = Tag::new(0x0610, "effort");
 ///
 /// # Errors
 /// If a rank is lost.
-pub async fn collect(node: &Node, figures: Figures, mine: Option<(f64, Effort)>) -> Result<Option<Outcome>> {
+pub async fn collect(node: &Node, figures: Figures, mine: Option<(f64, Effort)>) -> Result<Option<IndependentResult>> {
     let closing = node.epoch(CLOSING);
     if let Some(mine) = mine {
         closing.send(FIRST, EFFORT, &mine);
@@ -227,5 +227,5 @@ pub async fn collect(node: &Node, figures: Figures, mine: Option<(f64, Effort)>)
     let (_, (makespan, effort)) = closing.receive_any::<(f64, Effort)>(EFFORT).await?;
     nodes.sort_by_key(|figures| figures.node);
     let products = products::collect(&closing, &nodes).await?;
-    Ok(Some(Outcome { makespan, nodes, effort, products }))
+    Ok(Some(IndependentResult { makespan, nodes, effort, products }))
 }

@@ -1,4 +1,4 @@
-//! What tasks leave behind beside their value (a row of a picture, of a matrix): bytes that go to node 0 as soon as their piece of work has
+//! What tasks produce besides their value (a row of a picture, of a matrix): bytes that go to node 0 as soon as their piece of work has
 //! ended.
 //!
 //! A message holds, for each task that left something, its number, the length, and the bytes; numbers are little-endian, 8 bytes each.

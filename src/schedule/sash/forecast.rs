@@ -44,7 +44,7 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// Workers that are so many ranks each.
+    /// Workers that consist of this number of ranks each.
     pub fn new(widths: &[usize]) -> Forecast {
         Forecast { workers: widths.iter().map(|width| Worker { width: *width, ..Worker::default() }).collect() }
     }
@@ -91,7 +91,7 @@ impl Forecast {
         worker.held.push_back((assignment.task, estimates.of(assignment.task, assignment.worker)));
     }
 
-    /// Notes that a worker has completed tasks, which took it so long.
+    /// Notes that a worker has completed tasks, and how long they took.
     pub fn completed(&mut self, place: usize, tasks: &[usize], took: Cost, now: Cost) {
         let Some(worker) = self.workers.get_mut(place) else { return };
         for task in tasks {

@@ -14,7 +14,7 @@
 //!   worker 2       idle    | tasks of 1    | tasks of 2 ..
 //! ```
 //!
-//! Cost: p messages a phase at the most, and a message for each completion. Where it departs from the paper: the text takes the head of the
+//! Cost: at most p messages a phase, and a message for each completion. Where it departs from the paper: the text takes the head of the
 //! queue at the end of a phase (`reading=literal`), with which best-first search keeps returning to shallow nodes and gives out next to
 //! nothing; the reading that gives the paper's figures takes the deepest node (`r1`). On real ranks phases go by the clock, the finishing
 //! times are corrected by what was measured, and a worker that runs dry ends the phase at once. `clusters=hosts` gives each host a scheduler

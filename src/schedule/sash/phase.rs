@@ -8,9 +8,9 @@ use crate::load::{CYCLE, Cost, Costs, NEVER};
 pub struct Rules {
     pub ties: Ties,
     pub choice: Choice,
-    /// Successors are the next so many tasks, on every worker.
+    /// Successors are this number of next tasks, on every worker.
     pub window: usize,
-    /// Expansions in a phase at the most.
+    /// Maximum number of expansions in a phase.
     pub most: u32,
     /// What a generated node costs.
     pub v: Cost,
@@ -86,7 +86,7 @@ impl Plan {
         self.finish.iter().copied().min().unwrap_or(0).saturating_sub(now)
     }
 
-    /// The search of a phase that begins now and may last so long.
+    /// The search of a phase that begins now and may last this long.
     pub fn search<'a>(&'a self, costs: &'a Costs, rules: &Rules, now: Cost, allotted: Cost) -> Search<'a> {
         let base = self.finish.iter().map(|finish| (*finish).max(now.saturating_add(allotted))).collect();
         Search::new(costs, &self.workers, &self.left, base, rules.window, rules.ties)

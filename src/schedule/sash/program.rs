@@ -11,7 +11,7 @@ use super::scheduler::{Members, Scheduler};
 use crate::error::{Error, Result};
 use crate::load::Cost;
 use crate::node::{Event, Node, Tag, Ticks, open};
-use crate::schedule::independent::{Chunk, Effort, Executor, Figures, Independent, Outcome, Pace, collect};
+use crate::schedule::independent::{Chunk, Effort, Executor, Figures, Independent, IndependentResult, Pace, collect};
 use crate::topology::NodeId;
 
 pub const ASSIGN: Tag = Tag::new(0x0611, "assignment of tasks");
@@ -36,7 +36,7 @@ pub struct Completed {
 ///
 /// # Errors
 /// If a rank is lost.
-pub async fn execute(node: Node, work: Arc<dyn Independent>, pace: Pace, sash: Arc<Sash>) -> Result<Option<Outcome>> {
+pub async fn execute(node: Node, work: Arc<dyn Independent>, pace: Pace, sash: Arc<Sash>) -> Result<Option<IndependentResult>> {
     let (node, recorder) = node.recorded();
     let begun = node.now();
     let hosts = node.overlay().placement.hosts();
@@ -62,7 +62,7 @@ pub async fn execute(node: Node, work: Arc<dyn Independent>, pace: Pace, sash: A
             let members = Members::clusters(&node, &layout.clusters);
             let hosts = layout.clusters.iter().filter(|cluster| !cluster.workers.is_empty()).count();
             let column = layout.clusters.len();
-            // A host's workers have a task each, and half of them one more, while word of the end is under way.
+            // A host's workers have a task each, and half of them one more, while the message about the end is under way.
             let ahead = 2 * pace.ahead + pace.ticks(work.costs().mean() * 3 / 2);
             let mut top = Scheduler::new(node.clone(), work, executor, pace, sash, begun, column, members, estimates).ahead_by(ahead);
             let makespan = top.by_clock().await?;

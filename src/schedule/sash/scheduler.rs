@@ -19,15 +19,15 @@ use crate::node::{Event, Node, Ticks, open};
 use crate::schedule::independent::{Chunk, Effort, Executor, Independent, Pace};
 use crate::topology::NodeId;
 
-/// The scheduler polls the network after so long.
+/// Time between two polls of the network by the scheduler.
 const BETWEEN_LOOKS: Ticks = 50_000;
 
-/// How far ahead assignments are sent at the most, as a multiple of what is usual.
+/// How far ahead assignments are sent at most, as a multiple of what is usual.
 const MOST_AHEAD: Ticks = 16;
 
 /// Who executes what a scheduler gives out: ranks, or hosts.
 pub struct Members {
-    /// The columns of the matrix, in ascending order; the nodes that are told; how many ranks execute there.
+    /// The columns of the matrix, in ascending order; the nodes that get messages; how many ranks execute there.
     columns: Vec<usize>,
     nodes: Vec<NodeId>,
     widths: Vec<usize>,
@@ -47,7 +47,7 @@ impl Members {
         Members::new(ranks, nodes, widths)
     }
 
-    /// Clusters, whose schedulers are told.
+    /// Clusters, whose schedulers get messages.
     pub fn clusters(node: &Node, clusters: &[Cluster]) -> Members {
         let nodes = clusters.iter().map(|cluster| node.overlay().placement.real_node_of(cluster.scheduler as u32)).collect();
         Members::new((0..clusters.len()).collect(), nodes, clusters.iter().map(Cluster::width).collect())
@@ -128,7 +128,7 @@ impl Scheduler {
         }
     }
 
-    /// The same with assignments that are sent so long before those who get them run dry.
+    /// The same with assignments that are sent this long before their receivers run dry.
     #[must_use]
     pub fn ahead_by(mut self, ahead: Ticks) -> Scheduler {
         (self.ahead, self.usual, self.most) = (ahead, ahead, 2 * ahead);

@@ -25,7 +25,7 @@ pub const GRANT: Tag = Tag::new(0x0602, "grant of tasks");
 pub const DEMAND: Tag = Tag::background(0x0604, "request for a host's tasks");
 pub const SUPPLY: Tag = Tag::new(0x0605, "grant of a host's tasks");
 
-/// By the model messages take no time, but a tick in the simulator: those who ask at the same time are heard within so many.
+/// By the model messages take no time, but in the simulator they take a tick: requests of the same time are heard within this number of ticks.
 const SAME_TIME: Ticks = 3;
 
 /// What is dealt to a rank, or to all ranks of a host.
@@ -124,7 +124,7 @@ impl Coordinator {
         self.clients.binary_search_by_key(&node, |client| client.node).ok()
     }
 
-    /// Hears a request for so many chunks; `measured` is by rank of the client. By the model it is made when the rank will be free.
+    /// Hears a request for a number of chunks; `measured` is by rank of the client. By the model it is made when the rank will be free.
     pub fn requested(&mut self, from: NodeId, measured: &[Measured], chunks: u64, free: Cost) {
         let Some(place) = self.place(from) else { return };
         for (rank, measured) in self.clients[place].ranks.iter().zip(measured) {

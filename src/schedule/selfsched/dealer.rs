@@ -37,7 +37,7 @@ enum Pool {
 }
 
 /// Which of the tasks that a rank can run it gets first.
-enum Order {
+enum Preference {
     First,
     /// The cheapest: each rank's tasks from that on, and how far they have been looked at.
     Cheapest(Vec<(Vec<usize>, usize)>),
@@ -51,7 +51,7 @@ pub struct Dealer {
     /// The columns of the ranks that are dealt to, by which they are known here.
     columns: Vec<usize>,
     pool: Pool,
-    order: Order,
+    order: Preference,
     /// Whether more tasks are to be brought.
     is_supplied: bool,
     /// When tasks arrive, in order; empty if all are there. How many have arrived.
@@ -90,8 +90,8 @@ impl Dealer {
         };
         let reserved = (0..ranks).map(&mut reserve).collect();
         let order = match terms.affinity {
-            true => Order::Cheapest((0..ranks as usize).map(|rank| (by_cost(&costs, rank), 0)).collect()),
-            false => Order::First,
+            true => Preference::Cheapest((0..ranks as usize).map(|rank| (by_cost(&costs, rank), 0)).collect()),
+            false => Preference::First,
         };
         let arrived = if arrivals.is_empty() { tasks } else { fixed };
         let pool = match anywhere && !terms.affinity {
@@ -110,7 +110,7 @@ impl Dealer {
     pub fn supplied(costs: Arc<Costs>, columns: Vec<usize>, affinity: bool, chunks: Chunks) -> Dealer {
         let anywhere = costs.rows().all(|row| columns.iter().all(|column| row[*column] != NEVER));
         let pool = if anywhere && !affinity { Pool::Lots(Vec::new()) } else { Pool::These(BTreeSet::new()) };
-        let order = if affinity { Order::CheapestOfFew } else { Order::First };
+        let order = if affinity { Preference::CheapestOfFew } else { Preference::First };
         let (arrived, reserved) = (costs.tasks() as u64, columns.iter().map(|_| None).collect());
         Dealer { costs, columns, pool, order, is_supplied: true, arrivals: Vec::new(), arrived, reserved, chunks, dealt: 0 }
     }
@@ -189,20 +189,20 @@ impl Dealer {
             Pool::These(tasks) => {
                 let can = |task: &usize| costs.of(*task, column) != NEVER;
                 let given: Vec<usize> = match &mut self.order {
-                    Order::Cheapest(orders) => {
+                    Preference::Cheapest(orders) => {
                         let (order, at) = &mut orders[rank];
                         // What has not arrived yet must be looked at again.
                         let arrived = self.arrived as usize;
                         *at += order[*at..].iter().take_while(|task| !tasks.contains(task) && **task < arrived).count();
                         order[*at..].iter().copied().filter(|task| tasks.contains(task)).take(size as usize).collect()
                     }
-                    Order::CheapestOfFew => {
+                    Preference::CheapestOfFew => {
                         let mut all: Vec<usize> = tasks.iter().copied().filter(can).collect();
                         all.sort_by_key(|task| (costs.of(*task, column), *task));
                         all.truncate(size as usize);
                         all
                     }
-                    Order::First => tasks.iter().copied().filter(can).take(size as usize).collect(),
+                    Preference::First => tasks.iter().copied().filter(can).take(size as usize).collect(),
                 };
                 given.iter().for_each(|task| _ = tasks.remove(task));
                 Some(Chunk::list(given)).filter(|chunk| chunk.count() > 0)

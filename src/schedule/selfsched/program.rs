@@ -4,7 +4,7 @@
 //!    asks for several chunks at a time, so that a message is not the price of every task.
 //! 2. The [coordinator](super::coordinator) deals out tasks, those who ask at the same time in order of their numbers; what one rank gets
 //!    travels together. Who asks while nothing has arrived waits until something does.
-//! 3. A rank that is told that there is nothing left finishes what it holds and says so.
+//! 3. A rank that hears that nothing is left finishes what it holds and says so.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::rules::Measured;
 use crate::error::{Error, Result};
 use crate::load::Cost;
 use crate::node::{Event, Message, Node, Tag, Ticks, TimerId, open};
-use crate::schedule::independent::{Chunk, Effort, Executor, Figures, Independent, Outcome, Pace, collect};
+use crate::schedule::independent::{Chunk, Effort, Executor, Figures, Independent, IndependentResult, Pace, collect};
 use crate::topology::NodeId;
 
 /// Where the end is awaited.
@@ -24,10 +24,10 @@ const FIRST: NodeId = 0;
 const REQUEST: Tag = Tag::background(0x0601, "request for tasks");
 const FINISHED: Tag = Tag::new(0x0603, "end of tasks");
 
-/// How long before it runs dry a rank asks at the most, as a multiple of what is usual.
+/// How long before it runs dry a rank asks at most, as a multiple of what is usual.
 const MOST_AHEAD: Ticks = 8;
 
-/// Short tasks are executed for so long between two polls of the network.
+/// How long short tasks are executed between two polls of the network.
 const SLICE: Ticks = 50_000;
 
 /// A coordinator that executes shorter tasks than it has asked for in this time polls the network only after it, or after it has dealt so
@@ -91,7 +91,7 @@ pub async fn execute(
     pace: Pace,
     outstanding: u64,
     seat: impl FnOnce(&Node, Ticks) -> Result<Seat>,
-) -> Result<Option<Outcome>> {
+) -> Result<Option<IndependentResult>> {
     let (node, recorder) = node.recorded();
     let executor = Executor::new(node.clone(), work.clone());
     let begun = node.now();
@@ -195,7 +195,7 @@ impl Program {
         Ok(())
     }
 
-    /// Executes short tasks until it is time to poll of the network. What a coordinator deals to itself takes no message, so a poll would cost
+    /// Executes short tasks until it is time to poll the network. What a coordinator deals to itself takes no message, so a poll would cost
     /// more than many of the shortest ones: it deals to itself several times before.
     fn execute_short_ones(&mut self) {
         let mut spent = 0;

@@ -25,7 +25,7 @@ pub enum Rule {
     Single,
     /// One task at a time.
     Ss,
-    /// So many.
+    /// This number.
     Fixed(u64),
     Gss,
     Fac2,
@@ -106,7 +106,7 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// A rule for so many tasks on ranks of these weights (only their proportions matter).
+    /// A rule for this number of tasks on ranks of these weights (only their proportions matter).
     pub fn new(rule: Rule, tasks: u64, weights: &[f64], rounding: Option<Rounding>, least: u64) -> Chunks {
         let ranks = weights.len().max(1) as u64;
         let sum: f64 = weights.iter().sum();
@@ -126,7 +126,7 @@ impl Chunks {
         chunks
     }
 
-    /// Begins anew with so many tasks. What was measured is still known.
+    /// Begins anew with this number of tasks. What was measured is still known.
     pub fn restart(&mut self, tasks: u64) {
         let first = self.rounding.unwrap_or(Rounding::Down).quotient(tasks, 2 * self.ranks).max(1);
         let steps = (2 * tasks).div_ceil(first + 1).saturating_sub(1).max(1);

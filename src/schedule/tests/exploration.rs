@@ -142,7 +142,7 @@ explored! {
     incremental_by_prediction_loses_nothing: "incremental:balancer=optimal,trigger=predicted",
 }
 
-/// Each pair of balancer and trigger gets so many seeds that each trigger gets as many as a scheduler, over all balancers.
+/// Each pair of balancer and trigger gets a number of seeds such that each trigger gets as many as a scheduler, over all balancers.
 #[test]
 fn incremental_with_every_balancer_loses_nothing() {
     let seeds = seeds().div_ceil(if cfg!(debug_assertions) { 100 } else { balance::ALL.len() as u64 });

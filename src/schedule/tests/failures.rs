@@ -48,7 +48,7 @@ fn the_loss_of_a_rank_ends_the_run() {
 
 #[test]
 fn lost_tasks_and_answers_are_noticed_by_the_watchdog() {
-    for tag in [item::TASKS, item::ANSWERS] {
+    for tag in [runtime::TASKS, runtime::ANSWERS] {
         let rules = Rules::seeded(1).withhold(sim::Messages::tagged(tag).nth(3));
         let model = Model { rules, timeout: 1_000_000_000, ..Model::default() };
         let why =

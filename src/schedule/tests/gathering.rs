@@ -4,8 +4,8 @@ use rand::rngs::ChaCha8Rng;
 
 use super::*;
 use crate::schedule::accounting::{Happening, Name};
-use crate::schedule::answers::IN_A_ROW;
 use crate::schedule::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
+use crate::schedule::runtime::IN_A_ROW;
 use crate::topology::Kind;
 
 /// Sends whatever is spawned to the next node.
@@ -40,7 +40,7 @@ static NEXT: Entry = Entry {
     build: |_| Ok(Arc::new(ToTheNext)),
 };
 
-/// A parent of children that each take so long and answer with so many bytes.
+/// A parent of children, each with the time it takes and the size of its answer in bytes.
 struct Fan {
     children: Vec<(Ticks, usize)>,
 }
@@ -70,7 +70,7 @@ impl Computation for Fan {
     }
 }
 
-fn try_fan(children: &[(Ticks, usize)], options: &Options) -> Result<Outcome<Vec<u8>>> {
+fn try_fan(children: &[(Ticks, usize)], options: &Options) -> Result<RunResult<Vec<u8>>> {
     let chosen = Chosen { name: NEXT.name.into(), entry: &NEXT, scheduler: Arc::new(ToTheNext) };
     let computation = Fan { children: children.to_vec() };
     run_under(&chosen, &overlay("complete:2", 2), Model::default(), options, computation, &|| Roots::One(None))

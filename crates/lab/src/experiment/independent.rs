@@ -15,7 +15,7 @@ use crate::workload::independent::{self, REAL_CYCLE, Setting};
 use equipoise::error::{Error, Result};
 use equipoise::load::{CYCLE, Checksum, Cost, Costs, Segment};
 use equipoise::node;
-use equipoise::schedule::independent::{Chosen, Figures, Independent, Outcome, Pace};
+use equipoise::schedule::independent::{Chosen, Figures, Independent, IndependentResult, Pace};
 use equipoise::topology::Overlay;
 use equipoise::transport::sim::Network;
 use equipoise::transport::world::World;
@@ -206,7 +206,7 @@ fn pace(world: &mut World, seed: u64) -> Pace {
 
 /// One run, in cycles.
 struct Measured {
-    outcome: Outcome,
+    outcome: IndependentResult,
     judgement: Judgement,
     optimum: Option<Cost>,
     mean_cost: f64,
@@ -219,7 +219,7 @@ struct Measured {
 }
 
 impl Measured {
-    fn checked(outcome: Outcome, round: &Round) -> Result<Measured, String> {
+    fn checked(outcome: IndependentResult, round: &Round) -> Result<Measured, String> {
         let wanted = round.costs.tasks() as u64;
         let sum = outcome.nodes.iter().fold(Checksum::default(), |sum, node| sum.and(node.checksum));
         let all = Checksum::of(&Segment::range(0, wanted));
@@ -333,7 +333,7 @@ fn record(
     let (sequential, sequential_is_plain) = (measured.sequential(unit), measured.sequential.is_some());
     let Measured { outcome, judgement, optimum, mean_cost, work, arrivals, .. } = measured;
     let optimum = optimum.map(|cost| unit.cost(cost));
-    let Outcome { makespan, nodes, effort, .. } = outcome;
+    let IndependentResult { makespan, nodes, effort, .. } = outcome;
     let by_rank = |part: fn(&Figures) -> u64| {
         let mut sums = vec![0.0; ranks];
         nodes.iter().for_each(|node| sums[node.rank as usize] += unit.ticks(part(node)));

@@ -18,7 +18,7 @@ use course::{Course, plain_program};
 use equipoise::error::Result;
 use equipoise::node::{self, Ticks};
 pub use equipoise::schedule::accounting::{Entry as Line, Happening};
-use equipoise::schedule::{self, Graph, Options, Outcome, Region};
+use equipoise::schedule::{self, Graph, Options, Region, RunResult};
 use equipoise::topology::{NodeId, Overlay, RankId};
 use equipoise::transport::world::World;
 
@@ -292,7 +292,7 @@ fn options(spec: &RunSpec, workload: &Prepared, is_simulated: bool, is_first: bo
 }
 
 /// One run. The outcome comes where the host is.
-fn once(world: &mut World, contender: &Contender, workload: &Prepared, options: &Options) -> Result<Option<Outcome<Number>>> {
+fn once(world: &mut World, contender: &Contender, workload: &Prepared, options: &Options) -> Result<Option<RunResult<Number>>> {
     // In simulation all programs begin at the same instant.
     let barrier = !world.is_simulated();
     let outcomes = node::run(world, &contender.overlay, |node| {

@@ -7,13 +7,13 @@ use crate::experiment::statistics;
 use crate::workload::graphs::{Number, Prepared};
 use equipoise::error::{Error, Result};
 use equipoise::node::{self, Event, Node, Ticks};
-use equipoise::schedule::{Graph, NodeReport, Outcome, Summary, accounting};
+use equipoise::schedule::{Graph, NodeReport, RunResult, Summary, accounting};
 use equipoise::transport::world::World;
 
 /// What is measured of one scheduler.
 pub(super) struct Course {
     /// Of the first round that is measured.
-    first: Option<Outcome<Number>>,
+    first: Option<RunResult<Number>>,
     /// Of all rounds.
     summaries: Vec<Summary>,
     /// Of a stream's rounds, in ticks.
@@ -110,7 +110,7 @@ impl Course {
     /// Checks a round's outcome, and takes what is wanted of it if it is measured.
     pub fn add(
         &mut self,
-        outcome: Outcome<Number>,
+        outcome: RunResult<Number>,
         contender: &Contender,
         spec: &RunSpec,
         workload: &Prepared,
@@ -149,7 +149,7 @@ impl Course {
 
     pub fn record(self, contender: &Contender, number: usize, spec: &RunSpec, site: &Site, has_plain: bool) -> Result<RunRecord> {
         let nothing = || Error::Failed(format!("{}: no run was measured", contender.scheduler.name));
-        let Outcome { answer, nodes, makespan, .. } = self.first.ok_or_else(nothing)?;
+        let RunResult { answer, nodes, makespan, .. } = self.first.ok_or_else(nothing)?;
         let summary = self.summaries.first().ok_or_else(nothing)?.clone();
         let unit = self.unit as f64;
         let time = |ticks: Ticks| ticks as f64 / unit;
@@ -225,7 +225,7 @@ impl Course {
 
 /// Checks that no task was lost and the answer is right.
 pub(super) fn sound(
-    outcome: &Outcome<Number>,
+    outcome: &RunResult<Number>,
     known: Option<(Number, f64)>,
     plain: Option<Number>,
     answer_is_tasks: bool,

@@ -48,7 +48,7 @@ use serde::Serialize;
 use super::pattern::Pattern;
 use equipoise::error::{Error, Result};
 use equipoise::node::Node;
-use equipoise::schedule::{self, Computation, Options, Outcome, Roots};
+use equipoise::schedule::{self, Computation, Options, Roots, RunResult};
 
 pub use fibonacci::Fibonacci;
 pub use gauss::Gauss;
@@ -206,7 +206,7 @@ impl fmt::Display for Number {
 pub struct Prepared(Arc<dyn Erased>);
 
 /// A node's part in a run, being carried out.
-pub type Running = Pin<Box<dyn Future<Output = Result<Outcome<Number>>>>>;
+pub type Running = Pin<Box<dyn Future<Output = Result<RunResult<Number>>>>>;
 
 impl Prepared {
     pub fn new(workload: impl Workload) -> Prepared {
@@ -267,8 +267,8 @@ impl<W: Workload> Erased for Kept<W> {
             let is_host = node.me() == node.overlay().placement.real_node_of(0);
             let roots = if is_host { workload.roots() } else { Roots::Elsewhere };
             let outcome = schedule::execute(node, workload.clone(), scheduler, roots, options).await?;
-            let Outcome { answer, graphs, gave_up, nodes, makespan } = outcome;
-            Ok(Outcome { answer: answer.map(|answer| workload.number(&answer)), graphs, gave_up, nodes, makespan })
+            let RunResult { answer, graphs, gave_up, nodes, makespan } = outcome;
+            Ok(RunResult { answer: answer.map(|answer| workload.number(&answer)), graphs, gave_up, nodes, makespan })
         })
     }
 

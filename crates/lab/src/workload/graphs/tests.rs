@@ -8,11 +8,11 @@ use equipoise::transport::sim::{self, Model, Network};
 use equipoise::transport::world::World;
 
 /// Runs a workload in simulation; returns what the host knows, and the workload.
-pub(super) fn simulate(workload: &str, scheduler: &str, ranks: u32, workers: u32) -> Result<(Outcome<Number>, Prepared)> {
+pub(super) fn simulate(workload: &str, scheduler: &str, ranks: u32, workers: u32) -> Result<(RunResult<Number>, Prepared)> {
     simulate_seeded(1, workload, scheduler, ranks, Options { workers, ..Options::default() })
 }
 
-fn simulate_seeded(seed: u64, workload: &str, scheduler: &str, ranks: u32, mut options: Options) -> Result<(Outcome<Number>, Prepared)> {
+fn simulate_seeded(seed: u64, workload: &str, scheduler: &str, ranks: u32, mut options: Options) -> Result<(RunResult<Number>, Prepared)> {
     let (chosen, scheduler) = (find(workload)?, schedule::find(scheduler)?);
     let network = if chosen.entry.has_own_network { Network::Zero } else { Network::default() };
     let workers = options.workers;

@@ -1,93 +1,12 @@
-//! A task on its way through the runtime, and the parents that wait.
+//! Join frames: the parents that wait at a node, each with the answers of its children so far.
 
-use serde::{Deserialize, Serialize};
+use super::task::TaskHeader;
+use crate::node::Ticks;
+use crate::schedule::accounting::Name;
+use crate::schedule::computation::Computation;
+use crate::schedule::policy::ItemId;
 
-use super::accounting::Name;
-use super::computation::Computation;
-use super::policy::ItemId;
-use crate::node::{Tag, Ticks};
-use crate::topology::NodeId;
-
-/// Tasks on their way.
-pub(super) const TASKS: Tag = Tag::new(0x0201, "tasks");
-/// Answers on their way to the parents that wait for them: the sender's load, if loads travel, and a row of [`Answered`] in the order in
-/// which they came into being.
-pub(super) const ANSWERS: Tag = Tag::new(0x0202, "answers");
-
-/// Who waits for a task's answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Home {
-    /// The join frame of this number on this node, where the task is child number `index`.
-    Parent { node: NodeId, frame: u64, index: u32 },
-    /// The host: the task is the root of this graph.
-    Root { graph: u64 },
-    /// Nobody.
-    Nobody,
-}
-
-/// All that is known of a task but what it carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct TaskHeader {
-    pub name: Name,
-    pub home: Home,
-    /// What the policy of the home's node wrote on it; 0 for nothing.
-    pub label: u32,
-    /// How often it has migrated.
-    pub hops: u32,
-    /// Length of the chain of tasks before it.
-    pub chain: Ticks,
-    /// How long it has been executed so far, when it is executed in slices.
-    pub spent: Ticks,
-    /// Whether a part was split off it, or it off another: then its length says nothing of how finely the work could be divided.
-    pub divided: bool,
-}
-
-/// A task at a node.
-pub(super) struct Item<C: Computation> {
-    pub id: ItemId,
-    pub header: TaskHeader,
-    pub task: C::Task,
-}
-
-impl<C: Computation> Item<C> {
-    /// Whether it begins a graph.
-    pub fn is_root(&self) -> bool {
-        matches!(self.header.home, Home::Root { .. })
-    }
-}
-
-/// A task in a message.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Travelling<T> {
-    pub header: TaskHeader,
-    /// Whether this is a migration, which may cost time at the receiver.
-    pub migration: bool,
-    /// How long it takes, where the sender knows.
-    pub takes: Option<Ticks>,
-    pub task: T,
-}
-
-/// A message of tasks.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Cargo<T> {
-    /// The sender's load, if loads travel.
-    pub load: Option<u32>,
-    pub tasks: Vec<Travelling<T>>,
-}
-
-/// An answer, and where it belongs.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Answered<A> {
-    /// The task whose answer it is.
-    pub name: Name,
-    pub home: Home,
-    pub label: u32,
-    /// Length of the longest chain of tasks up to the answer.
-    pub chain: Ticks,
-    pub answer: A,
-}
-
-/// What is to be done when a join frame's answers are there.
+/// How the answers in a join frame become one.
 pub(super) enum Then<C: Computation> {
     Join(C::Waiting),
     /// The children are the parts of one task that was split.
@@ -106,7 +25,7 @@ pub(super) struct JoinFrame<C: Computation> {
     chain: Ticks,
 }
 
-/// The join frames of a node, by number: a place, which is used again, and how often it was used before.
+/// The join frames of a node. A frame's number is its place, which is used again, and how often the place was used before.
 pub(super) struct JoinFrames<C: Computation> {
     places: Vec<(u32, Option<JoinFrame<C>>)>,
     free: Vec<u32>,
@@ -120,8 +39,8 @@ impl<C: Computation> Default for JoinFrames<C> {
 }
 
 impl<C: Computation> JoinFrames<C> {
-    /// Enters a parent of so many children; returns the join frame's number.
-    pub fn found(&mut self, parent: ItemId, header: TaskHeader, then: Then<C>, children: u32) -> u64 {
+    /// Opens a frame for a parent with this number of children; returns the frame's number.
+    pub fn open(&mut self, parent: ItemId, header: TaskHeader, then: Then<C>, children: u32) -> u64 {
         let answers = (0..children).map(|_| None).collect();
         let frame = Some(JoinFrame { parent, header, then, answers, missing: children, chain: 0 });
         let (place, used) = match self.free.pop() {
@@ -167,7 +86,7 @@ impl<C: Computation> JoinFrames<C> {
     }
 
     /// A parent that waits, if there is one.
-    pub fn first(&self) -> Option<Name> {
+    pub fn any_parent(&self) -> Option<Name> {
         self.places.iter().find_map(|(_, frame)| frame.as_ref()).map(|frame| frame.header.name)
     }
 }
@@ -182,9 +101,11 @@ pub(super) struct Resumed<C: Computation> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::task::Home;
     use super::*;
     use crate::node::Worker;
     use crate::schedule::Yield;
+    use crate::schedule::accounting::Name;
 
     struct Nothing;
 
@@ -207,25 +128,25 @@ mod tests {
     }
 
     #[test]
-    fn a_family_is_resumed_once_in_order_and_strangers_are_refused_even_in_its_place() {
+    fn a_frame_is_resumed_once_in_order_and_answers_of_others_are_refused_even_in_its_place() {
         let mut frames = JoinFrames::<Nothing>::default();
         let name = Name { born: 0, number: 7 };
-        let header = TaskHeader { name, home: Home::Nobody, label: 0, hops: 0, chain: 0, spent: 0, divided: false };
-        let first = frames.found(ItemId(1), header, Then::Combine, 2);
-        let other = frames.found(ItemId(2), header, Then::Combine, 1);
+        let header = TaskHeader::new(name, Home::Nobody, 0);
+        let first = frames.open(ItemId(1), header, Then::Combine, 2);
+        let other = frames.open(ItemId(2), header, Then::Combine, 1);
         assert!(frames.answer(first, 1, 5, 11).unwrap().is_none());
         assert!(frames.answer(first, 1, 5, 11).is_err_and(|why| why.ends_with("for the second time")));
         assert!(frames.answer(first, 2, 5, 11).is_err_and(|why| why.ends_with("no such child")));
         let resumed = frames.answer(first, 0, 9, 10).unwrap().unwrap();
         assert_eq!((resumed.parent, resumed.header.chain, resumed.answers), (ItemId(1), 9, vec![10, 11]));
         // Its place is used again, under another number.
-        let next = frames.found(ItemId(3), header, Then::Combine, 1);
+        let next = frames.open(ItemId(3), header, Then::Combine, 1);
         assert!(next != first && next as u32 == first as u32);
         for gone in [first, 99] {
             assert!(frames.answer(gone, 0, 0, 1).is_err_and(|why| why.ends_with("nobody waits for it")));
         }
-        assert_eq!((frames.first(), frames.peak), (Some(name), 2));
+        assert_eq!((frames.any_parent(), frames.peak), (Some(name), 2));
         assert!(frames.answer(next, 0, 0, 1).unwrap().is_some() && frames.answer(other, 0, 0, 1).unwrap().is_some());
-        assert_eq!(frames.first(), None);
+        assert_eq!(frames.any_parent(), None);
     }
 }

@@ -3,27 +3,7 @@ use std::collections::{BTreeMap, VecDeque};
 use proptest::prelude::*;
 
 use super::*;
-
-#[test]
-fn the_tree_is_binomial_for_any_number_of_nodes_and_any_root() {
-    for nodes in 1..70u32 {
-        for root in [0, nodes / 2, nodes - 1] {
-            let trees: Vec<Tree> = (0..nodes).map(|me| Tree::new(me, root, nodes)).collect();
-            for (me, tree) in (0..).zip(&trees) {
-                assert_eq!(tree.parent.is_none(), me == root);
-                for child in &tree.children {
-                    assert_eq!(trees[*child as usize].parent, Some(me));
-                }
-                let depth = std::iter::successors(Some(me), |node| trees[*node as usize].parent).count() as u32 - 1;
-                assert!(depth <= nodes.next_power_of_two().ilog2());
-            }
-            assert_eq!(trees.iter().map(|tree| tree.children.len() as u32).sum::<u32>(), nodes - 1);
-        }
-    }
-    // The drawing.
-    assert_eq!(Tree::new(0, 0, 8).children, [4, 2, 1]);
-    assert_eq!(Tree::new(6, 0, 8), Tree { parent: Some(4), children: vec![7] });
-}
+use crate::topology::NodeId;
 
 #[test]
 fn what_does_not_belong_into_a_wave_is_an_error() {
@@ -32,6 +12,41 @@ fn what_does_not_belong_into_a_wave_is_an_error() {
     waves.hear(Say::Ask).unwrap();
     assert!(waves.hear(Say::Ask).is_err());
     assert!(waves.hear(Say::Stop).is_err());
+}
+
+#[test]
+fn a_node_passes_questions_and_the_end_down_and_counts_what_it_hears() {
+    // Node 2 of 4 has node 3 below it.
+    let mut termination = Termination::new(Tree::new(2, 0, 4));
+    assert_eq!(termination.tree().children, [3]);
+    termination.sent();
+    assert_eq!(termination.hear(Say::Ask), Ok(Some(Say::Ask)));
+    assert_eq!(termination.next(true, 5), Next::Wait, "the child has not answered");
+    assert_eq!(termination.hear(Say::Counts(Counts { sent: 2, received: 3 })), Ok(None));
+    assert_eq!(termination.next(false, 6), Next::Wait);
+    termination.received();
+    assert_eq!(termination.next(true, 7), Next::Answer(Counts { sent: 3, received: 4 }));
+    assert!(termination.hear(Say::Counts(Counts::default())).is_err());
+    assert_eq!((termination.hear(Say::Stop), termination.has_stopped()), (Ok(Some(Say::Stop)), true));
+}
+
+#[test]
+fn the_root_pauses_while_counts_differ_and_stops_when_they_agree() {
+    let mut termination = Termination::new(Tree::new(0, 0, 1));
+    termination.sent();
+    assert_eq!(termination.next(true, 0), Next::Ask);
+    let Next::Pause(until) = termination.next(true, 10) else { panic!("a message is under way") };
+    assert!(until > 10 && termination.needs_timer());
+    termination.pauses(TimerId(7));
+    assert!(!termination.needs_timer() && !termination.pause_over(TimerId(8)) && termination.pause_over(TimerId(7)));
+    termination.received();
+    let mut steps = Vec::new();
+    while steps.last() != Some(&Next::Done) {
+        steps.push(termination.next(true, until));
+        assert!(steps.len() < 9);
+    }
+    assert_eq!(steps, [Next::Ask, Next::Ask, Next::Done]);
+    assert!(termination.has_stopped());
 }
 
 /// Nodes that hand tokens round at random, under waves. A token is a message that makes its receiver busy for a while; it may be passed on, doubled

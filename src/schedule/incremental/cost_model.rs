@@ -1,15 +1,15 @@
-//! What the host learns from one census to the next: what phases cost, and what a task in a queue is worth.
+//! What the host learns from one round to the next: what phases cost, and how much work a task in a queue stands for.
 
-use super::trigger::Census;
+use super::trigger::LoadSummary;
 use crate::node::Ticks;
 
-/// A phase after which so much less work is done than before has not paid.
+/// A phase has not paid if less than this part of the work before is done after it.
 const SLOWER: f64 = 0.9;
 
 /// Tasks for each node that must have ended before the weight of one is measured anew.
 const MEASURED: u64 = 2;
 
-/// What all nodes have done until a census.
+/// What all nodes have done until a round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
     at: Ticks,
@@ -19,36 +19,36 @@ struct Totals {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Experience {
+pub(super) struct CostModel {
     /// What a phase costs, the round before it included, and for how long it freezes tasks on the slowest node: smoothed.
     cost: Option<Ticks>,
     frozen: Option<Ticks>,
     /// See [`weight`], and since when it is measured anew.
     weight: Option<Ticks>,
     measured: Totals,
-    /// The last census, and how many workers worked on average before it.
+    /// The last round, and how many workers worked on average before it.
     last: Totals,
     rate: f64,
     /// Since when there has been something to move and somebody to move it to.
     since: Option<Ticks>,
 }
 
-impl Experience {
-    /// Takes a census in. `before` is how long the round took that led to the phase that has ended since the last census, if there was one.
-    pub fn learn(&mut self, now: Ticks, census: &Census, before: Option<Ticks>) {
-        let totals = Totals { at: now, ended: census.ended, spawned: census.spawned, worked: census.worked };
+impl CostModel {
+    /// Takes a summary in. `before` is how long the round took that led to the phase that has ended since the last summary, if there was one.
+    pub fn learn(&mut self, now: Ticks, summary: &LoadSummary, before: Option<Ticks>) {
+        let totals = Totals { at: now, ended: summary.ended, spawned: summary.spawned, worked: summary.worked };
         let rate = totals.worked.saturating_sub(self.last.worked) as f64 / now.saturating_sub(self.last.at).max(1) as f64;
         if let Some(before) = before {
             let smooth = |so_far: Option<Ticks>, more| Some(so_far.map_or(more, |so_far| (so_far + more) / 2));
-            self.cost = smooth(self.cost, before + census.took);
-            self.frozen = smooth(self.frozen, census.took);
+            self.cost = smooth(self.cost, before + summary.took);
+            self.frozen = smooth(self.frozen, summary.took);
             if rate < self.rate * SLOWER {
                 self.since = None;
             }
         }
         (self.last, self.rate) = (totals, rate);
         let ended = totals.ended.saturating_sub(self.measured.ended);
-        if ended >= MEASURED * census.standings.len() as u64 {
+        if ended >= MEASURED * summary.loads.len() as u64 {
             let spawned = totals.spawned.saturating_sub(self.measured.spawned);
             self.weight = Some(weight(ended, spawned, totals.worked.saturating_sub(self.measured.worked)));
             self.measured = totals;
@@ -65,7 +65,7 @@ impl Experience {
         self.since.map_or(0, |since| now.saturating_sub(since))
     }
 
-    /// What a phase costs, after a round that took so long. Before the first one: two rounds, the least that a balancer with global information
+    /// What a phase costs, after a round that took this long. Before the first one: two rounds, the least that a balancer with global information
     /// can take.
     pub fn cost(&self, round: Ticks) -> Ticks {
         self.cost.unwrap_or(2 * round)
@@ -92,10 +92,10 @@ pub(super) fn weight(ended: u64, spawned: u64, worked: Ticks) -> Ticks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::incremental::trigger::Standing;
+    use crate::schedule::incremental::trigger::NodeLoad;
 
-    fn census(ended: u64, spawned: u64, worked: Ticks, took: Ticks) -> Census {
-        Census { standings: vec![Standing::default(); 3], ended, spawned, worked, took, ..Census::default() }
+    fn summary(ended: u64, spawned: u64, worked: Ticks, took: Ticks) -> LoadSummary {
+        LoadSummary { loads: vec![NodeLoad::default(); 3], ended, spawned, worked, took, ..LoadSummary::default() }
     }
 
     #[test]
@@ -109,33 +109,33 @@ mod tests {
 
     #[test]
     fn weights_are_measured_over_windows_with_enough_tasks() {
-        let mut experience = Experience::default();
-        experience.learn(10, &census(5, 0, 50, 0), None);
-        assert_eq!(experience.weight(), None);
-        experience.learn(20, &census(6, 9, 60, 0), None);
-        assert_eq!(experience.weight(), Some(Ticks::MAX));
+        let mut cost_model = CostModel::default();
+        cost_model.learn(10, &summary(5, 0, 50, 0), None);
+        assert_eq!(cost_model.weight(), None);
+        cost_model.learn(20, &summary(6, 9, 60, 0), None);
+        assert_eq!(cost_model.weight(), Some(Ticks::MAX));
         // Five tasks are too few; with the sixth all six count.
-        experience.learn(30, &census(11, 9, 110, 0), None);
-        assert_eq!(experience.weight(), Some(Ticks::MAX));
-        experience.learn(40, &census(12, 12, 120, 0), None);
-        assert_eq!(experience.weight(), Some(20), "six ended and three were spawned in 60");
+        cost_model.learn(30, &summary(11, 9, 110, 0), None);
+        assert_eq!(cost_model.weight(), Some(Ticks::MAX));
+        cost_model.learn(40, &summary(12, 12, 120, 0), None);
+        assert_eq!(cost_model.weight(), Some(20), "six ended and three were spawned in 60");
     }
 
     #[test]
     fn costs_are_smoothed_and_a_phase_after_which_less_is_done_has_not_paid() {
-        let mut experience = Experience::default();
-        assert_eq!((experience.cost(40), experience.frozen(40)), (80, 40));
-        experience.learn(100, &census(0, 0, 200, 0), None);
-        experience.uneven(100, true);
-        experience.learn(200, &census(0, 0, 400, 60), Some(40));
-        assert_eq!((experience.cost(9), experience.frozen(9)), (100, 60));
-        experience.uneven(200, true);
-        assert_eq!(experience.persisted(250), 150);
-        experience.learn(300, &census(0, 0, 500, 20), Some(20));
-        assert_eq!((experience.cost(9), experience.frozen(9)), (70, 40));
-        assert_eq!(experience.persisted(350), 0, "one worker instead of two");
-        experience.uneven(350, true);
-        experience.uneven(360, false);
-        assert_eq!(experience.persisted(400), 0);
+        let mut cost_model = CostModel::default();
+        assert_eq!((cost_model.cost(40), cost_model.frozen(40)), (80, 40));
+        cost_model.learn(100, &summary(0, 0, 200, 0), None);
+        cost_model.uneven(100, true);
+        cost_model.learn(200, &summary(0, 0, 400, 60), Some(40));
+        assert_eq!((cost_model.cost(9), cost_model.frozen(9)), (100, 60));
+        cost_model.uneven(200, true);
+        assert_eq!(cost_model.persisted(250), 150);
+        cost_model.learn(300, &summary(0, 0, 500, 20), Some(20));
+        assert_eq!((cost_model.cost(9), cost_model.frozen(9)), (70, 40));
+        assert_eq!(cost_model.persisted(350), 0, "one worker instead of two");
+        cost_model.uneven(350, true);
+        cost_model.uneven(360, false);
+        assert_eq!(cost_model.persisted(400), 0);
     }
 }

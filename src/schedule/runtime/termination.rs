@@ -8,28 +8,20 @@
 //! wave); if the ends are equal, all are: nothing is under way at `t`, and no node has received anything between its visit in the first
 //! wave, when it was passive, and `t`. A passive node becomes active only by receiving, so all are passive at `t`, for ever.
 //!
-//! ```text
-//!   places, 8 nodes:        0            a wave: asked downwards, counts summed upwards,
-//!                        / | \           2 (n - 1) messages, 2 ceil(log2 n) of them one after the other
-//!                       4  2  1
-//!                      /|  |
-//!                     6 5  3
-//!                     |
-//!                     7
-//! ```
+//! A wave asks downwards and sums counts upwards: 2 (n - 1) messages, 2 ceil(log2 n) of them one after the other
+//! ([`Tree`](crate::schedule::tree::Tree)).
 //!
 //! Cost: at least two waves; more while detached tasks move between passive nodes. A wave whose counts differ is followed by a pause as long as
 //! the wave was, so that waves never take more than about half of the time.
 
 use serde::{Deserialize, Serialize};
 
-use crate::node::{Tag, Ticks};
-use crate::topology::NodeId;
+use crate::node::{Tag, Ticks, TimerId};
+use crate::schedule::tree::Tree;
 
 pub(super) const WAVE: Tag = Tag::background(0x0204, "termination wave");
-pub(super) const REPORT: Tag = Tag::new(0x0205, "report");
 
-/// What the nodes say to each other.
+/// What nodes send each other in a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Say {
     /// Downwards: a wave begins.
@@ -40,7 +32,7 @@ pub(super) enum Say {
     Stop,
 }
 
-/// Messages with tasks or answers.
+/// Numbers of messages that may bring tasks or answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Counts {
     pub sent: u64,
@@ -50,26 +42,6 @@ pub(super) struct Counts {
 impl Counts {
     fn and(self, other: Counts) -> Counts {
         Counts { sent: self.sent + other.sent, received: self.received + other.received }
-    }
-}
-
-/// A node's place in the tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Tree {
-    /// `None` at the root.
-    pub parent: Option<NodeId>,
-    pub children: Vec<NodeId>,
-}
-
-impl Tree {
-    /// The binomial tree over `nodes` nodes whose root is `root`: places are counted from there.
-    pub fn new(me: NodeId, root: NodeId, nodes: u32) -> Tree {
-        let node = |place: u64| ((u64::from(root) + place) % u64::from(nodes)) as NodeId;
-        let place = u64::from((me + nodes - root) % nodes);
-        // Place p's children set one bit below its lowest set bit.
-        let below = if place == 0 { 32 } else { place.trailing_zeros() };
-        let children = (0..below).rev().map(|bit| place | 1 << bit).filter(|child| *child < u64::from(nodes)).map(node).collect();
-        Tree { parent: (place != 0).then(|| node(place & (place - 1))), children }
     }
 }
 
@@ -172,6 +144,78 @@ impl Waves {
             }
             _ => Next::Wait,
         }
+    }
+}
+
+/// A node's part in the detection of termination: the waves, and the counts that they sum up.
+pub(super) struct Termination {
+    waves: Waves,
+    counts: Counts,
+    /// The timer of a pause between two waves.
+    pause: Option<TimerId>,
+    stopped: bool,
+}
+
+impl Termination {
+    pub fn new(tree: Tree) -> Termination {
+        Termination { waves: Waves::new(tree), counts: Counts::default(), pause: None, stopped: false }
+    }
+
+    pub fn tree(&self) -> &Tree {
+        &self.waves.tree
+    }
+
+    /// A message that may bring tasks or answers has left.
+    pub fn sent(&mut self) {
+        self.counts.sent += 1;
+    }
+
+    /// Such a message has left for each child in the tree.
+    pub fn sent_down(&mut self) {
+        self.counts.sent += self.tree().children.len() as u64;
+    }
+
+    /// What such a message brought is here.
+    pub fn received(&mut self) {
+        self.counts.received += 1;
+    }
+
+    /// Whether this node knows that all is done.
+    pub fn has_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// What to do now, `passive` or not. Call it again after each step other than waiting and pausing.
+    pub fn next(&mut self, passive: bool, now: Ticks) -> Next {
+        let next = self.waves.next(passive, self.counts, now);
+        self.stopped |= next == Next::Done;
+        next
+    }
+
+    /// A message of a wave came. Returns what is to be passed down.
+    ///
+    /// # Errors
+    /// If it does not belong in the wave.
+    pub fn hear(&mut self, say: Say) -> Result<Option<Say>, String> {
+        match say {
+            Say::Stop => self.stopped = true,
+            Say::Ask | Say::Counts(_) => self.waves.hear(say)?,
+        }
+        Ok((say == Say::Ask || say == Say::Stop).then_some(say))
+    }
+
+    /// Whether a pause needs a timer: none is running.
+    pub fn needs_timer(&self) -> bool {
+        self.pause.is_none()
+    }
+
+    pub fn pauses(&mut self, timer: TimerId) {
+        self.pause = Some(timer);
+    }
+
+    /// Ends the pause if this was its timer; says whether it was.
+    pub fn pause_over(&mut self, timer: TimerId) -> bool {
+        self.pause.take_if(|pause| *pause == timer).is_some()
     }
 }
 

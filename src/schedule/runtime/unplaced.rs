@@ -1,12 +1,13 @@
 //! Tasks that were born at a node or came there, until its policy places them.
 //!
-//! Most are placed at once and in their order, a few much later: by number they stand in a row with holes, so that neither costs a search.
+//! Most are placed at once and in order, a few much later. So they are kept in a row sorted by number, with holes, and neither kind costs a
+//! search.
 
 use std::collections::VecDeque;
 
-use super::policy::ItemId;
+use crate::schedule::policy::ItemId;
 
-/// Holes that a row may have beside as many as it holds.
+/// Maximum number of holes in a row beyond the number of tasks that it holds.
 const HOLES: usize = 64;
 
 pub(super) struct Unplaced<T> {
@@ -30,7 +31,7 @@ impl<T> Unplaced<T> {
         self.held == 0
     }
 
-    /// Takes one in. No number comes twice.
+    /// Adds a task. No number comes twice.
     pub fn push(&mut self, id: ItemId, item: T) {
         self.held += 1;
         match self.row.back() {

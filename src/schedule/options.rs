@@ -1,0 +1,71 @@
+//! How a run is done.
+
+use super::computation::Style;
+use super::policy::QueueOrder;
+use crate::node::Ticks;
+
+/// How a run is done, the same on all nodes.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Number of tasks that a rank executes at a time. The world must have this number of workers for each rank.
+    pub workers: u32,
+    /// How tasks are executed, instead of the computation's [own style](crate::schedule::Computation::STYLE).
+    pub style: Option<Style>,
+    /// Which ready task is next, instead of the policy's own order.
+    pub order: Option<QueueOrder>,
+    /// How long tasks are executed on the communication thread between two polls of the network.
+    pub slice: Ticks,
+    /// Ticks in one unit of the workload's time.
+    pub unit: Ticks,
+    /// Mean of the exponential time that each migration takes on top of the network's, charged at the receiver (Ahmad, Ghafoor and Fox 1994,
+    /// section 5); `None` for none.
+    pub migration: Option<Ticks>,
+    /// Whether migrations queue for a link of their sender, as if the nodes, by their numbers, were a hypercube: each is served once, in the
+    /// order in which they leave, on the link of the highest bit in which sender's and receiver's numbers differ.
+    pub contention: bool,
+    /// Where tasks take less than this on average, each worker is handed its next one before it has ended the last, so that it need not wait for
+    /// the communication thread in between; that one can't be given away any more. 0: never, which is best in simulation, where handing over
+    /// takes no time.
+    pub ahead_below: Ticks,
+    /// Where many tasks in a row that are executed on the communication thread take less than this each, answers to other nodes wait until
+    /// the node polls the network, and those to one node leave in one message: about what a message costs its sender. 0: never, which is
+    /// best in simulation, where sending takes no time.
+    pub gather_below: Ticks,
+    /// Whether a node's load travels with the tasks and answers that it sends.
+    pub loads_travel: bool,
+    /// Part of its time by which every task is prolonged on real ranks, for tests of the measurement.
+    pub drag: f64,
+    /// Whether to record a trace of what happened when.
+    pub trace: bool,
+    /// The largest answer that may be sent, in bytes.
+    pub largest_answer: usize,
+}
+
+impl Options {
+    /// The rules of the paper's simulation: tasks are handed over when a worker is free, answers leave at once, and loads are known by
+    /// announcement only.
+    pub fn exact() -> Options {
+        Options { ahead_below: 0, gather_below: 0, loads_travel: false, ..Options::default() }
+    }
+}
+
+/// The best settings on real ranks.
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            workers: 1,
+            style: None,
+            order: None,
+            slice: 100_000,
+            unit: 1_000_000,
+            migration: None,
+            contention: false,
+            ahead_below: 300_000,
+            gather_below: 2_000,
+            loads_travel: true,
+            drag: 0.0,
+            trace: false,
+            largest_answer: crate::node::LARGEST_MESSAGE,
+        }
+    }
+}

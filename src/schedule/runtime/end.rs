@@ -1,0 +1,79 @@
+//! What the loop does when all is done: reports and answers are gathered at the host.
+
+use std::rc::Rc;
+
+use super::NodeRuntime;
+use super::graphs::Graphs;
+use crate::error::{Error, Result};
+use crate::node::{self, Recorder, Tag, Ticks};
+use crate::schedule::accounting::{NodeReport, RunResult};
+use crate::schedule::computation::Computation;
+
+/// To the parent in the tree, at the end: the reports of a sub-tree of nodes, and the answers there that nobody waited for.
+const REPORT: Tag = Tag::new(0x0205, "report");
+
+impl<C: Computation> NodeRuntime<C> {
+    /// What is left where all should be done, if anything is.
+    fn leftover(&self) -> Option<String> {
+        if self.is_passive() {
+            return self.joins.any_parent().map(|name| format!("task {name}, whose children were never all answered"));
+        }
+        let (ready, running, (unplaced, migrating)) = (self.tasks.ready(), self.running(), self.tasks.waiting());
+        Some(format!("{ready} tasks ready, {running} running, {unplaced} unplaced and {migrating} under way"))
+    }
+
+    fn report(&mut self, now: Ticks, messages: &Recorder) -> NodeReport {
+        let (me, totals, counts) = (self.node.me(), self.execution.totals(), messages.get());
+        let (joins, peak_waiting) = self.joins.totals();
+        NodeReport {
+            node: me,
+            rank: self.node.rank_of(me),
+            is_virtual: self.node.overlay().placement.is_virtual(me),
+            workers: self.execution.workers() as u32,
+            elapsed: self.statistics.since_began(now),
+            busy: totals.busy,
+            needed: totals.needed,
+            asleep: totals.asleep,
+            overhead: self.statistics.overhead(),
+            tasks: totals.tasks,
+            joins,
+            born: self.tasks.born(),
+            detached: totals.detached,
+            migrated_out: self.outbox.migrated(),
+            migrated_in: self.statistics.migrated_in,
+            largest: totals.largest,
+            chain: totals.chain,
+            peak_ready: self.tasks.peak_ready(),
+            peak_waiting,
+            messages: counts.messages,
+            bytes: counts.bytes,
+            control: self.statistics.control,
+            trace: self.statistics.take_trace(),
+        }
+    }
+
+    /// All is done: the reports of all nodes and the answers that nobody waited for go to the host.
+    pub(super) async fn end(mut self, messages: &Rc<Recorder>) -> Result<RunResult<C::Answer>> {
+        let now = self.node.now();
+        self.statistics.rests(self.node.now());
+        if let Some(left) = self.leftover() {
+            return Err(Error::Lost(format!("all seemed done, but on node {} there is left: {left}", self.node.me())));
+        }
+        let mut nodes = vec![self.report(now, messages)];
+        for child in &self.termination.tree().children {
+            let (mut theirs, partial): (Vec<NodeReport>, Option<C::Answer>) = self.node.receive(*child, REPORT).await?;
+            nodes.append(&mut theirs);
+            partial.into_iter().for_each(|partial| self.joins.combine(partial));
+        }
+        let answer = self.joins.take_partial();
+        if let Some(parent) = self.termination.tree().parent {
+            let body = node::pack(&(&nodes, &answer));
+            self.outbox.check_answer(body.len(), || "all detached tasks of a sub-tree of nodes".into())?;
+            self.node.send_bytes(parent, REPORT, body);
+            return Ok(RunResult::elsewhere());
+        }
+        nodes.sort_by_key(|report| report.node);
+        let (graphs, gave_up) = self.graphs.take().map(Graphs::end).unwrap_or_default();
+        Ok(RunResult::at_host(answer, graphs, gave_up, nodes, self.statistics.since_began(now)))
+    }
+}
