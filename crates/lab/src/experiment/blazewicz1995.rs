@@ -10,7 +10,7 @@ pub const LARGEST: u32 = 12;
 
 /// A figure of the paper.
 #[derive(Clone, Debug)]
-pub struct Figure {
+pub struct BlazewiczFigure {
     pub number: u32,
     pub title: &'static str,
     pub x: &'static str,
@@ -28,9 +28,9 @@ pub struct Curve {
 }
 
 /// All figures in their order.
-pub fn figures() -> Vec<Figure> {
-    let figure = |number, title, x, y, curves| Figure { number, title, x, y, log_x: false, log_y: false, curves };
-    let log_y = |figure| Figure { log_y: true, ..figure };
+pub fn figures() -> Vec<BlazewiczFigure> {
+    let figure = |number, title, x, y, curves| BlazewiczFigure { number, title, x, y, log_x: false, log_y: false, curves };
+    let log_y = |figure| BlazewiczFigure { log_y: true, ..figure };
     let slow = [0.1, 1.0, 10.0];
     let links = [0.0, 0.1, 1.0, 10.0];
     let time = |shares: &Shares<f64>| shares.equivalent[0];
@@ -58,7 +58,7 @@ pub fn figures() -> Vec<Figure> {
             "execution time / time on one processor",
             by_dimension("Tcp", &slow, |d, tcp| time(&shares(d, &1.0, &1.0, &tcp, &1.0))),
         )),
-        Figure {
+        BlazewiczFigure {
             log_x: true,
             log_y: true,
             ..figure(
@@ -105,11 +105,11 @@ fn by_dimension(parameter: &str, values: &[f64], quantity: impl Fn(u32, f64) -> 
 mod tests {
     use super::*;
 
-    fn figure(number: u32) -> Figure {
+    fn figure(number: u32) -> BlazewiczFigure {
         figures().into_iter().find(|figure| figure.number == number).unwrap()
     }
 
-    fn value(figure: &Figure, curve: &str, x: f64) -> f64 {
+    fn value(figure: &BlazewiczFigure, curve: &str, x: f64) -> f64 {
         let curve = figure.curves.iter().find(|one| one.name == curve).unwrap();
         curve.points.iter().find(|point| point.0 == x).unwrap().1
     }

@@ -50,7 +50,7 @@ fn shares(record: &RunRecord, rank: usize, end: f64) -> Vec<f64> {
         add(&mut shares, 0.0, record.busy[rank] / f64::from(record.workers) / end, 1.0);
         return shares;
     }
-    let ticks = record.unit.seconds * 1e9 * end;
+    let ticks = record.unit_seconds * 1e9 * end;
     for timeline in record.timeline.iter().filter(|timeline| timeline.rank as usize == rank) {
         for line in &timeline.entries {
             if let Happening::Executed { ticks: took } = line.what {

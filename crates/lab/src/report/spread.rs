@@ -7,9 +7,10 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 
+use super::columns::{RankShare, SpreadLink};
 use super::figures::{bytes, duration_us, several, three, whole};
 use super::gantt;
-use super::table::{lines, place, table};
+use super::table::{self, lines, place};
 use crate::experiment::SpreadRecord;
 use crate::experiment::division::{Activity, Bar, Row};
 use crate::experiment::spread::Answer;
@@ -153,44 +154,17 @@ pub fn report(record: &SpreadRecord, answer: &Answer, width: u16) -> String {
     out
 }
 
-/// A rank's share, its costs per byte, and its times; `-` for what a rank without a share has none of.
-pub(super) fn cells(record: &SpreadRecord, rank: usize, per_byte: impl Fn(f64) -> String) -> [String; 10] {
-    let split = &record.split[rank];
-    let cost = |cost: f64| if cost > 0.0 { per_byte(cost) } else { "-".into() };
-    let time = |time: f64| if record.shares[rank] > 0 { seconds(time) } else { "-".into() };
-    let predicted = if record.predicts { time(record.predicted_finish[rank]) } else { "-".into() };
-    [
-        rank.to_string(),
-        bytes(record.shares[rank]),
-        cost(split.calibrated),
-        cost(split.achieved),
-        predicted,
-        time(record.finish[rank]),
-        time(split.waiting),
-        time(split.computing),
-        time(split.pausing),
-        time(split.idle),
-    ]
-}
-
 fn ranks(record: &SpreadRecord, width: u16) -> String {
-    let headings = ["rank", "share", "per byte", "in the run", "predicted", "finish", "waiting", "computing", "pausing", "idle"];
-    let mut rows = table(&headings, 0, width);
-    for rank in 0..record.shares.len().min(LISTED) {
-        rows.add_row(cells(record, rank, |cost| format!("{} ns", three(cost * 1e9))));
-    }
-    let more = record.shares.len().saturating_sub(LISTED);
-    lines(&rows)
-        + &if more > 0 { format!("and {} more (--output json has them all)\n", several(more as u64, "rank")) } else { String::new() }
+    let rows: Vec<_> = RankShare::of(record).take(LISTED).collect();
+    let more = match record.shares.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!("and {} more (--output json has them all)\n", several(more as u64, "rank")),
+    };
+    lines(&table::of(&rows, width)) + &more
 }
 
 fn links(record: &SpreadRecord, width: u16) -> String {
-    let mut rows = table(&["link", "sent", "start-up", "bandwidth"], 0, width);
-    for link in record.links.iter().take(LISTED) {
-        let bandwidth = if link.seconds_per_byte > 0.0 { format!("{} MB/s", three(1e-6 / link.seconds_per_byte)) } else { "-".into() };
-        rows.add_row([format!("{} to {}", link.from, link.to), bytes(link.bytes), seconds(link.startup), bandwidth]);
-    }
-    lines(&rows)
+    lines(&table::of(&record.links.iter().take(LISTED).map(SpreadLink).collect::<Vec<_>>(), width))
 }
 
 /// Predicted beside measured: for each rank when its share was on the way, and when it computed.
