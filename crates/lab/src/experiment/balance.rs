@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use serde::{Serialize, Serializer};
 
-use super::compare::{self, CompareRecord, Measured};
+use super::compare::{self, CompareRecord, MeasuredPhase};
 use super::judged::Judged;
 use super::site::{Imbalances, Site};
 use super::tasks::Tasks;
-use super::weighing::{LoadUnit, Move, Weighing};
+use super::weighing::{LoadUnit, PlannedMove, Weighing};
 use crate::workload::Decimal;
 use equipoise::balance::Chosen;
 use equipoise::error::Result;
@@ -81,7 +81,7 @@ pub struct BalanceRecord {
     pub finals: Vec<u64>,
     pub final_by_rank: Vec<u64>,
     /// In an order in which they can be carried out one by one; empty unless wanted.
-    pub moves: Vec<Move>,
+    pub moves: Vec<PlannedMove>,
     /// Number of moves.
     pub transfers: u64,
     pub task_hops: u128,
@@ -204,7 +204,7 @@ fn record(spec: &BalanceSpec, site: Site, shares: &Shares, mut outcome: Outcome)
         rows: std::mem::take(&mut outcome.trace),
         overlay: Rc::new(spec.overlay.clone()),
     });
-    let mut phase = Measured {
+    let mut phase = MeasuredPhase {
         balancer: &spec.balancer,
         overlay: &spec.overlay,
         loads: Rc::default(),
@@ -236,7 +236,7 @@ fn record(spec: &BalanceSpec, site: Site, shares: &Shares, mut outcome: Outcome)
         exact: phase.exact,
         final_by_rank: judge::by_rank(&finals, placement),
         finals,
-        moves: plan.transfers.into_iter().map(|transfer| Move::of(transfer, unit)).collect(),
+        moves: plan.transfers.into_iter().map(|transfer| PlannedMove::of(transfer, unit)).collect(),
         transfers,
         task_hops: phase.task_hops,
         optimum_task_hops: phase.optimum_task_hops,

@@ -3,7 +3,7 @@
 //! What is not said otherwise is 1: w, z, Tcp, Tcm. The paper prints curves without numbers; dimensions go from 0 to 12, as far as its text
 //! follows them.
 
-use crate::divisible::model::hypercube::{Shares, processors_in, shares};
+use crate::divisible::model::hypercube::{HypercubeShares, processors_in, shares};
 
 /// The largest dimension of the study.
 pub const LARGEST: u32 = 12;
@@ -33,7 +33,7 @@ pub fn figures() -> Vec<BlazewiczFigure> {
     let log_y = |figure| BlazewiczFigure { log_y: true, ..figure };
     let slow = [0.1, 1.0, 10.0];
     let links = [0.0, 0.1, 1.0, 10.0];
-    let time = |shares: &Shares<f64>| shares.equivalent[0];
+    let time = |shares: &HypercubeShares<f64>| shares.equivalent[0];
     vec![
         log_y(figure(2, "Load of a processor by layer", "layer", "part of the load for each processor", by_layer(|_, _| 1.0))),
         figure(3, "Load of a layer", "layer", "part of the load for the layer", by_layer(|d, layer| processors_in(d, layer) as f64)),

@@ -235,7 +235,7 @@ impl<'a> Combination<'a> {
         let outcome = self.first.ok_or_else(|| unmeasured(balancer))?;
         let judged = Judged::of(balancer, overlay, &self.setting.shares, tasks, &outcome, site);
         let optimum = if overlay.topology.nodes() <= OPTIMUM_UP_TO { judged.optimum(overlay) } else { None };
-        Measured {
+        MeasuredPhase {
             balancer,
             overlay,
             loads: loads.clone(),
@@ -255,7 +255,7 @@ fn unmeasured(balancer: &Chosen) -> Error {
 }
 
 /// What a record is made of.
-pub(super) struct Measured<'a> {
+pub(super) struct MeasuredPhase<'a> {
     pub balancer: &'a Chosen,
     pub overlay: &'a Overlay,
     pub loads: Rc<LoadSource>,
@@ -269,9 +269,9 @@ pub(super) struct Measured<'a> {
     pub trace: Option<Trace>,
 }
 
-impl Measured<'_> {
+impl MeasuredPhase<'_> {
     pub fn record(self, site: &Site) -> Result<CompareRecord> {
-        let Measured { balancer, tasks, judged, optimum, outcome, samples, .. } = self;
+        let MeasuredPhase { balancer, tasks, judged, optimum, outcome, samples, .. } = self;
         let Overlay { topology, placement } = self.overlay;
         let median = |part: usize| {
             let ms: Vec<f64> = samples.iter().map(|sample| milliseconds(sample[part])).collect();

@@ -41,4 +41,4 @@ pub use run::{RunRecord, RunSpec, run};
 pub use site::{Imbalances, LoadMap, Site};
 pub use spread::{SpreadRecord, SpreadSpec, spread};
 pub use tasks::Tasks;
-pub use weighing::{LoadUnit, Move, Weighing, Work};
+pub use weighing::{LoadUnit, PlannedMove, Weighing, Work};

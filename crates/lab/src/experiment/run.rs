@@ -17,7 +17,7 @@ use crate::workload::graphs::{self, Number, Prepared, Setting};
 use course::{Course, plain_program};
 use equipoise::error::Result;
 use equipoise::node::{self, Ticks};
-pub use equipoise::schedule::accounting::{Entry as Line, Happening};
+pub use equipoise::schedule::accounting::{Entry as TraceEntry, Happening};
 use equipoise::schedule::{self, Graph, Options, Outcome, Region};
 use equipoise::topology::{NodeId, Overlay, RankId};
 use equipoise::transport::world::World;
@@ -130,7 +130,7 @@ pub struct RunRecord {
     pub simplicity: usize,
     /// What happened when, by node; empty unless wanted.
     #[serde(skip)]
-    pub timeline: Vec<Timeline>,
+    pub timeline: Vec<NodeTimeline>,
 }
 
 impl RunRecord {
@@ -221,10 +221,10 @@ impl Overload {
 
 /// A node's timeline.
 #[derive(Clone, Debug)]
-pub struct Timeline {
+pub struct NodeTimeline {
     pub node: NodeId,
     pub rank: RankId,
-    pub entries: Vec<Line>,
+    pub entries: Vec<TraceEntry>,
 }
 
 /// The epoch of the barrier before a run.

@@ -72,7 +72,7 @@ pub struct Work {
 
 /// A transfer, as it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Move {
+pub struct PlannedMove {
     pub step: u32,
     pub src: NodeId,
     pub dst: NodeId,
@@ -82,9 +82,9 @@ pub struct Move {
     pub work: Option<u64>,
 }
 
-impl Move {
-    pub(super) fn of(transfer: Transfer, unit: LoadUnit) -> Move {
+impl PlannedMove {
+    pub(super) fn of(transfer: Transfer, unit: LoadUnit) -> PlannedMove {
         let Transfer { step, src, dst, tasks, work } = transfer;
-        Move { step, src, dst, tasks, work: (unit == LoadUnit::Work).then_some(work) }
+        PlannedMove { step, src, dst, tasks, work: (unit == LoadUnit::Work).then_some(work) }
     }
 }

@@ -1,6 +1,6 @@
 //! A division of a load, for people.
 
-use super::columns::{Layer, Processor};
+use super::columns::{LayerRow, ProcessorRow};
 use super::figures::{several, three};
 use super::table::{self, lines};
 use crate::experiment::ModelRecord;
@@ -21,12 +21,12 @@ pub fn model(record: &ModelRecord, width: u16) -> String {
         three(record.equivalent_w)
     );
     if !record.by_processor.is_empty() && record.by_processor.len() <= SHOWN {
-        out.push_str(&lines(&table::of(&record.by_processor.iter().map(Processor).collect::<Vec<_>>(), width)));
+        out.push_str(&lines(&table::of(&record.by_processor.iter().map(ProcessorRow).collect::<Vec<_>>(), width)));
         return out;
     }
     let loaded = record.volume.iter().rposition(|volume| *volume > 0.0).map_or(0, |last| last + 1);
     let shown = loaded.min(SHOWN);
-    out.push_str(&lines(&table::of(&(0..shown).map(|layer| Layer { record, layer }).collect::<Vec<_>>(), width)));
+    out.push_str(&lines(&table::of(&(0..shown).map(|layer| LayerRow { record, layer }).collect::<Vec<_>>(), width)));
     if shown < loaded {
         out.push_str(&format!("and {} more (--output json has them all)\n", several((loaded - shown) as u64, "layer")));
     }

@@ -7,7 +7,7 @@ use super::chart::{self, Bar, Bars};
 use super::figures::{several, three};
 use super::html::{CaptionedChart, Page, Section, Table, Timed, circumstances, page};
 use super::run::{self, parts_of_time};
-use super::spans::{self, Span};
+use super::spans::{self, TimeAxis};
 use super::{table, verdict};
 use crate::experiment::{Environment, RunRecord};
 
@@ -322,7 +322,7 @@ fn timelines(records: &[RunRecord], unit: (&'static str, f64)) -> (Vec<Timed>, S
         Timed {
             title: record.scheduler.clone(),
             says: format!("Ended after {} {name}{beyond}.", three(record.makespan * times)),
-            svg: spans::timeline(record, Span { end, unit }),
+            svg: spans::timeline(record, TimeAxis { end, unit }),
         }
     };
     let ranks = records.first().map_or(0, |record| record.busy.len());

@@ -12,7 +12,7 @@ use super::figures::{bytes, duration_us, several, three, whole};
 use super::gantt;
 use super::table::{self, lines, place};
 use crate::experiment::SpreadRecord;
-use crate::experiment::division::{Activity, Bar, Row};
+use crate::experiment::division::{Activity, GanttBar, GanttRow};
 use crate::experiment::spread::Answer;
 
 /// With more ranks than this people are told of these only.
@@ -174,14 +174,14 @@ pub fn gantt(record: &SpreadRecord) -> String {
 }
 
 /// The chart's title and its rows, two for each of the first ranks.
-pub(super) fn pairs(record: &SpreadRecord) -> (String, Vec<Row>) {
+pub(super) fn pairs(record: &SpreadRecord) -> (String, Vec<GanttRow>) {
     let mut rows = Vec::new();
     for (rank, pair) in record.charts.iter().enumerate().take(LISTED) {
         for (timeline, kind) in pair.iter().zip(["predicted", "measured"]).filter(|(_, kind)| record.predicts || *kind == "measured") {
             let bars = |activity, intervals: &[_]| bars(activity, intervals);
             let mut all = bars(Activity::Sending, &timeline.sending);
             all.extend(bars(Activity::Computing, &timeline.computing));
-            rows.push(Row { name: format!("{rank} {kind}"), layer: rank as u32, bars: all });
+            rows.push(GanttRow { name: format!("{rank} {kind}"), layer: rank as u32, bars: all });
         }
     }
     let title = format!(
@@ -195,6 +195,6 @@ pub(super) fn pairs(record: &SpreadRecord) -> (String, Vec<Row>) {
     (title, rows)
 }
 
-fn bars(activity: Activity, intervals: &[crate::experiment::spread::Interval]) -> Vec<Bar> {
-    intervals.iter().map(|interval| Bar { activity, begin: interval.begin, end: interval.end }).collect()
+fn bars(activity: Activity, intervals: &[crate::experiment::spread::TimeInterval]) -> Vec<GanttBar> {
+    intervals.iter().map(|interval| GanttBar { activity, begin: interval.begin, end: interval.end }).collect()
 }

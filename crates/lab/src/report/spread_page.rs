@@ -171,11 +171,11 @@ pub(super) mod tests {
     use super::super::html::tests::environment;
     use super::*;
     use crate::experiment::Site;
-    use crate::experiment::spread::{Baseline, Interval, LinkRecord, Timeline};
+    use crate::experiment::spread::{Baseline, LinkRecord, RankTimeline, TimeInterval};
 
     pub(in crate::report) fn record() -> SpreadRecord {
-        let interval = |begin, end| Interval { begin, end };
-        let timeline = |sending: &[(f64, f64)], computing: &[(f64, f64)]| Timeline {
+        let interval = |begin, end| TimeInterval { begin, end };
+        let timeline = |sending: &[(f64, f64)], computing: &[(f64, f64)]| RankTimeline {
             sending: sending.iter().map(|&(begin, end)| interval(begin, end)).collect(),
             computing: computing.iter().map(|&(begin, end)| interval(begin, end)).collect(),
         };

@@ -1,6 +1,6 @@
 //! One scheduler's way through all rounds, and what is judged over all schedulers.
 
-use super::{APART, Overload, ResponseTimes, Rounds, RunRecord, RunSpec, SchedulerContender, Timeline};
+use super::{APART, NodeTimeline, Overload, ResponseTimes, Rounds, RunRecord, RunSpec, SchedulerContender};
 use crate::experiment::responses::Responses;
 use crate::experiment::site::Site;
 use crate::experiment::statistics;
@@ -216,7 +216,7 @@ impl Course {
             timeline: nodes
                 .into_iter()
                 .filter(|node| !node.trace.is_empty())
-                .map(|node| Timeline { node: node.node, rank: node.rank, entries: node.trace })
+                .map(|node| NodeTimeline { node: node.node, rank: node.rank, entries: node.trace })
                 .collect(),
         })
     }

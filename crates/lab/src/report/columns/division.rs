@@ -7,9 +7,9 @@ use crate::experiment::ModelRecord;
 use crate::experiment::division::ProcessorRecord;
 
 /// One processor of a division.
-pub(in crate::report) struct Processor<'a>(pub &'a ProcessorRecord);
+pub(in crate::report) struct ProcessorRow<'a>(pub &'a ProcessorRecord);
 
-impl Tabular for Processor<'_> {
+impl Tabular for ProcessorRow<'_> {
     fn columns() -> Vec<Column<Self>> {
         let shown = Column::<Self>::shown;
         vec![
@@ -24,19 +24,19 @@ impl Tabular for Processor<'_> {
 }
 
 /// The processors of one distance from the source.
-pub(in crate::report) struct Layer<'a> {
+pub(in crate::report) struct LayerRow<'a> {
     pub record: &'a ModelRecord,
     pub layer: usize,
 }
 
-impl Layer<'_> {
+impl LayerRow<'_> {
     /// A time of the layer; `-` where single processors were not calculated.
     fn time(&self, times: &[f64]) -> String {
         times.get(self.layer).map_or("-".into(), |time| small(*time))
     }
 }
 
-impl Tabular for Layer<'_> {
+impl Tabular for LayerRow<'_> {
     fn columns() -> Vec<Column<Self>> {
         let shown = Column::<Self>::shown;
         vec![

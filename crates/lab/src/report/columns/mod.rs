@@ -11,7 +11,7 @@ mod run;
 mod spread;
 
 pub(super) use compare::kind_of;
-pub(super) use division::{Layer, Processor};
+pub(super) use division::{LayerRow, ProcessorRow};
 pub(super) use nodes::PhaseNode;
 pub(super) use run::RankTimes;
 pub(super) use spread::{RankShare, SpreadLink};

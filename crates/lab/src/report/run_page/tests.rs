@@ -1,16 +1,19 @@
 use super::super::html::tests::environment;
 use super::*;
 use crate::experiment::Site;
-use crate::experiment::run::{Line, Rounds, Timeline};
+use crate::experiment::run::{NodeTimeline, Rounds, TraceEntry};
 use crate::workload::graphs::Number;
 use equipoise::schedule::accounting::Happening;
 
 /// Two ranks, of which one is busy for a second and the other for the second half of it.
 pub(in crate::report) fn record(scheduler: &str, makespan: f64) -> RunRecord {
-    let executed = |rank: u32, at, ticks| Timeline {
+    let executed = |rank: u32, at, ticks| NodeTimeline {
         node: rank,
         rank,
-        entries: vec![Line { at, task: None, what: Happening::Executed { ticks } }, Line { at, task: None, what: Happening::Resumed }],
+        entries: vec![
+            TraceEntry { at, task: None, what: Happening::Executed { ticks } },
+            TraceEntry { at, task: None, what: Happening::Resumed },
+        ],
     };
     RunRecord {
         scheduler: scheduler.into(),
