@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 
 use super::columns::{RankShare, SpreadLink};
@@ -72,7 +70,7 @@ impl<'a> WithAnswer<'a> {
             Answer::Checksum(hash) => (AnswerForm::Text(hash.clone()), None),
             Answer::Written { .. } => match std::str::from_utf8(written) {
                 Ok(text) => (AnswerForm::Text(text.into()), Some(UTF_8)),
-                Err(_) => (AnswerForm::Text(BASE64_STANDARD.encode(written)), Some(BASE64)),
+                Err(_) => (AnswerForm::Text(base64(written)), Some(BASE64)),
             },
             Answer::Bytes(counts) => {
                 let some = counts.iter().enumerate().filter(|(_, count)| **count > 0);
@@ -84,7 +82,7 @@ impl<'a> WithAnswer<'a> {
                 match counts.iter().map(text).collect::<Option<BTreeMap<_, _>>>() {
                     Some(histogram) => (AnswerForm::Histogram(histogram), Some(UTF_8)),
                     None => {
-                        let encoded = counts.iter().map(|(record, count)| (BASE64_STANDARD.encode(record), *count));
+                        let encoded = counts.iter().map(|(record, count)| (base64(record), *count));
                         (AnswerForm::Histogram(encoded.collect()), Some(BASE64))
                     }
                 }
@@ -92,6 +90,23 @@ impl<'a> WithAnswer<'a> {
         };
         WithAnswer { answer, answer_encoding, record }
     }
+}
+
+/// Bytes in base64, padded (RFC 4648, section 4).
+fn base64(bytes: impl AsRef<[u8]>) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let group = |three: &[u8]| {
+        let bits = three.iter().fold(0, |bits, byte| bits << 8 | usize::from(*byte)) << (8 * (3 - three.len()));
+        [18, 12, 6, 0]
+            .into_iter()
+            .zip(0..)
+            .map(move |(shift, place)| match place <= three.len() {
+                true => char::from(DIGITS[bits >> shift & 63]),
+                false => '=',
+            })
+            .collect::<String>()
+    };
+    bytes.as_ref().chunks(3).map(group).collect()
 }
 
 const UTF_8: &str = "utf-8";
@@ -197,4 +212,16 @@ pub(super) fn pairs(record: &SpreadRecord) -> (String, Vec<GanttRow>) {
 
 fn bars(activity: Activity, intervals: &[crate::experiment::spread::TimeInterval]) -> Vec<GanttBar> {
     intervals.iter().map(|interval| GanttBar { activity, begin: interval.begin, end: interval.end }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base64;
+
+    #[test]
+    fn base64_is_that_of_rfc_4648() {
+        let encoded = ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(base64);
+        assert_eq!(encoded, ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"]);
+        assert_eq!(base64([0xfb, 0xff, 0xfe, 0x00]), "+//+AA==");
+    }
 }
