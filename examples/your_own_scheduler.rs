@@ -9,7 +9,7 @@ use equipoise::schedule::policy::{Actions, AnyPolicy, New, Origin, Place, Policy
 use equipoise::schedule::{self, Chosen, Entry, Scheduler};
 use equipoise::topology::{Kind, NodeId, Overlay};
 use equipoise::transport::{mpi, sim, world::World};
-use equipoise_lab::experiment::run::{self, Contender, RunSpec};
+use equipoise_lab::experiment::run::{self, RunSpec, SchedulerContender};
 use equipoise_lab::workload::graphs;
 use rand::rngs::ChaCha8Rng;
 
@@ -68,7 +68,7 @@ fn main() -> equipoise::Result<()> {
     let mut contenders = Vec::new();
     for scheduler in [mine, schedule::find("random")?, schedule::find("steal")?] {
         let topology = scheduler.entry.default_topology(world.ranks());
-        contenders.push(Contender::new(scheduler, Overlay::new(topology, world.hosts())?)?);
+        contenders.push(SchedulerContender::new(scheduler, Overlay::new(topology, world.hosts())?)?);
     }
     let workload = graphs::find("tree:levels=8,children=4,time=4s")?;
     let spec = RunSpec { contenders, workload, workers: 1, repeat: None, seed: 1, trace: false };

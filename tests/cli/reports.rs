@@ -44,7 +44,7 @@ fn where_loads_are_times_terminal_and_page_tell_a_step() {
     let sentence = text.trim_end().lines().last().unwrap();
     assert!(sentence.contains(": a step takes 165 ms now and ") && sentence.contains("; balancing costs "), "{sentence}");
     assert!(!text.contains(" ns") && text.contains("a step"), "{text}");
-    assert!(page.contains(&sentence.replace('/', "&#x2f;")) && page.contains("a step after it takes"), "{sentence}");
+    assert!(page.contains(&sentence.replace('/', "&#x2f;")) && page.contains(">step<"), "{sentence}");
     let (text, page) = reported(&format!("balance --sim 32 --balancer twa --tasks lbaf:{runs},phase=301"));
     assert!(text.contains("  pays       a step takes 165 ms now and "), "{text}");
     assert!(page.contains(": a step takes 165 ms now and "));

@@ -1,7 +1,7 @@
 //! The model of divisible loads against answers of other implementations: exact fractions of the paper's equations
 //! (`tests/vectors/divisible.jsonl`), and cases of DLT-Studio (`tests/data/dlt/dlt_facts.tsv`).
 
-use equipoise_lab::divisible::model::{Ports, Question, Shape, Solution, solve, solve_by_program};
+use equipoise_lab::divisible::model::{NamedTopology, Ports, Question, Solution, solve, solve_by_program};
 use serde_json::Value;
 
 fn file(path: &str) -> String {
@@ -28,7 +28,7 @@ fn every_division_of_a_hypercube_is_known() {
             z: fraction(&case["z"]),
             tcp: fraction(&case["Tcp"]),
             tcm: fraction(&case["Tcm"]),
-            ..Question::of(Shape::parse(&format!("hypercube:{}", case["dimension"])).unwrap())
+            ..Question::of(NamedTopology::parse(&format!("hypercube:{}", case["dimension"])).unwrap())
         };
         let solution = solve(&question).unwrap();
         for (layer, (alpha, volume)) in numbers(&case["alpha"]).into_iter().zip(numbers(&case["volume"])).enumerate() {
@@ -63,14 +63,14 @@ fn question(model: &str, processors: &str, load: f64) -> Option<Question> {
         speeds: std::iter::once(1.0).chain(processors.iter().map(|(_, _, a)| 1.0 / a)).collect(),
         links: processors.iter().map(|(_, c, _)| *c).collect(),
         startups: processors.iter().map(|(s, _, _)| *s).collect(),
-        ..Question::of(Shape::parse(&format!("star:{}", processors.len() + 1)).unwrap())
+        ..Question::of(NamedTopology::parse(&format!("star:{}", processors.len() + 1)).unwrap())
     };
     // A and, but for the first, C.
     let chain = |processors: &[(f64, f64)]| Question {
         load,
         speeds: processors.iter().map(|(a, _)| 1.0 / a).collect(),
         links: processors[1..].iter().map(|(_, c)| *c).collect(),
-        ..Question::of(Shape::parse(&format!("line:{}", processors.len())).unwrap())
+        ..Question::of(NamedTopology::parse(&format!("line:{}", processors.len())).unwrap())
     };
     Some(match (model, processors) {
         ("star single-port, 1 installment", "S=0,C=0.11,A=0.12") => star(&[(0.0, 0.11, 0.12)]),
@@ -105,7 +105,7 @@ fn expected(text: &str) -> Option<(f64, f64)> {
     Some((number, number))
 }
 
-fn part(solution: &Solution, processor: u32) -> &equipoise_lab::divisible::model::Part {
+fn part(solution: &Solution, processor: u32) -> &equipoise_lab::divisible::model::ProcessorShare {
     solution.parts.iter().find(|part| part.processor == Some(processor)).expect("a processor")
 }
 

@@ -1,13 +1,13 @@
 //! The figures of Wu 1997, with fewer cases than `equipoise reproduce` runs.
 
-use equipoise_lab::experiment::wu1997::{Point, Quantity, SERIES, Series, reproduce};
+use equipoise_lab::experiment::wu1997::{SERIES, Series, WuPoint, WuQuantity, reproduce};
 
 fn check(series: &[&Series], cases: impl Fn(&Series) -> u32) {
     let points = series.len() * 6;
-    let measured: Vec<Point> =
+    let measured: Vec<WuPoint> =
         series.iter().flat_map(|series| reproduce(series, cases(series), 7, points).expect("balancers balance")).collect();
     assert_eq!(measured.len(), points);
-    let off: Vec<&Point> = measured.iter().filter(|point| !point.agrees).collect();
+    let off: Vec<&WuPoint> = measured.iter().filter(|point| !point.agrees).collect();
     assert!(off.is_empty(), "{off:#?}");
     // A tolerance that anything meets would not test anything.
     let loose = measured.iter().filter(|point| point.expected > 0.04 && point.tolerance > point.expected).count();
@@ -17,7 +17,7 @@ fn check(series: &[&Series], cases: impl Fn(&Series) -> u32) {
 #[test]
 fn dem_balances_as_often_as_table_1_says_and_moves_as_much_as_figures_14_and_15() {
     let dem: Vec<&Series> = SERIES.iter().filter(|series| series.balancer == "dem").collect();
-    check(&dem, |series| if series.quantity == Quantity::Balanced { 150 } else { 300 });
+    check(&dem, |series| if series.quantity == WuQuantity::Balanced { 150 } else { 300 });
 }
 
 #[test]

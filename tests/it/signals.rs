@@ -6,7 +6,7 @@ use equipoise::topology::Overlay;
 use equipoise::transport::Signal;
 use equipoise::transport::sim::{self, Rules};
 use equipoise::transport::world::World;
-use equipoise_lab::experiment::run::{Contender, RunSpec};
+use equipoise_lab::experiment::run::{RunSpec, SchedulerContender};
 use equipoise_lab::experiment::{self, IndependentSpec};
 use equipoise_lab::workload::{graphs, independent as workloads};
 
@@ -25,7 +25,7 @@ fn schedulers_of_spawning_tasks_go_on() {
         let mut world = world();
         let scheduler = schedule::find(entry.name).unwrap();
         let topology = scheduler.default_topology(RANKS);
-        let contenders = vec![Contender::new(scheduler, Overlay::new(topology, world.hosts()).unwrap()).unwrap()];
+        let contenders = vec![SchedulerContender::new(scheduler, Overlay::new(topology, world.hosts()).unwrap()).unwrap()];
         let workload = graphs::find("tree:levels=4,children=3,least=3,task=100us").unwrap();
         let spec = RunSpec { contenders, workload, workers: 2, repeat: None, seed: 3, trace: false };
         // A wrong answer or a lost task is an error.

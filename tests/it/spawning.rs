@@ -4,7 +4,7 @@ use equipoise::schedule;
 use equipoise::topology::Overlay;
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
-use equipoise_lab::experiment::run::{self, Contender, RunSpec};
+use equipoise_lab::experiment::run::{self, RunSpec, SchedulerContender};
 use equipoise_lab::workload::graphs::{self, Number};
 
 /// One for each workload of the registry; 0 where the answer is not known beforehand.
@@ -30,7 +30,7 @@ fn check(ranks: u32, workers: u32) {
         let mut world = World::Sim(sim::World::new(ranks, model));
         let contenders = schedule::ALL.iter().map(|entry| {
             let overlay = Overlay::new(entry.default_topology(ranks), world.hosts()).unwrap();
-            Contender::new(schedule::find(entry.name).unwrap(), overlay).unwrap()
+            SchedulerContender::new(schedule::find(entry.name).unwrap(), overlay).unwrap()
         });
         let contenders = contenders.collect();
         let workload = graphs::find(workload).unwrap();

@@ -8,7 +8,7 @@ use equipoise::Result;
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::{sim, world::World};
 use equipoise_lab::divisible::spread::Records;
-use equipoise_lab::experiment::spread::{Answer, Outcome, SpreadSpec, spread};
+use equipoise_lab::experiment::spread::{Answer, SpreadOutcome, SpreadSpec, spread};
 use equipoise_lab::workload::kernels::{Computation, OkStatus, Reduce};
 
 use crate::files::file;
@@ -32,7 +32,7 @@ fn spec(input: &Path, computation: &str, topology: &str, ranks: u32) -> SpreadSp
     }
 }
 
-fn divided(spec: &SpreadSpec) -> Result<(Outcome, Vec<u8>)> {
+fn divided(spec: &SpreadSpec) -> Result<(SpreadOutcome, Vec<u8>)> {
     // A rank has one port, as on real networks.
     let network = sim::Network::parse("switched:contention").unwrap();
     let mut world = World::Sim(sim::World::new(spec.overlay.placement.ranks(), sim::Model { network, ..sim::Model::default() }));

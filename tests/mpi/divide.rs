@@ -12,7 +12,7 @@ use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::divisible::spread::Records;
-use equipoise_lab::experiment::spread::{Answer, Outcome, SpreadRecord, SpreadSpec, spread};
+use equipoise_lab::experiment::spread::{Answer, SpreadOutcome, SpreadRecord, SpreadSpec, spread};
 use equipoise_lab::workload::kernels::{Computation, Reduce};
 use rand::rngs::ChaCha8Rng;
 use rand::seq::IndexedRandom;
@@ -118,7 +118,7 @@ fn spec(world: &World, input: &Path, computation: Computation) -> Result<SpreadS
 }
 
 /// Divides; the outcome and what was written come on the first rank.
-fn divided(world: &mut World, spec: &SpreadSpec) -> Result<Option<(Outcome, Vec<u8>)>> {
+fn divided(world: &mut World, spec: &SpreadSpec) -> Result<Option<(SpreadOutcome, Vec<u8>)>> {
     let output = Rc::new(RefCell::new(Vec::new()));
     let sink = output.clone();
     let outcome = spread(

@@ -10,7 +10,7 @@ use equipoise::topology::Overlay;
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
-use equipoise_lab::experiment::run::{self, Contender, RunSpec};
+use equipoise_lab::experiment::run::{self, RunSpec, SchedulerContender};
 use equipoise_lab::workload::graphs::{self, Number};
 
 use crate::contract::Case;
@@ -55,7 +55,7 @@ fn answers_under(world: &mut World, schedulers: &[String], workload: &str, worke
     let contender = |spec: &String| {
         let scheduler = schedule::find(spec)?;
         let topology = scheduler.default_topology(ranks);
-        Contender::new(scheduler, Overlay::new(topology, world.hosts())?)
+        SchedulerContender::new(scheduler, Overlay::new(topology, world.hosts())?)
     };
     let contenders = schedulers.iter().map(contender).collect::<Result<_>>()?;
     let spec = RunSpec { contenders, workload: graphs::find(workload)?, workers, repeat: None, seed: 3, trace: false };
@@ -110,7 +110,7 @@ fn overloaded(world: &mut World) -> Result<()> {
     for name in ["steal", "hierarchical"] {
         let scheduler = schedule::find(name)?;
         let contenders =
-            vec![Contender::new(scheduler, Overlay::new(schedule::find(name)?.entry.default_topology(ranks), world.hosts())?)?];
+            vec![SchedulerContender::new(scheduler, Overlay::new(schedule::find(name)?.entry.default_topology(ranks), world.hosts())?)?];
         let workload = graphs::find("stream:levels=2,children=8,least=6,graphs=250,warmup=0,rate=none,utilisation=0.5,unit=1ms")?;
         let spec = RunSpec { contenders, workload, workers: 1, repeat: None, seed: 3, trace: false };
         for record in run::run(world, &spec, |_, _, _| {})? {

@@ -11,7 +11,7 @@ use equipoise::topology::Overlay;
 use equipoise::transport::mpi::{self, Options};
 use equipoise::transport::world::World;
 use equipoise::{Result, balance_vec};
-use equipoise_lab::experiment::run::{self, Contender, RunSpec};
+use equipoise_lab::experiment::run::{self, RunSpec, SchedulerContender};
 use equipoise_lab::experiment::{IndependentSpec, run_independent};
 use equipoise_lab::workload::{graphs, independent as workloads};
 use rustix::process::{Pid, Signal, kill_process};
@@ -56,7 +56,7 @@ fn work(world: &mut World) -> Result<()> {
     let contender = |entry: &&schedule::Entry| {
         let scheduler = schedule::find(entry.name)?;
         let topology = scheduler.default_topology(ranks);
-        Contender::new(scheduler, Overlay::new(topology, world.hosts())?)
+        SchedulerContender::new(scheduler, Overlay::new(topology, world.hosts())?)
     };
     let contenders = schedule::ALL.iter().map(contender).collect::<Result<_>>()?;
     let spec = RunSpec { contenders, workload: graphs::find("queens:n=9")?, workers: 1, repeat: None, seed: 3, trace: false };

@@ -180,7 +180,7 @@ fn show(output: Output, record: &BalanceRecord, environment: &Environment, files
         Output::Json => terminal::print(|out| json::line(out, record))?,
         Output::Quiet => {}
     }
-    if let (Some(target), Some(trace)) = (files.trace, &record.trace) {
+    if let (Some(target), Some(trace)) = (files.trace, &record.phase.trace) {
         target.write(|out| trace::phases(out, &[trace]))?;
     }
     let Some(report) = files.report else { return Ok(()) };

@@ -9,8 +9,11 @@ use equipoise::load::Powers;
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
-use equipoise_lab::experiment::compare::{Case, Contender};
-use equipoise_lab::experiment::{self, CompareRecord, CompareSpec, Environment, Tasks, handicap as slowing, settle};
+use equipoise_lab::experiment::compare::{BalancerContender, Case};
+use equipoise_lab::experiment::{
+    self, CaseResult, CompareRecord, CompareSpec, Environment, LoadSource, Tasks, handicap as slowing, settle,
+};
+use equipoise_lab::report::columns::legend;
 use equipoise_lab::report::{advice, csv, html, json, table, trace};
 use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
 
@@ -27,23 +30,17 @@ Examples:
   equipoise compare --sim 64 --topology hypercube --network hops --output json
 
 A line of the table is one balancer on one load:
-  after         the imbalance it leaves, max/mean over ranks
-  moved         tasks that left their node
-  task-hops     in brackets: over the least possible, where all nodes came to their quotas
-  steps         the longest chain of dependent messages
-  msgs          messages from rank to rank, and their bytes
-  ms            the slowest node's time, median over the rounds, and its interval (headed by its coverage)
-  inf/dec/exch  how that time was spent, in %: gathering information, deciding, exchanging tasks
-  pays from     how long a task (with weights, a unit of work) must last for the phase to pay,
-                reckoned with the cores that the ranks share
-  a step after  where loads are times: how long a step takes after the phase
-The last sentence names, of the balancers that balance best, the fastest; of those that are
+{COLUMNS}The last sentence names, of the balancers that balance best, the fastest; of those that are
 statistically tied, the simplest. Times are compared by their ratios within a round, all
 comparisons together with 95 % confidence.";
 
+fn examples() -> String {
+    EXAMPLES.replace("{COLUMNS}", &legend::<CompareRecord>())
+}
+
 /// Compare balancers on the same loads: what each costs, and from which task length on it pays
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = examples())]
 pub struct Arguments {
     /// Balancers to compare, A,B:key=value,.. [default: all that fit]
     #[arg(long, value_name = "NAMES")]
@@ -155,10 +152,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         let files = settle::agree(world, files)?;
         let spec = request.prepare(world)?;
         let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "phases");
-        let records = experiment::compare(world, &spec, |done, of, now| progress.at(done, of, now))?;
+        let results = experiment::compare(world, &spec, |done, of, now| progress.at(done, of, now))?;
         drop(progress);
         match world.is_first() {
-            true => show(arguments.output, &records, &launch::environment(world), files),
+            true => show(arguments.output, &results, &launch::environment(world), files),
             false => Ok(()),
         }
     })
@@ -186,7 +183,7 @@ impl Request<'_> {
     }
 
     /// The balancers that can run, each on its topology; and what to say about the others.
-    fn contenders(&self, world: &mut World) -> Result<(Vec<Contender>, Option<String>)> {
+    fn contenders(&self, world: &mut World) -> Result<(Vec<BalancerContender>, Option<String>)> {
         let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
         let given = self.arguments.topology.as_deref().map(|spec| settle::topology(world, spec)).transpose()?;
         let nodes = given.as_ref().map_or(ranks, Topology::nodes);
@@ -202,7 +199,7 @@ impl Request<'_> {
                     }
                     let powers = padded(&powers, topology.nodes())?;
                     let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement, seed)?;
-                    contenders.push(Contender { balancer: balancer.clone(), overlay, powers });
+                    contenders.push(BalancerContender { balancer: balancer.clone(), overlay, powers });
                 }
             }
         }
@@ -218,7 +215,7 @@ impl Request<'_> {
     }
 
     /// All loads with all payloads, then the real tasks.
-    fn cases(&self, world: &mut World, nodes: u32, contenders: &[Contender]) -> Result<Vec<Case>> {
+    fn cases(&self, world: &mut World, nodes: u32, contenders: &[BalancerContender]) -> Result<Vec<Case>> {
         let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
         let mut cases = Vec::new();
         for pattern in &self.loads {
@@ -227,12 +224,12 @@ impl Request<'_> {
             let weights = settle::from_first(world, || self.weights.draw(count, seed))?;
             for payload in &self.arguments.payload {
                 let tasks = Tasks::weighing(world, loads.clone(), *payload, weights.clone(), self.pins)?;
-                cases.push(Case { loads: pattern.to_string(), tasks });
+                cases.push(Case { loads: LoadSource::Pattern(pattern.clone()), tasks });
             }
         }
         if let Some(source) = &self.tasks {
             let placements = contenders.iter().map(|contender| &contender.overlay.placement);
-            cases.push(Case { loads: source.to_string(), tasks: Tasks::of_source(world, source, placements)? });
+            cases.push(Case { loads: LoadSource::Tasks(source.clone()), tasks: Tasks::of_source(world, source, placements)? });
         }
         Ok(cases)
     }
@@ -250,26 +247,27 @@ fn padded(powers: &Powers, nodes: u32) -> Result<Powers> {
     }
 }
 
-fn show(output: Output, records: &[CompareRecord], environment: &Environment, files: Files) -> Result<()> {
+fn show(output: Output, results: &[CaseResult], environment: &Environment, files: Files) -> Result<()> {
+    let records = || results.iter().flat_map(|result| &result.records);
     match output {
         Output::Human => terminal::print(|out| {
-            out.write_all(table::compare(records, terminal::width()).as_bytes())?;
-            writeln!(out, "{}", advice::sentence(records))
+            out.write_all(table::compare(results, terminal::width()).as_bytes())?;
+            writeln!(out, "{}", advice::sentence(results))
         })?,
-        Output::Json => terminal::print(|out| records.iter().try_for_each(|record| json::line(out, record)))?,
+        Output::Json => terminal::print(|out| records().try_for_each(|record| json::line(out, record)))?,
         Output::Quiet => {}
     }
     if let Some(target) = files.csv {
-        target.write(|out| csv::compare(out, records))?;
+        target.write(|out| csv::compare(out, results))?;
     }
     if let Some(target) = files.trace {
-        let traces: Vec<_> = records.iter().filter_map(|record| record.trace.as_ref()).collect();
+        let traces: Vec<_> = records().filter_map(|record| record.trace.as_ref()).collect();
         target.write(|out| trace::phases(out, &traces))?;
     }
     let Some(report) = files.report else { return Ok(()) };
-    report.table.write(|out| csv::compare(out, records))?;
-    report.records.write(|out| records.iter().try_for_each(|record| json::line(out, record)))?;
-    Target::create("--report", &report.page)?.write(|out| html::compare(out, environment, records))
+    report.table.write(|out| csv::compare(out, results))?;
+    report.records.write(|out| records().try_for_each(|record| json::line(out, record)))?;
+    Target::create("--report", &report.page)?.write(|out| html::compare(out, environment, results))
 }
 
 #[cfg(test)]

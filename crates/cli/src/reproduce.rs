@@ -3,7 +3,7 @@
 use clap::Args;
 use equipoise::{Error, Result};
 use equipoise_lab::experiment::ahmad1994;
-use equipoise_lab::experiment::hamidzadeh1995::{self, FIGURES, Figure, SEEDS};
+use equipoise_lab::experiment::hamidzadeh1995::{self, FIGURES, HamidzadehFigure, SEEDS};
 use equipoise_lab::experiment::wu1997::{self, MEANS, SERIES, Series};
 use equipoise_lab::report::{json, reproduction};
 
@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let cases = arguments.cases.unwrap_or(series.cases);
         points.extend(wu1997::reproduce(series, cases, arguments.seed, chosen.len() * MEANS.len())?);
     }
-    let figures: Vec<&Figure> =
+    let figures: Vec<&HamidzadehFigure> =
         FIGURES.iter().filter(|figure| arguments.figure.is_empty() || arguments.figure.iter().any(|name| name == figure.name)).collect();
     let mut totals = Vec::new();
     for (done, figure) in figures.iter().enumerate() {

@@ -10,8 +10,9 @@ use equipoise::topology::Overlay;
 use equipoise::transport::sim::Network;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
-use equipoise_lab::experiment::run::{Contender, RunSpec};
+use equipoise_lab::experiment::run::{RunSpec, SchedulerContender};
 use equipoise_lab::experiment::{self, Environment, RunRecord, handicap as slowing, settle};
+use equipoise_lab::report::columns::legend;
 use equipoise_lab::report::{csv, json, run, run_page, trace};
 use equipoise_lab::workload::{self, graphs};
 
@@ -30,22 +31,18 @@ Examples:
   mpirun -n 8 equipoise run --compare sash,dss,selfsched:rule=awf --workload costs:sigma_cc=100 --speeds 1,1,1,1,2,2,4,4
 
 A line of the comparison is one scheduler:
-  makespan      from the first submission to the last answer
-  response      of a stream's graphs: the mean, its 95 % interval, and what 99 % stay below
-  efficiency    the sequential time over the makespan and all workers
-  of the bound  what no scheduler can beat (the longest chain, the largest task, the sequential time
-                divided by all workers, or by the cores that they share) over the makespan
-  gain had      of the gain over one worker that this bound leaves possible
-  idle          part of the workers' time in which they waited for tasks
-  overhead      part in which they waited while their rank heard, decided, packed and joined; in simulation this takes no time
-The sequential time is that of a plain program without a runtime, where there is one and ranks are real; otherwise the sum of the tasks' times.
+{COLUMNS}The sequential time is that of a plain program without a runtime, where there is one and ranks are real; otherwise the sum of the tasks' times.
 The last sentence names the fastest scheduler, of those that are statistically tied the simplest, or
 says that none is faster than one worker. Times are compared by their ratios within a round, all
 comparisons together with 95 % confidence.";
 
+fn examples() -> String {
+    EXAMPLES.replace("{COLUMNS}", &legend::<RunRecord>())
+}
+
 /// Run a workload of spawning or of independent tasks under a scheduler, or under several side by side
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = examples())]
 pub struct Arguments {
     /// The scheduler, NAME[:key=value,..]; `equipoise list` shows all [default: hierarchical, for independent tasks sash]
     #[arg(long, value_name = "NAME")]
@@ -211,7 +208,7 @@ impl Arguments {
     }
 
     /// The schedulers that can run, each on its topology.
-    fn contenders(&self, world: &mut World, schedulers: Vec<Chosen>) -> Result<Vec<Contender>> {
+    fn contenders(&self, world: &mut World, schedulers: Vec<Chosen>) -> Result<Vec<SchedulerContender>> {
         let ranks = world.ranks();
         let given = self.topology.as_deref().map(|spec| settle::topology(world, spec)).transpose()?;
         let (mut contenders, mut objections) = (Vec::new(), Vec::new());
@@ -219,7 +216,7 @@ impl Arguments {
             let topology = given.clone().unwrap_or_else(|| scheduler.default_topology(ranks));
             match scheduler.objection(&topology) {
                 Some(objection) => objections.push((scheduler.name.clone(), objection)),
-                None => contenders.push(Contender::new(scheduler, Overlay::new(topology, world.hosts())?)?),
+                None => contenders.push(SchedulerContender::new(scheduler, Overlay::new(topology, world.hosts())?)?),
             }
         }
         match objections.first() {

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use equipoise::names;
 use equipoise::topology::Topology;
 use equipoise::{Error, Result};
-use equipoise_lab::divisible::model::{self, Ports, Question, Shape};
+use equipoise_lab::divisible::model::{self, NamedTopology, Ports, Question};
 use equipoise_lab::experiment::{ModelRecord, blazewicz1995};
 use equipoise_lab::report::{curves, division, gantt, json};
 use equipoise_lab::workload::text;
@@ -197,11 +197,11 @@ impl ModelOptions {
 }
 
 /// The network that `--topology` means; a graph's file is read.
-fn shape(topology: &str) -> Result<Shape> {
-    let Some(file) = Topology::graph_file(topology) else { return Shape::parse(topology) };
+fn shape(topology: &str) -> Result<NamedTopology> {
+    let Some(file) = Topology::graph_file(topology) else { return NamedTopology::parse(topology) };
     let refused = |why| Error::usage(format!("--topology {topology}: the file cannot be read: {why}"));
     let text = text::read(&names::path(file)).map_err(refused)?;
-    Ok(Shape::of(Topology::graph(file, &text)?))
+    Ok(NamedTopology::of(Topology::graph(file, &text)?))
 }
 
 /// A decimal number, or a fraction of two. Whether it is large enough is the model's to say.
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn links_are_given_all_or_by_name() {
-        let question = Question::of(Shape::parse("star:4").unwrap());
+        let question = Question::of(NamedTopology::parse("star:4").unwrap());
         assert_eq!(by_link("--links", "1,2,1/2", &question, 1.0).unwrap(), [1.0, 2.0, 0.5]);
         assert_eq!(by_link("--links", "0-2=3,3-0=1/2", &question, 1.0).unwrap(), [1.0, 3.0, 0.5]);
         for wrong in ["1-2=3", "0-2=1,2-0=2", "0-2", "0-2=x", "0=1", "0-9=1", "1,x,2"] {

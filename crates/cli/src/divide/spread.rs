@@ -11,7 +11,7 @@ use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::divisible::spread::Records;
 use equipoise_lab::divisible::spread::plan::MOST_INSTALLMENTS;
-use equipoise_lab::experiment::spread::{Outcome, Sink};
+use equipoise_lab::experiment::spread::{Sink, SpreadOutcome};
 use equipoise_lab::experiment::{self, SpreadSpec, settle};
 use equipoise_lab::report::{csv, json, spread, spread_page, trace};
 use equipoise_lab::workload::kernels::{Answer, Computation, OkStatus, Reduce};
@@ -216,7 +216,7 @@ impl Request<'_> {
         };
         let destination = Rc::new(RefCell::new(settle::agree(world, destination)?));
         let outcome = experiment::spread(world, &spec, self.sink(kept.clone(), destination.clone()))?;
-        let Some(Outcome { answer, record }) = outcome else { return Ok(0) };
+        let Some(SpreadOutcome { answer, record }) = outcome else { return Ok(0) };
         let status = match &answer {
             Answer::Written { status, .. } => *status,
             _ => 0,

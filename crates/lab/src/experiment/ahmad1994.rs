@@ -12,7 +12,7 @@ use std::thread;
 
 use serde::Serialize;
 
-use super::run::{self, Contender, RunSpec};
+use super::run::{self, RunSpec, SchedulerContender};
 use crate::workload::graphs;
 use equipoise::error::{Error, Result};
 use equipoise::schedule;
@@ -28,7 +28,7 @@ const SCHEDULERS: [&str; 3] = ["hierarchical", "neighbour:age=0.5", "neighbour:a
 
 /// One mean response time to be measured.
 #[derive(Clone, Copy, Debug)]
-pub struct Case {
+pub struct AhmadCase {
     pub scheduler: &'static str,
     /// Dimension of the cube.
     dimension: u32,
@@ -46,9 +46,9 @@ pub struct Case {
 }
 
 /// A line of the table: levels and children, utilisation, rate; means under the three schedulers.
-type Line = ((u32, u32), f64, u32, [f64; 3]);
+type PrintedLine = ((u32, u32), f64, u32, [f64; 3]);
 
-const LINES: [Line; 17] = [
+const LINES: [PrintedLine; 17] = [
     ((3, 2), 0.4, 20, [0.889, 0.892, 0.873]),
     ((3, 2), 0.6, 20, [0.895, 1.004, 0.920]),
     ((3, 2), 0.8, 20, [0.965, 1.461, 1.304]),
@@ -70,7 +70,7 @@ const LINES: [Line; 17] = [
 
 /// The limits: independent queues are M/M/1; where nothing waits a chain takes its own time, and a root with up to two children
 /// (1 + 1 + 2/3 + 1/20) / 3 units.
-const LIMITS: [Case; 5] = [
+const LIMITS: [AhmadCase; 5] = [
     limit("static", 8, (0, 1), 0.5, 0, 2.0),
     limit("hierarchical", 8, (7, 1), 0.002, 0, 1.0),
     limit("neighbour:age=0", 8, (7, 1), 0.002, 0, 1.0),
@@ -78,17 +78,17 @@ const LIMITS: [Case; 5] = [
     limit("neighbour:age=0", 8, (1, 2), 0.002, 20, 0.9056),
 ];
 
-const fn limit(scheduler: &'static str, dimension: u32, graph: (u32, u32), utilisation: f64, rate: u32, expected: f64) -> Case {
+const fn limit(scheduler: &'static str, dimension: u32, graph: (u32, u32), utilisation: f64, rate: u32, expected: f64) -> AhmadCase {
     let (levels, children) = graph;
-    Case { scheduler, dimension, levels, children, utilisation, rate, expected, tolerance: 0.02, is_limit: true }
+    AhmadCase { scheduler, dimension, levels, children, utilisation, rate, expected, tolerance: 0.02, is_limit: true }
 }
 
 /// Every point of the table, and the limits.
-pub fn cases() -> Vec<Case> {
-    let point = |&((levels, children), utilisation, rate, means): &Line| {
+pub fn cases() -> Vec<AhmadCase> {
+    let point = |&((levels, children), utilisation, rate, means): &PrintedLine| {
         let tolerances = if utilisation < 0.85 { [0.02, 0.04, 0.03] } else { [0.05, 0.08, 0.06] };
         let each = SCHEDULERS.into_iter().zip(means.into_iter().zip(tolerances));
-        each.map(move |(scheduler, (expected, tolerance))| Case {
+        each.map(move |(scheduler, (expected, tolerance))| AhmadCase {
             scheduler,
             dimension: 8,
             levels,
@@ -105,7 +105,7 @@ pub fn cases() -> Vec<Case> {
 
 /// A mean response time, measured and expected, in units: mean times of a graph on one processor.
 #[derive(Clone, Debug, Serialize)]
-pub struct Point {
+pub struct AhmadPoint {
     pub figure: &'static str,
     pub scheduler: &'static str,
     pub topology: String,
@@ -127,8 +127,8 @@ pub struct Point {
 ///
 /// # Errors
 /// If a simulation fails.
-pub fn reproduce(cases: &[Case], graphs: u32, seed: u64, progress: impl Fn(usize) + Sync) -> Result<Vec<Point>> {
-    let points: Mutex<Vec<(usize, Result<Point>)>> = Mutex::new(Vec::new());
+pub fn reproduce(cases: &[AhmadCase], graphs: u32, seed: u64, progress: impl Fn(usize) + Sync) -> Result<Vec<AhmadPoint>> {
+    let points: Mutex<Vec<(usize, Result<AhmadPoint>)>> = Mutex::new(Vec::new());
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(1, NonZero::get).min(cases.len()) {
@@ -150,21 +150,21 @@ pub fn reproduce(cases: &[Case], graphs: u32, seed: u64, progress: impl Fn(usize
     points.into_iter().map(|(_, point)| point).collect()
 }
 
-impl Case {
+impl AhmadCase {
     /// The workload, as `equipoise run --workload` takes it.
     fn workload(&self, graphs: u32) -> String {
-        let Case { levels, children, utilisation, rate, .. } = self;
+        let AhmadCase { levels, children, utilisation, rate, .. } = self;
         let rate = if *rate == 0 { "none".into() } else { rate.to_string() };
         format!("stream:levels={levels},children={children},utilisation={utilisation},rate={rate},graphs={graphs}")
     }
 
-    fn measure(&self, graphs: u32, seed: u64) -> Result<Point> {
+    fn measure(&self, graphs: u32, seed: u64) -> Result<AhmadPoint> {
         let nodes = 1 << self.dimension;
         let topology = Topology::parse(&format!("hypercube:{}", self.dimension), nodes)?;
         let name = topology.name();
         let model = sim::Model { network: sim::Network::Zero, seed, ..sim::Model::default() };
         let spec = RunSpec {
-            contenders: vec![Contender::new(schedule::find(self.scheduler)?, Overlay::one_host(topology, nodes)?)?],
+            contenders: vec![SchedulerContender::new(schedule::find(self.scheduler)?, Overlay::one_host(topology, nodes)?)?],
             workload: graphs::find(&self.workload(graphs))?,
             workers: 1,
             repeat: None,
@@ -178,7 +178,7 @@ impl Case {
         // With fewer graphs than the tolerances are for, what chance does is added.
         let chance = if graphs < GRAPHS { ci95[1] - ci95[0] } else { 0.0 };
         let tolerance = self.tolerance * self.expected + chance;
-        Ok(Point {
+        Ok(AhmadPoint {
             figure: "section 6",
             scheduler: self.scheduler,
             topology: name,
@@ -205,10 +205,10 @@ mod tests {
     fn limits_and_a_line_of_the_table_hold_with_few_graphs() {
         let all = cases();
         assert_eq!(all.len(), 17 * 3 + 5);
-        let few: Vec<Case> = all.into_iter().filter(|case| case.is_limit || (case.utilisation == 0.6 && case.levels == 3)).collect();
+        let few: Vec<AhmadCase> = all.into_iter().filter(|case| case.is_limit || (case.utilisation == 0.6 && case.levels == 3)).collect();
         let points = reproduce(&few, if cfg!(debug_assertions) { 1_500 } else { 10_000 }, 3, |_| {}).unwrap();
         assert_eq!(points.len(), 8);
-        let off: Vec<&Point> = points.iter().filter(|point| !point.agrees).collect();
+        let off: Vec<&AhmadPoint> = points.iter().filter(|point| !point.agrees).collect();
         assert!(off.is_empty(), "{off:#?}");
         assert!(points.iter().all(|point| point.tolerance < 0.3 * point.expected), "{points:#?}");
     }

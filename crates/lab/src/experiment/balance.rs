@@ -4,9 +4,11 @@ use std::rc::Rc;
 
 use serde::{Serialize, Serializer};
 
-use super::site::{Imbalances, LoadMap, Site, milliseconds};
+use super::compare::{self, CompareRecord, MeasuredPhase};
+use super::judged::Judged;
+use super::site::{Imbalances, Site};
 use super::tasks::Tasks;
-use super::weighing::{Move, Unit, Weighing, Work};
+use super::weighing::{LoadUnit, PlannedMove, Weighing};
 use crate::workload::Decimal;
 use equipoise::balance::Chosen;
 use equipoise::error::Result;
@@ -79,7 +81,7 @@ pub struct BalanceRecord {
     pub finals: Vec<u64>,
     pub final_by_rank: Vec<u64>,
     /// In an order in which they can be carried out one by one; empty unless wanted.
-    pub moves: Vec<Move>,
+    pub moves: Vec<PlannedMove>,
     /// Number of moves.
     pub transfers: u64,
     pub task_hops: u128,
@@ -109,11 +111,9 @@ pub struct BalanceRecord {
     /// When all ranks are done, with the cores that they have, in unit tasks on a rank of average power.
     pub makespan_before: f64,
     pub makespan_after: f64,
-    /// What pictures are drawn of.
+    /// The same phase as a comparison records it. Reports are made of it.
     #[serde(skip)]
-    pub map: LoadMap,
-    #[serde(skip)]
-    pub trace: Option<Trace>,
+    pub phase: CompareRecord,
 }
 
 /// How a graph lies in a hyper-grid (Savvas and Kechadi 2004, first phase).
@@ -187,149 +187,73 @@ pub fn balance(world: &mut World, spec: &BalanceSpec) -> Result<Option<BalanceRe
         shares: spec.tasks.shares(&spec.powers, spec.plain),
         queue: Rc::new(move |node| tasks.queue(node)),
         plan: spec.moves,
-        weighted: spec.tasks.unit() == Unit::Work,
+        weighted: spec.tasks.unit() == LoadUnit::Work,
         trace: spec.trace.then(|| MOST_PASSAGES / spec.overlay.topology.nodes() as usize),
     });
     let outcome = phase::run(world, &spec.overlay, &setting)?;
-    Ok(outcome.map(|outcome| record(spec, site, &setting.shares, outcome)))
+    outcome.map(|outcome| record(spec, site, &setting.shares, outcome)).transpose()
 }
 
-fn record(spec: &BalanceSpec, site: Site, shares: &Shares, outcome: Outcome) -> BalanceRecord {
+fn record(spec: &BalanceSpec, site: Site, shares: &Shares, mut outcome: Outcome) -> Result<BalanceRecord> {
     let Overlay { topology, placement } = &spec.overlay;
     let judged = Judged::of(&spec.balancer, &spec.overlay, shares, &spec.tasks, &outcome, &site);
     let optimum = (spec.optimum || topology.nodes() <= OPTIMUM_UP_TO).then(|| judged.optimum(&spec.overlay)).flatten();
     let (unit, tasks) = (spec.tasks.unit(), spec.tasks.count());
-    let weighing = judged.weighing(&spec.tasks, &outcome, optimum);
-    let break_even_us = judged.break_even_us(outcome.elapsed);
-    let Outcome { finals, stayed, plan, transfers, counts, elapsed, times, declined, trace, .. } = outcome;
-    let map = LoadMap {
-        topology: topology.clone(),
-        placement: placement.clone(),
-        before: judged.loads.clone(),
-        quota: judged.quota.to_vec(),
-        after: finals.clone(),
-    };
-    BalanceRecord {
-        balancer: spec.balancer.name.clone(),
-        topology: topology.name(),
-        native: placement.native(),
+    let trace = spec.trace.then(|| Trace {
+        name: format!("{} on {}", spec.balancer.name, topology.name()),
+        rows: std::mem::take(&mut outcome.trace),
+        overlay: Rc::new(spec.overlay.clone()),
+    });
+    let mut phase = MeasuredPhase {
+        balancer: &spec.balancer,
+        overlay: &spec.overlay,
+        loads: Rc::default(),
+        tasks: &spec.tasks,
+        judged: &judged,
+        optimum,
+        outcome: &outcome,
+        samples: &[compare::sample(&outcome)],
+        trace,
+    }
+    .record(&site)?;
+    phase.break_even_us = judged.break_even_us(outcome.elapsed);
+    let Outcome { finals, stayed, plan, transfers, elapsed, .. } = outcome;
+    Ok(BalanceRecord {
+        balancer: phase.balancer.clone(),
+        topology: phase.topology.clone(),
+        native: phase.native,
         embedding: Embedded::of(topology),
         site,
-        nodes: topology.nodes(),
+        nodes: phase.nodes,
         tasks,
-        weighing,
-        payload: spec.tasks.payload(),
+        weighing: phase.weighing.clone(),
+        payload: phase.payload,
+        loads: judged.loads,
         powers: spec.given_powers.clone().map_or_else(|| ShownPowers::Exact(spec.powers.clone()), ShownPowers::Given),
-        exact: judged.exact,
-        declined,
         reachable: (judged.reachable != judged.quota).then_some(judged.reachable),
         quota: judged.quota,
+        declined: phase.declined,
+        exact: phase.exact,
         final_by_rank: judge::by_rank(&finals, placement),
         finals,
-        moves: plan.transfers.into_iter().map(|transfer| Move::of(transfer, unit)).collect(),
+        moves: plan.transfers.into_iter().map(|transfer| PlannedMove::of(transfer, unit)).collect(),
         transfers,
-        task_hops: counts.task_hops,
-        optimum_task_hops: optimum.filter(|_| unit == Unit::Tasks),
+        task_hops: phase.task_hops,
+        optimum_task_hops: phase.optimum_task_hops,
         nonlocal_tasks: tasks - stayed,
-        minimum_nonlocal: judged.minimum_nonlocal,
-        imbalance: judged.imbalance,
-        steps: counts.chain,
-        messages: counts.messages,
-        bytes: counts.bytes,
-        host_bytes: counts.host_bytes,
+        minimum_nonlocal: phase.least,
+        imbalance: phase.imbalance,
+        steps: phase.steps,
+        messages: phase.messages,
+        bytes: phase.bytes,
+        host_bytes: phase.host_bytes,
         seconds: elapsed as f64 / 1e9,
-        ms_information: milliseconds(times.information),
-        ms_decision: milliseconds(times.decision),
-        ms_exchange: milliseconds(times.exchange),
-        break_even_us,
-        makespan_before: judged.makespan_before,
-        makespan_after: judged.makespan_after,
-        map,
-        trace: spec.trace.then(|| Trace {
-            name: format!("{} on {}", spec.balancer.name, topology.name()),
-            rows: trace,
-            overlay: Rc::new(spec.overlay.clone()),
-        }),
-        loads: judged.loads,
-    }
-}
-
-/// What the judge says of an outcome.
-pub(super) struct Judged {
-    /// By node, virtual ones included.
-    pub loads: Vec<u64>,
-    /// What each node should have, and the nearest to it that can be reached.
-    pub quota: Vec<u64>,
-    pub reachable: Vec<u64>,
-    pub minimum_nonlocal: u64,
-    /// Whether every node ended at the latter.
-    pub exact: bool,
-    pub imbalance: Imbalances,
-    /// The longest time of a rank, in unit tasks on a rank of average power.
-    pub finish_before: f64,
-    pub finish_after: f64,
-    /// When all are done with the cores that they have.
-    pub makespan_before: f64,
-    pub makespan_after: f64,
-}
-
-impl Judged {
-    pub fn of(chosen: &Chosen, overlay: &Overlay, shares: &Shares, tasks: &Tasks, outcome: &Outcome, site: &Site) -> Judged {
-        let Overlay { topology, placement } = overlay;
-        let mut loads = tasks.loads().to_vec();
-        loads.resize(topology.nodes() as usize, 0);
-        let total = loads.iter().sum();
-        let quota = chosen.balancer.quota(topology, total, shares).to_vec();
-        let reachable = match chosen.entry.promises.exact {
-            true => chosen.balancer.aims(overlay, &loads, shares),
-            false => chosen.balancer.reachable(topology, total, shares),
-        };
-        let reachable = reachable.to_vec();
-        let by_rank = |values: &[u64]| judge::by_rank(values, placement);
-        let powers = by_rank(&shares.powers().to_vec());
-        let (before, after) = (by_rank(&loads), by_rank(&outcome.finals));
-        let makespan = |loads: &[u64]| judge::makespan(&judge::finishes(loads, &powers), &site.groups);
-        Judged {
-            minimum_nonlocal: judge::minimum_nonlocal(&loads, &reachable),
-            exact: outcome.finals == reachable,
-            quota,
-            reachable,
-            imbalance: Imbalances { before: judge::imbalance(&before, &powers), after: judge::imbalance(&after, &powers) },
-            finish_before: judge::finish(&before, &powers),
-            finish_after: judge::finish(&after, &powers),
-            makespan_before: makespan(&before),
-            makespan_after: makespan(&after),
-            loads,
-        }
-    }
-
-    /// The least task-hops; `None` where they can't be had.
-    pub fn optimum(&self, overlay: &Overlay) -> Option<u128> {
-        judge::optimum(&overlay.topology, &self.loads, &self.reachable).ok()
-    }
-
-    /// How large the tasks are, and how near the loads came to the quotas. The optimum is in the tasks' unit.
-    pub fn weighing(&self, tasks: &Tasks, outcome: &Outcome, optimum: Option<u128>) -> Weighing {
-        let amounts = tasks.amounts();
-        let mut pinned = amounts.pinned.clone();
-        pinned.resize(self.quota.len(), 0);
-        let work = self.loads.iter().sum::<u64>();
-        let in_work =
-            |moved: phase::InWork| Work { work, work_hops: moved.hops, optimum_work_hops: optimum, nonlocal_work: work - moved.stayed };
-        Weighing {
-            unit: tasks.unit(),
-            largest_task: amounts.largest,
-            pinned_tasks: amounts.pinned_tasks,
-            unit_seconds: tasks.unit_seconds(),
-            payload_is_mean: tasks.payload_is_mean(),
-            deviation: judge::deviation(&outcome.finals, &self.quota),
-            best_deviation: judge::best_deviation(&self.quota, &pinned),
-            work: outcome.work.map(in_work),
-        }
-    }
-
-    /// Microseconds that a task must last for a phase of so many ticks to pay.
-    pub fn break_even_us(&self, elapsed: u64) -> Option<f64> {
-        judge::break_even_task_ticks(elapsed, self.makespan_before, self.makespan_after).map(|ticks| ticks / 1e3)
-    }
+        ms_information: phase.ms_information,
+        ms_decision: phase.ms_decision,
+        ms_exchange: phase.ms_exchange,
+        break_even_us: phase.break_even_us,
+        makespan_before: phase.makespan_before,
+        makespan_after: phase.makespan_after,
+        phase,
+    })
 }

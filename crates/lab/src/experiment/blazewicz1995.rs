@@ -3,14 +3,14 @@
 //! What is not said otherwise is 1: w, z, Tcp, Tcm. The paper prints curves without numbers; dimensions go from 0 to 12, as far as its text
 //! follows them.
 
-use crate::divisible::model::hypercube::{Shares, processors_in, shares};
+use crate::divisible::model::hypercube::{HypercubeShares, processors_in, shares};
 
 /// The largest dimension of the study.
 pub const LARGEST: u32 = 12;
 
 /// A figure of the paper.
 #[derive(Clone, Debug)]
-pub struct Figure {
+pub struct BlazewiczFigure {
     pub number: u32,
     pub title: &'static str,
     pub x: &'static str,
@@ -28,12 +28,12 @@ pub struct Curve {
 }
 
 /// All figures in their order.
-pub fn figures() -> Vec<Figure> {
-    let figure = |number, title, x, y, curves| Figure { number, title, x, y, log_x: false, log_y: false, curves };
-    let log_y = |figure| Figure { log_y: true, ..figure };
+pub fn figures() -> Vec<BlazewiczFigure> {
+    let figure = |number, title, x, y, curves| BlazewiczFigure { number, title, x, y, log_x: false, log_y: false, curves };
+    let log_y = |figure| BlazewiczFigure { log_y: true, ..figure };
     let slow = [0.1, 1.0, 10.0];
     let links = [0.0, 0.1, 1.0, 10.0];
-    let time = |shares: &Shares<f64>| shares.equivalent[0];
+    let time = |shares: &HypercubeShares<f64>| shares.equivalent[0];
     vec![
         log_y(figure(2, "Load of a processor by layer", "layer", "part of the load for each processor", by_layer(|_, _| 1.0))),
         figure(3, "Load of a layer", "layer", "part of the load for the layer", by_layer(|d, layer| processors_in(d, layer) as f64)),
@@ -58,7 +58,7 @@ pub fn figures() -> Vec<Figure> {
             "execution time / time on one processor",
             by_dimension("Tcp", &slow, |d, tcp| time(&shares(d, &1.0, &1.0, &tcp, &1.0))),
         )),
-        Figure {
+        BlazewiczFigure {
             log_x: true,
             log_y: true,
             ..figure(
@@ -105,11 +105,11 @@ fn by_dimension(parameter: &str, values: &[f64], quantity: impl Fn(u32, f64) -> 
 mod tests {
     use super::*;
 
-    fn figure(number: u32) -> Figure {
+    fn figure(number: u32) -> BlazewiczFigure {
         figures().into_iter().find(|figure| figure.number == number).unwrap()
     }
 
-    fn value(figure: &Figure, curve: &str, x: f64) -> f64 {
+    fn value(figure: &BlazewiczFigure, curve: &str, x: f64) -> f64 {
         let curve = figure.curves.iter().find(|one| one.name == curve).unwrap();
         curve.points.iter().find(|point| point.0 == x).unwrap().1
     }

@@ -4,12 +4,14 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
-use super::balance::{Judged, OPTIMUM_UP_TO};
+use super::balance::OPTIMUM_UP_TO;
+use super::judged::Judged;
+use super::load_source::LoadSource;
 use super::ranking;
-use super::site::{Imbalances, LoadMap, Site};
+use super::site::{Imbalances, LoadMap, Site, milliseconds};
 use super::statistics::{self, Estimate};
 use super::tasks::Tasks;
-use super::weighing::{Unit, Weighing};
+use super::weighing::{LoadUnit, Weighing};
 use equipoise::balance::Chosen;
 use equipoise::error::{Error, Result};
 use equipoise::load::Powers;
@@ -20,7 +22,7 @@ use equipoise::transport::world::World;
 
 /// What is compared with what, on what, and how often.
 pub struct CompareSpec {
-    pub contenders: Vec<Contender>,
+    pub contenders: Vec<BalancerContender>,
     pub cases: Vec<Case>,
     /// Rounds; each goes through all combinations once, the contenders in another order each time, so that a machine that drifts treats all alike.
     pub repeat: u32,
@@ -32,7 +34,7 @@ pub struct CompareSpec {
 }
 
 /// A balancer on its topology.
-pub struct Contender {
+pub struct BalancerContender {
     pub balancer: Rc<Chosen>,
     pub overlay: Overlay,
     /// By node.
@@ -41,9 +43,16 @@ pub struct Contender {
 
 /// Some tasks to be balanced by all contenders.
 pub struct Case {
-    /// The loads as they were asked for.
-    pub loads: String,
+    pub loads: LoadSource,
     pub tasks: Tasks,
+}
+
+/// A case, and what each contender made of it.
+#[derive(Clone, Debug)]
+pub struct CaseResult {
+    pub loads: Rc<LoadSource>,
+    /// One for each contender, in their order.
+    pub records: Vec<CompareRecord>,
 }
 
 /// One balancer on one case. Serialised, it is a line of `compare --output json`.
@@ -56,8 +65,7 @@ pub struct CompareRecord {
     #[serde(flatten)]
     pub site: Site,
     pub nodes: u32,
-    /// The loads as they were asked for.
-    pub loads: String,
+    pub loads: Rc<LoadSource>,
     /// Bytes that a task carries.
     pub payload: u64,
     /// Number of tasks.
@@ -112,11 +120,6 @@ pub struct CompareRecord {
     /// When all ranks are done, with the cores that they have, in the same unit: later than the longest time where ranks share cores.
     pub makespan_before: f64,
     pub makespan_after: f64,
-    /// Which of the cases this is, and which of the contenders: two may look the same.
-    #[serde(skip)]
-    pub case: usize,
-    #[serde(skip)]
-    pub contender: usize,
     /// How early the balancer is named among those that do equally well.
     #[serde(skip)]
     pub simplicity: usize,
@@ -127,145 +130,208 @@ pub struct CompareRecord {
     pub trace: Option<Trace>,
 }
 
-/// What is measured of one combination.
+impl CompareRecord {
+    /// Milliseconds of gathering information, deciding and exchanging tasks.
+    pub fn parts(&self) -> [f64; 3] {
+        [self.ms_information, self.ms_decision, self.ms_exchange]
+    }
+
+    /// The confidence interval of the median time, where it was measured; simulated times repeat exactly.
+    pub fn interval(&self) -> Option<[f64; 2]> {
+        self.ms_ci95.filter(|_| self.site.network.is_none())
+    }
+}
+
+/// One contender on one case, and its measurements.
 struct Combination<'a> {
-    contender: &'a Contender,
+    contender: &'a BalancerContender,
     case: &'a Case,
     setting: Rc<Setting>,
-    samples: Vec<[u64; 4]>,
+    samples: Vec<Sample>,
     first: Option<Outcome>,
     trace: Option<Trace>,
 }
 
-/// Runs everything; `progress` hears, on every rank, how many of how many phases are done, and which comes next. The records come where
-/// node 0 is, cases in order, in each of them the contenders in order; elsewhere there are none.
+/// Ticks of one phase: all, information, decision and exchange.
+type Sample = [u64; 4];
+
+/// The sample that an outcome is.
+pub(super) fn sample(outcome: &Outcome) -> Sample {
+    [outcome.elapsed, outcome.times.information, outcome.times.decision, outcome.times.exchange]
+}
+
+/// Runs everything. `progress` is called on every rank with the number of phases done, the number of all phases and the name of the next
+/// contender. The results, one for each case, come where node 0 is; elsewhere there are none.
 ///
 /// # Errors
 /// As [`phase::run`].
-pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u64, u64, &str)) -> Result<Vec<CompareRecord>> {
+pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u64, u64, &str)) -> Result<Vec<CaseResult>> {
     let site = Site::of(world, spec.seed)?;
     // Real ranks connect when they first talk to each other: a first round is run without being measured. In simulation every round is
     // the same.
     let (unmeasured, measured) = if world.is_simulated() { (0, 1) } else { (1, spec.repeat.max(1)) };
-    let mut combinations: Vec<_> =
-        spec.cases.iter().flat_map(|case| spec.contenders.iter().map(|contender| combination(contender, case, spec.plain))).collect();
-    let (combined, contenders) = (combinations.len(), spec.contenders.len());
+    let combined = |case| spec.contenders.iter().map(|contender| Combination::new(contender, case, spec.plain)).collect::<Vec<_>>();
+    let mut cases: Vec<Vec<Combination>> = spec.cases.iter().map(combined).collect();
+    let combinations = spec.cases.len() * spec.contenders.len();
     let rounds = unmeasured + measured + u32::from(spec.trace);
-    let phases = combined as u64 * u64::from(rounds);
+    let phases = combinations as u64 * u64::from(rounds);
     let mut done = 0;
     for round in 0..rounds {
-        let traced = round >= unmeasured + measured;
-        let turns = ranking::turns(contenders, round, spec.seed);
-        for at in (0..spec.cases.len()).flat_map(|case| turns.iter().map(move |turn| case * contenders + turn)) {
-            let combination = &mut combinations[at];
+        let is_traced = round >= unmeasured + measured;
+        let turns = ranking::turns(spec.contenders.len(), round, spec.seed);
+        for (case, turn) in (0..cases.len()).flat_map(|case| turns.iter().map(move |turn| (case, *turn))) {
+            let combination = &mut cases[case][turn];
             progress(done, phases, &combination.contender.balancer.name);
             let overlay = &combination.contender.overlay;
-            Rc::make_mut(&mut combination.setting).trace = traced.then(|| MOST_PASSAGES / combined / overlay.topology.nodes() as usize);
+            Rc::make_mut(&mut combination.setting).trace =
+                is_traced.then(|| MOST_PASSAGES / combinations / overlay.topology.nodes() as usize);
             let outcome = phase::run(world, overlay, &combination.setting)?;
             done += 1;
             let Some(mut outcome) = outcome else { continue };
-            if traced {
+            if is_traced {
                 combination.trace = Some(trace(combination.contender, combination.case, std::mem::take(&mut outcome.trace)));
             } else if round >= unmeasured {
-                let times = outcome.times;
-                combination.samples.push([outcome.elapsed, times.information, times.decision, times.exchange]);
+                combination.samples.push(sample(&outcome));
             }
             combination.first.get_or_insert(outcome);
         }
     }
     progress(phases, phases, "");
-    let places = (0..spec.cases.len()).flat_map(|case| (0..contenders).map(move |contender| (case, contender)));
-    let measured = combinations.into_iter().zip(places).filter(|(combination, _)| combination.first.is_some());
-    measured.map(|(combination, place)| record(combination, place, &site)).collect()
+    if !world.is_first() {
+        return Ok(Vec::new());
+    }
+    let result = |(case, combinations): (&Case, Vec<Combination>)| {
+        let loads = Rc::new(case.loads.clone());
+        let records = combinations.into_iter().map(|combination| combination.record(&loads, &site)).collect::<Result<_>>()?;
+        Ok(CaseResult { loads, records })
+    };
+    spec.cases.iter().zip(cases).map(result).collect()
 }
 
-fn combination<'a>(contender: &'a Contender, case: &'a Case, plain: bool) -> Combination<'a> {
-    let tasks = case.tasks.clone();
-    let setting = Rc::new(Setting {
-        balancer: contender.balancer.clone(),
-        shares: case.tasks.shares(&contender.powers, plain),
-        queue: Rc::new(move |node| tasks.queue(node)),
-        plan: false,
-        weighted: case.tasks.unit() == Unit::Work,
-        trace: None,
-    });
-    Combination { contender, case, setting, samples: Vec::new(), first: None, trace: None }
-}
-
-fn trace(contender: &Contender, case: &Case, rows: Vec<NodeTrace>) -> Trace {
+fn trace(contender: &BalancerContender, case: &Case, rows: Vec<NodeTrace>) -> Trace {
     let name =
         format!("{} on {}, {}, {} B a task", contender.balancer.name, contender.overlay.topology.name(), case.loads, case.tasks.payload());
     let name = if case.tasks.payload_is_mean() { format!("{name} on average") } else { name };
     Trace { name, rows, overlay: Rc::new(contender.overlay.clone()) }
 }
 
-fn record(combination: Combination, (case_number, contender_number): (usize, usize), site: &Site) -> Result<CompareRecord> {
-    let Combination { contender, case, setting, samples, first, trace } = combination;
-    let nothing = || Error::Failed(format!("{}: no phase was measured", contender.balancer.name));
-    let outcome = first.ok_or_else(nothing)?;
-    let median = |part: usize| {
-        let ms: Vec<f64> = samples.iter().map(|sample| super::site::milliseconds(sample[part])).collect();
-        statistics::median(&ms).ok_or_else(nothing)
-    };
-    let Estimate { value: ms, low, high, coverage } = median(0)?;
-    let judged = Judged::of(&contender.balancer, &contender.overlay, &setting.shares, &case.tasks, &outcome, site);
-    let Overlay { topology, placement } = &contender.overlay;
-    let optimum = if topology.nodes() <= OPTIMUM_UP_TO { judged.optimum(&contender.overlay) } else { None };
-    let counts = outcome.counts;
-    let weighing = judged.weighing(&case.tasks, &outcome, optimum);
-    let (moved, hops) = match &weighing.work {
-        None => (case.tasks.count() - outcome.stayed, counts.task_hops),
-        Some(work) => (work.nonlocal_work, work.work_hops),
-    };
-    Ok(CompareRecord {
-        balancer: contender.balancer.name.clone(),
-        topology: topology.name(),
-        native: placement.native(),
-        site: site.clone(),
-        nodes: topology.nodes(),
-        loads: case.loads.clone(),
-        payload: case.tasks.payload(),
-        tasks: case.tasks.count(),
-        weighing,
-        repeat: samples.len() as u32,
-        imbalance_before: judged.imbalance.before.max_over_mean,
-        imbalance_after: judged.imbalance.after.max_over_mean,
-        imbalance: judged.imbalance,
-        moved,
-        least: judged.minimum_nonlocal,
-        task_hops: counts.task_hops,
-        optimum_task_hops: optimum.filter(|_| case.tasks.unit() == Unit::Tasks),
-        hops_ratio: optimum.filter(|_| judged.exact).and_then(|optimum| hops_ratio(hops, optimum)),
-        exact: judged.exact,
-        declined: outcome.declined,
-        steps: counts.chain,
-        messages: counts.messages,
-        bytes: counts.bytes,
-        host_bytes: counts.host_bytes,
-        ms_median: ms,
-        ms_ci95: (site.network.is_some() || samples.len() > 1).then_some([low, high]),
-        ms_coverage: if site.network.is_some() { 1.0 } else { coverage },
-        ms_rounds: samples.iter().map(|sample| super::site::milliseconds(sample[0])).collect(),
-        ms_information: median(1)?.value,
-        ms_decision: median(2)?.value,
-        ms_exchange: median(3)?.value,
-        break_even_us: judged.break_even_us((ms * 1e6) as u64),
-        finish_before: judged.finish_before,
-        finish_after: judged.finish_after,
-        makespan_before: judged.makespan_before,
-        makespan_after: judged.makespan_after,
-        case: case_number,
-        contender: contender_number,
-        simplicity: contender.balancer.entry.simplicity(),
-        map: LoadMap {
-            topology: topology.clone(),
-            placement: placement.clone(),
-            quota: judged.quota.to_vec(),
-            before: judged.loads,
-            after: outcome.finals,
-        },
-        trace,
-    })
+impl<'a> Combination<'a> {
+    fn new(contender: &'a BalancerContender, case: &'a Case, plain: bool) -> Combination<'a> {
+        let tasks = case.tasks.clone();
+        let setting = Rc::new(Setting {
+            balancer: contender.balancer.clone(),
+            shares: case.tasks.shares(&contender.powers, plain),
+            queue: Rc::new(move |node| tasks.queue(node)),
+            plan: false,
+            weighted: case.tasks.unit() == LoadUnit::Work,
+            trace: None,
+        });
+        Combination { contender, case, setting, samples: Vec::new(), first: None, trace: None }
+    }
+
+    fn record(self, loads: &Rc<LoadSource>, site: &Site) -> Result<CompareRecord> {
+        let BalancerContender { balancer, overlay, .. } = self.contender;
+        let tasks = &self.case.tasks;
+        let outcome = self.first.ok_or_else(|| unmeasured(balancer))?;
+        let judged = Judged::of(balancer, overlay, &self.setting.shares, tasks, &outcome, site);
+        let optimum = if overlay.topology.nodes() <= OPTIMUM_UP_TO { judged.optimum(overlay) } else { None };
+        MeasuredPhase {
+            balancer,
+            overlay,
+            loads: loads.clone(),
+            tasks,
+            judged: &judged,
+            optimum,
+            outcome: &outcome,
+            samples: &self.samples,
+            trace: self.trace,
+        }
+        .record(site)
+    }
+}
+
+fn unmeasured(balancer: &Chosen) -> Error {
+    Error::Failed(format!("{}: no phase was measured", balancer.name))
+}
+
+/// What a record is made of.
+pub(super) struct MeasuredPhase<'a> {
+    pub balancer: &'a Chosen,
+    pub overlay: &'a Overlay,
+    pub loads: Rc<LoadSource>,
+    pub tasks: &'a Tasks,
+    pub judged: &'a Judged,
+    /// Minimum hops, if they are known, in the tasks' unit.
+    pub optimum: Option<u128>,
+    /// The first one; counts and loads are the same in every round.
+    pub outcome: &'a Outcome,
+    pub samples: &'a [Sample],
+    pub trace: Option<Trace>,
+}
+
+impl MeasuredPhase<'_> {
+    pub fn record(self, site: &Site) -> Result<CompareRecord> {
+        let MeasuredPhase { balancer, tasks, judged, optimum, outcome, samples, .. } = self;
+        let Overlay { topology, placement } = self.overlay;
+        let median = |part: usize| {
+            let ms: Vec<f64> = samples.iter().map(|sample| milliseconds(sample[part])).collect();
+            statistics::median(&ms).ok_or_else(|| unmeasured(balancer))
+        };
+        let Estimate { value: ms, low, high, coverage } = median(0)?;
+        let counts = outcome.counts;
+        let weighing = judged.weighing(tasks, outcome, optimum);
+        let (moved, hops) = match &weighing.work {
+            None => (tasks.count() - outcome.stayed, counts.task_hops),
+            Some(work) => (work.nonlocal_work, work.work_hops),
+        };
+        Ok(CompareRecord {
+            balancer: balancer.name.clone(),
+            topology: topology.name(),
+            native: placement.native(),
+            site: site.clone(),
+            nodes: topology.nodes(),
+            loads: self.loads,
+            payload: tasks.payload(),
+            tasks: tasks.count(),
+            weighing,
+            repeat: samples.len() as u32,
+            imbalance_before: judged.imbalance.before.max_over_mean,
+            imbalance_after: judged.imbalance.after.max_over_mean,
+            imbalance: judged.imbalance,
+            moved,
+            least: judged.minimum_nonlocal,
+            task_hops: counts.task_hops,
+            optimum_task_hops: optimum.filter(|_| tasks.unit() == LoadUnit::Tasks),
+            hops_ratio: optimum.filter(|_| judged.exact).and_then(|optimum| hops_ratio(hops, optimum)),
+            exact: judged.exact,
+            declined: outcome.declined,
+            steps: counts.chain,
+            messages: counts.messages,
+            bytes: counts.bytes,
+            host_bytes: counts.host_bytes,
+            ms_median: ms,
+            ms_ci95: (site.network.is_some() || samples.len() > 1).then_some([low, high]),
+            ms_coverage: if site.network.is_some() { 1.0 } else { coverage },
+            ms_rounds: samples.iter().map(|sample| milliseconds(sample[0])).collect(),
+            ms_information: median(1)?.value,
+            ms_decision: median(2)?.value,
+            ms_exchange: median(3)?.value,
+            break_even_us: judged.break_even_us((ms * 1e6) as u64),
+            finish_before: judged.finish_before,
+            finish_after: judged.finish_after,
+            makespan_before: judged.makespan_before,
+            makespan_after: judged.makespan_after,
+            simplicity: balancer.entry.simplicity(),
+            map: LoadMap {
+                topology: topology.clone(),
+                placement: placement.clone(),
+                quota: judged.quota.clone(),
+                before: judged.loads.clone(),
+                after: outcome.finals.clone(),
+            },
+            trace: self.trace,
+        })
+    }
 }
 
 /// 1 where nothing has to move and nothing did; none where something moved that did not have to.

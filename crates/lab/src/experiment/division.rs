@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::divisible::model::{Part, Ports, Question, Solution};
+use crate::divisible::model::{Ports, ProcessorShare, Question, Solution};
 
 /// Records list single processors up to so many.
 pub const MOST_LISTED: usize = 4_096;
@@ -44,7 +44,7 @@ pub struct ModelRecord {
     pub by_processor: Vec<ProcessorRecord>,
     /// What is drawn: a row for each layer, or for each processor.
     #[serde(skip)]
-    pub rows: Vec<Row>,
+    pub rows: Vec<GanttRow>,
 }
 
 /// What one processor gets, and when.
@@ -68,15 +68,15 @@ pub enum Activity {
 
 /// A row of a Gantt chart.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct GanttRow {
     pub name: String,
     pub layer: u32,
-    pub bars: Vec<Bar>,
+    pub bars: Vec<GanttBar>,
 }
 
 /// What is done from when to when, in seconds.
 #[derive(Clone, Copy, Debug)]
-pub struct Bar {
+pub struct GanttBar {
     pub activity: Activity,
     pub begin: f64,
     pub end: f64,
@@ -86,14 +86,14 @@ impl ModelRecord {
     /// The record of a question and its answer.
     pub fn new(question: &Question, solution: &Solution) -> ModelRecord {
         let Solution { layers, parts, .. } = solution;
-        let latest = |time: fn(&Part) -> f64| {
+        let latest = |time: fn(&ProcessorShare) -> f64| {
             let mut by_layer = vec![0.0; if parts.is_empty() { 0 } else { layers.len() }];
             for part in parts {
                 by_layer[part.layer as usize] = time(part).max(by_layer[part.layer as usize]);
             }
             by_layer
         };
-        let single = |part: &Part| {
+        let single = |part: &ProcessorShare| {
             Some(ProcessorRecord {
                 processor: part.processor?,
                 layer: part.layer,
@@ -136,13 +136,13 @@ impl ModelRecord {
     }
 }
 
-fn row(part: &Part) -> Row {
+fn row(part: &ProcessorShare) -> GanttRow {
     let name = match part.processor {
         Some(processor) => format!("processor {processor}"),
         None => format!("layer {}", part.layer),
     };
-    let computing = part.computing.iter().map(|&(begin, end)| Bar { activity: Activity::Computing, begin, end });
-    let sending = part.sending.iter().map(|span| Bar { activity: Activity::Sending, begin: span.begin, end: span.end });
-    let returning = part.returning.iter().map(|span| Bar { activity: Activity::Returning, begin: span.begin, end: span.end });
-    Row { name, layer: part.layer, bars: computing.chain(sending).chain(returning).collect() }
+    let computing = part.computing.iter().map(|&(begin, end)| GanttBar { activity: Activity::Computing, begin, end });
+    let sending = part.sending.iter().map(|span| GanttBar { activity: Activity::Sending, begin: span.begin, end: span.end });
+    let returning = part.returning.iter().map(|span| GanttBar { activity: Activity::Returning, begin: span.begin, end: span.end });
+    GanttRow { name, layer: part.layer, bars: computing.chain(sending).chain(returning).collect() }
 }

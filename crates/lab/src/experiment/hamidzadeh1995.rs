@@ -28,7 +28,7 @@ const MOST: u32 = 20;
 
 /// One of the paper's figures.
 #[derive(Clone, Copy, Debug)]
-pub struct Figure {
+pub struct HamidzadehFigure {
     pub name: &'static str,
     /// Deviation of processing times (mean 500), and mean and deviation of communication times, in cycles.
     sigma_cp: f64,
@@ -50,15 +50,15 @@ const fn figure(
     tolerance: f64,
     totals: Option<[[f64; 4]; 2]>,
     crossover: Option<(u32, u32)>,
-) -> Figure {
-    Figure { name, sigma_cp, mu_cc, sigma_cc, tolerance, totals, crossover }
+) -> HamidzadehFigure {
+    HamidzadehFigure { name, sigma_cp, mu_cc, sigma_cc, tolerance, totals, crossover }
 }
 
 /// The processors that totals are known for.
 const KNOWN: [u32; 4] = [4, 8, 13, 20];
 
 /// All figures.
-pub const FIGURES: [Figure; 12] = [
+pub const FIGURES: [HamidzadehFigure; 12] = [
     figure("2", 10.0, 500.0, 10.0, 0.005, Some([[125316.0, 62995.0, 38997.0, 25230.0], [164668.0, 70447.0, 41327.0, 26620.0]]), None),
     figure("3", 10.0, 5000.0, 100.0, 0.005, None, None),
     figure("4", 10.0, 50000.0, 1000.0, 0.005, None, None),
@@ -116,7 +116,7 @@ pub const FIGURES: [Figure; 12] = [
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Quantity {
+pub enum HamidzadehQuantity {
     /// Mean total times, in cycles.
     Dss,
     Sash,
@@ -126,9 +126,9 @@ pub enum Quantity {
 
 /// One figure's point, measured and expected.
 #[derive(Clone, Debug, Serialize)]
-pub struct Point {
+pub struct HamidzadehPoint {
     pub figure: &'static str,
-    pub quantity: Quantity,
+    pub quantity: HamidzadehQuantity,
     /// `None` for a crossover.
     pub processors: Option<u32>,
     pub seeds: u32,
@@ -145,7 +145,7 @@ pub struct Point {
 ///
 /// # Errors
 /// If there are no seeds.
-pub fn reproduce(figure: &Figure, seeds: u32, seed: u64) -> Result<Vec<Point>> {
+pub fn reproduce(figure: &HamidzadehFigure, seeds: u32, seed: u64) -> Result<Vec<HamidzadehPoint>> {
     let processors: Vec<u32> = (LEAST..=MOST).collect();
     let jobs: Vec<(usize, u64)> = (0..processors.len()).flat_map(|at| (0..seeds).map(move |round| (at, seed + u64::from(round)))).collect();
     let totals = Mutex::new(vec![[Vec::<(u64, f64)>::new(), Vec::new()]; processors.len()]);
@@ -177,12 +177,12 @@ pub fn reproduce(figure: &Figure, seeds: u32, seed: u64) -> Result<Vec<Point>> {
         if crossover == 0 && means[1] < means[0] {
             crossover = processors;
         }
-        for (which, quantity) in [Quantity::Dss, Quantity::Sash].into_iter().enumerate() {
+        for (which, quantity) in [HamidzadehQuantity::Dss, HamidzadehQuantity::Sash].into_iter().enumerate() {
             let expected = known.and_then(|known| Some(figure.totals?[which][known]));
             let measured = means[which];
             let agrees = expected.is_none_or(|expected| (measured / expected - 1.0).abs() <= figure.tolerance);
             let tolerance = expected.unwrap_or(measured) * figure.tolerance;
-            points.push(Point {
+            points.push(HamidzadehPoint {
                 figure: figure.name,
                 quantity,
                 processors: Some(processors),
@@ -198,9 +198,9 @@ pub fn reproduce(figure: &Figure, seeds: u32, seed: u64) -> Result<Vec<Point>> {
     let expected = figure.crossover.map_or(0.0, |(ours, _)| f64::from(ours));
     let tolerance = if figure.crossover.is_some() { 1.0 } else { 0.0 };
     let measured = f64::from(crossover);
-    points.push(Point {
+    points.push(HamidzadehPoint {
         figure: figure.name,
-        quantity: Quantity::Crossover,
+        quantity: HamidzadehQuantity::Crossover,
         processors: None,
         seeds,
         measured,
@@ -213,7 +213,7 @@ pub fn reproduce(figure: &Figure, seeds: u32, seed: u64) -> Result<Vec<Point>> {
 }
 
 /// The totals of DSS and of SASH for one matrix, in cycles.
-fn totals_of(figure: &Figure, processors: u32, seed: u64) -> [f64; 2] {
+fn totals_of(figure: &HamidzadehFigure, processors: u32, seed: u64) -> [f64; 2] {
     let processing = Spread { mean: 500.0, deviation: figure.sigma_cp };
     let communication = Spread { mean: figure.mu_cc, deviation: figure.sigma_cc };
     let costs: Costs = drawn(TASKS, processing, communication, &Setting { seed, ranks: processors, is_simulated: true });

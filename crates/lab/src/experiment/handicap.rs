@@ -20,7 +20,7 @@ pub fn slowed(chosen: Chosen, times: f64) -> Chosen {
 }
 
 /// Makes each task of a scheduler take so many times as long.
-pub fn slow_down(contender: &mut run::Contender, times: f64) {
+pub fn slow_down(contender: &mut run::SchedulerContender, times: f64) {
     contender.scheduler.name = named(&contender.scheduler.name, times);
     contender.drag = times - 1.0;
 }

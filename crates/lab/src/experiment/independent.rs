@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::ranking;
-use super::run::{Rounds, RunRecord, Unit};
+use super::run::{Rounds, RunRecord};
 use super::settle;
 use super::site::Site;
 use super::statistics;
@@ -183,13 +183,12 @@ pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: 
         }
     }
     progress(runs, runs, "");
-    let unit = if world.is_simulated() { TimeUnit::Cycle } else { TimeUnit::Second };
+    let unit = if world.is_simulated() { RecordUnit::Cycle } else { RecordUnit::Second };
     spec.contenders
         .iter()
         .zip(courses)
-        .enumerate()
         .filter(|_| world.is_first())
-        .map(|(number, (contender, course))| record(contender, number, course, spec, &site, &overlay, unit))
+        .map(|(contender, course)| record(contender, course, spec, &site, &overlay, unit))
         .collect()
 }
 
@@ -245,52 +244,52 @@ impl Measured {
     }
 
     /// What no schedule beats by the costs, and at most what a plain program takes: these may be dearer than they turn out.
-    fn bound(&self, unit: TimeUnit) -> f64 {
+    fn bound(&self, unit: RecordUnit) -> f64 {
         let bound = unit.cost(self.judgement.lower_bound);
         if self.sequential.is_some() { bound.min(self.sequential(unit)) } else { bound }
     }
 
     /// What a plain program takes, or else the ranks together.
-    fn sequential(&self, unit: TimeUnit) -> f64 {
+    fn sequential(&self, unit: RecordUnit) -> f64 {
         self.sequential.map_or_else(|| unit.ticks(self.work), |seconds| unit.exact_cycles(seconds * 1e9 / REAL_CYCLE as f64))
     }
 }
 
 /// In what a record's times are given.
 #[derive(Clone, Copy)]
-enum TimeUnit {
+enum RecordUnit {
     Cycle,
     Second,
 }
 
-impl TimeUnit {
+impl RecordUnit {
     /// Cycles in the unit; simulated ones are rounded to whole numbers.
     fn cycles(self, cycles: f64) -> f64 {
         match self {
-            TimeUnit::Cycle => cycles.round(),
-            TimeUnit::Second => cycles * REAL_CYCLE as f64 / 1e9,
+            RecordUnit::Cycle => cycles.round(),
+            RecordUnit::Second => cycles * REAL_CYCLE as f64 / 1e9,
         }
     }
 
     /// Without rounding.
     fn exact_cycles(self, cycles: f64) -> f64 {
         match self {
-            TimeUnit::Cycle => cycles,
-            TimeUnit::Second => cycles * REAL_CYCLE as f64 / 1e9,
+            RecordUnit::Cycle => cycles,
+            RecordUnit::Second => cycles * REAL_CYCLE as f64 / 1e9,
         }
     }
 
     fn exact(self, ticks: f64) -> f64 {
         match self {
-            TimeUnit::Cycle => ticks / SIMULATED_CYCLE as f64,
-            TimeUnit::Second => ticks / 1e9,
+            RecordUnit::Cycle => ticks / SIMULATED_CYCLE as f64,
+            RecordUnit::Second => ticks / 1e9,
         }
     }
 
     fn ticks(self, ticks: u64) -> f64 {
         match self {
-            TimeUnit::Cycle => self.cycles(ticks as f64 / SIMULATED_CYCLE as f64),
-            TimeUnit::Second => ticks as f64 / 1e9,
+            RecordUnit::Cycle => self.cycles(ticks as f64 / SIMULATED_CYCLE as f64),
+            RecordUnit::Second => ticks as f64 / 1e9,
         }
     }
 
@@ -301,12 +300,11 @@ impl TimeUnit {
 
 fn record(
     contender: &Chosen,
-    number: usize,
     course: Vec<Measured>,
     spec: &IndependentSpec,
     site: &Site,
     overlay: &Overlay,
-    unit: TimeUnit,
+    unit: RecordUnit,
 ) -> Result<RunRecord> {
     let ranks = site.ranks as usize;
     let makespans: Vec<f64> = course.iter().map(|run| unit.cycles(run.outcome.makespan)).collect();
@@ -355,10 +353,10 @@ fn record(
         waiting_time: waiting,
         v: (effort.generated > 0)
             .then(|| effort.search / effort.generated as f64)
-            .map(|v| if matches!(unit, TimeUnit::Second) { unit.cycles(v) } else { v }),
+            .map(|v| if matches!(unit, RecordUnit::Second) { unit.cycles(v) } else { v }),
         v_bound: match unit {
-            TimeUnit::Cycle => mean_cost / (workers * workers),
-            TimeUnit::Second => unit.cycles(mean_cost / (workers * workers)),
+            RecordUnit::Cycle => mean_cost / (workers * workers),
+            RecordUnit::Second => unit.cycles(mean_cost / (workers * workers)),
         },
         lower_bound: unit.cost(judgement.lower_bound),
         earliest_completion: unit.cost(judgement.earliest_completion),
@@ -378,7 +376,7 @@ fn record(
         native: overlay.placement.native(),
         site: site.clone(),
         workers: 1,
-        unit: Unit { seconds: if matches!(unit, TimeUnit::Cycle) { REAL_CYCLE as f64 / 1e9 } else { 1.0 } },
+        unit_seconds: if matches!(unit, RecordUnit::Cycle) { REAL_CYCLE as f64 / 1e9 } else { 1.0 },
         tasks,
         joins: 0,
         answer: Number::Whole(known),
@@ -407,7 +405,6 @@ fn record(
         overload: None,
         scheduling: Some(scheduling),
         simplicity: contender.entry.simplicity(),
-        contender: number,
         timeline: Vec::new(),
     })
 }

@@ -17,14 +17,14 @@ use crate::workload::graphs::{self, Number, Prepared, Setting};
 use course::{Course, plain_program};
 use equipoise::error::Result;
 use equipoise::node::{self, Ticks};
-pub use equipoise::schedule::accounting::{Entry as Line, Happening};
+pub use equipoise::schedule::accounting::{Entry as TraceEntry, Happening};
 use equipoise::schedule::{self, Graph, Options, Region, RunResult};
 use equipoise::topology::{NodeId, Overlay, RankId};
 use equipoise::transport::world::World;
 
 /// What is run under what, and how often.
 pub struct RunSpec {
-    pub contenders: Vec<Contender>,
+    pub contenders: Vec<SchedulerContender>,
     pub workload: graphs::Chosen,
     /// Tasks that a rank executes at a time. The world must have as many workers a rank.
     pub workers: u32,
@@ -37,7 +37,7 @@ pub struct RunSpec {
 }
 
 /// A scheduler on its topology.
-pub struct Contender {
+pub struct SchedulerContender {
     pub scheduler: schedule::Chosen,
     pub overlay: Overlay,
     /// How it divides the nodes; empty if it does not.
@@ -46,19 +46,19 @@ pub struct Contender {
     pub drag: f64,
 }
 
-impl Contender {
+impl SchedulerContender {
     /// A scheduler on a topology that it can run on.
     ///
     /// # Errors
     /// If its options don't fit the overlay.
-    pub fn new(scheduler: schedule::Chosen, overlay: Overlay) -> Result<Contender> {
+    pub fn new(scheduler: schedule::Chosen, overlay: Overlay) -> Result<SchedulerContender> {
         let regions = scheduler.scheduler.regions(&overlay)?;
-        Ok(Contender { scheduler, overlay, regions, drag: 0.0 })
+        Ok(SchedulerContender { scheduler, overlay, regions, drag: 0.0 })
     }
 }
 
-/// A workload under one scheduler. Serialised, it is a line of `run --output json`. Times are in the unit that [`Unit`] tells; where there
-/// were several rounds, everything but the figures over all rounds is the first's.
+/// A workload under one scheduler. Serialised, it is a line of `run --output json`. Times are in units of
+/// `unit_seconds`. Of several rounds everything but [`Rounds`] and the response times is the first round's.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunRecord {
     pub scheduler: String,
@@ -70,8 +70,8 @@ pub struct RunRecord {
     pub site: Site,
     /// Tasks that a rank executes at a time.
     pub workers: u32,
-    #[serde(flatten)]
-    pub unit: Unit,
+    /// Seconds in the unit of times: 1, except for simulated streams (the mean time of a graph) and simulated independent tasks (a cycle).
+    pub unit_seconds: f64,
     pub tasks: u64,
     /// Parents that were resumed.
     pub joins: u64,
@@ -128,20 +128,29 @@ pub struct RunRecord {
     /// How early the scheduler is named among those that do equally well.
     #[serde(skip)]
     pub simplicity: usize,
-    /// Which of the contenders it is: two may look the same.
-    #[serde(skip)]
-    pub contender: usize,
     /// What happened when, by node; empty unless wanted.
     #[serde(skip)]
-    pub timeline: Vec<Timeline>,
+    pub timeline: Vec<NodeTimeline>,
 }
 
-/// In what times are given.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Unit {
-    /// Seconds in a unit: 1, but for simulated streams, whose unit is a graph's mean time.
-    #[serde(rename = "unit_seconds")]
-    pub seconds: f64,
+impl RunRecord {
+    /// Busy time of a rank, mean over the ranks.
+    pub fn mean_busy(&self) -> f64 {
+        self.busy.iter().sum::<f64>() / self.busy.len().max(1) as f64
+    }
+
+    /// Busy time of the busiest rank.
+    pub fn most_busy(&self) -> f64 {
+        self.busy.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// Parallel efficiency, and the part of the bound that was reached: means over the rounds if there were several.
+    pub fn efficiencies(&self) -> [f64; 2] {
+        match &self.rounds {
+            Some(rounds) => [rounds.efficiency_mean, rounds.bound_efficiency_mean],
+            None => [self.efficiency, self.bound_efficiency],
+        }
+    }
 }
 
 /// Figures over several rounds with different seeds.
@@ -212,10 +221,10 @@ impl Overload {
 
 /// A node's timeline.
 #[derive(Clone, Debug)]
-pub struct Timeline {
+pub struct NodeTimeline {
     pub node: NodeId,
     pub rank: RankId,
-    pub entries: Vec<Line>,
+    pub entries: Vec<TraceEntry>,
 }
 
 /// The epoch of the barrier before a run.
@@ -275,11 +284,7 @@ pub fn run(world: &mut World, spec: &RunSpec, mut progress: impl FnMut(u64, u64,
     }
     course::judge(&mut courses, &plains, site.cores.filter(|_| site.shares_cores()));
     let has_plain = plains.iter().any(Option::is_some);
-    (0..)
-        .zip(&spec.contenders)
-        .zip(courses)
-        .map(|((number, contender), course)| course.record(contender, number, spec, &site, has_plain))
-        .collect()
+    spec.contenders.iter().zip(courses).map(|(contender, course)| course.record(contender, spec, &site, has_plain)).collect()
 }
 
 fn options(spec: &RunSpec, workload: &Prepared, is_simulated: bool, is_first: bool) -> Options {
@@ -292,7 +297,7 @@ fn options(spec: &RunSpec, workload: &Prepared, is_simulated: bool, is_first: bo
 }
 
 /// One run. The outcome comes where the host is.
-fn once(world: &mut World, contender: &Contender, workload: &Prepared, options: &Options) -> Result<Option<RunResult<Number>>> {
+fn once(world: &mut World, contender: &SchedulerContender, workload: &Prepared, options: &Options) -> Result<Option<RunResult<Number>>> {
     // In simulation all programs begin at the same instant.
     let barrier = !world.is_simulated();
     let outcomes = node::run(world, &contender.overlay, |node| {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::settle::{agree, from_first};
-use super::weighing::Unit;
+use super::weighing::LoadUnit;
 use crate::workload::files::FileTasks;
 use crate::workload::memory;
 use crate::workload::tasks::{Amounts, InitialTasks};
@@ -29,7 +29,7 @@ fn on_one_host(loads: &[u64], hosts: &Hosts) -> u64 {
 #[derive(Clone)]
 pub struct Tasks {
     count: u64,
-    unit: Unit,
+    unit: LoadUnit,
     amounts: Rc<Amounts>,
     payload: u64,
     unit_seconds: Option<f64>,
@@ -66,7 +66,7 @@ impl Tasks {
             Ok((tasks.amounts()?, tasks))
         });
         let (amounts, tasks) = agree(world, tasks)?;
-        let unit = if tasks.are_unit() { Unit::Tasks } else { Unit::Work };
+        let unit = if tasks.are_unit() { LoadUnit::Tasks } else { LoadUnit::Work };
         let count = tasks.total();
         Ok(Tasks { count, unit, amounts: Rc::new(amounts), payload, unit_seconds: None, origin: Origin::Numbered(Rc::new(tasks)) })
     }
@@ -90,7 +90,7 @@ impl Tasks {
         let count = files.len();
         Ok(Tasks {
             count,
-            unit: Unit::Tasks,
+            unit: LoadUnit::Tasks,
             amounts: Rc::new(amounts),
             payload,
             unit_seconds: None,
@@ -115,7 +115,7 @@ impl Tasks {
         let (amounts, queues) = agree(world, made)?;
         let payload = run.bytes().checked_div(run.len()).unwrap_or(0);
         let origin = Origin::Read(Rc::new(queues));
-        Ok(Tasks { count: run.len(), unit: Unit::Work, amounts: Rc::new(amounts), payload, unit_seconds: run.seconds_per_unit, origin })
+        Ok(Tasks { count: run.len(), unit: LoadUnit::Work, amounts: Rc::new(amounts), payload, unit_seconds: run.seconds_per_unit, origin })
     }
 
     /// The tasks of a source.
@@ -139,7 +139,7 @@ impl Tasks {
     }
 
     /// What loads are counted in.
-    pub fn unit(&self) -> Unit {
+    pub fn unit(&self) -> LoadUnit {
         self.unit
     }
 

@@ -10,28 +10,28 @@ use equipoise::topology::NodeId;
 /// What loads, quotas and final loads are counted in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Unit {
+pub enum LoadUnit {
     #[default]
     Tasks,
     /// Work units, of which a task may have several.
     Work,
 }
 
-impl Unit {
+impl LoadUnit {
     /// One of them, with its article.
     pub fn one(self) -> &'static str {
         match self {
-            Unit::Tasks => "a task",
-            Unit::Work => "a unit of work",
+            LoadUnit::Tasks => "a task",
+            LoadUnit::Work => "a unit of work",
         }
     }
 }
 
-impl fmt::Display for Unit {
+impl fmt::Display for LoadUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Unit::Tasks => "tasks",
-            Unit::Work => "work",
+            LoadUnit::Tasks => "tasks",
+            LoadUnit::Work => "work",
         })
     }
 }
@@ -39,7 +39,7 @@ impl fmt::Display for Unit {
 /// How large the tasks are, and how far the loads ended from the quotas.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Weighing {
-    pub unit: Unit,
+    pub unit: LoadUnit,
     /// Seconds that a unit of work lasted, where the tasks' source tells: then loads are times.
     pub unit_seconds: Option<f64>,
     /// Whether the tasks carry different amounts, so that the payload is their mean.
@@ -72,7 +72,7 @@ pub struct Work {
 
 /// A transfer, as it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Move {
+pub struct PlannedMove {
     pub step: u32,
     pub src: NodeId,
     pub dst: NodeId,
@@ -82,9 +82,9 @@ pub struct Move {
     pub work: Option<u64>,
 }
 
-impl Move {
-    pub(super) fn of(transfer: Transfer, unit: Unit) -> Move {
+impl PlannedMove {
+    pub(super) fn of(transfer: Transfer, unit: LoadUnit) -> PlannedMove {
         let Transfer { step, src, dst, tasks, work } = transfer;
-        Move { step, src, dst, tasks, work: (unit == Unit::Work).then_some(work) }
+        PlannedMove { step, src, dst, tasks, work: (unit == LoadUnit::Work).then_some(work) }
     }
 }

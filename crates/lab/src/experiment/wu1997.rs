@@ -27,7 +27,7 @@ pub const MEANS: [u64; 6] = [2, 5, 10, 20, 50, 100];
 /// What is measured of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Quantity {
+pub enum WuQuantity {
     /// Whether all nodes end at the mean: the mean over cases is a share.
     Balanced,
     /// (tasks moved - least) / least, of the cases that were balanced fully.
@@ -43,7 +43,7 @@ pub struct Series {
     pub figure: &'static str,
     pub balancer: &'static str,
     pub topology: &'static str,
-    pub quantity: Quantity,
+    pub quantity: WuQuantity,
     /// Random cases per mean load, in the paper.
     pub cases: u32,
     /// By mean load, and how far each may be off by its own printing and sampling: its standard error.
@@ -65,7 +65,7 @@ const fn series(
     figure: &'static str,
     balancer: &'static str,
     topology: &'static str,
-    quantity: Quantity,
+    quantity: WuQuantity,
     cases: u32,
     expected: [f64; 6],
     error: Spread,
@@ -75,8 +75,8 @@ const fn series(
 
 /// All that can be reproduced.
 pub const SERIES: [Series; 14] = {
-    use Quantity::{Balanced, Cost, Locality};
     use Spread::{Absolute, Relative, Share};
+    use WuQuantity::{Balanced, Cost, Locality};
     [
         series("table 1", "dem", "hypercube:2", Balanced, 1000, [0.74, 0.75, 0.76, 0.75, 0.75, 0.75], Share),
         series("table 1", "dem", "hypercube:3", Balanced, 1000, [0.335, 0.325, 0.35, 0.345, 0.35, 0.33], Share),
@@ -97,11 +97,11 @@ pub const SERIES: [Series; 14] = {
 
 /// One point of a figure, measured and expected.
 #[derive(Clone, Debug, Serialize)]
-pub struct Point {
+pub struct WuPoint {
     pub figure: &'static str,
     pub balancer: &'static str,
     pub topology: &'static str,
-    pub quantity: Quantity,
+    pub quantity: WuQuantity,
     pub mean_load: u64,
     /// Random cases, and how many of them count.
     pub cases: u32,
@@ -119,13 +119,13 @@ pub struct Point {
 ///
 /// # Errors
 /// If a balancer fails, or so few cases were balanced that there is nothing to compare.
-pub fn reproduce(series: &Series, cases: u32, seed: u64, points: usize) -> Result<Vec<Point>> {
+pub fn reproduce(series: &Series, cases: u32, seed: u64, points: usize) -> Result<Vec<WuPoint>> {
     let topology = Topology::parse(series.topology, 1)?;
     let mut bench = Bench::new(series.balancer, topology)?;
     MEANS.iter().enumerate().map(|(index, mean)| point(series, &mut bench, index, *mean, cases, seed, points)).collect()
 }
 
-fn point(series: &Series, bench: &mut Bench, index: usize, mean_load: u64, cases: u32, seed: u64, points: usize) -> Result<Point> {
+fn point(series: &Series, bench: &mut Bench, index: usize, mean_load: u64, cases: u32, seed: u64, points: usize) -> Result<WuPoint> {
     let mut samples = Vec::new();
     for case in 0..u64::from(cases) {
         // Other cases for each mean load, the same for all balancers.
@@ -144,18 +144,18 @@ fn point(series: &Series, bench: &mut Bench, index: usize, mean_load: u64, cases
     let n = samples.len() as f64;
     let variance = samples.iter().map(|sample| (sample - estimate.value).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
     // A share that happens to be 0 or 1 among a few says nothing about its error; the expected one does.
-    let variance = if series.quantity == Quantity::Balanced { expected * (1.0 - expected) } else { variance };
+    let variance = if series.quantity == WuQuantity::Balanced { expected * (1.0 - expected) } else { variance };
     let student = StudentsT::new(0.0, 1.0, (n - 1.0).max(1.0)).map_err(|why| Error::Failed(why.to_string()))?;
     let quantile = student.inverse_cdf(1.0 - (1.0 - CONFIDENCE) / 2.0 / points.max(1) as f64);
     let rounding = if expected == 0.0 {
         0.0
-    } else if expected < 0.2 && series.quantity == Quantity::Cost {
+    } else if expected < 0.2 && series.quantity == WuQuantity::Cost {
         0.0005
     } else {
         0.005
     };
     let tolerance = quantile * (theirs.powi(2) + variance / n).sqrt() + rounding;
-    Ok(Point {
+    Ok(WuPoint {
         figure: series.figure,
         balancer: series.balancer,
         topology: series.topology,
@@ -195,7 +195,7 @@ impl Bench {
     }
 
     /// The quantity of one random case; none if the case does not count.
-    fn sample(&mut self, quantity: Quantity, mean: u64, seed: u64) -> Result<Option<f64>> {
+    fn sample(&mut self, quantity: WuQuantity, mean: u64, seed: u64) -> Result<Option<f64>> {
         let topology = &self.overlay.topology;
         let nodes = topology.nodes();
         let loads: Rc<[u64]> = LoadPattern::Uniform { mean }.draw(nodes, nodes, seed)?.into();
@@ -210,13 +210,13 @@ impl Bench {
         let quota = vec![mean; nodes as usize];
         let excess = |value: u128, least: u128| (least > 0).then(|| (value as f64 - least as f64) / least as f64);
         Ok(match quantity {
-            Quantity::Balanced => Some(f64::from(u8::from(even))),
+            WuQuantity::Balanced => Some(f64::from(u8::from(even))),
             _ if !even => None,
-            Quantity::Locality => {
+            WuQuantity::Locality => {
                 let moved = loads.iter().sum::<u64>() - stayed;
                 excess(moved.into(), judge::minimum_nonlocal(&loads, &quota).into())
             }
-            Quantity::Cost => excess(counts.task_hops, judge::optimum(topology, &loads, &quota)?),
+            WuQuantity::Cost => excess(counts.task_hops, judge::optimum(topology, &loads, &quota)?),
         })
     }
 }

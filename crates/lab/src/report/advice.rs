@@ -6,7 +6,7 @@
 
 use super::figures::{duration_us, ratio, several};
 use crate::experiment::ranking::{self, Verdict};
-use crate::experiment::{CompareRecord, Site, Unit};
+use crate::experiment::{CaseResult, CompareRecord, LoadUnit, Site};
 
 /// Results that differ by less than this are equally good.
 const AS_GOOD: f64 = 1.01;
@@ -15,23 +15,23 @@ const AS_GOOD: f64 = 1.01;
 pub(super) const SHORTEST_US: f64 = 1e-3;
 
 /// One sentence that a person can act on.
-pub fn sentence(records: &[CompareRecord]) -> String {
-    let Some(first) = records.first() else { return "Nothing was compared.".into() };
+pub fn sentence(results: &[CaseResult]) -> String {
+    let records = || results.iter().flat_map(|result| &result.records);
+    let Some(first) = records().next() else { return "Nothing was compared.".into() };
     let ranks = ranks(&first.site);
     if first.site.ranks == 1 {
         return "There is one rank only, so there is nothing to balance: compare on more ranks, as in `mpirun -n 8 equipoise compare`."
             .into();
     }
-    let cases: Vec<&[CompareRecord]> = records.chunk_by(|a, b| a.case == b.case).collect();
-    let paying: Vec<&[CompareRecord]> = cases.iter().copied().filter(|case| case.iter().any(|r| r.break_even_us.is_some())).collect();
+    let paying: Vec<&CaseResult> = results.iter().filter(|case| case.records.iter().any(|r| r.break_even_us.is_some())).collect();
     let best = best(&paying);
-    let (Some(leader), Some(verdict)) = (best.first(), verdict(&best)) else { return nothing_pays(records, &ranks) };
+    let (Some(leader), Some(verdict)) = (best.first(), verdict(&best)) else { return nothing_pays(results, &ranks) };
     let ranking = match verdict {
         Verdict::Ranked(ranking) => ranking,
         Verdict::TooFew { rounds, needed } => return too_few(&best, rounds, needed),
     };
     let named = best.get(ranking.best).unwrap_or(leader);
-    let several_compared = records.iter().any(|record| record.contender != named.contender());
+    let several_compared = results.iter().any(|case| case.records.len() > 1);
     let mut advice =
         if several_compared { format!("On these {ranks} use {}", named.name()) } else { format!("{} on these {ranks}", named.name()) };
     if !ranking.tied.is_empty() {
@@ -40,7 +40,7 @@ pub fn sentence(records: &[CompareRecord]) -> String {
         advice.push_str(&format!(" ({tied}: {})", names.join(", ")));
     }
     advice.push_str(&format!(": {}", when(&named.records)));
-    let idle = cases.len() - paying.len();
+    let idle = results.len() - paying.len();
     if idle > 0 {
         advice.push_str(&format!(
             ", and on {} nothing pays",
@@ -62,20 +62,16 @@ fn ranks(site: &Site) -> String {
 
 /// A balancer's records in the cases in which something pays and it was among the best. There is one at least.
 struct Standing<'a> {
+    /// Its place among the contenders.
+    contender: usize,
+    /// Places of these cases.
+    cases: Vec<usize>,
     records: Vec<&'a CompareRecord>,
 }
 
 impl Standing<'_> {
     fn name(&self) -> &str {
         self.records.first().map_or("", |record| record.balancer.as_str())
-    }
-
-    fn contender(&self) -> usize {
-        self.records.first().map_or(usize::MAX, |record| record.contender)
-    }
-
-    fn cases(&self) -> Vec<usize> {
-        self.records.iter().map(|record| record.case).collect()
     }
 
     /// By round, the geometric mean over the cases.
@@ -100,23 +96,26 @@ fn goal(record: &CompareRecord) -> f64 {
 }
 
 /// The balancers that were among the best most often, all in the same cases.
-fn best<'a>(cases: &[&'a [CompareRecord]]) -> Vec<Standing<'a>> {
+fn best<'a>(cases: &[&'a CaseResult]) -> Vec<Standing<'a>> {
     let mut standings: Vec<Standing<'a>> = Vec::new();
-    for case in cases {
-        let paying = || case.iter().filter(|record| record.break_even_us.is_some());
-        let least = paying().map(goal).fold(f64::INFINITY, f64::min);
-        for record in paying().filter(|record| goal(record) <= least * AS_GOOD) {
-            match standings.iter_mut().find(|standing| standing.contender() == record.contender) {
-                Some(standing) => standing.records.push(record),
-                None => standings.push(Standing { records: vec![record] }),
+    for (number, case) in cases.iter().enumerate() {
+        let paying = || case.records.iter().enumerate().filter(|(_, record)| record.break_even_us.is_some());
+        let least = paying().map(|(_, record)| goal(record)).fold(f64::INFINITY, f64::min);
+        for (contender, record) in paying().filter(|(_, record)| goal(record) <= least * AS_GOOD) {
+            match standings.iter_mut().find(|standing| standing.contender == contender) {
+                Some(standing) => {
+                    standing.cases.push(number);
+                    standing.records.push(record);
+                }
+                None => standings.push(Standing { contender, cases: vec![number], records: vec![record] }),
             }
         }
     }
     let first = |a: &Standing, b: &Standing| b.records.len().cmp(&a.records.len()).then(a.median().total_cmp(&b.median()));
     standings.sort_by(first);
-    let cases = standings.first().map(Standing::cases).unwrap_or_default();
-    standings.retain(|standing| standing.cases() == cases);
-    standings.sort_by_key(Standing::contender);
+    let cases = standings.first().map(|standing| standing.cases.clone()).unwrap_or_default();
+    standings.retain(|standing| standing.cases == cases);
+    standings.sort_by_key(|standing| standing.contender);
     standings
 }
 
@@ -205,7 +204,7 @@ fn from_when(records: &[&CompareRecord]) -> String {
 fn pays(record: &CompareRecord) -> String {
     let gained = record.makespan_before - record.makespan_after;
     match record.break_even_us {
-        Some(us) if us < SHORTEST_US && record.weighing.unit == Unit::Work && gained.is_finite() => {
+        Some(us) if us < SHORTEST_US && record.weighing.unit == LoadUnit::Work && gained.is_finite() => {
             format!("which pays when {} of work last longer than that", several(gained as u64, "unit"))
         }
         us => format!("which pays when {} lasts {} or more", record.weighing.unit.one(), duration_us(us.unwrap_or(f64::INFINITY))),
@@ -215,23 +214,24 @@ fn pays(record: &CompareRecord) -> String {
 fn case(record: &CompareRecord) -> String {
     match record.payload {
         payload if payload > 0 && !record.weighing.payload_is_mean => format!("{}, {payload} B", record.loads),
-        _ => record.loads.clone(),
+        _ => record.loads.to_string(),
     }
 }
 
-fn nothing_pays(records: &[CompareRecord], ranks: &str) -> String {
-    if records.iter().all(|record| record.tasks == 0) {
+fn nothing_pays(results: &[CaseResult], ranks: &str) -> String {
+    let records = || results.iter().flat_map(|result| &result.records);
+    if records().all(|record| record.tasks == 0) {
         return format!("There are no tasks on these {}, so there is nothing to balance.", ranks.trim_end_matches(','));
     }
-    let most = records.iter().map(|record| record.imbalance_before).fold(1.0, f64::max);
-    if records.iter().all(|record| record.balancer == "none") {
+    let most = records().map(|record| record.imbalance_before).fold(1.0, f64::max);
+    if records().all(|record| record.balancer == "none") {
         return format!(
             "No balancer was compared: the imbalance on these {} is {}, see which one mends it with `--balancer`.",
             ranks.trim_end_matches(','),
             ratio(most)
         );
     }
-    let in_vain = match records.first() {
+    let in_vain = match records().next() {
         Some(record) if record.site.shares_cores() => "ends the work of all ranks sooner",
         _ => "makes the slowest rank faster",
     };
@@ -241,12 +241,26 @@ fn nothing_pays(records: &[CompareRecord], ranks: &str) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::experiment::{Imbalances, LoadMap, Site, Weighing};
+    use crate::experiment::{Imbalances, LoadMap, LoadSource, Site, Weighing};
+    use crate::workload::TaskSource;
     use equipoise::judge::Imbalance;
     use equipoise::topology::{Placement, Topology};
+    use std::rc::Rc;
+
+    /// Records of the same loads, which are displayed like this.
+    pub(crate) fn case(loads: &str, records: impl Into<Vec<CompareRecord>>) -> CaseResult {
+        let loads = Rc::new(LoadSource::Tasks(TaskSource::Table { path: loads.into(), unit: None }));
+        let records = records.into().into_iter().map(|record| CompareRecord { loads: loads.clone(), ..record }).collect();
+        CaseResult { loads, records }
+    }
+
+    /// The sentence on one case.
+    fn on_one(records: impl Into<Vec<CompareRecord>>) -> String {
+        sentence(&[case("hot", records)])
+    }
 
     /// A record of four ranks with an imbalance of 2 before.
-    pub(crate) fn record(balancer: &str, loads: &str, ms: f64, finish_after: f64) -> CompareRecord {
+    pub(crate) fn record(balancer: &str, ms: f64, finish_after: f64) -> CompareRecord {
         let figures = |finish: f64| Imbalance {
             max_over_mean: finish / 10.0,
             max_over_mean_less_one: finish / 10.0 - 1.0,
@@ -258,7 +272,7 @@ pub(crate) mod tests {
             native: true,
             site: Site { ranks: 4, hosts: 1, seed: 1, ..Site::default() },
             nodes: 4,
-            loads: loads.into(),
+            loads: Rc::default(),
             payload: 64,
             tasks: 40,
             weighing: Weighing::default(),
@@ -289,8 +303,6 @@ pub(crate) mod tests {
             finish_after,
             makespan_before: 20.0,
             makespan_after: finish_after,
-            case: ["hot", "uniform", "zero"].iter().position(|name| *name == loads).unwrap_or(0),
-            contender: balancer.bytes().map(usize::from).sum(),
             simplicity: ["none", "direct", "cwa", "dem", "mwa", "optimal"].iter().position(|name| *name == balancer).unwrap_or(9),
             map: LoadMap {
                 topology: Topology::parse("complete:4", 4).unwrap(),
@@ -305,30 +317,22 @@ pub(crate) mod tests {
 
     #[test]
     fn the_fastest_of_the_best_is_named() {
-        let records = [
-            record("none", "hot", 0.001, 20.0),
-            record("cwa", "hot", 0.2, 10.0),
-            record("direct", "hot", 0.1, 10.0),
-            record("dem", "hot", 0.01, 12.0),
-        ];
+        let records = [record("none", 0.001, 20.0), record("cwa", 0.2, 10.0), record("direct", 0.1, 10.0), record("dem", 0.01, 12.0)];
         assert_eq!(
-            sentence(&records),
+            on_one(records),
             "On these 4 ranks use direct: it brings the imbalance from 2.00 to 1.00 in 100 us, which pays when a task lasts 10.0 us or more."
         );
     }
 
     #[test]
     fn over_several_cases_the_range_is_said() {
-        let records = [
-            record("cwa", "hot", 0.2, 10.0),
-            record("direct", "hot", 0.1, 10.0),
-            record("cwa", "uniform", 0.2, 10.0),
-            record("direct", "uniform", 0.15, 10.0),
-            record("cwa", "zero", 0.2, 20.0),
-            record("direct", "zero", 0.15, 20.0),
+        let results = [
+            case("hot", [record("cwa", 0.2, 10.0), record("direct", 0.1, 10.0)]),
+            case("uniform", [record("cwa", 0.2, 10.0), record("direct", 0.15, 10.0)]),
+            case("zero", [record("cwa", 0.2, 20.0), record("direct", 0.15, 20.0)]),
         ];
         assert_eq!(
-            sentence(&records),
+            sentence(&results),
             "On these 4 ranks use direct: it pays when a task lasts 10.0 us or more (hot, 64 B), and at the worst from 15.0 us on \
              (uniform, 64 B), and on one of the loads nothing pays."
         );
@@ -341,57 +345,54 @@ pub(crate) mod tests {
             record.ms_rounds.rotate_left(1);
             record
         };
-        let records = [record("cwa", "hot", 0.1, 10.0), shifted(record("direct", "hot", 0.101, 10.0)), record("mwa", "hot", 0.2, 10.0)];
-        assert!(
-            sentence(&records).starts_with("On these 4 ranks use direct (statistically tied with: cwa): it brings"),
-            "{}",
-            sentence(&records)
-        );
+        let records = [record("cwa", 0.1, 10.0), shifted(record("direct", 0.101, 10.0)), record("mwa", 0.2, 10.0)];
+        let advice = on_one(records);
+        assert!(advice.starts_with("On these 4 ranks use direct (statistically tied with: cwa): it brings"), "{advice}");
         // Of two that are always the same, too, the simpler is named, whoever was asked for first.
-        let same = [record("optimal", "hot", 0.1, 10.0), record("direct", "hot", 0.1, 10.0)];
-        assert!(sentence(&same).starts_with("On these 4 ranks use direct (statistically tied with: optimal): it brings"));
+        let same = [record("optimal", 0.1, 10.0), record("direct", 0.1, 10.0)];
+        assert!(on_one(same.clone()).starts_with("On these 4 ranks use direct (statistically tied with: optimal): it brings"));
         let simulated = same.map(|mut record| {
             record.site.network = Some("zero".into());
             record
         });
-        assert!(sentence(&simulated).starts_with("On these 4 simulated ranks use direct (as fast: optimal): it brings"));
+        assert!(on_one(simulated).starts_with("On these 4 simulated ranks use direct (as fast: optimal): it brings"));
     }
 
     #[test]
     fn few_rounds_name_nobody() {
         let few = |name: &str, ms: f64, rounds: usize| {
-            let mut record = record(name, "hot", ms, 10.0);
+            let mut record = record(name, ms, 10.0);
             record.ms_rounds.truncate(rounds);
             record
         };
         assert_eq!(
-            sentence(&[few("cwa", 0.2, 1), few("direct", 0.1, 1), CompareRecord { break_even_us: None, ..few("none", 0.0, 1) }]),
+            on_one([few("cwa", 0.2, 1), few("direct", 0.1, 1), CompareRecord { break_even_us: None, ..few("none", 0.0, 1) }]),
             "1 round is too few to tell which of those that balance best is the fastest (cwa, direct, in 100 us to 200 us): use --repeat 6 or more."
         );
         for rounds in 1..6 {
-            assert!(sentence(&[few("cwa", 0.2, rounds), few("direct", 0.1, rounds)]).contains("too few"), "{rounds}");
+            assert!(on_one([few("cwa", 0.2, rounds), few("direct", 0.1, rounds)]).contains("too few"), "{rounds}");
         }
-        assert!(sentence(&[few("cwa", 0.2, 6), few("direct", 0.1, 6)]).starts_with("On these 4 ranks use direct: "));
+        assert!(on_one([few("cwa", 0.2, 6), few("direct", 0.1, 6)]).starts_with("On these 4 ranks use direct: "));
         // Nobody has to be told apart from one.
-        assert!(sentence(&[few("cwa", 0.2, 1)]).starts_with("cwa on these 4 ranks: it brings"));
+        assert!(on_one([few("cwa", 0.2, 1)]).starts_with("cwa on these 4 ranks: it brings"));
     }
 
     #[test]
     fn where_loads_are_times_a_step_is_told() {
         let timed = |name: &str, ms: f64, after: f64| {
-            let mut record = record(name, "hot", ms, after);
-            record.weighing.unit = Unit::Work;
+            let mut record = record(name, ms, after);
+            record.weighing.unit = LoadUnit::Work;
             record.weighing.unit_seconds = Some(1e-3);
             record
         };
         assert_eq!(
-            sentence(&[timed("direct", 0.34, 10.0), timed("cwa", 0.5, 10.0)]),
+            on_one([timed("direct", 0.34, 10.0), timed("cwa", 0.5, 10.0)]),
             "On these 4 ranks use direct: a step takes 20.0 ms now and 10.0 ms after; balancing costs 340 us (48 % less)."
         );
         // What a phase costs counts, too: the better balance does not make up for it.
-        assert!(sentence(&[timed("direct", 0.34, 10.5), timed("cwa", 5.0, 10.0)]).starts_with("On these 4 ranks use direct: "));
+        assert!(on_one([timed("direct", 0.34, 10.5), timed("cwa", 5.0, 10.0)]).starts_with("On these 4 ranks use direct: "));
         assert!(
-            sentence(&[timed("direct", 25.0, 10.0)])
+            on_one([timed("direct", 25.0, 10.0)])
                 .ends_with("balancing costs 25.0 ms (it pays if the loads stay alike for 3 steps or more).")
         );
         assert_eq!(step_of(1.0, 1.0, 0.1), "a step takes 1.00 s now and 1.00 s after; balancing costs 100 ms (it never pays)");
@@ -399,7 +400,7 @@ pub(crate) mod tests {
         let mut huge = timed("direct", 0.34, 10.0);
         (huge.weighing.unit_seconds, huge.makespan_before, huge.makespan_after) = (None, 3e9, 1e9);
         huge.break_even_us = Some(0.34e3 / 2e9);
-        assert!(sentence(&[huge]).ends_with("in 340 us, which pays when 2,000,000,000 units of work last longer than that."));
+        assert!(on_one([huge]).ends_with("in 340 us, which pays when 2,000,000,000 units of work last longer than that."));
     }
 
     #[test]
@@ -409,43 +410,43 @@ pub(crate) mod tests {
             record.site.groups = vec![equipoise::judge::CoreGroup { ranks: (0..4).collect(), cores: 2 }];
             record
         };
-        let advice = sentence(&[record("cwa", "hot", 0.2, 10.0), record("direct", "hot", 0.1, 10.0)].map(crowded));
+        let advice = on_one([record("cwa", 0.2, 10.0), record("direct", 0.1, 10.0)].map(crowded));
         assert!(advice.starts_with("On these 4 ranks, which share 2 cores, use direct: it brings"), "{advice}");
         assert_eq!(
-            sentence(&[crowded(record("cwa", "hot", 0.1, 20.0))]),
+            on_one([crowded(record("cwa", 0.1, 20.0))]),
             "Leave the tasks where they are: on these 4 ranks, which share 2 cores, no balancer ends the work of all ranks sooner (imbalance 2.00)."
         );
     }
 
     #[test]
     fn two_that_look_the_same_are_two() {
-        let twin = |contender: usize, ms: f64| CompareRecord { contender, ..record("direct", "hot", ms, 10.0) };
-        assert!(sentence(&[twin(0, 0.1), twin(1, 0.1)]).starts_with("On these 4 ranks use direct (statistically tied with: direct): "));
-        assert!(sentence(&[twin(0, 0.2), twin(1, 0.1)]).starts_with("On these 4 ranks use direct: "));
+        let twins = |first: f64, second: f64| [record("direct", first, 10.0), record("direct", second, 10.0)];
+        assert!(on_one(twins(0.1, 0.1)).starts_with("On these 4 ranks use direct (statistically tied with: direct): "));
+        assert!(on_one(twins(0.2, 0.1)).starts_with("On these 4 ranks use direct: "));
         // Two loads that look the same are two cases.
-        let of_case = |case: usize, ms: f64| CompareRecord { case, ..record("direct", "hot", ms, 10.0) };
-        assert!(sentence(&[of_case(0, 0.1), of_case(1, 0.2)]).contains("and at the worst from 20.0 us on (hot, 64 B)"));
+        let results = [0.1, 0.2].map(|ms| case("hot", [record("direct", ms, 10.0)]));
+        assert!(sentence(&results).contains("and at the worst from 20.0 us on (hot, 64 B)"));
     }
 
     #[test]
     fn where_nothing_pays_the_advice_is_to_leave_it() {
-        let same = [record("cwa", "even", 0.1, 20.0), record("none", "even", 0.0, 20.0)];
+        let same = [record("cwa", 0.1, 20.0), record("none", 0.0, 20.0)];
         assert_eq!(
-            sentence(&same),
+            on_one(same),
             "Leave the tasks where they are: on these 4 ranks no balancer makes the slowest rank faster (imbalance 2.00)."
         );
-        let empty = [CompareRecord { tasks: 0, ..record("cwa", "zero", 0.1, 20.0) }];
-        assert_eq!(sentence(&empty), "There are no tasks on these 4 ranks, so there is nothing to balance.");
-        let mut alone = record("cwa", "hot", 0.1, 10.0);
+        let empty = [CompareRecord { tasks: 0, ..record("cwa", 0.1, 20.0) }];
+        assert_eq!(on_one(empty), "There are no tasks on these 4 ranks, so there is nothing to balance.");
+        let mut alone = record("cwa", 0.1, 10.0);
         alone.site.ranks = 1;
-        assert!(sentence(&[alone]).starts_with("There is one rank only"));
-        assert!(sentence(&[record("none", "hot", 0.1, 20.0)]).starts_with("No balancer was compared"));
+        assert!(on_one([alone]).starts_with("There is one rank only"));
+        assert!(on_one([record("none", 0.1, 20.0)]).starts_with("No balancer was compared"));
         assert_eq!(sentence(&[]), "Nothing was compared.");
     }
 
     #[test]
     fn a_single_balancer_is_not_recommended_but_judged() {
-        let sentence = sentence(&[record("cwa", "hot", 0.1, 10.0)]);
+        let sentence = on_one([record("cwa", 0.1, 10.0)]);
         assert!(sentence.starts_with("cwa on these 4 ranks: it brings the imbalance from 2.00 to 1.00"), "{sentence}");
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::chart::{Scale, plain};
 use super::svg::{Anchor, Svg};
-use crate::experiment::blazewicz1995::Figure;
+use crate::experiment::blazewicz1995::BlazewiczFigure;
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 420.0;
@@ -24,7 +24,7 @@ text{font:12px system-ui,'DejaVu Sans',sans-serif;fill:#111}\
 ///
 /// # Errors
 /// If the writer fails.
-pub fn csv(out: impl Write, figure: &Figure) -> io::Result<()> {
+pub fn csv(out: impl Write, figure: &BlazewiczFigure) -> io::Result<()> {
     let mut table = ::csv::Writer::from_writer(out);
     table.write_record(["curve", figure.x, figure.y])?;
     for curve in &figure.curves {
@@ -36,7 +36,7 @@ pub fn csv(out: impl Write, figure: &Figure) -> io::Result<()> {
 }
 
 /// Draws the figure. On a logarithmic axis what is not above 0 is left out.
-pub fn svg(figure: &Figure) -> String {
+pub fn svg(figure: &BlazewiczFigure) -> String {
     let points = || figure.curves.iter().flat_map(|curve| &curve.points);
     let across = Axis::new(points().map(|point| point.0), figure.log_x);
     let up = Axis::new(points().map(|point| point.1), figure.log_y);

@@ -1,7 +1,8 @@
 //! A division of a load, for people.
 
-use super::figures::{several, three, whole};
-use super::table::{lines, table};
+use super::columns::{LayerRow, ProcessorRow};
+use super::figures::{several, three};
+use super::table::{self, lines};
 use crate::experiment::ModelRecord;
 
 /// Processors one by one, and layers, up to so many.
@@ -20,37 +21,12 @@ pub fn model(record: &ModelRecord, width: u16) -> String {
         three(record.equivalent_w)
     );
     if !record.by_processor.is_empty() && record.by_processor.len() <= SHOWN {
-        let mut rows = table(&["processor", "layer", "alpha", "volume", "arrival", "finish"], 0, width);
-        for one in &record.by_processor {
-            rows.add_row([
-                one.processor.to_string(),
-                one.layer.to_string(),
-                small(one.alpha),
-                small(one.volume),
-                small(one.arrival),
-                small(one.finish),
-            ]);
-        }
-        out.push_str(&lines(&rows));
+        out.push_str(&lines(&table::of(&record.by_processor.iter().map(ProcessorRow).collect::<Vec<_>>(), width)));
         return out;
     }
-    let mut rows = table(&["layer", "processors", "alpha", "volume", "of all", "arrival", "finish"], 0, width);
     let loaded = record.volume.iter().rposition(|volume| *volume > 0.0).map_or(0, |last| last + 1);
     let shown = loaded.min(SHOWN);
-    for layer in 0..shown {
-        let time = |times: &[f64]| times.get(layer).map_or("-".into(), |time| small(*time));
-        let processors = record.layers[layer];
-        rows.add_row([
-            layer.to_string(),
-            whole(processors),
-            small(record.alpha[layer]),
-            small(record.volume[layer]),
-            small(record.alpha[layer] * processors as f64),
-            time(&record.arrival),
-            time(&record.finish),
-        ]);
-    }
-    out.push_str(&lines(&rows));
+    out.push_str(&lines(&table::of(&(0..shown).map(|layer| LayerRow { record, layer }).collect::<Vec<_>>(), width)));
     if shown < loaded {
         out.push_str(&format!("and {} more (--output json has them all)\n", several((loaded - shown) as u64, "layer")));
     }
@@ -61,7 +37,7 @@ pub fn model(record: &ModelRecord, width: u16) -> String {
 }
 
 /// Four significant digits; powers of ten where there would be many zeros.
-fn small(number: f64) -> String {
+pub(super) fn small(number: f64) -> String {
     match number {
         0.0 => "0".into(),
         number if !(1e-4..1e6).contains(&number) => format!("{number:.3e}"),

@@ -2,7 +2,7 @@
 
 use super::chart::{Scale, plain};
 use super::svg::{Anchor, Svg};
-use crate::experiment::division::{Activity, Bar, Row};
+use crate::experiment::division::{Activity, GanttBar, GanttRow};
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 110.0;
@@ -33,16 +33,16 @@ fn class(activity: Activity) -> &'static str {
 }
 
 /// Draws the rows below each other, on one axis of seconds from 0. Of more than 64 rows the first of each layer is drawn, and the title says so.
-pub fn chart(title: &str, rows: &[Row]) -> String {
+pub fn chart(title: &str, rows: &[GanttRow]) -> String {
     drawn(title, rows, LOOKS)
 }
 
 /// The same for a page that brings the looks.
-pub(super) fn in_page(title: &str, rows: &[Row]) -> String {
+pub(super) fn in_page(title: &str, rows: &[GanttRow]) -> String {
     drawn(title, rows, "")
 }
 
-fn drawn(title: &str, rows: &[Row], looks: &'static str) -> String {
+fn drawn(title: &str, rows: &[GanttRow], looks: &'static str) -> String {
     let shown = choice(rows);
     let title = match shown.len() == rows.len() {
         true => title.to_string(),
@@ -67,7 +67,7 @@ fn drawn(title: &str, rows: &[Row], looks: &'static str) -> String {
         let top = TOP + ROW * index as f64 + 4.0;
         svg.text((LEFT - 8.0, top + LANE + 4.0), Anchor::End, "name", &row.name);
         // The longest first, so that shorter messages at the same time stay visible.
-        let mut bars: Vec<&Bar> = row.bars.iter().collect();
+        let mut bars: Vec<&GanttBar> = row.bars.iter().collect();
         bars.sort_by(|a, b| (b.end - b.begin).total_cmp(&(a.end - a.begin)));
         for bar in bars {
             let lane = if bar.activity == Activity::Computing { top + LANE } else { top };
@@ -78,7 +78,7 @@ fn drawn(title: &str, rows: &[Row], looks: &'static str) -> String {
     svg.finish()
 }
 
-fn legend(svg: &mut Svg, rows: &[&Row]) {
+fn legend(svg: &mut Svg, rows: &[&GanttRow]) {
     let mut at = LEFT;
     for activity in [Activity::Sending, Activity::Computing, Activity::Returning] {
         if rows.iter().flat_map(|row| &row.bars).any(|bar| bar.activity == activity) {
@@ -90,7 +90,7 @@ fn legend(svg: &mut Svg, rows: &[&Row]) {
 }
 
 /// All rows, or the first of each layer.
-fn choice(rows: &[Row]) -> Vec<&Row> {
+fn choice(rows: &[GanttRow]) -> Vec<&GanttRow> {
     if rows.len() <= MOST_ROWS {
         return rows.iter().collect();
     }
@@ -102,10 +102,10 @@ fn choice(rows: &[Row]) -> Vec<&Row> {
 mod tests {
     use super::*;
 
-    fn row(layer: u32, begin: f64) -> Row {
-        let bar = |activity, begin, end| Bar { activity, begin, end };
+    fn row(layer: u32, begin: f64) -> GanttRow {
+        let bar = |activity, begin, end| GanttBar { activity, begin, end };
         let bars = vec![bar(Activity::Sending, begin, begin + 0.1), bar(Activity::Computing, begin, 1.0)];
-        Row { name: format!("layer {layer}"), layer, bars }
+        GanttRow { name: format!("layer {layer}"), layer, bars }
     }
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn many_rows_become_one_a_layer() {
-        let rows: Vec<Row> = (0..100).map(|index| row(index / 10, 0.0)).collect();
+        let rows: Vec<GanttRow> = (0..100).map(|index| row(index / 10, 0.0)).collect();
         assert_eq!(choice(&rows).iter().map(|row| row.layer).collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
         assert!(chart("t", &rows).contains("one row for each of the first 10 layers"));
     }

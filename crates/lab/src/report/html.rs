@@ -10,11 +10,11 @@ use minijinja::{AutoEscape, Environment as Templates};
 use serde::Serialize;
 
 use super::chart::{self, Bar, Bars};
-use super::figures::{bytes, duration_us, listed, ratio, several, three, whole};
-use super::row::Row;
+use super::columns::{self, PhaseNode, Tabular, kind_of};
+use super::figures::{duration_us, listed, ratio, several, whole};
 use super::sketch::{self, Sketches};
 use super::{advice, table};
-use crate::experiment::{BalanceRecord, CompareRecord, Environment, Site};
+use crate::experiment::{BalanceRecord, CaseResult, CompareRecord, Environment, Site};
 
 const TEMPLATE: &str = include_str!("report.html.j2");
 
@@ -22,28 +22,25 @@ const TEMPLATE: &str = include_str!("report.html.j2");
 ///
 /// # Errors
 /// If the writer fails.
-pub fn compare(out: &mut dyn Write, environment: &Environment, records: &[CompareRecord]) -> io::Result<()> {
-    let Some(first) = records.first() else { return Ok(()) };
-    let cases = records.chunk_by(|a, b| a.case == b.case).map(|case| {
-        let rows: Vec<Row> = case.iter().map(Row::from).collect();
-        let title = table::title(&case[0].loads, case[0].payload, case[0].weighing.payload_is_mean);
-        self::case(&title, &case[0].site, case[0].tasks, &rows)
+pub fn compare(out: &mut dyn Write, environment: &Environment, results: &[CaseResult]) -> io::Result<()> {
+    let Some((balancers, first)) = results.first().and_then(|result| Some((&result.records, result.records.first()?))) else {
+        return Ok(());
+    };
+    let sections = results.iter().filter_map(|CaseResult { loads, records }| {
+        let title = table::title(&loads.to_string(), records.first()?);
+        Some(section(&title, records))
     });
-    let names: Vec<&str> = records.iter().take_while(|record| record.case == first.case).map(|r| r.balancer.as_str()).collect();
     let rounds =
         if first.site.network.is_some() { "virtual time, which repeats exactly".into() } else { several(first.repeat.into(), "round") };
+    let named = if let [only] = &balancers[..] { only.balancer.clone() } else { several(balancers.len() as u64, "balancer") };
     page(
         out,
         &Page {
-            title: format!(
-                "{} on {}",
-                if names.len() == 1 { names[0].into() } else { several(names.len() as u64, "balancer") },
-                table::place(&first.site)
-            ),
-            summary: advice::sentence(records),
+            title: format!("{named} on {}", table::place(&first.site)),
+            summary: advice::sentence(results),
             environment: circumstances(environment, &first.site, Some(rounds)),
-            cases: cases.collect(),
-            nodes: Vec::new(),
+            sections: sections.collect(),
+            nodes: Table::default(),
         },
     )
 }
@@ -53,27 +50,21 @@ pub fn compare(out: &mut dyn Write, environment: &Environment, records: &[Compar
 /// # Errors
 /// If the writer fails.
 pub fn balance(out: &mut dyn Write, environment: &Environment, record: &BalanceRecord) -> io::Result<()> {
-    let row = Row::from(record);
-    let nodes = match record.loads.len() {
-        ..=256 => (0..record.loads.len()).map(|node| node_cells(record, node)).collect(),
-        _ => Vec::new(),
-    };
+    let nodes = if record.loads.len() <= MOST_NODES { PhaseNode::of(record).collect() } else { Vec::new() };
     page(
         out,
         &Page {
             title: format!("{} on {}", record.balancer, table::place(&record.site)),
             summary: table::verdict(record),
             environment: circumstances(environment, &record.site, None),
-            cases: vec![case(
-                &table::title(&table::shortened(&record.topology), record.payload, record.weighing.payload_is_mean),
-                &record.site,
-                record.tasks,
-                &[row],
-            )],
-            nodes,
+            sections: vec![section(&table::title(&table::shortened(&record.topology), &record.phase), std::slice::from_ref(&record.phase))],
+            nodes: Table::of(&nodes),
         },
     )
 }
+
+/// Nodes of one phase are listed up to this number.
+const MOST_NODES: usize = 256;
 
 /// What the template is filled with.
 #[derive(Serialize)]
@@ -82,22 +73,49 @@ pub(super) struct Page {
     pub summary: String,
     /// Names and values.
     pub environment: Vec<(&'static str, String)>,
-    pub cases: Vec<Case>,
-    /// For one phase: node, power, load, quota, final.
-    pub nodes: Vec<[String; 5]>,
+    pub sections: Vec<Section>,
+    /// Of one phase; empty if there are too many.
+    pub nodes: Table,
 }
 
-/// Some tasks, and what became of them.
+/// A table in a page.
 #[derive(Default, Serialize)]
-pub(super) struct Case {
+pub(super) struct Table {
+    headings: Vec<TableHeading>,
+    rows: Vec<Vec<String>>,
+}
+
+#[derive(Serialize)]
+struct TableHeading {
+    text: String,
+    /// Explains the column.
+    about: String,
+    is_text: bool,
+}
+
+impl Table {
+    /// The columns that people see for these rows.
+    pub fn of<R: Tabular>(rows: &[R]) -> Table {
+        let (headings, rows) = columns::shown(rows);
+        let heading = |heading: columns::Heading| TableHeading {
+            text: heading.in_one_line(),
+            about: heading.about.replace('\n', " "),
+            is_text: heading.is_text,
+        };
+        Table { headings: headings.into_iter().map(heading).collect(), rows }
+    }
+}
+
+/// A part of a page: a case of a comparison, a workload or a division.
+#[derive(Default, Serialize)]
+pub(super) struct Section {
     pub title: String,
     pub says: String,
     /// A sentence and a picture each.
-    pub charts: Vec<Figure>,
+    pub charts: Vec<CaptionedChart>,
     /// Pictures that need the page's whole width.
     pub wide: Vec<Timed>,
-    pub headings: Vec<&'static str>,
-    pub table: Vec<Vec<String>>,
+    pub table: Table,
     pub table_says: String,
     pub maps: Vec<Map>,
     pub maps_say: String,
@@ -107,7 +125,7 @@ pub(super) struct Case {
 }
 
 #[derive(Serialize)]
-pub(super) struct Figure {
+pub(super) struct CaptionedChart {
     pub heading: &'static str,
     pub says: String,
     pub legend: Vec<(&'static str, &'static str)>,
@@ -166,30 +184,26 @@ pub(super) fn circumstances(environment: &Environment, site: &Site, rounds: Opti
     list
 }
 
-fn case(title: &str, site: &Site, tasks: u64, rows: &[Row]) -> Case {
-    let maps: Vec<(Map, bool)> = rows.iter().map(map).collect();
+fn section(title: &str, records: &[CompareRecord]) -> Section {
+    let Some(first) = records.first() else { return Section::default() };
+    let maps: Vec<(Map, bool)> = records.iter().map(map).collect();
     let (drawn, counted) = (maps.iter().any(|(_, nodes)| *nodes), maps.iter().any(|(_, nodes)| !nodes));
-    let (headings, cells) = cells(rows, site);
-    let least = rows.iter().filter_map(|row| row.least).min();
-    Case {
+    let least = records.iter().filter(|record| record.exact).map(|record| record.least).min();
+    Section {
         title: title.into(),
         says: format!(
             "{} on the ranks; the most loaded rank has {} times the mean{}.{}",
-            several(tasks, "task"),
-            ratio(rows.iter().map(|row| row.imbalance[0]).fold(0.0, f64::max)),
+            several(first.tasks, "task"),
+            ratio(records.iter().map(|record| record.imbalance_before).fold(0.0, f64::max)),
             least.map(|least| format!(", and at least {} must move to meet the quotas", whole(least))).unwrap_or_default(),
-            table::harm(rows.iter().map(|row| (row.balancer, row.declined, row.imbalance)))
-                .iter()
-                .map(|said| format!(" {said}."))
-                .collect::<String>()
+            table::harm(records.iter()).iter().map(|said| format!(" {said}.")).collect::<String>()
         ),
-        charts: vec![time(rows), hops(rows), imbalance(rows)],
-        headings,
-        table: cells,
+        charts: vec![time(records), hops(records), imbalance(records)],
+        table: Table::of(records),
         table_says: format!(
             "All figures of this case; {}{}",
-            if site.network.is_some() { "times are virtual" } else { "times are those of the slowest node" },
-            if rows.iter().any(|row| !row.native) { ", and * marks a topology with more nodes than ranks." } else { "." }
+            if first.site.network.is_some() { "times are virtual" } else { "times are those of the slowest node" },
+            if records.iter().any(|record| !record.native) { ", and * marks a topology with more nodes than ranks." } else { "." }
         ),
         maps: maps.into_iter().map(|(map, _)| map).collect(),
         maps_say: match (drawn, counted) {
@@ -197,7 +211,7 @@ fn case(title: &str, site: &Site, tasks: u64, rows: &[Row]) -> Case {
             (true, false) => VESSELS.into(),
             (true, true) => format!("{VESSELS} Where there are too many to be drawn: {}", COLUMNS.to_lowercase()),
         },
-        ..Case::default()
+        ..Section::default()
     }
 }
 
@@ -207,24 +221,24 @@ const COLUMNS: &str = "How many nodes have how many tasks; after a good phase al
 
 const PARTS: [(&str, &str); 3] = [("information", "gathering information"), ("decision", "deciding"), ("exchange", "exchanging tasks")];
 
-fn time(rows: &[Row]) -> Figure {
-    let bar = |row: &Row| Bar {
-        name: row.balancer.into(),
-        parts: PARTS.iter().zip(shares(row)).map(|((class, _), ms)| (ms, *class)).collect(),
-        interval: row.interval.map(|[low, high]| (low, high)),
-        label: duration_us(row.ms * 1e3),
+fn time(records: &[CompareRecord]) -> CaptionedChart {
+    let bar = |record: &CompareRecord| Bar {
+        name: record.balancer.clone(),
+        parts: PARTS.iter().zip(shares(record)).map(|((class, _), ms)| (ms, *class)).collect(),
+        interval: record.interval().map(|[low, high]| (low, high)),
+        label: duration_us(record.ms_median * 1e3),
         ..Bar::default()
     };
-    let busy = || rows.iter().filter(|row| row.moved > 0);
-    let least = busy().map(|row| row.ms).fold(f64::INFINITY, f64::min);
-    let most = busy().map(|row| row.ms).fold(0.0, f64::max);
+    let busy = || records.iter().filter(|record| record.moved > 0);
+    let least = busy().map(|record| record.ms_median).fold(f64::INFINITY, f64::min);
+    let most = busy().map(|record| record.ms_median).fold(0.0, f64::max);
     let mut says = match busy().count() {
         0 => "Nothing moved".into(),
         1 => format!("The phase took {}", duration_us(least * 1e3)),
         _ => format!("Those that move anything took {} to {}", duration_us(least * 1e3), duration_us(most * 1e3)),
     };
     let mut legend = PARTS.to_vec();
-    match rows.iter().filter(|row| row.interval.is_some()).map(|row| row.coverage).reduce(f64::min) {
+    match records.iter().filter(|record| record.interval().is_some()).map(|record| record.ms_coverage).reduce(f64::min) {
         Some(coverage) => {
             legend.push(("whisker", "interval of the median"));
             says.push_str(&format!(
@@ -237,32 +251,37 @@ fn time(rows: &[Row]) -> Figure {
     let chart = Bars {
         title: "time of a phase by balancer",
         axis: "time of the slowest node, ms",
-        rows: rows.iter().map(bar).collect(),
+        rows: records.iter().map(bar).collect(),
         reference: None,
     };
-    Figure { heading: "Time", says, legend, svg: chart::bars(&chart) }
+    CaptionedChart { heading: "Time", says, legend, svg: chart::bars(&chart) }
 }
 
 /// The parts of the whole time. Medians of the parts need not add up to the median of the whole, so only their proportions are taken.
-fn shares(row: &Row) -> [f64; 3] {
-    let sum: f64 = row.parts.iter().sum();
-    row.parts.map(|part| if sum > 0.0 { part / sum * row.ms } else { 0.0 })
+fn shares(record: &CompareRecord) -> [f64; 3] {
+    let parts = record.parts();
+    let sum: f64 = parts.iter().sum();
+    parts.map(|part| if sum > 0.0 { part / sum * record.ms_median } else { 0.0 })
 }
 
-fn hops(rows: &[Row]) -> Figure {
-    let bar = |row: &Row| Bar {
-        name: row.balancer.into(),
-        parts: vec![(row.hops as f64, "plain")],
-        mark: row.optimum.map(|optimum| optimum as f64),
-        label: match row.optimum {
-            Some(optimum) if optimum == row.hops => "least".into(),
-            Some(optimum) if optimum > 0 && row.hops > 0 => format!("× {}", ratio(row.hops as f64 / optimum as f64)),
-            _ => chart::plain(row.hops as f64),
+fn hops(records: &[CompareRecord]) -> CaptionedChart {
+    let bar = |record: &CompareRecord| Bar {
+        name: record.balancer.clone(),
+        parts: vec![(record.task_hops as f64, "plain")],
+        mark: optimum(record).map(|optimum| optimum as f64),
+        label: match optimum(record) {
+            Some(optimum) if optimum == record.task_hops => "least".into(),
+            Some(optimum) if optimum > 0 && record.task_hops > 0 => format!("× {}", ratio(record.task_hops as f64 / optimum as f64)),
+            _ => chart::plain(record.task_hops as f64),
         },
         ..Bar::default()
     };
-    let least: Vec<&str> = rows.iter().filter(|row| row.moved > 0 && row.optimum == Some(row.hops)).map(|row| row.balancer).collect();
-    let says = match (least.as_slice(), rows.iter().any(|row| row.optimum.is_some())) {
+    let least: Vec<&str> = records
+        .iter()
+        .filter(|record| record.moved > 0 && optimum(record) == Some(record.task_hops))
+        .map(|record| record.balancer.as_str())
+        .collect();
+    let says = match (least.as_slice(), records.iter().any(|record| optimum(record).is_some())) {
         (_, false) => "Tasks times links crossed; the least possible is known where quotas are met exactly, on up to 4,096 nodes.".into(),
         ([], _) => "Tasks times links crossed; nobody that moves tasks reaches the least possible on its topology (the diamond).".into(),
         (names, _) => format!(
@@ -273,10 +292,10 @@ fn hops(rows: &[Row]) -> Figure {
     let chart = Bars {
         title: "task-hops by balancer",
         axis: "tasks × links crossed (task-hops)",
-        rows: rows.iter().map(bar).collect(),
+        rows: records.iter().map(bar).collect(),
         reference: None,
     };
-    Figure {
+    CaptionedChart {
         heading: "Task-hops against the optimum",
         says,
         legend: vec![("plain", "task-hops"), ("diamond", "least possible")],
@@ -284,84 +303,46 @@ fn hops(rows: &[Row]) -> Figure {
     }
 }
 
-fn imbalance(rows: &[Row]) -> Figure {
-    let bar = |row: &Row| Bar {
-        name: row.balancer.into(),
-        parts: vec![(row.imbalance[1], "plain")],
-        label: ratio(row.imbalance[1]),
+/// The minimum task-hops, where all quotas were met, so that it is a bound.
+fn optimum(record: &CompareRecord) -> Option<u128> {
+    record.optimum_task_hops.filter(|_| record.exact)
+}
+
+fn imbalance(records: &[CompareRecord]) -> CaptionedChart {
+    let bar = |record: &CompareRecord| Bar {
+        name: record.balancer.clone(),
+        parts: vec![(record.imbalance_after, "plain")],
+        label: ratio(record.imbalance_after),
         ..Bar::default()
     };
-    let before = rows.iter().map(|row| row.imbalance[0]).fold(0.0, f64::max);
-    let best = rows.iter().map(|row| row.imbalance[1]).fold(f64::INFINITY, f64::min);
+    let before = records.iter().map(|record| record.imbalance_before).fold(0.0, f64::max);
+    let best = records.iter().map(|record| record.imbalance_after).fold(f64::INFINITY, f64::min);
     let said = format!("before: {}", ratio(before));
     let chart = Bars {
         title: "imbalance after a phase by balancer",
         axis: "largest load / mean load (1 is even)",
-        rows: rows.iter().map(bar).collect(),
+        rows: records.iter().map(bar).collect(),
         reference: Some((before, &said)),
     };
     let says = format!("The most loaded rank has {} times the mean before, and {} times at the best after.", ratio(before), ratio(best));
-    Figure { heading: "Imbalance left", says, legend: Vec::new(), svg: chart::bars(&chart) }
-}
-
-fn cells(rows: &[Row], site: &Site) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let mut headings =
-        vec!["balancer", "topology", "imbalance after", "moved (least)", "task-hops (× least)", "steps", "messages", "bytes"];
-    if site.hosts > 1 {
-        headings.push("bytes between hosts");
-    }
-    headings.push("time, ms");
-    if rows.iter().any(|row| row.interval.is_some()) {
-        headings.push("interval, ms");
-    }
-    let are_times = rows.iter().any(|row| row.step_us.is_some());
-    let pays = if are_times { "a step after it takes" } else { "pays when a task (a unit of work) lasts" };
-    headings.extend(["information / decision / exchange", pays]);
-    let cells = |row: &Row| {
-        let hops = match row.optimum {
-            Some(optimum) if optimum > 0 && row.hops > 0 => format!("{} ({})", whole(row.hops), ratio(row.hops as f64 / optimum as f64)),
-            _ => whole(row.hops),
-        };
-        let mut cells = vec![
-            row.balancer.to_string(),
-            format!("{}{}", row.topology, if row.native { "" } else { "*" }),
-            ratio(row.imbalance[1]),
-            row.least.map_or(whole(row.moved), |least| format!("{} ({})", whole(row.moved), whole(least))),
-            hops,
-            row.steps.to_string(),
-            whole(row.messages),
-            bytes(row.bytes),
-        ];
-        if site.hosts > 1 {
-            cells.push(bytes(row.host_bytes));
-        }
-        cells.push(three(row.ms));
-        cells.extend(row.interval.map(|[low, high]| format!("{} – {}", three(low), three(high))));
-        cells.push(row.parts.map(|ms| duration_us(ms * 1e3)).join(" / "));
-        cells.push(match (row.step_us, row.break_even_us) {
-            (Some(us), _) => duration_us(us),
-            (None, Some(us)) => format!("{} or more", duration_us(us)),
-            (None, None) => "never".into(),
-        });
-        cells
-    };
-    (headings, rows.iter().map(cells).collect())
+    CaptionedChart { heading: "Imbalance left", says, legend: Vec::new(), svg: chart::bars(&chart) }
 }
 
 /// Its pictures, and whether they show single nodes.
-fn map(row: &Row) -> (Map, bool) {
-    let Sketches { before, after, nodes, omits } = sketch::sketches(row.map);
-    let says = format!("{} moved{}{}", several(row.moved, "task"), if omits.is_some() { ". " } else { "." }, omits.unwrap_or_default());
-    (Map { title: format!("{} on {}", row.balancer, row.topology), says, before, after }, nodes)
-}
-
-fn node_cells(record: &BalanceRecord, node: usize) -> [String; 5] {
-    [node.to_string(), record.powers.shown(node), whole(record.loads[node]), whole(record.quota[node]), whole(record.finals[node])]
+fn map(record: &CompareRecord) -> (Map, bool) {
+    let Sketches { before, after, nodes, omits } = sketch::sketches(&record.map);
+    let says = format!(
+        "{} moved{}{}",
+        several(record.moved, if record.weighing.work.is_some() { "work unit" } else { "task" }),
+        if omits.is_some() { ". " } else { "." },
+        omits.unwrap_or_default()
+    );
+    (Map { title: format!("{} on {}", record.balancer, kind_of(record)), says, before, after }, nodes)
 }
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::advice::tests::record;
+    use super::super::advice::tests::{case, record};
     use super::*;
 
     pub(in crate::report) fn environment(command: &str) -> Environment {
@@ -377,16 +358,16 @@ pub(super) mod tests {
         }
     }
 
-    fn rendered(command: &str, records: &[CompareRecord]) -> String {
+    fn rendered(command: &str, results: &[CaseResult]) -> String {
         let mut out = Vec::new();
-        compare(&mut out, &environment(command), records).unwrap();
+        compare(&mut out, &environment(command), results).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn the_page_has_all_and_needs_nothing() {
-        let records = [record("cwa", "hot", 0.2, 10.0), record("direct", "hot", 0.1, 10.0), record("cwa", "uniform", 0.2, 10.0)];
-        let page = rendered("equipoise compare", &records);
+        let hot = case("hot", [record("cwa", 0.2, 10.0), record("direct", 0.1, 10.0)]);
+        let page = rendered("equipoise compare", &[hot, case("uniform", [record("cwa", 0.2, 10.0)])]);
         assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
         for text in [
             "hot, tasks of 64 B",
@@ -413,8 +394,8 @@ pub(super) mod tests {
     #[test]
     fn what_users_write_stays_text() {
         let evil = "<img src=x onerror=alert(1)>";
-        let records = [record(evil, &format!("@{evil}"), 0.2, 10.0), record("b\"'&", "hot", 0.2, 10.0)];
-        let page = rendered(&format!("equipoise '{evil}' {{{{ 7 * 7 }}}} {{% raw %}}"), &records);
+        let results = [case(&format!("@{evil}"), [record(evil, 0.2, 10.0)]), case("hot", [record("b\"'&", 0.2, 10.0)])];
+        let page = rendered(&format!("equipoise '{evil}' {{{{ 7 * 7 }}}} {{% raw %}}"), &results);
         assert!(!page.contains("<img"), "{page}");
         assert!(page.contains("{{ 7 * 7 }} {% raw %}") && page.contains("node&lt;7&gt;"));
         assert!(!page.contains("\"'&<"));

@@ -7,7 +7,7 @@ pub const MOST: u32 = 256;
 
 /// Nodes as points of a plane, the y axis down, in units of the usual distance between neighbours; and the links to be drawn.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Layout {
+pub struct TopologyDrawing {
     pub points: Vec<(f64, f64)>,
     pub links: Vec<(NodeId, NodeId)>,
     /// What the picture leaves out, if anything.
@@ -15,7 +15,7 @@ pub struct Layout {
 }
 
 /// The layout of a topology of at most [`MOST`] nodes; none of a tree too wide to be seen, nor of a larger topology.
-pub fn of(topology: &Topology) -> Option<Layout> {
+pub fn of(topology: &Topology) -> Option<TopologyDrawing> {
     if topology.nodes() > MOST {
         return None;
     }
@@ -39,7 +39,7 @@ fn links(topology: &Topology) -> Vec<(NodeId, NodeId)> {
 }
 
 /// Cubes of three dimensions, drawn obliquely, in rows and columns by the higher dimensions.
-fn hypercube(topology: &Topology, cube: &Hypercube) -> Layout {
+fn hypercube(topology: &Topology, cube: &Hypercube) -> TopologyDrawing {
     const STEPS: [(f64, f64); 3] = [(1.0, 0.0), (0.0, 1.1), (0.48, 0.45)];
     let point = |node: NodeId| {
         let (mut x, mut y) = (0.0, 0.0);
@@ -59,7 +59,7 @@ fn hypercube(topology: &Topology, cube: &Hypercube) -> Layout {
         (x, y)
     };
     let within = |(a, b): &(NodeId, NodeId)| a >> 3 == b >> 3 || cube.dimension() == 4;
-    Layout {
+    TopologyDrawing {
         points: (0..cube.nodes()).map(point).collect(),
         links: links(topology).into_iter().filter(within).collect(),
         omits: (cube.dimension() > 4).then_some("Links between the sub-cubes of eight nodes are left out."),
@@ -67,7 +67,7 @@ fn hypercube(topology: &Topology, cube: &Hypercube) -> Layout {
 }
 
 /// Planes of the last two dimensions, beside and below each other by the dimensions before.
-fn lattice(topology: &Topology, dims: &[u32], wraps: bool) -> Layout {
+fn lattice(topology: &Topology, dims: &[u32], wraps: bool) -> TopologyDrawing {
     let (rows, columns) = (dims[dims.len() - 2], dims[dims.len() - 1]);
     let planes = topology.nodes() / (rows * columns);
     // As many planes in a row as make the whole about as wide as it is high.
@@ -82,7 +82,7 @@ fn lattice(topology: &Topology, dims: &[u32], wraps: bool) -> Layout {
         (a.0 - b.0).abs() + (a.1 - b.1).abs() < 1.5
     };
     let within = |(a, b): &(NodeId, NodeId)| a / (rows * columns) == b / (rows * columns) && beside(*a, *b);
-    Layout {
+    TopologyDrawing {
         points: (0..topology.nodes()).map(point).collect(),
         links: links(topology).into_iter().filter(within).collect(),
         omits: match (planes > 1, wraps) {
@@ -95,10 +95,10 @@ fn lattice(topology: &Topology, dims: &[u32], wraps: bool) -> Layout {
 }
 
 /// One row, or several to be read like text.
-fn rows(topology: &Topology) -> Layout {
+fn rows(topology: &Topology) -> TopologyDrawing {
     let nodes = topology.nodes();
     let wide = if nodes <= 12 { nodes } else { (f64::from(nodes) * 2.0).sqrt().ceil() as u32 };
-    Layout {
+    TopologyDrawing {
         points: (0..nodes).map(|node| (f64::from(node % wide), f64::from(node / wide) * 1.2)).collect(),
         links: links(topology).into_iter().filter(|(a, b)| a / wide == b / wide).collect(),
         omits: (nodes > wide).then_some("The line goes on from the end of a row to the beginning of the next."),
@@ -111,25 +111,25 @@ fn circle(nodes: u32) -> Vec<(f64, f64)> {
     (0..nodes).map(|node| (radius * angle(node).sin(), -radius * angle(node).cos())).collect()
 }
 
-fn ring(topology: &Topology) -> Layout {
+fn ring(topology: &Topology) -> TopologyDrawing {
     match topology.nodes() {
-        ..=40 => Layout { points: circle(topology.nodes()), links: links(topology), omits: None },
-        _ => Layout {
+        ..=40 => TopologyDrawing { points: circle(topology.nodes()), links: links(topology), omits: None },
+        _ => TopologyDrawing {
             omits: Some("The ring goes on from the end of a row to the beginning of the next, and from the last to the first."),
             ..rows(topology)
         },
     }
 }
 
-fn complete(topology: &Topology) -> Layout {
+fn complete(topology: &Topology) -> TopologyDrawing {
     match topology.nodes() {
-        nodes @ ..=16 => Layout { points: circle(nodes), links: links(topology), omits: None },
-        _ => Layout { links: Vec::new(), omits: Some("Every node is next to every other; links are left out."), ..rows(topology) },
+        nodes @ ..=16 => TopologyDrawing { points: circle(nodes), links: links(topology), omits: None },
+        _ => TopologyDrawing { links: Vec::new(), omits: Some("Every node is next to every other; links are left out."), ..rows(topology) },
     }
 }
 
 /// Leaves in a row in preorder, each parent above the middle of its children.
-fn parents(topology: &Topology, tree: &Tree) -> Option<Layout> {
+fn parents(topology: &Topology, tree: &Tree) -> Option<TopologyDrawing> {
     const WIDEST: f64 = 56.0;
     let nodes = tree.nodes() as usize;
     let mut depth = vec![0u32; nodes];
@@ -153,14 +153,14 @@ fn parents(topology: &Topology, tree: &Tree) -> Option<Layout> {
     }
     let down = (leaves / (f64::from(depth.iter().copied().max().unwrap_or(0)) + 1.0)).clamp(1.2, 3.0);
     let points = x.into_iter().zip(depth).map(|(x, depth)| (x, f64::from(depth) * down)).collect();
-    (leaves <= WIDEST).then(|| Layout { points, links: links(topology), omits: None })
+    (leaves <= WIDEST).then(|| TopologyDrawing { points, links: links(topology), omits: None })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn layout(spec: &str) -> Layout {
+    fn layout(spec: &str) -> TopologyDrawing {
         of(&Topology::parse(spec, 1).unwrap()).unwrap_or_else(|| panic!("{spec} has a layout"))
     }
 
@@ -171,7 +171,7 @@ mod tests {
              line:200 ring:9 ring:100 complete:1 complete:2 complete:16 complete:256"
                 .split_whitespace()
         {
-            let Layout { points, links, .. } = layout(spec);
+            let TopologyDrawing { points, links, .. } = layout(spec);
             for (i, a) in points.iter().enumerate() {
                 for b in &points[..i] {
                     let apart = (a.0 - b.0).hypot(a.1 - b.1);
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn parents_are_above_their_children() {
-        let Layout { points, .. } = layout("tree:parents=-,0,1,1,0");
+        let TopologyDrawing { points, .. } = layout("tree:parents=-,0,1,1,0");
         assert_eq!(points.iter().map(|(x, _)| *x).collect::<Vec<_>>(), [1.25, 0.5, 0.0, 1.0, 2.0]);
         assert!(points[0].1 < points[1].1 && points[1].1 < points[2].1 && points[1].1 == points[4].1);
     }

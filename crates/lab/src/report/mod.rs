@@ -1,7 +1,8 @@
-//! Reports: what experiment records look like to people and to programs. Everything here is made of records alone.
+//! Reports: experiment records for people and for programs. Reports are made from the records alone, and tables from the [columns] of a record.
 
 pub mod advice;
 mod chart;
+pub mod columns;
 pub mod csv;
 pub mod curves;
 pub mod division;
@@ -11,7 +12,6 @@ pub mod html;
 pub mod json;
 mod layout;
 pub mod reproduction;
-mod row;
 pub mod run;
 pub mod run_page;
 mod sketch;

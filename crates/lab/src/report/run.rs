@@ -2,10 +2,10 @@
 
 use comfy_table::{ColumnConstraint, Table};
 
-use super::figures::{bytes, duration_us, ratio, several, three, whole};
-use super::table::{lines, place, table};
+use super::columns::RankTimes;
+use super::figures::{bytes, duration_us, several, three, whole};
+use super::table::{self, lines, place};
 use super::verdict;
-use crate::experiment::run::Rounds;
 use crate::experiment::{RunRecord, Scheduling, Site};
 
 /// With more ranks than this people are told the extremes instead of all.
@@ -21,7 +21,7 @@ pub(super) fn time(record: &RunRecord, time: f64) -> String {
 }
 
 fn has_unit(record: &RunRecord) -> bool {
-    record.unit.seconds != 1.0
+    record.unit_seconds != 1.0
 }
 
 pub(super) fn percent(share: f64) -> String {
@@ -91,7 +91,7 @@ pub fn run(record: &RunRecord, width: u16) -> String {
             ),
         );
         if has_unit(record) {
-            line("", format!("u, a graph's mean time, is {}", duration_us(record.unit.seconds * 1e6)));
+            line("", format!("u, a graph's mean time, is {}", duration_us(record.unit_seconds * 1e6)));
         }
     }
     if record.overload.is_some() {
@@ -216,27 +216,20 @@ fn regions(record: &RunRecord) -> Vec<String> {
     regions.iter().map(|region| format!("median {}: {}", region.median, listed(&region.members))).collect()
 }
 
-/// What each rank did, or the extremes.
+/// The times of each rank, or of the extremes.
 fn ranks(record: &RunRecord, width: u16) -> String {
-    let RunRecord { busy, idle, overhead, .. } = record;
-    let share = |rank: usize| if busy[rank] + idle[rank] > 0.0 { percent(busy[rank] / (busy[rank] + idle[rank])) } else { "-".into() };
-    let mut table = table(&["rank", "busy", "", "idle", "overhead"], 0, width);
-    let mut row = |name: String, rank: usize| {
-        let times = [busy, idle, overhead].map(|times| time(record, times[rank]));
-        let [busy, idle, overhead] = times;
-        table.add_row([name, busy, share(rank), idle, overhead]);
+    let busy = &record.busy;
+    let rows: Vec<RankTimes> = if busy.len() <= LISTED {
+        (0..busy.len()).map(|rank| RankTimes { record, name: rank.to_string(), rank }).collect()
+    } else {
+        let mut order: Vec<usize> = (0..busy.len()).collect();
+        order.sort_by(|a, b| busy[*a].total_cmp(&busy[*b]).then(a.cmp(b)));
+        let last = order.len() - 1;
+        let quartiles =
+            [("minimum", 0), ("1st quartile", last / 4), ("median", last / 2), ("3rd quartile", last * 3 / 4), ("maximum", last)];
+        quartiles.map(|(name, at)| RankTimes { record, name: format!("{name}: {}", order[at]), rank: order[at] }).into()
     };
-    if busy.len() <= LISTED {
-        (0..busy.len()).for_each(|rank| row(rank.to_string(), rank));
-        return format!("\n{}", lines(&table));
-    }
-    let mut order: Vec<usize> = (0..busy.len()).collect();
-    order.sort_by(|a, b| busy[*a].total_cmp(&busy[*b]).then(a.cmp(b)));
-    let last = order.len() - 1;
-    for (name, at) in [("least", 0), ("quarter", last / 4), ("middle", last / 2), ("three quarters", last * 3 / 4), ("most", last)] {
-        row(format!("{name} busy: {}", order[at]), order[at]);
-    }
-    format!("\n{}", lines(&table))
+    format!("\n{}", lines(&table::of(&rows, width)))
 }
 
 /// Several schedulers on the same workload: a heading and a table.
@@ -254,7 +247,7 @@ pub fn compare(records: &[RunRecord], width: u16) -> String {
         out.push_str(&format!("no schedule is shorter than {}\n", time(first, optimum)));
     }
     if has_unit(first) && first.scheduling.is_none() {
-        out.push_str(&format!("u, a graph's mean time, is {}\n", duration_us(first.unit.seconds * 1e6)));
+        out.push_str(&format!("u, a graph's mean time, is {}\n", duration_us(first.unit_seconds * 1e6)));
     }
     out.push_str(&topologies(records));
     out.push('\n');
@@ -271,7 +264,7 @@ pub fn compare(records: &[RunRecord], width: u16) -> String {
 }
 
 /// A line for each topology, with the schedulers that ran on it.
-fn topologies(records: &[RunRecord]) -> String {
+pub(super) fn topologies(records: &[RunRecord]) -> String {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for record in records {
         let topology = format!("{}{}", record.topology, if record.native { "" } else { " (overlay)" });
@@ -286,86 +279,13 @@ fn topologies(records: &[RunRecord]) -> String {
     }
 }
 
-/// A scheduler's name, in lines where it has many options.
-fn in_lines(name: &str) -> String {
-    const LONG: usize = 20;
-    if name.len() > LONG { name.replace(':', ":\n").replace(',', ",\n") } else { name.to_string() }
-}
-
 fn comparison(records: &[RunRecord], width: u16) -> Table {
-    let streams = records.iter().any(|record| record.responses.is_some());
-    let mut headings = vec!["scheduler", "makespan"];
-    if streams {
-        headings.extend(["response", "99 %\nbelow"]);
-    }
-    headings.push("effi-\nciency");
-    // How long a stream takes is a matter of its arrivals.
-    if !streams {
-        headings.extend(["of the\nbound", "gain\nhad"]);
-    }
-    let has_optimum = records.iter().any(|record| gap(record).is_some());
-    if has_optimum {
-        headings.push("above\noptimum");
-    }
-    headings.extend(["idle", "over-\nhead", "most/\nmean\nbusy", "mi-\ngrated", "msgs", "bytes"]);
-    let mut table = table(&headings, 1, width);
-    for record in records {
-        let makespan = match &record.rounds {
-            Some(Rounds { makespan_mean, makespan_ci95: Some(interval), .. }) => with_interval(record, *makespan_mean, *interval),
-            _ => time(record, record.makespan),
-        };
-        let mut row = vec![in_lines(&record.scheduler), makespan];
-        match &record.responses {
-            Some(responses) => {
-                let mean = with_interval(record, responses.response_mean, responses.response_ci95);
-                row.extend([mean, time(record, responses.response_p99)]);
-            }
-            None if streams => row.extend(["-"; 2].map(String::from)),
-            None => {}
-        }
-        let mean = record.busy.iter().sum::<f64>() / record.busy.len().max(1) as f64;
-        let most = record.busy.iter().copied().fold(0.0, f64::max);
-        let (efficiency, of_the_bound, gain) = match &record.rounds {
-            Some(rounds) => (rounds.efficiency_mean, rounds.bound_efficiency_mean, rounds.gain_mean),
-            None => (record.efficiency, record.bound_efficiency, record.gain),
-        };
-        row.push(percent(efficiency));
-        if !streams {
-            row.push(percent(of_the_bound));
-            row.push(match gain {
-                None => "-".into(),
-                Some(gain) if gain < 0.0 => "none".into(),
-                Some(gain) => percent(gain),
-            });
-        }
-        if has_optimum {
-            row.push(gap(record).map_or_else(|| "-".into(), percent));
-        }
-        let [busy, overhead, idle] = parts_of_time(record);
-        let share = |part: f64| match busy + overhead + idle {
-            0.0 => "-".into(),
-            all => format!("{:.1}%", 100.0 * part / all),
-        };
-        row.extend([
-            share(idle),
-            share(overhead),
-            if mean > 0.0 { ratio(most / mean) } else { "-".into() },
-            whole(record.migrated),
-            whole(record.messages),
-            bytes(record.bytes),
-        ]);
-        table.add_row(row);
-    }
+    let mut table = table::of(records, width);
     // Figures are not broken into pieces, however narrow the terminal is.
     for column in table.column_iter_mut() {
         column.set_constraint(ColumnConstraint::ContentWidth);
     }
     table
-}
-
-/// By which part a run's makespan is above the optimum, where that is known.
-fn gap(record: &RunRecord) -> Option<f64> {
-    record.scheduling.as_ref().and_then(|scheduling| scheduling.gap)
 }
 
 /// Busy, overhead and idle time of a worker on average, in the first round. Overhead is part of the idle time where it is not more.
@@ -376,9 +296,4 @@ pub(super) fn parts_of_time(record: &RunRecord) -> [f64; 3] {
     let overhead =
         record.busy.iter().zip(&record.idle).zip(&record.overhead).map(|((_, idle), overhead)| overhead.min(*idle)).sum::<f64>() / workers;
     [busy, overhead, idle - overhead]
-}
-
-/// A mean, and half of its interval.
-fn with_interval(record: &RunRecord, mean: f64, [low, high]: [f64; 2]) -> String {
-    format!("{} \u{b1} {}", time(record, mean), time(record, (high - low) / 2.0))
 }

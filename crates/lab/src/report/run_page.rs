@@ -4,10 +4,10 @@
 use std::io::{self, Write};
 
 use super::chart::{self, Bar, Bars};
-use super::figures::{bytes, ratio, several, three, whole};
-use super::html::{Case, Figure, Page, Timed, circumstances, page};
+use super::figures::{several, three};
+use super::html::{CaptionedChart, Page, Section, Table, Timed, circumstances, page};
 use super::run::{self, parts_of_time};
-use super::spans::{self, Span};
+use super::spans::{self, TimeAxis};
 use super::{table, verdict};
 use crate::experiment::{Environment, RunRecord};
 
@@ -36,8 +36,8 @@ pub fn write(out: &mut dyn Write, environment: &Environment, records: &[RunRecor
             title: format!("{schedulers} on {}", table::place(&first.site)),
             summary: summary(records),
             environment: circumstances,
-            cases: vec![case(records)],
-            nodes: Vec::new(),
+            sections: vec![section(records)],
+            nodes: Table::default(),
         },
     )
 }
@@ -46,7 +46,7 @@ pub fn write(out: &mut dyn Write, environment: &Environment, records: &[RunRecor
 fn unit(records: &[RunRecord]) -> (&'static str, f64) {
     let longest = records.iter().map(|record| record.makespan).fold(0.0, f64::max);
     match records.first() {
-        Some(record) if record.unit.seconds != 1.0 => (if record.scheduling.is_some() { "cycles" } else { "u" }, 1.0),
+        Some(record) if record.unit_seconds != 1.0 => (if record.scheduling.is_some() { "cycles" } else { "u" }, 1.0),
         _ if longest >= 10.0 => ("s", 1.0),
         _ if longest >= 0.01 => ("ms", 1e3),
         _ => ("us", 1e6),
@@ -66,14 +66,6 @@ fn judged(record: &RunRecord) -> (f64, Option<[f64; 2]>) {
     match &record.responses {
         Some(responses) => (responses.response_mean, Some(responses.response_ci95)),
         None => makespan(record),
-    }
-}
-
-/// Mean shares of the ideal and of the bound.
-fn efficiency(record: &RunRecord) -> [f64; 2] {
-    match &record.rounds {
-        Some(rounds) => [rounds.efficiency_mean, rounds.bound_efficiency_mean],
-        None => [record.efficiency, record.bound_efficiency],
     }
 }
 
@@ -98,7 +90,7 @@ fn summary(records: &[RunRecord]) -> String {
     let took = format!("{} {name}", three(judged(record).0 * times));
     let against = match is_stream {
         true => String::new(),
-        false => format!(", {} of {}", percent(efficiency(record)[1]), bound_is(record)),
+        false => format!(", {} of {}", percent(record.efficiencies()[1]), bound_is(record)),
     };
     let alone = match record.sequential_is_plain && !is_stream && record.sequential < judged(record).0 {
         true => format!("; a plain program on one rank takes {} {name}", three(record.sequential * times)),
@@ -111,8 +103,8 @@ fn bound_is(record: &RunRecord) -> &'static str {
     if record.scheduling.is_some() { "the lower bound" } else { "what the granularity bound allows" }
 }
 
-fn case(records: &[RunRecord]) -> Case {
-    let Some(first) = records.first() else { return Case::default() };
+fn section(records: &[RunRecord]) -> Section {
+    let Some(first) = records.first() else { return Section::default() };
     let unit = unit(records);
     let (name, times) = unit;
     let is_stream = first.responses.is_some();
@@ -127,20 +119,19 @@ fn case(records: &[RunRecord]) -> Case {
             three(first.sequential * times)
         );
     }
+    says.push_str(&format!(" Topologies: {}.", run::topologies(records).trim_end().replace('\n', "; ")));
     let mut charts = vec![judgement(records, unit)];
     if !is_stream {
         charts.push(efficiencies(records));
     }
     charts.extend([reasons(records, unit), messages(records), migrations(records)]);
-    let (headings, cells) = cells(records, unit);
     let several_rounds = first.rounds.as_ref().is_some_and(|rounds| rounds.repeat > 1);
     let (timelines, timelines_say) = timelines(records, unit);
-    Case {
+    Section {
         title: first.workload.clone(),
         says,
         charts,
-        headings,
-        table: cells,
+        table: Table::of(records),
         table_says: format!(
             "All figures{}{}",
             if several_rounds {
@@ -148,16 +139,16 @@ fn case(records: &[RunRecord]) -> Case {
             } else {
                 ""
             },
-            if records.iter().any(|record| !record.native) { ". * marks a topology with more nodes than ranks." } else { "." }
+            if records.iter().any(|record| !record.native) { "; an overlay is a topology with more nodes than ranks." } else { "." }
         ),
         timelines,
         timelines_say,
-        ..Case::default()
+        ..Section::default()
     }
 }
 
 /// Makespans with their intervals and bounds, or a stream's response times.
-fn judgement(records: &[RunRecord], (name, times): (&'static str, f64)) -> Figure {
+fn judgement(records: &[RunRecord], (name, times): (&'static str, f64)) -> CaptionedChart {
     let is_stream = records.iter().any(|record| record.responses.is_some());
     let bar = |record: &RunRecord| {
         let (value, interval) = judged(record);
@@ -202,12 +193,12 @@ fn judgement(records: &[RunRecord], (name, times): (&'static str, f64)) -> Figur
     let rows = records.iter().map(bar).collect();
     let chart = Bars { title: &format!("{} by scheduler", heading.to_lowercase()), axis: &axis, rows, reference: None };
     let most = furthest(records, |record| judged(record).1.map_or(judged(record).0, |[_, high]| high));
-    Figure { heading, says, legend, svg: chart::bars_up_to(&chart, most * times) }
+    CaptionedChart { heading, says, legend, svg: chart::bars_up_to(&chart, most * times) }
 }
 
-fn efficiencies(records: &[RunRecord]) -> Figure {
+fn efficiencies(records: &[RunRecord]) -> CaptionedChart {
     let bar = |record: &RunRecord| {
-        let [ideal, bound] = efficiency(record);
+        let [ideal, bound] = record.efficiencies();
         // Ranks for which tasks cost different amounts may do more work than the bound has.
         let most = if bound > 0.0 && record.scheduling.is_none() { ideal / bound } else { 0.0 };
         Bar {
@@ -218,7 +209,7 @@ fn efficiencies(records: &[RunRecord]) -> Figure {
             ..Bar::default()
         }
     };
-    let best = records.iter().map(|record| efficiency(record)[1]).fold(0.0, f64::max);
+    let best = records.iter().map(|record| record.efficiencies()[1]).fold(0.0, f64::max);
     let what = records.first().map_or("", bound_is);
     let mut legend = vec![("plain", "efficiency")];
     let diamond = match records.iter().any(|record| record.scheduling.is_some()) {
@@ -234,7 +225,7 @@ fn efficiencies(records: &[RunRecord]) -> Figure {
         rows: records.iter().map(bar).collect(),
         reference: None,
     };
-    Figure {
+    CaptionedChart {
         heading: "Efficiency",
         says: format!("The ideal is 100 %{diamond}. In brackets: percents of {what}, {} at the best.", percent(best)),
         legend,
@@ -244,7 +235,7 @@ fn efficiencies(records: &[RunRecord]) -> Figure {
 
 const REASONS: [(&str, &str); 3] = [("information", "executing tasks"), ("exchange", "overhead"), ("idle", "idle")];
 
-fn reasons(records: &[RunRecord], (name, times): (&'static str, f64)) -> Figure {
+fn reasons(records: &[RunRecord], (name, times): (&'static str, f64)) -> CaptionedChart {
     let bar = |record: &RunRecord| {
         let parts = parts_of_time(record);
         let all: f64 = parts.iter().sum();
@@ -263,7 +254,7 @@ fn reasons(records: &[RunRecord], (name, times): (&'static str, f64)) -> Figure 
         rows: records.iter().map(bar).collect(),
         reference: None,
     };
-    Figure {
+    CaptionedChart {
         heading: "What the time went into",
         says: format!(
             "Overhead is hearing, deciding, packing and joining{overhead}; the rest is waiting for tasks. The figures are the shares \
@@ -278,7 +269,7 @@ fn percent_short(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
-fn messages(records: &[RunRecord]) -> Figure {
+fn messages(records: &[RunRecord]) -> CaptionedChart {
     let bar = |record: &RunRecord| Bar {
         name: record.scheduler.clone(),
         parts: vec![(record.messages.saturating_sub(record.control) as f64, "plain"), (record.control as f64, "decision")],
@@ -289,7 +280,7 @@ fn messages(records: &[RunRecord]) -> Figure {
     let most = records.iter().map(|record| record.messages).max().unwrap_or(0) as f64 / tasks;
     let chart =
         Bars { title: "messages by scheduler", axis: "messages between ranks", rows: records.iter().map(bar).collect(), reference: None };
-    Figure {
+    CaptionedChart {
         heading: "Messages",
         says: format!(
             "Those that carry tasks or answers, and those to schedule and to find the end; up to {} a task (first round).",
@@ -300,7 +291,7 @@ fn messages(records: &[RunRecord]) -> Figure {
     }
 }
 
-fn migrations(records: &[RunRecord]) -> Figure {
+fn migrations(records: &[RunRecord]) -> CaptionedChart {
     let bar = |record: &RunRecord| Bar {
         name: record.scheduler.clone(),
         parts: vec![(record.migrated as f64, "plain")],
@@ -314,7 +305,7 @@ fn migrations(records: &[RunRecord]) -> Figure {
         reference: None,
     };
     let tasks = records.iter().map(|record| record.tasks).max().unwrap_or(0);
-    Figure {
+    CaptionedChart {
         heading: "Migrations",
         says: format!("Of {} each; one that moves on counts again (first round).", several(tasks, "task")),
         legend: Vec::new(),
@@ -331,7 +322,7 @@ fn timelines(records: &[RunRecord], unit: (&'static str, f64)) -> (Vec<Timed>, S
         Timed {
             title: record.scheduler.clone(),
             says: format!("Ended after {} {name}{beyond}.", three(record.makespan * times)),
-            svg: spans::timeline(record, Span { end, unit }),
+            svg: spans::timeline(record, TimeAxis { end, unit }),
         }
     };
     let ranks = records.first().map_or(0, |record| record.busy.len());
@@ -345,54 +336,6 @@ fn timelines(records: &[RunRecord], unit: (&'static str, f64)) -> (Vec<Timed>, S
     says.extend(spans::omits(ranks).map(|omits| format!("; {omits}")));
     says.push('.');
     (records.iter().map(timed).collect(), says)
-}
-
-fn cells(records: &[RunRecord], (name, times): (&'static str, f64)) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let is_stream = records.iter().any(|record| record.responses.is_some());
-    let has_intervals = records.iter().any(|record| makespan(record).1.is_some());
-    let mut headings = vec!["scheduler", "topology", "makespan"];
-    if has_intervals {
-        headings.push("95 % interval");
-    }
-    headings.extend(if is_stream { ["response, mean", "99 % below"].as_slice() } else { &["efficiency", "of the bound", "gain had"] });
-    headings.extend(["most / mean busy", "busy / overhead / idle", "tasks", "migrated", "messages (to schedule)", "bytes"]);
-    let cells = |record: &RunRecord| {
-        let in_unit = |value: f64| format!("{} {name}", three(value * times));
-        let (span, interval) = makespan(record);
-        let mut cells =
-            vec![record.scheduler.clone(), format!("{}{}", record.topology, if record.native { "" } else { "*" }), in_unit(span)];
-        if has_intervals {
-            cells.push(interval.map_or("-".into(), |[low, high]| format!("{} – {}", three(low * times), three(high * times))));
-        }
-        if is_stream {
-            let of = |part: fn(&crate::experiment::run::ResponseTimes) -> f64| {
-                record.responses.as_ref().map_or("-".into(), |r| in_unit(part(r)))
-            };
-            cells.extend([of(|responses| responses.response_mean), of(|responses| responses.response_p99)]);
-        } else {
-            let gain = record.rounds.as_ref().map_or(record.gain, |rounds| rounds.gain_mean);
-            cells.extend(efficiency(record).map(percent));
-            cells.push(match gain {
-                None => "-".into(),
-                Some(gain) if gain < 0.0 => "none".into(),
-                Some(gain) => percent(gain),
-            });
-        }
-        let mean = record.busy.iter().sum::<f64>() / record.busy.len().max(1) as f64;
-        let most = record.busy.iter().copied().fold(0.0, f64::max);
-        let parts = parts_of_time(record);
-        let all = parts.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-        cells.extend([
-            if mean > 0.0 { ratio(most / mean) } else { "-".into() },
-            parts.map(|part| percent_short(part / all)).join(" / "),
-            whole(record.tasks),
-            whole(record.migrated),
-            format!("{} ({})", whole(record.messages), whole(record.control)),
-            bytes(record.bytes),
-        ]);
-        cells
-    };
-    (headings, records.iter().map(cells).collect())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::chart::{Scale, plain};
 use super::figures::{several, whole};
-use super::layout::{self, Layout};
+use super::layout::{self, TopologyDrawing};
 use super::svg::{Anchor, Svg};
 use crate::experiment::LoadMap;
 
@@ -61,7 +61,7 @@ pub fn sketches(map: &LoadMap) -> Sketches {
 }
 
 /// The corner and the size of the rectangle that holds all points.
-fn bounds(layout: &Layout) -> ((f64, f64), (f64, f64)) {
+fn bounds(layout: &TopologyDrawing) -> ((f64, f64), (f64, f64)) {
     let range = |of: fn(&(f64, f64)) -> f64| {
         let values = || layout.points.iter().map(of);
         let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
@@ -72,13 +72,13 @@ fn bounds(layout: &Layout) -> ((f64, f64), (f64, f64)) {
 }
 
 /// The size, in pixels, of the layout's unit: as large as the picture allows.
-fn spacing(layout: &Layout) -> f64 {
+fn spacing(layout: &TopologyDrawing) -> f64 {
     let (_, (width, height)) = bounds(layout);
     let (across, down) = ((WIDTH - 2.0 * EDGE) / (width + 1.0), (TALLEST - 2.0 * EDGE) / (height + 1.0));
     across.min(down).min(2.2 * VESSEL)
 }
 
-fn nodes(map: &LoadMap, layout: &Layout, spacing: f64, time: Time) -> String {
+fn nodes(map: &LoadMap, layout: &TopologyDrawing, spacing: f64, time: Time) -> String {
     let loads = time.of(map);
     let top = map.before.iter().chain(&map.after).chain(&map.quota).copied().max().unwrap_or(0).max(1) as f64;
     let ((left, upper), (width, height)) = bounds(layout);

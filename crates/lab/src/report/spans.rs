@@ -24,7 +24,7 @@ const LEVELS: f64 = 4.0;
 
 /// Where the pictures of several schedulers end, so that they can be compared.
 #[derive(Clone, Copy)]
-pub struct Span {
+pub struct TimeAxis {
     /// In the records' unit.
     pub end: f64,
     /// What the axis counts, and how many in the records' unit.
@@ -50,7 +50,7 @@ fn shares(record: &RunRecord, rank: usize, end: f64) -> Vec<f64> {
         add(&mut shares, 0.0, record.busy[rank] / f64::from(record.workers) / end, 1.0);
         return shares;
     }
-    let ticks = record.unit.seconds * 1e9 * end;
+    let ticks = record.unit_seconds * 1e9 * end;
     for timeline in record.timeline.iter().filter(|timeline| timeline.rank as usize == rank) {
         for line in &timeline.entries {
             if let Happening::Executed { ticks: took } = line.what {
@@ -80,7 +80,7 @@ fn add(shares: &mut [f64], begin: f64, end: f64, height: f64) {
 }
 
 /// Draws when the ranks were busy.
-pub fn timeline(record: &RunRecord, span: Span) -> String {
+pub fn timeline(record: &RunRecord, span: TimeAxis) -> String {
     let rows = rows(record.busy.len());
     let row = match rows.len() {
         ..=16 => 14.0,
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn rows_lie_where_their_tasks_were() {
         // Rank 0 is busy from 0 to 1 s, rank 1 from 0.5 s to 1 s.
-        let drawn = timeline(&record("steal", 1.0), Span { end: 1.0, unit: ("ms", 1e3) });
+        let drawn = timeline(&record("steal", 1.0), TimeAxis { end: 1.0, unit: ("ms", 1e3) });
         assert!(drawn.contains("rank 0: busy for 1000 ms") && drawn.contains("rank 1: busy for 500 ms"), "{drawn}");
         assert!(drawn.contains("M34,18v-12h334v12Z"), "{drawn}");
         assert!(drawn.contains("M201,32v-12h167v12Z"), "{drawn}");

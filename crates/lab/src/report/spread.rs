@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 
+use super::columns::{RankShare, SpreadLink};
 use super::figures::{bytes, duration_us, several, three, whole};
 use super::gantt;
-use super::table::{lines, place, table};
+use super::table::{self, lines, place};
 use crate::experiment::SpreadRecord;
-use crate::experiment::division::{Activity, Bar, Row};
+use crate::experiment::division::{Activity, GanttBar, GanttRow};
 use crate::experiment::spread::Answer;
 
 /// With more ranks than this people are told of these only.
@@ -71,7 +70,7 @@ impl<'a> WithAnswer<'a> {
             Answer::Checksum(hash) => (AnswerForm::Text(hash.clone()), None),
             Answer::Written { .. } => match std::str::from_utf8(written) {
                 Ok(text) => (AnswerForm::Text(text.into()), Some(UTF_8)),
-                Err(_) => (AnswerForm::Text(BASE64_STANDARD.encode(written)), Some(BASE64)),
+                Err(_) => (AnswerForm::Text(base64(written)), Some(BASE64)),
             },
             Answer::Bytes(counts) => {
                 let some = counts.iter().enumerate().filter(|(_, count)| **count > 0);
@@ -83,7 +82,7 @@ impl<'a> WithAnswer<'a> {
                 match counts.iter().map(text).collect::<Option<BTreeMap<_, _>>>() {
                     Some(histogram) => (AnswerForm::Histogram(histogram), Some(UTF_8)),
                     None => {
-                        let encoded = counts.iter().map(|(record, count)| (BASE64_STANDARD.encode(record), *count));
+                        let encoded = counts.iter().map(|(record, count)| (base64(record), *count));
                         (AnswerForm::Histogram(encoded.collect()), Some(BASE64))
                     }
                 }
@@ -91,6 +90,23 @@ impl<'a> WithAnswer<'a> {
         };
         WithAnswer { answer, answer_encoding, record }
     }
+}
+
+/// Bytes in base64, padded (RFC 4648, section 4).
+fn base64(bytes: impl AsRef<[u8]>) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let group = |three: &[u8]| {
+        let bits = three.iter().fold(0, |bits, byte| bits << 8 | usize::from(*byte)) << (8 * (3 - three.len()));
+        [18, 12, 6, 0]
+            .into_iter()
+            .zip(0..)
+            .map(move |(shift, place)| match place <= three.len() {
+                true => char::from(DIGITS[bits >> shift & 63]),
+                false => '=',
+            })
+            .collect::<String>()
+    };
+    bytes.as_ref().chunks(3).map(group).collect()
 }
 
 const UTF_8: &str = "utf-8";
@@ -153,44 +169,17 @@ pub fn report(record: &SpreadRecord, answer: &Answer, width: u16) -> String {
     out
 }
 
-/// A rank's share, its costs per byte, and its times; `-` for what a rank without a share has none of.
-pub(super) fn cells(record: &SpreadRecord, rank: usize, per_byte: impl Fn(f64) -> String) -> [String; 10] {
-    let split = &record.split[rank];
-    let cost = |cost: f64| if cost > 0.0 { per_byte(cost) } else { "-".into() };
-    let time = |time: f64| if record.shares[rank] > 0 { seconds(time) } else { "-".into() };
-    let predicted = if record.predicts { time(record.predicted_finish[rank]) } else { "-".into() };
-    [
-        rank.to_string(),
-        bytes(record.shares[rank]),
-        cost(split.calibrated),
-        cost(split.achieved),
-        predicted,
-        time(record.finish[rank]),
-        time(split.waiting),
-        time(split.computing),
-        time(split.pausing),
-        time(split.idle),
-    ]
-}
-
 fn ranks(record: &SpreadRecord, width: u16) -> String {
-    let headings = ["rank", "share", "per byte", "in the run", "predicted", "finish", "waiting", "computing", "pausing", "idle"];
-    let mut rows = table(&headings, 0, width);
-    for rank in 0..record.shares.len().min(LISTED) {
-        rows.add_row(cells(record, rank, |cost| format!("{} ns", three(cost * 1e9))));
-    }
-    let more = record.shares.len().saturating_sub(LISTED);
-    lines(&rows)
-        + &if more > 0 { format!("and {} more (--output json has them all)\n", several(more as u64, "rank")) } else { String::new() }
+    let rows: Vec<_> = RankShare::of(record).take(LISTED).collect();
+    let more = match record.shares.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!("and {} more (--output json has them all)\n", several(more as u64, "rank")),
+    };
+    lines(&table::of(&rows, width)) + &more
 }
 
 fn links(record: &SpreadRecord, width: u16) -> String {
-    let mut rows = table(&["link", "sent", "start-up", "bandwidth"], 0, width);
-    for link in record.links.iter().take(LISTED) {
-        let bandwidth = if link.seconds_per_byte > 0.0 { format!("{} MB/s", three(1e-6 / link.seconds_per_byte)) } else { "-".into() };
-        rows.add_row([format!("{} to {}", link.from, link.to), bytes(link.bytes), seconds(link.startup), bandwidth]);
-    }
-    lines(&rows)
+    lines(&table::of(&record.links.iter().take(LISTED).map(SpreadLink).collect::<Vec<_>>(), width))
 }
 
 /// Predicted beside measured: for each rank when its share was on the way, and when it computed.
@@ -200,14 +189,14 @@ pub fn gantt(record: &SpreadRecord) -> String {
 }
 
 /// The chart's title and its rows, two for each of the first ranks.
-pub(super) fn pairs(record: &SpreadRecord) -> (String, Vec<Row>) {
+pub(super) fn pairs(record: &SpreadRecord) -> (String, Vec<GanttRow>) {
     let mut rows = Vec::new();
     for (rank, pair) in record.charts.iter().enumerate().take(LISTED) {
         for (timeline, kind) in pair.iter().zip(["predicted", "measured"]).filter(|(_, kind)| record.predicts || *kind == "measured") {
             let bars = |activity, intervals: &[_]| bars(activity, intervals);
             let mut all = bars(Activity::Sending, &timeline.sending);
             all.extend(bars(Activity::Computing, &timeline.computing));
-            rows.push(Row { name: format!("{rank} {kind}"), layer: rank as u32, bars: all });
+            rows.push(GanttRow { name: format!("{rank} {kind}"), layer: rank as u32, bars: all });
         }
     }
     let title = format!(
@@ -221,6 +210,18 @@ pub(super) fn pairs(record: &SpreadRecord) -> (String, Vec<Row>) {
     (title, rows)
 }
 
-fn bars(activity: Activity, intervals: &[crate::experiment::spread::Interval]) -> Vec<Bar> {
-    intervals.iter().map(|interval| Bar { activity, begin: interval.begin, end: interval.end }).collect()
+fn bars(activity: Activity, intervals: &[crate::experiment::spread::TimeInterval]) -> Vec<GanttBar> {
+    intervals.iter().map(|interval| GanttBar { activity, begin: interval.begin, end: interval.end }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base64;
+
+    #[test]
+    fn base64_is_that_of_rfc_4648() {
+        let encoded = ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(base64);
+        assert_eq!(encoded, ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"]);
+        assert_eq!(base64([0xfb, 0xff, 0xfe, 0x00]), "+//+AA==");
+    }
 }

@@ -4,10 +4,11 @@
 use std::io::{self, Write};
 
 use super::chart::{self, Bar, Bars};
+use super::columns::{RankShare, SpreadLink};
 use super::figures::{bytes, several, three};
 use super::gantt;
-use super::html::{Case, Figure, Page, Timed, circumstances, page};
-use super::spread::{LISTED, cells, pairs, seconds};
+use super::html::{CaptionedChart, Page, Section, Table, Timed, circumstances, page};
+use super::spread::{LISTED, pairs, seconds};
 use super::table::place;
 use crate::experiment::spread::Split;
 use crate::experiment::{Environment, SpreadRecord};
@@ -24,10 +25,10 @@ pub fn write(out: &mut dyn Write, environment: &Environment, record: &SpreadReco
         ("Topology", format!("{} ({form})", record.topology)),
         ("Costs", format!("{}, in {}", record.calibration, seconds(record.calibration_seconds))),
     ]);
-    let mut cases = vec![division(record)];
-    cases.extend((!record.links.is_empty()).then(|| links(record)));
+    let mut sections = vec![division(record)];
+    sections.extend((!record.links.is_empty()).then(|| links(record)));
     let title = format!("{} on {}", record.kernel, place(&record.site));
-    page(out, &Page { title, summary: summary(record), environment: circumstances, cases, nodes: Vec::new() })
+    page(out, &Page { title, summary: summary(record), environment: circumstances, sections, nodes: Table::default() })
 }
 
 fn summary(record: &SpreadRecord) -> String {
@@ -56,7 +57,7 @@ fn side(record: &SpreadRecord) -> &'static str {
     if record.makespan < record.predicted { "sooner than" } else { "later than" }
 }
 
-fn division(record: &SpreadRecord) -> Case {
+fn division(record: &SpreadRecord) -> Section {
     let (unit, times) = unit(record);
     let mut charts = vec![finish(record, (unit, times))];
     if !record.baselines.is_empty() {
@@ -64,7 +65,7 @@ fn division(record: &SpreadRecord) -> Case {
     }
     let more = record.shares.len().saturating_sub(LISTED);
     let (gantt_title, rows) = pairs(record);
-    Case {
+    Section {
         title: "The division".into(),
         says: format!(
             "{} in {}, on {}; answers at rank 0 after {}{}.",
@@ -83,24 +84,12 @@ fn division(record: &SpreadRecord) -> Case {
             says: "When each rank's share was on the way, and when it computed on it.".into(),
             svg: gantt::in_page(&gantt_title, &rows),
         }],
-        headings: vec![
-            "rank",
-            "share",
-            "ns per byte, calibrated",
-            "in the run",
-            "predicted finish",
-            "finish",
-            "waiting",
-            "computing",
-            "pausing",
-            "idle",
-        ],
-        table: (0..record.shares.len()).take(LISTED).map(|rank| cells(record, rank, |cost| three(cost * 1e9)).to_vec()).collect(),
+        table: Table::of(&RankShare::of(record).take(LISTED).collect::<Vec<_>>()),
         table_says: match more {
             0 => "All ranks; idle is the time from a rank's finish until all answers were there.".into(),
             more => format!("The first ranks; {} more are in table.csv.", several(more as u64, "rank")),
         },
-        ..Case::default()
+        ..Section::default()
     }
 }
 
@@ -111,7 +100,7 @@ fn unit(record: &SpreadRecord) -> (&'static str, f64) {
 
 const SPLIT: [(&str, &str); 4] = [("idle", "waiting"), ("busy", "computing"), ("decision", "pausing"), ("exchange", "idle")];
 
-fn finish(record: &SpreadRecord, (unit, times): (&str, f64)) -> Figure {
+fn finish(record: &SpreadRecord, (unit, times): (&str, f64)) -> CaptionedChart {
     let bar = |rank: usize| {
         let Split { waiting, computing, pausing, idle, .. } = record.split[rank];
         let parts = [waiting, computing, pausing, idle];
@@ -126,7 +115,7 @@ fn finish(record: &SpreadRecord, (unit, times): (&str, f64)) -> Figure {
     let axis = format!("time since the beginning, {unit}");
     let rows = (0..record.shares.len().min(LISTED)).map(bar).collect();
     let chart = Bars { title: "where each rank's time went", axis: &axis, rows, reference: None };
-    Figure {
+    CaptionedChart {
         heading: "Where the time went",
         says: format!(
             "The diamond is when a rank was expected to finish, the number when it did; together they were within {} % of each other.",
@@ -137,7 +126,7 @@ fn finish(record: &SpreadRecord, (unit, times): (&str, f64)) -> Figure {
     }
 }
 
-fn baselines(record: &SpreadRecord, (unit, times): (&str, f64)) -> Figure {
+fn baselines(record: &SpreadRecord, (unit, times): (&str, f64)) -> CaptionedChart {
     let bar = |name: &str, makespan: f64| Bar {
         name: name.into(),
         parts: vec![(makespan * times, "plain")],
@@ -151,7 +140,7 @@ fn baselines(record: &SpreadRecord, (unit, times): (&str, f64)) -> Figure {
     let chart = Bars { title: "the division and other ways", axis: &axis, rows, reference: None };
     let ratios: Vec<String> =
         record.baselines.iter().map(|baseline| format!("{} takes {} times as long", baseline.name, three(baseline.ratio))).collect();
-    Figure {
+    CaptionedChart {
         heading: "Other ways to do the same",
         says: format!("Against the division, {}.", ratios.join(", ")),
         legend: Vec::new(),
@@ -164,21 +153,16 @@ fn short(name: &'static str) -> &'static str {
     if name == "chunks on demand" { "on demand" } else { name }
 }
 
-fn links(record: &SpreadRecord) -> Case {
-    let cells = |link: &crate::experiment::spread::LinkRecord| {
-        let bandwidth = if link.seconds_per_byte > 0.0 { three(1e-6 / link.seconds_per_byte) } else { "-".into() };
-        vec![link.from.to_string(), link.to.to_string(), bytes(link.bytes), seconds(link.startup), bandwidth]
-    };
-    Case {
+fn links(record: &SpreadRecord) -> Section {
+    Section {
         title: "Links".into(),
         says: "What went over each link of the tree, and what the link can do, as it was measured before.".into(),
-        headings: vec!["from rank", "to rank", "sent", "start-up", "bandwidth, MB/s"],
-        table: record.links.iter().take(LISTED).map(cells).collect(),
+        table: Table::of(&record.links.iter().take(LISTED).map(SpreadLink).collect::<Vec<_>>()),
         table_says: match record.links.len().saturating_sub(LISTED) {
             0 => "All links over which something went.".into(),
             more => format!("The first links; {} more are in records.jsonl.", several(more as u64, "link")),
         },
-        ..Case::default()
+        ..Section::default()
     }
 }
 
@@ -187,11 +171,11 @@ pub(super) mod tests {
     use super::super::html::tests::environment;
     use super::*;
     use crate::experiment::Site;
-    use crate::experiment::spread::{Baseline, Interval, LinkRecord, Timeline};
+    use crate::experiment::spread::{Baseline, LinkRecord, RankTimeline, TimeInterval};
 
     pub(in crate::report) fn record() -> SpreadRecord {
-        let interval = |begin, end| Interval { begin, end };
-        let timeline = |sending: &[(f64, f64)], computing: &[(f64, f64)]| Timeline {
+        let interval = |begin, end| TimeInterval { begin, end };
+        let timeline = |sending: &[(f64, f64)], computing: &[(f64, f64)]| RankTimeline {
             sending: sending.iter().map(|&(begin, end)| interval(begin, end)).collect(),
             computing: computing.iter().map(|&(begin, end)| interval(begin, end)).collect(),
         };

@@ -3,18 +3,25 @@
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
 use super::advice;
-use super::figures::{bytes, duration_us, payload, ratio, several, three, two, whole};
+use super::columns::{self, Heading, Tabular};
+use super::figures::{bytes, duration_us, payload, ratio, several, three, whole};
 use crate::experiment::balance::Embedded;
-use crate::experiment::{BalanceRecord, CompareRecord, Site, Unit};
-use equipoise::topology::Topology;
-
-/// Times below this many milliseconds are those of doing nothing, on real ranks.
-const NOTHING: f64 = 0.01;
+use crate::experiment::{BalanceRecord, CaseResult, CompareRecord, LoadUnit, Site};
 
 /// Lists with more entries than this are not shown to people.
 const LISTED: usize = 64;
 
-/// An empty table with these headings, the first `left` columns aligned to the left, made for a width in characters.
+/// A table of the columns that people see for these rows, made for a width in characters.
+pub(super) fn of<R: Tabular>(rows: &[R], width: u16) -> Table {
+    let (headings, cells) = columns::shown(rows);
+    let text = headings.iter().take_while(|heading| heading.is_text).count();
+    let headings: Vec<String> = headings.iter().map(Heading::in_lines).collect();
+    let mut table = table(&headings.iter().map(String::as_str).collect::<Vec<_>>(), text, width);
+    table.add_rows(cells);
+    table
+}
+
+/// An empty table with these headings, made for a width in characters. The first `left` columns are aligned to the left.
 pub fn table(headings: &[&str], left: usize, width: u16) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
@@ -158,7 +165,7 @@ fn pays(record: &BalanceRecord) -> String {
         (Some(seconds), _) => advice::step_of(before * seconds, after * seconds, record.seconds),
         (None, None) if after > before => format!("never: the slowest rank takes {} times as long as before", ratio(after / before)),
         (None, None) => "never: the slowest rank takes as long as before".into(),
-        (None, Some(us)) if us < advice::SHORTEST_US && record.weighing.unit == Unit::Work && (before - after).is_finite() => {
+        (None, Some(us)) if us < advice::SHORTEST_US && record.weighing.unit == LoadUnit::Work && (before - after).is_finite() => {
             format!("when {} of work last longer than that", several((before - after) as u64, "unit"))
         }
         (None, Some(us)) => format!("when {} lasts {} or more", record.weighing.unit.one(), duration_us(us)),
@@ -192,44 +199,44 @@ pub(super) fn place(site: &Site) -> String {
     }
 }
 
-/// A comparison: for each case a heading and a table.
-pub fn compare(records: &[CompareRecord], width: u16) -> String {
-    let Some(first) = records.first() else { return String::new() };
+/// A comparison: a heading and a table for each case.
+pub fn compare(results: &[CaseResult], width: u16) -> String {
+    let records = || results.iter().flat_map(|result| &result.records);
+    let Some(first) = records().next() else { return String::new() };
     let rounds = match first.site.network {
         None => format!("{}; {}", several(first.repeat.into(), "round"), intervals(first)),
         Some(_) => "times are virtual and repeat exactly".into(),
     };
     let mut out = format!("{}; {rounds}\n", place(&first.site));
-    for case in records.chunk_by(|a, b| a.case == b.case) {
+    for result in results {
         out.push('\n');
-        out.push_str(&heading(case));
-        out.push_str(&case_table(case, width));
+        out.push_str(&heading(result));
+        out.push_str(&lines(&of(&result.records, width)));
     }
     out.push('\n');
-    if records.iter().any(|record| !record.native) {
+    if records().any(|record| !record.native) {
         out.push_str("* an overlay: the topology has more nodes than there are ranks\n");
     }
     if let Some(shared) = shared_cores(&first.site) {
         out.push_str(&format!("The {shared}.\n"));
     }
-    let harm = harm(records.iter().map(|record| (&*record.balancer, record.declined, [record.imbalance_before, record.imbalance_after])));
-    harm.iter().for_each(|said| out.push_str(&format!("{said}\n")));
+    harm(records()).iter().for_each(|said| out.push_str(&format!("{said}\n")));
     out
 }
 
-/// Who declined to make the slowest rank slower, and who made it slower: name, whether it declined, imbalance before and after.
-pub(super) fn harm<'a>(results: impl Iterator<Item = (&'a str, bool, [f64; 2])> + Clone) -> Vec<String> {
-    let names = |which: fn(&(&str, bool, [f64; 2])) -> bool| {
+/// The balancers that declined moves, and those that made the slowest rank slower, a sentence each.
+pub(super) fn harm<'a>(records: impl Iterator<Item = &'a CompareRecord> + Clone) -> Vec<String> {
+    let names = |which: fn(&&CompareRecord) -> bool| {
         let mut names: Vec<&str> = Vec::new();
-        for (name, ..) in results.clone().filter(which) {
-            if !names.contains(&name) {
-                names.push(name);
+        for record in records.clone().filter(which) {
+            if !names.contains(&record.balancer.as_str()) {
+                names.push(&record.balancer);
             }
         }
         names
     };
-    let declined = names(|(_, declined, _)| *declined);
-    let slower = names(|(.., [before, after])| after > before);
+    let declined = names(|record| record.declined);
+    let slower = names(|record| record.imbalance_after > record.imbalance_before);
     let said = |what: &str, names: Vec<&str>| (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")));
     let sentences = [
         said("Moves that would have made the slowest rank slower were declined by", declined),
@@ -242,7 +249,7 @@ pub(super) fn harm<'a>(results: impl Iterator<Item = (&'a str, bool, [f64; 2])> 
 fn intervals(record: &CompareRecord) -> String {
     match record.ms_ci95 {
         None => "one time says nothing about the next, so there are no intervals".into(),
-        Some(_) => format!("times are medians with their {} intervals", coverage(record.ms_coverage)),
+        Some(_) => format!("times are medians with their {} confidence intervals", coverage(record.ms_coverage)),
     }
 }
 
@@ -253,12 +260,12 @@ pub(super) fn coverage(coverage: f64) -> String {
 }
 
 /// Loads and payload as a heading: `hot:total=1000, tasks of 64 B`.
-pub(super) fn title(loads: &str, bytes: u64, is_mean: bool) -> String {
-    format!("{loads}, tasks {}", payload(bytes, is_mean))
+pub(super) fn title(loads: &str, record: &CompareRecord) -> String {
+    format!("{loads}, tasks {}", payload(record.payload, record.weighing.payload_is_mean))
 }
 
-fn heading(case: &[CompareRecord]) -> String {
-    let record = &case[0];
+fn heading(CaseResult { loads, records }: &CaseResult) -> String {
+    let Some(record) = records.first() else { return String::new() };
     let payload = payload(record.payload, record.weighing.payload_is_mean);
     let weighing = &record.weighing;
     let work = weighing.work.as_ref();
@@ -266,7 +273,7 @@ fn heading(case: &[CompareRecord]) -> String {
         |work: &crate::experiment::Work| format!(" of {} (the largest {})", several(work.work, "work unit"), whole(weighing.largest_task));
     let pinned = if weighing.pinned_tasks > 0 { format!(", {} pinned", whole(weighing.pinned_tasks)) } else { String::new() };
     // Nobody who meets the quotas moves less; where nobody meets them, that says nothing.
-    let least = case.iter().filter(|record| record.exact).map(|record| record.least).min();
+    let least = records.iter().filter(|record| record.exact).map(|record| record.least).min();
     let least = least.map(|least| work.map_or(whole(least), |_| several(least, "unit")));
     let least = least.map(|least| format!(", at least {least} must move to meet the quotas")).unwrap_or_default();
     let step = match weighing.unit_seconds {
@@ -275,89 +282,9 @@ fn heading(case: &[CompareRecord]) -> String {
     };
     format!(
         "{}: {} {payload}{}{pinned}{step}, imbalance {} (max/mean){least}\n",
-        shortened(&record.loads),
+        shortened(&loads.to_string()),
         several(record.tasks, "task"),
         work.map(work_of).unwrap_or_default(),
         ratio(record.imbalance_before),
     )
-}
-
-fn case_table(records: &[CompareRecord], width: u16) -> String {
-    let many_hosts = records[0].site.hosts > 1;
-    let measured = records[0].site.network.is_none();
-    let interval = coverage(records[0].ms_coverage);
-    let has_intervals = measured && records[0].ms_ci95.is_some();
-    let are_times = records[0].weighing.unit_seconds;
-    let mut headings = vec!["balancer", "topology", "after", "moved", "task-hops", "steps", "msgs", "bytes"];
-    if many_hosts {
-        headings.push("to hosts");
-    }
-    headings.push("ms");
-    if has_intervals {
-        headings.push(&interval);
-    }
-    headings.extend(["inf/dec/\nexch %", if are_times.is_some() { "a step\nafter" } else { "pays\nfrom" }]);
-    let mut table = table(&headings, 2, width);
-    for record in records {
-        let mut row = vec![
-            record.balancer.clone(),
-            kind(record),
-            ratio(record.imbalance_after),
-            whole(record.moved),
-            hops(record),
-            record.steps.to_string(),
-            whole(record.messages),
-            bytes(record.bytes),
-        ];
-        if many_hosts {
-            row.push(bytes(record.host_bytes));
-        }
-        let is_nothing = measured && record.ms_median < NOTHING;
-        row.push(if is_nothing { format!("<{NOTHING}") } else { three(record.ms_median) });
-        if has_intervals {
-            let shown = record.ms_ci95.filter(|_| !is_nothing);
-            row.push(shown.map_or_else(|| "-".into(), |[low, high]| format!("{}-{}", two(low), two(high))));
-        }
-        row.push(split(record));
-        row.push(match are_times {
-            Some(seconds) => duration_us(record.makespan_after * seconds * 1e6),
-            None => record.break_even_us.map_or("never".into(), duration_us),
-        });
-        table.add_row(row);
-    }
-    lines(&table)
-}
-
-/// The kind and size of the topology; those of trees and of grids of many dimensions are too long for a column.
-fn kind(record: &CompareRecord) -> String {
-    format!("{}{}", kind_of(&record.map.topology, &record.topology), if record.native { "" } else { "*" })
-}
-
-/// The name of a topology, or what is short of it.
-pub(super) fn kind_of(topology: &Topology, name: &str) -> String {
-    match topology {
-        Topology::Tree(tree) => format!("tree:{}", tree.nodes()),
-        Topology::Grid(grid) if grid.dims().len() > 3 && grid.dims().iter().all(|side| *side == grid.dims()[0]) => {
-            format!("grid:{}^{}", grid.dims()[0], grid.dims().len())
-        }
-        _ => name.into(),
-    }
-}
-
-fn hops(record: &CompareRecord) -> String {
-    match record.hops_ratio {
-        Some(ratio) if record.task_hops > 0 => format!("{} ({})", whole(record.task_hops), super::figures::ratio(ratio)),
-        _ => whole(record.task_hops),
-    }
-}
-
-/// The parts of the time in percent.
-fn split(record: &CompareRecord) -> String {
-    let parts = [record.ms_information, record.ms_decision, record.ms_exchange];
-    let sum: f64 = parts.iter().sum();
-    if sum <= 0.0 {
-        return "-".into();
-    }
-    let [information, decision, exchange] = parts.map(|part| format!("{:.0}", 100.0 * part / sum));
-    format!("{information}/{decision}/{exchange}")
 }

@@ -6,11 +6,11 @@
 //! Robertazzi 1990 for trees, here with recursion over the dimension, so that 2^30 processors take 30 steps). With links alike the order of
 //! service makes no difference to the time, see [`super::tree`].
 
-use super::number::Number;
+use super::number::Arithmetic;
 
 /// What the layers of the hypercube get, layer 0 first, d + 1 entries each.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shares<N> {
+pub struct BinomialShares<N> {
     /// The part of the whole load that the processors of a layer compute, all together.
     pub alpha: Vec<N>,
     /// The part of the whole load that they receive, all together.
@@ -20,8 +20,8 @@ pub struct Shares<N> {
 }
 
 /// `compute` and `carry` are the seconds in which one processor computes, and one link carries, the whole load; `compute` is above 0.
-pub fn shares<N: Number>(dimension: u32, compute: &N, carry: &N) -> Shares<N> {
-    let mut cubes = vec![Shares { alpha: vec![N::whole(1)], volume: vec![N::whole(1)], makespan: compute.clone() }];
+pub fn shares<N: Arithmetic>(dimension: u32, compute: &N, carry: &N) -> BinomialShares<N> {
+    let mut cubes = vec![BinomialShares { alpha: vec![N::whole(1)], volume: vec![N::whole(1)], makespan: compute.clone() }];
     for _ in 0..dimension {
         cubes.push(joined(&cubes, compute, carry));
     }
@@ -29,7 +29,7 @@ pub fn shares<N: Number>(dimension: u32, compute: &N, carry: &N) -> Shares<N> {
 }
 
 /// A processor and the smaller cubes behind it.
-fn joined<N: Number>(cubes: &[Shares<N>], compute: &N, carry: &N) -> Shares<N> {
+fn joined<N: Arithmetic>(cubes: &[BinomialShares<N>], compute: &N, carry: &N) -> BinomialShares<N> {
     // What each takes in one second, and the time that is left for the next.
     let own = N::whole(1) / compute.clone();
     let mut left = N::whole(1);
@@ -47,11 +47,11 @@ fn joined<N: Number>(cubes: &[Shares<N>], compute: &N, carry: &N) -> Shares<N> {
         add_below(&mut alpha, &cube.alpha, &part);
         add_below(&mut volume, &cube.volume, &part);
     }
-    Shares { alpha, volume, makespan: N::whole(1) / all }
+    BinomialShares { alpha, volume, makespan: N::whole(1) / all }
 }
 
 /// Adds the layers of a cube that receives `part` one layer deeper.
-fn add_below<N: Number>(layers: &mut Vec<N>, cube: &[N], part: &N) {
+fn add_below<N: Arithmetic>(layers: &mut Vec<N>, cube: &[N], part: &N) {
     for (layer, value) in cube.iter().enumerate() {
         let value = value.clone() * part.clone();
         match layers.get_mut(layer + 1) {

@@ -4,12 +4,12 @@
 //! one in which both ways carry the same. Then the processor in the middle is as good as two of half its speed, one at the end of each way,
 //! and these are two lines.
 
-use super::network::Network;
-use super::timeline::Division;
+use super::network::ModelNetwork;
+use super::timeline::LoadDivision;
 use super::tree;
 
 /// Divides the load over a circle; `None` if the network is none, or its processors, links or start-up costs break the symmetry.
-pub fn divide(network: &Network, results: f64) -> Option<Division> {
+pub fn divide(network: &ModelNetwork, results: f64) -> Option<LoadDivision> {
     let opposite = opposite(network)?;
     let mut lines = network.clone();
     lines.seconds[opposite] *= 2.0;
@@ -28,7 +28,7 @@ pub fn divide(network: &Network, results: f64) -> Option<Division> {
 }
 
 /// The one opposite the source, if there is symmetry.
-fn opposite(network: &Network) -> Option<usize> {
+fn opposite(network: &ModelNetwork) -> Option<usize> {
     let others = || (0..network.processors()).filter(|processor| *processor != network.source);
     let opposite = others().find(|processor| network.into[*processor].len() == 2)?;
     let is_circle = network.out[network.source].len() == 2

@@ -13,11 +13,11 @@
 //!            111                layer 3
 //! ```
 
-use super::number::Number;
+use super::number::Arithmetic;
 
 /// What the processors of each layer get, layer 0 first: d + 1 entries in each list.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shares<N> {
+pub struct HypercubeShares<N> {
     /// The part of what it received that a processor keeps (the paper's hatted alpha).
     pub kept: Vec<N>,
     /// The part of the whole load that a processor computes.
@@ -32,7 +32,7 @@ pub struct Shares<N> {
 ///
 /// `w` and `z` are the reciprocal speeds of processors and links, `tcp` and `tcm` the times in which a standard processor computes, and a
 /// standard link carries, the whole load. `w` and `tcp` are above 0, the others may be 0.
-pub fn shares<N: Number>(dimension: u32, w: &N, z: &N, tcp: &N, tcm: &N) -> Shares<N> {
+pub fn shares<N: Arithmetic>(dimension: u32, w: &N, z: &N, tcp: &N, tcm: &N) -> HypercubeShares<N> {
     let compute = w.clone() * tcp.clone();
     let carry = z.clone() * tcm.clone();
     // From layer d down to 0: w_i, what is kept, and what is sent on. The last is calculated by itself, 1 - kept would lose its digits.
@@ -45,7 +45,7 @@ pub fn shares<N: Number>(dimension: u32, w: &N, z: &N, tcp: &N, tcm: &N) -> Shar
         let kept = next / both.clone();
         backwards.push((kept.clone() * w.clone(), kept, Some(here / both)));
     }
-    let mut shares = Shares { kept: Vec::new(), alpha: Vec::new(), volume: Vec::new(), equivalent: Vec::new() };
+    let mut shares = HypercubeShares { kept: Vec::new(), alpha: Vec::new(), volume: Vec::new(), equivalent: Vec::new() };
     let mut volume = N::whole(1);
     for (i, (equivalent, kept, sent)) in backwards.into_iter().rev().enumerate() {
         let i = i as u32;

@@ -4,7 +4,7 @@
 use super::capacity::Capacity;
 use super::hypercube::{processors_in, shares};
 use super::question::Question;
-use super::solution::{Part, Span};
+use super::solution::{MessageSpan, ProcessorShare};
 
 /// What one processor of each layer gets: (alpha, volume), layer 0 first.
 pub fn divide(question: &Question, dimension: u32) -> Vec<(f64, f64)> {
@@ -45,16 +45,24 @@ pub(super) fn by_capacity(question: &Question, dimension: u32) -> Vec<(f64, f64)
 }
 
 /// When a processor of each layer receives, computes and sends.
-pub fn parts(question: &Question, dimension: u32, layers: &[(f64, f64)]) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
+pub fn parts(question: &Question, dimension: u32, layers: &[(f64, f64)]) -> Vec<ProcessorShare> {
+    let mut parts: Vec<ProcessorShare> = Vec::new();
     let mut arrival = 0.0;
     for (i, &(alpha, volume)) in (0..).zip(layers) {
         let computing = if alpha > 0.0 { vec![(arrival, arrival + alpha * question.compute())] } else { Vec::new() };
         let finish = computing.last().map_or(0.0, |(_, end)| *end);
-        let mut part =
-            Part { layer: i, processors: processors_in(dimension, i), alpha, volume, arrival, finish, computing, ..Part::default() };
+        let mut part = ProcessorShare {
+            layer: i,
+            processors: processors_in(dimension, i),
+            alpha,
+            volume,
+            arrival,
+            finish,
+            computing,
+            ..ProcessorShare::default()
+        };
         if let Some(end) = message(question, layers, i).map(|seconds| arrival + question.startup + seconds) {
-            part.sending.push(Span { begin: arrival, end, to: None });
+            part.sending.push(MessageSpan { begin: arrival, end, to: None });
             arrival = end;
         }
         parts.push(part);
@@ -64,7 +72,7 @@ pub fn parts(question: &Question, dimension: u32, layers: &[(f64, f64)]) -> Vec<
             let Some(seconds) = message(question, layers, i) else { continue };
             let begin = parts[i as usize + 1].finish;
             let end = begin + question.startup + seconds * question.results;
-            parts[i as usize + 1].returning.push(Span { begin, end, to: None });
+            parts[i as usize + 1].returning.push(MessageSpan { begin, end, to: None });
             parts[i as usize + 1].finish = end;
             parts[i as usize].finish = parts[i as usize].finish.max(end);
         }

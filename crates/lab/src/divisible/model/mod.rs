@@ -36,5 +36,5 @@ pub mod timeline;
 pub mod tree;
 
 pub use network::Ports;
-pub use question::{Question, Shape};
-pub use solution::{Layer, Method, Part, Solution, Span, solve, solve_by_program};
+pub use question::{NamedTopology, Question};
+pub use solution::{LayerShare, MessageSpan, Method, ProcessorShare, Solution, solve, solve_by_program};

@@ -13,7 +13,7 @@ pub enum Ports {
 
 /// A link between a processor and one that is a hop further away from the source.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Link {
+pub struct ModelLink {
     pub from: usize,
     pub to: usize,
     /// Seconds before the first byte of a message.
@@ -24,14 +24,14 @@ pub struct Link {
 
 /// Processors in layers, and the links between one layer and the next.
 #[derive(Clone, Debug)]
-pub struct Network {
+pub struct ModelNetwork {
     pub source: usize,
     /// How many hops each processor is away from the source.
     pub layer: Vec<u32>,
     /// Seconds in which each processor computes the whole load; infinity for a source that does not compute.
     pub seconds: Vec<f64>,
     /// In the order of receivers, and of senders for each.
-    pub links: Vec<Link>,
+    pub links: Vec<ModelLink>,
     /// For each processor the links that it sends through, in the order of service.
     pub out: Vec<Vec<usize>>,
     /// For each processor the links that it receives through.
@@ -55,25 +55,25 @@ pub fn routes(topology: &Topology, source: NodeId, ports: Ports) -> Vec<(NodeId,
     routes
 }
 
-impl Network {
+impl ModelNetwork {
     /// Of processors with the seconds that each takes for the whole load, and links from layer to layer, those of each receiver together.
     ///
     /// Whoever serves several serves the fastest link first, and of links alike the lowest number. That is the best order without start-up
     /// costs and returned results (Beaumont, Casanova, Legrand, Robert and Yang 2005).
-    pub fn new(source: usize, layer: Vec<u32>, seconds: Vec<f64>, links: Vec<Link>) -> Network {
+    pub fn new(source: usize, layer: Vec<u32>, seconds: Vec<f64>, links: Vec<ModelLink>) -> ModelNetwork {
         let mut out = vec![Vec::new(); layer.len()];
         let mut into = vec![Vec::new(); layer.len()];
         for (index, link) in links.iter().enumerate() {
             out[link.from].push(index);
             into[link.to].push(index);
         }
-        let mut network = Network { source, layer, seconds, links, out, into };
+        let mut network = ModelNetwork { source, layer, seconds, links, out, into };
         network.serve_by(|link| link.seconds);
         network
     }
 
     /// Changes the order of service: the least first.
-    pub fn serve_by(&mut self, key: impl Fn(&Link) -> f64) {
+    pub fn serve_by(&mut self, key: impl Fn(&ModelLink) -> f64) {
         for out in &mut self.out {
             out.sort_by(|a, b| key(&self.links[*a]).total_cmp(&key(&self.links[*b])).then(a.cmp(b)));
         }

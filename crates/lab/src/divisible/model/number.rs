@@ -3,19 +3,19 @@
 use std::ops::{Add, Div, Mul};
 
 /// A number that can be added, multiplied and divided. Nothing is ever subtracted in the closed forms, so that no digits are lost.
-pub trait Number: Clone + Add<Output = Self> + Mul<Output = Self> + Div<Output = Self> {
+pub trait Arithmetic: Clone + Add<Output = Self> + Mul<Output = Self> + Div<Output = Self> {
     /// A whole number.
     fn whole(number: u32) -> Self;
 }
 
-impl Number for f64 {
+impl Arithmetic for f64 {
     fn whole(number: u32) -> f64 {
         f64::from(number)
     }
 }
 
 #[cfg(test)]
-impl Number for num_rational::BigRational {
+impl Arithmetic for num_rational::BigRational {
     fn whole(number: u32) -> Self {
         Self::from_integer(number.into())
     }

@@ -7,12 +7,12 @@
 //! What is found must not depend on how the processors are numbered. So the network is [numbered anew](Canonical) by what its processors and links
 //! are, solved so, and the answer is numbered back. Processors that are alike with all behind them are alike in every order, too.
 
-use super::network::{Link, Network};
-use super::timeline::Division;
+use super::network::{ModelLink, ModelNetwork};
+use super::timeline::LoadDivision;
 
 /// A tree in a numbering that depends on its speeds, links and start-up costs only.
 pub struct Canonical {
-    pub network: Network,
+    pub network: ModelNetwork,
     /// By processor, the same number for those that are alike with their link and all behind them.
     class: Vec<usize>,
     /// The given numbers, by new ones.
@@ -22,7 +22,7 @@ pub struct Canonical {
 
 impl Canonical {
     /// Of a tree.
-    pub fn of(given: &Network) -> Canonical {
+    pub fn of(given: &ModelNetwork) -> Canonical {
         let class = classes(given);
         let mut processors = vec![given.source];
         let mut at = 0;
@@ -37,9 +37,9 @@ impl Canonical {
         let links: Vec<usize> = processors.iter().filter_map(|processor| given.into[*processor].first().copied()).collect();
         let renumbered = |link: &usize| {
             let link = given.links[*link];
-            Link { from: new[link.from], to: new[link.to], ..link }
+            ModelLink { from: new[link.from], to: new[link.to], ..link }
         };
-        let network = Network::new(
+        let network = ModelNetwork::new(
             0,
             processors.iter().map(|processor| given.layer[*processor]).collect(),
             processors.iter().map(|processor| given.seconds[*processor]).collect(),
@@ -50,7 +50,7 @@ impl Canonical {
     }
 
     /// A division of this network, for the given one, whose order of service becomes that of `solved`.
-    pub fn numbered_back(&self, given: &Network, solved: &Network, division: Division) -> (Network, Division) {
+    pub fn numbered_back(&self, given: &ModelNetwork, solved: &ModelNetwork, division: LoadDivision) -> (ModelNetwork, LoadDivision) {
         let mut network = given.clone();
         for (processor, out) in solved.out.iter().enumerate() {
             network.out[self.processors[processor]] = out.iter().map(|link| self.links[*link]).collect();
@@ -62,11 +62,11 @@ impl Canonical {
         };
         let sent = division.sent.into_iter().map(|sent| back(sent, &self.links)).collect();
         let kept = division.kept.into_iter().map(|kept| back(kept, &self.processors)).collect();
-        (network, Division { sent, kept, ..division })
+        (network, LoadDivision { sent, kept, ..division })
     }
 
     /// All orders that differ, if they are not more than `most`.
-    pub fn all(&self, most: usize) -> Option<Vec<Network>> {
+    pub fn all(&self, most: usize) -> Option<Vec<ModelNetwork>> {
         let mut count = 1usize;
         for out in &self.network.out {
             count = count.checked_mul(arrangements(&self.classes_of(out))?).filter(|count| *count <= most)?;
@@ -77,7 +77,7 @@ impl Canonical {
             let mut rest = out.clone();
             rest.sort_by_key(|link| (self.class_of(*link), *link));
             self.arrange(&mut Vec::new(), &rest, &mut orders);
-            let with = |network: &Network, order: &Vec<usize>| {
+            let with = |network: &ModelNetwork, order: &Vec<usize>| {
                 let mut network = network.clone();
                 network.out[processor].clone_from(order);
                 network
@@ -88,7 +88,7 @@ impl Canonical {
     }
 
     /// Orders that are one exchange of neighbours away.
-    pub fn near<'a>(&'a self, network: &'a Network) -> impl Iterator<Item = Network> + 'a {
+    pub fn near<'a>(&'a self, network: &'a ModelNetwork) -> impl Iterator<Item = ModelNetwork> + 'a {
         let places = network.out.iter().enumerate().flat_map(|(processor, out)| (1..out.len()).map(move |place| (processor, place)));
         let differ = |(processor, place): &(usize, usize)| {
             let out = &network.out[*processor];
@@ -138,7 +138,7 @@ fn arrangements(classes: &[usize]) -> Option<usize> {
 
 /// By processor a number that is the same, and as high, for all that are alike with their link and everything behind them, however they are
 /// numbered.
-fn classes(network: &Network) -> Vec<usize> {
+fn classes(network: &ModelNetwork) -> Vec<usize> {
     let mut class = vec![0; network.processors()];
     let deepest = network.layer.iter().copied().max().unwrap_or(0);
     let mut known = 0;
@@ -167,8 +167,8 @@ fn classes(network: &Network) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    fn star(links: &[(f64, f64, f64)]) -> Network {
-        let link = |(place, (seconds, startup, _)): (usize, &(f64, f64, f64))| Link {
+    fn star(links: &[(f64, f64, f64)]) -> ModelNetwork {
+        let link = |(place, (seconds, startup, _)): (usize, &(f64, f64, f64))| ModelLink {
             from: 0,
             to: place + 1,
             startup: *startup,
@@ -176,7 +176,7 @@ mod tests {
         };
         let layer = std::iter::once(0).chain(links.iter().map(|_| 1)).collect();
         let seconds = std::iter::once(1.0).chain(links.iter().map(|(.., seconds)| *seconds)).collect();
-        Network::new(0, layer, seconds, links.iter().enumerate().map(link).collect())
+        ModelNetwork::new(0, layer, seconds, links.iter().enumerate().map(link).collect())
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
         let (given, turned) = (star(&links), star(&[links[2], links[0], links[1]]));
         let (one, other) = (Canonical::of(&given), Canonical::of(&turned));
         assert_eq!((&one.network.links, &one.network.seconds), (&other.network.links, &other.network.seconds));
-        let division = Division::new(&one.network, crate::divisible::model::Ports::One, vec![vec![0.1, 0.2, 0.3]]);
+        let division = LoadDivision::new(&one.network, crate::divisible::model::Ports::One, vec![vec![0.1, 0.2, 0.3]]);
         let (network, division) = one.numbered_back(&given, &one.network, division);
         // Fast links come first, of these the one with less start-up.
         assert_eq!((division.sent[0].clone(), network.out[0].clone()), (vec![0.3, 0.2, 0.1], vec![2, 1, 0]));

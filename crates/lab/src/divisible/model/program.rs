@@ -13,8 +13,8 @@
 
 use microlp::{ComparisonOp, LinearExpr, OptimizationDirection, Problem, SolveOptions, Variable};
 
-use super::network::{Network, Ports};
-use super::timeline::Division;
+use super::network::{ModelNetwork, Ports};
+use super::timeline::LoadDivision;
 use equipoise::error::{Error, Result};
 
 /// The most steps of the search for who takes part, a bound on time that is the same everywhere.
@@ -24,7 +24,7 @@ const NOTHING: f64 = 1e-9;
 
 /// What is to be divided, beside the network.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Task {
+pub struct ProgramTask {
     pub ports: Ports,
     pub installments: usize,
     /// The size of the results, as a part of the load that they come from.
@@ -33,8 +33,8 @@ pub struct Task {
 }
 
 /// A division, and whether it is proven to be the best for the order of service.
-pub struct Outcome {
-    pub division: Division,
+pub struct ProgramOutcome {
+    pub division: LoadDivision,
     pub proven: bool,
     /// The time of all by the program itself.
     pub time: f64,
@@ -52,9 +52,9 @@ pub enum Startups {
 }
 
 /// A linear program.
-pub struct Program<'a> {
-    pub network: &'a Network,
-    pub task: Task,
+pub struct LinearProgram<'a> {
+    pub network: &'a ModelNetwork,
+    pub task: ProgramTask,
     /// A time near the expected one: the program is written in parts of it.
     pub scale: f64,
     pub startups: Startups,
@@ -93,13 +93,13 @@ impl Rows {
     }
 }
 
-impl Program<'_> {
+impl LinearProgram<'_> {
     /// Solves it. `may`: which messages may carry load, by installment and link.
     ///
     /// # Errors
     /// A failure if the solver gives up.
-    pub fn solve(&self, may: &[Vec<bool>]) -> Result<Outcome> {
-        let Program { network, task, .. } = self;
+    pub fn solve(&self, may: &[Vec<bool>]) -> Result<ProgramOutcome> {
+        let LinearProgram { network, task, .. } = self;
         let mut rows = Rows { problem: Problem::new(OptimizationDirection::Minimize) };
         let end = rows.problem.add_var(1.0, (0.0, f64::INFINITY));
         let carried: Vec<Vec<Variable>> = may.iter().map(|may| may.iter().map(|may| rows.part(*may)).collect()).collect();
@@ -129,14 +129,14 @@ impl Program<'_> {
         let solution = outcome.solution().ok_or_else(|| failed("the search for who takes part took too long".into()))?;
         let value = |variable: &Variable| Some(solution.var_value(*variable)).filter(|load| *load > NOTHING).unwrap_or(0.0);
         let sent = carried.iter().map(|carried| carried.iter().map(value).collect()).collect();
-        let mut division = Division::new(network, task.ports, sent);
+        let mut division = LoadDivision::new(network, task.ports, sent);
         (division.results, division.last_first) = (task.results, task.last_first);
         self.leave_nothing_over(&mut division);
-        Ok(Outcome { division, proven, time: solution.objective() * self.scale })
+        Ok(ProgramOutcome { division, proven, time: solution.objective() * self.scale })
     }
 
     /// A source that does not compute keeps what rounding left over, unless it goes to those it serves.
-    fn leave_nothing_over(&self, division: &mut Division) {
+    fn leave_nothing_over(&self, division: &mut LoadDivision) {
         let source = self.network.source;
         if self.network.seconds[source].is_infinite() {
             let all: f64 = division.kept.iter().flatten().sum::<f64>() - division.kept[0][source];

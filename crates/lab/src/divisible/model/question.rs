@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::network::{Link, Network, Ports, routes};
+use super::network::{ModelLink, ModelNetwork, Ports, routes};
 use equipoise::error::{Error, Result};
 use equipoise::topology::{InvalidTopology, NodeId, Topology, Tree};
 
@@ -13,17 +13,17 @@ pub const MOST_INSTALLMENTS: usize = 100;
 
 /// A network of processors, and what it is called.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shape {
+pub struct NamedTopology {
     pub name: String,
     pub topology: Topology,
 }
 
-impl Shape {
+impl NamedTopology {
     /// Reads what `--topology` takes with its size, and `star:N`: a hub, processor 0, and N - 1 around it.
     ///
     /// # Errors
     /// One sentence with the text; a topology without a size is refused, as there are no ranks to fit it to.
-    pub fn parse(text: &str) -> Result<Shape> {
+    pub fn parse(text: &str) -> Result<NamedTopology> {
         let refused = |why: String| Error::usage(format!("--topology {text}: {why}"));
         if let Some(size) = text.strip_prefix("star") {
             let nodes = size.strip_prefix(':').and_then(|size| size.parse::<u32>().ok()).filter(|nodes| *nodes > 0);
@@ -33,7 +33,7 @@ impl Shape {
             }
             let parents: Vec<Option<NodeId>> = (0..nodes).map(|node| (node > 0).then_some(0)).collect();
             let tree = Tree::from_parents(&parents).map_err(|why| refused(why.to_string()))?;
-            return Ok(Shape { name: text.into(), topology: Topology::Tree(Arc::new(tree)) });
+            return Ok(NamedTopology { name: text.into(), topology: Topology::Tree(Arc::new(tree)) });
         }
         let topology = Topology::parse(text, 0).map_err(|why| match why {
             InvalidTopology::NoRanks => {
@@ -42,19 +42,19 @@ impl Shape {
             InvalidTopology::UnknownName { .. } => Error::usage(format!("{why}; for a divisible load also star")),
             why => why.into(),
         })?;
-        Ok(Shape { name: topology.name(), topology })
+        Ok(NamedTopology { name: topology.name(), topology })
     }
 
     /// The shape of a topology that is there already.
-    pub fn of(topology: Topology) -> Shape {
-        Shape { name: topology.name(), topology }
+    pub fn of(topology: Topology) -> NamedTopology {
+        NamedTopology { name: topology.name(), topology }
     }
 }
 
 /// What is to be divided, and among whom.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    pub shape: Shape,
+    pub shape: NamedTopology,
     /// Where the load is at first.
     pub source: NodeId,
     /// Whether the source computes, too.
@@ -85,7 +85,7 @@ pub struct Question {
 
 impl Question {
     /// The paper's question: equal processors, all ports, w = z = Tcp = Tcm = 1.
-    pub fn of(shape: Shape) -> Question {
+    pub fn of(shape: NamedTopology) -> Question {
         Question {
             shape,
             source: 0,
@@ -243,19 +243,19 @@ impl Question {
     }
 
     /// The processors one by one.
-    pub(super) fn network(&self) -> Network {
+    pub(super) fn network(&self) -> ModelNetwork {
         let topology = &self.shape.topology;
         let layer = (0..topology.nodes()).map(|node| topology.distance(self.source, node)).collect();
         let mut seconds: Vec<f64> = (0..topology.nodes()).map(|node| self.seconds(node)).collect();
         if !self.source_computes {
             seconds[self.source as usize] = f64::INFINITY;
         }
-        let link = |(index, (from, to)): (usize, (NodeId, NodeId))| Link {
+        let link = |(index, (from, to)): (usize, (NodeId, NodeId))| ModelLink {
             from: from as usize,
             to: to as usize,
             startup: self.startups.get(index).copied().unwrap_or(self.startup),
             seconds: self.carry() * self.links.get(index).copied().unwrap_or(1.0),
         };
-        Network::new(self.source as usize, layer, seconds, self.links().into_iter().enumerate().map(link).collect())
+        ModelNetwork::new(self.source as usize, layer, seconds, self.links().into_iter().enumerate().map(link).collect())
     }
 }

@@ -4,9 +4,9 @@
 //! Few start-up costs are decided exactly, with yes-or-no variables. For many, the program with costs in proportion to what is sent says who
 //! is worth most; then as many of these as are best take part.
 
-use super::network::Network;
-use super::program::{Outcome, Program, Startups, Task};
-use super::timeline::Division;
+use super::network::ModelNetwork;
+use super::program::{LinearProgram, ProgramOutcome, ProgramTask, Startups};
+use super::timeline::LoadDivision;
 use equipoise::error::{Error, Result};
 
 /// The most messages of a program.
@@ -20,7 +20,7 @@ const MOST_DROPPED: usize = 20;
 ///
 /// # Errors
 /// Wrong usage if there are too many messages; a failure if the solver gives up.
-pub fn divide(network: &Network, task: Task, scale: f64) -> Result<Outcome> {
+pub fn divide(network: &ModelNetwork, task: ProgramTask, scale: f64) -> Result<ProgramOutcome> {
     let messages = network.links.len() * task.installments;
     if messages > MOST_MESSAGES {
         return Err(Error::usage(format!(
@@ -28,7 +28,7 @@ pub fn divide(network: &Network, task: Task, scale: f64) -> Result<Outcome> {
         )));
     }
     let all = vec![vec![true; network.links.len()]; task.installments];
-    let solve = |may: &[Vec<bool>], startups| Program { network, task, scale, startups }.solve(may);
+    let solve = |may: &[Vec<bool>], startups| LinearProgram { network, task, scale, startups }.solve(may);
     let few = messages + if task.results > 0.0 { network.links.len() } else { 0 } <= MOST_DECIDED;
     let first = match network.has_startup() {
         false => solve(&all, Startups::Paid)?,
@@ -42,26 +42,26 @@ pub fn divide(network: &Network, task: Task, scale: f64) -> Result<Outcome> {
     // Where a processor has several to receive from, one that sends nothing still made it wait in the program: without it it can only get
     // better. Start-up costs that were spread are now paid.
     let decided = few && first.proven;
-    Ok(Outcome { division: without_the_idle(network, first.division, decided, &solve), proven, time: first.time })
+    Ok(ProgramOutcome { division: without_the_idle(network, first.division, decided, &solve), proven, time: first.time })
 }
 
 /// A time that no division in this order of service is below: start-up costs are paid in part only.
 ///
 /// # Errors
 /// A failure if the solver gives up.
-pub fn bound(network: &Network, task: Task, scale: f64) -> Result<f64> {
+pub fn bound(network: &ModelNetwork, task: ProgramTask, scale: f64) -> Result<f64> {
     let all = vec![vec![true; network.links.len()]; task.installments];
-    Ok(Program { network, task, scale, startups: Startups::Spread }.solve(&all)?.time)
+    Ok(LinearProgram { network, task, scale, startups: Startups::Spread }.solve(&all)?.time)
 }
 
 /// Solves the program for the messages that may carry load.
-type Solver<'a> = &'a dyn Fn(&[Vec<bool>], Startups) -> Result<Outcome>;
+type Solver<'a> = &'a dyn Fn(&[Vec<bool>], Startups) -> Result<ProgramOutcome>;
 
 /// A division and its makespan; the least one is kept.
 struct Best<'a> {
-    network: &'a Network,
+    network: &'a ModelNetwork,
     solve: Solver<'a>,
-    division: Division,
+    division: LoadDivision,
     makespan: f64,
 }
 
@@ -116,7 +116,7 @@ impl Best<'_> {
 }
 
 /// Leaves out messages as long as that helps.
-fn without_the_idle(network: &Network, first: Division, decided: bool, solve: Solver<'_>) -> Division {
+fn without_the_idle(network: &ModelNetwork, first: LoadDivision, decided: bool, solve: Solver<'_>) -> LoadDivision {
     let makespan = first.timeline(network).makespan;
     let mut best = Best { network, solve, division: first, makespan };
     let startup = network.has_startup();
@@ -133,7 +133,7 @@ fn without_the_idle(network: &Network, first: Division, decided: bool, solve: So
 }
 
 /// What goes through which link in which installment.
-fn loads(division: &Division) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
+fn loads(division: &LoadDivision) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
     let by_link = |(installment, sent)| {
         let sent: &Vec<f64> = sent;
         sent.iter().enumerate().map(move |(link, load)| (installment, link, *load)).collect::<Vec<_>>()

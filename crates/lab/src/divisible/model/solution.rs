@@ -1,11 +1,11 @@
 //! The answer: who gets how much, when all is done, and what that is worth.
 
 use super::hypercube::processors_in;
-use super::network::{Network, Ports};
+use super::network::{ModelNetwork, Ports};
 use super::order::Canonical;
-use super::program::Task;
+use super::program::ProgramTask;
 use super::question::Question;
-use super::timeline::{Division, Timeline};
+use super::timeline::{DivisionTimeline, LoadDivision};
 use super::{binomial, circle, layered, selection, star, tree};
 use equipoise::error::{Error, Result};
 use equipoise::topology::{NodeId, Topology};
@@ -43,7 +43,7 @@ impl Method {
 
 /// The processors that are equally many hops away from the source.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Layer {
+pub struct LayerShare {
     pub processors: u64,
     /// The part of the whole load that one of them computes, their mean.
     pub alpha: f64,
@@ -53,7 +53,7 @@ pub struct Layer {
 
 /// When a message is under way.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Span {
+pub struct MessageSpan {
     pub begin: f64,
     pub end: f64,
     /// The receiver, if it is one processor.
@@ -62,7 +62,7 @@ pub struct Span {
 
 /// One processor, or one of a layer of processors that all do the same. Times are seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Part {
+pub struct ProcessorShare {
     /// None: each of the layer's.
     pub processor: Option<NodeId>,
     pub layer: u32,
@@ -75,9 +75,9 @@ pub struct Part {
     /// When it is done, and has handed its results on if there are any; 0 if it gets nothing.
     pub finish: f64,
     pub computing: Vec<(f64, f64)>,
-    pub sending: Vec<Span>,
+    pub sending: Vec<MessageSpan>,
     /// Results on their way back.
-    pub returning: Vec<Span>,
+    pub returning: Vec<MessageSpan>,
 }
 
 /// A division of the load, and its worth.
@@ -85,7 +85,7 @@ pub struct Part {
 pub struct Solution {
     pub method: Method,
     pub processors: u64,
-    pub layers: Vec<Layer>,
+    pub layers: Vec<LayerShare>,
     /// Seconds until all is done.
     pub makespan: f64,
     /// The time of the source's processor alone, divided by the makespan.
@@ -95,7 +95,7 @@ pub struct Solution {
     /// The reciprocal speed of one processor that is as good as all.
     pub equivalent_w: f64,
     /// By layer where its processors do the same, else by processor; empty for a large hypercube of one-port processors.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ProcessorShare>,
 }
 
 /// Divides the load so that all is done earliest.
@@ -132,7 +132,7 @@ pub fn solve_by_program(question: &Question) -> Result<Solution> {
 fn by_layer(question: &Question, dimension: u32) -> Solution {
     let shares = layered::divide(question, dimension);
     let parts = layered::parts(question, dimension, &shares);
-    let layers = parts.iter().map(|part| Layer { processors: part.processors, alpha: part.alpha, volume: part.volume }).collect();
+    let layers = parts.iter().map(|part| LayerShare { processors: part.processors, alpha: part.alpha, volume: part.volume }).collect();
     let makespan = parts.iter().map(|part| part.finish).fold(0.0, f64::max);
     let method = if question.startup > 0.0 { Method::Recursion } else { Method::ClosedForm };
     worth(question, method, layers, makespan, question.compute(), parts)
@@ -142,7 +142,7 @@ fn by_dimension(question: &Question, dimension: u32) -> Solution {
     let shares = binomial::shares(dimension, &question.compute(), &question.carry());
     let layer = |(i, (alpha, volume)): (u32, (&f64, &f64))| {
         let processors = processors_in(dimension, i);
-        Layer { processors, alpha: alpha / processors as f64, volume: volume / processors as f64 }
+        LayerShare { processors, alpha: alpha / processors as f64, volume: volume / processors as f64 }
     };
     let layers = (0..).zip(shares.alpha.iter().zip(&shares.volume)).map(layer).collect();
     worth(question, Method::ClosedForm, layers, shares.makespan, question.compute(), Vec::new())
@@ -194,7 +194,7 @@ const MOST_IMPROVED: usize = 100;
 const IMPROVEMENTS: usize = 30;
 
 /// By linear program; through one port, in the best of several orders of service, which are all that there are where these are few.
-fn by_program(question: &Question, network: &Network) -> Result<(Network, Division, Method)> {
+fn by_program(question: &Question, network: &ModelNetwork) -> Result<(ModelNetwork, LoadDivision, Method)> {
     let Question { ports, installments, results, .. } = *question;
     let method = |proven| if proven { Method::LinearProgram } else { Method::Approximation };
     let mut best = Best { question, found: None };
@@ -240,9 +240,9 @@ fn nothing() -> Error {
 }
 
 /// Orders that are often good: the fastest link first, and others where there are start-up costs or results.
-fn by_rules(network: &Network, results: f64) -> Vec<Network> {
+fn by_rules(network: &ModelNetwork, results: f64) -> Vec<ModelNetwork> {
     let mut orders = vec![network.clone()];
-    let mut serve_by = |key: &dyn Fn(&super::network::Link) -> f64| {
+    let mut serve_by = |key: &dyn Fn(&super::network::ModelLink) -> f64| {
         let mut other = network.clone();
         other.serve_by(key);
         if orders.iter().all(|order| order.out != other.out) {
@@ -263,14 +263,14 @@ fn by_rules(network: &Network, results: f64) -> Vec<Network> {
 /// The best order of service so far: its makespan, the network with it, the division, and whether that is proven to be the best for it.
 struct Best<'a> {
     question: &'a Question,
-    found: Option<(f64, Network, Division, bool)>,
+    found: Option<(f64, ModelNetwork, LoadDivision, bool)>,
 }
 
 impl Best<'_> {
     /// Tries an order; whether it is better.
-    fn consider(&mut self, order: &Network, last_first: bool) -> Result<bool> {
+    fn consider(&mut self, order: &ModelNetwork, last_first: bool) -> Result<bool> {
         let Question { ports, installments, results, .. } = *self.question;
-        let (task, scale) = (Task { ports, installments, results, last_first }, self.question.alone());
+        let (task, scale) = (ProgramTask { ports, installments, results, last_first }, self.question.alone());
         if let Some((least, ..)) = &self.found
             && order.has_startup()
             && selection::bound(order, task, scale)? >= least * (1.0 - 1e-9)
@@ -290,14 +290,14 @@ impl Best<'_> {
     }
 }
 
-fn of_processors(question: &Question, network: &Network, division: &Division, method: Method) -> Solution {
+fn of_processors(question: &Question, network: &ModelNetwork, division: &LoadDivision, method: Method) -> Solution {
     let timeline = division.timeline(network);
-    let mut layers: Vec<Layer> = Vec::new();
+    let mut layers: Vec<LayerShare> = Vec::new();
     let mut parts = parts(network, division, &timeline);
     for part in &parts {
         let layer = part.layer as usize;
         if layers.len() <= layer {
-            layers.resize(layer + 1, Layer { processors: 0, alpha: 0.0, volume: 0.0 });
+            layers.resize(layer + 1, LayerShare { processors: 0, alpha: 0.0, volume: 0.0 });
         }
         layers[layer].processors += 1;
         layers[layer].alpha += part.alpha;
@@ -313,9 +313,9 @@ fn of_processors(question: &Question, network: &Network, division: &Division, me
     worth(question, method, layers, timeline.makespan, busy, parts)
 }
 
-fn parts(network: &Network, division: &Division, timeline: &Timeline) -> Vec<Part> {
-    let mut parts: Vec<Part> = (0..network.processors())
-        .map(|processor| Part {
+fn parts(network: &ModelNetwork, division: &LoadDivision, timeline: &DivisionTimeline) -> Vec<ProcessorShare> {
+    let mut parts: Vec<ProcessorShare> = (0..network.processors())
+        .map(|processor| ProcessorShare {
             processor: Some(processor as NodeId),
             layer: network.layer[processor],
             processors: 1,
@@ -324,13 +324,13 @@ fn parts(network: &Network, division: &Division, timeline: &Timeline) -> Vec<Par
             arrival: timeline.arrival[processor],
             finish: timeline.finish[processor],
             computing: timeline.computing[processor].clone(),
-            ..Part::default()
+            ..ProcessorShare::default()
         })
         .collect();
     for message in &timeline.messages {
         let link = network.links[message.link];
         let (from, to) = if message.returns { (link.to, link.from) } else { (link.from, link.to) };
-        let span = Span { begin: message.begin, end: message.end, to: Some(to as NodeId) };
+        let span = MessageSpan { begin: message.begin, end: message.end, to: Some(to as NodeId) };
         let part = &mut parts[from];
         if message.returns { part.returning.push(span) } else { part.sending.push(span) }
     }
@@ -338,7 +338,7 @@ fn parts(network: &Network, division: &Division, timeline: &Timeline) -> Vec<Par
 }
 
 /// `busy`: seconds that all processors compute, together.
-fn worth(question: &Question, method: Method, layers: Vec<Layer>, makespan: f64, busy: f64, parts: Vec<Part>) -> Solution {
+fn worth(question: &Question, method: Method, layers: Vec<LayerShare>, makespan: f64, busy: f64, parts: Vec<ProcessorShare>) -> Solution {
     let processors: u64 = layers.iter().map(|layer| layer.processors).sum();
     Solution {
         method,

@@ -10,9 +10,9 @@
 //! Orders are tried depth first, one more served at each step, those alike once; [`MOST_STEPS`] at most, which is all of them for nine that all
 //! differ. Beyond that a few rules give orders, and the best is improved by exchanging any two as long as that helps.
 
-use super::network::{Link, Network, Ports};
+use super::network::{ModelLink, ModelNetwork, Ports};
 use super::order::Canonical;
-use super::timeline::Division;
+use super::timeline::LoadDivision;
 
 /// Steps of the search through all orders.
 const MOST_STEPS: u64 = 3_000_000;
@@ -41,7 +41,7 @@ impl Begun {
     }
 
     /// With one more; `None` if it would get nothing, or nothing is gained.
-    fn and(self, link: &Link, seconds: f64) -> Option<Begun> {
+    fn and(self, link: &ModelLink, seconds: f64) -> Option<Begun> {
         let each = link.seconds + seconds;
         let part = (self.left.0 / each, (self.left.1 - link.startup) / each);
         let all = (self.all.0 + part.0, self.all.1 + part.1);
@@ -52,7 +52,7 @@ impl Begun {
 }
 
 /// Divides the load over a star, best; whether all orders were tried beside it. `None` if the network is none.
-pub fn divide(network: &Network) -> Option<(Network, Division, bool)> {
+pub fn divide(network: &ModelNetwork) -> Option<(ModelNetwork, LoadDivision, bool)> {
     if network.out[network.source].len() != network.links.len() {
         return None;
     }
@@ -80,7 +80,7 @@ fn with_the_rest(served: &[usize], links: usize) -> Vec<usize> {
 }
 
 /// Links that are alike, with what lies behind them: ranges of the canonical numbering.
-fn kinds(star: &Network) -> Vec<std::ops::Range<usize>> {
+fn kinds(star: &ModelNetwork) -> Vec<std::ops::Range<usize>> {
     let alike = |a: usize, b: usize| {
         let what = |link: usize| (star.links[link].seconds, star.links[link].startup, star.seconds[star.links[link].to]);
         what(a) == what(b)
@@ -96,7 +96,7 @@ fn kinds(star: &Network) -> Vec<std::ops::Range<usize>> {
 }
 
 struct Search<'a> {
-    star: &'a Network,
+    star: &'a ModelNetwork,
     /// Links that are left, by kind.
     kinds: Vec<std::ops::Range<usize>>,
     steps: u64,
@@ -190,7 +190,7 @@ impl Search<'_> {
     }
 }
 
-fn division(star: &Network, served: &[usize], time: f64) -> Division {
+fn division(star: &ModelNetwork, served: &[usize], time: f64) -> LoadDivision {
     let (mut kept, mut sent) = (vec![0.0; star.processors()], vec![0.0; star.links.len()]);
     kept[0] = time / star.seconds[0];
     let mut left = time;
@@ -201,5 +201,5 @@ fn division(star: &Network, served: &[usize], time: f64) -> Division {
         (sent[index], kept[link.to]) = (part, part);
         left = seconds * part;
     }
-    Division { kept: vec![kept], ..Division::new(star, Ports::One, vec![sent]) }
+    LoadDivision { kept: vec![kept], ..LoadDivision::new(star, Ports::One, vec![sent]) }
 }

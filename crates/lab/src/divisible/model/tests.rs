@@ -8,7 +8,7 @@ mod properties;
 use super::*;
 
 fn question(topology: &str, ports: Ports) -> Question {
-    Question { ports, ..Question::of(Shape::parse(topology).unwrap()) }
+    Question { ports, ..Question::of(NamedTopology::parse(topology).unwrap()) }
 }
 
 /// Whether two numbers are the same to this part of the larger.

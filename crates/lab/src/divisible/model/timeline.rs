@@ -2,11 +2,11 @@
 //!
 //! Closed forms and linear programs say how much; the times, and whether all finish together, come from here.
 
-use super::network::{Network, Ports};
+use super::network::{ModelNetwork, Ports};
 
 /// How a load is divided: what goes through each link, by installment. What a processor keeps is what it received and did not send.
 #[derive(Clone, Debug)]
-pub struct Division {
+pub struct LoadDivision {
     pub ports: Ports,
     /// Parts of the whole load, by installment and link.
     pub sent: Vec<Vec<f64>>,
@@ -20,7 +20,7 @@ pub struct Division {
 
 /// One message.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Message {
+pub struct ModelMessage {
     pub link: usize,
     /// Results on their way back.
     pub returns: bool,
@@ -32,8 +32,8 @@ pub struct Message {
 
 /// When everything happens, in seconds.
 #[derive(Clone, Debug, Default)]
-pub struct Timeline {
-    pub messages: Vec<Message>,
+pub struct DivisionTimeline {
+    pub messages: Vec<ModelMessage>,
     /// For each processor when it computes.
     pub computing: Vec<Vec<(f64, f64)>>,
     /// When the last of what a processor is sent has arrived.
@@ -43,11 +43,11 @@ pub struct Timeline {
     pub makespan: f64,
 }
 
-impl Division {
+impl LoadDivision {
     /// Of a tree or a network and what goes through its links; the source has the whole load, 1, at first.
     ///
     /// What a source that computes keeps is all of the first installment.
-    pub fn new(network: &Network, ports: Ports, sent: Vec<Vec<f64>>) -> Division {
+    pub fn new(network: &ModelNetwork, ports: Ports, sent: Vec<Vec<f64>>) -> LoadDivision {
         let sum = |links: &[usize], sent: &[f64]| links.iter().map(|link| sent[*link]).sum::<f64>();
         let mut kept: Vec<Vec<f64>> = sent
             .iter()
@@ -58,7 +58,7 @@ impl Division {
             .collect();
         let gone: f64 = sent.iter().map(|sent| sum(&network.out[network.source], sent)).sum();
         kept[0][network.source] = (1.0 - gone).max(0.0);
-        Division { ports, sent, kept, results: 0.0, last_first: false }
+        LoadDivision { ports, sent, kept, results: 0.0, last_first: false }
     }
 
     /// The part of the load that a processor computes.
@@ -67,7 +67,7 @@ impl Division {
     }
 
     /// The part of the load that a processor receives, what it sends on included.
-    pub fn volume(&self, network: &Network, processor: usize) -> f64 {
+    pub fn volume(&self, network: &ModelNetwork, processor: usize) -> f64 {
         if processor == network.source {
             return 1.0;
         }
@@ -79,11 +79,11 @@ impl Division {
     }
 
     /// Plays the division through: everything as soon as it can be.
-    pub fn timeline(&self, network: &Network) -> Timeline {
+    pub fn timeline(&self, network: &ModelNetwork) -> DivisionTimeline {
         let mut play = Play {
             network,
             division: self,
-            timeline: Timeline { computing: vec![Vec::new(); network.processors()], ..Timeline::default() },
+            timeline: DivisionTimeline { computing: vec![Vec::new(); network.processors()], ..DivisionTimeline::default() },
             arrivals: vec![vec![0.0; self.sent.len()]; network.processors()],
             free: vec![0.0; network.processors()],
         };
@@ -101,14 +101,14 @@ impl Division {
         }
         let makespan = finish.iter().copied().fold(0.0, f64::max);
         let arrival = play.arrivals.iter().map(|by_installment| by_installment.iter().copied().fold(0.0, f64::max)).collect();
-        Timeline { arrival, finish, makespan, ..play.timeline }
+        DivisionTimeline { arrival, finish, makespan, ..play.timeline }
     }
 }
 
 struct Play<'a> {
-    network: &'a Network,
-    division: &'a Division,
-    timeline: Timeline,
+    network: &'a ModelNetwork,
+    division: &'a LoadDivision,
+    timeline: DivisionTimeline,
     /// When each processor has received an installment.
     arrivals: Vec<Vec<f64>>,
     /// When a processor's port is free again.
@@ -141,7 +141,7 @@ impl Play<'_> {
                 let begin = here.max(*free);
                 let end = begin + link.startup + load * link.seconds;
                 *free = end;
-                self.timeline.messages.push(Message { link: index, returns: false, load, begin, end });
+                self.timeline.messages.push(ModelMessage { link: index, returns: false, load, begin, end });
                 let arrival = &mut self.arrivals[link.to][installment];
                 *arrival = arrival.max(end);
             }
@@ -166,7 +166,7 @@ impl Play<'_> {
             };
             let end = begin + link.startup + load * link.seconds;
             self.free[processor] = self.free[processor].max(end);
-            self.timeline.messages.push(Message { link: index, returns: true, load, begin, end });
+            self.timeline.messages.push(ModelMessage { link: index, returns: true, load, begin, end });
             finish[link.to] = finish[link.to].max(end);
             ready[processor] = ready[processor].max(end);
         }

@@ -6,8 +6,8 @@
 //! and no start-up costs this is optimal if the fastest links come first (Beaumont, Casanova, Legrand, Robert and Yang 2005).
 
 use super::capacity::Capacity;
-use super::network::{Link, Network, Ports};
-use super::timeline::Division;
+use super::network::{ModelLink, ModelNetwork, Ports};
+use super::timeline::LoadDivision;
 
 /// The most straight pieces that may be kept for all processors together.
 pub const MOST_PIECES: usize = 1 << 22;
@@ -17,7 +17,7 @@ pub const MOST_PIECES: usize = 1 << 22;
 ///
 /// Results that are returned arrive as the last computation ends elsewhere, so a link carries them and the load as one: its seconds and its
 /// start-up are counted for both ways.
-pub fn all_ports(network: &Network, results: f64) -> Option<Division> {
+pub fn all_ports(network: &ModelNetwork, results: f64) -> Option<LoadDivision> {
     let ways = if results > 0.0 { 2.0 } else { 1.0 };
     let outwards = network.outwards();
     let mut capacities: Vec<Option<Capacity>> = vec![None; network.processors()];
@@ -49,11 +49,11 @@ pub fn all_ports(network: &Network, results: f64) -> Option<Division> {
         }
     }
     let kept = (0..network.processors()).map(|processor| time[processor] / network.seconds[processor]).collect();
-    Some(Division { kept: vec![kept], results, ..Division::new(network, Ports::All, vec![sent]) })
+    Some(LoadDivision { kept: vec![kept], results, ..LoadDivision::new(network, Ports::All, vec![sent]) })
 }
 
 /// Divides the load over a tree whose processors use one link at a time, in the network's order of service. There must be no start-up costs.
-pub fn one_port(network: &Network) -> Division {
+pub fn one_port(network: &ModelNetwork) -> LoadDivision {
     let outwards = network.outwards();
     // The seconds that each takes for the whole load with all behind it, and what goes through a link of each second of the sender's.
     let mut equivalent = vec![0.0; network.processors()];
@@ -78,7 +78,7 @@ pub fn one_port(network: &Network) -> Division {
         }
     }
     let kept = (0..network.processors()).map(|processor| equivalent[processor] * volume[processor] / network.seconds[processor]).collect();
-    Division { kept: vec![kept], ..Division::new(network, Ports::One, vec![sent]) }
+    LoadDivision { kept: vec![kept], ..LoadDivision::new(network, Ports::One, vec![sent]) }
 }
 
 /// Divides the load over a star whose hub uses one link at a time, if all around it and their links are alike; `None` for other networks.
@@ -86,11 +86,11 @@ pub fn one_port(network: &Network) -> Division {
 ///
 /// With k served, what each gets is a straight line in the time of all, and so is their sum, so that time
 /// follows; k is the most for whom the last still has time for its start-up.
-pub fn one_port_star(network: &Network) -> Option<Division> {
+pub fn one_port_star(network: &ModelNetwork) -> Option<LoadDivision> {
     let served = &network.out[network.source];
     let first = network.links.first()?;
-    let alike = |link: &Link| {
-        let costs = |link: &Link| (link.startup, link.seconds, network.seconds[link.to]);
+    let alike = |link: &ModelLink| {
+        let costs = |link: &ModelLink| (link.startup, link.seconds, network.seconds[link.to]);
         costs(link) == costs(first)
     };
     if served.len() != network.links.len() || !network.links.iter().all(alike) {
@@ -124,5 +124,5 @@ pub fn one_port_star(network: &Network) -> Option<Division> {
         (sent[index], kept[link.to]) = (part, part);
         left = part * network.seconds[link.to];
     }
-    Some(Division { kept: vec![kept], ..Division::new(network, Ports::One, vec![sent]) })
+    Some(LoadDivision { kept: vec![kept], ..LoadDivision::new(network, Ports::One, vec![sent]) })
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::kernel::{Kernels, Range};
 use super::piece::PIECE;
-use super::tree::Tree;
+use super::tree::SpreadTree;
 use equipoise::error::{Error, Result};
 use equipoise::node::collective::Group;
 use equipoise::node::{Event, Node, Tag, Ticks};
@@ -24,23 +24,23 @@ const BACK: Tag = Tag::new(13, "measured links");
 
 /// A link: seconds until a message begins to arrive, and per byte after that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Link {
+pub struct LinkCosts {
     pub startup: f64,
     pub per_byte: f64,
 }
 
 /// What computing and sending cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Costs {
+pub struct SpreadCosts {
     /// Seconds per byte, by node.
     pub compute: Vec<f64>,
     /// Seconds that a kernel takes to start and end, by node.
     pub start: Vec<f64>,
     /// The link from its parent, by node; node 0's is from the disk.
-    pub links: Vec<Link>,
+    pub links: Vec<LinkCosts>,
 }
 
-impl Costs {
+impl SpreadCosts {
     /// Seconds per byte in which node 0 reads and computes its own share.
     pub fn own(&self) -> f64 {
         self.compute[0] + self.links[0].per_byte
@@ -64,12 +64,12 @@ const LONG_BULK: Ticks = 10_000_000;
 /// If a rank is lost.
 pub async fn calibrate(
     node: Node,
-    tree: Rc<Tree>,
+    tree: Rc<SpreadTree>,
     kernels: Rc<dyn Kernels>,
     given: Option<(Bytes, f64)>,
     bulk: u64,
     enough: Ticks,
-) -> Result<Option<Costs>> {
+) -> Result<Option<SpreadCosts>> {
     let me = node.me();
     let Some(group) = Group::spaced(0, 1, tree.len(), me) else { return Ok(None) };
     let (sample, reading) = match given {
@@ -90,7 +90,7 @@ pub async fn calibrate(
         return Ok(None);
     }
     let (start, compute) = all.into_iter().unzip();
-    let mut costs = Costs { compute, start, links: vec![Link::default(); tree.len() as usize] };
+    let mut costs = SpreadCosts { compute, start, links: vec![LinkCosts::default(); tree.len() as usize] };
     for (child, link) in links {
         costs.links[child as usize] = link;
     }
@@ -149,7 +149,7 @@ async fn pass(node: &Node, kernels: &dyn Kernels, bytes: Bytes) -> Result<Ticks>
 }
 
 /// The links below this node, measured when the node above says so (by an empty probe).
-async fn links(node: &Node, tree: &Tree, bulk: u64) -> Result<Vec<(NodeId, Link)>> {
+async fn links(node: &Node, tree: &SpreadTree, bulk: u64) -> Result<Vec<(NodeId, LinkCosts)>> {
     let me = node.me();
     let parent = tree.parent(me);
     if me != 0 {
@@ -170,7 +170,7 @@ async fn links(node: &Node, tree: &Tree, bulk: u64) -> Result<Vec<(NodeId, Link)
     Ok(measured)
 }
 
-async fn link(node: &Node, child: NodeId, bulk: u64) -> Result<Link> {
+async fn link(node: &Node, child: NodeId, bulk: u64) -> Result<LinkCosts> {
     let mut trip = Ticks::MAX;
     for _ in 0..PINGS {
         let began = node.now();
@@ -202,5 +202,5 @@ async fn link(node: &Node, child: NodeId, bulk: u64) -> Result<Link> {
     }
     // A start-up that seems to be all is one that was disturbed.
     let seconds = took.saturating_sub(trip).max(took / 4) as f64 / 1e9;
-    Ok(Link { startup: trip as f64 / 2e9, per_byte: seconds / (pieces * piece.len() as u64) as f64 })
+    Ok(LinkCosts { startup: trip as f64 / 2e9, per_byte: seconds / (pieces * piece.len() as u64) as f64 })
 }

@@ -7,7 +7,7 @@ use super::kernel::Range;
 use equipoise::error::{Error, Result};
 
 /// The input, as node 0 has it.
-pub trait Source {
+pub trait InputSource {
     /// Its length in bytes, as it was at the beginning.
     fn len(&self) -> u64;
 
@@ -25,7 +25,7 @@ pub trait Source {
     ///
     /// # Errors
     /// If it cannot be opened again.
-    fn again(&self) -> Result<Box<dyn Source + Send>>;
+    fn again(&self) -> Result<Box<dyn InputSource + Send>>;
 }
 
 /// What is never cut.
@@ -82,14 +82,14 @@ const LOOK: u64 = 64 << 10;
 
 /// Finds ends of records in ascending order of where one looks for them; what it has looked through it does not read again.
 pub struct Cutter<'a> {
-    source: &'a mut dyn Source,
+    source: &'a mut dyn InputSource,
     records: Records,
     /// No record ends between the first and the second; there it does.
     known: (u64, u64),
 }
 
 impl<'a> Cutter<'a> {
-    pub fn new(source: &'a mut dyn Source, records: Records) -> Cutter<'a> {
+    pub fn new(source: &'a mut dyn InputSource, records: Records) -> Cutter<'a> {
         Cutter { source, records, known: (0, 0) }
     }
 
@@ -135,7 +135,7 @@ impl<'a> Cutter<'a> {
 ///
 /// # Errors
 /// If the input cannot be read.
-pub fn cut(source: &mut dyn Source, records: Records, lengths: &[u64]) -> Result<Vec<Range>> {
+pub fn cut(source: &mut dyn InputSource, records: Records, lengths: &[u64]) -> Result<Vec<Range>> {
     let len = source.len();
     let mut cutter = Cutter::new(source, records);
     let (mut start, mut wanted) = (0, 0u64);
@@ -158,7 +158,7 @@ pub(super) mod tests {
     #[derive(Clone)]
     pub struct Text(pub Vec<u8>);
 
-    impl Source for Text {
+    impl InputSource for Text {
         fn len(&self) -> u64 {
             self.0.len() as u64
         }
@@ -168,7 +168,7 @@ pub(super) mod tests {
             Ok(())
         }
 
-        fn again(&self) -> Result<Box<dyn Source + Send>> {
+        fn again(&self) -> Result<Box<dyn InputSource + Send>> {
             Ok(Box::new(self.clone()))
         }
     }

@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 
-use super::cut::{Cutter, Records, Source};
+use super::cut::{Cutter, InputSource, Records};
 use super::kernel::{Kernels, Range};
 use super::piece::{ACCEPTED, Gate, PIECE, PIECE_TAG, Piece};
-use super::program::{Ending, NodeReport};
+use super::program::{SpreadEnding, SpreadNodeReport};
 use super::share::eat_all;
 use equipoise::error::{Error, Result};
 use equipoise::node::{Event, Node, Tag, Ticks, open};
@@ -34,15 +34,15 @@ pub async fn on_demand(
     nodes: u32,
     records: Records,
     kernels: Rc<dyn Kernels>,
-    source: Option<Box<dyn Source>>,
-) -> Result<Option<Ending>> {
+    source: Option<Box<dyn InputSource>>,
+) -> Result<Option<SpreadEnding>> {
     match source {
         Some(source) if node.me() == 0 => lead(node, nodes, records, &*kernels, source).await.map(Some),
         _ => follow(node, &*kernels).await.map(|()| None),
     }
 }
 
-async fn lead(node: Node, nodes: u32, records: Records, kernels: &dyn Kernels, mut source: Box<dyn Source>) -> Result<Ending> {
+async fn lead(node: Node, nodes: u32, records: Records, kernels: &dyn Kernels, mut source: Box<dyn InputSource>) -> Result<SpreadEnding> {
     let began = node.now();
     let mut reader = source.again()?;
     let wanted = (source.len() / (u64::from(nodes) * CHUNKS_EACH)).max(1);
@@ -52,7 +52,7 @@ async fn lead(node: Node, nodes: u32, records: Records, kernels: &dyn Kernels, m
     let mut pieces: VecDeque<(NodeId, Range)> = VecDeque::new();
     let mut asking: VecDeque<NodeId> = (1..nodes).collect();
     let (mut away, mut is_working) = (nodes - 1, false);
-    let mut reports = vec![NodeReport::default(); nodes as usize];
+    let mut reports = vec![SpreadNodeReport::default(); nodes as usize];
     let mut answers: Vec<(NodeId, Answer)> = Vec::new();
     loop {
         if !is_working && let Some(range) = chunks.next(&mut cutter)? {
@@ -103,7 +103,7 @@ async fn lead(node: Node, nodes: u32, records: Records, kernels: &dyn Kernels, m
     }
     answers.sort_by_key(|(_, (range, _))| *range);
     let answers = answers.into_iter().map(|(from, (range, answer))| Ok((from, range, answer?))).collect();
-    Ok(Ending { began, ended: node.now(), reports, answers })
+    Ok(SpreadEnding { began, ended: node.now(), reports, answers })
 }
 
 async fn follow(node: Node, kernels: &dyn Kernels) -> Result<()> {
@@ -132,7 +132,7 @@ async fn follow(node: Node, kernels: &dyn Kernels) -> Result<()> {
 }
 
 enum Work {
-    Read(Box<dyn Source + Send>),
+    Read(Box<dyn InputSource + Send>),
     Eat(Vec<Bytes>),
 }
 
@@ -150,7 +150,7 @@ fn start(node: &Node, kernels: &dyn Kernels, range: Range, work: Work) {
     });
 }
 
-fn note(report: &mut NodeReport, (began, ended): (Ticks, Ticks)) {
+fn note(report: &mut SpreadNodeReport, (began, ended): (Ticks, Ticks)) {
     report.computing.push((began, ended));
     report.finished = ended;
 }

@@ -28,9 +28,9 @@ pub mod program;
 mod share;
 pub mod tree;
 
-pub use calibrate::{Costs, Link};
-pub use cut::{Records, Source};
+pub use calibrate::{LinkCosts, SpreadCosts};
+pub use cut::{InputSource, Records};
 pub use kernel::{Kernel, Kernels, Range};
-pub use plan::{Interval, Plan};
-pub use program::{Ending, NodeReport, Order};
-pub use tree::Tree;
+pub use plan::{SpreadPlan, TimeInterval};
+pub use program::{SpreadEnding, SpreadNodeReport, SpreadOrder};
+pub use tree::SpreadTree;

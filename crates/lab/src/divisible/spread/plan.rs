@@ -14,22 +14,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::calibrate::Costs;
+use super::calibrate::SpreadCosts;
 use super::kernel::Range;
 use super::piece::PIECE;
-use super::tree::Tree;
+use super::tree::SpreadTree;
 use equipoise::topology::NodeId;
 
 /// From when to when, in seconds since the distribution began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
+pub struct TimeInterval {
     pub begin: f64,
     pub end: f64,
 }
 
 /// Who gets how much, in which order, in how many installments, and what is expected of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct SpreadPlan {
     /// The nodes with links before them, in the order in which they are served.
     pub order: Vec<NodeId>,
     pub installments: u32,
@@ -44,9 +44,9 @@ pub struct Prediction {
     /// By node: when it has computed its share; 0 without one.
     pub finish: Vec<f64>,
     /// By node: when node 0 sends to it, one for each installment.
-    pub sending: Vec<Vec<Interval>>,
+    pub sending: Vec<Vec<TimeInterval>>,
     /// By node: when it computes.
-    pub computing: Vec<Vec<Interval>>,
+    pub computing: Vec<Vec<TimeInterval>>,
 }
 
 impl Prediction {
@@ -81,10 +81,10 @@ const BISECTIONS: u32 = 60;
 
 /// Plans for an input of so many bytes. `installments` is `None` for the number that promises most; no installment of a node is longer than
 /// `room`, whatever was asked for.
-pub fn plan(tree: &Tree, costs: &Costs, bytes: u64, installments: Option<u32>, room: u64) -> Plan {
+pub fn plan(tree: &SpreadTree, costs: &SpreadCosts, bytes: u64, installments: Option<u32>, room: u64) -> SpreadPlan {
     let served = served(tree, costs);
     let candidates: Vec<u32> = installments.map_or_else(|| vec![1, 2, 4, 8, 16], |given| vec![given.max(1)]);
-    let mut best: Option<Plan> = None;
+    let mut best: Option<SpreadPlan> = None;
     for asked in candidates {
         let mut number = asked;
         let mut shares = fitted(costs, &served, bytes, number.min(MOST_FITTED));
@@ -96,7 +96,7 @@ pub fn plan(tree: &Tree, costs: &Costs, bytes: u64, installments: Option<u32>, r
         }
         let predicted = predict(tree, costs, &shares, number);
         let order = served.iter().map(|served| served.node).collect();
-        let plan = Plan { order, installments: number, shares, predicted };
+        let plan = SpreadPlan { order, installments: number, shares, predicted };
         if best.as_ref().is_none_or(|best| plan.predicted.makespan() < best.predicted.makespan() * WORTH) {
             best = Some(plan);
         }
@@ -106,7 +106,7 @@ pub fn plan(tree: &Tree, costs: &Costs, bytes: u64, installments: Option<u32>, r
 
 /// In proportion to how fast the nodes are against each other, where it is not known how fast that is: whatever it is, all take as long if it is
 /// slow against the links. Long shares come in several installments, so that nobody waits long for its first. See [`plan()`] for the others.
-pub fn in_proportion(tree: &Tree, costs: &Costs, bytes: u64, installments: Option<u32>, room: u64) -> Plan {
+pub fn in_proportion(tree: &SpreadTree, costs: &SpreadCosts, bytes: u64, installments: Option<u32>, room: u64) -> SpreadPlan {
     /// A first installment of about so many bytes is soon there.
     const FIRST: u64 = 1 << 20;
     const MOST: u64 = 16;
@@ -119,26 +119,26 @@ pub fn in_proportion(tree: &Tree, costs: &Costs, bytes: u64, installments: Optio
 }
 
 /// The same for all, in one installment: what a scatter does.
-pub fn equal(tree: &Tree, costs: &Costs, bytes: u64) -> Plan {
+pub fn equal(tree: &SpreadTree, costs: &SpreadCosts, bytes: u64) -> SpreadPlan {
     let weights = vec![1.0; tree.len() as usize];
     let shares = whole(&weights, bytes);
     of_shares(tree, costs, shares, 1)
 }
 
 /// Everything on node 0.
-pub fn alone(tree: &Tree, costs: &Costs, bytes: u64) -> Plan {
+pub fn alone(tree: &SpreadTree, costs: &SpreadCosts, bytes: u64) -> SpreadPlan {
     let mut shares = vec![0; tree.len() as usize];
     shares[0] = bytes;
     of_shares(tree, costs, shares, 1)
 }
 
 /// A plan of given shares.
-pub fn of_shares(tree: &Tree, costs: &Costs, shares: Vec<u64>, installments: u32) -> Plan {
+pub fn of_shares(tree: &SpreadTree, costs: &SpreadCosts, shares: Vec<u64>, installments: u32) -> SpreadPlan {
     let predicted = predict(tree, costs, &shares, installments);
-    Plan { order: served(tree, costs).iter().map(|served| served.node).collect(), installments, shares, predicted }
+    SpreadPlan { order: served(tree, costs).iter().map(|served| served.node).collect(), installments, shares, predicted }
 }
 
-impl Plan {
+impl SpreadPlan {
     /// The lengths of the shares in the order in which they lie in the input: node 0's, then as they are served.
     pub fn lengths(&self) -> Vec<u64> {
         self.input_order().map(|node| self.shares[node as usize]).collect()
@@ -150,7 +150,7 @@ impl Plan {
     }
 
     /// The plan with the shares that were really cut, as [`lengths`](Plan::lengths) lists them; ranges by node beside it.
-    pub fn with_cuts(&self, tree: &Tree, costs: &Costs, cuts: &[Range]) -> (Plan, Vec<Range>) {
+    pub fn with_cuts(&self, tree: &SpreadTree, costs: &SpreadCosts, cuts: &[Range]) -> (SpreadPlan, Vec<Range>) {
         let mut ranges = vec![Range::default(); self.shares.len()];
         self.input_order().zip(cuts).for_each(|(node, range)| ranges[node as usize] = *range);
         let shares = ranges.iter().map(Range::len).collect();
@@ -159,7 +159,7 @@ impl Plan {
 }
 
 /// The nodes beyond node 0 in the order in which they are served.
-fn served(tree: &Tree, costs: &Costs) -> Vec<Served> {
+fn served(tree: &SpreadTree, costs: &SpreadCosts) -> Vec<Served> {
     let mut nodes: Vec<Served> = (1..tree.len())
         .map(|node| {
             let reading = costs.links[0].per_byte;
@@ -183,7 +183,7 @@ fn served(tree: &Tree, costs: &Costs) -> Vec<Served> {
 }
 
 /// The shares by node that all finish together.
-fn fitted(costs: &Costs, served: &[Served], bytes: u64, installments: u32) -> Vec<u64> {
+fn fitted(costs: &SpreadCosts, served: &[Served], bytes: u64, installments: u32) -> Vec<u64> {
     let total = bytes as f64;
     let alone = costs.start[0] + total * costs.own().max(LEAST);
     let (mut low, mut high) = (0.0, alone);
@@ -210,7 +210,7 @@ fn fitted(costs: &Costs, served: &[Served], bytes: u64, installments: u32) -> Ve
 }
 
 /// What can be computed until `time`: by node 0, and by the others in the order of service.
-fn finishing_at(time: f64, costs: &Costs, served: &[Served], installments: u32) -> Vec<f64> {
+fn finishing_at(time: f64, costs: &SpreadCosts, served: &[Served], installments: u32) -> Vec<f64> {
     let own = ((time - costs.start[0]) / costs.own().max(LEAST)).max(0.0);
     // The more is sent in each round, the later come the next ones, and the less can be computed: one amount agrees with itself.
     let (mut low, mut high) = (0.0, if installments == 1 { 0.0 } else { time });
@@ -267,12 +267,12 @@ fn whole(weights: &[f64], bytes: u64) -> Vec<u64> {
 }
 
 /// When every node would be done with these shares.
-pub fn predict(tree: &Tree, costs: &Costs, shares: &[u64], installments: u32) -> Prediction {
+pub fn predict(tree: &SpreadTree, costs: &SpreadCosts, shares: &[u64], installments: u32) -> Prediction {
     let served = served(tree, costs);
     let nodes = shares.len();
     let mut told = Prediction { finish: vec![0.0; nodes], sending: vec![Vec::new(); nodes], computing: vec![Vec::new(); nodes] };
     let computes = |node: usize, begin: f64, seconds: f64, told: &mut Prediction| {
-        let interval = Interval { begin, end: begin + seconds };
+        let interval = TimeInterval { begin, end: begin + seconds };
         told.finish[node] = interval.end;
         match told.computing[node].last_mut() {
             Some(last) if last.end >= begin => last.end = interval.end,
@@ -290,7 +290,7 @@ pub fn predict(tree: &Tree, costs: &Costs, shares: &[u64], installments: u32) ->
             if bytes == 0.0 {
                 continue;
             }
-            let sent = Interval { begin: clock, end: clock + bytes * served.link };
+            let sent = TimeInterval { begin: clock, end: clock + bytes * served.link };
             told.sending[node].push(sent);
             clock = sent.end;
             let arrived = clock + served.latency + bytes.min(PIECE as f64) * served.forward;
@@ -311,14 +311,14 @@ pub fn installment(share: u64, round: u32, installments: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::divisible::spread::calibrate::Link;
+    use crate::divisible::spread::calibrate::LinkCosts;
     use proptest::prelude::*;
 
-    fn costs(compute: &[f64], per_byte: &[f64], startup: f64) -> Costs {
-        Costs {
+    fn costs(compute: &[f64], per_byte: &[f64], startup: f64) -> SpreadCosts {
+        SpreadCosts {
             compute: compute.to_vec(),
             start: vec![0.0; compute.len()],
-            links: per_byte.iter().map(|&per_byte| Link { startup, per_byte }).collect(),
+            links: per_byte.iter().map(|&per_byte| LinkCosts { startup, per_byte }).collect(),
         }
     }
 
@@ -326,54 +326,54 @@ mod tests {
     fn two_nodes_as_by_hand() {
         // s0 = T, s1 = T / 2 with w = z = 1 second a byte.
         let costs = costs(&[1.0, 1.0], &[0.0, 1.0], 0.0);
-        let plan = plan(&Tree::star(2), &costs, 3000, Some(1), u64::MAX);
+        let plan = plan(&SpreadTree::star(2), &costs, 3000, Some(1), u64::MAX);
         assert_eq!(plan.shares, [2000, 1000]);
         assert!((plan.predicted.makespan() - 2000.0).abs() < 1e-6);
-        assert_eq!(plan.predicted.sending[1], [Interval { begin: 0.0, end: 1000.0 }]);
-        assert_eq!(plan.predicted.computing[1], [Interval { begin: 1000.0, end: 2000.0 }]);
+        assert_eq!(plan.predicted.sending[1], [TimeInterval { begin: 0.0, end: 1000.0 }]);
+        assert_eq!(plan.predicted.computing[1], [TimeInterval { begin: 1000.0, end: 2000.0 }]);
     }
 
     #[test]
     fn a_node_that_is_too_far_away_gets_nothing() {
         let costs = costs(&[1e-6, 1e-6], &[0.0, 1e-6], 10.0);
-        let plan = plan(&Tree::star(2), &costs, 1000, None, u64::MAX);
+        let plan = plan(&SpreadTree::star(2), &costs, 1000, None, u64::MAX);
         assert_eq!(plan.shares, [1000, 0]);
     }
 
     #[test]
     fn installments_are_as_many_as_memory_asks_for() {
         let costs = costs(&[1.0, 1.0], &[0.0, 1.0], 0.0);
-        let plan = plan(&Tree::star(2), &costs, 3000, Some(1), 100);
+        let plan = plan(&SpreadTree::star(2), &costs, 3000, Some(1), 100);
         assert!(plan.installments >= 10 && plan.shares.iter().sum::<u64>() == 3000, "{plan:?}");
     }
 
     #[test]
     fn where_nothing_is_known_shares_follow_the_speeds() {
         let costs = costs(&[2.0, 1.0, 1.0], &[0.0, 5.0, 5.0], 10.0);
-        let plan = in_proportion(&Tree::star(3), &costs, 5000, None, u64::MAX);
+        let plan = in_proportion(&SpreadTree::star(3), &costs, 5000, None, u64::MAX);
         assert_eq!((plan.shares, plan.installments), (vec![1000, 2000, 2000], 1));
-        let long = in_proportion(&Tree::star(3), &costs, 50 << 20, None, u64::MAX);
+        let long = in_proportion(&SpreadTree::star(3), &costs, 50 << 20, None, u64::MAX);
         assert_eq!(long.installments, 16);
-        let little_room = in_proportion(&Tree::star(3), &costs, 50 << 20, Some(2), 1 << 20);
+        let little_room = in_proportion(&SpreadTree::star(3), &costs, 50 << 20, Some(2), 1 << 20);
         assert_eq!(little_room.installments, 20);
     }
 
     #[test]
     fn a_star_is_divided_as_the_model_says() {
-        use crate::divisible::model::{Ports, Question, Shape, solve};
+        use crate::divisible::model::{NamedTopology, Ports, Question, solve};
         let (speeds, slowness) = ([1.0, 2.0, 0.5, 4.0, 1.0], [1.0, 0.5, 2.0, 4.0]);
         let question = Question {
             ports: Ports::One,
             z: 0.2,
             speeds: speeds.to_vec(),
             links: slowness.to_vec(),
-            ..Question::of(Shape::parse("star:5").unwrap())
+            ..Question::of(NamedTopology::parse("star:5").unwrap())
         };
         let solution = solve(&question).unwrap();
         let bytes = 1_000_000_000;
         let per_byte: Vec<f64> = std::iter::once(0.0).chain(slowness.map(|slow| 0.2 * slow / bytes as f64)).collect();
         let costs = costs(&speeds.map(|speed| 1.0 / speed / bytes as f64), &per_byte, 0.0);
-        let plan = plan(&Tree::star(5), &costs, bytes, Some(1), u64::MAX);
+        let plan = plan(&SpreadTree::star(5), &costs, bytes, Some(1), u64::MAX);
         assert!((plan.predicted.makespan() / solution.makespan - 1.0).abs() < 1e-6, "{plan:?} {solution:?}");
         for part in &solution.parts {
             let node = part.processor.unwrap() as usize;
@@ -389,13 +389,13 @@ mod tests {
             let nodes = compute.len();
             let fastest = compute.iter().copied().fold(f64::INFINITY, f64::min);
             let costs = costs(&compute, &vec![fastest * ratio; nodes], 1e-6);
-            let plan = plan(&Tree::star(nodes as u32), &costs, bytes, Some(installments), u64::MAX);
+            let plan = plan(&SpreadTree::star(nodes as u32), &costs, bytes, Some(installments), u64::MAX);
             prop_assert_eq!(plan.shares.iter().sum::<u64>(), bytes);
             let makespan = plan.predicted.makespan();
             for (node, finish) in plan.predicted.finish.iter().enumerate().filter(|(node, _)| plan.shares[*node] > 10_000) {
                 prop_assert!((finish / makespan - 1.0).abs() < 0.01, "node {} of {:?}", node, plan);
             }
-            let equal = equal(&Tree::star(nodes as u32), &costs, bytes).predicted.makespan();
+            let equal = equal(&SpreadTree::star(nodes as u32), &costs, bytes).predicted.makespan();
             prop_assert!(makespan <= equal * 1.001, "{} {}", makespan, equal);
         }
 

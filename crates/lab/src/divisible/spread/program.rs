@@ -14,19 +14,19 @@ use serde::{Deserialize, Serialize};
 use super::kernel::{Kernels, Range};
 use super::piece::{ACCEPTED, Gate, PIECE, PIECE_TAG, Piece};
 use super::plan::installment;
-use super::tree::Tree;
+use super::tree::SpreadTree;
 use equipoise::error::{Error, Result};
 use equipoise::node::{Event, Message, Node, Tag, Ticks, open};
 use equipoise::topology::NodeId;
 
-use super::cut::Source;
+use super::cut::InputSource;
 use super::share::Share;
 
 const DONE: Tag = Tag::new(3, "a share's answer");
 
 /// What every node is told before a distribution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Order {
+pub struct SpreadOrder {
     /// By node.
     pub ranges: Vec<Range>,
     pub installments: u32,
@@ -38,7 +38,7 @@ pub struct Order {
 
 /// What a node did; times are on its own clock.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct NodeReport {
+pub struct SpreadNodeReport {
     /// From the first to the last piece of its share.
     pub receiving: Option<(Ticks, Ticks)>,
     /// Intervals with a short pause between them are one.
@@ -56,12 +56,12 @@ pub struct NodeReport {
 
 /// What node 0 knows in the end.
 #[derive(Debug)]
-pub struct Ending {
+pub struct SpreadEnding {
     /// When the distribution began and when the last answer was there, on node 0's clock.
     pub began: Ticks,
     pub ended: Ticks,
     /// By node.
-    pub reports: Vec<NodeReport>,
+    pub reports: Vec<SpreadNodeReport>,
     /// The answers of shares that are not empty, in the order of the input; or what went wrong with the first that failed.
     pub answers: Result<Vec<(NodeId, Range, Vec<u8>)>>,
 }
@@ -72,11 +72,11 @@ pub struct Ending {
 /// If node 0 cannot read the input, or a rank is lost. What goes wrong with a share's computation is in the ending.
 pub async fn distribute(
     node: Node,
-    tree: Rc<Tree>,
-    order: Rc<Order>,
+    tree: Rc<SpreadTree>,
+    order: Rc<SpreadOrder>,
     kernels: Rc<dyn Kernels>,
-    source: Option<Box<dyn Source>>,
-) -> Result<Option<Ending>> {
+    source: Option<Box<dyn InputSource>>,
+) -> Result<Option<SpreadEnding>> {
     let me = node.me();
     let forwards = if me == 0 { 0 } else { tree.below(me).map(|owner| order.ranges[owner as usize].len()).sum() };
     let share = Share::new(me, &order, kernels);
@@ -89,7 +89,7 @@ pub async fn distribute(
 
 struct Part {
     node: Node,
-    tree: Rc<Tree>,
+    tree: Rc<SpreadTree>,
     share: Share,
     gate: Gate,
     forwarded: u64,
@@ -97,7 +97,7 @@ struct Part {
 
 impl Part {
     /// Node 0's.
-    async fn lead(mut self, order: &Order, mut source: Box<dyn Source>) -> Result<Ending> {
+    async fn lead(mut self, order: &SpreadOrder, mut source: Box<dyn InputSource>) -> Result<SpreadEnding> {
         let began = self.node.now();
         let is_empty = source.is_empty();
         if self.share.is_due() || is_empty {
@@ -105,7 +105,7 @@ impl Part {
         }
         let mut pieces = Pieces::new(order);
         let nodes = order.ranges.len();
-        let mut reports = vec![NodeReport::default(); nodes];
+        let mut reports = vec![SpreadNodeReport::default(); nodes];
         let mut answers: Vec<Option<Result<Vec<u8>>>> = vec![None; nodes];
         let mut missing = order.ranges.iter().skip(1).filter(|range| !range.is_empty()).count();
         loop {
@@ -138,7 +138,7 @@ impl Part {
         let owners = std::iter::once(0).chain(order.order.iter().copied());
         let answers = owners.filter_map(|owner| Some((owner, order.ranges[owner as usize], answers[owner as usize].take()?)));
         let answers = answers.map(|(owner, range, answer)| Ok((owner, range, answer?))).collect();
-        Ok(Ending { began, ended: self.node.now(), reports, answers })
+        Ok(SpreadEnding { began, ended: self.node.now(), reports, answers })
     }
 
     /// That of all others, who have so many bytes to send on.
@@ -197,7 +197,7 @@ fn unexpected(message: &Message) -> Error {
 
 /// The pieces that node 0 sends, in order.
 struct Pieces<'a> {
-    order: &'a Order,
+    order: &'a SpreadOrder,
     round: u32,
     turn: usize,
     /// What is left of the current installment.
@@ -205,7 +205,7 @@ struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    fn new(order: &'a Order) -> Pieces<'a> {
+    fn new(order: &'a SpreadOrder) -> Pieces<'a> {
         let mut pieces = Pieces { order, round: 0, turn: 0, left: Range::default() };
         pieces.left = pieces.installment();
         pieces
@@ -250,7 +250,7 @@ mod tests {
     fn pieces_cover_every_share_in_order() {
         let ranges = vec![Range { start: 0, end: 10 }, Range { start: 700_010, end: 700_013 }, Range { start: 10, end: 700_010 }];
         for installments in [1, 2, 3, 7] {
-            let order = Order { ranges: ranges.clone(), installments, order: vec![2, 1], room: 1 };
+            let order = SpreadOrder { ranges: ranges.clone(), installments, order: vec![2, 1], room: 1 };
             let mut at = BTreeMap::from([(1, 700_010), (2, 10)]);
             for (owner, range) in Pieces::new(&order) {
                 assert!(!range.is_empty() && range.len() <= PIECE);
@@ -258,6 +258,9 @@ mod tests {
             }
             assert_eq!(at, BTreeMap::from([(1, 700_013), (2, 700_010)]));
         }
-        assert_eq!(Pieces::new(&Order { ranges: vec![Range { start: 0, end: 9 }], installments: 3, order: vec![], room: 1 }).count(), 0);
+        assert_eq!(
+            Pieces::new(&SpreadOrder { ranges: vec![Range { start: 0, end: 9 }], installments: 3, order: vec![], room: 1 }).count(),
+            0
+        );
     }
 }

@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 
-use super::cut::Source;
+use super::cut::InputSource;
 use super::kernel::{Kernel, Kernels, Range};
 use super::piece::{ACCEPTED, Gate, PIECE, Piece};
 use super::plan::installment;
-use super::program::{NodeReport, Order};
+use super::program::{SpreadNodeReport, SpreadOrder};
 use equipoise::error::{Error, Result};
 use equipoise::node::{Finished, Node, Ticks, Worker};
 use equipoise::topology::NodeId;
@@ -39,7 +39,7 @@ pub struct Share {
     /// Pieces that are acknowledged when the worker has made room.
     held: VecDeque<(NodeId, u64)>,
     outcome: Option<Result<Vec<u8>>>,
-    report: NodeReport,
+    report: SpreadNodeReport,
 }
 
 /// What a worker brings back.
@@ -51,7 +51,7 @@ struct Fed {
 }
 
 impl Share {
-    pub fn new(me: NodeId, order: &Order, kernels: Rc<dyn Kernels>) -> Share {
+    pub fn new(me: NodeId, order: &SpreadOrder, kernels: Rc<dyn Kernels>) -> Share {
         Share {
             me,
             range: order.ranges[me as usize],
@@ -66,7 +66,7 @@ impl Share {
             begun: 0,
             held: VecDeque::new(),
             outcome: None,
-            report: NodeReport::default(),
+            report: SpreadNodeReport::default(),
         }
     }
 
@@ -84,7 +84,7 @@ impl Share {
     }
 
     /// Lets the worker read the whole share by itself.
-    pub fn read_oneself(&mut self, node: &Node, mut source: Box<dyn Source + Send>) {
+    pub fn read_oneself(&mut self, node: &Node, mut source: Box<dyn InputSource + Send>) {
         let range = self.range;
         self.begun = self.installments;
         self.got = range.len();
@@ -217,7 +217,7 @@ impl Share {
     }
 
     /// What was done and what came out; `None` for an empty share.
-    pub fn ending(&mut self, gate: &Gate) -> (NodeReport, Option<Result<Vec<u8>>>) {
+    pub fn ending(&mut self, gate: &Gate) -> (SpreadNodeReport, Option<Result<Vec<u8>>>) {
         let mut report = std::mem::take(&mut self.report);
         report.sent = gate.by_link.iter().map(|(&to, &bytes)| (to, bytes)).collect();
         report.pieces = gate.pieces;
@@ -229,7 +229,7 @@ impl Share {
 ///
 /// # Errors
 /// The source's or the kernel's.
-pub fn eat_all(kernel: &mut dyn Kernel, source: &mut dyn Source, range: Range, worker: &mut dyn Worker) -> Result<Vec<u8>> {
+pub fn eat_all(kernel: &mut dyn Kernel, source: &mut dyn InputSource, range: Range, worker: &mut dyn Worker) -> Result<Vec<u8>> {
     let mut buffer = Vec::new();
     let mut at = range.start;
     while at < range.end {

@@ -13,35 +13,35 @@ use equipoise::topology::{NodeId, Topology};
 
 /// A tree over the real nodes `0..len()`, rooted at node 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tree {
+pub struct SpreadTree {
     parent: Vec<NodeId>,
     children: Vec<Vec<NodeId>>,
     layer: Vec<u32>,
 }
 
-impl Tree {
+impl SpreadTree {
     /// The tree of the routes of a topology from node 0 to the nodes below `real`.
-    pub fn of(topology: &Topology, real: u32) -> Tree {
+    pub fn of(topology: &Topology, real: u32) -> SpreadTree {
         let parent: Vec<NodeId> = (0..real)
             .map(|node| {
                 // The last real node before it.
                 topology.route(0, node).filter(|&at| at < real && at != node).last().unwrap_or(0)
             })
             .collect();
-        Tree::from_parents(parent)
+        SpreadTree::from_parents(parent)
     }
 
     /// All nodes but 0 are children of 0.
-    pub fn star(real: u32) -> Tree {
-        Tree::from_parents(vec![0; real as usize])
+    pub fn star(real: u32) -> SpreadTree {
+        SpreadTree::from_parents(vec![0; real as usize])
     }
 
-    fn from_parents(parent: Vec<NodeId>) -> Tree {
+    fn from_parents(parent: Vec<NodeId>) -> SpreadTree {
         let mut children = vec![Vec::new(); parent.len()];
         for (node, &above) in parent.iter().enumerate().skip(1) {
             children[above as usize].push(node as NodeId);
         }
-        let mut tree = Tree { layer: vec![0; parent.len()], parent, children };
+        let mut tree = SpreadTree { layer: vec![0; parent.len()], parent, children };
         let mut next = vec![0];
         while let Some(node) = next.pop() {
             for child in tree.children[node as usize].clone() {
@@ -99,8 +99,8 @@ impl Tree {
 mod tests {
     use super::*;
 
-    fn tree(spec: &str, ranks: u32) -> Tree {
-        Tree::of(&Topology::parse(spec, ranks).unwrap(), ranks)
+    fn tree(spec: &str, ranks: u32) -> SpreadTree {
+        SpreadTree::of(&Topology::parse(spec, ranks).unwrap(), ranks)
     }
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
     fn every_real_node_is_reached_on_every_topology_and_any_number_of_ranks() {
         for spec in ["hypercube", "mesh", "torus", "tree:binary", "grid", "line", "ring", "complete"] {
             for ranks in 1..20 {
-                let tree = Tree::of(&Topology::parse(spec, ranks).unwrap(), ranks);
+                let tree = SpreadTree::of(&Topology::parse(spec, ranks).unwrap(), ranks);
                 assert_eq!(tree.below(0).count() as u32, ranks - 1);
                 for node in 1..ranks {
                     assert!(tree.layer(node) > 0, "{spec} on {ranks}: node {node}");
@@ -124,7 +124,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(tree("line", 4), Tree::from_parents(vec![0, 0, 1, 2]));
-        assert_eq!(tree("complete", 4), Tree::star(4));
+        assert_eq!(tree("line", 4), SpreadTree::from_parents(vec![0, 0, 1, 2]));
+        assert_eq!(tree("complete", 4), SpreadTree::star(4));
     }
 }

@@ -1,6 +1,6 @@
 //! One scheduler's way through all rounds, and what is judged over all schedulers.
 
-use super::{APART, Contender, Overload, ResponseTimes, Rounds, RunRecord, RunSpec, Timeline, Unit};
+use super::{APART, NodeTimeline, Overload, ResponseTimes, Rounds, RunRecord, RunSpec, SchedulerContender};
 use crate::experiment::responses::Responses;
 use crate::experiment::site::Site;
 use crate::experiment::statistics;
@@ -111,7 +111,7 @@ impl Course {
     pub fn add(
         &mut self,
         outcome: RunResult<Number>,
-        contender: &Contender,
+        contender: &SchedulerContender,
         spec: &RunSpec,
         workload: &Prepared,
         plain: Plain,
@@ -147,7 +147,7 @@ impl Course {
         Ok(())
     }
 
-    pub fn record(self, contender: &Contender, number: usize, spec: &RunSpec, site: &Site, has_plain: bool) -> Result<RunRecord> {
+    pub fn record(self, contender: &SchedulerContender, spec: &RunSpec, site: &Site, has_plain: bool) -> Result<RunRecord> {
         let nothing = || Error::Failed(format!("{}: no run was measured", contender.scheduler.name));
         let RunResult { answer, nodes, makespan, .. } = self.first.ok_or_else(nothing)?;
         let summary = self.summaries.first().ok_or_else(nothing)?.clone();
@@ -184,7 +184,7 @@ impl Course {
             native: contender.overlay.placement.native(),
             site: site.clone(),
             workers: spec.workers,
-            unit: Unit { seconds: unit / 1e9 },
+            unit_seconds: unit / 1e9,
             tasks: summary.tasks,
             joins: summary.joins,
             answer: answer.unwrap_or(Number::Whole(0)),
@@ -213,11 +213,10 @@ impl Course {
             scheduling: None,
             overload: self.overload,
             simplicity: contender.scheduler.entry.simplicity(),
-            contender: number,
             timeline: nodes
                 .into_iter()
                 .filter(|node| !node.trace.is_empty())
-                .map(|node| Timeline { node: node.node, rank: node.rank, entries: node.trace })
+                .map(|node| NodeTimeline { node: node.node, rank: node.rank, entries: node.trace })
                 .collect(),
         })
     }

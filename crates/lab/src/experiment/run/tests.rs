@@ -9,7 +9,7 @@ fn simulated(workload: &str, schedulers: &[&str], ranks: u32, repeat: Option<u32
     let contender = |name: &&str| {
         let scheduler = schedule::find(name)?;
         let topology: Topology = scheduler.default_topology(ranks);
-        Contender::new(scheduler, Overlay::one_host(topology, ranks)?)
+        SchedulerContender::new(scheduler, Overlay::one_host(topology, ranks)?)
     };
     let contenders = schedulers.iter().map(contender).collect::<Result<_>>()?;
     let spec = RunSpec { contenders, workload: graphs::find(workload)?, workers: 1, repeat, seed: 1, trace };
@@ -50,7 +50,7 @@ fn streams_are_told_in_their_own_unit() {
     let stream = "stream:graphs=200,warmup=20,utilisation=0.3,levels=0,rate=none,unit=10ms";
     let records = simulated(stream, &["static"], 8, Some(2), true).unwrap();
     let responses = records[0].responses.unwrap();
-    assert_eq!((responses.graphs, records[0].unit.seconds), (400, 0.01));
+    assert_eq!((responses.graphs, records[0].unit_seconds), (400, 0.01));
     // M/M/1: 1 / (1 - 0.3), with 400 samples.
     assert!((responses.response_mean - 1.0 / 0.7).abs() < 0.5, "{responses:?}");
     let [low, high] = responses.response_ci95;

@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Setting;
+use super::SpreadSetting;
 use super::input::Input;
-use crate::divisible::spread::Costs;
+use crate::divisible::spread::SpreadCosts;
 use crate::divisible::spread::calibrate::calibrate;
 use crate::experiment::settle;
 use crate::workload::text;
@@ -24,7 +24,7 @@ struct Kept {
     topology: String,
     /// Hosts' names by rank.
     hosts: Vec<String>,
-    costs: Costs,
+    costs: SpreadCosts,
 }
 
 /// The costs, how they were come by, in words, and whether they tell how long computing takes.
@@ -33,10 +33,10 @@ struct Kept {
 /// Wrong usage if the file is there and does not fit, or cannot be written; as [`calibrate`].
 pub fn costs(
     world: &mut World,
-    setting: &Setting,
+    setting: &SpreadSetting,
     input: Option<&mut Input>,
     file: Option<&Path>,
-) -> Result<(Option<Costs>, String, bool)> {
+) -> Result<(Option<SpreadCosts>, String, bool)> {
     let kept = match file {
         Some(file) => settle::from_first(world, || read(file))?.map(|kept| (file, kept)),
         None => None,
@@ -59,7 +59,7 @@ pub fn costs(
     Ok((known, format!("measured, and written to {}", file.display()), true))
 }
 
-fn keep(world: &World, setting: &Setting, costs: Costs) -> Kept {
+fn keep(world: &World, setting: &SpreadSetting, costs: SpreadCosts) -> Kept {
     let hosts = world.hosts();
     let hosts = (0..hosts.ranks()).map(|rank| hosts.name(hosts.host_of(rank)).to_string()).collect();
     Kept { kernel: setting.computation.name(), topology: setting.overlay.topology.name(), hosts, costs }
@@ -87,7 +87,7 @@ fn write(file: &Path, kept: &Kept) -> Result<()> {
     put.map(|_| ()).map_err(|why| failed(why.to_string()))
 }
 
-fn fits(kept: &Kept, world: &World, setting: &Setting) -> Result<(), String> {
+fn fits(kept: &Kept, world: &World, setting: &SpreadSetting) -> Result<(), String> {
     let here = keep(world, setting, kept.costs.clone());
     let ranks = here.hosts.len();
     let differs =
@@ -110,7 +110,7 @@ fn fits(kept: &Kept, world: &World, setting: &Setting) -> Result<(), String> {
     }
 }
 
-fn measured(world: &mut World, setting: &Setting, input: Option<&mut Input>) -> Result<Option<Costs>> {
+fn measured(world: &mut World, setting: &SpreadSetting, input: Option<&mut Input>) -> Result<Option<SpreadCosts>> {
     let mut given = None;
     let taken = match input {
         Some(input) => {

@@ -5,8 +5,8 @@ use std::process::Stdio;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::{Setting, Sink};
-use crate::divisible::spread::Order;
+use super::{Sink, SpreadSetting};
+use crate::divisible::spread::SpreadOrder;
 use crate::divisible::spread::collect;
 use crate::workload::kernels::{self, Process, Reduce, Sums};
 use equipoise::error::{Error, Result};
@@ -17,7 +17,7 @@ use equipoise::transport::world::World;
 ///
 /// # Errors
 /// If output cannot be fetched, is not what is to be reduced, or the sink does not take it.
-pub fn collect(world: &mut World, setting: &Setting, order: &Order, reduce: &Reduce, sink: Sink) -> Result<f64> {
+pub fn collect(world: &mut World, setting: &SpreadSetting, order: &SpreadOrder, reduce: &Reduce, sink: Sink) -> Result<f64> {
     if !setting.computation.writes() {
         return Ok(0.0);
     }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use super::unpack::{Form, MAGIC};
 use crate::divisible::spread::cut::Cutter;
-use crate::divisible::spread::{Range, Records, Source};
+use crate::divisible::spread::{InputSource, Range, Records};
 use equipoise::error::{Error, Result};
 use equipoise::node::Worker;
 
@@ -31,16 +31,16 @@ pub struct Input {
 
 /// An input that was found.
 #[derive(Debug)]
-pub enum Found {
+pub enum FoundInput {
     /// It can be read from any place.
     Ready(Input),
     /// It must be put aside first.
-    Stream(Stream),
+    InputStream(InputStream),
 }
 
 /// An input of unknown length.
 #[derive(Debug)]
-pub struct Stream {
+pub struct InputStream {
     named: String,
     from: From,
     raw: bool,
@@ -65,12 +65,12 @@ const BLOCK: u64 = 256 << 10;
 ///
 /// # Errors
 /// Wrong usage if it cannot be read, or is nothing that could be divided.
-pub fn find(path: &Path, raw: bool) -> Result<Found> {
+pub fn find(path: &Path, raw: bool) -> Result<FoundInput> {
     let named = format!("--input {}", path.display());
     let unreadable = |why: io::Error| Error::usage(format!("{named}: it cannot be read: {why}"));
     let wrong = |why: &str| Error::usage(format!("{named}: {why}"));
     let promised = path.to_str().and_then(Form::promised).filter(|_| !raw);
-    let stream = |from| Ok(Found::Stream(Stream { named: named.clone(), from, raw, promised }));
+    let stream = |from| Ok(FoundInput::InputStream(InputStream { named: named.clone(), from, raw, promised }));
     if path == Path::new(STANDARD) {
         let mut file = File::from(io::stdin().as_fd().try_clone_to_owned().map_err(unreadable)?);
         let about = file.metadata().map_err(unreadable)?;
@@ -101,15 +101,15 @@ pub fn find(path: &Path, raw: bool) -> Result<Found> {
 }
 
 /// A file that is there, unless it must be unpacked.
-fn ready(named: String, file: File, about: &Metadata, raw: bool, promised: Option<Form>) -> Result<Found> {
+fn ready(named: String, file: File, about: &Metadata, raw: bool, promised: Option<Form>) -> Result<FoundInput> {
     let mut head = [0; MAGIC];
     let read = file.read_at(&mut head, 0).map_err(|why| Error::usage(format!("{named}: it cannot be read: {why}")))?;
     let form = if raw { Form::Plain } else { judged(&named, &head[..read], promised)? };
     if form != Form::Plain {
-        return Ok(Found::Stream(Stream { named, from: From::Open(file), raw, promised }));
+        return Ok(FoundInput::InputStream(InputStream { named, from: From::Open(file), raw, promised }));
     }
     let changed = Some(times(about));
-    Ok(Found::Ready(Input { named, file: Arc::new(file), length: about.len(), packed: None, changed }))
+    Ok(FoundInput::Ready(Input { named, file: Arc::new(file), length: about.len(), packed: None, changed }))
 }
 
 /// When a file's content was last changed.
@@ -134,13 +134,13 @@ fn judged(named: &str, head: &[u8], promised: Option<Form>) -> Result<Form> {
     }
 }
 
-impl Stream {
+impl InputStream {
     /// Puts it aside in a temporary file without a name, unpacked. Takes as long as whoever writes it takes.
     ///
     /// # Errors
     /// Wrong usage if it cannot be read to its end, or is damaged; a failure if there is no room for it.
     pub fn put_aside(self, worker: &mut dyn Worker) -> Result<Input> {
-        let Stream { named, from, raw, promised } = self;
+        let InputStream { named, from, raw, promised } = self;
         let unreadable = |why: io::Error| Error::usage(format!("{named}: it cannot be read: {why}"));
         let full = |why: io::Error| Error::Failed(format!("{named}: it cannot be put aside in {}: {why}", std::env::temp_dir().display()));
         let source = match from {
@@ -231,7 +231,7 @@ impl Input {
     }
 }
 
-impl Source for Input {
+impl InputSource for Input {
     fn len(&self) -> u64 {
         self.length
     }
@@ -249,7 +249,7 @@ impl Source for Input {
         }
     }
 
-    fn again(&self) -> Result<Box<dyn Source + Send>> {
+    fn again(&self) -> Result<Box<dyn InputSource + Send>> {
         Ok(Box::new(self.clone()))
     }
 }
@@ -269,8 +269,8 @@ mod tests {
 
     fn opened(path: &Path) -> Result<Input> {
         match find(path, false)? {
-            Found::Ready(input) => Ok(input),
-            Found::Stream(stream) => stream.put_aside(&mut Still),
+            FoundInput::Ready(input) => Ok(input),
+            FoundInput::InputStream(stream) => stream.put_aside(&mut Still),
         }
     }
 
@@ -371,7 +371,7 @@ mod tests {
         }
         let zstd = ruzstd::encoding::compress_to_vec(&b"three\n"[..], ruzstd::encoding::CompressionLevel::Fastest);
         assert_eq!(all_of(opened(&write("b.zst", &zstd)).unwrap()), b"three\n");
-        let Found::Ready(raw) = find(&folder.path().join("a.gz"), true).unwrap() else { panic!("a file is ready") };
+        let FoundInput::Ready(raw) = find(&folder.path().join("a.gz"), true).unwrap() else { panic!("a file is ready") };
         assert_eq!(all_of(raw), packed);
         for (name, content, said) in [
             ("c.gz", &b"one\n"[..], "it is called as if it were compressed by gzip, and is not; --raw takes its bytes as they are"),

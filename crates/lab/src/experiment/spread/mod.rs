@@ -15,15 +15,17 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use self::input::{Found, Input, Stream};
+use self::input::{FoundInput, Input, InputStream};
 use self::record::Made;
-pub use self::record::{Baseline, LinkRecord, Split, SpreadRecord, Timeline};
+pub use self::record::{Baseline, LinkRecord, RankTimeline, Split, SpreadRecord};
 use super::settle;
 use super::site::Site;
-pub use crate::divisible::spread::Interval;
+pub use crate::divisible::spread::TimeInterval;
 use crate::divisible::spread::demand::on_demand;
 use crate::divisible::spread::program::distribute;
-use crate::divisible::spread::{Costs, Ending, Order, Plan, Range, Records, Source, Tree, clock, cut, plan};
+use crate::divisible::spread::{
+    InputSource, Range, Records, SpreadCosts, SpreadEnding, SpreadOrder, SpreadPlan, SpreadTree, clock, cut, plan,
+};
 pub use crate::workload::kernels::Answer;
 use crate::workload::kernels::{Computation, Desk, Pace, Reduce};
 use equipoise::error::{Error, Result};
@@ -68,15 +70,15 @@ pub struct SpreadSpec {
 pub type Sink = Box<dyn FnMut(&[u8]) -> Result<()>>;
 
 /// What came out, on rank 0.
-pub struct Outcome {
+pub struct SpreadOutcome {
     pub answer: Answer,
     pub record: SpreadRecord,
 }
 
 /// What all runs of an experiment have in common.
-struct Setting {
+struct SpreadSetting {
     overlay: Overlay,
-    tree: Rc<Tree>,
+    tree: Rc<SpreadTree>,
     computation: Computation,
     records: Records,
     length: u64,
@@ -89,10 +91,10 @@ struct Setting {
 ///
 /// # Errors
 /// Wrong usage if the input cannot be read; a failure if it shrinks, a computation fails, or output cannot be written; as [`World::run`].
-pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink) -> Result<Option<Outcome>> {
+pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink) -> Result<Option<SpreadOutcome>> {
     let mut input = opened(world, spec)?;
-    let length = settle::from_first(world, || Ok(input.as_ref().map_or(0, Source::len)))?;
-    let setting = Setting::new(world, spec, length);
+    let length = settle::from_first(world, || Ok(input.as_ref().map_or(0, InputSource::len)))?;
+    let setting = SpreadSetting::new(world, spec, length);
     let began = Instant::now();
     let (costs, calibration, predicts) = calibration::costs(world, &setting, input.as_mut(), spec.calibration.as_deref())?;
     let calibration_seconds = began.elapsed().as_secs_f64();
@@ -131,17 +133,17 @@ pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink) -> Result<Option
     if spec.baselines {
         record.compare(baselines);
     }
-    Ok(Some(Outcome { answer, record }))
+    Ok(Some(SpreadOutcome { answer, record }))
 }
 
 /// The input, on rank 0.
 fn opened(world: &mut World, spec: &SpreadSpec) -> Result<Option<Input>> {
     let found = if world.is_first() { input::find(&spec.input, spec.raw).map(Some) } else { Ok(None) };
     let mut found = settle::agree(world, found)?;
-    if !settle::from_first(world, || Ok(matches!(found, Some(Found::Stream(_)))))? {
+    if !settle::from_first(world, || Ok(matches!(found, Some(FoundInput::InputStream(_)))))? {
         return Ok(found.and_then(|found| match found {
-            Found::Ready(input) => Some(input),
-            Found::Stream(_) => None,
+            FoundInput::Ready(input) => Some(input),
+            FoundInput::InputStream(_) => None,
         }));
     }
     let overlay = equipoise::agreement::one_node_per_rank(world)?;
@@ -149,7 +151,7 @@ fn opened(world: &mut World, spec: &SpreadSpec) -> Result<Option<Input>> {
         let found = if node.me() == 0 { found.take() } else { None };
         async move {
             let aside = match found {
-                Some(Found::Stream(stream)) => Some(put_aside(&node.epoch(APART), stream).await?),
+                Some(FoundInput::InputStream(stream)) => Some(put_aside(&node.epoch(APART), stream).await?),
                 _ => None,
             };
             node.everyone().barrier(&node).await?;
@@ -161,7 +163,7 @@ fn opened(world: &mut World, spec: &SpreadSpec) -> Result<Option<Input>> {
 }
 
 /// On a worker, whose running others see: it takes as long as whoever writes the input takes.
-async fn put_aside(node: &Node, stream: Stream) -> Result<Result<Input>> {
+async fn put_aside(node: &Node, stream: InputStream) -> Result<Result<Input>> {
     node.start(move |worker| stream.put_aside(worker));
     loop {
         match node.next_event().await {
@@ -175,16 +177,16 @@ async fn put_aside(node: &Node, stream: Stream) -> Result<Result<Input>> {
     }
 }
 
-impl Setting {
-    fn new(world: &World, spec: &SpreadSpec, length: u64) -> Setting {
+impl SpreadSetting {
+    fn new(world: &World, spec: &SpreadSpec, length: u64) -> SpreadSetting {
         let records = spec.computation.records(spec.records, length);
         let placement = &spec.overlay.placement;
         let pace = spec.pace.as_ref().map(|seconds| {
             let by_node = (0..placement.ranks()).map(|node| seconds.get(placement.rank_of(node) as usize).copied().unwrap_or(0.0));
             Rc::new(Pace { seconds: by_node.collect(), is_virtual: world.is_simulated() })
         });
-        Setting {
-            tree: Rc::new(Tree::of(&spec.overlay.topology, placement.ranks())),
+        SpreadSetting {
+            tree: Rc::new(SpreadTree::of(&spec.overlay.topology, placement.ranks())),
             overlay: spec.overlay.clone(),
             computation: spec.computation.clone(),
             records,
@@ -199,10 +201,10 @@ impl Setting {
     fn order(
         &self,
         world: &mut World,
-        planned: Option<Plan>,
-        costs: Option<&Costs>,
+        planned: Option<SpreadPlan>,
+        costs: Option<&SpreadCosts>,
         input: Option<&mut Input>,
-    ) -> Result<(Option<Plan>, Rc<Order>)> {
+    ) -> Result<(Option<SpreadPlan>, Rc<SpreadOrder>)> {
         let mut kept = None;
         let made = settle::from_first(world, || {
             let (Some(planned), Some(costs), Some(input)) = (planned, costs, input) else {
@@ -210,15 +212,15 @@ impl Setting {
             };
             let cuts = cut::cut(input, self.records, &planned.lengths())?;
             let (plan, ranges) = planned.with_cuts(&self.tree, costs, &cuts);
-            let order = Order { ranges, installments: plan.installments, order: plan.order.clone(), room: self.room };
+            let order = SpreadOrder { ranges, installments: plan.installments, order: plan.order.clone(), room: self.room };
             kept = Some(plan);
             Ok(order)
         })?;
         Ok((kept, Rc::new(made)))
     }
 
-    fn distribute(&self, world: &mut World, order: &Rc<Order>, input: Option<&Input>) -> Result<(Option<Ending>, Vec<i64>)> {
-        let source = input.map(|input| input.again().map(|again| again as Box<dyn Source>)).transpose();
+    fn distribute(&self, world: &mut World, order: &Rc<SpreadOrder>, input: Option<&Input>) -> Result<(Option<SpreadEnding>, Vec<i64>)> {
+        let source = input.map(|input| input.again().map(|again| again as Box<dyn InputSource>)).transpose();
         let mut source = settle::agree(world, source)?;
         let ranks = self.overlay.placement.ranks();
         let ended = node::run(world, &self.overlay, |node| {
@@ -240,7 +242,7 @@ impl Setting {
     }
 
     /// The answer, where node 0 is.
-    fn answer(&self, ending: Option<&Ending>, input: Option<&Input>) -> Result<Option<Answer>> {
+    fn answer(&self, ending: Option<&SpreadEnding>, input: Option<&Input>) -> Result<Option<Answer>> {
         let (Some(ending), Some(input)) = (ending, input) else { return Ok(None) };
         input.check()?;
         self.computation.answer(ending.answers.clone()?).map(Some)
@@ -250,7 +252,7 @@ impl Setting {
     fn baselines(
         &self,
         world: &mut World,
-        costs: Option<&Costs>,
+        costs: Option<&SpreadCosts>,
         mut input: Option<&mut Input>,
         answer: Option<&Answer>,
     ) -> Result<Vec<(&'static str, f64)>> {
@@ -279,8 +281,8 @@ impl Setting {
         Ok(taken)
     }
 
-    fn on_demand(&self, world: &mut World, input: Option<&Input>) -> Result<Option<Ending>> {
-        let source = input.map(|input| input.again().map(|again| again as Box<dyn Source>)).transpose();
+    fn on_demand(&self, world: &mut World, input: Option<&Input>) -> Result<Option<SpreadEnding>> {
+        let source = input.map(|input| input.again().map(|again| again as Box<dyn InputSource>)).transpose();
         let mut source = settle::agree(world, source)?;
         let ranks = self.overlay.placement.ranks();
         let ended = node::run(world, &self.overlay, |node| {
@@ -301,7 +303,7 @@ impl Setting {
     }
 
     /// Whose output is wanted, in the order of the input.
-    fn owners(&self, order: &Order) -> Vec<(u32, Range)> {
+    fn owners(&self, order: &SpreadOrder) -> Vec<(u32, Range)> {
         let all = std::iter::once(0).chain(order.order.iter().copied());
         let all = all.map(|owner| (owner, order.ranges[owner as usize]));
         all.filter(|(owner, range)| !range.is_empty() || (self.length == 0 && *owner == 0)).collect()

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use crate::divisible::spread::{Ending, Interval, Plan, Range};
+use crate::divisible::spread::{Range, SpreadEnding, SpreadPlan, TimeInterval};
 use crate::experiment::site::Site;
 
-use super::Setting;
+use super::SpreadSetting;
 use super::why;
-use crate::divisible::spread::Costs;
+use crate::divisible::spread::SpreadCosts;
 
 /// One input, divided. Serialised, it is what `divide --output json` prints beside the answer. Lists are by rank unless they say otherwise, times
 /// are seconds since the distribution began.
@@ -56,7 +56,7 @@ pub struct SpreadRecord {
     pub why: Option<String>,
     /// What is drawn, by rank: predicted and measured.
     #[serde(skip)]
-    pub charts: Vec<[Timeline; 2]>,
+    pub charts: Vec<[RankTimeline; 2]>,
 }
 
 /// Where a rank's time went.
@@ -98,21 +98,21 @@ pub struct Baseline {
 
 /// When a rank was sent to, and when it computed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Timeline {
-    pub sending: Vec<Interval>,
-    pub computing: Vec<Interval>,
+pub struct RankTimeline {
+    pub sending: Vec<TimeInterval>,
+    pub computing: Vec<TimeInterval>,
 }
 
 /// What a record is made of.
 pub(super) struct Made<'a> {
-    pub setting: &'a Setting,
+    pub setting: &'a SpreadSetting,
     pub input: String,
     pub unpacked_from: Option<&'static str>,
     pub site: Site,
-    pub costs: &'a Costs,
-    pub plan: &'a Plan,
+    pub costs: &'a SpreadCosts,
+    pub plan: &'a SpreadPlan,
     pub ranges: &'a [Range],
-    pub ending: &'a Ending,
+    pub ending: &'a SpreadEnding,
     pub offsets: &'a [i64],
     pub calibration: String,
     pub calibration_seconds: f64,
@@ -126,11 +126,14 @@ impl Made<'_> {
         (at.wrapping_add_signed(offset) as i64).saturating_sub(self.ending.began as i64) as f64 / 1e9
     }
 
-    fn timeline(&self, node: usize) -> Timeline {
+    fn timeline(&self, node: usize) -> RankTimeline {
         let report = &self.ending.reports[node];
         let interval =
-            |&(begin, end): &(u64, u64)| Interval { begin: self.since(node, begin).max(0.0), end: self.since(node, end).max(0.0) };
-        Timeline { sending: report.receiving.iter().map(interval).collect(), computing: report.computing.iter().map(interval).collect() }
+            |&(begin, end): &(u64, u64)| TimeInterval { begin: self.since(node, begin).max(0.0), end: self.since(node, end).max(0.0) };
+        RankTimeline {
+            sending: report.receiving.iter().map(interval).collect(),
+            computing: report.computing.iter().map(interval).collect(),
+        }
     }
 
     pub fn record(&self) -> SpreadRecord {
@@ -180,8 +183,8 @@ impl Made<'_> {
         let charts = (0..placement.ranks()).map(|rank| {
             let node = node_of(rank);
             let expected = match self.predicts {
-                true => Timeline { sending: plan.predicted.sending[node].clone(), computing: plan.predicted.computing[node].clone() },
-                false => Timeline::default(),
+                true => RankTimeline { sending: plan.predicted.sending[node].clone(), computing: plan.predicted.computing[node].clone() },
+                false => RankTimeline::default(),
             };
             [expected, self.timeline(node)]
         });

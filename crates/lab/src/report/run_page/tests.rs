@@ -1,16 +1,19 @@
 use super::super::html::tests::environment;
 use super::*;
 use crate::experiment::Site;
-use crate::experiment::run::{Line, Rounds, Timeline, Unit};
+use crate::experiment::run::{NodeTimeline, Rounds, TraceEntry};
 use crate::workload::graphs::Number;
 use equipoise::schedule::accounting::Happening;
 
 /// Two ranks, of which one is busy for a second and the other for the second half of it.
 pub(in crate::report) fn record(scheduler: &str, makespan: f64) -> RunRecord {
-    let executed = |rank: u32, at, ticks| Timeline {
+    let executed = |rank: u32, at, ticks| NodeTimeline {
         node: rank,
         rank,
-        entries: vec![Line { at, task: None, what: Happening::Executed { ticks } }, Line { at, task: None, what: Happening::Resumed }],
+        entries: vec![
+            TraceEntry { at, task: None, what: Happening::Executed { ticks } },
+            TraceEntry { at, task: None, what: Happening::Resumed },
+        ],
     };
     RunRecord {
         scheduler: scheduler.into(),
@@ -19,7 +22,7 @@ pub(in crate::report) fn record(scheduler: &str, makespan: f64) -> RunRecord {
         native: true,
         site: Site { ranks: 2, hosts: 1, seed: 1, ..Site::default() },
         workers: 1,
-        unit: Unit { seconds: 1.0 },
+        unit_seconds: 1.0,
         tasks: 2,
         joins: 0,
         answer: Number::Whole(2),
@@ -48,7 +51,6 @@ pub(in crate::report) fn record(scheduler: &str, makespan: f64) -> RunRecord {
         scheduling: None,
         overload: None,
         simplicity: ["static", "random", "steal"].iter().position(|name| *name == scheduler).unwrap_or(9),
-        contender: 0,
         timeline: vec![executed(0, 0, 1_000_000_000), executed(1, 500_000_000, 500_000_000)],
     }
 }
@@ -86,8 +88,8 @@ fn the_page_has_all_and_needs_nothing() {
         "Open MPI v4",
         "60.0 (80.0)",
         "when the ranks were busy under static",
-        "40 (30)",
-        "1150 – 1350",
+        "1.25 s ± 100 ms",
+        "Topologies: all on complete:2.",
         "95 % interval",
         "Ended after 2000 ms.",
     ] {

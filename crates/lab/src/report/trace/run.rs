@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Event, Row, Shape, Writer};
 use crate::experiment::RunRecord;
-use crate::experiment::run::{Happening, Line, Timeline};
+use crate::experiment::run::{Happening, NodeTimeline, TraceEntry};
 
 /// Writes the timelines of all records, one after the other in time where there are several.
 ///
@@ -28,7 +28,7 @@ pub fn write(out: &mut dyn Write, records: &[RunRecord]) -> io::Result<()> {
     writer.end(json!({}))
 }
 
-fn end(line: &Line) -> u64 {
+fn end(line: &TraceEntry) -> u64 {
     match line.what {
         Happening::Executed { ticks } => line.at + ticks,
         _ => line.at,
@@ -40,7 +40,7 @@ fn us(ticks: u64) -> f64 {
     ticks as f64 / 1e3
 }
 
-fn events<'a>(timeline: &Timeline, begins: u64, scheduler: &'a str) -> Vec<Event<'a>> {
+fn events<'a>(timeline: &NodeTimeline, begins: u64, scheduler: &'a str) -> Vec<Event<'a>> {
     let event = |name, tid, at, shape, args| Event {
         name,
         cat: scheduler,
@@ -49,7 +49,7 @@ fn events<'a>(timeline: &Timeline, begins: u64, scheduler: &'a str) -> Vec<Event
         shape,
         args,
     };
-    let mut executed: Vec<&Line> = timeline.entries.iter().filter(|line| matches!(line.what, Happening::Executed { .. })).collect();
+    let mut executed: Vec<&TraceEntry> = timeline.entries.iter().filter(|line| matches!(line.what, Happening::Executed { .. })).collect();
     executed.sort_by_key(|line| line.at);
     // A row is free again when its last task has ended.
     let mut rows: Vec<u64> = Vec::new();

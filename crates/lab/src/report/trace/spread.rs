@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Event, Row, Shape, Writer};
 use crate::experiment::SpreadRecord;
-use crate::experiment::spread::Interval;
+use crate::experiment::spread::TimeInterval;
 
 const KINDS: [&str; 2] = ["predicted", "measured"];
 
@@ -35,7 +35,7 @@ pub fn write(out: &mut dyn Write, record: &SpreadRecord) -> io::Result<()> {
     writer.end(json!({}))
 }
 
-fn slice(name: &str, interval: &Interval, row: Row, share: u64) -> Event<'static> {
+fn slice(name: &str, interval: &TimeInterval, row: Row, share: u64) -> Event<'static> {
     let dur = 1e6 * (interval.end - interval.begin);
     Event {
         name: name.into(),

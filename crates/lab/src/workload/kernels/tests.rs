@@ -13,7 +13,7 @@ impl equipoise::node::Worker for Still {
 
 struct Text(Vec<u8>);
 
-impl crate::divisible::spread::Source for Text {
+impl crate::divisible::spread::InputSource for Text {
     fn len(&self) -> u64 {
         self.0.len() as u64
     }
@@ -23,7 +23,7 @@ impl crate::divisible::spread::Source for Text {
         Ok(())
     }
 
-    fn again(&self) -> Result<Box<dyn crate::divisible::spread::Source + Send>> {
+    fn again(&self) -> Result<Box<dyn crate::divisible::spread::InputSource + Send>> {
         Ok(Box::new(Text(self.0.clone())))
     }
 }

@@ -8,7 +8,7 @@ fn fraction(numerator: i64, denominator: i64) -> BigRational {
     BigRational::new(numerator.into(), denominator.into())
 }
 
-fn of_ones(dimension: u32) -> hypercube::Shares<BigRational> {
+fn of_ones(dimension: u32) -> hypercube::HypercubeShares<BigRational> {
     let one = fraction(1, 1);
     hypercube::shares(dimension, &one, &one, &one, &one)
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::network::{Link, Network};
+use super::super::network::{ModelLink, ModelNetwork};
 use super::*;
 
 /// What a processor behind the hub is: its speed, its link and its start-up, of a few so that some are alike.
@@ -162,20 +162,20 @@ fn no_order_of_a_star_is_better_by_linear_program() {
         let question = star(&leaves, |question| (question.installments, question.results) = (installments, results));
         let ours = solve(&question).unwrap();
         assert_eq!(ours.method, Method::LinearProgram);
-        let links = |order: &[usize]| -> Vec<Link> {
+        let links = |order: &[usize]| -> Vec<ModelLink> {
             order
                 .iter()
                 .enumerate()
-                .map(|(place, leaf)| Link { from: 0, to: place + 1, startup: leaves[*leaf].2, seconds: 0.3 * leaves[*leaf].1 })
+                .map(|(place, leaf)| ModelLink { from: 0, to: place + 1, startup: leaves[*leaf].2, seconds: 0.3 * leaves[*leaf].1 })
                 .collect()
         };
         each_order(3, &mut Vec::new(), &mut |order| {
             let seconds = std::iter::once(1.0 / 3.0).chain(order.iter().map(|leaf| 1.0 / leaves[*leaf].0)).collect();
             let layer = std::iter::once(0).chain(order.iter().map(|_| 1)).collect();
-            let mut network = Network::new(0, layer, seconds, links(order));
+            let mut network = ModelNetwork::new(0, layer, seconds, links(order));
             network.out[0] = (0..order.len()).collect();
             for last_first in [false, true] {
-                let task = super::super::program::Task { ports: Ports::One, installments, results, last_first };
+                let task = super::super::program::ProgramTask { ports: Ports::One, installments, results, last_first };
                 let other = super::super::selection::divide(&network, task, 1.0).unwrap().division.timeline(&network).makespan;
                 assert!(ours.makespan <= other * (1.0 + 1e-7), "{order:?}: {other} is less than {}", ours.makespan);
             }

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::super::network::{Link, Network};
-use super::super::{timeline::Division, tree};
+use super::super::network::{ModelLink, ModelNetwork};
+use super::super::{timeline::LoadDivision, tree};
 use super::*;
 
 fn positive() -> impl Strategy<Value = f64> {
@@ -43,9 +43,9 @@ proptest! {
         for node in 1..seeds.len() {
             layer[node] = layer[parents[node]] + 1;
         }
-        let links = |startup| (1..seeds.len()).map(|node| Link { from: parents[node], to: node, startup, seconds: seeds[node].1 }).collect();
+        let links = |startup| (1..seeds.len()).map(|node| ModelLink { from: parents[node], to: node, startup, seconds: seeds[node].1 }).collect();
         let seconds: Vec<f64> = seeds.iter().map(|seed| seed.0).collect();
-        let of = |startup| Network::new(0, layer.clone(), seconds.clone(), links(startup));
+        let of = |startup| ModelNetwork::new(0, layer.clone(), seconds.clone(), links(startup));
         check(&of(startup), &tree::all_ports(&of(startup), 0.0).unwrap())?;
         check(&of(0.0), &tree::one_port(&of(0.0)))?;
     }
@@ -53,19 +53,19 @@ proptest! {
     /// Through one port the fastest link first: no other order is better.
     #[test]
     fn the_order_of_service_is_the_best(seeds in prop::collection::vec((positive(), positive()), 2..6), order in any::<prop::sample::Index>(), keys in prop::collection::vec(0.0..1.0, 6)) {
-        let links: Vec<Link> = seeds.iter().enumerate().map(|(node, seed)| Link { from: 0, to: node + 1, startup: 0.0, seconds: seed.1 }).collect();
+        let links: Vec<ModelLink> = seeds.iter().enumerate().map(|(node, seed)| ModelLink { from: 0, to: node + 1, startup: 0.0, seconds: seed.1 }).collect();
         let seconds: Vec<f64> = std::iter::once(1.0).chain(seeds.iter().map(|seed| seed.0)).collect();
         let layer = std::iter::once(0).chain(seeds.iter().map(|_| 1)).collect();
-        let network = Network::new(0, layer, seconds, links);
+        let network = ModelNetwork::new(0, layer, seconds, links);
         let mut other = network.clone();
         let turn = order.index(seeds.len());
         other.serve_by(|link| keys[(link.to + turn) % keys.len()]);
-        let makespan = |network: &Network| tree::one_port(network).timeline(network).makespan;
+        let makespan = |network: &ModelNetwork| tree::one_port(network).timeline(network).makespan;
         prop_assert!(makespan(&network) <= makespan(&other) * (1.0 + 1e-12));
     }
 }
 
-fn check(network: &Network, division: &Division) -> Result<(), TestCaseError> {
+fn check(network: &ModelNetwork, division: &LoadDivision) -> Result<(), TestCaseError> {
     let timeline = division.timeline(network);
     let all: f64 = (0..network.processors()).map(|processor| division.alpha(processor)).sum();
     prop_assert!(near(all, 1.0, 1e-9));

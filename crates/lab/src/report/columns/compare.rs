@@ -1,0 +1,146 @@
+//! The columns of a comparison of balancers.
+
+use super::super::figures::{self, bytes, duration_us, ratio, three, two, whole};
+use super::{Column, Tabular, Value};
+use crate::experiment::CompareRecord;
+use equipoise::topology::Topology;
+
+/// Times below this many milliseconds are those of doing nothing, on real ranks.
+const NOTHING: f64 = 0.01;
+
+impl Tabular for CompareRecord {
+    fn columns() -> Vec<Column<CompareRecord>> {
+        let new = Column::<CompareRecord>::new;
+        let shown = Column::<CompareRecord>::shown;
+        vec![
+            new("balancer", |r| r.balancer.csv()).heading("balancer").left(),
+            new("topology", |r| r.topology.csv()).heading("topology").reads(kind).left(),
+            new("native", |r| r.native.csv()),
+            new("ranks", |r| r.site.ranks.csv()),
+            new("hosts", |r| r.site.hosts.csv()),
+            new("network", |r| r.site.network.csv()),
+            new("seed", |r| r.site.seed.csv()),
+            new("nodes", |r| r.nodes.csv()),
+            new("loads", |r| r.loads.csv()),
+            new("payload", |r| r.payload.csv()),
+            new("tasks", |r| r.tasks.csv()),
+            new("repeat", |r| r.repeat.csv()),
+            new("imbalance_before", |r| r.imbalance_before.csv()),
+            new("imbalance_after", |r| r.imbalance_after.csv())
+                .heading("imba\u{ad}lance")
+                .reads(|r| ratio(r.imbalance_after))
+                .about("max/mean load over ranks after the phase"),
+            new("excess_before", |r| r.imbalance.before.max_over_mean_less_one.csv()),
+            new("excess_after", |r| r.imbalance.after.max_over_mean_less_one.csv()),
+            new("mean_over_max_before", |r| r.imbalance.before.mean_over_max.csv()),
+            new("mean_over_max_after", |r| r.imbalance.after.mean_over_max.csv()),
+            new("moved", |r| r.moved.csv())
+                .heading("moved")
+                .reads(|r| whole(r.moved))
+                .about("tasks (with weights: work units) that left their node"),
+            new("least", |r| r.least.csv()),
+            new("task_hops", |r| r.task_hops.csv())
+                .heading("task-hops")
+                .reads(hops)
+                .about("tasks times links crossed; in brackets: over the minimum, where all\nnodes reached their quotas"),
+            new("hops_ratio", |r| r.hops_ratio.csv()),
+            new("steps", |r| r.steps.csv()).heading("steps").about("longest chain of dependent messages"),
+            new("messages", |r| r.messages.csv()).heading("msgs").reads(|r| whole(r.messages)).about("messages between ranks"),
+            new("bytes", |r| r.bytes.csv()).heading("bytes").reads(|r| bytes(r.bytes)).about("bytes in these messages"),
+            new("host_bytes", |r| r.host_bytes.csv())
+                .heading("inter-\nhost")
+                .reads(|r| bytes(r.host_bytes))
+                .when(|records| records.iter().any(|r| r.site.hosts > 1))
+                .about("bytes between hosts"),
+            new("ms_median", |r| r.ms_median.csv())
+                .heading("time")
+                .unit("ms")
+                .reads(time)
+                .about("time of the slowest node, median over the rounds"),
+            shown("interval", interval)
+                .unit("ms")
+                .when(|records| records.iter().any(has_interval))
+                .about("confidence interval of the median"),
+            new("ms_low", |r| r.ms_ci95.map(|interval| interval[0]).csv()),
+            new("ms_high", |r| r.ms_ci95.map(|interval| interval[1]).csv()),
+            new("ms_coverage", |r| r.ms_coverage.csv()),
+            shown("info/dec/\nexch", parts).unit("%").about("shares of that time: gathering information, deciding, exchanging tasks"),
+            new("ms_information", |r| r.ms_information.csv()),
+            new("ms_decision", |r| r.ms_decision.csv()),
+            new("ms_exchange", |r| r.ms_exchange.csv()),
+            new("break_even_us", |r| r.break_even_us.csv())
+                .heading("break-\neven")
+                .reads(|r| r.break_even_us.map_or("never".into(), duration_us))
+                .when(|records| !records.iter().any(|r| r.weighing.unit_seconds.is_some()))
+                .about("task length (with weights: length of a work unit) from which the phase pays,\nwith the cores that the ranks share"),
+            new("finish_before", |r| r.finish_before.csv()),
+            new("finish_after", |r| r.finish_after.csv()),
+            new("unit", |r| r.weighing.unit.csv()),
+            new("largest_task", |r| r.weighing.largest_task.csv()),
+            new("pinned_tasks", |r| r.weighing.pinned_tasks.csv()),
+            new("deviation", |r| r.weighing.deviation.csv()),
+            new("best_deviation", |r| r.weighing.best_deviation.csv()),
+            new("exact", |r| r.exact.csv()),
+            new("declined", |r| r.declined.csv()),
+            new("cores", |r| r.site.cores.csv()),
+            new("unit_seconds", |r| r.weighing.unit_seconds.csv()),
+            new("makespan_before", |r| r.makespan_before.csv()),
+            new("makespan_after", |r| r.makespan_after.csv())
+                .heading("step")
+                .reads(|r| r.weighing.unit_seconds.map_or("-".into(), |seconds| duration_us(r.makespan_after * seconds * 1e6)))
+                .when(|records| records.iter().any(|r| r.weighing.unit_seconds.is_some()))
+                .about("length of a step after the phase, where loads are times"),
+        ]
+    }
+}
+
+/// Kind and size of the topology, with a star if it has more nodes than ranks.
+fn kind(record: &CompareRecord) -> String {
+    format!("{}{}", kind_of(record), if record.native { "" } else { "*" })
+}
+
+/// The name of the topology, shortened for trees and grids of many dimensions, whose names are too long for a column.
+pub(in crate::report) fn kind_of(record: &CompareRecord) -> String {
+    match &record.map.topology {
+        Topology::Tree(tree) => format!("tree:{}", tree.nodes()),
+        Topology::Grid(grid) if grid.dims().len() > 3 && grid.dims().iter().all(|side| *side == grid.dims()[0]) => {
+            format!("grid:{}^{}", grid.dims()[0], grid.dims().len())
+        }
+        _ => record.topology.clone(),
+    }
+}
+
+fn hops(record: &CompareRecord) -> String {
+    match record.hops_ratio {
+        Some(ratio) if record.task_hops > 0 => format!("{} ({})", whole(record.task_hops), figures::ratio(ratio)),
+        _ => whole(record.task_hops),
+    }
+}
+
+/// Real ranks that move nothing take a time that says nothing.
+fn takes_nothing(record: &CompareRecord) -> bool {
+    record.site.network.is_none() && record.ms_median < NOTHING
+}
+
+fn time(record: &CompareRecord) -> String {
+    if takes_nothing(record) { format!("<{NOTHING}") } else { three(record.ms_median) }
+}
+
+fn has_interval(record: &CompareRecord) -> bool {
+    record.interval().is_some()
+}
+
+fn interval(record: &CompareRecord) -> String {
+    let shown = record.interval().filter(|_| !takes_nothing(record));
+    shown.map_or_else(|| "-".into(), |[low, high]| format!("{}-{}", two(low), two(high)))
+}
+
+/// The parts of the time in percent.
+fn parts(record: &CompareRecord) -> String {
+    let parts = record.parts();
+    let sum: f64 = parts.iter().sum();
+    if sum <= 0.0 {
+        return "-".into();
+    }
+    parts.map(|part| format!("{:.0}", 100.0 * part / sum)).join("/")
+}
