@@ -56,7 +56,7 @@ fn main() -> equipoise::Result<()> {
     let ranks = 12;
     let mine = Chosen { name: "diffusion".into(), entry: &ENTRY, balancer: Box::new(Diffusion { rounds: 32 }) };
     for balancer in [Rc::new(mine), Rc::new(balance::find("kwa")?)] {
-        let mut world = World::Sim(sim::World::new(ranks, sim::Model::default()));
+        let mut world = World::simulated(ranks, sim::Model::default());
         let spec = BalanceSpec {
             overlay: Overlay::one_host(Topology::parse("ring", ranks)?, ranks)?,
             tasks: Tasks::numbered(&mut world, (1..=u64::from(ranks)).map(|i| i * i).collect(), 64)?,

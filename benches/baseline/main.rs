@@ -172,7 +172,7 @@ struct Bench {
 
 impl Bench {
     fn new(comm: SimpleCommunicator, arguments: &Arguments) -> Result<Bench> {
-        let world = World::Mpi(mpi::World::on(&comm, mpi::Options::program())?);
+        let world = World::on(&comm, mpi::Options::program())?;
         let (ranks, me) = (world.ranks(), comm.rank() as usize);
         let loads = LoadPattern::Uniform { mean: arguments.mean }.draw(ranks, ranks, arguments.seed)?;
         let plain = Overlay::new(balance::find("direct")?.entry.default_topology(ranks), world.hosts())?;

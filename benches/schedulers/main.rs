@@ -72,7 +72,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         println!("schedulers: needs mpirun; run scripts/bench --schedulers");
         return Ok(());
     };
-    let mut world = World::Mpi(world);
+    let mut world = World::from(world);
     let defaults = |workloads: &[&str]| match arguments.workloads.is_empty() {
         true => workloads.iter().map(|workload| workload.to_string()).collect(),
         false => arguments.workloads.clone(),

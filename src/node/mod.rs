@@ -6,7 +6,7 @@
 //! use equipoise::{node, topology::{Overlay, Topology}, transport::{Tag, sim, world::World}};
 //!
 //! const GREETING: Tag = Tag::new(1, "greeting");
-//! let mut world = World::Sim(sim::World::new(4, sim::Model::default()));
+//! let mut world = World::simulated(4, sim::Model::default());
 //! let overlay = Overlay::one_host(Topology::parse("ring", 4)?, 4)?;
 //! let heard = node::run(&mut world, &overlay, |node| async move {
 //!     let (left, right) = ((node.me() + 3) % 4, (node.me() + 1) % 4);

@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn the_papers_third_example() {
         let loads = &[19, 11, 2, 9, 0, 9, 10, 4];
-        let mut world = World::Sim(sim::World::new(8, sim::Model::default()));
+        let mut world = World::simulated(8, sim::Model::default());
         let overlay = Overlay::one_host(Topology::parse("hypercube:3", 8).unwrap(), 8).unwrap();
         let (outcome, queues) = run_and_keep(&mut world, &overlay, &setting("cwa", loads)).unwrap();
         let outcome = outcome.unwrap();

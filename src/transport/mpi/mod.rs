@@ -72,6 +72,7 @@ pub struct Options {
     /// When the job counts as stuck: then every rank says what it waits for, and the job ends with status 3.
     pub watchdog: Watch,
     /// Whether SIGUSR1 and SIGUSR2 come to the nodes of a run as events, instead of ending the process. After the world they do nothing.
+    /// Needs the feature `signals`: without it, a world with this set is not opened.
     pub signals: bool,
     /// Whether a panic on any thread of the process ends the whole job with status 101, from now on. Otherwise it unwinds as ever; a world
     /// that is dropped meanwhile waits for nobody, and leaves the other ranks to the launcher.
@@ -119,7 +120,7 @@ impl Default for Options {
 
 impl Options {
     /// What a program wants that does nothing but run on the world, as `equipoise` does: whatever goes wrong on a rank ends the job, also
-    /// that nobody makes progress for five minutes.
+    /// that nobody makes progress for five minutes. Needs the feature `signals`.
     pub fn program() -> Options {
         let watchdog = Watch::Always(Duration::from_secs(300));
         Options { watchdog, signals: true, ends_on_panic: true, ..Options::default() }

@@ -23,7 +23,7 @@ impl Sliced for Endless {
 #[test]
 fn a_hundred_runs_leave_nothing_to_each_other_and_nothing_in_memory() {
     let alive = Arc::new(());
-    let mut world = World::Sim(sim::World::new(3, disturbed("switched", Rules::seeded(1).delay_up_to(1000))));
+    let mut world = World::simulated(3, disturbed("switched", Rules::seeded(1).delay_up_to(1000)));
     let overlay = overlay("line:5", 3);
     let mut first = None;
     for run in 0..100u32 {
@@ -76,7 +76,7 @@ impl AsRef<[u8]> for Held {
 
 #[test]
 fn runs_have_numbers_of_their_own() {
-    let mut world = World::Sim(sim::World::new(1, model("zero")));
+    let mut world = World::simulated(1, model("zero"));
     for _ in 0..3 {
         let report = report(node::run(&mut world, &overlay("line", 1), |node| async move { node.receive::<()>(0, DATA).await }));
         let run = report.split("(run ").nth(1).and_then(|rest| rest.split(',').next()).map(str::to_owned);
