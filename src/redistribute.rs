@@ -91,7 +91,7 @@ where
 
 /// One node's part: its tasks as bytes before, and after.
 async fn phase(node: Node, chosen: Rc<Chosen>, shares: Shares, payloads: Vec<Bytes>) -> Result<Vec<Bytes>> {
-    let apart = node.epoch(1);
+    let apart = node.epoch(node::epochs::APART);
     let everyone = apart.everyone();
     let count = payloads.len() as u64;
     let first = everyone.exclusive_scan(&apart, count, |a, b| a + b).await?.unwrap_or(0);

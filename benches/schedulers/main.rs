@@ -229,7 +229,7 @@ fn scheduled(world: &mut World, contender: &Contender, workload: &Prepared, know
 }
 
 /// The epochs of what goes before a run and comes after it.
-const APART: u32 = 1;
+const APART: u32 = equipoise::node::epochs::APART;
 const TOLD: u32 = 2;
 
 /// All begin together.

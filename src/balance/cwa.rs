@@ -52,7 +52,7 @@ pub(super) static ENTRY: Entry = Entry {
     build,
 };
 
-const SUM: Tag = Tag::new(0x0101, "cwa sub-cube load");
+const SUM: Tag = crate::node::tags::balance::CWA_SUM;
 
 struct Cwa;
 

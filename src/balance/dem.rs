@@ -57,7 +57,7 @@ pub(super) static ENTRY: Entry = Entry {
 /// The sweeps after which `until-stable` gives up.
 pub const MOST_SWEEPS: u32 = 1 << 16;
 
-const LOAD: Tag = Tag::new(0x0301, "dem load");
+const LOAD: Tag = crate::node::tags::balance::DEM_LOAD;
 
 /// How often the dimensions are gone through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

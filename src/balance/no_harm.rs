@@ -23,8 +23,8 @@ use crate::load::RankTime;
 use crate::node::{Group, HEADER_BYTES, Tag};
 use crate::topology::NodeId;
 
-const OF_VIRTUAL: Tag = Tag::new(0x0f01, "load of a virtual node");
-const TO_VIRTUAL: Tag = Tag::new(0x0f02, "slowest rank");
+const OF_VIRTUAL: Tag = crate::node::tags::balance::OF_VIRTUAL;
+const TO_VIRTUAL: Tag = crate::node::tags::balance::TO_VIRTUAL;
 
 /// What the nodes of all ranks say together.
 pub(super) struct Slowest {

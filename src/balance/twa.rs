@@ -47,8 +47,8 @@ pub(super) static ENTRY: Entry = Entry {
     build,
 };
 
-const SUM: Tag = Tag::new(0x0201, "twa subtree load");
-const TOTAL: Tag = Tag::new(0x0202, "twa total");
+const SUM: Tag = crate::node::tags::balance::TWA_SUM;
+const TOTAL: Tag = crate::node::tags::balance::TWA_TOTAL;
 
 struct Twa;
 

@@ -21,7 +21,7 @@ use crate::transport::Body;
 use crate::transport::row::{Fingerprint, Row};
 use crate::transport::shelf::Label;
 
-const ALL_GATHER: Tag = Tag::new(0x7f05, "all-gather");
+const ALL_GATHER: Tag = crate::node::tags::collective::ALL_GATHER;
 
 /// From so many members on values are gathered in shared rows.
 const SHARED_FROM: u32 = 17;

@@ -20,6 +20,7 @@
 pub mod collective;
 pub mod gather;
 pub mod migrate;
+pub mod tags;
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -41,6 +42,7 @@ use crate::transport::{Envelope, Freight, Interest, Job, Port, Scope, Wanted, wi
 pub use crate::transport::{Event, Finished, Message, Needed, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
 pub use collective::Group;
 pub use gather::Gathered;
+pub use tags::epochs;
 
 /// Bytes of a message's header, which count as much as its body's.
 pub const HEADER_BYTES: u64 = wire::HEADER as u64;
@@ -64,7 +66,7 @@ pub struct Node {
 impl Node {
     /// A node on its port, in epoch 0 of the port's run.
     pub fn new(port: Port) -> Node {
-        let scope = Scope { run: port.run(), epoch: 0 };
+        let scope = Scope { run: port.run(), epoch: epochs::MAIN };
         Node { port, scope }
     }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::balance::{Chosen, Phase, Times};
 use crate::error::{Error, Result};
 use crate::load::{Checksum, Plan, Shares, Transfer, WorkQueue};
-use crate::node::{self, Node, Ticks};
+use crate::node::{self, Node, Ticks, epochs};
 use crate::topology::{NodeId, Overlay};
 use crate::transport::record::Counts;
 use crate::transport::world::World;
@@ -110,8 +110,6 @@ impl Tally {
     }
 }
 
-const CHECK: u32 = 1;
-
 /// Who has waited no longer than this is still awake; see [`line_up`].
 const AWAKE: Ticks = 50_000;
 /// Lining up ends after so many barriers: with many ranks to a core everybody always waits longer.
@@ -151,17 +149,17 @@ async fn balance(node: Node, setting: Rc<Setting>, barrier: bool, keep: bool) ->
     let mut queue = (setting.queue)(node.me())?;
     let before = queue.checksum();
     if barrier {
-        Box::pin(line_up(&node.epoch(CHECK))).await?;
+        Box::pin(line_up(&node.epoch(epochs::APART))).await?;
     }
     let mut tally = measure(&node, &setting, &mut queue).await?;
     if barrier && let Some(trace) = tally.trace.first_mut() {
-        trace.offset = Box::pin(trace::clock_offset(&node.epoch(CHECK))).await?;
+        trace.offset = Box::pin(trace::clock_offset(&node.epoch(epochs::APART))).await?;
     }
     tally.before = before;
     tally.after = queue.checksum();
     // Dropped at once where nobody wants it.
     let kept = keep.then(|| Box::new(queue));
-    let outcome = Box::pin(close(node.epoch(CHECK), tally, setting)).await?;
+    let outcome = Box::pin(close(node.epoch(epochs::APART), tally, setting)).await?;
     Ok((outcome, kept))
 }
 

@@ -9,10 +9,10 @@ use crate::node::{Tag, Ticks};
 use crate::topology::NodeId;
 
 /// Tasks on their way.
-pub(super) const TASKS: Tag = Tag::new(0x0201, "tasks");
+pub(super) const TASKS: Tag = crate::node::tags::schedule::TASKS;
 /// Answers on their way to the parents that wait for them: the sender's load, if loads travel, and a row of [`Answered`] in the order in
 /// which they came into being.
-pub(super) const ANSWERS: Tag = Tag::new(0x0202, "answers");
+pub(super) const ANSWERS: Tag = crate::node::tags::schedule::ANSWERS;
 
 /// Who waits for a task's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -35,12 +35,12 @@ use crate::load::{Powers, Segment, Shares, TaskBatch, WorkQueue};
 use crate::node::{self, Event, LARGEST_MESSAGE, Message, Node, Tag, Ticks};
 use crate::topology::NodeId;
 
-pub(super) const BEGIN: Tag = Tag::background(0x0206, "system phase");
+pub(super) const BEGIN: Tag = crate::node::tags::schedule::BEGIN;
 /// What a task in a work queue is called when it can't be read.
-const FROZEN: Tag = Tag::new(0x0207, "frozen task");
+const FROZEN: Tag = crate::node::tags::schedule::FROZEN;
 
 /// Epochs of phases begin here; those before are a run's own.
-const EPOCHS: u32 = 1 << 16;
+const EPOCHS: u32 = crate::node::epochs::PHASES;
 
 /// The word that a phase begins.
 #[derive(Serialize, Deserialize)]

@@ -26,8 +26,8 @@ use serde::{Deserialize, Serialize};
 use crate::node::{Tag, Ticks};
 use crate::topology::NodeId;
 
-pub(super) const WAVE: Tag = Tag::background(0x0204, "termination wave");
-pub(super) const REPORT: Tag = Tag::new(0x0205, "report");
+pub(super) const WAVE: Tag = crate::node::tags::schedule::WAVE;
+pub(super) const REPORT: Tag = crate::node::tags::schedule::REPORT;
 
 /// What the nodes say to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

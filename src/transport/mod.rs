@@ -87,8 +87,14 @@ impl Tag {
         Tag { id: id | Tag::BACKGROUND, name }
     }
 
+    /// The tag's number on the wire: [`number`](Tag::number), and whether it is of the background.
     pub const fn id(self) -> u16 {
         self.id
+    }
+
+    /// The number that the tag was made with.
+    pub const fn number(self) -> u16 {
+        self.id & !Tag::BACKGROUND
     }
 
     pub const fn name(self) -> &'static str {

@@ -69,7 +69,7 @@ const SIMULATED_CYCLE: u64 = 1_000_000;
 const REAL_AHEAD: u64 = 500_000;
 const SIMULATED_AHEAD: u64 = 100_000;
 /// The epoch of the barrier before a run.
-const APART: u32 = 1;
+const APART: u32 = equipoise::node::epochs::APART;
 
 /// A round's tasks, and what judges say of them.
 struct Round {
