@@ -86,11 +86,11 @@ fn caps(held: &[Held], most: u64) -> Vec<u64> {
 
 /// Checks a phase that is over, on all nodes together, and takes back what makes the slowest rank slower.
 pub(super) async fn check(phase: &mut Phase<'_>) -> Result<()> {
-    phase.enter(super::Part::Decision);
+    phase.enter(super::Stage::Decision);
     let Slowest { before, now, cap } = slowest(phase).await?;
     if now > before {
         phase.decline();
-        phase.enter(super::Part::Exchange);
+        phase.enter(super::Stage::Exchange);
         phase.mover.take_back(cap).await?;
     }
     Ok(())

@@ -9,6 +9,7 @@ pub mod trace;
 
 use std::rc::Rc;
 
+use log::debug;
 use serde::{Deserialize, Serialize};
 
 use crate::balance::{Chosen, Phase, Times};
@@ -174,9 +175,11 @@ async fn line_up(node: &Node) -> Result<()> {
         let began = node.now();
         everyone.barrier(node).await?;
         let waited = node.now() - began;
-        if everyone.all_reduce(node, waited, Ticks::max).await? <= AWAKE {
+        let longest = everyone.all_reduce(node, waited, Ticks::max).await?;
+        if longest <= AWAKE {
             break;
         }
+        debug!("{node} lines up again: a node waited for {longest} ns");
     }
     Ok(())
 }

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use log::{Level, debug, log_enabled, trace};
+
 use super::abort;
 use super::ffi::{Comm, Summing};
 use super::heartbeat::Heartbeat;
@@ -234,6 +236,10 @@ impl State {
     /// Gives a message from another rank to its node. True if the node waits for just that.
     fn deliver(&mut self, message: Message) -> bool {
         let envelope = &message.envelope;
+        if log_enabled!(Level::Trace) {
+            let Envelope { src, dst, scope, tag, .. } = envelope;
+            trace!("rank {}: {tag:#06x} from node {src} arrives for node {dst} ({scope})", self.me);
+        }
         if let Some(run) = self.run.as_mut().filter(|run| run.number == envelope.scope.run) {
             run.received += 1;
             return match run.seat_of(envelope.dst) {
@@ -331,7 +337,9 @@ impl State {
     fn heard(&mut self, source: RankId, message: &[u8]) -> Result<()> {
         let garbled = |why: wire::Unreadable| Error::GarbledByRank { rank: source, what: "between carriers".into(), why: why.to_string() };
         let now = self.note_progress();
-        match wire::read(message).map_err(garbled)? {
+        let message = wire::read(message).map_err(garbled)?;
+        debug!("rank {}: rank {source} says {message:?}", self.me);
+        match message {
             ControlMessage::HowLong { round } => {
                 self.watchdog.asked(source, now);
                 let age = if self.is_working() { Duration::ZERO } else { self.watchdog.age(now) };
@@ -349,7 +357,11 @@ impl State {
 
     fn watch(&mut self) -> Result<()> {
         let now = self.note_progress();
-        match self.watchdog.poll(now, self.is_working()) {
+        let action = self.watchdog.poll(now, self.is_working());
+        if action != Action::Nothing {
+            debug!("rank {}: watchdog, without progress for {}: {action:?}", self.me, seconds(self.watchdog.age(now)));
+        }
+        match action {
             Action::Nothing => {}
             Action::Ask { round } => self.tell_others(ControlMessage::HowLong { round })?,
             Action::Report { silent } => {

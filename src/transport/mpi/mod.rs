@@ -46,6 +46,7 @@ use std::time::{Duration, Instant};
 pub use ::mpi as rsmpi;
 use ::mpi::environment::Universe;
 use ::mpi::traits::AsRaw;
+use log::debug;
 
 use self::carrier::{Carrier, Links, State};
 use self::ffi::Comm;
@@ -161,6 +162,7 @@ impl World {
             return Ok(None);
         }
         let world = World::init(options)?;
+        debug!("a launcher started this process as rank {} of {}", world.rank(), world.ranks());
         match launcher::singletons(world.ranks(), launcher::variable) {
             Some((launcher, ranks)) => Err(launcher::alone(&library(), launcher, ranks)),
             None => Ok(Some(world)),
@@ -211,11 +213,12 @@ impl World {
         let host = names.get(rank as usize).cloned().unwrap_or_default();
         let signals = Caught::begin(options.signals)?;
         let began = Instant::now();
-        let state = RefCell::new(State::new(Links { comm, bulk }, host, &options, began, signals.flags.clone())?);
+        let state = RefCell::new(State::new(Links { comm, bulk }, host.clone(), &options, began, signals.flags.clone())?);
         let heartbeat = Heartbeat::default();
         if let Some(timeout) = options.watchdog.timeout() {
             heartbeat.watch(rank, timeout)?;
         }
+        debug!("rank {rank} of {ranks} on {host}, process {}, {}: {options:?}", std::process::id(), library());
         let seed = Cell::new(options.seed);
         let carrier = Rc::new(Carrier { rank, ranks, options, began, heartbeat, state, seed });
         Ok(World { carrier, hosts: Hosts::from_names(&names), _signals: signals, universe })
@@ -269,6 +272,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
+        debug!("rank {} closes its world", self.rank());
         self.carrier.heartbeat.stop();
         if thread::panicking() {
             // The others may wait for what this rank will never send, here and in MPI's finalisation: the launcher ends them.

@@ -6,6 +6,7 @@ use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use log::debug;
 
 use super::{abort, ffi};
 use crate::error::{Error, Result};
@@ -89,6 +90,7 @@ impl WorkerPool {
     }
 
     fn hire(&mut self) -> Result<()> {
+        debug!("worker thread {} starts; {} pieces of work are out", self.hired.len(), self.out);
         let (jobs, done) = (self.jobs.exit.clone(), self.done.entry.clone());
         let (began, boss) = (self.began, thread::current());
         let worker = thread::Builder::new()
