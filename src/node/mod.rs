@@ -18,6 +18,7 @@
 //! ```
 
 pub mod collective;
+mod concurrent;
 pub mod gather;
 pub mod migrate;
 pub mod tags;
@@ -43,6 +44,7 @@ use crate::transport::world::World;
 use crate::transport::{Envelope, Freight, Interest, Job, Port, Scope, Wanted, wire};
 pub use crate::transport::{Event, Finished, Message, Needed, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
 pub use collective::Group;
+pub use concurrent::Either;
 pub use gather::Gathered;
 pub use tags::epochs;
 
@@ -59,6 +61,19 @@ where
 }
 
 /// A node's view of its world, within one scope. Cheap to clone; all clones are the same node.
+///
+/// # How its futures are polled
+///
+/// There is no async runtime, and there are no wakers: a world polls a node's whole program again whenever something has happened to the
+/// node, and the context that it passes wakes nobody. So a program may await the futures of its own node, and combinations of them that
+/// poll all of their parts each time: [`join`](Node::join), [`select`](Node::select), or your own `poll_fn`. A future that relies on being
+/// woken (a channel's, a timer's of an async runtime, `FuturesUnordered`) is polled only when something else happens to the node, and may
+/// stand still until the watchdog reports it.
+///
+/// # Lifetime
+///
+/// A node belongs to one run. Using a clone of it to send, receive, wait, start work or set timers after [`run`] has returned is a bug, and
+/// panics.
 #[derive(Clone)]
 pub struct Node {
     port: Port,
@@ -215,7 +230,7 @@ impl Node {
 
     /// What has happened by now, if anything, without waiting. Costs at least one tick of virtual time, so a loop that only asks ends.
     pub async fn try_event(&self) -> Option<Event> {
-        let mut asked = false;
+        let mut asked = None;
         poll_fn(|_| self.port.poll_turn(&mut asked)).await;
         self.event_at_hand()
     }

@@ -13,13 +13,14 @@ use super::abort;
 use super::ffi::{Comm, Summing};
 use super::heartbeat::Heartbeat;
 use super::incoming::{Heard, Incoming};
-use super::local_nodes::{Run, Waits};
+use super::local_nodes::Run;
 use super::outbox::Outbox;
 use super::watchdog::{Action, ControlMessage, Watchdog};
-use super::workers::{Owner, Slices, WorkerPool, since};
+use super::workers::{Owner, Slices, WorkerPool};
 use super::{Options, STUCK};
 use crate::error::{Error, Result};
 use crate::topology::{Overlay, RankId};
+use crate::transport::work::since;
 use crate::transport::{Envelope, Event, Finished, Freight, Message, Signal, Ticks, wire};
 
 /// How many messages one poll of the network takes at most, so that programs get to see them: while a program does not ask, what
@@ -156,7 +157,7 @@ impl State {
         if envelope.is_progress() {
             self.progress = true;
         }
-        if let Some(local_node) = run.seat_of(envelope.dst) {
+        if let Some(local_node) = run.place_of(envelope.dst) {
             match freight.into_body() {
                 Ok(body) => {
                     run.push(local_node, Event::Message(Message { envelope, body }));
@@ -242,7 +243,7 @@ impl State {
         }
         if let Some(run) = self.run.as_mut().filter(|run| run.number == envelope.scope.run) {
             run.received += 1;
-            return match run.seat_of(envelope.dst) {
+            return match run.place_of(envelope.dst) {
                 Some(local_node) => run.push(local_node, Event::Message(message)),
                 None => {
                     let what = format!("for node {}", envelope.dst);
@@ -266,8 +267,8 @@ impl State {
             && run.timers.first().is_some()
         {
             let now = since(self.began);
-            while let Some((local_node, event)) = run.timers.take_due(now) {
-                run.push(local_node, event);
+            while let Some((timer, (local_node, scope))) = run.timers.take_due(now) {
+                run.push(local_node, Event::Timer { scope, timer });
                 moved = true;
             }
         }
@@ -398,14 +399,6 @@ impl State {
         };
         let age = seconds(self.watchdog.age(now));
         abort::say(&format!("equipoise: rank {} on {} has made no progress for {age}{out}{coming}{nodes}", self.me, self.host));
-    }
-
-    /// Marks that a program waits for room in the outbox.
-    pub fn waits_for_room(&mut self, run: u32, local_node: usize) {
-        if let Some(run) = self.run_of(run) {
-            let local_node = &mut run.local_nodes[local_node];
-            (local_node.waits, local_node.full) = (Waits::Room, true);
-        }
     }
 }
 
