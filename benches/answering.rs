@@ -92,7 +92,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         println!("answering: needs mpirun; run scripts/bench --answers");
         return Ok(());
     };
-    let mut world = World::Mpi(world);
+    let mut world = World::from(world);
     let ranks = world.ranks();
     if ranks != 2 {
         println!("answering: one rank asks and one answers, there are {ranks}; run scripts/bench --answers");

@@ -147,7 +147,7 @@ struct Bench {
 
 impl Bench {
     fn new(comm: SimpleCommunicator, tasks: u64) -> Result<Bench> {
-        let world = World::Mpi(mpi::World::on(&comm, mpi::Options::program())?);
+        let world = World::on(&comm, mpi::Options::program())?;
         let overlay = Overlay::new(Topology::Complete(Complete::new(world.ranks())?), world.hosts())?;
         Ok(Bench { comm, world, overlay, tasks })
     }

@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let universe = rsmpi::initialize().ok_or("MPI was initialised before")?;
     let comm = universe.world();
-    let mut world = World::Mpi(mpi::World::on(&comm, mpi::Options::default())?);
+    let mut world = World::on(&comm, mpi::Options::default())?;
 
     // Rank r begins with r * r blocks.
     let block = |i: i32| Block { name: format!("{}.{i}", comm.rank()), cells: vec![0.5; 1000] };

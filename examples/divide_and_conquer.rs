@@ -44,8 +44,8 @@ fn f(x: f64) -> f64 {
 fn main() -> equipoise::Result<()> {
     let scheduler = schedule::find(&std::env::args().nth(1).unwrap_or_else(|| "hierarchical".into()))?;
     let mut world = match mpi::World::launched(mpi::Options::program())? {
-        Some(world) => World::Mpi(world),
-        None => World::Sim(sim::World::new(16, sim::Model::default())),
+        Some(world) => World::from(world),
+        None => World::simulated(16, sim::Model::default()),
     };
     let overlay = Overlay::one_host(scheduler.entry.default_topology(world.ranks()), world.ranks())?;
     let outcomes = node::run(&mut world, &overlay, |node| {

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use equipoise::balance::{self, Balancer, Chosen, Cost, Entry, Part, Phase, Promises, QuotaRule, Running};
+use equipoise::balance::{self, Balancer, Chosen, Cost, Entry, Phase, Promises, QuotaRule, Running, Stage};
 use equipoise::load::Powers;
 use equipoise::node::Tag;
 use equipoise::topology::{Kind, Overlay, Topology};
@@ -25,10 +25,10 @@ impl Balancer for Diffusion {
             let (node, nodes) = (phase.node, phase.node.nodes());
             let (left, right) = ((node.me() + nodes - 1) % nodes, (node.me() + 1) % nodes);
             for _ in 0..self.rounds {
-                phase.enter(Part::Information);
+                phase.enter(Stage::Information);
                 node.send(left, LOAD, &phase.load());
                 let theirs: u64 = node.receive(right, LOAD).await?;
-                phase.enter(Part::Exchange);
+                phase.enter(Stage::Exchange);
                 let surplus = phase.load().saturating_sub(theirs) / 2;
                 phase.mover.give(right, &(), surplus);
                 phase.mover.take_in::<()>(left).await?;
@@ -56,7 +56,7 @@ fn main() -> equipoise::Result<()> {
     let ranks = 12;
     let mine = Chosen { name: "diffusion".into(), entry: &ENTRY, balancer: Box::new(Diffusion { rounds: 32 }) };
     for balancer in [Rc::new(mine), Rc::new(balance::find("kwa")?)] {
-        let mut world = World::Sim(sim::World::new(ranks, sim::Model::default()));
+        let mut world = World::simulated(ranks, sim::Model::default());
         let spec = BalanceSpec {
             overlay: Overlay::one_host(Topology::parse("ring", ranks)?, ranks)?,
             tasks: Tasks::numbered(&mut world, (1..=u64::from(ranks)).map(|i| i * i).collect(), 64)?,

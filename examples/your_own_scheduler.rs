@@ -61,8 +61,8 @@ static ENTRY: Entry = Entry {
 
 fn main() -> equipoise::Result<()> {
     let mut world = match mpi::World::launched(mpi::Options::program())? {
-        Some(world) => World::Mpi(world),
-        None => World::Sim(sim::World::new(64, sim::Model::default())),
+        Some(world) => World::from(world),
+        None => World::simulated(64, sim::Model::default()),
     };
     let mine = Chosen { name: ENTRY.name.into(), entry: &ENTRY, scheduler: Arc::new(TwoChoices) };
     let mut contenders = Vec::new();

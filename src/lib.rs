@@ -15,7 +15,7 @@
 //! use equipoise::transport::{sim, world::World};
 //!
 //! // Eight simulated ranks as a hypercube, with the loads of Wu 1997, example 3.
-//! let mut world = World::Sim(sim::World::new(8, sim::Model::default()));
+//! let mut world = World::simulated(8, sim::Model::default());
 //! let loads = vec![19, 11, 2, 9, 0, 9, 10, 4];
 //! let spec = BalanceSpec {
 //!     balancer: balance::find("cwa")?.into(),

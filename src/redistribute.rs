@@ -3,7 +3,7 @@
 //! ```
 //! use equipoise::{redistribute, transport::{sim, world::World}};
 //!
-//! let mut world = World::Sim(sim::World::new(4, sim::Model::default()));
+//! let mut world = World::simulated(4, sim::Model::default());
 //! // Rank 0 has all the work.
 //! let tasks = redistribute(&mut world, "direct", |rank| if rank == 0 { vec!["a", "b", "c", "d"] } else { vec![] }.into_iter().map(String::from).collect())?;
 //! assert!(tasks.iter().all(|(_, tasks): &(u32, Vec<String>)| tasks.len() == 1));
@@ -91,7 +91,7 @@ where
 
 /// One node's part: its tasks as bytes before, and after.
 async fn phase(node: Node, chosen: Rc<Chosen>, shares: Shares, payloads: Vec<Bytes>) -> Result<Vec<Bytes>> {
-    let apart = node.epoch(1);
+    let apart = node.epoch(node::epochs::APART);
     let everyone = apart.everyone();
     let count = payloads.len() as u64;
     let first = everyone.exclusive_scan(&apart, count, |a, b| a + b).await?.unwrap_or(0);
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn tasks_return_as_they_were_and_even() {
         for (balancer, ranks) in [("cwa", 1), ("cwa", 5), ("cwa", 8), ("none", 3)] {
-            let mut world = World::Sim(sim::World::new(ranks, sim::Model::default()));
+            let mut world = World::simulated(ranks, sim::Model::default());
             let after = redistribute(&mut world, balancer, cells).unwrap();
             assert!(after.iter().map(|(rank, _)| *rank).eq(0..ranks));
             let lengths: Vec<usize> = after.iter().map(|(_, tasks)| tasks.len()).collect();
@@ -146,9 +146,9 @@ mod tests {
 
     #[test]
     fn one_rank_needs_no_closure() {
-        let mut world = World::Sim(sim::World::new(1, sim::Model::default()));
+        let mut world = World::simulated(1, sim::Model::default());
         assert_eq!(balance_vec(&mut world, "cwa", vec![3u8, 1]).unwrap(), [3, 1]);
-        let mut world = World::Sim(sim::World::new(2, sim::Model::default()));
+        let mut world = World::simulated(2, sim::Model::default());
         assert_eq!(balance_vec(&mut world, "cwa", vec![3u8]).unwrap_err().exit_status(), 2);
         let unknown = redistribute(&mut world, "magic", |_| vec![0u8]).unwrap_err();
         assert!(unknown.to_string().contains("'magic'"));

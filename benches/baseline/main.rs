@@ -172,7 +172,7 @@ struct Bench {
 
 impl Bench {
     fn new(comm: SimpleCommunicator, arguments: &Arguments) -> Result<Bench> {
-        let world = World::Mpi(mpi::World::on(&comm, mpi::Options::program())?);
+        let world = World::on(&comm, mpi::Options::program())?;
         let (ranks, me) = (world.ranks(), comm.rank() as usize);
         let loads = LoadPattern::Uniform { mean: arguments.mean }.draw(ranks, ranks, arguments.seed)?;
         let plain = Overlay::new(balance::find("direct")?.entry.default_topology(ranks), world.hosts())?;
@@ -380,7 +380,7 @@ impl Bench {
 /// Our barrier, twice, before MPI's: a phase in C and one of ours begin with the same code of both in the processor's caches. With MPI's
 /// alone, ours begins with nothing of its own there after the tasks were looked at, and with MPI's there for the phase in C.
 async fn line_up(node: &Node) -> Result<()> {
-    let apart = node.epoch(1);
+    let apart = node.epoch(equipoise::node::epochs::APART);
     for _ in 0..2 {
         apart.everyone().barrier(&apart).await?;
     }

@@ -72,7 +72,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         println!("schedulers: needs mpirun; run scripts/bench --schedulers");
         return Ok(());
     };
-    let mut world = World::Mpi(world);
+    let mut world = World::from(world);
     let defaults = |workloads: &[&str]| match arguments.workloads.is_empty() {
         true => workloads.iter().map(|workload| workload.to_string()).collect(),
         false => arguments.workloads.clone(),
@@ -229,7 +229,7 @@ fn scheduled(world: &mut World, contender: &Contender, workload: &Prepared, know
 }
 
 /// The epochs of what goes before a run and comes after it.
-const APART: u32 = 1;
+const APART: u32 = equipoise::node::epochs::APART;
 const TOLD: u32 = 2;
 
 /// All begin together.

@@ -32,7 +32,7 @@
 
 use std::ops::Range;
 
-use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
+use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running, Stage};
 use crate::error::{Error, Result};
 use crate::load::{Quota, Shares};
 use crate::node::migrate::TRANSFER_BYTES;
@@ -52,7 +52,7 @@ pub(super) static ENTRY: Entry = Entry {
     build,
 };
 
-const SUM: Tag = Tag::new(0x0101, "cwa sub-cube load");
+const SUM: Tag = crate::node::tags::balance::CWA_SUM;
 
 struct Cwa;
 
@@ -99,7 +99,7 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
     }
 
     // Steps 2 and 3.
-    phase.enter(Part::Decision);
+    phase.enter(Stage::Decision);
     let quota = phase.quota(w[d as usize]);
     let mut delta = surplus_by_subcube(me, &w, &quota);
     let quota = quota.of(me);
@@ -107,17 +107,17 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
 
     // Step 4.
     for k in (0..d).rev() {
-        phase.enter(Part::Decision);
+        phase.enter(Stage::Decision);
         let partner = me ^ (1 << k);
         phase.mover.at_step(d - 1 - k);
         if delta[k as usize] > 0 {
             let theta = tasks_to_send(me, k, &delta);
             node.charge(2 * u64::from(k + 1));
-            phase.enter(Part::Exchange);
+            phase.enter(Stage::Exchange);
             delta.iter_mut().zip(&theta).for_each(|(delta, theta)| *delta -= i128::from(*theta));
             phase.give(partner, &&theta[..k as usize], theta[0], (i128::from(quota) + delta[0]) as u64, quota);
         } else if delta[k as usize] < 0 {
-            phase.enter(Part::Exchange);
+            phase.enter(Stage::Exchange);
             let (_, theta) = phase.mover.take_in::<Vec<u64>>(partner).await?;
             delta.iter_mut().zip(theta).for_each(|(delta, theta)| *delta += i128::from(theta));
             // The cube of both halves is at its quota by now, so this half lacks just what the other gives.

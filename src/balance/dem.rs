@@ -34,7 +34,7 @@
 //! agree on after each. That ends: a transfer between nodes with a and b tasks, a >= b + 2, makes the sum of the squares of all loads
 //! smaller; with tasks of several units, any amount below a - b does. On long sides it may take long, so that it also ends after [`MOST_SWEEPS`] sweeps.
 
-use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
+use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running, Stage};
 use crate::error::Result;
 use crate::load::Shares;
 use crate::node::migrate::TRANSFER_BYTES;
@@ -57,7 +57,7 @@ pub(super) static ENTRY: Entry = Entry {
 /// The sweeps after which `until-stable` gives up.
 pub const MOST_SWEEPS: u32 = 1 << 16;
 
-const LOAD: Tag = Tag::new(0x0301, "dem load");
+const LOAD: Tag = crate::node::tags::balance::DEM_LOAD;
 
 /// How often the dimensions are gone through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,13 +169,13 @@ fn due((a, p): (u64, u64), (b, q): (u64, u64)) -> (u64, u64, bool) {
 /// Shares what the two nodes of a pair have, and says whether this one sent anything.
 async fn share(phase: &mut Phase<'_>, partner: NodeId) -> Result<bool> {
     // Step 1.
-    phase.enter(Part::Information);
+    phase.enter(Stage::Information);
     let (node, mine) = (phase.node, phase.load());
     node.send(partner, LOAD, &mine);
     let theirs = node.receive::<u64>(partner, LOAD).await?;
 
     // Step 2.
-    phase.enter(Part::Exchange);
+    phase.enter(Stage::Exchange);
     let power = |node: NodeId| if phase.shares.are_plain() { 1 } else { power_of_rank(phase, node) };
     let (here, there) = ((mine, power(node.me())), (theirs, power(partner)));
     let (amount, most, less) = due(here, there);

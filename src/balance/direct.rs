@@ -29,7 +29,7 @@
 
 use std::rc::Rc;
 
-use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
+use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running, Stage};
 use crate::error::Result;
 use crate::load::{Aim, Quota, Shares, TaskBatch};
 use crate::node::collective::FEW;
@@ -108,7 +108,7 @@ pub(super) async fn exchange(phase: &mut Phase<'_>) -> Result<()> {
     let loads = gather(node, load).await?;
 
     // Step 2.
-    phase.enter(Part::Decision);
+    phase.enter(Stage::Decision);
     phase.survey_of(&loads);
     let quota = phase.quota(total_of(&loads));
     let plan = loads.derive(|loads| Planned::new(loads, quota));
@@ -127,7 +127,7 @@ pub(super) async fn exchange(phase: &mut Phase<'_>) -> Result<()> {
     drop(loads);
 
     // Step 3.
-    phase.enter(Part::Exchange);
+    phase.enter(Stage::Exchange);
     if above > 0 {
         let (mut at, mut cut) = (0, 0);
         for (place, (dst, amount)) in (1..).zip(&partners) {
@@ -159,9 +159,9 @@ async fn rounded(phase: &mut Phase<'_>, loads: &Gathered<u64>, quota: &Quota, su
         Some(lightest) if fits < loads[me as usize].saturating_sub(quota.of(me)) => fits + lightest,
         _ => fits,
     };
-    phase.enter(Part::Information);
+    phase.enter(Stage::Information);
     let choices = gather(node, (fits, one_more)).await?;
-    phase.enter(Part::Decision);
+    phase.enter(Stage::Decision);
     node.charge(choices.len() as u64);
     let rows = choices.derive(|choices| chosen(loads, quota, choices));
     if rows.surplus(me) > surplus.work() {

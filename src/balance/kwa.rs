@@ -32,7 +32,7 @@
 //! Departures from the paper: it gives no more than that sentence.
 
 use super::mwa::{gather_steps, tasks_to_send};
-use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
+use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running, Stage};
 use crate::error::{Error, Result};
 use crate::load::{Quota, Shares};
 use crate::node::migrate::TRANSFER_BYTES;
@@ -125,7 +125,7 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
     }
 
     // Steps 2 and 3.
-    phase.enter(Part::Decision);
+    phase.enter(Stage::Decision);
     let quota = phase.quota(load);
     let mine = quota.of(me);
     let mut rows: Vec<Row> = loads_along.into_iter().rev().map(|(side, loads)| Row::new(side, me, loads)).collect();
@@ -143,20 +143,20 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
         let mut still = to_left.max(0) + to_right.max(0);
         let neighbours = [(to_left, row.neighbour(me, row.side.length - 1)), (to_right, row.neighbour(me, 1))];
         for (_, from) in neighbours.into_iter().filter(|(eta, _)| *eta < 0) {
-            phase.enter(Part::Exchange);
+            phase.enter(Stage::Exchange);
             let (_, theta) = phase.mover.take_in::<Vec<u64>>(from).await?;
             let deltas = below.iter_mut().flat_map(|row| &mut row.delta);
             deltas.zip(theta).for_each(|(delta, theta)| *delta += i128::from(theta));
         }
         for (eta, to) in neighbours.into_iter().filter(|(eta, _)| *eta > 0) {
-            phase.enter(Part::Decision);
+            phase.enter(Stage::Decision);
             let (theta, own) = thetas_below(eta, below);
             node.charge(2 * theta.len() as u64);
             let deltas = below.iter_mut().flat_map(|row| &mut row.delta);
             deltas.zip(&theta).for_each(|(delta, theta)| *delta -= i128::from(*theta));
             still -= eta;
             let after = i128::from(mine) + below.last().map_or(still, |row| row.delta[row.at]);
-            phase.enter(Part::Exchange);
+            phase.enter(Stage::Exchange);
             phase.give(to, &theta, own, after as u64, mine);
         }
     }

@@ -22,6 +22,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
+use log::debug;
+
 use crate::error::{Error, Result};
 use crate::load::{Aim, Powers, Quota, RankTime, Shares, TaskBatch, Transfer, WorkQueue};
 use crate::node::migrate::Mover;
@@ -164,7 +166,7 @@ pub struct Phase<'a> {
     pub shares: &'a Shares,
     pub mover: Mover<'a>,
     times: Times,
-    part: Part,
+    stage: Stage,
     since: u64,
     spans: Option<Rc<RefCell<Vec<Span>>>>,
     /// Work units that this node had at the beginning.
@@ -174,37 +176,46 @@ pub struct Phase<'a> {
     declined: bool,
 }
 
-/// The parts that a phase's time is split into.
+/// The stages of a phase, over which its time is accounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Part {
+pub enum Stage {
+    /// Nodes learn each other's loads.
     Information,
+    /// Nodes compute who sends how much to whom.
     Decision,
+    /// Tasks move.
     Exchange,
 }
 
-impl Part {
+impl Stage {
+    /// The stage in lower case.
     pub fn name(self) -> &'static str {
         match self {
-            Part::Information => "information",
-            Part::Decision => "decision",
-            Part::Exchange => "exchange",
+            Stage::Information => "information",
+            Stage::Decision => "decision",
+            Stage::Exchange => "exchange",
         }
     }
 }
 
-/// A stretch of a node's time that belongs to one part, in ticks of its own clock.
+/// A stretch of a node's time that belongs to one stage, in ticks of its own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Span {
-    pub part: Part,
+    pub stage: Stage,
+    /// When it began.
     pub from: u64,
+    /// When it ended.
     pub until: u64,
 }
 
-/// Ticks that a node spent in each part of a phase.
+/// Ticks that a node spent in each stage of a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Times {
+    /// In [`Stage::Information`].
     pub information: u64,
+    /// In [`Stage::Decision`].
     pub decision: u64,
+    /// In [`Stage::Exchange`].
     pub exchange: u64,
 }
 
@@ -212,10 +223,11 @@ impl<'a> Phase<'a> {
     /// A phase that begins now, with the gathering of information.
     pub fn begin(node: &'a Node, shares: &'a Shares, queue: &'a mut WorkQueue) -> Phase<'a> {
         let began_with = queue.work();
+        debug!("{node} begins a phase with {began_with} units of work in {} tasks", queue.len());
         let mover = Mover::new(node, queue);
         let since = node.now();
         let times = Times::default();
-        Phase { node, shares, mover, times, part: Part::Information, since, spans: None, began_with, slowest: None, declined: false }
+        Phase { node, shares, mover, times, stage: Stage::Information, since, spans: None, began_with, slowest: None, declined: false }
     }
 
     /// Carries out this node's part, so that the slowest rank becomes no slower (unless the shares are [plain](Shares::plainly)).
@@ -278,30 +290,32 @@ impl<'a> Phase<'a> {
         self.declined
     }
 
-    /// Notes from now on when which part began and ended.
+    /// Records from now on when each stage began and ended.
     pub fn note_spans(&mut self, spans: Rc<RefCell<Vec<Span>>>) {
         self.spans = Some(spans);
     }
 
-    /// The time from now on belongs to this part.
-    pub fn enter(&mut self, part: Part) {
+    /// Ends the present stage and begins this one: time from now on belongs to it.
+    pub fn enter(&mut self, stage: Stage) {
         let now = self.node.now();
-        let spent = match self.part {
-            Part::Information => &mut self.times.information,
-            Part::Decision => &mut self.times.decision,
-            Part::Exchange => &mut self.times.exchange,
+        let spent = match self.stage {
+            Stage::Information => &mut self.times.information,
+            Stage::Decision => &mut self.times.decision,
+            Stage::Exchange => &mut self.times.exchange,
         };
         *spent += now - self.since;
         if let (Some(spans), true) = (&self.spans, now > self.since) {
-            spans.borrow_mut().push(Span { part: self.part, from: self.since, until: now });
+            spans.borrow_mut().push(Span { stage: self.stage, from: self.since, until: now });
         }
         self.since = now;
-        self.part = part;
+        self.stage = stage;
     }
 
     /// The phase is over: what this node sent, and how long the parts took.
     pub fn end(mut self) -> (Vec<Transfer>, Times) {
-        self.enter(Part::Exchange);
+        self.enter(Stage::Exchange);
+        let declined = if self.declined { "; moves were declined that would make the slowest rank slower" } else { "" };
+        debug!("{} ends its phase with {} units of work, {:?}{declined}", self.node, self.load(), self.times);
         (self.mover.into_sent(), self.times)
     }
 

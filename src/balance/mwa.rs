@@ -31,7 +31,7 @@
 //! spreads from neighbour to neighbour, and the longest ways are as far. Step 3 prints `i <= R` where figure 4 has `i < R`, and leaves row
 //! `i / n2` itself out of its prefix quota: both are misprints. `gamma` may become negative (node 11 in example 4), as intended.
 
-use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
+use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running, Stage};
 use crate::error::{Error, Result};
 use crate::load::Shares;
 use crate::node::migrate::TRANSFER_BYTES;
@@ -127,7 +127,7 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
     drop(by_row);
 
     // Steps 2 and 3, and 4.1 between rows.
-    phase.enter(Part::Decision);
+    phase.enter(Stage::Decision);
     let quota = phase.quota(total);
     let up_to_me = (first..=me).zip(loads.iter());
     let mut delta: Vec<i128> = up_to_me.map(|(node, load)| i128::from(*load) - i128::from(quota.of(node))).collect();
@@ -141,16 +141,16 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
     // Steps 4.2 and 4.3 between rows.
     let sides = [(eta_up, me.wrapping_sub(columns)), (eta_down, me + columns)];
     for (_, from) in sides.into_iter().filter(|(eta, _)| *eta < 0) {
-        phase.enter(Part::Exchange);
+        phase.enter(Stage::Exchange);
         let (_, theta) = phase.mover.take_in::<Vec<u64>>(from).await?;
         delta.iter_mut().zip(theta).for_each(|(delta, theta)| *delta += i128::from(theta));
     }
     for (eta, to) in sides.into_iter().filter(|(eta, _)| *eta > 0) {
-        phase.enter(Part::Decision);
+        phase.enter(Stage::Decision);
         let theta = tasks_to_send(eta, 0, &delta);
         node.charge(2 * u64::from(column + 1));
         delta.iter_mut().zip(&theta).for_each(|(delta, theta)| *delta -= i128::from(*theta));
-        phase.enter(Part::Exchange);
+        phase.enter(Stage::Exchange);
         phase.give(to, &theta, theta[own], (mine + delta[own]) as u64, mine as u64);
     }
 

@@ -23,8 +23,8 @@ use crate::load::RankTime;
 use crate::node::{Group, HEADER_BYTES, Tag};
 use crate::topology::NodeId;
 
-const OF_VIRTUAL: Tag = Tag::new(0x0f01, "load of a virtual node");
-const TO_VIRTUAL: Tag = Tag::new(0x0f02, "slowest rank");
+const OF_VIRTUAL: Tag = crate::node::tags::balance::OF_VIRTUAL;
+const TO_VIRTUAL: Tag = crate::node::tags::balance::TO_VIRTUAL;
 
 /// What the nodes of all ranks say together.
 pub(super) struct Slowest {
@@ -86,11 +86,11 @@ fn caps(held: &[Held], most: u64) -> Vec<u64> {
 
 /// Checks a phase that is over, on all nodes together, and takes back what makes the slowest rank slower.
 pub(super) async fn check(phase: &mut Phase<'_>) -> Result<()> {
-    phase.enter(super::Part::Decision);
+    phase.enter(super::Stage::Decision);
     let Slowest { before, now, cap } = slowest(phase).await?;
     if now > before {
         phase.decline();
-        phase.enter(super::Part::Exchange);
+        phase.enter(super::Stage::Exchange);
         phase.mover.take_back(cap).await?;
     }
     Ok(())

@@ -23,7 +23,7 @@
 //! where one process holds all nodes, these share one list of loads, and the flow is solved once for all of them. Virtual time is charged for it on every node, a tick for each node
 //! and round, of which there are as many as the diameter.
 
-use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running, direct};
+use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running, Stage, direct};
 use crate::error::{Error, Result};
 use crate::flow::{self, Carry};
 use crate::load::{Quota, Shares};
@@ -130,7 +130,7 @@ async fn carry(phase: &mut Phase<'_>) -> Result<()> {
     let loads = direct::gather(node, phase.load()).await?;
 
     // Step 2.
-    phase.enter(Part::Decision);
+    phase.enter(Stage::Decision);
     phase.survey_of(&loads);
     let quota = phase.quota(direct::total_of(&loads));
     let solved = loads.derive(|loads| Solved::new(node.topology(), loads, quota));
@@ -141,7 +141,7 @@ async fn carry(phase: &mut Phase<'_>) -> Result<()> {
     node.charge(u64::from(node.nodes()) * rounds);
 
     // Step 3.
-    phase.enter(Part::Exchange);
+    phase.enter(Stage::Exchange);
     for (src, _) in parts.gets {
         phase.mover.take_in::<()>(src).await?;
     }

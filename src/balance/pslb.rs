@@ -32,7 +32,7 @@
 //! last unit of a node stay. Pinned tasks are no part of the row: the other tasks are
 //! shared by what each node can still get.
 
-use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running, aim};
+use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running, Stage, aim};
 use crate::error::Result;
 use crate::load::{Aim, Positions, Quota, Shares, TaskBatch};
 use crate::node::HEADER_BYTES;
@@ -103,14 +103,14 @@ impl Pslb {
         let total = everyone.broadcast(node, last, (me == last).then_some(before + load)).await?;
 
         // Step 4.
-        phase.enter(Part::Decision);
+        phase.enter(Stage::Decision);
         let powers = phase.powers_of_movable(self, total);
         let positions = Positions::new(&powers, 0..node.nodes(), total);
         let parts = Parts::of(me, &positions, before, load);
         node.charge(2 * (parts.left.len() + parts.right.len()) as u64);
 
         // Step 5. What goes to one side is cut off as a whole, then split from its front: cheap for long work queues, too.
-        phase.enter(Part::Exchange);
+        phase.enter(Stage::Exchange);
         let units = |parts: &[(NodeId, u64)]| parts.iter().map(|(_, units)| units).sum::<u64>();
         let (to_left, to_right) = (units(&parts.left), units(&parts.right));
         let rightwards = if to_right > 0 { phase.mover.queue.take_back_from(load - to_right, self.aim) } else { TaskBatch::default() };

@@ -44,7 +44,7 @@ use std::ops::Range;
 use level::{Bounds, Level};
 
 use super::direct::nearer;
-use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running, aim};
+use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running, Stage, aim};
 use crate::error::{Error, Result};
 use crate::load::{Aim, Positions, Powers, Quota, Shares, TaskBatch};
 use crate::node::migrate::TRANSFER_BYTES;
@@ -246,12 +246,12 @@ impl Psts {
         let me = grid.index_of(node.me());
         let mut powers = None;
         for (index, bounds) in (0..).zip(grid.bounds(node.topology(), me)) {
-            phase.enter(Part::Information);
+            phase.enter(Stage::Information);
             phase.mover.at_step(index);
             let load = phase.mover.queue.movable();
             let (before, loads) = grid.loads(node, &bounds, load).await?;
 
-            phase.enter(Part::Decision);
+            phase.enter(Stage::Decision);
             // The first level knows the total of all nodes.
             let powers = powers.get_or_insert_with(|| {
                 let powers = phase.powers_of_movable(self, loads.iter().sum());
@@ -277,7 +277,7 @@ impl Psts {
             parts.iter_mut().for_each(|(dst, _)| *dst = grid.node_at(*dst));
             node.charge(2 * parts.len() as u64);
 
-            phase.enter(Part::Exchange);
+            phase.enter(Stage::Exchange);
             phase.deal(leaving, begins, start, &parts, self.aim).await;
             for arrival in phase.mover.receive_units(coming).await? {
                 phase.mover.queue.put_behind(arrival.batch);
@@ -300,9 +300,9 @@ async fn rounded(phase: &mut Phase<'_>, grid: Grid<'_>, bounds: &Bounds, planned
     let fits = leaving.work();
     let one_more = fits + queue.last().filter(|_| fits < planned).unwrap_or(0);
     let group = grid.nodes_of(bounds, node).ok_or_else(|| Error::Failed(format!("psts can't run on {}", node.topology())))?;
-    phase.enter(Part::Information);
+    phase.enter(Stage::Information);
     let choices = group.all_gather(node, (planned, fits, one_more)).await?;
-    phase.enter(Part::Decision);
+    phase.enter(Stage::Decision);
     node.charge(choices.len() as u64);
     let rows = choices.derive(Rounded::new);
     let place = group.place() as usize;

@@ -66,7 +66,7 @@ impl Trial {
             trace: None,
         });
         let rules = if seed == 0 { Rules::default() } else { Rules::seeded(seed).delay_heavily(20_000).shuffle() };
-        let mut world = World::Sim(sim::World::new(nodes, sim::Model { rules, ..sim::Model::default() }));
+        let mut world = World::simulated(nodes, sim::Model { rules, ..sim::Model::default() });
         let (outcome, queues) = phase::run_and_keep(&mut world, &overlay, &setting).unwrap();
         let phase::Outcome { finals: after, plan, counts, declined, .. } = outcome.unwrap();
 

@@ -27,7 +27,7 @@
 //!
 //! Departures from the paper: none.
 
-use super::{Balancer, Cost, Entry, Options, Part, Phase, Promises, QuotaRule, Running};
+use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running, Stage};
 use crate::error::{Error, Result};
 use crate::load::{Quota, Shares};
 use crate::node::migrate::TRANSFER_BYTES;
@@ -47,8 +47,8 @@ pub(super) static ENTRY: Entry = Entry {
     build,
 };
 
-const SUM: Tag = Tag::new(0x0201, "twa subtree load");
-const TOTAL: Tag = Tag::new(0x0202, "twa total");
+const SUM: Tag = crate::node::tags::balance::TWA_SUM;
+const TOTAL: Tag = crate::node::tags::balance::TWA_TOTAL;
 
 struct Twa;
 
@@ -99,7 +99,7 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
     }
 
     // Step 3, and the flows of step 4.
-    phase.enter(Part::Decision);
+    phase.enter(Stage::Decision);
     let quota = phase.quota(total);
     let up = surplus(tree, &quota, me, subtree);
     let from_child: Vec<i128> = children.iter().zip(below).map(|(&child, load)| surplus(tree, &quota, child, load)).collect();
@@ -108,7 +108,7 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
     drop(quota);
 
     // Steps 4.1 and 4.2: what is due to this node. Whoever sends it waits for nothing from here.
-    phase.enter(Part::Exchange);
+    phase.enter(Stage::Exchange);
     if let Some(parent) = parent.filter(|_| up < 0) {
         phase.mover.take_in::<()>(parent).await?;
     }

@@ -15,13 +15,13 @@ use super::{Node, Tag, wire};
 use crate::error::{Error, Result};
 use crate::topology::NodeId;
 
-const REDUCE: Tag = Tag::new(0x7f01, "reduction");
-const SCAN: Tag = Tag::new(0x7f02, "scan");
-const BROADCAST: Tag = Tag::new(0x7f03, "broadcast");
-const COLLECT: Tag = Tag::new(0x7f07, "collection");
-const GATHER: Tag = Tag::new(0x7f04, "gather");
-const BARRIER: Tag = Tag::new(0x7f06, "barrier");
-const OVER_FIRST: Tag = Tag::new(0x7f08, "all-gather over the first");
+const REDUCE: Tag = crate::node::tags::collective::REDUCE;
+const SCAN: Tag = crate::node::tags::collective::SCAN;
+const BROADCAST: Tag = crate::node::tags::collective::BROADCAST;
+const COLLECT: Tag = crate::node::tags::collective::COLLECT;
+const GATHER: Tag = crate::node::tags::collective::GATHER;
+const BARRIER: Tag = crate::node::tags::collective::BARRIER;
+const OVER_FIRST: Tag = crate::node::tags::collective::OVER_FIRST;
 
 /// For so many members an all-gather over the first is the faster one (measured on 4, 8 and 16 ranks of two processors: 0.55 to 0.85 of
 /// the time of Bruck's algorithm, each step of which waits until a partner has its turn on a processor).

@@ -21,7 +21,7 @@ use crate::transport::Body;
 use crate::transport::row::{Fingerprint, Row};
 use crate::transport::shelf::Label;
 
-const ALL_GATHER: Tag = Tag::new(0x7f05, "all-gather");
+const ALL_GATHER: Tag = crate::node::tags::collective::ALL_GATHER;
 
 /// From so many members on values are gathered in shared rows.
 const SHARED_FROM: u32 = 17;
@@ -200,7 +200,7 @@ mod tests {
 
     /// All nodes gather a value each, in groups of consecutive nodes, and what they got.
     fn gathered(nodes: u32, groups_of: u32, value: impl Fn(NodeId) -> u64 + Copy + 'static) -> Vec<Gathered<u64>> {
-        let mut world = World::Sim(sim::World::new(nodes, sim::Model::default()));
+        let mut world = World::simulated(nodes, sim::Model::default());
         let overlay = Overlay::one_host(Topology::parse("complete", nodes).unwrap(), nodes).unwrap();
         let results = super::super::run(&mut world, &overlay, |node| async move {
             let first = node.me() / groups_of * groups_of;
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn few_nodes_share_what_they_gathered_over_the_first() {
-        let mut world = World::Sim(sim::World::new(6, sim::Model::default()));
+        let mut world = World::simulated(6, sim::Model::default());
         let overlay = Overlay::one_host(Topology::parse("complete", 6).unwrap(), 6).unwrap();
         let results = super::super::run(&mut world, &overlay, |node| async move {
             let values = node.everyone().all_gather_over_first(&node, node.me()).await?;

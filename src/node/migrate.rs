@@ -14,8 +14,8 @@ use crate::load::{Segment, TaskBatch, TaskId, Transfer, WorkQueue};
 use crate::topology::NodeId;
 use crate::transport::{Freight, buffer, wire};
 
-const TASKS: Tag = Tag::new(0x7e01, "tasks");
-const BACK: Tag = Tag::new(0x7e02, "tasks taken back");
+const TASKS: Tag = crate::node::tags::mover::TASKS;
+const BACK: Tag = crate::node::tags::mover::BACK;
 
 /// A node's tasks while they are being redistributed, and the log of what it sent.
 pub struct Mover<'a> {

@@ -6,7 +6,7 @@
 //! use equipoise::{node, topology::{Overlay, Topology}, transport::{Tag, sim, world::World}};
 //!
 //! const GREETING: Tag = Tag::new(1, "greeting");
-//! let mut world = World::Sim(sim::World::new(4, sim::Model::default()));
+//! let mut world = World::simulated(4, sim::Model::default());
 //! let overlay = Overlay::one_host(Topology::parse("ring", 4)?, 4)?;
 //! let heard = node::run(&mut world, &overlay, |node| async move {
 //!     let (left, right) = ((node.me() + 3) % 4, (node.me() + 1) % 4);
@@ -18,15 +18,19 @@
 //! ```
 
 pub mod collective;
+mod concurrent;
 pub mod gather;
 pub mod migrate;
+pub mod tags;
 
 use std::cell::RefCell;
+use std::fmt;
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::Poll;
 
 use bytes::Bytes;
+use log::{Level, log, log_enabled, trace};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use serde::Serialize;
@@ -40,7 +44,9 @@ use crate::transport::world::World;
 use crate::transport::{Envelope, Freight, Interest, Job, Port, Scope, Wanted, wire};
 pub use crate::transport::{Event, Finished, Message, Needed, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
 pub use collective::Group;
+pub use concurrent::Either;
 pub use gather::Gathered;
+pub use tags::epochs;
 
 /// Bytes of a message's header, which count as much as its body's.
 pub const HEADER_BYTES: u64 = wire::HEADER as u64;
@@ -55,6 +61,19 @@ where
 }
 
 /// A node's view of its world, within one scope. Cheap to clone; all clones are the same node.
+///
+/// # How its futures are polled
+///
+/// There is no async runtime, and there are no wakers: a world polls a node's whole program again whenever something has happened to the
+/// node, and the context that it passes wakes nobody. So a program may await the futures of its own node, and combinations of them that
+/// poll all of their parts each time: [`join`](Node::join), [`select`](Node::select), or your own `poll_fn`. A future that relies on being
+/// woken (a channel's, a timer's of an async runtime, `FuturesUnordered`) is polled only when something else happens to the node, and may
+/// stand still until the watchdog reports it.
+///
+/// # Lifetime
+///
+/// A node belongs to one run. Using a clone of it to send, receive, wait, start work or set timers after [`run`] has returned is a bug, and
+/// panics.
 #[derive(Clone)]
 pub struct Node {
     port: Port,
@@ -64,7 +83,7 @@ pub struct Node {
 impl Node {
     /// A node on its port, in epoch 0 of the port's run.
     pub fn new(port: Port) -> Node {
-        let scope = Scope { run: port.run(), epoch: 0 };
+        let scope = Scope { run: port.run(), epoch: epochs::MAIN };
         Node { port, scope }
     }
 
@@ -154,8 +173,13 @@ impl Node {
 
     /// Sends bytes that hold this many tasks. Returns at once.
     pub fn send_tasks(&self, to: NodeId, tag: Tag, body: impl Into<Freight>, tasks: u64) {
-        let envelope = Envelope { src: self.me(), dst: to, scope: self.scope, tag: tag.id(), chain: 0, tasks };
-        self.port.send(envelope, body.into());
+        let (envelope, freight) = (Envelope { src: self.me(), dst: to, scope: self.scope, tag: tag.id(), chain: 0, tasks }, body.into());
+        // Moves of tasks and what policies say are what a scheduler decided; all else is every message.
+        let level = if tasks > 0 || tag == tags::schedule::POLICY { Level::Debug } else { Level::Trace };
+        if log_enabled!(level) {
+            log!(level, "{self} sends '{}' to node {to} ({}): {} bytes, {tasks} tasks", tag.name(), self.scope, freight.len());
+        }
+        self.port.send(envelope, freight);
     }
 
     /// The run cannot go on, because of something that this node could not do: it ends with this error.
@@ -192,8 +216,7 @@ impl Node {
 
     /// What the futures of receives are made of: they hold little more than what they wait for, so that a million programs can wait at once.
     fn poll_message(&self, from: Option<NodeId>, tag: Tag) -> Poll<Result<Message>> {
-        let interest = Interest { scope: self.scope, what: Wanted::Message { from, tag } };
-        self.port.poll_event(&interest).map(|event| match event {
+        self.poll_event(Wanted::Message { from, tag }).map(|event| match event {
             Event::Message(message) => Ok(message),
             Event::RankLost(rank) => Err(Error::RankLost { rank }),
             other => Err(Error::Failed(format!("the carrier answered a receive with {other:?}"))),
@@ -202,28 +225,42 @@ impl Node {
 
     /// Waits for whatever happens next in this scope: a message, the end of work, a timer, a signal, the loss of a rank.
     pub async fn next_event(&self) -> Event {
-        let interest = Interest { scope: self.scope, what: Wanted::Anything };
-        poll_fn(|_| self.port.poll_event(&interest)).await
+        poll_fn(|_| self.poll_event(Wanted::Anything)).await
     }
 
     /// What has happened by now, if anything, without waiting. Costs at least one tick of virtual time, so a loop that only asks ends.
     pub async fn try_event(&self) -> Option<Event> {
-        let mut asked = false;
+        let mut asked = None;
         poll_fn(|_| self.port.poll_turn(&mut asked)).await;
-        let interest = Interest { scope: self.scope, what: Wanted::Anything };
-        match self.port.poll_event(&interest) {
-            std::task::Poll::Ready(event) => Some(event),
-            std::task::Poll::Pending => None,
-        }
+        self.event_at_hand()
     }
 
     /// What came with the last poll of the network and has not been told yet: without a poll, and without time. For the rest of what
     /// [`next_event`](Node::next_event) or [`try_event`](Node::try_event) began.
     pub fn event_at_hand(&self) -> Option<Event> {
-        let interest = Interest { scope: self.scope, what: Wanted::Anything };
-        match self.port.poll_event(&interest) {
+        match self.poll_event(Wanted::Anything) {
             Poll::Ready(event) => Some(event),
             Poll::Pending => None,
+        }
+    }
+
+    fn poll_event(&self, what: Wanted) -> Poll<Event> {
+        let event = self.port.poll_event(&Interest { scope: self.scope, what });
+        if let Poll::Ready(event) = &event
+            && log_enabled!(Level::Trace)
+        {
+            self.log_taken(event);
+        }
+        event
+    }
+
+    #[cold]
+    fn log_taken(&self, event: &Event) {
+        match event {
+            Event::Message(Message { envelope, body }) => {
+                trace!("{self} takes {:#06x} from node {} ({}): {} bytes", envelope.tag, envelope.src, envelope.scope, body.len());
+            }
+            other => trace!("{self} takes {other:?}"),
         }
     }
 
@@ -255,6 +292,13 @@ impl Node {
     /// Tells the watchdog of progress that neither a message nor the end of work shows.
     pub fn progressed(&self) {
         self.port.progressed();
+    }
+}
+
+/// How log records name a node: by its rank, its number and its clock.
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {} node {} at {} ns", self.rank_of(self.me()), self.me(), self.now())
     }
 }
 

@@ -9,12 +9,13 @@ pub mod trace;
 
 use std::rc::Rc;
 
+use log::debug;
 use serde::{Deserialize, Serialize};
 
 use crate::balance::{Chosen, Phase, Times};
 use crate::error::{Error, Result};
 use crate::load::{Checksum, Plan, Shares, Transfer, WorkQueue};
-use crate::node::{self, Node, Ticks};
+use crate::node::{self, Node, Ticks, epochs};
 use crate::topology::{NodeId, Overlay};
 use crate::transport::record::Counts;
 use crate::transport::world::World;
@@ -110,8 +111,6 @@ impl Tally {
     }
 }
 
-const CHECK: u32 = 1;
-
 /// Who has waited no longer than this is still awake; see [`line_up`].
 const AWAKE: Ticks = 50_000;
 /// Lining up ends after so many barriers: with many ranks to a core everybody always waits longer.
@@ -151,17 +150,17 @@ async fn balance(node: Node, setting: Rc<Setting>, barrier: bool, keep: bool) ->
     let mut queue = (setting.queue)(node.me())?;
     let before = queue.checksum();
     if barrier {
-        Box::pin(line_up(&node.epoch(CHECK))).await?;
+        Box::pin(line_up(&node.epoch(epochs::APART))).await?;
     }
     let mut tally = measure(&node, &setting, &mut queue).await?;
     if barrier && let Some(trace) = tally.trace.first_mut() {
-        trace.offset = Box::pin(trace::clock_offset(&node.epoch(CHECK))).await?;
+        trace.offset = Box::pin(trace::clock_offset(&node.epoch(epochs::APART))).await?;
     }
     tally.before = before;
     tally.after = queue.checksum();
     // Dropped at once where nobody wants it.
     let kept = keep.then(|| Box::new(queue));
-    let outcome = Box::pin(close(node.epoch(CHECK), tally, setting)).await?;
+    let outcome = Box::pin(close(node.epoch(epochs::APART), tally, setting)).await?;
     Ok((outcome, kept))
 }
 
@@ -176,9 +175,11 @@ async fn line_up(node: &Node) -> Result<()> {
         let began = node.now();
         everyone.barrier(node).await?;
         let waited = node.now() - began;
-        if everyone.all_reduce(node, waited, Ticks::max).await? <= AWAKE {
+        let longest = everyone.all_reduce(node, waited, Ticks::max).await?;
+        if longest <= AWAKE {
             break;
         }
+        debug!("{node} lines up again: a node waited for {longest} ns");
     }
     Ok(())
 }
@@ -283,7 +284,7 @@ mod tests {
     #[test]
     fn the_papers_third_example() {
         let loads = &[19, 11, 2, 9, 0, 9, 10, 4];
-        let mut world = World::Sim(sim::World::new(8, sim::Model::default()));
+        let mut world = World::simulated(8, sim::Model::default());
         let overlay = Overlay::one_host(Topology::parse("hypercube:3", 8).unwrap(), 8).unwrap();
         let (outcome, queues) = run_and_keep(&mut world, &overlay, &setting("cwa", loads)).unwrap();
         let outcome = outcome.unwrap();

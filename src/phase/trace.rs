@@ -57,8 +57,8 @@ impl Notes {
     }
 }
 
-const CLOCK: Tag = Tag::new(0x7d01, "clock");
-const CLOCK_ANSWER: Tag = Tag::new(0x7d02, "clock's answer");
+const CLOCK: Tag = crate::node::tags::phase::CLOCK;
+const CLOCK_ANSWER: Tag = crate::node::tags::phase::CLOCK_ANSWER;
 /// Questions to node 0; the one answered fastest counts.
 const QUESTIONS: u32 = 9;
 

@@ -329,7 +329,7 @@ pub trait AnyPolicy {
 }
 
 /// The tag of what policies tell each other: requests and announcements are no progress.
-pub(super) const POLICY: node::Tag = node::Tag::background(0x0203, "policy");
+pub(super) const POLICY: node::Tag = crate::node::tags::schedule::POLICY;
 
 struct Erased<P: Policy> {
     policy: P,

@@ -219,7 +219,7 @@ fn run_under<C: Computation>(
     roots: &MakeRoots<C>,
 ) -> Result<RunResult<C::Answer>> {
     let ranks = overlay.placement.ranks();
-    let mut world = World::Sim(sim::World::new(ranks, Model { workers: options.workers, ..model }));
+    let mut world = World::simulated(ranks, Model { workers: options.workers, ..model });
     let computation = Arc::new(computation);
     let outcomes = node::run(&mut world, overlay, |node| {
         let here = if node.me() == node.overlay().placement.real_node_of(0) { roots() } else { Roots::Elsewhere };

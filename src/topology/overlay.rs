@@ -3,6 +3,7 @@
 //! Any topology so runs on any number of ranks up to its nodes. A virtual node takes part in every exchange, has power 0 (Savvas and
 //! Kechadi 2004, section 3), and is served by the rank that hosts it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::{HostId, Hosts, InvalidTopology, NodeId, PlacementRule, RankId, Topology};
@@ -172,6 +173,13 @@ impl Placement {
 pub struct Overlay {
     pub topology: Topology,
     pub placement: Placement,
+}
+
+impl fmt::Display for Overlay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Overlay { topology, placement } = self;
+        write!(f, "{topology} ({} nodes) on {} ranks of {} hosts", placement.nodes(), placement.ranks(), placement.hosts().count())
+    }
 }
 
 impl Overlay {

@@ -27,6 +27,7 @@ pub mod row;
 pub mod shelf;
 pub mod sim;
 pub mod tape;
+mod timers;
 pub mod wire;
 pub mod work;
 pub mod world;
@@ -46,6 +47,15 @@ pub use work::{Finished, Job, Needed, Output, Sliced, Step, Worker};
 
 /// Time: nanoseconds since the world began on real ranks, virtual nanoseconds in the simulator.
 pub type Ticks = u64;
+
+/// What a program hears that uses a node's port after the node's run: it kept a clone of its node for too long.
+#[cold]
+fn used_after_its_run(node: NodeId, run: u32) {
+    // Whoever unwinds drops what it has, and must not panic again.
+    if !std::thread::panicking() {
+        panic!("node {node} is used after run {run} has ended; a `Node` belongs to the run that it was made for");
+    }
+}
 
 /// One node's port, as programs hold it.
 pub type Port = Rc<dyn Transport>;
@@ -87,8 +97,14 @@ impl Tag {
         Tag { id: id | Tag::BACKGROUND, name }
     }
 
+    /// The tag's number on the wire: [`number`](Tag::number), and whether it is of the background.
     pub const fn id(self) -> u16 {
         self.id
+    }
+
+    /// The number that the tag was made with.
+    pub const fn number(self) -> u16 {
+        self.id & !Tag::BACKGROUND
     }
 
     pub const fn name(self) -> &'static str {
@@ -195,7 +211,7 @@ impl fmt::Display for Interest {
     }
 }
 
-/// One node's port into its world. Single-threaded; all methods return at once.
+/// One node's port into its world. Single-threaded; all methods return at once. Using a port after its run has ended panics.
 ///
 /// `poll_*` methods take no waker: a world polls a program again whenever something has happened to its node.
 pub trait Transport {
@@ -229,9 +245,9 @@ pub trait Transport {
     /// Takes the first event that the interest covers, in the order of arrival.
     fn poll_event(&self, interest: &Interest) -> Poll<Event>;
 
-    /// Gives the world a turn: everything that has arrived by now can be taken afterwards. `asked` is false at the first call and
+    /// Gives the world a turn: everything that has arrived by now can be taken afterwards. `asked` is `None` at the first call and
     /// belongs to the transport until the turn is over. Costs at least one tick in the simulator.
-    fn poll_turn(&self, asked: &mut bool) -> Poll<()>;
+    fn poll_turn(&self, asked: &mut Option<u64>) -> Poll<()>;
 
     /// Asks for an [`Event::Timer`] at the given time (at once if it is past).
     fn set_timer(&self, scope: Scope, at: Ticks) -> TimerId;
@@ -244,7 +260,7 @@ pub trait Transport {
 
     /// A worker for work that the program does itself, on its own thread. The default is that of real ranks.
     fn worker(&self) -> Box<dyn Worker> {
-        Box::new(work::Inline::default())
+        Box::new(work::RealWorker::default())
     }
 
     /// Processor time of the program's thread so far; `None` in the simulator, where nobody waits for a processor. Asking takes some tenths of a

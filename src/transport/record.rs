@@ -152,7 +152,7 @@ impl Transport for Recorder {
         self.inner.poll_room()
     }
 
-    fn poll_turn(&self, asked: &mut bool) -> Poll<()> {
+    fn poll_turn(&self, asked: &mut Option<u64>) -> Poll<()> {
         self.inner.poll_turn(asked)
     }
 

@@ -20,9 +20,9 @@ use super::Body;
 
 /// Values behind each other. Cheap to clone.
 #[derive(Clone)]
-pub struct Row(Rc<Part>);
+pub struct Row(Rc<Values>);
 
-struct Part {
+struct Values {
     values: u32,
     bytes: usize,
     print: Fingerprint,
@@ -83,7 +83,7 @@ impl Row {
     /// A row of one value.
     pub fn of(value: Body) -> Row {
         let (bytes, print) = (value.len(), Fingerprint::of(&value));
-        Row(Rc::new(Part { values: 1, bytes, print, kind: Kind::Whole(value, 0) }))
+        Row(Rc::new(Values { values: 1, bytes, print, kind: Kind::Whole(value, 0) }))
     }
 
     /// The list of values that a message brought from another process, of which the bytes before `from` are something else.
@@ -91,7 +91,7 @@ impl Row {
     /// Its fingerprint is one of all values together, so that it is not found equal to a row of single ones.
     pub fn received(list: Body, from: usize, values: u32) -> Row {
         let print = Fingerprint::of(list.get(from..).unwrap_or_default());
-        Row(Rc::new(Part { values, bytes: list.len().saturating_sub(from), print, kind: Kind::Whole(list, from) }))
+        Row(Rc::new(Values { values, bytes: list.len().saturating_sub(from), print, kind: Kind::Whole(list, from) }))
     }
 
     /// Number of values.
@@ -113,7 +113,7 @@ impl Row {
         let (front, back) = (&self.0, &next.0);
         let kind = Kind::Pair(self.clone(), next.clone());
         let print = front.print.and(back.print);
-        Row(Rc::new(Part { values: front.values + back.values, bytes: front.bytes + back.bytes, print, kind }))
+        Row(Rc::new(Values { values: front.values + back.values, bytes: front.bytes + back.bytes, print, kind }))
     }
 
     /// The first `count` values, and the others; `None` in place of a row without values. `skip` tells how many bytes the first so many

@@ -38,14 +38,40 @@ pub trait Worker {
     }
 }
 
-/// The worker of work that a program on a real rank does itself, on the communication thread. It has no one to give way to.
+/// A thread that checkpoints often lets others have the processor at most this often.
+const PAUSE_EVERY: Duration = Duration::from_micros(50);
+
+/// A worker whose time is real.
 #[derive(Default)]
-pub(super) struct Inline {
+pub(super) struct RealWorker {
+    /// `None` for work that a program does itself, on the communication thread: it has no thread to yield to, and is not timed.
+    thread: Option<Times>,
     asleep: Ticks,
 }
 
-impl Worker for Inline {
-    fn checkpoint(&mut self) {}
+struct Times {
+    began: Instant,
+    last_pause: Instant,
+}
+
+impl RealWorker {
+    /// The worker of a piece of work that begins now, on a thread of its own.
+    #[cfg(feature = "mpi")]
+    pub fn on_thread() -> RealWorker {
+        let now = Instant::now();
+        RealWorker { thread: Some(Times { began: now, last_pause: now }), asleep: 0 }
+    }
+}
+
+impl Worker for RealWorker {
+    fn checkpoint(&mut self) {
+        if let Some(times) = &mut self.thread
+            && times.last_pause.elapsed() >= PAUSE_EVERY
+        {
+            std::thread::yield_now();
+            times.last_pause = Instant::now();
+        }
+    }
 
     fn charge(&mut self, _: Ticks) {}
 
@@ -58,12 +84,24 @@ impl Worker for Inline {
         self.asleep
     }
 
+    fn drag(&mut self, part: f64) {
+        if let Some(times) = &self.thread {
+            self.spin((since(times.began) as f64 * part) as Ticks);
+        }
+    }
+
     fn spin(&mut self, ticks: Ticks) {
-        let (began, long) = (Instant::now(), Duration::from_nanos(ticks));
-        while began.elapsed() < long {
+        let began = Instant::now();
+        while since(began) < ticks {
+            self.checkpoint();
             std::hint::spin_loop();
         }
     }
+}
+
+/// Nanoseconds since an instant.
+pub(super) fn since(began: Instant) -> Ticks {
+    Ticks::try_from(began.elapsed().as_nanos()).unwrap_or(Ticks::MAX)
 }
 
 /// Work that stops by itself after about the budget it was given.

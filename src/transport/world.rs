@@ -14,60 +14,126 @@ use crate::topology::{Hosts, NodeId, Overlay, RankId};
 pub type Program<T> = Pin<Box<dyn Future<Output = Result<T>>>>;
 
 /// Real ranks or a simulation of them.
-pub enum World {
+///
+/// Opaque, so that a program compiles alike with and without the feature `mpi`; the feature only adds constructors.
+pub struct World(Kind);
+
+enum Kind {
     #[cfg(feature = "mpi")]
     Mpi(mpi::World),
     Sim(sim::World),
 }
 
+impl From<sim::World> for World {
+    fn from(world: sim::World) -> World {
+        World(Kind::Sim(world))
+    }
+}
+
+#[cfg(feature = "mpi")]
+impl From<mpi::World> for World {
+    fn from(world: mpi::World) -> World {
+        World(Kind::Mpi(world))
+    }
+}
+
+#[cfg(feature = "mpi")]
 impl World {
+    /// The ranks that a launcher started; `None` if no launcher started this process. See [`mpi::World::launched`].
+    ///
+    /// # Errors
+    /// As [`mpi::World::launched`].
+    pub fn launched(options: mpi::Options) -> Result<Option<World>> {
+        Ok(mpi::World::launched(options)?.map(World::from))
+    }
+
+    /// Initialises MPI and takes all of its ranks. See [`mpi::World::init`].
+    ///
+    /// # Errors
+    /// As [`mpi::World::init`].
+    pub fn init(options: mpi::Options) -> Result<World> {
+        mpi::World::init(options).map(World::from)
+    }
+
+    /// The ranks of a communicator of the caller's. See [`mpi::World::on`].
+    ///
+    /// # Errors
+    /// As [`mpi::World::on`].
+    pub fn on(comm: &impl mpi::rsmpi::traits::AsRaw<Raw = mpi::rsmpi::ffi::MPI_Comm>, options: mpi::Options) -> Result<World> {
+        mpi::World::on(comm, options).map(World::from)
+    }
+
+    /// The world as one of real ranks; `None` if it is simulated.
+    pub fn as_real(&self) -> Option<&mpi::World> {
+        match &self.0 {
+            Kind::Mpi(world) => Some(world),
+            Kind::Sim(_) => None,
+        }
+    }
+}
+
+impl World {
+    /// A simulation of `ranks` ranks.
+    pub fn simulated(ranks: u32, model: sim::Model) -> World {
+        sim::World::new(ranks, model).into()
+    }
+
+    /// The world as a simulation, to read or change its model between runs; `None` on real ranks.
+    pub fn as_simulation(&mut self) -> Option<&mut sim::World> {
+        match &mut self.0 {
+            #[cfg(feature = "mpi")]
+            Kind::Mpi(_) => None,
+            Kind::Sim(world) => Some(world),
+        }
+    }
+
     /// Number of ranks.
     pub fn ranks(&self) -> u32 {
-        match self {
+        match &self.0 {
             #[cfg(feature = "mpi")]
-            World::Mpi(world) => world.ranks(),
-            World::Sim(world) => world.ranks(),
+            Kind::Mpi(world) => world.ranks(),
+            Kind::Sim(world) => world.ranks(),
         }
     }
 
     /// Whether this process holds node 0, and so is the one that prints.
     pub fn is_first(&self) -> bool {
-        match self {
+        match &self.0 {
             #[cfg(feature = "mpi")]
-            World::Mpi(world) => world.rank() == 0,
-            World::Sim(_) => true,
+            Kind::Mpi(world) => world.rank() == 0,
+            Kind::Sim(_) => true,
         }
     }
 
     /// Which ranks share a host.
     pub fn hosts(&self) -> Hosts {
-        match self {
+        match &self.0 {
             #[cfg(feature = "mpi")]
-            World::Mpi(world) => world.hosts().clone(),
-            World::Sim(world) => world.hosts(),
+            Kind::Mpi(world) => world.hosts().clone(),
+            Kind::Sim(world) => world.hosts(),
         }
     }
 
     /// The ranks that this process holds: all of them in simulation, itself on real ranks.
     pub fn held(&self) -> Range<RankId> {
-        match self {
+        match &self.0 {
             #[cfg(feature = "mpi")]
-            World::Mpi(world) => world.rank()..world.rank() + 1,
-            World::Sim(world) => 0..world.ranks(),
+            Kind::Mpi(world) => world.rank()..world.rank() + 1,
+            Kind::Sim(world) => 0..world.ranks(),
         }
     }
 
     /// Whether time is virtual: then a run repeats to the tick, and all programs begin at the same instant.
     pub fn is_simulated(&self) -> bool {
-        matches!(self, World::Sim(_))
+        matches!(self.0, Kind::Sim(_))
     }
 
     /// Changes the seed that the programs of later runs see. Every rank must call this with the same one.
     pub fn reseed(&mut self, seed: u64) {
-        match self {
+        match &mut self.0 {
             #[cfg(feature = "mpi")]
-            World::Mpi(world) => world.reseed(seed),
-            World::Sim(world) => world.model().seed = seed,
+            Kind::Mpi(world) => world.reseed(seed),
+            Kind::Sim(world) => world.model().seed = seed,
         }
     }
 
@@ -80,10 +146,10 @@ impl World {
     /// The first error of a node's program. On real ranks an error ends the job (the other ranks would wait for ever), so it is
     /// returned in simulation only. [`Error::Stuck`](crate::Error::Stuck) when nobody can go on.
     pub fn run<T: 'static>(&mut self, overlay: &Overlay, program: impl FnMut(Port) -> Program<T>) -> Result<Vec<(NodeId, T)>> {
-        match self {
+        match &mut self.0 {
             #[cfg(feature = "mpi")]
-            World::Mpi(world) => world.run(overlay, program),
-            World::Sim(world) => world.run(overlay, program),
+            Kind::Mpi(world) => world.run(overlay, program),
+            Kind::Sim(world) => world.run(overlay, program),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A world that runs these has outboxes of [`OUTBOX`] bytes; a carrier that treats short and long bodies differently does so at
 //! [`INLINE`] and [`CHUNK`].
 
+mod concurrent;
 mod groups;
 mod messages;
 mod time_and_work;
@@ -26,7 +27,11 @@ pub struct Case {
 
 /// All cases, for any number of ranks.
 pub fn cases() -> Vec<Case> {
-    [groups::CASES, messages::CASES, time_and_work::CASES].concat().into_iter().map(|(name, check)| Case { name, check }).collect()
+    [concurrent::CASES, groups::CASES, messages::CASES, time_and_work::CASES]
+        .concat()
+        .into_iter()
+        .map(|(name, check)| Case { name, check })
+        .collect()
 }
 
 /// A name and what it stands for, as the lists in this folder have it.

@@ -8,7 +8,7 @@ use crate::contract::{OUTBOX, cases};
 fn holds_on(ranks: u32) {
     for case in cases() {
         let model = sim::Model { outbox: OUTBOX as u64, ..sim::Model::default() };
-        let mut world = World::Sim(sim::World::new(ranks, model));
+        let mut world = World::simulated(ranks, model);
         if let Err(why) = (case.check)(&mut world) {
             panic!("on {ranks} ranks, '{}': {why}", case.name);
         }

@@ -2,7 +2,7 @@
 
 use equipoise::schedule::independent;
 use equipoise::topology::Hosts;
-use equipoise::transport::sim::{Model, Network, World as Simulated};
+use equipoise::transport::sim::{Model, Network};
 use equipoise::transport::world::World;
 use equipoise_lab::experiment::{IndependentSpec, RunRecord, run_independent};
 use equipoise_lab::workload::graphs::Number;
@@ -17,7 +17,7 @@ pub fn records(ranks: u32, contenders: &[&str], workload: &str, network: &str, s
 fn on_hosts(hosts: Option<&[u32]>, ranks: u32, contenders: &[&str], workload: &str, network: &str, speeds: &[f64]) -> Vec<RunRecord> {
     let network = Network::parse(network).expect("a network");
     let hosts = hosts.map(|hosts| Hosts::from_names(&hosts.iter().map(|host| format!("h{host}")).collect::<Vec<_>>()));
-    let mut world = World::Sim(Simulated::new(ranks, Model { network, hosts, ..Model::default() }));
+    let mut world = World::simulated(ranks, Model { network, hosts, ..Model::default() });
     let spec = IndependentSpec {
         contenders: contenders.iter().map(|name| independent::find(name).expect("a scheduler")).collect(),
         workload: workloads::find(workload).expect("right options").expect("a workload"),

@@ -3,6 +3,7 @@
 #[path = "../contract/mod.rs"]
 mod contract;
 mod contract_in_sim;
+mod dependencies;
 mod divisible;
 mod figures;
 #[path = "../files/mod.rs"]

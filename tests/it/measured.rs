@@ -6,7 +6,7 @@ use std::rc::Rc;
 use equipoise::balance::find;
 use equipoise::load::Powers;
 use equipoise::topology::{Hosts, Overlay, PlacementRule};
-use equipoise::transport::sim::{self, Model};
+use equipoise::transport::sim::Model;
 use equipoise::transport::world::World;
 use equipoise_lab::experiment::{BalanceRecord, BalanceSpec, Tasks, balance};
 use equipoise_lab::workload::{MeasuredTasks, TaskSource};
@@ -69,7 +69,7 @@ fn the_toys_details_are_there() {
 
 fn balanced(balancer: &str, run: &str, hosts: Hosts, rule: PlacementRule) -> BalanceRecord {
     let ranks = hosts.ranks();
-    let mut world = World::Sim(sim::World::new(ranks, Model { hosts: Some(hosts.clone()), ..Model::default() }));
+    let mut world = World::simulated(ranks, Model { hosts: Some(hosts.clone()), ..Model::default() });
     let balancer = Rc::new(find(balancer).unwrap());
     let overlay = Overlay::placed(balancer.entry.default_topology(ranks), hosts, rule, 1).unwrap();
     let tasks = Tasks::of_source(&mut world, &source(run), [&overlay.placement]).unwrap();

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use equipoise::balance::find;
 use equipoise::load::Powers;
 use equipoise::topology::{Hosts, Overlay, PlacementRule};
-use equipoise::transport::sim::{self, Model};
+use equipoise::transport::sim::Model;
 use equipoise::transport::world::World;
 use equipoise_lab::experiment::{BalanceRecord, BalanceSpec, Tasks, balance};
 use equipoise_lab::workload::LoadPattern;
@@ -28,7 +28,7 @@ fn phase(balancer: &str, hosts: &Hosts, rule: PlacementRule, mean: u64, payload:
 /// A phase on uniform loads; `plain`: by the balancer's own rule.
 fn phase_by(balancer: &str, hosts: &Hosts, rule: PlacementRule, mean: u64, payload: u64, seed: u64, plain: bool) -> BalanceRecord {
     let ranks = hosts.ranks();
-    let mut world = World::Sim(sim::World::new(ranks, Model { hosts: Some(hosts.clone()), ..Model::default() }));
+    let mut world = World::simulated(ranks, Model { hosts: Some(hosts.clone()), ..Model::default() });
     let balancer = Rc::new(find(balancer).unwrap());
     let topology = balancer.entry.default_topology(ranks);
     let nodes = topology.nodes();

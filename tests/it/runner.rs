@@ -76,7 +76,7 @@ impl Setup {
         let cost = self.cost(&shares);
 
         let rules = self.disturbance.map_or_else(Rules::default, |seed| Rules::seeded(seed).delay_heavily(20_000).shuffle());
-        let mut world = World::Sim(sim::World::new(placement.ranks(), sim::Model { rules, seed: self.seed, ..sim::Model::default() }));
+        let mut world = World::simulated(placement.ranks(), sim::Model { rules, seed: self.seed, ..sim::Model::default() });
         let setting = Rc::new(Setting {
             balancer: self.chosen.clone(),
             shares,

@@ -16,7 +16,7 @@ const RANKS: u32 = 5;
 fn world() -> World {
     let signal = |at: u64| if at.is_multiple_of(2) { Signal::User1 } else { Signal::User2 };
     let rules = (0..2000).fold(Rules::default(), |rules, at| rules.signal(signal(at), at * 7_000));
-    World::Sim(sim::World::new(RANKS, sim::Model { rules, ..sim::Model::default() }))
+    World::simulated(RANKS, sim::Model { rules, ..sim::Model::default() })
 }
 
 #[test]

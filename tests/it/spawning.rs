@@ -27,7 +27,7 @@ fn check(ranks: u32, workers: u32) {
         // A phase of `incremental` is some 15 messages a node, and there is one whenever a task of the stream finds its node busy: few of them do.
         let workload = if ranks >= 1000 && workload.starts_with("stream") { "stream:graphs=6,utilisation=0.005" } else { workload };
         let model = sim::Model { workers, ..sim::Model::default() };
-        let mut world = World::Sim(sim::World::new(ranks, model));
+        let mut world = World::simulated(ranks, model);
         let contenders = schedule::ALL.iter().map(|entry| {
             let overlay = Overlay::new(entry.default_topology(ranks), world.hosts()).unwrap();
             SchedulerContender::new(schedule::find(entry.name).unwrap(), overlay).unwrap()

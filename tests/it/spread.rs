@@ -35,7 +35,7 @@ fn spec(input: &Path, computation: &str, topology: &str, ranks: u32) -> SpreadSp
 fn divided(spec: &SpreadSpec) -> Result<(SpreadOutcome, Vec<u8>)> {
     // A rank has one port, as on real networks.
     let network = sim::Network::parse("switched:contention").unwrap();
-    let mut world = World::Sim(sim::World::new(spec.overlay.placement.ranks(), sim::Model { network, ..sim::Model::default() }));
+    let mut world = World::simulated(spec.overlay.placement.ranks(), sim::Model { network, ..sim::Model::default() });
     let output = Rc::new(RefCell::new(Vec::new()));
     let sink = output.clone();
     let take = move |bytes: &[u8]| {

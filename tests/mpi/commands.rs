@@ -42,6 +42,7 @@ pub fn trials() -> Vec<Trial> {
     trials.push(Trial::test("a job that has failed ends even if MPI does not", ends));
     trials.push(Trial::test("every line of a list of commands is executed once", once));
     trials.push(Trial::test("standard input is divided", standard_input));
+    trials.push(Trial::test("RUST_LOG=trace logs launch, phase and each message with rank and node", logs));
     trials.push(Trial::test("an input that is rewritten in place ends the job", rewritten));
     trials
 }
@@ -142,6 +143,35 @@ fn once() -> Result<(), Failed> {
         return Err("the sample was not executed".into());
     }
     Ok(())
+}
+
+fn logs() -> Result<(), Failed> {
+    let balance = |filter: &str| {
+        let filter = format!("RUST_LOG={filter}");
+        let arguments = [&filter, env!("CARGO_BIN_EXE_equipoise"), "balance", "--balancer", "cwa", "--loads", "9,0", "--output", "quiet"];
+        launch::under_mpirun(Path::new("/usr/bin/env"), &arguments, 2, LIMIT, None)
+    };
+    let outcome = balance("trace")?;
+    outcome.expect(0, LIMIT, &[])?;
+    for parts in [
+        &["DEBUG", "rank 1 of 2 on "][..],
+        &["DEBUG", "rank 1: run ", " begins on ", "nodes [1] are here"],
+        &["DEBUG", "rank 0 node 0 at ", " begins a phase with 9 units of work"],
+        &["TRACE", "rank 1 node 1 at ", " sends 'cwa sub-cube load' to node 0"],
+        &["TRACE", "rank 0: 0x0101 from node 1 arrives for node 0"],
+        &["DEBUG", "rank 0 node 0 at ", " sends 'tasks' to node 1", " 4 tasks"],
+        &["DEBUG", "rank 1 closes its world"],
+    ] {
+        let holds = |line: &str| {
+            let mut rest = line;
+            parts.iter().all(|part| rest.split_once(part).map(|(_, after)| rest = after).is_some())
+        };
+        if !outcome.stderr.lines().any(holds) {
+            return Err(format!("{parts:?} is not in the log\n{}", outcome.told()).into());
+        }
+    }
+    let quiet = balance("error")?;
+    judged(&quiet, quiet.expect(0, LIMIT, &[]).map(|()| !quiet.stderr.contains("rank ")))
 }
 
 fn standard_input() -> Result<(), Failed> {

@@ -77,7 +77,7 @@ pub fn enter(book: &mut Book) {
 
 fn within(check: fn(&mut World) -> Result<()>) {
     let world = mpi::World::init(mpi::Options::program()).unwrap_or_else(|why| panic!("{why}"));
-    let mut world = World::Mpi(world);
+    let mut world = World::from(world);
     if let Err(why) = check(&mut world) {
         // All ranks agreed on it. Nobody goes before it is said: the end of the world waits for all.
         if world.is_first() {

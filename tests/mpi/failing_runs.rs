@@ -117,7 +117,7 @@ impl Computation for Faulty {
 /// Runs the tree on every rank of a world whose watchdog would wait a minute.
 fn run(fault: Fault, style: Style, scheduler: &str) {
     let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(60)), ..mpi::Options::program() };
-    let mut world = World::Mpi(mpi::World::init(options).unwrap_or_else(|why| panic!("{why}")));
+    let mut world = World::init(options).unwrap_or_else(|why| panic!("{why}"));
     let scheduler = schedule::find(scheduler).unwrap_or_else(|why| panic!("{why}"));
     let topology = scheduler.entry.default_topology(world.ranks());
     let overlay = Overlay::new(topology, world.hosts()).unwrap_or_else(|why| panic!("{why}"));

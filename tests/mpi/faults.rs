@@ -123,7 +123,7 @@ pub fn enter(book: &mut Book) {
 /// Runs a program on every rank of a world whose watchdog waits 2 seconds.
 fn run<F: Future<Output = Result<()>> + 'static>(program: fn(Node) -> F) {
     let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(2)), ..mpi::Options::program() };
-    let mut world = World::Mpi(mpi::World::init(options).unwrap_or_else(|why| panic!("{why}")));
+    let mut world = World::init(options).unwrap_or_else(|why| panic!("{why}"));
     let overlay = everywhere(&world).unwrap_or_else(|why| panic!("{why}"));
     let done = node::run(&mut world, &overlay, program).unwrap_or_else(|why| panic!("{why}"));
     println!("ended: {}", done.len());

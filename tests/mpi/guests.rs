@@ -49,7 +49,7 @@ fn begin() -> (Universe, SimpleCommunicator) {
 }
 
 fn on(comm: &SimpleCommunicator, options: Options) -> World {
-    World::Mpi(mpi::World::on(comm, options).unwrap_or_else(|why| panic!("{why}")))
+    World::on(comm, options).unwrap_or_else(|why| panic!("{why}"))
 }
 
 /// Balances 20 tasks of the first rank.
@@ -160,7 +160,7 @@ fn untouched() {
 fn panicking() {
     let world = mpi::World::init(Options::default()).unwrap_or_else(|why| panic!("{why}"));
     assert_ne!(world.rank(), 1, "this is not caught");
-    let mut world = World::Mpi(world);
+    let mut world = World::from(world);
     let _ = balance_vec(&mut world, "direct", vec![1u8; 10]);
     panic!("rank 1 was not there");
 }

@@ -150,7 +150,7 @@ impl Outcome {
 
 fn play_suite(suite: &Suite) {
     let world = mpi::World::init(suite.options.clone()).unwrap_or_else(|why| panic!("{why}"));
-    let mut world = World::Mpi(world);
+    let mut world = World::from(world);
     for case in &suite.cases {
         let begin = Instant::now();
         if let Err(why) = (case.check)(&mut world) {

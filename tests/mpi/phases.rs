@@ -37,7 +37,7 @@ fn every(world: &mut World, powers: &str, weights: &str, pins: Option<&str>) -> 
         for seed in 0..4 {
             let of = |world: &mut World| record(world, entry.name, [powers, weights], pins, seed);
             let Some(real) = of(world)? else { continue };
-            let Some(simulated) = of(&mut World::Sim(sim::World::new(ranks, sim::Model::default())))? else {
+            let Some(simulated) = of(&mut World::simulated(ranks, sim::Model::default()))? else {
                 return Err(Error::Failed("a simulation left no record".into()));
             };
             let told = |record: &BalanceRecord| {

@@ -104,7 +104,7 @@ fn idle(world: &mut World) -> Result<()> {
 }
 
 fn hosts(world: &mut World) -> Result<()> {
-    let World::Mpi(world) = world else { return Ok(()) };
+    let Some(world) = world.as_real() else { return Ok(()) };
     let hosts = world.hosts();
     if hosts.ranks() != world.ranks() || hosts.count() != 1 || hosts.name(0).is_empty() {
         return Err(Error::Failed(format!("{hosts:?}")));
@@ -121,7 +121,7 @@ async fn sum_of_ranks(node: Node) -> Result<()> {
 }
 
 fn on(comm: &SimpleCommunicator) -> World {
-    World::Mpi(mpi::World::on(comm, small_limits()).unwrap_or_else(|why| panic!("{why}")))
+    World::on(comm, small_limits()).unwrap_or_else(|why| panic!("{why}"))
 }
 
 fn sum_on(world: &mut World) {

@@ -41,7 +41,7 @@ fn hammered() {
         sent
     });
     let world = mpi::World::init(Options::program()).unwrap_or_else(|why| panic!("{why}"));
-    let mut world = World::Mpi(world);
+    let mut world = World::from(world);
     work(&mut world).unwrap_or_else(|why| panic!("{why}"));
     drop(world);
     OVER.store(true, Ordering::Relaxed);

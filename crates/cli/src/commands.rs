@@ -27,7 +27,7 @@ Examples:
 
 Exit status: 0 done; 1 a run failed or lost something; 2 wrong usage; 3 no progress (see --timeout);
 101 a rank panicked; a killed rank gives the launcher's status.
-RUST_LOG=debug shows what goes on inside.";
+RUST_LOG=debug logs phases, decisions and the watchdog; RUST_LOG=trace also every message.";
 
 /// Balances dynamic, irregular work over MPI ranks, and measures what it costs and when it pays.
 ///

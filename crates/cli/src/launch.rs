@@ -53,7 +53,7 @@ fn compare_if_possible() -> Result<bool, Ending> {
     if has_company {
         terminal::begin(world.rank() == 0);
     }
-    compared(World::Mpi(world)).map(|_| has_company)
+    compared(World::from(world)).map(|_| has_company)
 }
 
 #[cfg(not(feature = "mpi"))]
@@ -148,7 +148,7 @@ fn open(options: &WorldOptions, workers: u32) -> Result<Option<World>, Ending> {
     let Some(ranks) = options.sim else { return real(options, workers).map(Some) };
     meet()?;
     match speaks() {
-        true => Ok(Some(World::Sim(simulated(ranks, options, workers)?))),
+        true => Ok(Some(World::from(simulated(ranks, options, workers)?))),
         false => Ok(None),
     }
 }
@@ -183,7 +183,7 @@ fn real(options: &WorldOptions, workers: u32) -> Result<World, Ending> {
     let world = mpi::World::launched(mpi::Options { watchdog, seed, workers, ..mpi::Options::program() })?;
     let world = world.ok_or_else(|| Error::usage(format!("there are no ranks to run on; {}", what_to_type())))?;
     terminal::begin(world.rank() == 0);
-    compared(World::Mpi(world))
+    compared(World::from(world))
 }
 
 /// The circumstances of what has just been done in this world.

@@ -134,7 +134,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     let workload = graphs::find(&arguments.workload)?;
     launch::within_with_workers(&arguments.world, arguments.workers, |world| {
         let files = settle::agree(world, arguments.files(world.is_first()))?;
-        if let World::Sim(world) = world
+        if let Some(world) = world.as_simulation()
             && workload.entry.has_own_network
             && arguments.world.network.is_none()
         {

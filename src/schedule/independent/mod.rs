@@ -208,8 +208,8 @@ pub(super) fn by_host(options: &mut Options<'_>) -> Result<bool> {
 /// The node that a run's outcome comes to.
 const FIRST: NodeId = 0;
 /// Where figures are collected.
-const CLOSING: u32 = 2;
-const EFFORT: Tag = Tag::new(0x0610, "effort");
+const CLOSING: u32 = crate::node::epochs::CLOSING;
+const EFFORT: Tag = crate::node::tags::independent::EFFORT;
 
 /// Collects what all nodes did at node 0; `mine` of the node that scheduled has what it took, and the makespan in cycles.
 ///

@@ -9,7 +9,7 @@ use super::{CLOSING, FIRST, Figures};
 use crate::error::{Error, Result};
 use crate::node::{Node, Tag};
 
-const PRODUCT: Tag = Tag::new(0x0621, "products of tasks");
+const PRODUCT: Tag = crate::node::tags::independent::PRODUCT;
 /// A task's number and its product's length.
 const HEADER: usize = 16;
 

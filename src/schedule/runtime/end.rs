@@ -5,12 +5,12 @@ use std::rc::Rc;
 use super::NodeRuntime;
 use super::graphs::Graphs;
 use crate::error::{Error, Result};
-use crate::node::{self, Recorder, Tag, Ticks};
+use crate::node::{self, Recorder, Tag, Ticks, tags};
 use crate::schedule::accounting::{NodeReport, RunResult};
 use crate::schedule::computation::Computation;
 
 /// To the parent in the tree, at the end: the reports of a sub-tree of nodes, and the answers there that nobody waited for.
-const REPORT: Tag = Tag::new(0x0205, "report");
+const REPORT: Tag = tags::schedule::REPORT;
 
 impl<C: Computation> NodeRuntime<C> {
     /// What is left where all should be done, if anything is.

@@ -28,17 +28,17 @@ use super::task::{Item, Travelling, too_large};
 use crate::balance::{Chosen, Phase};
 use crate::error::{Error, Result};
 use crate::load::{Powers, Segment, Shares, TaskBatch, WorkQueue};
-use crate::node::{self, Event, LARGEST_MESSAGE, Node, Tag, Ticks};
+use crate::node::{self, Event, LARGEST_MESSAGE, Node, Tag, Ticks, tags};
 use crate::schedule::computation::Computation;
 use crate::topology::NodeId;
 
 /// Announces a phase.
-pub(super) const BEGIN: Tag = Tag::background(0x0206, "system phase");
+pub(super) const BEGIN: Tag = tags::schedule::BEGIN;
 /// What a task in a work queue is called when it can't be read.
-const FROZEN: Tag = Tag::new(0x0207, "frozen task");
+const FROZEN: Tag = tags::schedule::FROZEN;
 
 /// Epochs of phases begin here; those before are a run's own.
-const EPOCHS: u32 = 1 << 16;
+const EPOCHS: u32 = crate::node::epochs::PHASES;
 
 /// The announcement of a phase.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::node::{Tag, Ticks};
+use crate::node::{Tag, Ticks, tags};
 use crate::schedule::accounting::Name;
 use crate::schedule::computation::Computation;
 use crate::schedule::policy::ItemId;
 use crate::topology::NodeId;
 
 /// Tasks on their way to another node: a [`Cargo`].
-pub(in crate::schedule) const TASKS: Tag = Tag::new(0x0201, "tasks");
+pub(in crate::schedule) const TASKS: Tag = tags::schedule::TASKS;
 /// Answers on their way to the parents that wait for them: the sender's load, if loads travel, and a row of [`Answered`] in the order in
 /// which they came into being.
-pub(in crate::schedule) const ANSWERS: Tag = Tag::new(0x0202, "answers");
+pub(in crate::schedule) const ANSWERS: Tag = tags::schedule::ANSWERS;
 
 /// Who waits for a task's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

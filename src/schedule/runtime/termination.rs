@@ -16,10 +16,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::node::{Tag, Ticks, TimerId};
+use crate::node::{Tag, Ticks, TimerId, tags};
 use crate::schedule::tree::Tree;
 
-pub(super) const WAVE: Tag = Tag::background(0x0204, "termination wave");
+pub(super) const WAVE: Tag = tags::schedule::WAVE;
 
 /// What nodes send each other in a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

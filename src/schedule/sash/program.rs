@@ -14,10 +14,10 @@ use crate::node::{Event, Node, Tag, Ticks, open};
 use crate::schedule::independent::{Chunk, Effort, Executor, Figures, Independent, IndependentResult, Pace, collect};
 use crate::topology::NodeId;
 
-pub const ASSIGN: Tag = Tag::new(0x0611, "assignment of tasks");
-pub const COMPLETED: Tag = Tag::new(0x0612, "completion of tasks");
-pub const END: Tag = Tag::new(0x0613, "end of scheduling");
-pub const EFFORT: Tag = Tag::new(0x0614, "effort of a cluster's scheduler");
+pub const ASSIGN: Tag = crate::node::tags::independent::ASSIGN;
+pub const COMPLETED: Tag = crate::node::tags::independent::COMPLETED;
+pub const END: Tag = crate::node::tags::independent::END;
+pub const EFFORT: Tag = crate::node::tags::independent::CLUSTER_EFFORT;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Assigned {

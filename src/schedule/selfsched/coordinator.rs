@@ -21,9 +21,9 @@ use crate::node::{Node, Tag, Ticks, TimerId};
 use crate::schedule::independent::{Chunk, Pace, chunk};
 use crate::topology::NodeId;
 
-pub const GRANT: Tag = Tag::new(0x0602, "grant of tasks");
-pub const DEMAND: Tag = Tag::background(0x0604, "request for a host's tasks");
-pub const SUPPLY: Tag = Tag::new(0x0605, "grant of a host's tasks");
+pub const GRANT: Tag = crate::node::tags::independent::GRANT;
+pub const DEMAND: Tag = crate::node::tags::independent::DEMAND;
+pub const SUPPLY: Tag = crate::node::tags::independent::SUPPLY;
 
 /// By the model messages take no time, but in the simulator they take a tick: requests of the same time are heard within this number of ticks.
 const SAME_TIME: Ticks = 3;

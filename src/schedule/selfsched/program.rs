@@ -21,8 +21,8 @@ use crate::topology::NodeId;
 /// Where the end is awaited.
 const FIRST: NodeId = 0;
 
-const REQUEST: Tag = Tag::background(0x0601, "request for tasks");
-const FINISHED: Tag = Tag::new(0x0603, "end of tasks");
+const REQUEST: Tag = crate::node::tags::independent::REQUEST;
+const FINISHED: Tag = crate::node::tags::independent::FINISHED;
 
 /// How long before it runs dry a rank asks at most, as a multiple of what is usual.
 const MOST_AHEAD: Ticks = 8;

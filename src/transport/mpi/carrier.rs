@@ -7,17 +7,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use log::{Level, debug, log_enabled, trace};
+
 use super::abort;
 use super::ffi::{Comm, Summing};
 use super::heartbeat::Heartbeat;
 use super::incoming::{Heard, Incoming};
-use super::local_nodes::{Run, Waits};
+use super::local_nodes::Run;
 use super::outbox::Outbox;
 use super::watchdog::{Action, ControlMessage, Watchdog};
-use super::workers::{Owner, Slices, WorkerPool, since};
+use super::workers::{Owner, Slices, WorkerPool};
 use super::{Options, STUCK};
 use crate::error::{Error, Result};
 use crate::topology::{Overlay, RankId};
+use crate::transport::work::since;
 use crate::transport::{Envelope, Event, Finished, Freight, Message, Signal, Ticks, wire};
 
 /// How many messages one poll of the network takes at most, so that programs get to see them: while a program does not ask, what
@@ -154,7 +157,7 @@ impl State {
         if envelope.is_progress() {
             self.progress = true;
         }
-        if let Some(local_node) = run.seat_of(envelope.dst) {
+        if let Some(local_node) = run.place_of(envelope.dst) {
             match freight.into_body() {
                 Ok(body) => {
                     run.push(local_node, Event::Message(Message { envelope, body }));
@@ -234,9 +237,13 @@ impl State {
     /// Gives a message from another rank to its node. True if the node waits for just that.
     fn deliver(&mut self, message: Message) -> bool {
         let envelope = &message.envelope;
+        if log_enabled!(Level::Trace) {
+            let Envelope { src, dst, scope, tag, .. } = envelope;
+            trace!("rank {}: {tag:#06x} from node {src} arrives for node {dst} ({scope})", self.me);
+        }
         if let Some(run) = self.run.as_mut().filter(|run| run.number == envelope.scope.run) {
             run.received += 1;
-            return match run.seat_of(envelope.dst) {
+            return match run.place_of(envelope.dst) {
                 Some(local_node) => run.push(local_node, Event::Message(message)),
                 None => {
                     let what = format!("for node {}", envelope.dst);
@@ -260,8 +267,8 @@ impl State {
             && run.timers.first().is_some()
         {
             let now = since(self.began);
-            while let Some((local_node, event)) = run.timers.take_due(now) {
-                run.push(local_node, event);
+            while let Some((timer, (local_node, scope))) = run.timers.take_due(now) {
+                run.push(local_node, Event::Timer { scope, timer });
                 moved = true;
             }
         }
@@ -331,7 +338,9 @@ impl State {
     fn heard(&mut self, source: RankId, message: &[u8]) -> Result<()> {
         let garbled = |why: wire::Unreadable| Error::GarbledByRank { rank: source, what: "between carriers".into(), why: why.to_string() };
         let now = self.note_progress();
-        match wire::read(message).map_err(garbled)? {
+        let message = wire::read(message).map_err(garbled)?;
+        debug!("rank {}: rank {source} says {message:?}", self.me);
+        match message {
             ControlMessage::HowLong { round } => {
                 self.watchdog.asked(source, now);
                 let age = if self.is_working() { Duration::ZERO } else { self.watchdog.age(now) };
@@ -349,7 +358,11 @@ impl State {
 
     fn watch(&mut self) -> Result<()> {
         let now = self.note_progress();
-        match self.watchdog.poll(now, self.is_working()) {
+        let action = self.watchdog.poll(now, self.is_working());
+        if action != Action::Nothing {
+            debug!("rank {}: watchdog, without progress for {}: {action:?}", self.me, seconds(self.watchdog.age(now)));
+        }
+        match action {
             Action::Nothing => {}
             Action::Ask { round } => self.tell_others(ControlMessage::HowLong { round })?,
             Action::Report { silent } => {
@@ -386,14 +399,6 @@ impl State {
         };
         let age = seconds(self.watchdog.age(now));
         abort::say(&format!("equipoise: rank {} on {} has made no progress for {age}{out}{coming}{nodes}", self.me, self.host));
-    }
-
-    /// Marks that a program waits for room in the outbox.
-    pub fn waits_for_room(&mut self, run: u32, local_node: usize) {
-        if let Some(run) = self.run_of(run) {
-            let local_node = &mut run.local_nodes[local_node];
-            (local_node.waits, local_node.full) = (Waits::Room, true);
-        }
     }
 }
 

@@ -5,6 +5,8 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use log::debug;
+
 use super::carrier::Carrier;
 use super::local_nodes::{Run, Waits};
 use super::port::MpiPort;
@@ -20,6 +22,7 @@ pub(super) fn run<T>(carrier: &Rc<Carrier>, overlay: &Overlay, mut program: impl
     let overlay = Rc::new(overlay.clone());
     let number = carrier.state.borrow_mut().begin(overlay.clone());
     let nodes = overlay.placement.nodes_on(carrier.rank);
+    debug!("rank {}: run {number} begins on {overlay}; nodes {nodes:?} are here", carrier.rank);
     let mut programs: Vec<Option<Program<T>>> = Vec::with_capacity(nodes.len());
     for (local_node, &node) in nodes.iter().enumerate() {
         let port = MpiPort { carrier: carrier.clone(), overlay: overlay.clone(), node, local_node, run: number };
@@ -41,7 +44,9 @@ pub(super) fn run<T>(carrier: &Rc<Carrier>, overlay: &Overlay, mut program: impl
         pause.after(carrier, worked || moved);
     }
     drop(programs);
+    debug!("rank {}: the programs of run {number} have ended; messages under way are awaited", carrier.rank);
     quiesce(carrier, true);
+    debug!("rank {}: run {number} has ended", carrier.rank);
     carrier.heartbeat.set_running(false);
     // What the programs left in their inboxes is dropped here, with the state free for whoever hears of it.
     let ended = carrier.state.borrow_mut().end();
@@ -122,6 +127,7 @@ pub(super) fn fail(carrier: &Carrier, why: &Error) -> ! {
     const LISTEN: Duration = Duration::from_millis(100);
     /// How long it leaves the ending of the job to that one.
     const LEAVE: Duration = Duration::from_secs(5);
+    debug!("rank {}: a program failed: {why}", carrier.rank);
     let state = &carrier.state;
     // Errors of MPI on this way can't be told any better than the one at hand.
     for rank in carrier.rank + 1..carrier.ranks {

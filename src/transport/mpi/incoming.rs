@@ -15,8 +15,8 @@ use crate::topology::RankId;
 use crate::transport::{Envelope, Message, wire};
 
 /// Something that a source sent after a body that is not complete, or that body.
-enum Part {
-    Whole(Message),
+enum Pending {
+    Message(Message),
     Body(Envelope, Receiving),
 }
 
@@ -32,7 +32,7 @@ pub(super) enum Heard {
 pub(super) struct Incoming {
     mailbox: Mailbox,
     /// By source: what is not delivered yet, the oldest first.
-    queues: Vec<VecDeque<Part>>,
+    queues: Vec<VecDeque<Pending>>,
     /// Sources with something in their queue.
     busy: Vec<RankId>,
     /// Room for what a poll covers.
@@ -72,7 +72,7 @@ impl Incoming {
             if queue.is_empty() {
                 return Ok(Heard::Message(message));
             }
-            Part::Whole(message)
+            Pending::Message(message)
         } else {
             // Receives of bodies are posted in the order of their headers, which is the order of the pieces.
             let mut receiving = bulk.receive_pieces(&self.pool, source, PIECE, length, &bytes, self.piece)?;
@@ -80,7 +80,7 @@ impl Incoming {
             if queue.is_empty() && receiving.is_complete()? {
                 return Ok(Heard::Message(Message { envelope, body: receiving.into_bytes(&self.pool).into() }));
             }
-            Part::Body(envelope, receiving)
+            Pending::Body(envelope, receiving)
         };
         if queue.is_empty() {
             self.busy.push(source);
@@ -96,13 +96,13 @@ impl Incoming {
         }
         self.awaited.clear();
         for &source in self.busy.iter().take(MOST_BODIES) {
-            if let Some(Part::Body(_, receiving)) = self.queues[source as usize].front() {
+            if let Some(Pending::Body(_, receiving)) = self.queues[source as usize].front() {
                 self.awaited.push((source, receiving.awaited()));
             }
         }
         let letter = self.mailbox.look_with(comm, &mut self.awaited)?;
         for (source, awaited) in self.awaited.drain(..) {
-            if let Some(Part::Body(_, receiving)) = self.queues[source as usize].front_mut() {
+            if let Some(Pending::Body(_, receiving)) = self.queues[source as usize].front_mut() {
                 receiving.note(awaited);
             }
         }
@@ -115,14 +115,16 @@ impl Incoming {
         while let Some(&source) = self.busy.get(at) {
             let queue = &mut self.queues[source as usize];
             while let Some(part) = queue.front_mut() {
-                if let Part::Body(_, receiving) = part
+                if let Pending::Body(_, receiving) = part
                     && !receiving.is_complete()?
                 {
                     break;
                 }
                 match queue.pop_front() {
-                    Some(Part::Whole(message)) => deliver(message),
-                    Some(Part::Body(envelope, receiving)) => deliver(Message { envelope, body: receiving.into_bytes(&self.pool).into() }),
+                    Some(Pending::Message(message)) => deliver(message),
+                    Some(Pending::Body(envelope, receiving)) => {
+                        deliver(Message { envelope, body: receiving.into_bytes(&self.pool).into() })
+                    }
                     None => {}
                 }
             }

@@ -1,12 +1,12 @@
 //! The nodes that a rank hosts during a run, and what each of them waits for.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
 use crate::topology::{NodeId, Overlay, RankId};
 use crate::transport::inbox::{Inbox, covers};
-use crate::transport::{Event, Interest, Scope, Ticks, TimerId};
+use crate::transport::timers::Timers;
+use crate::transport::{Event, Interest, Scope};
 
 /// One run of the world, on this rank.
 pub(super) struct Run {
@@ -18,9 +18,10 @@ pub(super) struct Run {
     pub sent: Vec<u64>,
     /// Messages of this run that came from other ranks.
     pub received: u64,
-    pub timers: Timers,
-    /// Number of the last piece of work.
-    pub works: u64,
+    /// Each with its local node.
+    pub timers: Timers<(usize, Scope)>,
+    /// Number of the last timer or piece of work.
+    last: u64,
 }
 
 /// A node of this rank.
@@ -28,8 +29,10 @@ pub(super) struct LocalNode {
     pub node: NodeId,
     pub inbox: Inbox,
     pub waits: Waits,
-    /// Whether it has waited for room in the outbox, maybe beside something else.
+    /// Whether it has waited for room in the outbox, perhaps in a join with something else.
     pub full: bool,
+    /// Likewise for the next poll of the network.
+    pub turn: bool,
     /// Something has happened since its program was last polled.
     pub dirty: bool,
 }
@@ -41,8 +44,8 @@ pub(super) enum Waits {
     Nothing,
     Event(Interest),
     Room,
-    /// A poll of the network later than this one.
-    Turn(u64),
+    /// The next poll of the network.
+    Turn,
     /// It has ended.
     Ended,
 }
@@ -50,14 +53,20 @@ pub(super) enum Waits {
 impl Run {
     pub fn new(number: u32, overlay: Rc<Overlay>, me: RankId) -> Run {
         let nodes = overlay.placement.nodes_on(me);
-        let local_node = |node| LocalNode { node, inbox: Inbox::default(), waits: Waits::Nothing, full: false, dirty: true };
+        let local_node = |node| LocalNode { node, inbox: Inbox::default(), waits: Waits::Nothing, full: false, turn: false, dirty: true };
         let sent = vec![0; overlay.placement.ranks() as usize];
         let local_nodes = nodes.into_iter().map(local_node).collect();
-        Run { number, overlay, local_nodes, sent, received: 0, timers: Timers::default(), works: 0 }
+        Run { number, overlay, local_nodes, sent, received: 0, timers: Timers::default(), last: 0 }
     }
 
-    /// The local node of a node of this rank.
-    pub fn seat_of(&self, node: NodeId) -> Option<usize> {
+    /// A new number for a timer or a piece of work.
+    pub fn number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// The place of a node among the local nodes; `None` if it is on another rank.
+    pub fn place_of(&self, node: NodeId) -> Option<usize> {
         self.local_nodes.binary_search_by_key(&node, |local_node| local_node.node).ok()
     }
 
@@ -75,7 +84,7 @@ impl Run {
     pub fn wake(&mut self, room: bool) {
         for local_node in &mut self.local_nodes {
             let has_room = room && std::mem::take(&mut local_node.full);
-            local_node.dirty |= has_room || matches!(local_node.waits, Waits::Turn(_));
+            local_node.dirty |= has_room | std::mem::take(&mut local_node.turn);
         }
     }
 
@@ -90,7 +99,7 @@ impl Run {
 
     /// Whether some program only gives the network a turn.
     pub fn takes_turn(&self) -> bool {
-        self.local_nodes.iter().any(|local_node| matches!(local_node.waits, Waits::Turn(_)))
+        self.local_nodes.iter().any(|local_node| local_node.turn)
     }
 
     /// Whether some program waits for what may come from anybody.
@@ -103,7 +112,7 @@ impl Run {
 
     /// Who waits for what, a line per node.
     pub fn tell(&self) -> String {
-        /// More lines than this tell nobody anything.
+        /// Maximum number of nodes that are listed.
         const LINES: usize = 16;
         let mut lines = String::new();
         let waiting = || self.local_nodes.iter().filter(|local_node| local_node.waits != Waits::Ended);
@@ -127,70 +136,5 @@ impl Run {
             _ => {}
         }
         lines
-    }
-}
-
-/// Timers that have not run out.
-#[derive(Default)]
-pub(super) struct Timers {
-    last: u64,
-    by_time: BTreeMap<(Ticks, TimerId), (usize, Scope)>,
-    times: BTreeMap<TimerId, Ticks>,
-}
-
-impl Timers {
-    pub fn set(&mut self, local_node: usize, scope: Scope, at: Ticks) -> TimerId {
-        self.last += 1;
-        let timer = TimerId(self.last);
-        self.by_time.insert((at, timer), (local_node, scope));
-        self.times.insert(timer, at);
-        timer
-    }
-
-    /// False if it is not there any more.
-    pub fn cancel(&mut self, timer: TimerId) -> bool {
-        match self.times.remove(&timer) {
-            Some(at) => self.by_time.remove(&(at, timer)).is_some(),
-            None => false,
-        }
-    }
-
-    /// When the first runs out.
-    pub fn first(&self) -> Option<Ticks> {
-        self.by_time.first_key_value().map(|((at, _), _)| *at)
-    }
-
-    /// Takes the first, if it has run out.
-    pub fn take_due(&mut self, now: Ticks) -> Option<(usize, Event)> {
-        let first = self.by_time.first_entry()?;
-        let (at, timer) = *first.key();
-        if at > now {
-            return None;
-        }
-        let (local_node, scope) = first.remove();
-        self.times.remove(&timer);
-        Some((local_node, Event::Timer { scope, timer }))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn timers_run_out_in_order_and_cancelled_ones_never() {
-        let scope = Scope { run: 1, epoch: 0 };
-        let mut timers = Timers::default();
-        let set: Vec<TimerId> = [30, 10, 20, 10].map(|at| timers.set(0, scope, at)).into();
-        assert!(timers.cancel(set[2]));
-        assert!(!timers.cancel(set[2]));
-        assert_eq!(timers.first(), Some(10));
-        assert!(timers.take_due(9).is_none());
-        let mut order = Vec::new();
-        while let Some((_, Event::Timer { timer, .. })) = timers.take_due(100) {
-            order.push(timer);
-        }
-        assert_eq!(order, [set[1], set[3], set[0]]);
-        assert_eq!(timers.first(), None);
     }
 }

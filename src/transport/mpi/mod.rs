@@ -46,6 +46,7 @@ use std::time::{Duration, Instant};
 pub use ::mpi as rsmpi;
 use ::mpi::environment::Universe;
 use ::mpi::traits::AsRaw;
+use log::debug;
 
 use self::carrier::{Carrier, Links, State};
 use self::ffi::Comm;
@@ -72,6 +73,7 @@ pub struct Options {
     /// When the job counts as stuck: then every rank says what it waits for, and the job ends with status 3.
     pub watchdog: Watch,
     /// Whether SIGUSR1 and SIGUSR2 come to the nodes of a run as events, instead of ending the process. After the world they do nothing.
+    /// Needs the feature `signals`: without it, a world with this set is not opened.
     pub signals: bool,
     /// Whether a panic on any thread of the process ends the whole job with status 101, from now on. Otherwise it unwinds as ever; a world
     /// that is dropped meanwhile waits for nobody, and leaves the other ranks to the launcher.
@@ -119,7 +121,7 @@ impl Default for Options {
 
 impl Options {
     /// What a program wants that does nothing but run on the world, as `equipoise` does: whatever goes wrong on a rank ends the job, also
-    /// that nobody makes progress for five minutes.
+    /// that nobody makes progress for five minutes. Needs the feature `signals`.
     pub fn program() -> Options {
         let watchdog = Watch::Always(Duration::from_secs(300));
         Options { watchdog, signals: true, ends_on_panic: true, ..Options::default() }
@@ -160,6 +162,7 @@ impl World {
             return Ok(None);
         }
         let world = World::init(options)?;
+        debug!("a launcher started this process as rank {} of {}", world.rank(), world.ranks());
         match launcher::singletons(world.ranks(), launcher::variable) {
             Some((launcher, ranks)) => Err(launcher::alone(&library(), launcher, ranks)),
             None => Ok(Some(world)),
@@ -210,11 +213,12 @@ impl World {
         let host = names.get(rank as usize).cloned().unwrap_or_default();
         let signals = Caught::begin(options.signals)?;
         let began = Instant::now();
-        let state = RefCell::new(State::new(Links { comm, bulk }, host, &options, began, signals.flags.clone())?);
+        let state = RefCell::new(State::new(Links { comm, bulk }, host.clone(), &options, began, signals.flags.clone())?);
         let heartbeat = Heartbeat::default();
         if let Some(timeout) = options.watchdog.timeout() {
             heartbeat.watch(rank, timeout)?;
         }
+        debug!("rank {rank} of {ranks} on {host}, process {}, {}: {options:?}", std::process::id(), library());
         let seed = Cell::new(options.seed);
         let carrier = Rc::new(Carrier { rank, ranks, options, began, heartbeat, state, seed });
         Ok(World { carrier, hosts: Hosts::from_names(&names), _signals: signals, universe })
@@ -268,6 +272,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
+        debug!("rank {} closes its world", self.rank());
         self.carrier.heartbeat.stop();
         if thread::panicking() {
             // The others may wait for what this rank will never send, here and in MPI's finalisation: the launcher ends them.

@@ -3,20 +3,31 @@
 use std::rc::Rc;
 use std::task::Poll;
 
-use super::carrier::Carrier;
-use super::local_nodes::Waits;
+use super::carrier::{Carrier, State};
+use super::local_nodes::{Run, Waits};
 use super::workers::Owner;
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay};
-use crate::transport::{Envelope, Event, Freight, Interest, Job, Scope, Ticks, TimerId, Transport, WorkId, work};
+use crate::transport::{Envelope, Event, Freight, Interest, Job, Scope, Ticks, TimerId, Transport, WorkId, used_after_its_run, work};
 
-/// A port that outlives its run sends nothing and hears nothing.
+/// A node's port. Using it after its run has ended is a bug of the program, and panics.
 pub(super) struct MpiPort {
     pub carrier: Rc<Carrier>,
     pub overlay: Rc<Overlay>,
     pub node: NodeId,
     pub local_node: usize,
     pub run: u32,
+}
+
+impl MpiPort {
+    /// The run that this port belongs to. `None` only while a panic unwinds.
+    fn run_in<'a>(&self, state: &'a mut State) -> Option<&'a mut Run> {
+        let run = state.run_of(self.run);
+        if run.is_none() {
+            used_after_its_run(self.node, self.run);
+        }
+        run
+    }
 }
 
 impl Transport for MpiPort {
@@ -47,7 +58,10 @@ impl Transport for MpiPort {
     fn charge(&self, _: Ticks) {}
 
     fn send(&self, envelope: Envelope, freight: Freight) {
-        self.carrier.state.borrow_mut().send(envelope, freight);
+        let mut state = self.carrier.state.borrow_mut();
+        if self.run_in(&mut state).is_some() {
+            state.send(envelope, freight);
+        }
     }
 
     fn fail(&self, why: Error) {
@@ -64,13 +78,16 @@ impl Transport for MpiPort {
         if state.has_room() {
             return Poll::Ready(());
         }
-        state.waits_for_room(self.run, self.local_node);
+        if let Some(run) = self.run_in(&mut state) {
+            let local_node = &mut run.local_nodes[self.local_node];
+            (local_node.waits, local_node.full) = (Waits::Room, true);
+        }
         Poll::Pending
     }
 
     fn poll_event(&self, interest: &Interest) -> Poll<Event> {
         let mut state = self.carrier.state.borrow_mut();
-        let Some(run) = state.run_of(self.run) else { return Poll::Pending };
+        let Some(run) = self.run_in(&mut state) else { return Poll::Pending };
         let local_node = &mut run.local_nodes[self.local_node];
         match local_node.inbox.take(interest) {
             Some(event) => {
@@ -84,36 +101,30 @@ impl Transport for MpiPort {
         }
     }
 
-    fn poll_turn(&self, asked: &mut bool) -> Poll<()> {
+    fn poll_turn(&self, asked: &mut Option<u64>) -> Poll<()> {
         let mut state = self.carrier.state.borrow_mut();
         let polls = state.polls;
-        let Some(run) = state.run_of(self.run) else { return Poll::Pending };
-        let waits = &mut run.local_nodes[self.local_node].waits;
-        match *waits {
-            Waits::Turn(before) if *asked && before < polls => {
-                *waits = Waits::Nothing;
-                Poll::Ready(())
-            }
-            Waits::Turn(_) if *asked => Poll::Pending,
-            _ => {
-                *asked = true;
-                *waits = Waits::Turn(polls);
-                Poll::Pending
-            }
+        let Some(run) = self.run_in(&mut state) else { return Poll::Pending };
+        let local_node = &mut run.local_nodes[self.local_node];
+        if *asked.get_or_insert(polls) < polls {
+            local_node.waits = Waits::Nothing;
+            return Poll::Ready(());
         }
+        (local_node.waits, local_node.turn) = (Waits::Turn, true);
+        Poll::Pending
     }
 
     fn set_timer(&self, scope: Scope, at: Ticks) -> TimerId {
         let mut state = self.carrier.state.borrow_mut();
-        match state.run_of(self.run) {
-            Some(run) => run.timers.set(self.local_node, scope, at),
-            None => TimerId(0),
-        }
+        let Some(run) = self.run_in(&mut state) else { return TimerId(0) };
+        let timer = TimerId(run.number());
+        run.timers.set(at, timer, (self.local_node, scope));
+        timer
     }
 
     fn cancel_timer(&self, timer: TimerId) {
         let mut state = self.carrier.state.borrow_mut();
-        if let Some(run) = state.run_of(self.run)
+        if let Some(run) = self.run_in(&mut state)
             && !run.timers.cancel(timer)
         {
             run.local_nodes[self.local_node].inbox.forget_timer(timer);
@@ -122,9 +133,8 @@ impl Transport for MpiPort {
 
     fn start(&self, scope: Scope, job: Job) -> WorkId {
         let mut state = self.carrier.state.borrow_mut();
-        let Some(run) = state.run_of(self.run) else { return WorkId(0) };
-        run.works += 1;
-        let work = WorkId(run.works);
+        let Some(run) = self.run_in(&mut state) else { return WorkId(0) };
+        let work = WorkId(run.number());
         let owner = Owner { local_node: self.local_node, scope, work };
         state.progressed();
         match job {

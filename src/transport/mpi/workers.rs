@@ -3,17 +3,15 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::thread::{self, JoinHandle, Thread};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use log::debug;
 
 use super::{abort, ffi};
 use crate::error::{Error, Result};
-use crate::transport::work::processor_time;
-use crate::transport::{Finished, Needed, Output, Scope, Sliced, Ticks, WorkId, Worker};
-
-/// A task that asks often for a pause gets one at most this often.
-const PAUSE_EVERY: Duration = Duration::from_micros(50);
+use crate::transport::work::{Opaque, RealWorker, processor_time, since};
+use crate::transport::{Finished, Needed, Scope, Sliced, Ticks, WorkId, Worker};
 
 /// Which node of the rank started a piece of work, and in which scope.
 #[derive(Clone, Copy)]
@@ -22,8 +20,6 @@ pub(super) struct Owner {
     pub scope: Scope,
     pub work: WorkId,
 }
-
-type Opaque = Box<dyn FnOnce(&mut dyn Worker) -> Output + Send>;
 
 /// Both ends of a channel.
 struct Pipe<T> {
@@ -89,6 +85,7 @@ impl WorkerPool {
     }
 
     fn hire(&mut self) -> Result<()> {
+        debug!("worker thread {} starts; {} pieces of work are out", self.hired.len(), self.out);
         let (jobs, done) = (self.jobs.exit.clone(), self.done.entry.clone());
         let (began, boss) = (self.began, thread::current());
         let worker = thread::Builder::new()
@@ -131,66 +128,16 @@ fn work_on(jobs: &Receiver<(Owner, Opaque)>, done: &Sender<(Owner, Finished)>, e
     let _alive = Alive;
     for (owner, work) in jobs {
         let (began, before) = (since(epoch), processor_time());
-        let mut worker = RealWorker::new();
+        let mut worker = RealWorker::on_thread();
         let output = work(&mut worker);
         let ended = since(epoch);
         let took = ended.saturating_sub(began);
         let processor = processor_time().zip(before).map_or(took, |(after, before)| after.saturating_sub(before));
-        let finished = Finished { work: owner.work, output, began, ended, needed: Needed::within(took, processor, worker.asleep) };
+        let finished = Finished { work: owner.work, output, began, ended, needed: Needed::within(took, processor, worker.asleep()) };
         if done.send((owner, finished)).is_err() {
             break;
         }
         boss.unpark();
-    }
-}
-
-/// Nanoseconds since the clock began.
-pub(super) fn since(began: Instant) -> Ticks {
-    Ticks::try_from(began.elapsed().as_nanos()).unwrap_or(Ticks::MAX)
-}
-
-struct RealWorker {
-    began: Instant,
-    last_pause: Instant,
-    asleep: Ticks,
-}
-
-impl RealWorker {
-    fn new() -> RealWorker {
-        let now = Instant::now();
-        RealWorker { began: now, last_pause: now, asleep: 0 }
-    }
-}
-
-impl Worker for RealWorker {
-    fn checkpoint(&mut self) {
-        if self.last_pause.elapsed() >= PAUSE_EVERY {
-            thread::yield_now();
-            self.last_pause = Instant::now();
-        }
-    }
-
-    fn charge(&mut self, _: Ticks) {}
-
-    fn sleep(&mut self, ticks: Ticks) {
-        self.asleep += ticks;
-        thread::sleep(Duration::from_nanos(ticks));
-    }
-
-    fn asleep(&self) -> Ticks {
-        self.asleep
-    }
-
-    fn drag(&mut self, part: f64) {
-        self.spin((since(self.began) as f64 * part) as Ticks);
-    }
-
-    fn spin(&mut self, ticks: Ticks) {
-        let began = Instant::now();
-        while since(began) < ticks {
-            self.checkpoint();
-            std::hint::spin_loop();
-        }
     }
 }
 
@@ -238,6 +185,7 @@ impl Slices {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn owner(number: u64) -> Owner {
         Owner { local_node: 0, scope: Scope { run: 1, epoch: 0 }, work: WorkId(number) }

@@ -41,6 +41,8 @@ pub use network::{Link, Network};
 pub use rules::{Messages, Rules};
 pub use speed::Speed;
 
+use log::debug;
+
 use super::Port;
 use super::world::Program;
 use crate::error::{Error, Result};
@@ -131,7 +133,9 @@ impl World {
     pub fn run<T: 'static>(&mut self, overlay: &Overlay, program: impl FnMut(Port) -> Program<T>) -> Result<Vec<(NodeId, T)>> {
         self.check(overlay)?;
         self.runs = self.runs.wrapping_add(1);
+        debug!("{} simulated ranks: run {} begins on {overlay}; {:?}", self.ranks, self.runs, self.model);
         let (results, elapsed) = engine::run(overlay, &self.model, self.runs, program);
+        debug!("{} simulated ranks: run {} has ended after {elapsed} ns of virtual time", self.ranks, self.runs);
         self.elapsed = elapsed;
         results
     }

@@ -8,6 +8,7 @@ use super::state::{Due, NodeState, Opaque, Shared, Slices, State, Waits};
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay};
 use crate::transport::shelf::Shelf;
+use crate::transport::used_after_its_run;
 use crate::transport::{Envelope, Event, Freight, Interest, Job, Message, Scope, Ticks, TimerId, Transport, Wanted, WorkId, Worker};
 
 pub(super) struct SimPort {
@@ -16,10 +17,18 @@ pub(super) struct SimPort {
 }
 
 impl SimPort {
-    /// Does something with the run's state and this node's; nothing if the run is over.
+    /// Does something with the run's state and this node's; nothing if the node's program has ended or its rank is lost. Panics if the run is
+    /// over.
     fn with<R>(&self, over: R, act: impl FnOnce(&mut State, NodeId) -> R) -> R {
         let mut state = self.shared.state.borrow_mut();
-        if state.nodes.get(self.node as usize).is_none_or(|node| node.ended) { over } else { act(&mut state, self.node) }
+        match state.nodes.get(self.node as usize) {
+            Some(node) if !node.ended => act(&mut state, self.node),
+            Some(_) => over,
+            None => {
+                used_after_its_run(self.node, self.shared.run);
+                over
+            }
+        }
     }
 }
 
@@ -116,9 +125,9 @@ impl Transport for SimPort {
         })
     }
 
-    fn poll_turn(&self, asked: &mut bool) -> Poll<()> {
+    fn poll_turn(&self, asked: &mut Option<u64>) -> Poll<()> {
         self.with(Poll::Pending, |state, me| {
-            if !std::mem::replace(asked, true) {
+            if asked.replace(state.polls).is_none() {
                 let poll = state.model.poll;
                 state.node(me).clock = state.time_of(me).saturating_add(poll);
                 state.polls += 1;
@@ -134,7 +143,7 @@ impl Transport for SimPort {
     fn set_timer(&self, scope: Scope, at: Ticks) -> TimerId {
         self.with(TimerId(0), |state, me| {
             let timer = TimerId(state.node(me).number());
-            state.node(me).rest.get_or_insert_default().timers.set(at, scope, timer);
+            state.node(me).rest.get_or_insert_default().timers.set(at, timer, scope);
             let at = at.max(state.time_of(me).saturating_add(1));
             state.calendar.enter(at, Due::Timer(me));
             timer

@@ -12,7 +12,8 @@ use crate::error::Error;
 use crate::topology::{NodeId, Overlay, RankId};
 use crate::transport::inbox::Inbox;
 use crate::transport::shelf::Shelf;
-use crate::transport::{Event, Finished, Interest, Message, Scope, Signal, Sliced, Ticks, TimerId, WorkId, work};
+use crate::transport::timers::Timers;
+use crate::transport::{Event, Finished, Interest, Message, Scope, Signal, Sliced, Ticks, WorkId, work};
 
 /// What the ports and the engine of one run share.
 pub(super) struct Shared {
@@ -108,41 +109,10 @@ pub(super) struct NodeState {
 /// What few nodes have.
 #[derive(Default)]
 pub(super) struct Rest {
-    pub timers: Timers,
+    pub timers: Timers<Scope>,
     pub slices: VecDeque<Slices>,
     /// The next number for a timer or for work.
     pub number: u64,
-}
-
-/// A node's timers that have not run out and were not cancelled.
-#[derive(Default)]
-pub(super) struct Timers {
-    by_time: BTreeMap<(Ticks, TimerId), Scope>,
-    times: BTreeMap<TimerId, Ticks>,
-}
-
-impl Timers {
-    pub fn set(&mut self, at: Ticks, scope: Scope, timer: TimerId) {
-        self.by_time.insert((at, timer), scope);
-        self.times.insert(timer, at);
-    }
-
-    /// Forgets a timer; `false` if there is none of this number.
-    pub fn cancel(&mut self, timer: TimerId) -> bool {
-        self.times.remove(&timer).is_some_and(|at| self.by_time.remove(&(at, timer)).is_some())
-    }
-
-    fn first(&self) -> Option<Ticks> {
-        self.by_time.first_key_value().map(|((at, _), _)| *at)
-    }
-
-    /// Takes the first timer that has run out by now: timers come in the order of the times that were asked for, even those of the past.
-    fn run_out(&mut self, now: Ticks) -> Option<Event> {
-        let entry = self.by_time.first_entry().filter(|entry| entry.key().0 <= now)?;
-        let ((_, timer), scope) = entry.remove_entry();
-        self.times.remove(&timer);
-        Some(Event::Timer { scope, timer })
-    }
 }
 
 const NEVER: Ticks = Ticks::MAX;
@@ -329,7 +299,8 @@ impl State {
     /// Takes the node's first timer that has run out.
     pub fn timer(&mut self, node: NodeId) -> Option<Event> {
         let now = self.now;
-        self.nodes.get_mut(node as usize)?.rest.as_mut()?.timers.run_out(now)
+        let (timer, scope) = self.nodes.get_mut(node as usize)?.rest.as_mut()?.timers.take_due(now)?;
+        Some(Event::Timer { scope, timer })
     }
 
     /// Ends a node: nothing happens to it any more. What it leaves is returned, to be dropped when nobody borrows the state.

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
+use log::{Level, log_enabled, trace};
+
 use super::network::{Link, Network};
 use super::state::{Due, State};
 use crate::topology::{NodeId, Overlay, Placement};
-use crate::transport::{Event, Message, Ticks, wire};
+use crate::transport::{Envelope, Event, Message, Ticks, wire};
 
 /// The network's links, and until when each is busy.
 pub(super) struct Links {
@@ -169,6 +171,10 @@ impl State {
         }
         if !self.lost.is_empty() && (self.is_lost(overlay.placement.rank_of(src)) || self.is_lost(overlay.placement.rank_of(dst))) {
             return;
+        }
+        if log_enabled!(Level::Trace) {
+            let (rank, Envelope { scope, tag, .. }) = (overlay.placement.rank_of(dst), &message.envelope);
+            trace!("rank {rank}: {tag:#06x} from node {src} arrives for node {dst} ({scope}) at {} ns", self.now);
         }
         if message.envelope.is_progress() {
             self.progressed(self.now);

@@ -57,7 +57,7 @@ fn who_receives_from_anyone_hears_of_a_loss_once() {
 #[test]
 fn every_node_hears_of_a_loss_as_an_event_and_lost_nodes_have_no_result() {
     // Nodes 1 and 4 are on rank 1.
-    let mut world = World::Sim(sim::World::new(3, losing("zero")));
+    let mut world = World::simulated(3, losing("zero"));
     let seen = node::run(&mut world, &overlay("line:6", 3), |node| async move {
         let Event::RankLost(rank) = node.epoch(node.me()).next_event().await else { panic!("nothing else happens") };
         assert!(node.try_event().await.is_none());
@@ -93,7 +93,7 @@ fn what_was_under_way_from_a_lost_rank_or_goes_to_it_vanishes() {
 
 #[test]
 fn a_lost_rank_s_work_is_lost_and_a_later_run_has_the_rank_again() {
-    let mut world = World::Sim(sim::World::new(2, disturbed("zero", Rules::default().lose(1, 50))));
+    let mut world = World::simulated(2, disturbed("zero", Rules::default().lose(1, 50)));
     for _ in 0..3 {
         let seen = node::run(&mut world, &overlay("line", 2), |node| async move {
             node.start(|worker| worker.charge(40));
@@ -144,7 +144,7 @@ fn an_error_of_one_program_ends_the_run_at_once() {
 
 #[test]
 fn a_panic_unwinds_through_the_run_and_the_world_goes_on() {
-    let mut world = World::Sim(sim::World::new(2, model("zero")));
+    let mut world = World::simulated(2, model("zero"));
     let overlay = overlay("line", 2);
     let caught = catch_unwind(AssertUnwindSafe(|| {
         node::run(&mut world, &overlay, |node| async move {

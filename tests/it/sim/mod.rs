@@ -42,7 +42,7 @@ where
     T: 'static,
     F: Future<Output = Result<T>> + 'static,
 {
-    let mut world = World::Sim(sim::World::new(ranks, model));
+    let mut world = World::simulated(ranks, model);
     let results = node::run(&mut world, &overlay(topology, ranks), program)?;
     Ok(results.into_iter().map(|(_, result)| result).collect())
 }

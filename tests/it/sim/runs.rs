@@ -1,5 +1,6 @@
 //! Many runs in one world, and any number of ranks.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -23,7 +24,7 @@ impl Sliced for Endless {
 #[test]
 fn a_hundred_runs_leave_nothing_to_each_other_and_nothing_in_memory() {
     let alive = Arc::new(());
-    let mut world = World::Sim(sim::World::new(3, disturbed("switched", Rules::seeded(1).delay_up_to(1000))));
+    let mut world = World::simulated(3, disturbed("switched", Rules::seeded(1).delay_up_to(1000)));
     let overlay = overlay("line:5", 3);
     let mut first = None;
     for run in 0..100u32 {
@@ -56,11 +57,19 @@ fn a_hundred_runs_leave_nothing_to_each_other_and_nothing_in_memory() {
         .unwrap();
         let seen: Vec<_> = results.iter().map(|(node, (heard, at, _))| (*node, *heard, *at)).collect();
         assert_eq!(first.get_or_insert_with(|| seen.clone()), &seen, "run {run}");
-        // Nodes that outlive their run do nothing.
+        // Using a node after its run is a bug, and says so.
         let (_, (_, _, node)) = &results[0];
-        node.send(1, DATA, &());
-        node.charge(5);
-        node.cancel_timer(node.set_timer(5));
+        let uses: [&dyn Fn(); 4] = [&|| node.send(1, DATA, &()), &|| node.charge(5), &|| node.cancel_timer(node.set_timer(5)), &|| {
+            node.start(|_| ());
+        }];
+        for used in uses.iter().filter(|_| run == 50) {
+            let panic = catch_unwind(AssertUnwindSafe(used)).unwrap_err();
+            let sentence = panic.downcast_ref::<String>().unwrap();
+            assert_eq!(
+                *sentence,
+                format!("node 0 is used after run {} has ended; a `Node` belongs to the run that it was made for", run + 1)
+            );
+        }
         drop(results);
         assert_eq!(Arc::strong_count(&alive), 1, "run {run}");
     }
@@ -76,7 +85,7 @@ impl AsRef<[u8]> for Held {
 
 #[test]
 fn runs_have_numbers_of_their_own() {
-    let mut world = World::Sim(sim::World::new(1, model("zero")));
+    let mut world = World::simulated(1, model("zero"));
     for _ in 0..3 {
         let report = report(node::run(&mut world, &overlay("line", 1), |node| async move { node.receive::<()>(0, DATA).await }));
         let run = report.split("(run ").nth(1).and_then(|rest| rest.split(',').next()).map(str::to_owned);

@@ -191,7 +191,7 @@ pub fn run(input: PathBuf, options: &SpreadOptions, shared: &ModelOptions, world
 
 impl Request<'_> {
     fn carry_out(&self, world: &mut World) -> Result<i32> {
-        if let World::Sim(world) = world
+        if let Some(world) = world.as_simulation()
             && self.world.network.is_none()
         {
             // A rank has one port, as the plan has it.

@@ -29,7 +29,7 @@ pub(super) fn run(arguments: &Arguments, workload: workloads::Chosen) -> Result<
     refuse(arguments)?;
     launch::within(&arguments.world, |world| {
         let files = settle::agree(world, arguments.files(world.is_first()))?;
-        if let World::Sim(world) = world
+        if let Some(world) = world.as_simulation()
             && arguments.world.network.is_none()
         {
             world.model().network = Network::Zero;
@@ -98,12 +98,9 @@ pub(super) fn set_speeds(world: &mut World, speeds: &[f64]) -> Result<()> {
     if speeds.len() != ranks as usize {
         return Err(Error::usage(format!("--speeds: there are {} speeds, and {ranks} ranks", speeds.len())));
     }
-    match world {
-        World::Sim(world) => {
-            world.model().speeds = speeds.iter().map(|speed| Speed::new(*speed)).collect::<Result<_>>()?;
-            Ok(())
-        }
-        #[cfg(feature = "mpi")]
-        World::Mpi(_) => Err(Error::usage("--speeds: on real ranks only independent tasks (--workload costs) can be slowed down")),
-    }
+    let Some(world) = world.as_simulation() else {
+        return Err(Error::usage("--speeds: on real ranks only independent tasks (--workload costs) can be slowed down"));
+    };
+    world.model().speeds = speeds.iter().map(|speed| Speed::new(*speed)).collect::<Result<_>>()?;
+    Ok(())
 }

@@ -171,7 +171,7 @@ impl AhmadCase {
             seed,
             trace: false,
         };
-        let records = run::run(&mut World::Sim(sim::World::new(nodes, model)), &spec, |_, _, _| {})?;
+        let records = run::run(&mut World::simulated(nodes, model), &spec, |_, _, _| {})?;
         let responses = records.first().and_then(|record| record.responses);
         let responses = responses.ok_or_else(|| Error::Failed(format!("{}: no graph was answered", self.scheduler)))?;
         let (measured, ci95) = (responses.response_mean, responses.response_ci95);

@@ -94,7 +94,7 @@ mod tests {
     fn hosts_are_counted_and_no_mpi_is_claimed() {
         let names = ["a", "b", "a"].map(String::from);
         let model = sim::Model { hosts: Some(Hosts::from_names(&names)), ..sim::Model::default() };
-        let world = World::Sim(sim::World::new(3, model));
+        let world = World::simulated(3, model);
         let environment = Environment::of(&world, ("equipoise compare".into(), true), Some("MPI".into()));
         assert_eq!(environment.hosts, [("a".to_string(), 2), ("b".to_string(), 1)]);
         assert_eq!((environment.command.as_str(), environment.mpi), ("equipoise compare", None));

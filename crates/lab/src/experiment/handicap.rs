@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn it_does_the_same_in_more_time() {
-        let mut world = World::Sim(sim::World::new(8, sim::Model::default()));
+        let mut world = World::simulated(8, sim::Model::default());
         let mut run = |balancer: Rc<Chosen>| {
             let tasks = Tasks::numbered(&mut world, vec![19, 11, 2, 9, 0, 9, 10, 4], 64).unwrap();
             let overlay = Overlay::one_host(Topology::parse("hypercube:3", 8).unwrap(), 8).unwrap();

@@ -66,11 +66,10 @@ pub struct Scheduling {
 /// Ticks in a cycle of virtual time.
 const SIMULATED_CYCLE: u64 = 1_000_000;
 /// How long before it runs dry a rank fetches more: twice what real ranks may nap, and the way.
-#[cfg(feature = "mpi")]
 const REAL_AHEAD: u64 = 500_000;
 const SIMULATED_AHEAD: u64 = 100_000;
 /// The epoch of the barrier before a run.
-const APART: u32 = 1;
+const APART: u32 = equipoise::node::epochs::APART;
 
 /// A round's tasks, and what judges say of them.
 struct Round {
@@ -193,14 +192,9 @@ pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: 
 }
 
 fn pace(world: &mut World, seed: u64) -> Pace {
-    match world {
-        #[cfg(feature = "mpi")]
-        World::Mpi(_) => Pace { cycle: REAL_CYCLE, by_model: false, ahead: REAL_AHEAD, seed },
-        World::Sim(world) => {
-            let by_model = world.model().network == Network::Zero;
-            Pace { cycle: SIMULATED_CYCLE, by_model, ahead: if by_model { 0 } else { SIMULATED_AHEAD }, seed }
-        }
-    }
+    let Some(world) = world.as_simulation() else { return Pace { cycle: REAL_CYCLE, by_model: false, ahead: REAL_AHEAD, seed } };
+    let by_model = world.model().network == Network::Zero;
+    Pace { cycle: SIMULATED_CYCLE, by_model, ahead: if by_model { 0 } else { SIMULATED_AHEAD }, seed }
 }
 
 /// One run, in cycles.

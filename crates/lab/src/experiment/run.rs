@@ -228,7 +228,7 @@ pub struct NodeTimeline {
 }
 
 /// The epoch of the barrier before a run.
-const APART: u32 = 1;
+const APART: u32 = equipoise::node::epochs::APART;
 
 /// Runs everything; `progress` hears, on every rank, how many of how many runs are done, and which comes next. The records come on the
 /// first rank, one for each scheduler; elsewhere there are none.

@@ -31,11 +31,7 @@ impl Site {
     pub fn of(world: &mut World, seed: u64) -> Result<Site> {
         let (ranks, hosts) = (world.ranks(), world.hosts().count());
         let groups = cores::groups(world)?;
-        let network = match world {
-            #[cfg(feature = "mpi")]
-            World::Mpi(_) => None,
-            World::Sim(world) => Some(world.model().network.to_string()),
-        };
+        let network = world.as_simulation().map(|world| world.model().network.to_string());
         let cores = groups.iter().map(|group| group.cores).reduce(u32::saturating_add);
         Ok(Site { ranks, hosts, cores, groups, network, seed })
     }

@@ -191,7 +191,7 @@ impl Bench {
             trace: None,
             weighted: false,
         });
-        Ok(Bench { world: World::Sim(sim::World::new(nodes, model)), overlay: Overlay::one_host(topology, nodes)?, setting })
+        Ok(Bench { world: World::simulated(nodes, model), overlay: Overlay::one_host(topology, nodes)?, setting })
     }
 
     /// The quantity of one random case; none if the case does not count.

@@ -17,6 +17,8 @@ use equipoise::node::collective::Group;
 use equipoise::node::{Event, Node, Tag, Ticks};
 use equipoise::topology::NodeId;
 
+/// The epoch in which the sample is computed on.
+const COMPUTING: u32 = 3;
 const SAMPLE: Tag = Tag::new(10, "sample");
 const PROBE: Tag = Tag::new(11, "probe");
 const ECHO: Tag = Tag::new(12, "echo");
@@ -82,7 +84,7 @@ pub async fn calibrate(
     group.barrier(&node).await?;
     let mine = match kernels.assumed(me) {
         Some(per_byte) => (0.0, per_byte),
-        None => computing(&node.epoch(2), &*kernels, &sample, enough).await?,
+        None => computing(&node.epoch(COMPUTING), &*kernels, &sample, enough).await?,
     };
     let all = group.gather(&node, mine).await?;
     let links = links(&node, &tree, bulk).await?;

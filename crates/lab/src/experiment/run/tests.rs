@@ -2,10 +2,10 @@ use super::course::{is_same, sound};
 use super::*;
 use equipoise::schedule::NodeReport;
 use equipoise::topology::Topology;
-use equipoise::transport::sim::{Model, Network, World as Simulated};
+use equipoise::transport::sim::{Model, Network};
 
 fn simulated(workload: &str, schedulers: &[&str], ranks: u32, repeat: Option<u32>, trace: bool) -> Result<Vec<RunRecord>> {
-    let mut world = World::Sim(Simulated::new(ranks, Model { network: Network::Zero, ..Model::default() }));
+    let mut world = World::simulated(ranks, Model { network: Network::Zero, ..Model::default() });
     let contender = |name: &&str| {
         let scheduler = schedule::find(name)?;
         let topology: Topology = scheduler.default_topology(ranks);

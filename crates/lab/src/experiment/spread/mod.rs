@@ -39,7 +39,7 @@ const SCATTER: &str = "equal shares";
 const DEMAND: &str = "chunks on demand";
 
 /// The epoch of clocks and barriers.
-const APART: u32 = 1;
+const APART: u32 = equipoise::node::epochs::APART;
 
 /// What is divided over what, and how.
 pub struct SpreadSpec {

@@ -72,7 +72,7 @@ fn events(pid: usize, trace: &Trace, arrows: &mut u64) -> Vec<Event<'static>> {
         };
         for span in &row.spans {
             let shape = Shape::Slice { dur: (span.until - span.from) as f64 / 1e3 };
-            events.push(event(span.part.name().into(), "phase", span.from, shape, Value::Null));
+            events.push(event(span.stage.name().into(), "phase", span.from, shape, Value::Null));
         }
         for passage in &row.passages {
             let (src, dst) = if passage.sent { (row.node, passage.other) } else { (passage.other, row.node) };

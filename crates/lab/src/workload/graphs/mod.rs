@@ -14,7 +14,7 @@
 //! use equipoise::workload::graphs::{self, Number, Setting};
 //!
 //! let scheduler = schedule::find("steal")?;
-//! let mut world = World::Sim(sim::World::new(4, sim::Model::default()));
+//! let mut world = World::simulated(4, sim::Model::default());
 //! let overlay = Overlay::one_host(scheduler.entry.default_topology(4), 4)?;
 //! let workload = graphs::find("queens:n=8")?.prepare(&Setting { seed: 1, processors: 4, is_simulated: true })?;
 //! let mut options = Options::default();

@@ -4,7 +4,7 @@ use super::*;
 use equipoise::node::{self, Ticks};
 use equipoise::schedule::{Style, Summary};
 use equipoise::topology::Overlay;
-use equipoise::transport::sim::{self, Model, Network};
+use equipoise::transport::sim::{Model, Network};
 use equipoise::transport::world::World;
 
 /// Runs a workload in simulation; returns what the host knows, and the workload.
@@ -16,7 +16,7 @@ fn simulate_seeded(seed: u64, workload: &str, scheduler: &str, ranks: u32, mut o
     let (chosen, scheduler) = (find(workload)?, schedule::find(scheduler)?);
     let network = if chosen.entry.has_own_network { Network::Zero } else { Network::default() };
     let workers = options.workers;
-    let mut world = World::Sim(sim::World::new(ranks, Model { workers, network, seed, ..Model::default() }));
+    let mut world = World::simulated(ranks, Model { workers, network, seed, ..Model::default() });
     let overlay = Overlay::one_host(scheduler.default_topology(ranks), ranks)?;
     let prepared = chosen.prepare(&Setting { seed, processors: ranks * workers, is_simulated: true })?;
     prepared.adjust(&mut options);
