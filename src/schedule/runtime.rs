@@ -3,7 +3,7 @@
 //! Everything that happens to the node is an event; the policy is told of it and says what it wants done. Between two events tasks are
 //! executed: by worker threads, or here in batches or slices.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ pub(super) struct Shell<C: Computation> {
 
     pub phases: SystemPhases,
 
-    timers: BTreeMap<TimerId, ()>,
+    timers: BTreeSet<TimerId>,
     actions: Vec<Action<Bytes>>,
     told_idle: bool,
     told_load: u32,
@@ -157,7 +157,7 @@ impl<C: Computation> Shell<C> {
             gathering: Gathering::new(options.gather_below),
             partial: None,
             phases: SystemPhases::new(scheduler.scheduler.balancer()),
-            timers: BTreeMap::new(),
+            timers: BTreeSet::new(),
             actions: Vec::new(),
             told_idle: false,
             told_load: 0,
@@ -268,7 +268,7 @@ impl<C: Computation> Shell<C> {
 
     pub fn set_policy_timer(&mut self, at: Ticks) {
         let timer = self.node.set_timer(at);
-        self.timers.insert(timer, ());
+        self.timers.insert(timer);
     }
 
     /// A task is born, or comes here. It must be placed.
@@ -334,7 +334,7 @@ impl<C: Computation> Shell<C> {
     }
 
     fn timer(&mut self, timer: TimerId) -> Result<()> {
-        if self.timers.remove(&timer).is_some() {
+        if self.timers.remove(&timer) {
             self.tell(Occurrence::Timer)
         } else if let Some((from, item)) = self.delayed.remove(&timer) {
             self.migrated(from, vec![item])

@@ -6,6 +6,7 @@ mod docs;
 #[path = "../files/mod.rs"]
 mod files;
 mod input;
+mod memory;
 mod programs;
 mod readers;
 mod refusals;

@@ -17,7 +17,8 @@ mod terminal;
 
 use std::process::ExitCode;
 
-/// Memory is what a large simulation waits for: this allocator keeps blocks of one size together and asks for huge pages.
+/// Memory is what a large simulation waits for: this allocator keeps blocks of one size together and asks for huge pages, which needs no setting
+/// (`MIMALLOC_ALLOW_THP=0` runs without).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

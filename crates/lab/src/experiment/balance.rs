@@ -206,7 +206,7 @@ fn record(spec: &BalanceSpec, site: Site, shares: &Shares, outcome: Outcome) -> 
         topology: topology.clone(),
         placement: placement.clone(),
         before: judged.loads.clone(),
-        quota: judged.quota.to_vec(),
+        quota: judged.quota.clone(),
         after: finals.clone(),
     };
     BalanceRecord {

@@ -260,7 +260,7 @@ fn record(combination: Combination, (case_number, contender_number): (usize, usi
         map: LoadMap {
             topology: topology.clone(),
             placement: placement.clone(),
-            quota: judged.quota.to_vec(),
+            quota: judged.quota.clone(),
             before: judged.loads,
             after: outcome.finals,
         },
