@@ -77,7 +77,7 @@ impl ByHand {
     pub fn check(&self) -> Found {
         let mut found = Found::default();
         // SAFETY: as above; `found` has room for the four numbers that are written.
-        unsafe { (self.check)(self.state.as_ptr(), &mut found) };
+        unsafe { (self.check)(self.state.as_ptr(), &raw mut found) };
         found
     }
 }

@@ -12,6 +12,8 @@
 //! baseline --agree FILE                                                  whether `equipoise compare` and `balance` say the same; without mpirun
 //! ```
 
+// Loads the phases in C and calls them, each call with its reason beside it.
+#[allow(unsafe_code)]
 mod by_hand;
 mod tables;
 

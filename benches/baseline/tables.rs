@@ -170,7 +170,7 @@ fn rows((ranks, payload, mean): (u32, usize, u64), launches: &[&Launch]) -> Resu
     for name in names.iter().filter(|name| **name != SUMS) {
         let shown = |figure: fn(&Launch) -> Option<f64>| of(name, figure).map(|it| three(it.value)).unwrap_or_default();
         let ratio = |figure: fn(&Launch) -> Option<f64>| {
-            of(name, figure).map(|it| format!("{:.2} | {:.2} - {:.2}", it.value, it.low, it.high)).unwrap_or_else(|| " | ".into())
+            of(name, figure).map_or_else(|| " | ".into(), |it| format!("{:.2} | {:.2} - {:.2}", it.value, it.low, it.high))
         };
         println!(
             "| {name} | {} | {} | {} | {} | {} |",

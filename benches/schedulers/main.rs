@@ -74,7 +74,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     };
     let mut world = World::from(world);
     let defaults = |workloads: &[&str]| match arguments.workloads.is_empty() {
-        true => workloads.iter().map(|workload| workload.to_string()).collect(),
+        true => workloads.iter().map(std::string::ToString::to_string).collect(),
         false => arguments.workloads.clone(),
     };
     match arguments.part.as_str() {

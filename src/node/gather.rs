@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn what_is_derived_is_made_once_for_each_type() {
         let list = Gathered::new(vec![3u32, 4]);
-        let first = list.derive(|values| values.len());
+        let first = list.derive(<[u32]>::len);
         assert_eq!((*first, *list.clone().derive::<usize>(|_| panic!("it is known")), *list.derive(|values| values[0])), (2, 2, 3));
     }
 }

@@ -349,7 +349,7 @@ mod tests {
         let claims = |numbers: &[u64]| {
             let mut body = Vec::new();
             numbers.iter().for_each(|&number| wire::write_number(number, &mut body));
-            decode::<()>(&Bytes::from(body)).map(|(_, batch)| batch.len())
+            decode::<()>(&Bytes::from(body)).map(|((), batch)| batch.len())
         };
         assert_eq!(claims(&[1, 0, u64::MAX, 1, 0]), Ok(u64::MAX));
         assert_eq!(claims(&[1, 0, 0, 1, 0]), Ok(0));

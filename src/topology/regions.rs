@@ -131,7 +131,7 @@ impl Assignment {
         for bound in [true, false] {
             for node in 0..nodes as usize {
                 let set = assignment.nearest[node];
-                if (set.count_ones() == 1) != bound {
+                if set.is_power_of_two() != bound {
                     continue;
                 }
                 let smallest = members(set).min_by_key(|region| assignment.sizes[*region]).unwrap_or(0);

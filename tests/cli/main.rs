@@ -5,6 +5,7 @@ mod divide;
 mod docs;
 #[path = "../files/mod.rs"]
 mod files;
+mod huge_pages;
 mod input;
 mod logging;
 mod memory;

@@ -44,7 +44,7 @@ pub fn grammar(program: &Path) -> Grammar {
 
 fn options_in(help: &str) -> Vec<OptionOf> {
     let option = |line: &str| {
-        let (_, rest) = line.trim_start().strip_prefix('-').filter(|_| line.starts_with("  "))?.split_once("-")?;
+        let (_, rest) = line.trim_start().strip_prefix('-').filter(|_| line.starts_with("  "))?.split_once('-')?;
         let rest = rest.trim_start_matches('-');
         let end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '-' && !c.is_ascii_digit()).unwrap_or(rest.len());
         let value = rest.split_once('<').and_then(|(_, value)| value.split('>').next()).map(String::from);
@@ -57,7 +57,7 @@ fn options_in(help: &str) -> Vec<OptionOf> {
 pub fn line(dice: &mut Dice, grammar: &Grammar, folder: &Path) -> Vec<String> {
     let often = ["balance", "compare", "run", "run", "divide", "divide"];
     let all: Vec<&String> = grammar.keys().collect();
-    let command = if dice.percent(85) { dice.one(&often).to_string() } else { dice.one(&all).to_string() };
+    let command = if dice.percent(85) { dice.one(&often).to_string() } else { (*dice.one(&all)).clone() };
     let known = &grammar[&command];
     let most_ranks = if dice.percent(80) { 9 } else { 33 };
     let ranks = 1 + dice.below(most_ranks);

@@ -26,7 +26,7 @@ pub fn play(seed: u64, from: u64, to: u64, folder: &Path, notes: &Path) {
         let outcome = catch_unwind(AssertUnwindSafe(|| read(&mut Dice::of(seed, case), &own)));
         fs::remove_dir_all(&own).expect("a folder can be removed");
         if let Err(why) = outcome {
-            let why = why.downcast_ref::<String>().cloned().or_else(|| why.downcast_ref::<&str>().map(|why| why.to_string()));
+            let why = why.downcast_ref::<String>().cloned().or_else(|| why.downcast_ref::<&str>().map(std::string::ToString::to_string));
             writeln!(panicked, "{case} {}", why.unwrap_or_default().replace('\n', " ")).expect("notes can be written");
         }
     }

@@ -127,7 +127,7 @@ fn another_implementation_says_the_same() {
                     solution.makespan
                 ),
                 None => {
-                    assert!(solution.parts.iter().all(|part| (part.finish / solution.makespan - 1.0).abs() < 1e-6), "{line}: {solution:?}")
+                    assert!(solution.parts.iter().all(|part| (part.finish / solution.makespan - 1.0).abs() < 1e-6), "{line}: {solution:?}");
                 }
             }
             match columns[0] {

@@ -13,7 +13,7 @@ use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::divisible::spread::Records;
 use equipoise_lab::experiment::spread::{Answer, SpreadOutcome, SpreadRecord, SpreadSpec, spread};
-use equipoise_lab::workload::kernels::{Computation, Reduce};
+use equipoise_lab::workload::kernels::{Computation, OkStatus, Reduce};
 use rand::rngs::ChaCha8Rng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -353,7 +353,7 @@ fn shrinking(world: &mut World) -> Result<()> {
 /// With a program that does not end on one of the shares.
 fn stands_still(world: &mut World, command: &str, sample: bool) -> Result<()> {
     let input = input(world, &if world.is_first() { prose(3 << 20) } else { Vec::new() });
-    let computation = Computation::Command { command: command.into(), ok: Default::default() };
+    let computation = Computation::Command { command: command.into(), ok: OkStatus::default() };
     let mut spec = spec(world, &input, computation)?;
     // Nobody's command takes long for its sample on a machine that is busy.
     spec.patience = Duration::from_secs(1);
@@ -366,7 +366,7 @@ fn stands_still(world: &mut World, command: &str, sample: bool) -> Result<()> {
 fn dies(world: &mut World, name: &'static str, end: fn()) -> Result<()> {
     let input = input(world, &if world.is_first() { prose(100_000) } else { Vec::new() });
     let command = format!("exec sh -c 'sleep 1000; exit' '{}'", mark(name));
-    let spec = spec(world, &input, Computation::Command { command, ok: Default::default() })?;
+    let spec = spec(world, &input, Computation::Command { command, ok: OkStatus::default() })?;
     let ranks = world.ranks() as usize;
     if world.is_first() {
         std::thread::spawn(move || {

@@ -4,6 +4,7 @@
 //! ranks is what costs). A *job* is a launch of its own, with its own program, whose outcome is judged from outside.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -197,7 +198,7 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_equipoise");
 /// The launcher, to be told what to launch.
 pub fn launcher(limit: Duration) -> Result<Command, String> {
     let mut command = Command::new("timeout");
-    command.args(["-k", "5", &limit.as_secs().to_string(), "mpirun"]);
+    command.args(["-k", "5", &limit.as_secs().to_string()]).arg(mpirun());
     if is_open_mpi()? {
         command.args(["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]);
         for variable in
@@ -220,10 +221,15 @@ fn outcome(command: &mut Command) -> Result<Outcome, String> {
     })
 }
 
-/// Whether `mpirun` is Open MPI's, which needs to be told that there may be more ranks than cores.
-fn is_open_mpi() -> Result<bool, String> {
+/// The launcher's name: `MPIRUN` names that of another MPI, as it does for the scripts.
+fn mpirun() -> OsString {
+    env::var_os("MPIRUN").unwrap_or_else(|| "mpirun".into())
+}
+
+/// Whether the launcher is Open MPI's, which needs an option to start more ranks than there are cores.
+pub fn is_open_mpi() -> Result<bool, String> {
     static ANSWER: OnceLock<Result<bool, String>> = OnceLock::new();
-    let ask = || match Command::new("mpirun").arg("--version").output() {
+    let ask = || match Command::new(mpirun()).arg("--version").output() {
         Ok(output) => Ok(String::from_utf8_lossy(&output.stdout).contains("Open MPI")),
         Err(why) => Err(format!("mpirun cannot be started ({why}), so real ranks were NOT tested; EQUIPOISE_SKIP_MPI=1 skips these tests")),
     };

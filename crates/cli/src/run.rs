@@ -236,7 +236,7 @@ impl Arguments {
         match self.output {
             Output::Human if self.compare.is_some() => terminal::print(|out| out.write_all(run::compare(records, width).as_bytes()))?,
             Output::Human => {
-                terminal::print(|out| records.iter().try_for_each(|record| out.write_all(run::run(record, width).as_bytes())))?
+                terminal::print(|out| records.iter().try_for_each(|record| out.write_all(run::run(record, width).as_bytes())))?;
             }
             Output::Json => terminal::print(|out| records.iter().try_for_each(|record| json::line(out, record)))?,
             Output::Quiet => {}

@@ -10,6 +10,7 @@ static OUTPUT: AtomicBool = AtomicBool::new(false);
 
 // SAFETY: it runs before `main`, so on the only thread and before Rust's runtime is set up. It makes two system calls on the numbers 0 and 1 and stores to
 // two statics; it allocates nothing that `main` needs, starts no thread, and neither reads arguments nor panics.
+#[allow(unsafe_code)]
 #[ctor::ctor(unsafe)]
 fn note() {
     INPUT.store(is_not_open(&io::stdin()), Ordering::Relaxed);

@@ -93,6 +93,6 @@ mod tests {
             }
         }
         // (a + b) mod 7 = 1: 0-1, 2-6, 3-5; 4 has nobody.
-        assert_eq!([0, 1, 2, 6].map(|me| partners("complete", 7, me)[if me == 0 { 0 } else { 1 }]), [1, 0, 6, 2]);
+        assert_eq!([0, 1, 2, 6].map(|me| partners("complete", 7, me)[usize::from(me != 0)]), [1, 0, 6, 2]);
     }
 }

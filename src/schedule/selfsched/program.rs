@@ -180,12 +180,12 @@ impl Program {
 
     /// Executes short tasks, or waits; hears what has come.
     async fn go_on(&mut self) -> Result<()> {
-        if !self.executor.is_short() {
-            self.next().await?;
-        } else {
+        if self.executor.is_short() {
             self.execute_short_ones();
             let Some(event) = self.node.try_event().await else { return Ok(()) };
             self.happened(event)?;
+        } else {
+            self.next().await?;
         }
         while !self.pace.by_model
             && let Some(event) = self.node.event_at_hand()

@@ -22,7 +22,7 @@ fn disturbed(seed: u64, task: Ticks) -> Model {
         _ => rules.delay_heavily(task / 2).shuffle(),
     };
     let network = if (seed / 3).is_multiple_of(3) { Network::Zero } else { Network::default() };
-    Model { seed, network, rules, ..Model::default() }
+    Model { network, seed, rules, ..Model::default() }
 }
 
 /// Ranks and a topology that they may not fill.

@@ -24,7 +24,7 @@ fn check(call: &'static str, code: c_int) -> Result<()> {
     let mut text = vec![0u8; 2048];
     let mut length: c_int = 0;
     // SAFETY: the buffer is longer than any error string, and both pointers are valid for the call.
-    let told = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &mut length) };
+    let told = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &raw mut length) };
     let why = match usize::try_from(length) {
         Ok(length) if told == 0 && length <= text.len() => String::from_utf8_lossy(&text[..length]).into_owned(),
         _ => format!("error {code}"),
@@ -64,7 +64,7 @@ pub(super) fn abort(status: i32) -> ! {
 pub(super) fn may_call() -> Result<bool> {
     let mut main: c_int = 0;
     // SAFETY: MPI is initialised (the callers see to it), and the pointer is valid for the call.
-    check("MPI_Is_thread_main", unsafe { ffi::MPI_Is_thread_main(&mut main) })?;
+    check("MPI_Is_thread_main", unsafe { ffi::MPI_Is_thread_main(&raw mut main) })?;
     Ok(main != 0 || ::mpi::environment::threading_support() >= ::mpi::Threading::Serialized)
 }
 
@@ -98,14 +98,14 @@ impl Comm {
     pub fn rank(&self) -> Result<RankId> {
         let mut rank: c_int = 0;
         // SAFETY: the communicator is valid, and so is the pointer.
-        check("MPI_Comm_rank", unsafe { ffi::MPI_Comm_rank(self.raw, &mut rank) })?;
+        check("MPI_Comm_rank", unsafe { ffi::MPI_Comm_rank(self.raw, &raw mut rank) })?;
         Ok(rank as RankId)
     }
 
     pub fn size(&self) -> Result<u32> {
         let mut size: c_int = 0;
         // SAFETY: the communicator is valid, and so is the pointer.
-        check("MPI_Comm_size", unsafe { ffi::MPI_Comm_size(self.raw, &mut size) })?;
+        check("MPI_Comm_size", unsafe { ffi::MPI_Comm_size(self.raw, &raw mut size) })?;
         Ok(size as u32)
     }
 
@@ -136,7 +136,7 @@ impl Comm {
             // request is over, and leaks it if it is dropped before. The heap block does not move when `receiving` moves.
             check("MPI_Irecv", unsafe {
                 let start = receiving.buffer.as_mut_ptr().add(offset).cast::<c_void>();
-                ffi::MPI_Irecv(start, count(size)?, byte(), source as c_int, tag, self.raw, &mut request)
+                ffi::MPI_Irecv(start, count(size)?, byte(), source as c_int, tag, self.raw, &raw mut request)
             })?;
             receiving.pieces.push((request, size));
             offset += size;
@@ -158,7 +158,7 @@ impl Comm {
         // moved box claims to be the only way to its value, which ends the validity of such a pointer.
         check("MPI_Ireduce_scatter_block", unsafe {
             let (from, to) = (summing.sent.as_ptr().cast(), summing.sum.as_mut_ptr().cast());
-            ffi::MPI_Ireduce_scatter_block(from, to, 1, ffi::RSMPI_UINT64_T, ffi::RSMPI_SUM, self.raw, &mut summing.request)
+            ffi::MPI_Ireduce_scatter_block(from, to, 1, ffi::RSMPI_UINT64_T, ffi::RSMPI_SUM, self.raw, &raw mut summing.request)
         })?;
         Ok(summing)
     }
@@ -166,7 +166,7 @@ impl Comm {
     /// Gives the communicator back to MPI. All ranks must take part.
     pub fn free(mut self) -> Result<()> {
         // SAFETY: the communicator is ours, valid, and nobody uses it any more since `self` is consumed.
-        check("MPI_Comm_free", unsafe { ffi::MPI_Comm_free(&mut self.raw) })
+        check("MPI_Comm_free", unsafe { ffi::MPI_Comm_free(&raw mut self.raw) })
     }
 }
 
@@ -179,7 +179,7 @@ fn count(length: usize) -> Result<c_int> {
 fn received(status: &ffi::MPI_Status) -> Result<usize> {
     let mut length: c_int = 0;
     // SAFETY: the status was written by MPI, and both pointers are valid for the call.
-    check("MPI_Get_count", unsafe { ffi::MPI_Get_count(status, byte(), &mut length) })?;
+    check("MPI_Get_count", unsafe { ffi::MPI_Get_count(status, byte(), &raw mut length) })?;
     usize::try_from(length).map_err(|_| Error::Failed("MPI delivered part of a byte".into()))
 }
 
@@ -189,7 +189,7 @@ fn test(request: &mut ffi::MPI_Request) -> Result<Option<ffi::MPI_Status>> {
     let mut status = MaybeUninit::<ffi::MPI_Status>::zeroed();
     // SAFETY: the request is one that MPI gave (or null, which is over at once); all pointers are valid; a zeroed status is a valid one.
     unsafe {
-        check("MPI_Test", ffi::MPI_Test(request, &mut over, status.as_mut_ptr()))?;
+        check("MPI_Test", ffi::MPI_Test(request, &raw mut over, status.as_mut_ptr()))?;
         Ok((over != 0).then(|| status.assume_init()))
     }
 }
@@ -243,7 +243,7 @@ impl Mailbox {
         // their owners meanwhile.
         check("MPI_Testsome", unsafe {
             let count = bodies.len().min(MOST_BODIES) as c_int + 1;
-            ffi::MPI_Testsome(count, requests.as_mut_ptr(), &mut over, indices.as_mut_ptr(), statuses.as_mut_ptr().cast())
+            ffi::MPI_Testsome(count, requests.as_mut_ptr(), &raw mut over, indices.as_mut_ptr(), statuses.as_mut_ptr().cast())
         })?;
         let mut arrived = self.arrived.take();
         // MPI_UNDEFINED (negative) says that there was nothing active, which cannot be here.
@@ -277,8 +277,8 @@ impl Mailbox {
     pub fn close(mut self) -> Result<()> {
         // SAFETY: the request is one that MPI gave; waiting for a cancelled receive is a local matter and ends. Both null it.
         unsafe {
-            check("MPI_Cancel", ffi::MPI_Cancel(&mut self.request))?;
-            check("MPI_Wait", ffi::MPI_Wait(&mut self.request, ffi::RSMPI_STATUS_IGNORE))
+            check("MPI_Cancel", ffi::MPI_Cancel(&raw mut self.request))?;
+            check("MPI_Wait", ffi::MPI_Wait(&raw mut self.request, ffi::RSMPI_STATUS_IGNORE))
         }
     }
 
@@ -289,7 +289,7 @@ impl Mailbox {
         // before. The heap block does not move when `self` moves.
         check("MPI_Irecv", unsafe {
             let (source, tag) = (ffi::RSMPI_ANY_SOURCE, ffi::RSMPI_ANY_TAG);
-            ffi::MPI_Irecv(self.buffer.as_mut_ptr().cast(), count(self.size)?, byte(), source, tag, comm.raw, &mut self.request)
+            ffi::MPI_Irecv(self.buffer.as_mut_ptr().cast(), count(self.size)?, byte(), source, tag, comm.raw, &raw mut self.request)
         })
     }
 }
@@ -434,7 +434,7 @@ impl Sends {
         // SAFETY: the slice is valid now, and stays so where it is until the request is over: `self` owns the bytes, whose heap block
         // (or static) does not move with them, and leaks them if it is dropped before.
         check("MPI_Isend", unsafe {
-            ffi::MPI_Isend(slice.as_ptr().cast(), count(slice.len())?, byte(), to as c_int, tag, comm.raw, &mut request)
+            ffi::MPI_Isend(slice.as_ptr().cast(), count(slice.len())?, byte(), to as c_int, tag, comm.raw, &raw mut request)
         })?;
         // From here on MPI may read the bytes, so they must be held before anything can fail.
         let waits = matches!(bytes, Outgoing::Shared(_));
@@ -465,7 +465,7 @@ impl Sends {
         // SAFETY: `looked_at` holds requests that MPI gave, `indices` has room for as many, and statuses are not wanted.
         check("MPI_Testsome", unsafe {
             let (incount, statuses) = (looked_at.len() as c_int, ffi::RSMPI_STATUSES_IGNORE);
-            ffi::MPI_Testsome(incount, looked_at.as_mut_ptr(), &mut over, indices.as_mut_ptr(), statuses)
+            ffi::MPI_Testsome(incount, looked_at.as_mut_ptr(), &raw mut over, indices.as_mut_ptr(), statuses)
         })?;
         // MPI_UNDEFINED (negative) says that there was nothing active, which cannot be here.
         let over = &mut indices[..usize::try_from(over).unwrap_or(0)];

@@ -24,6 +24,8 @@
 pub mod abort;
 mod carrier;
 mod executor;
+// Calls of C functions, each with its reason beside it.
+#[allow(unsafe_code)]
 mod ffi;
 mod heartbeat;
 mod incoming;

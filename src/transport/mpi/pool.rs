@@ -181,7 +181,7 @@ mod tests {
         let spare = pool.spare.lock().unwrap();
         assert!(spare.bytes <= 40_000);
         assert_eq!(spare.bytes, spare.buffers.iter().map(Vec::capacity).sum::<usize>());
-        assert!(spare.buffers.iter().map(|buffer| buffer.as_ptr()).eq(addresses[2..].iter().copied()));
+        assert!(spare.buffers.iter().map(std::vec::Vec::as_ptr).eq(addresses[2..].iter().copied()));
         drop(spare);
         drop(pool.lend(filled(&pool, 50_000, 1)));
         assert_eq!(pool.spare.lock().unwrap().buffers.len(), 3);

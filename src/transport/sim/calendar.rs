@@ -60,7 +60,7 @@ mod tests {
                 expected.push((at, number));
                 number += 1;
             }
-            expected.sort();
+            expected.sort_unstable();
             most = most.max(calendar.instants.len());
             let Some((at, mut events)) = calendar.turn() else { continue };
             for event in events.drain(..) {

@@ -33,7 +33,7 @@ fn arrivals(ranks: u32, topology: &str, network: &str, sent: &[Sent]) -> Vec<Tic
         }
     };
     let mut heard: Vec<_> = on(ranks, topology, model(network), program).unwrap().concat();
-    heard.sort();
+    heard.sort_unstable();
     assert_eq!(heard.len(), sent.len());
     heard.into_iter().map(|(_, at)| at).collect()
 }

@@ -27,8 +27,8 @@ pub fn of(topology: &Topology) -> Option<TopologyDrawing> {
         Topology::Complete(_) => Some(complete(topology)),
         Topology::Mesh(mesh) if mesh.wraps() => Some(ring(topology)),
         Topology::Line(_) | Topology::Mesh(_) | Topology::Grid(_) => Some(rows(topology)),
-        #[allow(unreachable_patterns, reason = "any other graph is drawn as a ring with its links")]
-        _ => Some(ring(topology)),
+        // Any other graph is drawn as a ring with its links.
+        Topology::Graph(_) => Some(ring(topology)),
     }
 }
 

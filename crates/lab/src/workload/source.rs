@@ -47,7 +47,7 @@ impl TaskSource {
                 let (path, [unit]) = split_off(text, ["unit"]).map_err(|why| wrong(&why))?;
                 let read = |unit: &str| unit.parse().map_err(|why| wrong(&format!("unit: \"{}\": {why}", shortened(unit))));
                 let unit = unit.map(read).transpose()?;
-                match path == "-" || path.len() > 4 && path.ends_with(".csv") {
+                match path == "-" || path.strip_suffix(".csv").is_some_and(|name| !name.is_empty()) {
                     true => Ok(TaskSource::Table { path: names::path(path), unit }),
                     false => Err(wrong("unknown tasks; known are files:DIR, lbaf:DIR[,set=NAME][,phase=N], FILE.csv[,unit=us] and -")),
                 }

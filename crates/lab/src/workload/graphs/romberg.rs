@@ -299,7 +299,7 @@ mod tests {
                     }
                 }
                 // Much is smooth, and something is not: halving everywhere would be far more.
-                assert!(intervals > 10 && deepest > 4 && u64::from(deepest) < 41 && (intervals as f64) < f64::from(deepest).exp2() / 2.0);
+                assert!(intervals > 10 && deepest > 4 && u64::from(deepest) < 41 && f64::from(intervals) < f64::from(deepest).exp2() / 2.0);
             }
         }
     }

@@ -178,9 +178,10 @@ impl Matrix {
 impl Head {
     fn parse(line: &str) -> Result<Head, String> {
         let line = line.to_ascii_lowercase();
-        let (form, field, symmetry) = match line.split_whitespace().collect::<Vec<_>>()[..] {
-            ["%%matrixmarket", "matrix", form @ ("coordinate" | "array"), field, symmetry] => (form, field, symmetry),
-            _ => return Err(", line 1: it is not \"%%MatrixMarket matrix coordinate|array real|integer|complex|pattern ..\"".into()),
+        let ["%%matrixmarket", "matrix", form @ ("coordinate" | "array"), field, symmetry] =
+            line.split_whitespace().collect::<Vec<_>>()[..]
+        else {
+            return Err(", line 1: it is not \"%%MatrixMarket matrix coordinate|array real|integer|complex|pattern ..\"".into());
         };
         let field = match field {
             "real" | "integer" | "double" => Field::Real,

@@ -76,7 +76,7 @@ impl<T: Send + 'static> Process<T> {
         let (done, ended) = bounded(1);
         // From here on the value ends the program when it goes away.
         let mut process = Process { who, child, mark, guarded: None, stdin, output: ended, patience, pulse };
-        let failed = |why: io::Error| Error::Failed(format!("{}: it cannot be started: {why}", told));
+        let failed = |why: io::Error| Error::Failed(format!("{told}: it cannot be started: {why}"));
         process.guarded = Some(Guarded::new(process.group()).map_err(failed)?);
         if let Some(stdin) = &mut process.stdin {
             stdin.write_all(b"\n").map_err(failed)?;

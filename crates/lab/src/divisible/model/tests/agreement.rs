@@ -174,7 +174,7 @@ fn star_with_startup(processors: u32, startup: f64, seconds: f64) -> f64 {
 #[test]
 fn only_those_take_part_whose_start_up_pays() {
     for (processors, startup, z) in [(1, 0.1, 1.0), (2, 0.7, 1.0), (5, 0.1, 0.2), (9, 0.05, 0.01), (24, 0.02, 0.01), (5000, 1e-5, 0.001)] {
-        let question = Question { startup, z, ..question(&format!("star:{processors}"), Ports::One) };
+        let question = Question { z, startup, ..question(&format!("star:{processors}"), Ports::One) };
         let (ours, best) = (solve(&question).unwrap(), star_with_startup(processors, startup, z));
         assert!(near(ours.makespan, best, 1e-9), "star of {processors}: {} is not {best}", ours.makespan);
         assert_eq!(ours.method, Method::Recursion);
