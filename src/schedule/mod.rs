@@ -44,7 +44,7 @@ mod unplaced;
 pub use accounting::{Graph, NodeReport, Outcome, Summary};
 pub use computation::{Computation, Roots, Slice, Source, Style, Yield};
 pub use policy::Order;
-pub use registry::{ALL, Chosen, Entry, Region, SIMPLEST_FIRST, Scheduler, Units, find, listed};
+pub use registry::{ALL, Chosen, Entry, Facts, Region, SIMPLEST_FIRST, Scheduler, Units, find, listed, make};
 pub use runtime::execute;
 
 use crate::node::Ticks;

@@ -116,7 +116,7 @@ const EVENTS_BETWEEN: usize = 256;
 impl<C: Computation> Shell<C> {
     fn new(node: &Node, computation: Arc<C>, scheduler: &Chosen, options: Options) -> Result<Shell<C>> {
         if let Some(objection) = scheduler.objection(node.topology()) {
-            return Err(Error::Usage(objection));
+            return Err(objection.into());
         }
         let (node, counts) = node.recorded();
         let me = node.me();
@@ -126,7 +126,7 @@ impl<C: Computation> Shell<C> {
         // The policy draws from a stream of its own, so that how migrations turn out does not depend on it.
         let policy_rng = node.rng();
         rng.set_stream(1 << 32 | u64::from(me));
-        let policy = scheduler.scheduler.policy(place, policy_rng)?;
+        let policy = scheduler.policy(place, policy_rng)?;
         let workers = if is_virtual { 0 } else { options.workers.max(1) };
         let order = options.order.unwrap_or_else(|| policy.order());
         let report = NodeReport { node: me, rank: node.rank_of(me), is_virtual, workers, ..NodeReport::default() };
@@ -156,7 +156,7 @@ impl<C: Computation> Shell<C> {
             outbound: Outbound::default(),
             gathering: Gathering::new(options.gather_below),
             partial: None,
-            phases: SystemPhases::new(scheduler.scheduler.balancer()),
+            phases: SystemPhases::new(scheduler.balancer()),
             timers: BTreeMap::new(),
             actions: Vec::new(),
             told_idle: false,

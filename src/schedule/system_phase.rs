@@ -205,7 +205,7 @@ impl<C: Computation> Shell<C> {
 async fn balance(node: Node, balancer: Arc<Chosen>, shares: Shares, mut queue: WorkQueue) -> Result<WorkQueue> {
     let mut phase = Phase::begin(&node, &shares, &mut queue);
     phase.mover.only_count();
-    phase.carry_out(&*balancer.balancer).await?;
+    phase.carry_out(&*balancer.made).await?;
     drop(phase);
     Ok(queue)
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use equipoise::balance;
 use equipoise::topology::Overlay;
 use equipoise::transport::world::World;
-use equipoise::{Error, Result};
+use equipoise::Result;
 use equipoise_lab::experiment::{self, BalanceRecord, BalanceSpec, Environment, Tasks, settle};
 use equipoise_lab::report::{csv, html, json, table, trace};
 use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
@@ -136,7 +136,7 @@ impl Request<'_> {
             None => entry.default_topology(ranks),
         };
         if let Some(objection) = entry.objection(&topology) {
-            return Err(Error::usage(objection));
+            return Err(objection.into());
         }
         if self.arguments.trace.is_some() {
             check_trace(&topology)?;

@@ -52,7 +52,7 @@ impl Contender {
     /// # Errors
     /// If its options don't fit the overlay.
     pub fn new(scheduler: schedule::Chosen, overlay: Overlay) -> Result<Contender> {
-        let regions = scheduler.scheduler.regions(&overlay)?;
+        let regions = scheduler.regions(&overlay)?;
         Ok(Contender { scheduler, overlay, regions, drag: 0.0 })
     }
 }
