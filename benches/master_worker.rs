@@ -173,7 +173,7 @@ impl Bench {
         let pace = Pace { cycle: REAL_CYCLE, by_model: false, ahead: 500_000, seed: 1 };
         self.comm.barrier();
         let began = Instant::now();
-        let outcomes = node::run(&mut self.world, &self.overlay, |node| contender.scheduler.clone().execute(node, work.clone(), pace))?;
+        let outcomes = node::run(&mut self.world, &self.overlay, |node| contender.made.clone().execute(node, work.clone(), pace))?;
         self.comm.barrier();
         let took = began.elapsed().as_secs_f64();
         let mut share = 0.0;

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use equipoise::balance::{self, Balancer, Chosen, Cost, Entry, Phase, Promises, QuotaRule, Running, Stage};
+use equipoise::balance::{self, Balancer, Chosen, Cost, Entry, Facts, Phase, Promises, QuotaRule, Running, Stage};
 use equipoise::load::Powers;
 use equipoise::node::Tag;
 use equipoise::topology::{Kind, Overlay, Topology};
@@ -43,18 +43,21 @@ static ENTRY: Entry = Entry {
     name: "diffusion",
     title: "diffusion along a ring",
     source: "this example",
-    kinds: &[Kind::Ring],
-    refuses: |_| None,
-    quota: QuotaRule::None,
-    promises: Promises { exact: false, local: false, ordered: false, optimal: false },
-    cost: |topology| Cost { steps: 64, messages: 64 * u64::from(topology.nodes()), bytes: 10_000 * u64::from(topology.nodes()) },
     options: "",
+    examples: &["diffusion"],
     build: |_| Ok(Box::new(Diffusion { rounds: 32 })),
+    facts: Facts {
+        kinds: &[Kind::Ring],
+        refuses: |_| None,
+        quota: QuotaRule::None,
+        promises: Promises { exact: false, local: false, ordered: false, optimal: false },
+        cost: |topology| Cost { steps: 64, messages: 64 * u64::from(topology.nodes()), bytes: 10_000 * u64::from(topology.nodes()) },
+    },
 };
 
 fn main() -> equipoise::Result<()> {
     let ranks = 12;
-    let mine = Chosen { name: "diffusion".into(), entry: &ENTRY, balancer: Box::new(Diffusion { rounds: 32 }) };
+    let mine = Chosen { name: "diffusion".into(), entry: &ENTRY, made: Box::new(Diffusion { rounds: 32 }) };
     for balancer in [Rc::new(mine), Rc::new(balance::find("kwa")?)] {
         let mut world = World::simulated(ranks, sim::Model::default());
         let spec = BalanceSpec {

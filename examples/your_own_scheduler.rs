@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use equipoise::schedule::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use equipoise::schedule::{self, Chosen, Entry, Scheduler};
+use equipoise::schedule::{self, Chosen, Entry, Facts, Scheduler};
 use equipoise::topology::{Kind, NodeId, Overlay};
 use equipoise::transport::{mpi, sim, world::World};
 use equipoise_lab::experiment::run::{self, RunSpec, SchedulerContender};
@@ -54,9 +54,10 @@ static ENTRY: Entry = Entry {
     name: "two-choices",
     title: "the better of two random ranks",
     source: "this example",
-    kinds: &[Kind::Complete],
     options: "",
+    examples: &["two-choices"],
     build: |_| Ok(Arc::new(TwoChoices)),
+    facts: Facts { kinds: &[Kind::Complete] },
 };
 
 fn main() -> equipoise::Result<()> {
@@ -64,7 +65,7 @@ fn main() -> equipoise::Result<()> {
         Some(world) => World::from(world),
         None => World::simulated(64, sim::Model::default()),
     };
-    let mine = Chosen { name: ENTRY.name.into(), entry: &ENTRY, scheduler: Arc::new(TwoChoices) };
+    let mine = Chosen { name: ENTRY.name.into(), entry: &ENTRY, made: Arc::new(TwoChoices) };
     let mut contenders = Vec::new();
     for scheduler in [mine, schedule::find("random")?, schedule::find("steal")?] {
         let topology = scheduler.entry.default_topology(world.ranks());

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hasher};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Travelling};
 use crate::node;
 use crate::topology::{Complete, Overlay, RankId, Topology};
 use crate::transport::world::World;
@@ -24,13 +24,13 @@ where
     if world.is_simulated() {
         return make();
     }
-    let mut made = world.is_first().then(make);
+    let mut made = world.is_first().then(|| make().map_err(Travelling::from));
     let overlay = one_node_per_rank(world)?;
     let told = node::run(world, &overlay, |node| {
         let made = made.take();
         async move { node.everyone().broadcast(&node, 0, made).await }
     })?;
-    only(told)?
+    Ok(only(told)??)
 }
 
 /// The rank's own result, if no rank failed; the error of the first failing rank on every rank otherwise.

@@ -1,18 +1,37 @@
 //! What can go wrong, and the exit status that each kind of failure has.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::names;
+use crate::registry::Unsuitable;
+use crate::spec::InvalidSpec;
 use crate::topology::{InvalidTopology, NodeId, RankId};
 
 /// Every failure that crosses a room's border.
 ///
-/// The command line turns each into one sentence on standard error and into an [exit status](Error::exit_status).
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+/// Each reads as one sentence and has an [exit status](Error::exit_status). Where something that was given is wrong, the sentence begins with
+/// a noun for it, the [subject](Error::subject): a command line puts its option there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
-    /// The caller asked for something that cannot be: the sentence names the option or the line.
+    /// The caller asked for something that cannot be.
     #[error("{0}")]
     Usage(String),
+    /// Something that was given, a list of numbers or a file, is not what it should be.
+    #[error(transparent)]
+    Input(#[from] InvalidInput),
+    /// Something that is chosen by name is unknown, or has wrong options.
+    #[error(transparent)]
+    Spec(#[from] InvalidSpec),
+    /// There is no such topology, or it can't be placed on the ranks.
+    #[error(transparent)]
+    Topology(#[from] InvalidTopology),
+    /// What was chosen can't run on the topology.
+    #[error(transparent)]
+    Unsuitable(#[from] Unsuitable),
     /// A rank died, as a carrier that survives it reports.
     #[error("rank {rank} is lost")]
     RankLost { rank: RankId },
@@ -39,32 +58,123 @@ pub enum Error {
 /// The result of everything that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// Something that was given is not what it should be.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{subject}{rest}")]
+#[non_exhaustive]
+pub struct InvalidInput {
+    /// A noun for what was given: `loads`.
+    pub subject: Cow<'static, str>,
+    /// The sentence after the noun: `, item 2: -1 is negative`.
+    pub rest: String,
+    /// What the system said, if it was asked.
+    #[source]
+    pub source: Option<Arc<std::io::Error>>,
+}
+
+impl PartialEq for InvalidInput {
+    fn eq(&self, other: &InvalidInput) -> bool {
+        (&self.subject, &self.rest) == (&other.subject, &other.rest)
+    }
+}
+
+impl Eq for InvalidInput {}
+
 impl Error {
-    /// A wrong usage, in one sentence that names the option or the line. What in it, a file's name perhaps, would be an order to a terminal is
-    /// written out.
+    /// A wrong usage, in one sentence. What in it, a file's name perhaps, would be an order to a terminal is written out.
     pub fn usage(sentence: impl Into<String>) -> Error {
         Error::Usage(names::one_line(sentence.into()))
+    }
+
+    /// Something that was given is wrong: the sentence is the noun for it, and the rest as it follows the noun, with its punctuation.
+    pub fn input(subject: &'static str, rest: impl Into<String>) -> Error {
+        Error::Input(InvalidInput { subject: subject.into(), rest: names::one_line(rest.into()), source: None })
+    }
+
+    /// The same where the system refused a file: `rest` ends before the colon.
+    pub fn unreadable(subject: &'static str, rest: impl Into<String>, why: std::io::Error) -> Error {
+        let rest = names::one_line(format!("{}: {why}", rest.into()));
+        Error::Input(InvalidInput { subject: subject.into(), rest, source: Some(Arc::new(why)) })
+    }
+
+    /// The noun with which the sentence begins, if it is about something that was given: `scheduler`, `loads`.
+    pub fn subject(&self) -> Option<&str> {
+        match self {
+            Error::Input(why) => Some(&why.subject),
+            Error::Spec(why) => Some(why.what),
+            Error::Unsuitable(why) => Some(why.what),
+            Error::Topology(_) => Some(InvalidTopology::SUBJECT),
+            _ => None,
+        }
     }
 
     /// 2 for wrong usage, 3 for no progress, 1 for everything else.
     pub fn exit_status(&self) -> i32 {
         match self {
-            Error::Usage(_) => 2,
+            Error::Usage(_) | Error::Input(_) | Error::Spec(_) | Error::Topology(_) | Error::Unsuitable(_) => 2,
             Error::Stuck { .. } => 3,
             _ => 1,
         }
     }
 }
 
-impl From<InvalidTopology> for Error {
-    fn from(why: InvalidTopology) -> Error {
-        Error::usage(why.to_string())
+/// An error as it travels between ranks. What is wrong with something that was given arrives as its sentence, with its subject.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Travelling {
+    Usage { subject: Option<String>, sentence: String },
+    RankLost { rank: RankId },
+    Stuck { report: String },
+    Garbled { from: NodeId, what: String, why: String },
+    GarbledByRank { rank: RankId, what: String, why: String },
+    Lost(String),
+    Mpi { call: String, why: String },
+    Failed(String),
+}
+
+impl From<Error> for Travelling {
+    fn from(why: Error) -> Travelling {
+        match why {
+            Error::Usage(_) | Error::Input(_) | Error::Spec(_) | Error::Topology(_) | Error::Unsuitable(_) => {
+                Travelling::Usage { subject: why.subject().map(str::to_string), sentence: why.to_string() }
+            }
+            Error::RankLost { rank } => Travelling::RankLost { rank },
+            Error::Stuck { report } => Travelling::Stuck { report },
+            Error::Garbled { from, what, why } => Travelling::Garbled { from, what, why },
+            Error::GarbledByRank { rank, what, why } => Travelling::GarbledByRank { rank, what, why },
+            Error::Lost(why) => Travelling::Lost(why),
+            Error::Mpi { call, why } => Travelling::Mpi { call, why },
+            Error::Failed(why) => Travelling::Failed(why),
+        }
+    }
+}
+
+impl From<Travelling> for Error {
+    fn from(why: Travelling) -> Error {
+        match why {
+            Travelling::Usage { subject: Some(subject), sentence } => {
+                let rest = sentence.strip_prefix(&subject).unwrap_or(&sentence).to_string();
+                Error::Input(InvalidInput { subject: subject.into(), rest, source: None })
+            }
+            Travelling::Usage { subject: None, sentence } => Error::Usage(sentence),
+            Travelling::RankLost { rank } => Error::RankLost { rank },
+            Travelling::Stuck { report } => Error::Stuck { report },
+            Travelling::Garbled { from, what, why } => Error::Garbled { from, what, why },
+            Travelling::GarbledByRank { rank, what, why } => Error::GarbledByRank { rank, what, why },
+            Travelling::Lost(why) => Error::Lost(why),
+            Travelling::Mpi { call, why } => Error::Mpi { call, why },
+            Travelling::Failed(why) => Error::Failed(why),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::error::Error as _;
+
     use super::*;
+    use crate::spec::Spec;
+    use crate::topology::Topology;
 
     #[test]
     fn a_rank_is_not_called_a_node() {
@@ -74,5 +184,51 @@ mod tests {
         assert_eq!(of_node.to_string(), "a message header from node 3 could not be read: it is too short");
         assert_eq!(of_rank.to_string(), "a message header from rank 3 could not be read: it is too short");
         assert_eq!((of_node.exit_status(), of_rank.exit_status()), (1, 1));
+    }
+
+    #[test]
+    fn what_was_given_is_the_subject_of_its_sentence() {
+        let missing = std::fs::File::open("/no/such/file").unwrap_err();
+        let errors = [
+            (Error::usage("there are no ranks"), None),
+            (Error::input("loads", ", item 2: -1 is negative"), Some("loads")),
+            (Error::unreadable("loads", " @x: the file cannot be read", missing), Some("loads")),
+            (Spec::parse("scheduler", "steel").unwrap().unknown(["steal"]).into(), Some("scheduler")),
+            (Topology::parse("cube", 8).unwrap_err().into(), Some("topology")),
+            (
+                crate::balance::find("mwa").unwrap().entry.objection(&Topology::parse("ring:3", 3).unwrap()).unwrap().into(),
+                Some("balancer"),
+            ),
+        ];
+        for (why, subject) in errors {
+            assert_eq!((why.subject(), why.exit_status()), (subject, 2), "{why}");
+            assert!(why.to_string().starts_with(subject.unwrap_or_default()), "{why}");
+            let arrived = Error::from(Travelling::from(why.clone()));
+            assert_eq!((arrived.to_string(), arrived.subject(), arrived.exit_status()), (why.to_string(), subject, 2));
+        }
+    }
+
+    #[test]
+    fn other_errors_travel_as_they_are() {
+        let text = || "text".to_string();
+        for why in [
+            Error::RankLost { rank: 3 },
+            Error::Stuck { report: text() },
+            Error::Garbled { from: 1, what: text(), why: text() },
+            Error::GarbledByRank { rank: 1, what: text(), why: text() },
+            Error::Lost(text()),
+            Error::Mpi { call: text(), why: text() },
+            Error::Failed(text()),
+        ] {
+            assert_eq!(Error::from(Travelling::from(why.clone())), why);
+        }
+    }
+
+    #[test]
+    fn the_cause_is_behind_its_sentence() {
+        let missing = std::fs::File::open("/no/such/file").unwrap_err();
+        let why = Error::unreadable("loads", " @x: the file cannot be read", missing);
+        let cause = why.source().and_then(|input| input.source()).or_else(|| why.source()).map(ToString::to_string);
+        assert_eq!(cause.as_deref(), Some("No such file or directory (os error 2)"));
     }
 }

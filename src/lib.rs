@@ -61,7 +61,8 @@
 //! - [`experiment`]: what is run, how often and on what, and the records of it.
 //! - [`report`]: what records look like to people and programs.
 //! - [`redistribute`](mod@redistribute): balancing a program's own tasks.
-//! - [`options`]: the options of balancers and schedulers, `NAME[:key=value,..]`.
+//! - [`spec`]: the grammar of what is chosen by name, `NAME[:key=value,flag,..]`.
+//! - [`registry`]: what can be chosen by name: balancers, schedulers, workloads.
 //! - [`error`]: what can go wrong, and its exit status.
 //! - [`memory`]: large buffers that may not be had.
 //! - [`names`]: names that others chose, of files above all, as text, as paths, and as they are shown.
@@ -75,10 +76,11 @@ pub mod load;
 pub mod memory;
 pub mod names;
 pub mod node;
-pub mod options;
 pub mod phase;
 pub mod redistribute;
+pub mod registry;
 pub mod schedule;
+pub mod spec;
 pub mod topology;
 pub mod transport;
 

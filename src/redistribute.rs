@@ -100,7 +100,7 @@ async fn phase(node: Node, chosen: Rc<Chosen>, shares: Shares, payloads: Vec<Byt
     let before = queue.checksum();
 
     let mut phase = Phase::begin(&node, &shares, &mut queue);
-    phase.carry_out(&*chosen.balancer).await?;
+    phase.carry_out(&*chosen.made).await?;
     phase.end();
 
     let sums = (before, queue.checksum());

@@ -250,7 +250,7 @@ impl Bench {
                 }
                 let began = Instant::now();
                 let mut phase = Phase::begin(&node, &shares, &mut queue);
-                chosen.balancer.run(&mut phase).await?;
+                chosen.run(&mut phase).await?;
                 let (_, times) = phase.end();
                 Ok((began.elapsed().as_secs_f64() * 1e3, times.information as f64 / 1e6, queue))
             }

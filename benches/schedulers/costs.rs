@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use equipoise::node;
 use equipoise::schedule::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use equipoise::schedule::{Chosen, Entry, Options, Scheduler};
+use equipoise::schedule::{Chosen, Entry, Facts, Options, Scheduler};
 use equipoise::topology::Kind;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -46,9 +46,10 @@ static ENTRY: Entry = Entry {
     name: "mover",
     title: "every new task stays, or moves to the next rank",
     source: "this benchmark",
-    kinds: &[Kind::Complete],
     options: "",
+    examples: &[],
     build: |_| Ok(Arc::new(Neighbourly { away: true })),
+    facts: Facts { kinds: &[Kind::Complete] },
 };
 
 /// What is run: a tree of batches, whether its tasks stay or move, and whether parents wait.
@@ -87,7 +88,7 @@ pub fn measure(world: &mut World, rounds: usize) -> Result<()> {
     let ranks = world.ranks();
     let overlay = complete(world)?;
     let movers = [false, true].map(|away| {
-        let scheduler = Chosen { name: ENTRY.name.into(), entry: &ENTRY, scheduler: Arc::new(Neighbourly { away }) };
+        let scheduler = Chosen { name: ENTRY.name.into(), entry: &ENTRY, made: Arc::new(Neighbourly { away }) };
         Contender { scheduler, overlay: overlay.clone() }
     });
     let mut taken: Vec<Vec<f64>> = vec![Vec::new(); RUNS.len()];

@@ -32,7 +32,7 @@
 
 use std::ops::Range;
 
-use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running, Stage};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage};
 use crate::error::{Error, Result};
 use crate::load::{Quota, Shares};
 use crate::node::migrate::TRANSFER_BYTES;
@@ -43,20 +43,23 @@ pub(super) static ENTRY: Entry = Entry {
     name: "cwa",
     title: "Cube Walking Algorithm",
     source: "Wu 1997, section 3.2, figure 10",
-    kinds: &[Kind::Hypercube],
-    refuses: |_| None,
-    quota: QuotaRule::Proportional,
-    promises: Promises { exact: true, local: true, ordered: false, optimal: false },
-    cost,
     options: "",
+    examples: &["cwa"],
     build,
+    facts: Facts {
+        kinds: &[Kind::Hypercube],
+        refuses: |_| None,
+        quota: QuotaRule::Proportional,
+        promises: Promises { exact: true, local: true, ordered: false, optimal: false },
+        cost,
+    },
 };
 
 const SUM: Tag = crate::node::tags::balance::CWA_SUM;
 
 struct Cwa;
 
-fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>> {
+fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
     Ok(Box::new(Cwa))
 }
 

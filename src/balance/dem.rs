@@ -34,7 +34,7 @@
 //! agree on after each. That ends: a transfer between nodes with a and b tasks, a >= b + 2, makes the sum of the squares of all loads
 //! smaller; with tasks of several units, any amount below a - b does. On long sides it may take long, so that it also ends after [`MOST_SWEEPS`] sweeps.
 
-use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running, Stage};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage};
 use crate::error::Result;
 use crate::load::Shares;
 use crate::node::migrate::TRANSFER_BYTES;
@@ -45,13 +45,16 @@ pub(super) static ENTRY: Entry = Entry {
     name: "dem",
     title: "Dimension Exchange Method",
     source: "Wu 1997, section 3.2, figure 7",
-    kinds: &[Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph],
-    refuses: |_| None,
-    quota: QuotaRule::None,
-    promises: Promises { exact: false, local: false, ordered: false, optimal: false },
-    cost,
     options: "sweeps=1 (a number, or until-stable)",
+    examples: &["dem", "dem:sweeps=3", "dem:sweeps=until-stable"],
     build,
+    facts: Facts {
+        kinds: &[Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph],
+        refuses: |_| None,
+        quota: QuotaRule::None,
+        promises: Promises { exact: false, local: false, ordered: false, optimal: false },
+        cost,
+    },
 };
 
 /// The sweeps after which `until-stable` gives up.
@@ -70,7 +73,7 @@ struct Dem {
     sweeps: Sweeps,
 }
 
-fn build(options: &mut Options<'_>) -> Result<Box<dyn Balancer>> {
+fn build(options: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
     let sweeps = match options.value("sweeps")? {
         None => Sweeps::Number(1),
         Some("until-stable") => Sweeps::UntilStable,
@@ -253,7 +256,6 @@ mod tests {
     use super::*;
     use crate::balance::find;
     use crate::balance::testing::Trial;
-    use crate::error::Error;
     use crate::load::Powers;
     use proptest::prelude::*;
 
@@ -312,12 +314,12 @@ mod tests {
     #[test]
     fn wrong_sweeps_are_refused() {
         for (options, said) in [("", "'' is not of the form key=value"), ("sweeps=1,sweeps=2", "sweeps is given twice")] {
-            let Err(Error::Usage(sentence)) = find(&format!("dem:{options}")) else { panic!("dem:{options} is taken") };
-            assert_eq!(sentence, format!("--balancer dem: {said}"));
+            let sentence = find(&format!("dem:{options}")).unwrap_err().to_string();
+            assert_eq!(sentence, format!("balancer dem: {said}"));
         }
         for text in ["0", "-1", "1.5", "many", "", "65537"] {
-            let Err(Error::Usage(sentence)) = find(&format!("dem:sweeps={text}")) else { panic!("sweeps={text} is taken") };
-            assert_eq!(sentence, format!("--balancer dem: sweeps is a number from 1 to 65536 or until-stable, not '{text}'"));
+            let sentence = find(&format!("dem:sweeps={text}")).unwrap_err().to_string();
+            assert_eq!(sentence, format!("balancer dem: sweeps is a number from 1 to 65536 or until-stable, not '{text}'"));
         }
     }
 

@@ -29,7 +29,7 @@
 
 use std::rc::Rc;
 
-use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running, Stage};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage};
 use crate::error::Result;
 use crate::load::{Aim, Quota, Shares, TaskBatch};
 use crate::node::collective::FEW;
@@ -43,18 +43,21 @@ pub(super) static ENTRY: Entry = Entry {
     name: "direct",
     title: "direct transfers from surplus to deficit",
     source: "common practice: one all-gather of the loads, one step of transfers",
-    kinds: &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph],
-    refuses: |_| None,
-    quota: QuotaRule::Proportional,
-    promises: Promises { exact: true, local: true, ordered: false, optimal: false },
-    cost,
     options: "",
+    examples: &["direct"],
     build,
+    facts: Facts {
+        kinds: &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph],
+        refuses: |_| None,
+        quota: QuotaRule::Proportional,
+        promises: Promises { exact: true, local: true, ordered: false, optimal: false },
+        cost,
+    },
 };
 
 struct Direct;
 
-fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>> {
+fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
     Ok(Box::new(Direct))
 }
 

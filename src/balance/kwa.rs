@@ -32,7 +32,7 @@
 //! Departures from the paper: it gives no more than that sentence.
 
 use super::mwa::{gather_steps, tasks_to_send};
-use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running, Stage};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage};
 use crate::error::{Error, Result};
 use crate::load::{Quota, Shares};
 use crate::node::migrate::TRANSFER_BYTES;
@@ -43,18 +43,21 @@ pub(super) static ENTRY: Entry = Entry {
     name: "kwa",
     title: "k-ary Walking Algorithm",
     source: "Wu 1997, section 7, by combining CWA and MWA",
-    kinds: &[Kind::Torus, Kind::Mesh, Kind::Hypercube, Kind::Grid, Kind::Line, Kind::Ring],
-    refuses: |_| None,
-    quota: QuotaRule::Proportional,
-    promises: Promises { exact: true, local: true, ordered: false, optimal: false },
-    cost,
     options: "",
+    examples: &["kwa"],
     build,
+    facts: Facts {
+        kinds: &[Kind::Torus, Kind::Mesh, Kind::Hypercube, Kind::Grid, Kind::Line, Kind::Ring],
+        refuses: |_| None,
+        quota: QuotaRule::Proportional,
+        promises: Promises { exact: true, local: true, ordered: false, optimal: false },
+        cost,
+    },
 };
 
 struct Kwa;
 
-fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>> {
+fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
     Ok(Box::new(Kwa))
 }
 

@@ -24,11 +24,12 @@ use std::rc::Rc;
 
 use log::debug;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::load::{Aim, Powers, Quota, RankTime, Shares, TaskBatch, Transfer, WorkQueue};
 use crate::node::migrate::Mover;
 use crate::node::{Gathered, Node};
-use crate::options::{self, Options};
+use crate::registry::{self, OnTopologies, Registered};
+use crate::spec::{InvalidSpec, Options};
 use crate::topology::{Kind, NodeId, Overlay, Placement, Topology};
 
 /// All balancers, in the order in which they are shown.
@@ -49,26 +50,54 @@ pub const ALL: &[&Entry] = &[
 /// transfer, then walks along links, then those that scan level by level or solve a flow problem.
 pub const SIMPLEST_FIRST: [&str; 10] = ["none", "direct", "cwa", "dem", "pslb", "twa", "mwa", "kwa", "optimal", "psts"];
 
-/// A balancer's place in the registry: what is known of it before it runs.
-pub struct Entry {
-    /// As the command line names it.
-    pub name: &'static str,
-    /// In words.
-    pub title: &'static str,
-    /// Author, year, section.
-    pub source: &'static str,
+/// A balancer's place in the registry.
+pub type Entry = registry::Entry<Facts>;
+
+/// A balancer that was chosen, ready to run.
+pub type Chosen = registry::Chosen<Facts>;
+
+/// What is known of a balancer before it runs.
+pub struct Facts {
     /// The kinds of topology that it runs on; the first is the one it gets when none is asked for.
     pub kinds: &'static [Kind],
-    /// What it asks of a topology beyond its kind (`None`: nothing), as a reason to refuse one.
+    /// What it asks of a topology beyond its kind (`None`: nothing), as a reason to refuse one: a clause that follows its name.
     pub refuses: fn(&Topology) -> Option<String>,
+    /// How it decides what each node should have.
     pub quota: QuotaRule,
+    /// What it guarantees.
     pub promises: Promises,
-    /// Steps, messages and bytes at the most, predicted from the paper's formulas and our message sizes.
+    /// At most this many steps, messages and bytes, predicted from the paper's formulas and our message sizes.
     pub cost: fn(&Topology) -> Cost,
-    /// Its options as `key=value, ..` with the default first; empty if it has none.
-    pub options: &'static str,
-    /// Makes the balancer with the given options.
-    pub build: fn(&mut Options<'_>) -> Result<Box<dyn Balancer>>,
+}
+
+impl Registered for Facts {
+    type Made = Box<dyn Balancer>;
+    const WHAT: &'static str = "balancer";
+    const ALL: &'static [&'static Entry] = ALL;
+    const SIMPLEST_FIRST: &'static [&'static str] = &SIMPLEST_FIRST;
+}
+
+impl OnTopologies for Facts {
+    fn kinds(&self) -> &'static [Kind] {
+        self.kinds
+    }
+
+    fn refuses(&self, topology: &Topology) -> Option<String> {
+        (self.refuses)(topology)
+    }
+}
+
+/// The balancer that `NAME[:key=value,..]` names.
+///
+/// # Errors
+/// If there is none of this name (the sentence lists all), or its options are wrong.
+pub fn find(spec: &str) -> Result<Chosen> {
+    Ok(registry::find(spec)?)
+}
+
+/// The balancers in a list `NAME[:key=value,..],NAME,..`.
+pub fn listed(list: &str) -> Vec<String> {
+    registry::items::<Facts>(list)
 }
 
 /// How a balancer decides what each node should have.
@@ -389,56 +418,8 @@ impl<'a> Phase<'a> {
 }
 
 /// Which unit of a task decides where it goes: the option `unit` of balancers by position.
-fn aim(options: &mut Options<'_>) -> Result<Aim> {
+fn aim(options: &mut Options<'_>) -> Result<Aim, InvalidSpec> {
     Ok(options.choice("unit", &[("middle", Aim::Middle), ("first", Aim::First)])?.unwrap_or(Aim::Middle))
-}
-
-/// A balancer that was asked for, ready to run.
-pub struct Chosen {
-    /// As it was asked for, options included.
-    pub name: String,
-    pub entry: &'static Entry,
-    pub balancer: Box<dyn Balancer>,
-}
-
-/// The balancers in a list `NAME[:key=value,..],NAME,..`.
-pub fn listed(list: &str) -> Vec<String> {
-    options::listed(list, |name| ALL.iter().any(|entry| entry.name == name))
-}
-
-/// The balancer named `name[:key=value,..]`.
-///
-/// # Errors
-/// If there is none of this name (the sentence lists all), or its options are wrong.
-pub fn find(spec: &str) -> Result<Chosen> {
-    let (name, given) = options::split(spec);
-    let entry = ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        let known: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
-        Error::usage(format!("--balancer '{name}' is unknown; known are {}", known.join(", ")))
-    })?;
-    let balancer = Options::make(format!("--balancer {name}"), given, entry.build)?;
-    Ok(Chosen { name: spec.to_string(), entry, balancer })
-}
-
-impl Entry {
-    /// Its place in [`SIMPLEST_FIRST`].
-    pub fn simplicity(&self) -> usize {
-        SIMPLEST_FIRST.iter().position(|name| *name == self.name).unwrap_or(SIMPLEST_FIRST.len())
-    }
-
-    /// Why this balancer can't run on a topology, if it can't.
-    pub fn objection(&self, topology: &Topology) -> Option<String> {
-        if !self.kinds.contains(&topology.kind()) {
-            let kinds: Vec<_> = self.kinds.iter().map(Kind::to_string).collect();
-            return Some(format!("--balancer {} runs on {}, not on --topology {}", self.name, kinds.join(", "), topology.name()));
-        }
-        (self.refuses)(topology)
-    }
-
-    /// The topology that it gets when none is asked for, fitted to the ranks.
-    pub fn default_topology(&self, ranks: u32) -> Topology {
-        Topology::fitted(self.kinds[0], ranks)
-    }
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@
 //! spreads from neighbour to neighbour, and the longest ways are as far. Step 3 prints `i <= R` where figure 4 has `i < R`, and leaves row
 //! `i / n2` itself out of its prefix quota: both are misprints. `gamma` may become negative (node 11 in example 4), as intended.
 
-use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running, Stage};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage};
 use crate::error::{Error, Result};
 use crate::load::Shares;
 use crate::node::migrate::TRANSFER_BYTES;
@@ -42,23 +42,26 @@ pub(super) static ENTRY: Entry = Entry {
     name: "mwa",
     title: "Mesh Walking Algorithm",
     source: "Wu 1997, section 3.3, figure 12",
-    kinds: &[Kind::Mesh],
-    refuses,
-    quota: QuotaRule::Proportional,
-    promises: Promises { exact: true, local: true, ordered: false, optimal: false },
-    cost,
     options: "",
+    examples: &["mwa"],
     build,
+    facts: Facts {
+        kinds: &[Kind::Mesh],
+        refuses,
+        quota: QuotaRule::Proportional,
+        promises: Promises { exact: true, local: true, ordered: false, optimal: false },
+        cost,
+    },
 };
 
 struct Mwa;
 
-fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>> {
+fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
     Ok(Box::new(Mwa))
 }
 
 fn refuses(topology: &Topology) -> Option<String> {
-    let sentence = || format!("--balancer mwa runs on meshes of two dimensions, not on --topology {} (kwa does)", topology.name());
+    let sentence = || format!("runs on meshes of two dimensions, not on {} (kwa does)", topology.name());
     rows_and_columns(topology).is_none().then(sentence)
 }
 
@@ -224,7 +227,7 @@ mod tests {
     fn other_meshes_are_refused() {
         for spec in ["mesh:2x2x2", "mesh:8"] {
             let objection = ENTRY.objection(&Topology::parse(spec, 8).unwrap());
-            assert_eq!(objection, Some(format!("--balancer mwa runs on meshes of two dimensions, not on --topology {spec} (kwa does)")));
+            assert_eq!(objection.unwrap().to_string(), format!("balancer mwa runs on meshes of two dimensions, not on {spec} (kwa does)"));
         }
         assert!(ENTRY.objection(&Topology::parse("torus:2x2", 4).unwrap()).is_some());
         assert_eq!(ENTRY.objection(&Topology::parse("mesh:1x8", 8).unwrap()), None);

@@ -1,6 +1,6 @@
 //! No balancing: every task stays where it is. What everything else is compared with.
 
-use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running};
 use crate::error::Result;
 use crate::load::Shares;
 use crate::topology::{Kind, Placement};
@@ -9,18 +9,21 @@ pub(super) static ENTRY: Entry = Entry {
     name: "none",
     title: "no balancing",
     source: "the reference that every balancer must beat",
-    kinds: &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph],
-    refuses: |_| None,
-    quota: QuotaRule::None,
-    promises: Promises { exact: false, local: true, ordered: true, optimal: false },
-    cost: |_| Cost { steps: 0, messages: 0, bytes: 0 },
     options: "",
+    examples: &["none"],
     build,
+    facts: Facts {
+        kinds: &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph],
+        refuses: |_| None,
+        quota: QuotaRule::None,
+        promises: Promises { exact: false, local: true, ordered: true, optimal: false },
+        cost: |_| Cost { steps: 0, messages: 0, bytes: 0 },
+    },
 };
 
 struct Nothing;
 
-fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>> {
+fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
     Ok(Box::new(Nothing))
 }
 

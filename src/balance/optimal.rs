@@ -23,7 +23,7 @@
 //! where one process holds all nodes, these share one list of loads, and the flow is solved once for all of them. Virtual time is charged for it on every node, a tick for each node
 //! and round, of which there are as many as the diameter.
 
-use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running, Stage, direct};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, direct};
 use crate::error::{Error, Result};
 use crate::flow::{self, Carry};
 use crate::load::{Quota, Shares};
@@ -34,13 +34,16 @@ pub(super) static ENTRY: Entry = Entry {
     name: "optimal",
     title: "the fewest task-hops, by min-cost flow",
     source: "Wu 1997, sections 2 and 7; Ford and Fulkerson 1962",
-    kinds: &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph],
-    refuses: |_| None,
-    quota: QuotaRule::Proportional,
-    promises: Promises { exact: true, local: true, ordered: false, optimal: true },
-    cost,
     options: "",
+    examples: &["optimal"],
     build,
+    facts: Facts {
+        kinds: &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph],
+        refuses: |_| None,
+        quota: QuotaRule::Proportional,
+        promises: Promises { exact: true, local: true, ordered: false, optimal: true },
+        cost,
+    },
 };
 
 struct Optimal;
@@ -87,7 +90,7 @@ struct Parts {
     gives: Vec<(NodeId, u64)>,
 }
 
-fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>> {
+fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
     Ok(Box::new(Optimal))
 }
 

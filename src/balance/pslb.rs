@@ -32,7 +32,7 @@
 //! last unit of a node stay. Pinned tasks are no part of the row: the other tasks are
 //! shared by what each node can still get.
 
-use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running, Stage, aim};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, aim};
 use crate::error::Result;
 use crate::load::{Aim, Positions, Quota, Shares, TaskBatch};
 use crate::node::HEADER_BYTES;
@@ -43,20 +43,23 @@ pub(super) static ENTRY: Entry = Entry {
     name: "pslb",
     title: "Positional Scan Load Balancing",
     source: "Hegarty and Kechadi 1997; Savvas and Kechadi 2004, section 3.1, algorithm 1",
-    kinds: &[Kind::Line, Kind::Complete],
-    refuses: |_| None,
-    quota: QuotaRule::Positional,
-    promises: Promises { exact: true, local: false, ordered: true, optimal: false },
-    cost,
     options: "unit=middle (or first)",
+    examples: &["pslb", "pslb:unit=first"],
     build,
+    facts: Facts {
+        kinds: &[Kind::Line, Kind::Complete],
+        refuses: |_| None,
+        quota: QuotaRule::Positional,
+        promises: Promises { exact: true, local: false, ordered: true, optimal: false },
+        cost,
+    },
 };
 
 struct Pslb {
     aim: Aim,
 }
 
-fn build(options: &mut Options<'_>) -> Result<Box<dyn Balancer>> {
+fn build(options: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
     Ok(Box::new(Pslb { aim: aim(options)? }))
 }
 

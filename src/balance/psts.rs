@@ -44,7 +44,7 @@ use std::ops::Range;
 use level::{Bounds, Level};
 
 use super::direct::nearer;
-use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running, Stage, aim};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, aim};
 use crate::error::{Error, Result};
 use crate::load::{Aim, Positions, Powers, Quota, Shares, TaskBatch};
 use crate::node::migrate::TRANSFER_BYTES;
@@ -55,20 +55,23 @@ pub(super) static ENTRY: Entry = Entry {
     name: "psts",
     title: "Positional Scan Task Scheduling",
     source: "Savvas and Kechadi 2004, section 3.2, algorithm 2",
-    kinds: &[Kind::Grid, Kind::Hypercube, Kind::Mesh, Kind::Line, Kind::Graph],
-    refuses: |_| None,
-    quota: QuotaRule::Positional,
-    promises: Promises { exact: true, local: false, ordered: false, optimal: false },
-    cost,
     options: "unit=middle (or first)",
+    examples: &["psts", "psts:unit=first"],
     build,
+    facts: Facts {
+        kinds: &[Kind::Grid, Kind::Hypercube, Kind::Mesh, Kind::Line, Kind::Graph],
+        refuses: |_| None,
+        quota: QuotaRule::Positional,
+        promises: Promises { exact: true, local: false, ordered: false, optimal: false },
+        cost,
+    },
 };
 
 struct Psts {
     aim: Aim,
 }
 
-fn build(options: &mut Options<'_>) -> Result<Box<dyn Balancer>> {
+fn build(options: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
     Ok(Box::new(Psts { aim: aim(options)? }))
 }
 

@@ -52,8 +52,8 @@ impl Trial {
         assert_eq!(chosen.entry.objection(&topology), None);
         let overlay = Overlay::one_host(topology, nodes).unwrap();
         let topology = &overlay.topology;
-        let quota = chosen.balancer.aims(&overlay, loads, &shares).to_vec();
-        let (cost, survey) = ((chosen.entry.cost)(topology), no_harm::cost(nodes));
+        let quota = chosen.aims(&overlay, loads, &shares).to_vec();
+        let (cost, survey) = ((chosen.entry.facts.cost)(topology), no_harm::cost(nodes));
         // Unit tasks on unequal ranks.
         let surveys = u64::from(!shares.are_plain() && shares.may_round_badly(nodes));
         let held = loads.to_vec();

@@ -27,7 +27,7 @@
 //!
 //! Departures from the paper: none.
 
-use super::{Balancer, Cost, Entry, Options, Phase, Promises, QuotaRule, Running, Stage};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage};
 use crate::error::{Error, Result};
 use crate::load::{Quota, Shares};
 use crate::node::migrate::TRANSFER_BYTES;
@@ -38,13 +38,16 @@ pub(super) static ENTRY: Entry = Entry {
     name: "twa",
     title: "Tree Walking Algorithm",
     source: "Wu 1997, section 3.1, figure 5",
-    kinds: &[Kind::Tree],
-    refuses: |_| None,
-    quota: QuotaRule::Proportional,
-    promises: Promises { exact: true, local: true, ordered: false, optimal: true },
-    cost,
     options: "",
+    examples: &["twa"],
     build,
+    facts: Facts {
+        kinds: &[Kind::Tree],
+        refuses: |_| None,
+        quota: QuotaRule::Proportional,
+        promises: Promises { exact: true, local: true, ordered: false, optimal: true },
+        cost,
+    },
 };
 
 const SUM: Tag = crate::node::tags::balance::TWA_SUM;
@@ -52,7 +55,7 @@ const TOTAL: Tag = crate::node::tags::balance::TWA_TOTAL;
 
 struct Twa;
 
-fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>> {
+fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
     Ok(Box::new(Twa))
 }
 

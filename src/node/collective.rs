@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::gather::{self, Gathered};
 use super::{Node, Tag, wire};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Travelling};
 use crate::topology::NodeId;
 
 const REDUCE: Tag = crate::node::tags::collective::REDUCE;
@@ -277,13 +277,14 @@ impl Group {
 
     /// The result of a step that may fail on any member: the first failing member's error on all of them, so that all stop together.
     pub async fn agree<T>(&self, node: &Node, mine: Result<T>) -> Result<T> {
-        let failure = mine.as_ref().err().map(|why| (self.place, why.clone()));
-        let first = |a: Option<(u32, Error)>, b: Option<(u32, Error)>| match (a, b) {
+        let failure = mine.as_ref().err().map(|why| (self.place, Travelling::from(why.clone())));
+        let first = |a: Option<(u32, Travelling)>, b: Option<(u32, Travelling)>| match (a, b) {
             (Some(a), Some(b)) => Some(if a.0 <= b.0 { a } else { b }),
             (a, b) => a.or(b),
         };
         match self.all_reduce(node, failure, first).await? {
-            Some((_, why)) => Err(why),
+            // What failed here is known here with its type.
+            Some((place, why)) => Err(mine.err().filter(|_| place == self.place).unwrap_or_else(|| why.into())),
             None => mine,
         }
     }

@@ -199,7 +199,7 @@ async fn measure(node: &Node, setting: &Setting, queue: &mut WorkQueue) -> Resul
     if !setting.plan && !setting.weighted {
         phase.mover.only_count();
     }
-    phase.carry_out(&*setting.balancer.balancer).await?;
+    phase.carry_out(&*setting.balancer.made).await?;
     let declined = phase.has_declined();
     let transfers = phase.mover.transfers();
     let (moves, times) = phase.end();

@@ -23,21 +23,22 @@ use rand::rngs::ChaCha8Rng;
 
 use super::cwn::{Contracting, Distance, Load};
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use super::registry::{Entry, NEIGHBOURLY, Scheduler, Units};
+use super::registry::{Entry, Facts, NEIGHBOURLY, Scheduler, Units};
 use crate::error::Result;
-use crate::options::Options;
+use crate::spec::{InvalidSpec, Options};
 use crate::topology::NodeId;
 
 pub(super) static ENTRY: Entry = Entry {
     name: "acwn",
     title: "adaptive contracting within a neighbourhood",
     source: "Shu and Kalé 1989",
-    kinds: NEIGHBOURLY,
     options: "saturation=3 (tasks a worker), horizon=0, radius=5, age=0.5 (units of the workload's time between announcements at the least)",
+    examples: &["acwn"],
     build,
+    facts: Facts { kinds: NEIGHBOURLY },
 };
 
-fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
     Ok(Arc::new(Acwn {
         saturation: options.whole("saturation", 1)?.unwrap_or(3),
         distance: Distance::read(options, Distance { horizon: 0, radius: 5 })?,

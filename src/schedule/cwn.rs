@@ -27,21 +27,22 @@ use serde::{Deserialize, Serialize};
 
 use super::neighbourhood::{Bulletin, Neighbourhood};
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use super::registry::{Entry, NEIGHBOURLY, Scheduler, Units};
+use super::registry::{Entry, Facts, NEIGHBOURLY, Scheduler, Units};
 use crate::error::Result;
-use crate::options::Options;
+use crate::spec::{InvalidSpec, Options};
 use crate::topology::NodeId;
 
 pub(super) static ENTRY: Entry = Entry {
     name: "cwn",
     title: "contracting within a neighbourhood",
     source: "Kalé 1988; Shu and Kalé 1989",
-    kinds: NEIGHBOURLY,
     options: "horizon=1 (hops at the least), radius=5 (hops at the most), age=0.5 (units of the workload's time between announcements at the least)",
+    examples: &["cwn", "cwn:horizon=0,radius=2,age=0"],
     build,
+    facts: Facts { kinds: NEIGHBOURLY },
 };
 
-fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
     Ok(Arc::new(Cwn {
         distance: Distance::read(options, Distance { horizon: 1, radius: 5 })?,
         age: Units::read(options, "age")?.unwrap_or(Units(0.5)),
@@ -70,7 +71,7 @@ pub(super) struct Distance {
 
 impl Distance {
     /// The options `horizon` and `radius`.
-    pub fn read(options: &mut Options<'_>, default: Distance) -> Result<Distance> {
+    pub fn read(options: &mut Options<'_>, default: Distance) -> Result<Distance, InvalidSpec> {
         let horizon = options.whole("horizon", 0)?.unwrap_or(default.horizon);
         let radius = options.whole("radius", 0)?.unwrap_or(default.radius);
         match horizon > radius {
@@ -243,9 +244,9 @@ mod tests {
     fn options_are_read_and_wrong_ones_named() {
         let wrong = |spec: &str| crate::schedule::find(spec).err().map(|why| why.to_string()).unwrap_or_default();
         assert_eq!(wrong("cwn:horizon=2,radius=2,age=0"), "");
-        assert_eq!(wrong("cwn:horizon=6"), "--scheduler cwn: horizon is no more than radius=5, not '6'");
-        assert_eq!(wrong("cwn:radius=-1"), "--scheduler cwn: radius is a whole number, 0 or more, not '-1'");
-        assert_eq!(wrong("cwn:age=-1"), "--scheduler cwn: age is a number of time units, 0 or more, not '-1'");
-        assert_eq!(wrong("cwn:hops=1"), "--scheduler cwn has no option 'hops'; it has horizon, radius, age");
+        assert_eq!(wrong("cwn:horizon=6"), "scheduler cwn: horizon is no more than radius=5, not '6'");
+        assert_eq!(wrong("cwn:radius=-1"), "scheduler cwn: radius is a whole number, 0 or more, not '-1'");
+        assert_eq!(wrong("cwn:age=-1"), "scheduler cwn: age is a number of time units, 0 or more, not '-1'");
+        assert_eq!(wrong("cwn:hops=1"), "scheduler cwn has no option 'hops'; it has horizon, radius, age");
     }
 }

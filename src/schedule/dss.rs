@@ -7,13 +7,13 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-use super::independent::{Entry, Scheduler, by_host};
+use super::independent::{Entry, Facts, Scheduler, by_host};
 use super::selfsched::dealer::Terms;
 use super::selfsched::rules::Rule;
 use super::selfsched::{self, SelfScheduling};
 use crate::error::Result;
 use crate::load::{Cost, Costs, NEVER};
-use crate::options::Options;
+use crate::spec::{InvalidSpec, Options};
 
 pub const ENTRY: Entry = Entry {
     name: "dss",
@@ -21,13 +21,14 @@ pub const ENTRY: Entry = Entry {
     source: "Hamidzadeh, Lilja and Atif 1995, section 4.1",
     options: "static=0 (share of the tasks dealt out beforehand), affinity (each rank takes what is cheapest on it), outstanding=8 (requests of a rank at a time), \
               clusters=none|hosts (a coordinator per host)",
-    knows_costs: false,
+    examples: &["dss", "dss:static=0.3,affinity", "dss:clusters=hosts"],
     build,
+    facts: Facts { knows_costs: false },
 };
 
-fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
-    let fixed = options.real("static", 0.0, 1.0)?.unwrap_or(0.0);
-    let affinity = options.word("affinity")?;
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
+    let fixed = options.real("static", 0.0..=1.0)?.unwrap_or(0.0);
+    let affinity = options.flag("affinity")?;
     let terms = Terms { rule: Rule::Ss, fixed, affinity };
     let (outstanding, by_host) = (selfsched::outstanding(options)?, by_host(options)?);
     selfsched::refuse_early(options, terms, by_host)?;

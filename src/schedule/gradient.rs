@@ -32,23 +32,24 @@ use serde::{Deserialize, Serialize};
 
 use super::neighbourhood::Bulletin;
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use super::registry::{Entry, NEIGHBOURLY, Scheduler, Units};
+use super::registry::{Entry, Facts, NEIGHBOURLY, Scheduler, Units};
 use crate::error::Result;
 use crate::node::Ticks;
-use crate::options::Options;
+use crate::spec::{InvalidSpec, Options};
 use crate::topology::NodeId;
 
 pub(super) static ENTRY: Entry = Entry {
     name: "gradient",
     title: "the gradient model",
     source: "Lin and Keller 1987",
-    kinds: NEIGHBOURLY,
     options: "low=1, high=1 (tasks a worker: idle is who has less than low, abundant who has more than high), \
               age=0.5 (units of the workload's time between announcements at the least)",
+    examples: &["gradient", "gradient:age=0,low=2,high=2"],
     build,
+    facts: Facts { kinds: NEIGHBOURLY },
 };
 
-fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
     let (low, high) = (options.whole("low", 1)?.unwrap_or(1), options.whole("high", 0)?.unwrap_or(1));
     // Otherwise a node could be both.
     if u64::from(high) + 1 < u64::from(low) {
@@ -331,6 +332,6 @@ mod tests {
         end.on_timer(&view(1500, 0, 0), &mut act);
         assert_eq!(act.take(), [Action::Tell { to: 1, message: Proximity(0) }]);
         let why = crate::schedule::find("gradient:low=3,high=1").err().unwrap().to_string();
-        assert_eq!(why, "--scheduler gradient: high is no less than low=3 without 1, not '1'");
+        assert_eq!(why, "scheduler gradient: high is no less than low=3 without 1, not '1'");
     }
 }

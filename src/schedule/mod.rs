@@ -39,7 +39,7 @@ pub use accounting::{Graph, NodeReport, RunResult, Summary};
 pub use computation::{Computation, Roots, Slice, Source, Style, Yield};
 pub use options::Options;
 pub use policy::QueueOrder;
-pub use registry::{ALL, Chosen, Entry, Region, SIMPLEST_FIRST, Scheduler, Units, find, listed};
+pub use registry::{ALL, Chosen, Entry, Facts, Region, SIMPLEST_FIRST, Scheduler, Units, find, listed, make};
 pub use runtime::execute;
 
 #[cfg(test)]

@@ -27,22 +27,23 @@ use serde::{Deserialize, Serialize};
 
 use super::neighbourhood::phase;
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use super::registry::{Entry, NEIGHBOURLY, Scheduler, Units};
+use super::registry::{Entry, Facts, NEIGHBOURLY, Scheduler, Units};
 use crate::error::Result;
 use crate::node::Ticks;
-use crate::options::Options;
+use crate::spec::{InvalidSpec, Options};
 use crate::topology::NodeId;
 
 pub(super) static ENTRY: Entry = Entry {
     name: "neighbour",
     title: "averaging with the neighbours",
     source: "the baseline of Ahmad, Ghafoor and Fox 1994, section 5",
-    kinds: NEIGHBOURLY,
     options: "age=0.5 (units of the workload's time between announcements; 0: whenever the load changes), hops=10",
+    examples: &["neighbour", "neighbour:age=0", "neighbour:age=0.01,hops=3"],
     build,
+    facts: Facts { kinds: NEIGHBOURLY },
 };
 
-fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
     Ok(Arc::new(Neighbour { age: Units::read(options, "age")?.unwrap_or(Units(0.5)), hops: options.whole("hops", 0)?.unwrap_or(10) }))
 }
 

@@ -9,21 +9,22 @@ use std::sync::Arc;
 use rand::rngs::ChaCha8Rng;
 
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use super::registry::{ANY, Entry, Scheduler};
+use super::registry::{ANY, Entry, Facts, Scheduler};
 use crate::error::Result;
-use crate::options::Options;
+use crate::spec::{InvalidSpec, Options};
 use crate::topology::NodeId;
 
 pub(super) static ENTRY: Entry = Entry {
     name: "random",
     title: "random placement at spawn",
     source: "Eager, Lazowska and Zahorjan 1986, section 4",
-    kinds: ANY,
     options: "",
+    examples: &["random"],
     build,
+    facts: Facts { kinds: ANY },
 };
 
-fn build(_: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+fn build(_: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
     Ok(Arc::new(Random))
 }
 

@@ -1,4 +1,4 @@
-//! All schedulers: what is known of each before it runs, and how the command line names it.
+//! All schedulers, and what is known of each before it runs.
 
 use std::sync::Arc;
 
@@ -7,9 +7,10 @@ use rand::rngs::ChaCha8Rng;
 use super::policy::{AnyPolicy, Place};
 use super::{acwn, cwn, gde, gradient, hierarchical, incremental, independent, neighbour, random, rid, static_, steal};
 use crate::balance;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::node::Ticks;
-use crate::options::{self, Options};
+use crate::registry::{self, OnTopologies, Registered, Unsuitable};
+use crate::spec::{self, InvalidSpec, Options, Spec};
 use crate::topology::{Kind, NodeId, Overlay, Topology};
 
 /// All schedulers, in the order in which they are shown.
@@ -40,19 +41,28 @@ pub(super) const NEIGHBOURLY: &[Kind] =
     &[Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Complete, Kind::Graph];
 
 /// A scheduler's place in the registry.
-pub struct Entry {
-    /// As the command line names it.
-    pub name: &'static str,
-    /// In words.
-    pub title: &'static str,
-    /// Author, year, section.
-    pub source: &'static str,
+pub type Entry = registry::Entry<Facts>;
+
+/// A scheduler that was chosen, ready to run.
+pub type Chosen = registry::Chosen<Facts>;
+
+/// What is known of a scheduler before it runs.
+pub struct Facts {
     /// The kinds of topology that it runs on; the first is the one it gets when none is asked for.
     pub kinds: &'static [Kind],
-    /// Its options as `key=value, ..` with the default first; empty if it has none.
-    pub options: &'static str,
-    /// Makes the scheduler with the given options.
-    pub build: fn(&mut Options<'_>) -> Result<Arc<dyn Scheduler>>,
+}
+
+impl Registered for Facts {
+    type Made = Arc<dyn Scheduler>;
+    const WHAT: &'static str = "scheduler";
+    const ALL: &'static [&'static Entry] = ALL;
+    const SIMPLEST_FIRST: &'static [&'static str] = &SIMPLEST_FIRST;
+}
+
+impl OnTopologies for Facts {
+    fn kinds(&self) -> &'static [Kind] {
+        self.kinds
+    }
 }
 
 /// Makes the policies of a run's nodes. The same value serves all nodes of a process.
@@ -87,77 +97,45 @@ pub struct Region {
     pub members: Vec<NodeId>,
 }
 
-/// A scheduler that was asked for, ready to run.
-#[derive(Clone)]
-pub struct Chosen {
-    /// As it was asked for, options included.
-    pub name: String,
-    pub entry: &'static Entry,
-    pub scheduler: Arc<dyn Scheduler>,
-}
-
-/// The scheduler named `name[:key=value,..]`.
+/// The scheduler that `NAME[:key=value,..]` names.
 ///
 /// # Errors
-/// If there is none of this name (the sentence lists all), or its options are wrong.
+/// If there is none of this name (the sentence lists all), it is for independent tasks, or its options are wrong.
 pub fn find(spec: &str) -> Result<Chosen> {
-    let (name, given) = options::split(spec);
-    let entry = ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        if let Some((before, option)) = name.split_once(',')
-            && ALL.iter().any(|entry| entry.name == before)
-        {
-            return Error::usage(format!("--scheduler {before}: options follow a colon, as in {before}:{option}"));
-        }
-        let known: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
-        Error::usage(format!("--scheduler '{name}' is unknown; known are {}", known.join(", ")))
-    })?;
-    let scheduler = Options::make(format!("--scheduler {name}"), given, entry.build)?;
-    Ok(Chosen { name: spec.to_string(), entry, scheduler })
+    make(&Spec::parse(Facts::WHAT, spec)?)
+}
+
+/// The scheduler of a specification.
+///
+/// # Errors
+/// As [`find`].
+pub fn make(spec: &Spec) -> Result<Chosen> {
+    if registry::knows::<independent::Facts>(spec.name()) {
+        let known: Vec<_> = registry::names::<Facts>().collect();
+        let why = format!("it is for independent tasks, not for tasks that spawn tasks; for these there are {}", known.join(", "));
+        return Err(spec.conflict(why).into());
+    }
+    Ok(registry::make(spec)?)
 }
 
 /// The schedulers in a list `NAME[:key=value,..],NAME,..`, those of independent tasks among them.
 pub fn listed(list: &str) -> Vec<String> {
-    let of_independent = |name: &str| independent::ALL.iter().any(|entry| entry.name == name);
-    options::listed(list, |name| ALL.iter().any(|entry| entry.name == name) || of_independent(name))
+    spec::items(list, |name| registry::knows::<Facts>(name) || registry::knows::<independent::Facts>(name))
 }
 
 impl Chosen {
     /// Why this scheduler can't run on a topology with the options that it was given, if it can't.
-    pub fn objection(&self, topology: &Topology) -> Option<String> {
-        let balancers = || {
-            let objection = self.scheduler.balancer()?.entry.objection(topology)?;
-            Some(format!("--scheduler {}: {objection}", self.name))
-        };
+    pub fn objection(&self, topology: &Topology) -> Option<Unsuitable> {
+        let balancers = || Some(self.balancer()?.entry.objection(topology)?.part_of(Facts::WHAT, &self.name));
         self.entry.objection(topology).or_else(balancers)
     }
 
     /// The topology that it gets when none is asked for, fitted to the ranks.
     pub fn default_topology(&self, ranks: u32) -> Topology {
-        match self.scheduler.balancer() {
+        match self.balancer() {
             Some(balancer) => balancer.entry.default_topology(ranks),
             None => self.entry.default_topology(ranks),
         }
-    }
-}
-
-impl Entry {
-    /// Its place in [`SIMPLEST_FIRST`].
-    pub fn simplicity(&self) -> usize {
-        SIMPLEST_FIRST.iter().position(|name| *name == self.name).unwrap_or(SIMPLEST_FIRST.len())
-    }
-
-    /// Why this scheduler can't run on a topology, if it can't.
-    pub fn objection(&self, topology: &Topology) -> Option<String> {
-        if self.kinds.contains(&topology.kind()) {
-            return None;
-        }
-        let kinds: Vec<_> = self.kinds.iter().map(Kind::to_string).collect();
-        Some(format!("--scheduler {} runs on {}, not on --topology {}", self.name, kinds.join(", "), topology.name()))
-    }
-
-    /// The topology that it gets when none is asked for, fitted to the ranks.
-    pub fn default_topology(&self, ranks: u32) -> Topology {
-        Topology::fitted(self.kinds[0], ranks)
     }
 }
 
@@ -170,12 +148,12 @@ impl Units {
     ///
     /// # Errors
     /// If it is no length of time.
-    pub fn read(options: &mut Options<'_>, key: &'static str) -> Result<Option<Units>> {
+    pub fn read(options: &mut Options<'_>, key: &'static str) -> Result<Option<Units>, InvalidSpec> {
         let units = options.read(key, "a number of time units, 0 or more", |units: &f64| units.is_finite() && *units >= 0.0)?;
         Ok(units.map(Units))
     }
 
-    /// In ticks, of which a unit has so many. What is not 0 is at least a tick.
+    /// In ticks, `unit` of which are a unit of the workload's time. At least a tick unless it is 0.
     pub fn ticks(self, unit: Ticks) -> Ticks {
         match self.0 {
             0.0 => 0,

@@ -31,23 +31,24 @@ use serde::{Deserialize, Serialize};
 
 use super::neighbourhood::{Bulletin, Neighbourhood, pause};
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use super::registry::{Entry, NEIGHBOURLY, Scheduler, Units};
+use super::registry::{Entry, Facts, NEIGHBOURLY, Scheduler, Units};
 use crate::error::Result;
 use crate::node::Ticks;
-use crate::options::Options;
+use crate::spec::{InvalidSpec, Options};
 use crate::topology::NodeId;
 
 pub(super) static ENTRY: Entry = Entry {
     name: "rid",
     title: "receiver-initiated diffusion",
     source: "Willebeek-LeMair and Reeves 1993",
-    kinds: NEIGHBOURLY,
     options: "low=2 (tasks a worker: who has less asks), u=0.5 (factor by which a load changes before it is told), \
               age=0.5 (units of the workload's time between announcements at the least)",
+    examples: &["rid"],
     build,
+    facts: Facts { kinds: NEIGHBOURLY },
 };
 
-fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
     Ok(Arc::new(Rid {
         low: options.whole("low", 1)?.unwrap_or(2),
         factor: options.fraction("u")?.unwrap_or(0.5),
@@ -323,6 +324,6 @@ mod tests {
         told.told = 0;
         assert_eq!([0, 1].map(|load| told.has_changed(load)), [false, true]);
         let why = crate::schedule::find("rid:u=1").err().unwrap().to_string();
-        assert_eq!(why, "--scheduler rid: u is a number between 0 and 1, not '1'");
+        assert_eq!(why, "scheduler rid: u is a number between 0 and 1, not '1'");
     }
 }

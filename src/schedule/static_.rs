@@ -10,14 +10,21 @@ use std::sync::Arc;
 use rand::rngs::ChaCha8Rng;
 
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use super::registry::{ANY, Entry, Scheduler};
+use super::registry::{ANY, Entry, Facts, Scheduler};
 use crate::error::Result;
-use crate::options::Options;
+use crate::spec::{InvalidSpec, Options};
 
-pub(super) static ENTRY: Entry =
-    Entry { name: "static", title: "no balancing", source: "the reference that every scheduler must beat", kinds: ANY, options: "", build };
+pub(super) static ENTRY: Entry = Entry {
+    name: "static",
+    title: "no balancing",
+    source: "the reference that every scheduler must beat",
+    options: "",
+    examples: &["static"],
+    build,
+    facts: Facts { kinds: ANY },
+};
 
-fn build(_: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+fn build(_: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
     Ok(Arc::new(Static))
 }
 

@@ -25,22 +25,23 @@ use serde::{Deserialize, Serialize};
 
 use super::neighbourhood::{FIRST_PAUSE, pause};
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, QueueOrder, View, erase};
-use super::registry::{ANY, Entry, Scheduler};
+use super::registry::{ANY, Entry, Facts, Scheduler};
 use crate::error::Result;
 use crate::node::Ticks;
-use crate::options::Options;
+use crate::spec::{InvalidSpec, Options};
 use crate::topology::NodeId;
 
 pub(super) static ENTRY: Entry = Entry {
     name: "steal",
     title: "work stealing, half at once",
     source: "Blumofe and Leiserson 1999; Hendler and Shavit 2002; Saraswat et al. 2011",
-    kinds: ANY,
     options: "victim=random|topology",
+    examples: &["steal", "steal:victim=topology"],
     build,
+    facts: Facts { kinds: ANY },
 };
 
-fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
     let neighbours = options.choice("victim", &[("random", false), ("topology", true)])?.unwrap_or(false);
     Ok(Arc::new(Steal { neighbours }))
 }

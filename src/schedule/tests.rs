@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::*;
 use crate::error::{Error, Result};
 use crate::node::{self, Ticks, Worker};
+use crate::registry;
 use crate::topology::{Overlay, Topology};
 use crate::transport::sim::{self, Model, Network, Rules};
 use crate::transport::world::World;
@@ -20,30 +21,9 @@ mod lending;
 mod paper;
 
 /// All schedulers with the options that change what they do.
-const SCHEDULERS: [&str; 22] = [
-    "static",
-    "random",
-    "steal",
-    "steal:victim=topology",
-    "neighbour",
-    "neighbour:age=0",
-    "neighbour:age=0.01,hops=3",
-    "gradient",
-    "gradient:age=0,low=2,high=2",
-    "cwn",
-    "cwn:horizon=0,radius=2,age=0",
-    "acwn",
-    "rid",
-    "gde",
-    "gde:lambda=0.7,period=0",
-    "incremental",
-    "incremental:trigger=all",
-    "incremental:balancer=direct,trigger=predicted",
-    "hierarchical",
-    "hierarchical:medians=hadamard",
-    "hierarchical:spread=1",
-    "hierarchical:regions=closed",
-];
+fn schedulers() -> impl Iterator<Item = &'static str> {
+    registry::examples::<Facts>()
+}
 
 /// The sum of a Fibonacci tree: parents that wait. Each task takes `cost`.
 struct Fibonacci {

@@ -160,7 +160,7 @@ impl Graph {
         &self.links
     }
 
-    /// The edges as `--topology graph:edges=..` takes them.
+    /// The edges as the specification `graph:edges=..` takes them.
     pub(super) fn edges(&self) -> String {
         let link = |Link { ends: (a, b), bandwidth }: &Link| match bandwidth {
             1.0 => format!("{a}-{b}"),
@@ -254,11 +254,8 @@ mod tests {
         let text = "% a triangle with a tail\n4 4 001\n2 5 3 1\n1 5 3 1\n1 1 2 1 4 2\n3 2\n";
         let graph = Graph::read("net.graph", text).unwrap();
         assert_eq!(graph.edges(), "edges=0-1-5,0-2,1-2,2-3-2");
-        assert_eq!(
-            refusal("4 2\n2\n1\n4\n3\n"),
-            "--topology graph:net.txt: no way leads from node 0 to node 2; every node must be reached"
-        );
-        assert_eq!(refusal("% c\n3 3\n2\n1 3\n"), "--topology graph:net.txt: it has lines for 2 nodes, and its first line announces 3");
+        assert_eq!(refusal("4 2\n2\n1\n4\n3\n"), "topology graph:net.txt: no way leads from node 0 to node 2; every node must be reached");
+        assert_eq!(refusal("% c\n3 3\n2\n1 3\n"), "topology graph:net.txt: it has lines for 2 nodes, and its first line announces 3");
         assert!(refusal("%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n").contains("Matrix Market"));
         // By chance its first line fits those behind it.
         assert_eq!(Graph::read("edges", "3 2 11\n0 1 5\n1 2 5\n0 3 5\n").unwrap().links().len(), 4);
@@ -280,7 +277,7 @@ mod tests {
             ("0 1\n2 3\n", "no way leads from node 0 to node 2"),
         ] {
             let said = refusal(text);
-            assert!(said.starts_with(&format!("--topology graph:net.txt: {why}")), "{said}");
+            assert!(said.starts_with(&format!("topology graph:net.txt: {why}")), "{said}");
         }
     }
 

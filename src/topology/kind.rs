@@ -1,14 +1,10 @@
 //! The families of topologies.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::InvalidTopology;
-use super::error::shortened;
-
-/// A family of topologies; displayed and parsed as the word that `--topology` takes.
+/// A family of topologies; displayed as the word that specifications take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -51,24 +47,10 @@ impl Kind {
             Kind::Graph => "graph",
         }
     }
-
-    /// All words, as a sentence lists them.
-    pub(super) fn names() -> String {
-        let words: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
-        words.join(", ")
-    }
 }
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
-    }
-}
-
-impl FromStr for Kind {
-    type Err = InvalidTopology;
-
-    fn from_str(word: &str) -> Result<Self, Self::Err> {
-        Kind::ALL.into_iter().find(|kind| kind.as_str() == word).ok_or_else(|| InvalidTopology::UnknownName { spec: shortened(word) })
     }
 }

@@ -163,7 +163,7 @@ fn neighbours(
 
 /// The beginning of an item, so that a long one does not drown the sentence about it.
 fn beginning(text: &str) -> String {
-    super::error::shortened(text)
+    crate::spec::shortened(text).into_owned()
 }
 
 #[cfg(test)]

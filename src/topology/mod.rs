@@ -1,7 +1,7 @@
 //! Who is next to whom: the networks that balancers and schedulers think in, and how their nodes sit on ranks.
 //!
 //! A [`Topology`] is a pure shape over nodes `0..nodes()`: neighbours, distances in hops, and one deterministic shortest route
-//! between any two nodes. It is parsed from what `--topology` says ([`Topology::parse`]) or fitted to a number of ranks
+//! between any two nodes. It is parsed from a specification ([`Topology::parse`]) or fitted to a number of ranks
 //! ([`Topology::fitted`]). A [`Placement`] lays the nodes onto ranks and hosts, with virtual nodes where the ranks do not fill the
 //! topology. [`hadamard`] finds the medians of a hypercube, [`regions`] the processors that each median serves.
 //!

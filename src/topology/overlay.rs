@@ -295,11 +295,11 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused_with_both_numbers() {
         let few = Placement::one_host(8, 13).unwrap_err().to_string();
-        assert_eq!(few, "--topology: it has 8 nodes for 13 ranks, and every rank needs a node of its own");
+        assert_eq!(few, "topology: it has 8 nodes for 13 ranks, and every rank needs a node of its own");
         let largest = 2 * (MAX_VIRTUAL_PER_RANK + 1);
         assert!(Placement::one_host(largest, 2).is_ok());
         let many = Placement::one_host(largest + 1, 2).unwrap_err().to_string();
-        assert_eq!(many, "--topology: its 2051 nodes on 2 ranks give a rank 1025 virtual nodes; at most 1024 are allowed");
+        assert_eq!(many, "topology: its 2051 nodes on 2 ranks give a rank 1025 virtual nodes; at most 1024 are allowed");
         assert_eq!(Placement::one_host(8, 0), Err(InvalidTopology::NoRanks));
         assert!(Placement::new(8, 4, Hosts::single(3)).is_err());
         assert!(Placement::custom(vec![0, 1, 3], 3, Hosts::single(3)).is_err());

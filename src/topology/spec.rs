@@ -1,10 +1,10 @@
-//! What `--topology` takes, and the canonical name that reads back.
+//! The specification of a topology, and the canonical name that reads back.
 
 use std::sync::Arc;
 
-use super::error::shortened;
 use super::lattice::joined;
 use super::{Complete, Graph, Grid, Hypercube, InvalidTopology, Kind, Line, MAX_NODES, Mesh, NodeId, Topology, Tree};
+use crate::spec::{Options, Spec, shortened};
 
 impl Topology {
     /// Reads `hypercube[:D] | mesh[:RxC..] | torus[:RxC..] | tree[:binary | :kary=K | :parents=-,0,1,1,..] | grid[:PxQ..] | line[:N] |
@@ -12,20 +12,16 @@ impl Topology {
     ///
     /// Without a size it is fitted to `ranks`, see [`Topology::fitted`]. Heap-shaped trees have `ranks` nodes unless `,nodes=N` follows.
     /// The root's parent is `-` or `-1`. Whether a topology of given size suits the ranks is [`super::Placement::new`]'s to say.
-    pub fn parse(spec: &str, ranks: u32) -> Result<Topology, InvalidTopology> {
-        let (word, size) = match spec.split_once(':') {
-            Some((word, size)) => (word, Some(size)),
-            None => (spec, None),
+    pub fn parse(text: &str, ranks: u32) -> Result<Topology, InvalidTopology> {
+        let spec = Spec::parse(InvalidTopology::SUBJECT, text)?;
+        let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.as_str() == spec.name()) else {
+            return Err(spec.unknown(Kind::ALL.iter().map(|kind| kind.as_str())).into());
         };
-        let kind: Kind = word.parse().map_err(|_| InvalidTopology::UnknownName { spec: shortened(spec) })?;
-        match size {
-            None if kind == Kind::Graph => Err(InvalidTopology::malformed(spec, "the file of its edges is missing, as in graph:net.txt")),
-            Some(size) => sized(spec, kind, size, ranks),
-            None => {
-                check_ranks(spec, ranks)?;
-                Ok(Topology::fitted(kind, ranks))
-            }
+        if kind != Kind::Graph && !text.contains(':') {
+            check_ranks(text, ranks)?;
+            return Ok(Topology::fitted(kind, ranks));
         }
+        spec.build(|options| sized(text, kind, options, ranks))
     }
 
     /// The file that a specification `graph:FILE` names. Files are not read here: see [`Topology::graph`].
@@ -92,86 +88,93 @@ impl std::fmt::Display for Topology {
 fn check_ranks(spec: &str, ranks: u32) -> Result<(), InvalidTopology> {
     match ranks {
         0 => Err(InvalidTopology::NoRanks),
-        n if n > MAX_NODES => Err(InvalidTopology::TooManyNodes { spec: shortened(spec) }),
+        n if n > MAX_NODES => Err(too_many(spec)),
         _ => Ok(()),
     }
 }
 
-fn sized(spec: &str, kind: Kind, size: &str, ranks: u32) -> Result<Topology, InvalidTopology> {
+fn too_many(spec: &str) -> InvalidTopology {
+    InvalidTopology::TooManyNodes { spec: shortened(spec).into_owned() }
+}
+
+fn sized(spec: &str, kind: Kind, options: &mut Options<'_>, ranks: u32) -> Result<Topology, InvalidTopology> {
+    let number = |options: &mut Options<'_>, what| {
+        let text = options.required("N")?;
+        number(spec, options, what, text)
+    };
     Ok(match kind {
-        Kind::Hypercube => match number(spec, "dimension", size) {
+        Kind::Hypercube => match number(options, "dimension") {
             Err(InvalidTopology::TooManyNodes { spec }) => {
                 return Err(InvalidTopology::TooManyDimensions { spec });
             }
             dimension => Topology::Hypercube(Hypercube::new(dimension?)?),
         },
-        Kind::Mesh => Topology::Mesh(Mesh::new(&sides(spec, size)?, false)?),
-        Kind::Torus => Topology::Mesh(Mesh::new(&sides(spec, size)?, true)?),
-        Kind::Ring => Topology::Mesh(Mesh::new(&[number(spec, "number of nodes", size)?], true)?),
-        Kind::Grid => Topology::Grid(Grid::new(&sides(spec, size)?)?),
-        Kind::Line => Topology::Line(Line::new(number(spec, "number of nodes", size)?)?),
-        Kind::Complete => Topology::Complete(Complete::new(number(spec, "number of nodes", size)?)?),
-        Kind::Tree => Topology::Tree(Arc::new(tree(spec, size, ranks)?)),
-        Kind::Graph => match size.strip_prefix("edges=") {
-            Some(edges) => Topology::graph(size, &edges.replace(',', "\n").replace('-', " "))?,
+        Kind::Mesh => Topology::Mesh(Mesh::new(&sides(spec, options)?, false)?),
+        Kind::Torus => Topology::Mesh(Mesh::new(&sides(spec, options)?, true)?),
+        Kind::Ring => Topology::Mesh(Mesh::new(&[number(options, "the number of nodes")?], true)?),
+        Kind::Grid => Topology::Grid(Grid::new(&sides(spec, options)?)?),
+        Kind::Line => Topology::Line(Line::new(number(options, "the number of nodes")?)?),
+        Kind::Complete => Topology::Complete(Complete::new(number(options, "the number of nodes")?)?),
+        Kind::Tree => Topology::Tree(Arc::new(tree(spec, options, ranks)?)),
+        Kind::Graph => match options.list("edges")? {
+            Some(edges) => Topology::graph(&format!("edges={}", edges.join(",")), &edges.join("\n").replace('-', " "))?,
             None => {
-                return Err(InvalidTopology::malformed(
-                    spec,
-                    "its file has to be read first, or edges are given as in graph:edges=0-1,1-2",
-                ));
+                let why = "its file has to be read first, as in graph:net.txt, or edges are given, as in graph:edges=0-1,1-2";
+                return Err(options.conflict(why).into());
             }
         },
     })
 }
 
 /// A whole number that fits; `what` says what it counts.
-fn number(spec: &str, what: &str, text: &str) -> Result<u32, InvalidTopology> {
+fn number(spec: &str, options: &Options<'_>, what: &'static str, text: &str) -> Result<u32, InvalidTopology> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits {
-        return Err(InvalidTopology::malformed(spec, format!("{what} {text:?} is not a whole number")));
+        return Err(options.wrong(what, text, "a whole number").into());
     }
     // Digits only fail to parse when they are too many.
-    text.parse().map_err(|_| InvalidTopology::TooManyNodes { spec: shortened(spec) })
+    text.parse().map_err(|_| too_many(spec))
 }
 
-fn sides(spec: &str, size: &str) -> Result<Vec<u32>, InvalidTopology> {
-    size.split('x').map(|side| number(spec, "side", side)).collect()
+fn sides(spec: &str, options: &mut Options<'_>) -> Result<Vec<u32>, InvalidTopology> {
+    let sides = options.required("RxC")?;
+    sides.split('x').map(|side| number(spec, options, "each side", side)).collect()
 }
 
-fn tree(spec: &str, shape: &str, ranks: u32) -> Result<Tree, InvalidTopology> {
-    if let Some(list) = shape.strip_prefix("parents=") {
-        let parents: Result<Vec<Option<NodeId>>, _> = list.split(',').map(|entry| parent(spec, entry.trim())).collect();
-        return Tree::from_parents(&parents?);
-    }
-    let (shape, nodes) = match shape.split_once(",nodes=") {
-        Some((shape, nodes)) => (shape, number(spec, "number of nodes", nodes)?),
-        None => {
-            check_ranks(spec, ranks)?;
-            (shape, ranks)
+fn tree(spec: &str, options: &mut Options<'_>, ranks: u32) -> Result<Tree, InvalidTopology> {
+    let (parents, is_binary, arity) = (options.list("parents")?, options.flag("binary")?, options.value("kary")?);
+    let nodes = options.value("nodes")?;
+    let arity = match (parents, is_binary, arity) {
+        (Some(parents), false, None) if nodes.is_none() => {
+            let parents: Result<Vec<Option<NodeId>>, _> = parents.into_iter().map(|entry| parent(spec, options, entry)).collect();
+            return Tree::from_parents(&parents?);
+        }
+        (None, true, None) => 2,
+        (None, false, Some(arity)) => number(spec, options, "kary", arity)?,
+        _ => {
+            let why = "a tree is binary, kary=K or parents=-,0,1,.., the first two with ,nodes=N if need be";
+            return Err(options.conflict(why).into());
         }
     };
-    let arity = match shape.strip_prefix("kary=") {
-        Some(arity) => number(spec, "arity", arity)?,
-        None if shape == "binary" => 2,
+    let nodes = match nodes {
+        Some(nodes) => number(spec, options, "nodes", nodes)?,
         None => {
-            return Err(InvalidTopology::malformed(
-                spec,
-                "a tree is binary, kary=K or parents=-,0,1,.., the first two with ,nodes=N if need be",
-            ));
+            check_ranks(spec, ranks)?;
+            ranks
         }
     };
     if arity == 0 || nodes == 0 {
-        return Err(InvalidTopology::malformed(spec, "zero; a tree's arity and number of nodes are at least 1"));
+        return Err(options.conflict("a tree's arity and number of nodes are at least 1").into());
     }
     if nodes > MAX_NODES {
-        return Err(InvalidTopology::TooManyNodes { spec: shortened(spec) });
+        return Err(too_many(spec));
     }
     Ok(Tree::heap_shaped(nodes, arity))
 }
 
-fn parent(spec: &str, entry: &str) -> Result<Option<NodeId>, InvalidTopology> {
+fn parent(spec: &str, options: &Options<'_>, entry: &str) -> Result<Option<NodeId>, InvalidTopology> {
     match entry {
         "-" | "-1" => Ok(None),
-        entry => number(spec, "parent", entry).map(Some),
+        entry => number(spec, options, "each parent", entry).map(Some),
     }
 }

@@ -229,25 +229,28 @@ fn specifications_read_as_documented() {
 #[test]
 fn wrong_specifications_are_refused_in_one_sentence() {
     let refused = [
-        ("cube", "unknown topology; known are hypercube, mesh, torus, tree, grid, line, ring, complete"),
-        ("", "unknown topology"),
+        ("cube", "topology 'cube' is unknown; known are hypercube, mesh, torus, tree, grid, line, ring, complete"),
+        ("", "'' is unknown"),
         ("hypercube:31", "more than 30 dimensions"),
         ("hypercube:99999999999999", "more than 30 dimensions"),
-        ("hypercube:", "dimension \"\" is not a whole number"),
-        ("hypercube:-1", "dimension \"-1\" is not a whole number"),
-        ("mesh:4x", "side \"\" is not a whole number"),
+        ("hypercube:", "'' is not of the form key=value"),
+        ("hypercube:-1", "dimension is a whole number, not '-1'"),
+        ("mesh:4x", "each side is a whole number, not ''"),
         ("mesh:0x4", "a side is zero"),
         ("mesh:65536x65536", "more than 1073741824 nodes"),
         ("mesh:4294967296", "more than 1073741824 nodes"),
-        ("grid:2x2x-3", "side \"-3\" is not a whole number"),
+        ("grid:2x2x-3", "each side is a whole number, not '-3'"),
         ("torus:1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1", "more than 30 dimensions"),
         ("line:0", "it has no nodes"),
         ("ring:0", "a side is zero"),
         ("complete:2000000000", "more than 1073741824 nodes"),
         ("tree:ternary", "a tree is binary, kary=K or parents="),
+        ("tree:kary=3,arity=2", "tree has no option 'arity'; it has parents, binary, kary, nodes"),
+        ("mesh:m=3", "mesh has no option 'm'; it has RxC"),
+        ("mesh:3,4", "mesh has no option '4'; it has RxC"),
         ("tree:kary=0", "at least 1"),
         ("tree:kary=2,nodes=0", "at least 1"),
-        ("tree:parents=", "parent \"\" is not a whole number"),
+        ("tree:parents=", "each parent is a whole number, not ''"),
         ("tree:parents=0,1", "node 0 has parent 0, but it is the root"),
         ("tree:parents=-,0,-", "node 2 is a second root"),
         ("tree:parents=-,1", "node 1 has parent 1, which does not come before it"),
@@ -255,7 +258,7 @@ fn wrong_specifications_are_refused_in_one_sentence() {
     ];
     for (spec, sentence) in refused {
         let message = Topology::parse(spec, 4).unwrap_err().to_string();
-        assert!(message.starts_with("--topology"), "{message}");
+        assert!(message.starts_with("topology "), "{message}");
         assert!(message.contains(sentence), "{spec}: {message}");
         assert!(!message.contains('\n'));
     }

@@ -183,7 +183,7 @@ fn pinned_tasks_stay() {
         [&all[0]["pinned_tasks"], &all[0]["deviation"], &all[0]["best_deviation"]].map(|value| value.as_u64().unwrap()),
         [20, 15, 15]
     );
-    for balancer in equipoise::balance::ALL.iter().filter(|balancer| balancer.promises.exact) {
+    for balancer in equipoise::balance::ALL.iter().filter(|balancer| balancer.facts.promises.exact) {
         let lines = lines(&format!("balance --sim 8 --balancer {} --loads hot:total=80 --pinned p=0.5 --output json", balancer.name));
         assert_eq!(lines[0]["deviation"], lines[0]["best_deviation"], "{}", balancer.name);
         assert!(lines[0]["best_deviation"].as_u64().unwrap() > 10 && lines[0]["unit"] == "tasks");

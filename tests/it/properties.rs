@@ -110,7 +110,7 @@ pub fn case() -> impl Strategy<Value = Case> {
 impl Case {
     /// A topology that the balancer runs on and that holds the ranks, one in three with more nodes than it needs.
     fn topology(&self, entry: &Entry) -> Topology {
-        let kind = entry.kinds[self.kind % entry.kinds.len()];
+        let kind = entry.facts.kinds[self.kind % entry.facts.kinds.len()];
         let spec = self.spec(kind);
         let topology = Topology::parse(&spec, self.ranks).unwrap_or_else(|why| panic!("{spec}: {why}"));
         match entry.objection(&topology) {
@@ -229,7 +229,7 @@ pub fn describe(setup: &Setup, outcome: &Outcome) -> String {
 
 fn check_promises(entry: &Entry, setup: &Setup, outcome: &Outcome) -> Result<(), TestCaseError> {
     let case = || describe(setup, outcome);
-    let promises = entry.promises;
+    let promises = entry.facts.promises;
     prop_assert_eq!(outcome.checksum_after(), outcome.checksum_before, "tasks: {}", case());
     prop_assert!(!promises.exact || outcome.after() == outcome.quota, "quotas: {}", case());
     prop_assert!(!promises.ordered || outcome.is_in_order(), "order: {}", case());
@@ -275,7 +275,7 @@ fn check_hops(entry: &Entry, setup: &Setup, outcome: &Outcome) -> Result<(), Tes
     prop_assert!(hops >= least.hops, "optimum {}: {}", least.hops, describe(setup, outcome));
     // Lemma 5: these walks are optimal on two and on four nodes.
     let lemma = ["cwa", "mwa"].contains(&entry.name) && [1, 2, 4].contains(&topology.nodes());
-    prop_assert!(hops == least.hops || !(entry.promises.optimal || lemma), "optimum {}: {}", least.hops, describe(setup, outcome));
+    prop_assert!(hops == least.hops || !(entry.facts.promises.optimal || lemma), "optimum {}: {}", least.hops, describe(setup, outcome));
     Ok(())
 }
 
@@ -350,7 +350,7 @@ proptest! {
             let before = ids(&queues);
             let outcome = setup.run(queues);
             let mut after = ids(&outcome.queues);
-            if !entry.promises.ordered {
+            if !entry.facts.promises.ordered {
                 after.sort_unstable();
             }
             prop_assert_eq!(before, after, "{}", entry.name);

@@ -72,7 +72,7 @@ impl Setup {
         let is_unit = queues.iter().flat_map(WorkQueue::segments).all(|segment| segment.weight() <= 1);
         let shares = if is_unit { shares } else { shares.weighted() };
         let shares = if self.plain { shares.plainly() } else { shares };
-        let quota = self.chosen.balancer.aims(&self.overlay, &before, &shares).to_vec();
+        let quota = self.chosen.aims(&self.overlay, &before, &shares).to_vec();
         let cost = self.cost(&shares);
 
         let rules = self.disturbance.map_or_else(Rules::default, |seed| Rules::seeded(seed).delay_heavily(20_000).shuffle());
@@ -107,11 +107,11 @@ impl Setup {
     /// What a phase costs at the most, without what is said about tasks of several units, and without what goes back.
     fn cost(&self, shares: &Shares) -> Cost {
         let Overlay { topology, placement } = &self.overlay;
-        let (own, reduction) = ((self.chosen.entry.cost)(topology), no_harm::cost(placement.ranks()));
+        let (own, reduction) = ((self.chosen.entry.facts.cost)(topology), no_harm::cost(placement.ranks()));
         let knows_all = ["direct", "optimal", "none"].contains(&self.chosen.name.as_str());
         let surveyed =
-            !shares.are_weighted() && shares.may_round_badly(placement.ranks()) && self.chosen.entry.promises.exact && !knows_all;
-        let checked = self.chosen.balancer.is_checked(shares, placement);
+            !shares.are_weighted() && shares.may_round_badly(placement.ranks()) && self.chosen.entry.facts.promises.exact && !knows_all;
+        let checked = self.chosen.is_checked(shares, placement);
         match !shares.are_plain() && (surveyed || checked) {
             false => own,
             true => {

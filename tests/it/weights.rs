@@ -111,7 +111,7 @@ fn check(entry: &Entry, setup: &Setup, queues: Vec<WorkQueue>) -> Result<Outcome
     prop_assert!(went_back || outcome.counts.messages <= outcome.cost.messages + nodes * agreed, "messages: {}", case());
     let least = least_hops(topology.nodes(), &links(topology), &outcome.before, &outcome.after()).expect("a connected topology");
     prop_assert!(outcome.work_hops(topology) >= least.hops, "optimum {}: {}", least.hops, case());
-    if entry.promises.ordered && !went_back {
+    if entry.facts.promises.ordered && !went_back {
         // Tasks without work are nowhere in the row of units.
         let movable = |queue: &WorkQueue| {
             let tasks = (queue.len() - queue.pinned().map_or(0, TaskBatch::len)) as usize;
@@ -153,13 +153,13 @@ proptest! {
             let queues = queues(&case, setup.powers.nodes(), Weights::Unit, pinned);
             let fixed: Vec<u64> = queues.iter().map(|queue| queue.pinned().map_or(0, TaskBatch::work)).collect();
             let outcome = check(entry, &setup, queues)?;
-            if entry.promises.exact {
+            if entry.facts.promises.exact {
                 prop_assert_eq!(outcome.after(), outcome.quota.clone(), "{}", describe(&setup, &outcome));
                 if outcome.declined {
                     continue;
                 }
                 let total = outcome.before.iter().sum();
-                let quota = setup.chosen.balancer.quota(&setup.overlay.topology, total, &Shares::new(setup.powers.clone())).to_vec();
+                let quota = setup.chosen.quota(&setup.overlay.topology, total, &Shares::new(setup.powers.clone())).to_vec();
                 prop_assert_eq!(judge::deviation(&outcome.after(), &quota), judge::best_deviation(&quota, &fixed));
             }
         }
@@ -185,7 +185,7 @@ fn even_loads_end_within_a_task_a_dimension() {
     let specs = ["hypercube:4", "mesh:4x4", "torus:4x4", "tree:binary,nodes=15", "grid:2x2x2x2", "grid:3x6", "line:9", "complete:16"];
     for (spec, seed) in specs.iter().flat_map(|spec| (0..12).map(move |seed| (spec, seed))) {
         let topology = Topology::parse(spec, 1).expect("a topology");
-        for entry in ALL.iter().filter(|entry| entry.promises.exact && entry.objection(&topology).is_none()) {
+        for entry in ALL.iter().filter(|entry| entry.facts.promises.exact && entry.objection(&topology).is_none()) {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             let mut next = 0;
             let mut queue = |_| -> WorkQueue {

@@ -113,7 +113,7 @@ fn by_host(world: &mut World) -> Result<()> {
         let problem = chosen.problem(&workloads::Setting { seed: SEED, ranks, is_simulated: false })?;
         let work = chosen.prepare(problem, Vec::new(), false);
         let pace = Pace { cycle: workloads::REAL_CYCLE, by_model: false, ahead: 500_000, seed: SEED };
-        let outcomes = node::run(world, &overlay, |node| contender.scheduler.clone().execute(node, work.clone(), pace))?;
+        let outcomes = node::run(world, &overlay, |node| contender.made.clone().execute(node, work.clone(), pace))?;
         if let Some(outcome) = outcomes.into_iter().find_map(|(_, outcome)| outcome) {
             let sum = outcome.nodes.iter().fold(Checksum::default(), |sum, node| sum.and(node.checksum));
             if sum != Checksum::of(&Segment::range(0, tasks)) {

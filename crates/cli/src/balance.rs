@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use clap::Args;
+use equipoise::Result;
 use equipoise::balance;
 use equipoise::topology::Overlay;
 use equipoise::transport::world::World;
-use equipoise::{Error, Result};
 use equipoise_lab::experiment::{self, BalanceRecord, BalanceSpec, Environment, Tasks, settle};
 use equipoise_lab::report::{csv, html, json, table, trace};
 use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
@@ -136,7 +136,7 @@ impl Request<'_> {
             None => entry.default_topology(ranks),
         };
         if let Some(objection) = entry.objection(&topology) {
-            return Err(Error::usage(objection));
+            return Err(objection.into());
         }
         if self.arguments.trace.is_some() {
             check_trace(&topology)?;

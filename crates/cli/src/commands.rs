@@ -67,8 +67,9 @@ pub fn run() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(Ending::Said(status)) => status_of(status),
         Err(Ending::Unsaid(why)) => {
-            terminal::complain(&why.to_string());
-            launch::refuse(&why.to_string());
+            let sentence = launch::sentence(&why);
+            terminal::complain(&sentence);
+            launch::refuse(&sentence);
             status_of(why.exit_status())
         }
     }
@@ -121,7 +122,7 @@ fn refused(why: &clap::Error) -> ExitCode {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(Ending::Said(status)) => status_of(status),
                 Err(Ending::Unsaid(why)) => {
-                    terminal::complain(&why.to_string());
+                    terminal::complain(&launch::sentence(&why));
                     status_of(why.exit_status())
                 }
             }

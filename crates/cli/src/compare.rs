@@ -204,7 +204,7 @@ impl Request<'_> {
             }
         }
         match objections.first() {
-            Some((_, objection)) if contenders.is_empty() => Err(Error::usage(objection)),
+            Some((_, objection)) if contenders.is_empty() => Err(objection.clone().into()),
             Some(_) if self.arguments.output == Output::Human => {
                 let names: Vec<&str> = objections.iter().map(|(name, _)| *name).collect();
                 let topology = self.arguments.topology.as_deref().unwrap_or_default();
@@ -242,7 +242,7 @@ fn padded(powers: &Powers, nodes: u32) -> Result<Powers> {
         Powers::Listed(_) => {
             let mut listed = powers.to_vec();
             listed.resize(nodes as usize, 0);
-            Powers::listed(listed).map_err(|why| Error::usage(format!("--powers: {why}")))
+            Powers::listed(listed).map_err(|why| Error::input("powers", format!(": {why}")))
         }
     }
 }

@@ -26,7 +26,7 @@ pub fn begin() {
     terminal::begin(speaks());
     #[cfg(feature = "mpi")]
     if let Err(why) = equipoise::transport::mpi::signals::survive() {
-        terminal::complain(&why.to_string());
+        terminal::complain(&sentence(&why));
     }
 }
 
@@ -80,8 +80,16 @@ pub fn refuse(why: &str) {
     }
 }
 
+/// The sentence about an error. Where it is about something that an option has given, it begins with the option.
+pub fn sentence(why: &Error) -> String {
+    match why.subject() {
+        Some(_) => format!("--{why}"),
+        None => why.to_string(),
+    }
+}
+
 fn said(why: &Error) -> Ending {
-    terminal::complain(&why.to_string());
+    terminal::complain(&sentence(why));
     Ending::Said(why.exit_status())
 }
 

@@ -207,16 +207,16 @@ fn topology(kind: Kind) -> Choice {
 
 fn balancer(entry: &Entry, ranks: u32) -> Balancer {
     let topology: Topology = entry.default_topology(ranks);
-    let cost = (entry.cost)(&topology);
-    let promises = entry.promises;
+    let cost = (entry.facts.cost)(&topology);
+    let promises = entry.facts.promises;
     Balancer {
         name: entry.name,
         title: entry.title,
         source: entry.source,
-        topologies: entry.kinds.to_vec(),
+        topologies: entry.facts.kinds.to_vec(),
         promises: [("exact", promises.exact), ("local", promises.local), ("ordered", promises.ordered), ("optimal", promises.optimal)]
             .into(),
-        quota: match entry.quota {
+        quota: match entry.facts.quota {
             QuotaRule::Proportional => "proportional",
             QuotaRule::Positional => "positional",
             QuotaRule::None => "none",
@@ -230,8 +230,8 @@ fn balancer(entry: &Entry, ranks: u32) -> Balancer {
 }
 
 fn scheduler(entry: &schedule::Entry) -> Scheduler {
-    let schedule::Entry { name, title, source, kinds, options, .. } = *entry;
-    Scheduler { name, title, source, topologies: kinds.to_vec(), options, tasks: Tasks::Spawning }
+    let schedule::Entry { name, title, source, options, .. } = *entry;
+    Scheduler { name, title, source, topologies: entry.facts.kinds.to_vec(), options, tasks: Tasks::Spawning }
 }
 
 fn schedulers_of_independent_tasks() -> impl Iterator<Item = Scheduler> {
@@ -243,14 +243,14 @@ fn schedulers_of_independent_tasks() -> impl Iterator<Item = Scheduler> {
 
 fn independent_workloads() -> impl Iterator<Item = Workload> {
     independent::ALL.iter().map(|entry| {
-        let independent::Entry { name, title, source, answer, options, .. } = **entry;
-        Workload { name, title, source, answer, options, tasks: Tasks::Independent }
+        let independent::Entry { name, title, source, options, .. } = **entry;
+        Workload { name, title, source, answer: entry.facts.answer, options, tasks: Tasks::Independent }
     })
 }
 
 fn workload(entry: &graphs::Entry) -> Workload {
-    let graphs::Entry { name, title, source, answer, options, .. } = *entry;
-    Workload { name, title, source, answer, options, tasks: Tasks::Spawning }
+    let graphs::Entry { name, title, source, options, .. } = *entry;
+    Workload { name, title, source, answer: entry.facts.answer, options, tasks: Tasks::Spawning }
 }
 
 fn promises(balancer: &Balancer) -> String {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use equipoise::schedule::{self, Chosen};
+use equipoise::spec::Spec;
 use equipoise::topology::Overlay;
 use equipoise::transport::sim::Network;
 use equipoise::transport::world::World;
@@ -135,7 +136,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     launch::within_with_workers(&arguments.world, arguments.workers, |world| {
         let files = settle::agree(world, arguments.files(world.is_first()))?;
         if let Some(world) = world.as_simulation()
-            && workload.entry.has_own_network
+            && workload.entry.facts.has_own_network
             && arguments.world.network.is_none()
         {
             world.model().network = Network::Zero;
@@ -145,7 +146,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         if let (Some(times), Some(last)) = (arguments.handicap, contenders.last_mut()) {
             slowing::slow_down(last, times);
         }
-        let repeat = arguments.rounds(world, workload.entry.has_own_network);
+        let repeat = arguments.rounds(world, workload.entry.facts.has_own_network);
         let spec = RunSpec {
             contenders,
             workload,
@@ -176,28 +177,17 @@ impl Arguments {
             Some("") => schedule::ALL.iter().map(|entry| entry.name.to_string()).collect(),
             Some(names) => schedule::listed(names),
         };
-        independent::refuse_schedulers(&names)?;
-        let duties = [("--host", "host", self.host), ("--medians", "medians", self.medians)];
-        let is_hierarchical = |name: &str| name.split(':').next() == Some("hierarchical");
-        for (option, _, duty) in duties {
-            if let Some(duty) = duty
-                && !names.iter().any(|name| is_hierarchical(name))
-            {
+        let mut specs = names.iter().map(|name| Spec::parse("scheduler", name)).collect::<Result<Vec<_>, _>>()?;
+        for (option, key, duty) in [("--host", "host", self.host), ("--medians", "medians", self.medians)] {
+            let Some(duty) = duty else { continue };
+            let mut hierarchical = specs.iter_mut().filter(|spec| spec.name() == "hierarchical").peekable();
+            if hierarchical.peek().is_none() {
                 let why = format!("{option} {}: only --scheduler hierarchical has such nodes", duty.name());
                 return Err(Error::usage(why));
             }
+            hierarchical.for_each(|spec| spec.set(key, duty.name()));
         }
-        let with_duties = |mut name: String| {
-            if is_hierarchical(&name) {
-                for (_, key, duty) in duties {
-                    let Some(duty) = duty else { continue };
-                    name.push(if name.contains(':') { ',' } else { ':' });
-                    name.push_str(&format!("{key}={}", duty.name()));
-                }
-            }
-            name
-        };
-        names.into_iter().map(|name| schedule::find(&with_duties(name))).collect()
+        specs.iter().map(schedule::make).collect()
     }
 
     fn files(&self, writes: bool) -> Result<Files> {
@@ -220,7 +210,7 @@ impl Arguments {
             }
         }
         match objections.first() {
-            Some((_, objection)) if contenders.is_empty() => return Err(Error::usage(objection)),
+            Some((_, objection)) if contenders.is_empty() => return Err(objection.clone().into()),
             Some(_) if self.output == Output::Human => {
                 let names: Vec<&str> = objections.iter().map(|(name, _)| name.as_str()).collect();
                 let topology = self.topology.as_deref().unwrap_or_default();

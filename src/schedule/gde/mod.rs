@@ -32,10 +32,10 @@ use serde::{Deserialize, Serialize};
 
 use super::neighbourhood::{pause, phase};
 use super::policy::{Actions, AnyPolicy, New, Origin, Place, Policy, View, erase};
-use super::registry::{Entry, NEIGHBOURLY, Scheduler, Units};
+use super::registry::{Entry, Facts, NEIGHBOURLY, Scheduler, Units};
 use crate::error::Result;
 use crate::node::Ticks;
-use crate::options::Options;
+use crate::spec::{InvalidSpec, Options};
 use crate::topology::{NodeId, Overlay};
 use colours::Colours;
 
@@ -43,12 +43,13 @@ pub(super) static ENTRY: Entry = Entry {
     name: "gde",
     title: "generalised dimension exchange",
     source: "Xu and Lau 1992, 1995",
-    kinds: NEIGHBOURLY,
     options: "lambda=0.5 (of the difference, between 0 and 1), period=0.5 (units of the workload's time between a node's exchanges; 0: only when it idles)",
+    examples: &["gde", "gde:lambda=0.7,period=0"],
     build,
+    facts: Facts { kinds: NEIGHBOURLY },
 };
 
-fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
     let lambda = options.fraction("lambda")?.unwrap_or(0.5);
     let period = Units::read(options, "period")?.unwrap_or(Units(0.5));
     Ok(Arc::new(Gde { lambda, period, colours: Mutex::new(None) }))
@@ -319,7 +320,7 @@ mod tests {
     fn options_are_read_and_wrong_ones_named() {
         let wrong = |spec: &str| crate::schedule::find(spec).err().map(|why| why.to_string()).unwrap_or_default();
         assert_eq!(wrong("gde:lambda=0.8,period=0"), "");
-        assert_eq!(wrong("gde:lambda=1"), "--scheduler gde: lambda is a number between 0 and 1, not '1'");
-        assert_eq!(wrong("gde:period=no"), "--scheduler gde: period is a number of time units, 0 or more, not 'no'");
+        assert_eq!(wrong("gde:lambda=1"), "scheduler gde: lambda is a number between 0 and 1, not '1'");
+        assert_eq!(wrong("gde:period=no"), "scheduler gde: period is a number of time units, 0 or more, not 'no'");
     }
 }

@@ -1,6 +1,6 @@
 //! Who schedules whom: the regions of a cube, with the processors that work in each.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::schedule::registry::Region;
 use crate::topology::hadamard::MedianSet;
 use crate::topology::regions::Regions;
@@ -29,7 +29,7 @@ impl Layout {
     /// If the topology is none, or nobody but the host is there to work and the host does not.
     pub fn of(overlay: &Overlay, options: LayoutOptions) -> Result<Layout> {
         let Topology::Hypercube(cube) = &overlay.topology else {
-            return Err(Error::usage(format!("--scheduler hierarchical runs on hypercube, not on --topology {}", overlay.topology.name())));
+            return Err(super::ENTRY.conflict(format!("it runs on hypercube, not on {}", overlay.topology.name())).into());
         };
         let of_node = Regions::of_hypercube(cube.dimension(), options.set)?;
         let placement = &overlay.placement;
@@ -42,7 +42,7 @@ impl Layout {
         regions.iter_mut().for_each(|region| region.members.sort_unstable());
         if !options.host_works {
             if placement.ranks() == 1 {
-                return Err(Error::usage("--scheduler hierarchical: host=dedicated needs at least 2 ranks, there is 1"));
+                return Err(super::ENTRY.conflict("host=dedicated needs at least 2 ranks, there is 1").into());
             }
             // Where the host is alone in its region the other regions do the work.
             regions.iter_mut().for_each(|region| region.members.retain(|node| *node != host));

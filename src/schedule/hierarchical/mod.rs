@@ -48,9 +48,9 @@ use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::policy::{Actions, AnyPolicy, ItemId, New, Origin, Place, Policy, View, erase};
-use super::registry::{Entry, Region, Scheduler};
+use super::registry::{Entry, Facts, Region, Scheduler};
 use crate::error::Result;
-use crate::options::Options;
+use crate::spec::{InvalidSpec, Options};
 use crate::topology::hadamard::MedianSet;
 use crate::topology::{Kind, NodeId, Overlay};
 use layout::{Layout, LayoutOptions};
@@ -61,12 +61,13 @@ pub(super) static ENTRY: Entry = Entry {
     name: "hierarchical",
     title: "two levels: host and Hadamard medians",
     source: "Ahmad, Ghafoor and Fox 1994",
-    kinds: &[Kind::Hypercube],
     options: "medians=default|hadamard, medians=shared|dedicated, host=shared|dedicated, spread=2 (sub-trees for each region), regions=open|closed (whether they lend each other work; closed for streams)",
+    examples: &["hierarchical", "hierarchical:medians=hadamard", "hierarchical:spread=1", "hierarchical:regions=closed"],
     build,
+    facts: Facts { kinds: &[Kind::Hypercube] },
 };
 
-fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
     let (mut set, mut medians_work) = (None, None);
     // Which nodes they are, and whether they work: both may be given, each once.
     for value in options.values("medians")? {
@@ -78,7 +79,7 @@ fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
             _ => return Err(options.wrong("medians", value, "default, hadamard, shared or dedicated")),
         };
         if is_second {
-            return Err(options.refuse("medians is given twice; it takes one of default and hadamard, and one of shared and dedicated"));
+            return Err(options.conflict("medians is given twice; it takes one of default and hadamard, and one of shared and dedicated"));
         }
     }
     let host_works = options.choice("host", &[("shared", true), ("dedicated", false)])?;

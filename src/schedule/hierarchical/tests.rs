@@ -44,7 +44,7 @@ fn virtual_nodes_stand_in_no_list_and_dedicated_ones_neither() {
     let full = LayoutOptions { set: MedianSet::Full, host_works: true, medians_work: false };
     assert!(Layout::of(&overlay(2, 4), full).unwrap().regions.iter().all(|region| region.members == [region.median]));
     let alone = Layout::of(&overlay(0, 1), LayoutOptions { host_works: false, ..SHARED }).unwrap_err();
-    assert_eq!(alone.to_string(), "--scheduler hierarchical: host=dedicated needs at least 2 ranks, there is 1");
+    assert_eq!(alone.to_string(), "scheduler hierarchical: host=dedicated needs at least 2 ranks, there is 1");
 }
 
 #[test]
@@ -201,20 +201,20 @@ fn unequal_regions_need_more_sub_trees() {
 
 #[test]
 fn options_are_read() {
-    let regions = |spec: &str| super::super::find(spec).unwrap().scheduler.regions(&overlay(3, 8)).unwrap();
+    let regions = |spec: &str| super::super::find(spec).unwrap().regions(&overlay(3, 8)).unwrap();
     assert_eq!(regions("hierarchical").len(), 2);
     assert_eq!(regions("hierarchical:medians=hadamard").len(), 8);
     assert_eq!(regions("hierarchical:medians=dedicated,host=dedicated,spread=4")[0].members, [1, 2, 4]);
     for (spec, sentence) in [
-        ("hierarchical:medians=no", "--scheduler hierarchical: medians is default, hadamard, shared or dedicated, not 'no'"),
+        ("hierarchical:medians=no", "scheduler hierarchical: medians is default, hadamard, shared or dedicated, not 'no'"),
         (
             "hierarchical:medians=shared,medians=hadamard,medians=dedicated",
-            "--scheduler hierarchical: medians is given twice; it takes one of default and hadamard, and one of shared and dedicated",
+            "scheduler hierarchical: medians is given twice; it takes one of default and hadamard, and one of shared and dedicated",
         ),
-        ("hierarchical:host=shared,host=dedicated", "--scheduler hierarchical: host is given twice"),
-        ("hierarchical:spread=0", "--scheduler hierarchical: spread is a number of sub-trees from 1 to 1000000, not '0'"),
-        ("hierarchical:regions=0", "--scheduler hierarchical: regions is open or closed, not '0'"),
-        ("hierarchical:level=1", "--scheduler hierarchical has no option 'level'; it has medians, host, spread, regions"),
+        ("hierarchical:host=shared,host=dedicated", "scheduler hierarchical: host is given twice"),
+        ("hierarchical:spread=0", "scheduler hierarchical: spread is a number of sub-trees from 1 to 1000000, not '0'"),
+        ("hierarchical:regions=0", "scheduler hierarchical: regions is open or closed, not '0'"),
+        ("hierarchical:level=1", "scheduler hierarchical has no option 'level'; it has medians, host, spread, regions"),
     ] {
         assert_eq!(super::super::find(spec).err().unwrap().to_string(), sentence);
     }

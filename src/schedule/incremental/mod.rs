@@ -40,20 +40,22 @@ use std::sync::Arc;
 use rand::rngs::ChaCha8Rng;
 
 use super::policy::{AnyPolicy, Place, erase};
-use super::registry::{Entry, NEIGHBOURLY, Scheduler, Units};
+use super::registry::{Entry, Facts, NEIGHBOURLY, Scheduler, Units};
 use crate::balance;
-use crate::error::{Error, Result};
-use crate::options::Options;
+use crate::error::Result;
+use crate::registry;
+use crate::spec::{InvalidSpec, Options};
 use policy::Incremental;
 
 pub(super) static ENTRY: Entry = Entry {
     name: "incremental",
     title: "incremental collective scheduling: a balancer redistributes the ready tasks again and again",
     source: "Shu and Wu 1996; Wu 1997, section 1",
-    kinds: NEIGHBOURLY,
     options: "balancer=cwa (any, its topologies; several options of its own with + between them), trigger=any|all|periodic|predicted, period=2 \
               (units of the workload's time, of periodic), margin=1 (of predicted: how many times its cost a phase must gain)",
+    examples: &["incremental", "incremental:trigger=all", "incremental:balancer=direct,trigger=predicted"],
     build,
+    facts: Facts { kinds: NEIGHBOURLY },
 };
 
 /// What makes a phase begin.
@@ -69,9 +71,9 @@ enum Trigger {
     Predicted,
 }
 
-fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
     let balancer = options.value("balancer")?.unwrap_or("cwa").replace('+', ",");
-    let balancer = balance::find(&balancer).map_err(|why| Error::usage(format!("--scheduler incremental: {why}")))?;
+    let balancer = registry::find(&balancer).map_err(|why| options.nested(why))?;
     let triggers = [("any", Trigger::Any), ("all", Trigger::All), ("periodic", Trigger::Periodic), ("predicted", Trigger::Predicted)];
     let trigger = options.choice("trigger", &triggers)?.unwrap_or(Trigger::Any);
     let period = Units::read(options, "period")?.unwrap_or(Units(2.0));
@@ -108,10 +110,10 @@ mod tests {
     fn options_are_read_and_wrong_ones_named() {
         let wrong = |spec: &str| crate::schedule::find(spec).err().map(|why| why.to_string()).unwrap_or_default();
         assert_eq!(wrong("incremental:balancer=psts:unit=first,trigger=periodic,period=0.5"), "");
-        assert_eq!(wrong("incremental:trigger=some"), "--scheduler incremental: trigger is any, all, periodic or predicted, not 'some'");
-        assert_eq!(wrong("incremental:period=0"), "--scheduler incremental: period is a number of time units above 0, not '0'");
-        assert!(wrong("incremental:balancer=cwb").starts_with("--scheduler incremental: --balancer 'cwb' is unknown; known are "));
-        assert_eq!(wrong("incremental:cwa"), "--scheduler incremental has no option 'cwa'; it has balancer, trigger, period, margin");
+        assert_eq!(wrong("incremental:trigger=some"), "scheduler incremental: trigger is any, all, periodic or predicted, not 'some'");
+        assert_eq!(wrong("incremental:period=0"), "scheduler incremental: period is a number of time units above 0, not '0'");
+        assert!(wrong("incremental:balancer=cwb").starts_with("scheduler incremental: balancer 'cwb' is unknown; known are "));
+        assert_eq!(wrong("incremental:cwa"), "scheduler incremental has no option 'cwa'; it has balancer, trigger, period, margin");
     }
 
     #[test]
@@ -120,6 +122,6 @@ mod tests {
         assert_eq!(chosen.default_topology(6).kind().to_string(), "mesh");
         assert_eq!(chosen.objection(&Topology::parse("mesh:2x3", 6).unwrap()), None);
         let objection = chosen.objection(&Topology::parse("hypercube:3", 8).unwrap()).unwrap();
-        assert!(objection.starts_with("--scheduler incremental:balancer=mwa: --balancer mwa runs on mesh"), "{objection}");
+        assert!(objection.to_string().starts_with("scheduler incremental:balancer=mwa: balancer mwa runs on mesh"), "{objection}");
     }
 }

@@ -21,10 +21,11 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{dss, sash, selfsched};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::load::{CYCLE, Checksum, Cost, Costs};
 use crate::node::{Node, Tag, Ticks, Worker};
-use crate::options::{self, Options};
+use crate::registry::{self, Registered};
+use crate::spec::{InvalidSpec, Options, Spec};
 use crate::topology::{NodeId, RankId};
 pub use chunk::Chunk;
 pub use executor::Executor;
@@ -37,7 +38,7 @@ pub const SIMPLEST_FIRST: [&str; 4] = ["selfsched", "dss", "sads", "sash"];
 
 /// A set of independent tasks, numbered from 0.
 pub trait Independent: Send + Sync {
-    /// What each task is expected to cost on each rank. Only [schedulers](Entry::knows_costs) that say so look at it.
+    /// What each task is expected to cost on each rank. Only [schedulers](Facts::knows_costs) that say so look at it.
     fn costs(&self) -> &Arc<Costs>;
 
     /// How fast the ranks are said to be; empty if nothing is.
@@ -151,57 +152,40 @@ pub trait Scheduler: Send + Sync {
 }
 
 /// A scheduler's place in the registry.
-pub struct Entry {
-    /// As the command line names it.
-    pub name: &'static str,
-    /// In words.
-    pub title: &'static str,
-    /// Author, year, section.
-    pub source: &'static str,
-    /// Its options, with the default first.
-    pub options: &'static str,
+pub type Entry = registry::Entry<Facts>;
+
+/// A scheduler that was chosen, ready to run.
+pub type Chosen = registry::Chosen<Facts>;
+
+/// What is known of a scheduler before it runs.
+pub struct Facts {
     /// Whether it looks at costs before tasks are executed.
     pub knows_costs: bool,
-    pub(super) build: fn(&mut Options<'_>) -> Result<Arc<dyn Scheduler>>,
 }
 
-impl Entry {
-    /// Its place in [`SIMPLEST_FIRST`].
-    pub fn simplicity(&self) -> usize {
-        SIMPLEST_FIRST.iter().position(|name| *name == self.name).unwrap_or(SIMPLEST_FIRST.len())
-    }
+impl Registered for Facts {
+    type Made = Arc<dyn Scheduler>;
+    const WHAT: &'static str = "scheduler";
+    const ALL: &'static [&'static Entry] = ALL;
+    const SIMPLEST_FIRST: &'static [&'static str] = &SIMPLEST_FIRST;
 }
 
-/// A scheduler that was asked for.
-#[derive(Clone)]
-pub struct Chosen {
-    /// As it was asked for, options included.
-    pub name: String,
-    pub entry: &'static Entry,
-    pub scheduler: Arc<dyn Scheduler>,
-}
-
-/// The scheduler named `name[:key=value,..]`.
+/// The scheduler that `NAME[:key=value,..]` names.
 ///
 /// # Errors
 /// If there is none of this name for independent tasks (the sentence lists all), or its options are wrong.
 pub fn find(spec: &str) -> Result<Chosen> {
-    let (name, given) = options::split(spec);
-    let entry = ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        let known = ALL.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
-        if super::ALL.iter().any(|entry| entry.name == name) {
-            return Error::usage(format!(
-                "--scheduler {name} is for tasks that spawn tasks, not for independent ones; for these there are {known}"
-            ));
-        }
-        Error::usage(format!("--scheduler '{name}' is unknown; for independent tasks there are {known}"))
-    })?;
-    let scheduler = Options::make(format!("--scheduler {name}"), given, entry.build)?;
-    Ok(Chosen { name: spec.to_string(), entry, scheduler })
+    let spec = Spec::parse(Facts::WHAT, spec)?;
+    if registry::knows::<super::Facts>(spec.name()) {
+        let known: Vec<_> = registry::names::<Facts>().collect();
+        let why = format!("it is for tasks that spawn tasks, not for independent ones; for these there are {}", known.join(", "));
+        return Err(spec.conflict(why).into());
+    }
+    Ok(registry::make(&spec)?)
 }
 
 /// Whether hosts have schedulers of their own (the option `clusters`).
-pub(super) fn by_host(options: &mut Options<'_>) -> Result<bool> {
+pub(super) fn by_host(options: &mut Options<'_>) -> Result<bool, InvalidSpec> {
     Ok(options.choice("clusters", &[("none", false), ("hosts", true)])?.unwrap_or(false))
 }
 

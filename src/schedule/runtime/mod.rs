@@ -45,7 +45,7 @@ use super::computation::{Computation, Roots};
 use super::policy::{Action, AnyPolicy, New, Occurrence, Origin, Place, View};
 use super::tree::Tree;
 use super::{Chosen, Options};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::node::{Node, Ticks, TimerId};
 use crate::topology::NodeId;
 use effects::{Effect, Effects};
@@ -122,7 +122,7 @@ struct Decisions {
 impl<C: Computation> NodeRuntime<C> {
     fn new(node: Node, computation: Arc<C>, scheduler: &Chosen, options: &Options) -> Result<NodeRuntime<C>> {
         if let Some(objection) = scheduler.objection(node.topology()) {
-            return Err(Error::Usage(objection));
+            return Err(objection.into());
         }
         let (me, nodes) = (node.me(), node.nodes());
         let place = Place { me, overlay: node.overlay().clone(), workers: options.workers, unit: options.unit.max(1) };
@@ -130,7 +130,7 @@ impl<C: Computation> NodeRuntime<C> {
         let mut rng = node.rng();
         // The policy draws from a stream of its own, so that how migrations turn out does not depend on it.
         rng.set_stream(1 << 32 | u64::from(me));
-        let policy = scheduler.scheduler.policy(place, node.rng())?;
+        let policy = scheduler.policy(place, node.rng())?;
         let workers = if is_virtual { 0 } else { options.workers.max(1) as usize };
         let order = options.order.unwrap_or_else(|| policy.order());
         Ok(NodeRuntime {
@@ -141,7 +141,7 @@ impl<C: Computation> NodeRuntime<C> {
             outbox: Outbox::new(options.gather_below, options.loads_travel, options.largest_answer),
             migration: MigrationTimes::new(me, options.migration, options.contention, rng),
             graphs: None,
-            phases: SystemPhases::new(me, nodes, scheduler.scheduler.balancer()),
+            phases: SystemPhases::new(me, nodes, scheduler.balancer()),
             termination: Termination::new(Tree::new(me, host, nodes)),
             statistics: Statistics::new(node.now(), options.trace),
             clock: None,

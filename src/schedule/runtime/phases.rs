@@ -183,7 +183,7 @@ pub(super) fn balancing(node: &Node, balancer: Arc<Chosen>, begin: Begin, mut qu
     Box::pin(async move {
         let mut phase = Phase::begin(&node, &shares, &mut queue);
         phase.mover.only_count();
-        phase.carry_out(&*balancer.balancer).await?;
+        phase.carry_out(&*balancer.made).await?;
         drop(phase);
         Ok(queue)
     })

@@ -34,11 +34,11 @@ use std::sync::Arc;
 
 use phase::{READINGS, Rules};
 
-use super::independent::{Entry, Independent, Pace, Running, Scheduler, by_host};
+use super::independent::{Entry, Facts, Independent, Pace, Running, Scheduler, by_host};
 use crate::error::Result;
 use crate::load::{CYCLE, Costs};
 use crate::node::Node;
-use crate::options::{Options, any_of};
+use crate::spec::{InvalidSpec, Options, any_of};
 
 const OPTIONS: &str = "reading=r1|r1b|r2|literal|r2d|r3|r4, scheduler=last|first|auto (the slowest rank), end=idle|join (what the scheduler does at the \
                        last), window=1 (tasks that are successors), expansions=1000 (in a phase), v=1 (cycles a node, in simulation), \
@@ -49,8 +49,9 @@ pub const ENTRY: Entry = Entry {
     title: "self-adjusting scheduling for heterogeneous systems",
     source: "Hamidzadeh, Lilja and Atif 1995, section 3",
     options: OPTIONS,
-    knows_costs: true,
+    examples: &["sash", "sash:end=join", "sash:clusters=hosts"],
     build: |options| build(options, false),
+    facts: Facts { knows_costs: true },
 };
 
 /// SASH's predecessor for homogeneous systems: the same, with equal costs.
@@ -59,11 +60,12 @@ pub const SADS: Entry = Entry {
     title: "self-adjusting dynamic scheduling: sash that takes all ranks to be alike",
     source: "Hamidzadeh and Lilja 1994",
     options: OPTIONS,
-    knows_costs: true,
+    examples: &["sads"],
     build: |options| build(options, true),
+    facts: Facts { knows_costs: true },
 };
 
-fn build(options: &mut Options<'_>, alike: bool) -> Result<Arc<dyn Scheduler>> {
+fn build(options: &mut Options<'_>, alike: bool) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
     let reading = options.value("reading")?.unwrap_or("r1");
     let mut rules = Rules::named(reading).ok_or_else(|| options.wrong("reading", reading, &any_of(&READINGS)))?;
     let scheduler = options.choice("scheduler", &[("last", Seat::Last), ("first", Seat::First), ("auto", Seat::Slowest)])?;
@@ -74,11 +76,11 @@ fn build(options: &mut Options<'_>, alike: bool) -> Result<Arc<dyn Scheduler>> {
     if let Some(most) = options.whole("expansions", 1u64)? {
         rules.most = u32::try_from(most).unwrap_or(u32::MAX);
     }
-    if let Some(v) = options.real("v", 0.0, 1e6)? {
+    if let Some(v) = options.real("v", 0.0..=1e6)? {
         rules.v = (v * CYCLE as f64).round() as u64;
     }
     let by_host = by_host(options)?;
-    let error = options.real("estimates", 0.0, 100.0)?.unwrap_or(0.0) / 100.0;
+    let error = options.real("estimates", 0.0..=100.0)?.unwrap_or(0.0) / 100.0;
     Ok(Arc::new(Sash { rules, seat: scheduler.unwrap_or(Seat::Last), joins, error, alike, by_host }))
 }
 

@@ -14,10 +14,10 @@ use std::sync::Arc;
 use dealer::{Dealer, Terms};
 use rules::{Chunks, Rounding, Rule};
 
-use super::independent::{Entry, Independent, Pace, Running, Scheduler, by_host};
+use super::independent::{Entry, Facts, Independent, Pace, Running, Scheduler, by_host};
 use crate::error::{Error, Result};
 use crate::node::Node;
-use crate::options::Options;
+use crate::spec::{InvalidSpec, Options};
 
 /// Requests that a rank may have under way or granted, but not begun, unless the options say otherwise.
 const OUTSTANDING: u64 = 8;
@@ -29,8 +29,9 @@ pub const ENTRY: Entry = Entry {
     options: "rule=gss|static|cyclic|single|ss|fixed|fac2|tss|wf|awf|af, chunk=8 (of fixed), rounding=up|down (or ceil|floor; quotients), \
               least=1 (tasks in a chunk), weights=1:2:.. (of wf, by rank; otherwise --speeds), outstanding=8 (requests of a rank at a time), \
               clusters=none|hosts (a coordinator per host)",
-    knows_costs: false,
+    examples: &["selfsched", "selfsched:rule=awf", "selfsched:clusters=hosts"],
     build,
+    facts: Facts { knows_costs: false },
 };
 
 const RULES: [(&str, Rule); 11] = [
@@ -47,11 +48,11 @@ const RULES: [(&str, Rule); 11] = [
     ("af", Rule::Af),
 ];
 
-fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
+fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
     let mut rule = options.choice("rule", &RULES)?.unwrap_or(Rule::Gss);
     match (options.whole("chunk", 1)?, &mut rule) {
         (Some(chunk), Rule::Fixed(size)) => *size = chunk,
-        (Some(_), _) => return Err(options.refuse("chunk belongs to rule=fixed")),
+        (Some(_), _) => return Err(options.conflict("chunk belongs to rule=fixed")),
         (None, _) => {}
     }
     let roundings = [("up", Rounding::Up), ("ceil", Rounding::Up), ("down", Rounding::Down), ("floor", Rounding::Down)];
@@ -59,7 +60,7 @@ fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
     let least = options.whole("least", 1)?.unwrap_or(1);
     let weights = match options.value("weights")? {
         None => None,
-        Some(_) if rule != Rule::Wf => return Err(options.refuse("weights belong to rule=wf")),
+        Some(_) if rule != Rule::Wf => return Err(options.conflict("weights belong to rule=wf")),
         Some(text) => {
             let weight = |text: &str| text.parse::<f64>().ok().filter(|weight| weight.is_finite() && *weight > 0.0);
             let weights: Option<Vec<f64>> = text.split(':').map(weight).collect();
@@ -73,15 +74,15 @@ fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>> {
 }
 
 /// The option of that name.
-pub(super) fn outstanding(options: &mut Options<'_>) -> Result<u64> {
+pub(super) fn outstanding(options: &mut Options<'_>) -> Result<u64, InvalidSpec> {
     Ok(options.whole("outstanding", 1)?.unwrap_or(OUTSTANDING))
 }
 
 /// Refuses coordinators of hosts where they would have nothing to do.
-pub(super) fn refuse_early(options: &Options<'_>, terms: Terms, by_host: bool) -> Result<()> {
+pub(super) fn refuse_early(options: &Options<'_>, terms: Terms, by_host: bool) -> Result<(), InvalidSpec> {
     match by_host && is_early(terms) {
         true => {
-            Err(options.refuse("clusters=hosts is of no use to what is dealt out before the beginning (rule=static|cyclic, static=..)"))
+            Err(options.conflict("clusters=hosts is of no use to what is dealt out before the beginning (rule=static|cyclic, static=..)"))
         }
         false => Ok(()),
     }
@@ -111,10 +112,7 @@ impl SelfScheduling {
             None if work.speeds().len() == ranks => Ok(work.speeds().to_vec()),
             None => Ok(vec![1.0; ranks]),
             Some(weights) if weights.len() == ranks => Ok(weights.clone()),
-            Some(weights) => {
-                let why = format!("--scheduler selfsched: there are {} weights, and {ranks} ranks", weights.len());
-                Err(Error::usage(why))
-            }
+            Some(weights) => Err(ENTRY.conflict(format!("there are {} weights, and {ranks} ranks", weights.len())).into()),
         }
     }
 
@@ -125,9 +123,8 @@ impl SelfScheduling {
     /// Who deals out all tasks.
     fn dealer(&self, work: &dyn Independent) -> Result<Dealer> {
         if !work.arrivals().is_empty() && is_early(self.terms) {
-            return Err(Error::usage(
-                "--scheduler: tasks that arrive over time cannot be dealt out beforehand (rule=static|cyclic, dss:static=..)",
-            ));
+            let why = ": tasks that arrive over time cannot be dealt out beforehand (rule=static|cyclic, dss:static=..)";
+            return Err(Error::input("scheduler", why));
         }
         let chunks = self.chunks(work.costs().tasks(), &self.weights(work)?);
         Ok(Dealer::new(work.costs().clone(), work.arrivals(), self.terms, chunks))

@@ -21,7 +21,7 @@ fn check(nodes: &[NodeReport], tasks: u64) {
 
 #[test]
 fn parents_that_wait_get_their_answers() {
-    for scheduler in SCHEDULERS {
+    for scheduler in schedulers() {
         for ranks in [1, 2, 3, 5, 8, 16, 64] {
             for (workers, style) in [1, 3].into_iter().flat_map(|workers| STYLES.map(|style| (workers, style))) {
                 let overlay = fitted(scheduler, ranks);
@@ -44,7 +44,7 @@ fn parents_that_wait_get_their_answers() {
 #[test]
 fn detached_tasks_are_all_counted() {
     let root = Knot { number: 0, levels: 7 };
-    for scheduler in SCHEDULERS {
+    for scheduler in schedulers() {
         for ranks in [1, 3, 5, 8, 64] {
             for (workers, style) in [(1, Style::Worker), (3, Style::Worker), (1, Style::Inline)] {
                 for seed in [3, 4] {
@@ -112,7 +112,7 @@ fn overlays_and_other_topologies_do() {
         ("graph:edges=0-1,1-2,2-0,2-3,3-4,4-5,5-3", 6),
         ("graph:edges=0-1,1-2,2-3,3-0,1-4,4-5", 5),
     ];
-    for scheduler in SCHEDULERS.into_iter().filter(|name| !name.starts_with("hierarchical")) {
+    for scheduler in schedulers().filter(|name| !name.starts_with("hierarchical")) {
         for (topology, ranks) in shapes {
             if find(scheduler).unwrap().objection(&overlay(topology, ranks).topology).is_some() {
                 continue;
@@ -133,7 +133,7 @@ fn dedicated_hosts_and_medians_execute_nothing_but_expansions() {
     for ranks in [2, 3, 5, 8, 13, 16, 64] {
         for spec in ["hierarchical:host=dedicated", "hierarchical:medians=dedicated", "hierarchical:host=dedicated,medians=dedicated"] {
             let overlay = fitted(spec, ranks);
-            let regions = find(spec).unwrap().scheduler.regions(&overlay).unwrap();
+            let regions = find(spec).unwrap().regions(&overlay).unwrap();
             let roots = || Roots::Many((0..80).map(|root| root % 9).collect());
             let outcome = run(spec, &overlay, Model::default(), &Options::default(), Fibonacci { cost: 9_000 }, &roots);
             let outcome = outcome.unwrap_or_else(|why| panic!("{spec} on {ranks}: {why}"));
@@ -199,7 +199,7 @@ fn balancing_pays() {
 
 #[test]
 fn streams_are_answered_one_by_one() {
-    for scheduler in SCHEDULERS {
+    for scheduler in schedulers() {
         let make = || Roots::Stream(Box::new((0..200u64).map(|graph| (graph * 100_000, (graph % 9) as u32))));
         let options = Options { migration: Some(30_000), ..Options::default() };
         let outcome = run(
@@ -226,7 +226,7 @@ fn streams_are_answered_one_by_one() {
 
 #[test]
 fn nothing_is_done_at_once() {
-    for scheduler in SCHEDULERS {
+    for scheduler in schedulers() {
         let outcome =
             run(scheduler, &fitted(scheduler, 5), Model::default(), &Options::default(), Fibonacci { cost: 1 }, &|| Roots::Many(vec![]));
         let outcome = outcome.unwrap();
@@ -237,7 +237,7 @@ fn nothing_is_done_at_once() {
 
 #[test]
 fn a_seed_repeats_a_run_to_the_tick() {
-    for scheduler in SCHEDULERS {
+    for scheduler in schedulers() {
         let again = |seed| {
             let model = Model { seed, ..Model::default() };
             let options = Options { trace: true, migration: Some(5_000), ..Options::default() };

@@ -39,7 +39,7 @@ fn an_answer_too_large_to_be_sent_is_an_error_that_names_it() {
 
 #[test]
 fn the_loss_of_a_rank_ends_the_run() {
-    for scheduler in SCHEDULERS {
+    for scheduler in schedulers() {
         let model = Model { rules: Rules::seeded(1).lose(2, 3_000_000), ..Model::default() };
         let why = run(scheduler, &fitted(scheduler, 5), model, &Options::default(), Fibonacci { cost: 1_000_000 }, &|| Roots::One(12));
         assert_eq!(why.unwrap_err(), Error::RankLost { rank: 2 }, "{scheduler}");
@@ -60,13 +60,13 @@ fn lost_tasks_and_answers_are_noticed_by_the_watchdog() {
 #[test]
 fn wrong_usage_names_the_option() {
     for (spec, sentence) in [
-        ("foo", "--scheduler 'foo' is unknown; known are "),
-        ("steal,victim=topology", "--scheduler steal: options follow a colon, as in steal:victim=topology"),
-        ("static:x=1", "--scheduler static takes no options, 'x' was given"),
-        ("steal:victim=me", "--scheduler steal: victim is random or topology, not 'me'"),
-        ("steal:victims=random", "--scheduler steal has no option 'victims'; it has victim"),
-        ("neighbour:age=-1", "--scheduler neighbour: age is a number of time units, 0 or more, not '-1'"),
-        ("neighbour:age", "--scheduler neighbour: age needs a value, age=.."),
+        ("foo", "scheduler 'foo' is unknown; known are "),
+        ("steal,victim=topology", "scheduler steal: options follow a colon, as in steal:victim=topology"),
+        ("static:x=1", "scheduler static takes no options, 'x' was given"),
+        ("steal:victim=me", "scheduler steal: victim is random or topology, not 'me'"),
+        ("steal:victims=random", "scheduler steal has no option 'victims'; it has victim"),
+        ("neighbour:age=-1", "scheduler neighbour: age is a number of time units, 0 or more, not '-1'"),
+        ("neighbour:age", "scheduler neighbour: age needs a value, age=.."),
     ] {
         let why = find(spec).err().unwrap();
         assert!(why.to_string().starts_with(sentence), "{spec}: {why}");

@@ -35,9 +35,10 @@ static NEXT: Entry = Entry {
     name: "next",
     title: "every spawned task goes to the next node",
     source: "this test",
-    kinds: &[Kind::Complete],
     options: "",
+    examples: &["next"],
     build: |_| Ok(Arc::new(ToTheNext)),
+    facts: Facts { kinds: &[Kind::Complete] },
 };
 
 /// A parent of children, each with the time it takes and the size of its answer in bytes.
@@ -71,7 +72,7 @@ impl Computation for Fan {
 }
 
 fn try_fan(children: &[(Ticks, usize)], options: &Options) -> Result<RunResult<Vec<u8>>> {
-    let chosen = Chosen { name: NEXT.name.into(), entry: &NEXT, scheduler: Arc::new(ToTheNext) };
+    let chosen = Chosen { name: NEXT.name.into(), entry: &NEXT, made: Arc::new(ToTheNext) };
     let computation = Fan { children: children.to_vec() };
     run_under(&chosen, &overlay("complete:2", 2), Model::default(), options, computation, &|| Roots::One(None))
 }

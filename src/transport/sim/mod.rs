@@ -143,16 +143,19 @@ impl World {
     fn check(&self, overlay: &Overlay) -> Result<()> {
         let (ranks, speeds) = (self.ranks, self.model.speeds.len());
         if overlay.placement.ranks() != ranks {
-            return Err(Error::usage(format!("--sim {ranks}: the topology is placed on {} ranks", overlay.placement.ranks())));
+            return Err(Error::usage(format!(
+                "a simulation of {ranks} ranks: the topology is placed on {} ranks",
+                overlay.placement.ranks()
+            )));
         }
         if speeds != 0 && speeds != ranks as usize {
-            return Err(Error::usage(format!("--sim {ranks}: there are {speeds} speeds, one for each rank is needed")));
+            return Err(Error::usage(format!("a simulation of {ranks} ranks: there are {speeds} speeds, one for each rank is needed")));
         }
         if self.model.workers == 0 {
-            return Err(Error::usage(format!("--sim {ranks}: a rank needs at least one worker")));
+            return Err(Error::usage(format!("a simulation of {ranks} ranks: a rank needs at least one worker")));
         }
         if let Some((_, rank)) = self.model.rules.losses.iter().find(|(_, rank)| *rank >= ranks) {
-            return Err(Error::usage(format!("--sim {ranks}: there is no rank {rank} to lose")));
+            return Err(Error::usage(format!("a simulation of {ranks} ranks: there is no rank {rank} to lose")));
         }
         Ok(())
     }

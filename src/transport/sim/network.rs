@@ -1,16 +1,16 @@
-//! What a message costs on its way: the link models that `--network` names.
+//! What a message costs on its way: the models of links.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::units;
-use crate::error::{Error, Result};
+use crate::spec::{InvalidSpec, Options, Spec};
 use crate::transport::Ticks;
 
 /// How messages between ranks travel. Between nodes of one rank a message costs one tick, whatever the network.
 ///
-/// Text form, as `--network` takes it: `zero`, `switched:latency=20us,per_byte=2.7ns` or `hops:latency=20us,per_byte=2.7ns`, the last
+/// Text form: `zero`, `switched:latency=20us,per_byte=2.7ns` or `hops:latency=20us,per_byte=2.7ns`, the last
 /// two also with `,contention`. What is left out is as in the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -51,6 +51,19 @@ impl Default for Network {
 }
 
 impl Link {
+    fn read(options: &mut Options<'_>) -> Result<Link, InvalidSpec> {
+        let usual = Link::default();
+        // A tick is the least that a latency can differ by.
+        let in_ticks = |text: &str| units::parse(text).filter(|picoseconds| picoseconds % units::PER_TICK == 0);
+        let latency = options.read_with("latency", "a whole number of nanoseconds, such as 20us (units ns, us, ms, s)", in_ticks)?;
+        let per_byte = options.read_with("per_byte", "a time such as 2.7ns (units ps, ns, us, ms, s; at least 1ps)", units::parse)?;
+        Ok(Link {
+            latency: latency.map_or(usual.latency, |picoseconds| picoseconds / units::PER_TICK),
+            per_byte: per_byte.unwrap_or(usual.per_byte),
+            contention: options.flag("contention")?,
+        })
+    }
+
     /// Ticks for which a message of so many bytes keeps the link busy, rounded up.
     pub fn transmission(&self, bytes: u64) -> Ticks {
         let picoseconds = u128::from(bytes) * u128::from(self.per_byte);
@@ -63,50 +76,20 @@ impl Link {
     }
 }
 
-const KNOWN: &str = "known are zero, switched[:latency=20us,per_byte=2.7ns,contention], hops[:latency=20us,per_byte=2.7ns,contention]";
-
 impl Network {
-    /// Reads what `--network` says.
+    /// Reads `zero | switched[:latency=20us,per_byte=2.7ns,contention] | hops[:..]`.
     ///
     /// # Errors
-    /// Wrong usage, in a sentence that names the option.
-    pub fn parse(text: &str) -> Result<Network> {
-        let wrong = |why: String| Error::usage(format!("--network {text}: {why}"));
-        let (name, options) = text.split_once(':').map_or((text, None), |(name, options)| (name, Some(options)));
-        let network = match name {
-            "zero" if options.is_none() => return Ok(Network::Zero),
-            "zero" => return Err(wrong("'zero' has no options".into())),
+    /// If the name is unknown, or its options are wrong.
+    pub fn parse(text: &str) -> Result<Network, InvalidSpec> {
+        let spec = Spec::parse("network", text)?;
+        let network = match spec.name() {
+            "zero" => return spec.build(|_| Ok(Network::Zero)),
             "switched" => Network::Switched as fn(Link) -> Network,
             "hops" => Network::Hops,
-            _ => return Err(wrong(format!("unknown network; {KNOWN}"))),
+            _ => return Err(spec.unknown(["zero", "switched", "hops"])),
         };
-        let mut link = Link::default();
-        let mut seen = Vec::new();
-        for option in options.into_iter().flat_map(|options| options.split(',')) {
-            let (key, value) = option.split_once('=').map_or((option, None), |(key, value)| (key, Some(value)));
-            if seen.contains(&key) {
-                return Err(wrong(format!("'{key}' is given twice")));
-            }
-            seen.push(key);
-            let picoseconds = || {
-                value.and_then(units::parse).ok_or_else(|| {
-                    wrong(format!("'{option}' is no duration; write for instance {key}=20us (units ps, ns, us, ms, s; at least 1ps)"))
-                })
-            };
-            match (key, value) {
-                ("latency", _) => {
-                    let picoseconds = picoseconds()?;
-                    if picoseconds % units::PER_TICK != 0 {
-                        return Err(wrong("the latency must be a whole number of nanoseconds".into()));
-                    }
-                    link.latency = picoseconds / units::PER_TICK;
-                }
-                ("per_byte", _) => link.per_byte = picoseconds()?,
-                ("contention", None) => link.contention = true,
-                _ => return Err(wrong(format!("unknown option '{option}'; known are latency=20us, per_byte=2.7ns, contention"))),
-            }
-        }
-        Ok(network(link))
+        spec.build(|options| Link::read(options).map(network))
     }
 
     /// Whether a later message between two nodes could overtake an earlier one, were it let.
@@ -131,17 +114,17 @@ impl fmt::Display for Network {
 }
 
 impl std::str::FromStr for Network {
-    type Err = Error;
+    type Err = InvalidSpec;
 
-    fn from_str(text: &str) -> Result<Network> {
+    fn from_str(text: &str) -> Result<Network, InvalidSpec> {
         Network::parse(text)
     }
 }
 
 impl TryFrom<String> for Network {
-    type Error = Error;
+    type Error = InvalidSpec;
 
-    fn try_from(text: String) -> Result<Network> {
+    fn try_from(text: String) -> Result<Network, InvalidSpec> {
         Network::parse(&text)
     }
 }
@@ -173,20 +156,24 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        for (text, part) in [
-            ("ether", "unknown network; known are zero, switched"),
-            ("", "unknown network"),
-            ("zero:latency=1us", "'zero' has no options"),
-            ("hops:latency=20", "'latency=20' is no duration"),
-            ("hops:latency", "'latency' is no duration"),
-            ("hops:latency=0.5ns", "whole number of nanoseconds"),
-            ("hops:contention=yes", "unknown option 'contention=yes'"),
-            ("hops:", "unknown option ''"),
-            ("hops:speed=3", "unknown option 'speed=3'"),
-            ("hops:latency=1us,latency=2us", "'latency' is given twice"),
+        for (text, sentence) in [
+            ("ether", "network 'ether' is unknown; known are zero, switched, hops"),
+            ("", "network '' is unknown; known are zero, switched, hops"),
+            ("hops,contention", "network hops: options follow a colon, as in hops:contention"),
+            ("zero:latency=1us", "network zero takes no options, 'latency' was given"),
+            ("hops:latency=20", "network hops: latency is a whole number of nanoseconds, such as 20us (units ns, us, ms, s), not '20'"),
+            ("hops:latency", "network hops: latency needs a value, latency=.."),
+            (
+                "hops:latency=0.5ns",
+                "network hops: latency is a whole number of nanoseconds, such as 20us (units ns, us, ms, s), not '0.5ns'",
+            ),
+            ("hops:per_byte=x", "network hops: per_byte is a time such as 2.7ns (units ps, ns, us, ms, s; at least 1ps), not 'x'"),
+            ("hops:contention=yes", "network hops: contention is a word without a value, not 'yes'"),
+            ("hops:", "network hops: '' is not of the form key=value"),
+            ("hops:speed=3", "network hops has no option 'speed'; it has latency, per_byte, contention"),
+            ("hops:latency=1us,latency=2us", "network hops: latency is given twice"),
         ] {
-            let Err(Error::Usage(sentence)) = Network::parse(text) else { panic!("{text} was taken") };
-            assert!(sentence.starts_with("--network ") && sentence.contains(part), "{sentence}");
+            assert_eq!(Network::parse(text).unwrap_err().to_string(), sentence);
         }
     }
 

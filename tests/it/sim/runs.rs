@@ -133,7 +133,7 @@ fn what_does_not_fit_is_wrong_usage() {
     let fits = overlay("line", 3);
     let speeds = vec![sim::Speed::default(); 2];
     for (ranks, model, part) in [
-        (2, Model::default(), "--sim 2: the topology is placed on 3 ranks"),
+        (2, Model::default(), "a simulation of 2 ranks: the topology is placed on 3 ranks"),
         (3, Model { speeds, ..Model::default() }, "2 speeds"),
         (3, Model { workers: 0, ..Model::default() }, "at least one worker"),
         (3, disturbed("zero", Rules::default().lose(3, 0)), "no rank 3"),

@@ -74,21 +74,6 @@ fn refuse(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// Refuses schedulers of independent tasks where the workload's tasks spawn tasks.
-pub(super) fn refuse_schedulers(names: &[String]) -> Result<()> {
-    let is_one = |name: &&str| independent::ALL.iter().any(|entry| entry.name == *name);
-    match names.iter().filter_map(|name| name.split(':').next()).find(is_one) {
-        Some(name) => {
-            let known: Vec<&str> = schedule::ALL.iter().map(|entry| entry.name).collect();
-            Err(Error::usage(format!(
-                "--scheduler {name} is for independent tasks (--workload costs), not for tasks that spawn tasks; for these there are {}",
-                known.join(", ")
-            )))
-        }
-        None => Ok(()),
-    }
-}
-
 /// Sets the speeds of simulated ranks.
 pub(super) fn set_speeds(world: &mut World, speeds: &[f64]) -> Result<()> {
     if speeds.is_empty() {

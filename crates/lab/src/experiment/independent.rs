@@ -153,7 +153,7 @@ pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: 
             progress(done, runs, &contender.name);
             let barrier = !world.is_simulated();
             let outcomes = node::run(world, &overlay, |node| {
-                let (scheduler, work) = (contender.scheduler.clone(), work.clone());
+                let (scheduler, work) = (contender.made.clone(), work.clone());
                 async move {
                     if barrier {
                         let apart = node.epoch(APART);
@@ -335,7 +335,7 @@ fn record(
     let known = nodes.iter().fold(0u64, |sum, node| sum.wrapping_add(node.value));
     let sum = |part: fn(&Figures) -> u64| nodes.iter().map(part).sum::<u64>();
     let (tasks, messages, bytes) = (sum(|node| node.tasks), sum(|node| node.messages), sum(|node| node.bytes));
-    let workers = if contender.entry.knows_costs { ranks.saturating_sub(1).max(1) } else { ranks } as f64;
+    let workers = if contender.entry.facts.knows_costs { ranks.saturating_sub(1).max(1) } else { ranks } as f64;
     let waiting = if effort.waiting > 0.0 { unit.cycles(effort.waiting) } else { unit.ticks(sum(|node| node.waiting)) };
     let largest = unit.ticks(nodes.iter().map(|node| node.largest).max().unwrap_or(0));
     let scheduling = Scheduling {
@@ -374,7 +374,7 @@ fn record(
         tasks,
         joins: 0,
         answer: Number::Whole(known),
-        answer_is: spec.workload.entry.answer,
+        answer_is: spec.workload.entry.facts.answer,
         known: Some(Number::Whole(known)),
         makespan: unit.cycles(makespan),
         sequential,

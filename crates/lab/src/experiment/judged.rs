@@ -35,10 +35,10 @@ impl Judged {
         let mut loads = tasks.loads().to_vec();
         loads.resize(topology.nodes() as usize, 0);
         let total = loads.iter().sum();
-        let quota = chosen.balancer.quota(topology, total, shares).to_vec();
-        let reachable = match chosen.entry.promises.exact {
-            true => chosen.balancer.aims(overlay, &loads, shares),
-            false => chosen.balancer.reachable(topology, total, shares),
+        let quota = chosen.quota(topology, total, shares).to_vec();
+        let reachable = match chosen.entry.facts.promises.exact {
+            true => chosen.aims(overlay, &loads, shares),
+            false => chosen.reachable(topology, total, shares),
         };
         let reachable = reachable.to_vec();
         let by_rank = |values: &[u64]| judge::by_rank(values, placement);

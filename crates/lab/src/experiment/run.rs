@@ -52,7 +52,7 @@ impl SchedulerContender {
     /// # Errors
     /// If its options don't fit the overlay.
     pub fn new(scheduler: schedule::Chosen, overlay: Overlay) -> Result<SchedulerContender> {
-        let regions = scheduler.scheduler.regions(&overlay)?;
+        let regions = scheduler.regions(&overlay)?;
         Ok(SchedulerContender { scheduler, overlay, regions, drag: 0.0 })
     }
 }

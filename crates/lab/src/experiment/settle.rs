@@ -8,14 +8,14 @@ use equipoise::transport::world::World;
 
 use crate::workload::text;
 
-/// The topology that a specification of `--topology` means on all ranks of a world. The file of a graph is read by rank 0.
+/// The topology that a specification means on all ranks of a world. The file of a graph is read by rank 0.
 ///
 /// # Errors
 /// Wrong usage if there is no such topology, or the file can't be read.
 pub fn topology(world: &mut World, spec: &str) -> Result<Topology> {
     let Some(file) = Topology::graph_file(spec) else { return Ok(Topology::parse(spec, world.ranks())?) };
     let text = from_first(world, || {
-        text::read(&names::path(file)).map_err(|why| Error::usage(format!("--topology graph:{file}: the file cannot be read: {why}")))
+        text::read(&names::path(file)).map_err(|why| Error::unreadable("topology", format!(" graph:{file}: the file cannot be read"), why))
     })?;
     Ok(Topology::graph(file, &text)?)
 }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use ignore::WalkBuilder;
 use serde::{Deserialize, Serialize};
 
-use super::source::OPTION;
+use super::source::TASKS;
 use equipoise::error::{Error, Result};
 use equipoise::load::{Segment, Task, WorkQueue};
 use equipoise::memory;
@@ -57,7 +57,7 @@ impl FileTasks {
     /// # Errors
     /// If the folder, a folder in it or one of the files cannot be opened.
     pub fn scan(folder: &Path) -> Result<FileTasks> {
-        let wrong = |why: &dyn fmt::Display| Error::usage(format!("{OPTION} files:{}: {why}", names::shown(folder)));
+        let wrong = |why: &dyn fmt::Display| Error::input(TASKS, format!(" files:{}: {why}", names::shown(folder)));
         // The walk begins at the real folder, so that a link to it is one that is followed.
         let top = folder.canonicalize().map_err(|why| wrong(&why))?;
         if !top.is_dir() {
@@ -143,17 +143,17 @@ impl FileTasks {
         let mut flat: Vec<u8> = Vec::new();
         let expected = usize::try_from(bytes_of(&self.files[ids.clone()])).ok();
         if expected.is_none_or(|bytes| !memory::reserve(&mut flat, bytes)) {
-            return Err(Error::usage(format!(
-                "{OPTION} files:{}: there is no memory for the files of rank {rank}",
-                names::shown(self.folder())
-            )));
+            return Err(Error::input(
+                TASKS,
+                format!(" files:{}: there is no memory for the files of rank {rank}", names::shown(self.folder())),
+            ));
         }
         let mut ends = Vec::with_capacity(ids.len());
         for file in &self.files[ids.clone()] {
             let path = self.folder().join(&file.path);
             let read = File::open(&path).and_then(|mut open| open.read_to_end(&mut flat));
             read.map_err(|why| {
-                Error::usage(format!("{OPTION} files:{}: {}: {why}", names::shown(self.folder()), names::shown(file.path())))
+                Error::input(TASKS, format!(" files:{}: {}: {why}", names::shown(self.folder()), names::shown(file.path())))
             })?;
             ends.push(flat.len());
         }
@@ -297,14 +297,14 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_named() {
         let missing = FileTasks::scan(Path::new("/no/such/folder")).unwrap_err().to_string();
-        assert!(missing.starts_with("--tasks files:/no/such/folder: No such file"), "{missing}");
+        assert!(missing.starts_with("tasks files:/no/such/folder: No such file"), "{missing}");
         let folder = testing::folder(&[("a/1", "x"), ("b/2", "x")]);
         let at = folder.path().join("a/1");
-        assert_eq!(FileTasks::scan(&at).unwrap_err().to_string(), format!("--tasks files:{}: this is not a folder", at.display()));
+        assert_eq!(FileTasks::scan(&at).unwrap_err().to_string(), format!("tasks files:{}: this is not a folder", at.display()));
         let tasks = FileTasks::scan(folder.path()).unwrap();
         std::fs::remove_file(&at).unwrap();
         let why = tasks.queue(0, 2).unwrap_err().to_string();
-        assert!(why.starts_with(&format!("--tasks files:{}: a/1: No such file", folder.path().display())), "{why}");
+        assert!(why.starts_with(&format!("tasks files:{}: a/1: No such file", folder.path().display())), "{why}");
         // The other rank does not read what it does not hold.
         assert_eq!(tasks.queue(1, 2).unwrap().len(), 1);
         let empty = testing::folder(&[]);

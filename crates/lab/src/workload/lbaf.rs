@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::measured::{Communication, MeasuredTask, MeasuredTasks};
-use super::source::OPTION;
+use super::source::TASKS;
 use super::text::{self, MOST_BYTES};
 use equipoise::error::{Error, Result};
 use equipoise::names;
@@ -139,7 +139,7 @@ impl Entity {
 /// If a file can't be read or is not as above, a rank is missing or there twice, a rank lacks the phase, or a time is negative; the sentence
 /// names the file. If there are several sets and none is named, or not that one: the sentence lists them.
 pub fn read(folder: &Path, set: Option<&OsStr>, phase: Option<u64>) -> Result<MeasuredTasks> {
-    let wrong = |why: String| Error::usage(format!("{OPTION} lbaf:{}: {why}", names::shown(folder)));
+    let wrong = |why: String| Error::input(TASKS, format!(" lbaf:{}: {why}", names::shown(folder)));
     let files = files_by_rank(folder, set).map_err(wrong)?;
     let (mut tasks, mut messages, mut phase) = (Vec::new(), Vec::new(), phase);
     for (rank, path) in (0u32..).zip(&files) {
@@ -320,15 +320,12 @@ mod tests {
         ];
         for (files, why) in cases {
             let folder = testing::folder(files);
-            assert_eq!(
-                read(folder.path(), None, None).unwrap_err().to_string(),
-                format!("--tasks lbaf:{}: {why}", folder.path().display())
-            );
+            assert_eq!(read(folder.path(), None, None).unwrap_err().to_string(), format!("tasks lbaf:{}: {why}", folder.path().display()));
         }
         let folder = testing::folder(&[("a.0.json", &fine)]);
         let why = read(folder.path(), None, Some(9)).unwrap_err().to_string();
         assert!(why.ends_with("a.0.json: there is no phase 9; its phases are 3"), "{why}");
-        assert!(read(Path::new("/no/such"), None, None).unwrap_err().to_string().starts_with("--tasks lbaf:/no/such: No such file"));
+        assert!(read(Path::new("/no/such"), None, None).unwrap_err().to_string().starts_with("tasks lbaf:/no/such: No such file"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! How many tasks each node has before it is balanced: what `--loads` says.
+//! How many tasks each node has before it is balanced: as they are given.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,16 +9,17 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Poisson};
 
-use super::items::{self, Item, shortened, whole};
-use super::pattern::Pattern;
+use super::items::{self, Given, whole};
 use equipoise::error::{Error, Result};
 use equipoise::names;
+use equipoise::spec::{InvalidSpec, Options, Spec};
 
-const OPTION: &str = "--loads";
-/// The forms that the option takes, for sentences about unknown ones.
-const KNOWN: &str = "a list such as 19,11,2, @FILE, uniform:mean=10, hot:total=1000,node=0, poisson:mean=10, sparse:p=0.2,max=100 and zero";
+/// The noun for them.
+const WHAT: &str = "loads";
+/// The names of patterns; a list and a file have none.
+const KNOWN: [&str; 7] = ["uniform", "hot", "poisson", "sparse", "zero", "a list such as 19,11,2", "@FILE"];
 
-/// Loads as given by `--loads`; [`Display`](fmt::Display) writes what [`LoadPattern::parse`] reads.
+/// Loads as they are given; [`Display`](fmt::Display) writes what [`LoadPattern::parse`] reads.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LoadPattern {
     /// The load of every node of the topology.
@@ -45,41 +46,36 @@ impl Default for LoadPattern {
 }
 
 impl LoadPattern {
-    /// Reads `19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 | sparse:p=0.2,max=100 | zero`; parameters that
+    /// Reads `19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 | sparse:p=0.2,max=100 | zero`; options that
     /// are left out have the values shown. A file is only read by [`LoadPattern::draw`].
     pub fn parse(text: &str) -> Result<LoadPattern> {
-        // The name of a file may end with blanks.
-        if let Some(file) = text.trim_start().strip_prefix('@') {
-            return match file {
-                "" => Err(Error::usage(format!("{OPTION} @: the name of a file is missing"))),
-                _ => Ok(LoadPattern::File(names::path(file))),
-            };
-        }
-        let text = text.trim();
-        if !text.starts_with(|first: char| first.is_ascii_alphabetic()) || matches!(text.to_ascii_lowercase().as_str(), "nan" | "inf") {
-            return numbers(items::typed(OPTION, text)).map(LoadPattern::List);
-        }
-        let mut pattern = Pattern::parse(OPTION, text)?;
-        let parsed = match pattern.name {
-            "uniform" => LoadPattern::Uniform { mean: pattern.whole("mean", 10)? },
-            "hot" => LoadPattern::Hot { total: pattern.whole("total", 1000)?, node: hot_node(&mut pattern)? },
-            "poisson" => LoadPattern::Poisson { mean: pattern.real("mean", 10.0)? },
-            "sparse" => LoadPattern::Sparse { p: pattern.real("p", 0.2)?, max: pattern.whole("max", 100)? },
-            "zero" => LoadPattern::Zero,
-            _ => return Err(Error::usage(format!("{OPTION} {}: unknown loads; known are {KNOWN}", shortened(text)))),
+        let spec = match items::given(WHAT, text)? {
+            Given::List(items) => return Ok(LoadPattern::List(items::numbers(WHAT, items, whole)?)),
+            Given::File(path) => return Ok(LoadPattern::File(path)),
+            Given::Pattern(spec) => spec,
         };
-        match parsed {
-            LoadPattern::Uniform { mean } if mean > u64::MAX / 2 => {
-                return Err(pattern.wrong("mean: twice the mean is beyond 2^64 - 1"));
+        Ok(spec.build(|options| LoadPattern::read(&spec, options))?)
+    }
+
+    fn read(spec: &Spec, options: &mut Options<'_>) -> Result<LoadPattern, InvalidSpec> {
+        Ok(match spec.name() {
+            // Twice the mean has to fit.
+            "uniform" => LoadPattern::Uniform { mean: options.within("mean", 0..=u64::MAX / 2)?.unwrap_or(10) },
+            "hot" => LoadPattern::Hot {
+                total: options.whole("total", 0)?.unwrap_or(1000),
+                node: options.within("node", 0..=u32::MAX)?.unwrap_or(0),
+            },
+            "poisson" => {
+                let takes = format!("a number from 0 to {:e}", Poisson::<f64>::MAX_LAMBDA);
+                let mean = options.read("mean", &takes, |mean: &f64| (0.0..=Poisson::<f64>::MAX_LAMBDA).contains(mean))?;
+                LoadPattern::Poisson { mean: mean.unwrap_or(10.0) }
             }
-            LoadPattern::Poisson { mean } if mean > Poisson::<f64>::MAX_LAMBDA => {
-                return Err(pattern.wrong(format!("mean: at most {:e} is possible", Poisson::<f64>::MAX_LAMBDA)));
+            "sparse" => {
+                LoadPattern::Sparse { p: options.real("p", 0.0..=1.0)?.unwrap_or(0.2), max: options.whole("max", 1)?.unwrap_or(100) }
             }
-            LoadPattern::Sparse { p, .. } if p > 1.0 => return Err(pattern.wrong("p: a probability is at most 1")),
-            LoadPattern::Sparse { max: 0, .. } => return Err(pattern.wrong("max: must be at least 1")),
-            _ => pattern.finish()?,
-        }
-        Ok(parsed)
+            "zero" => LoadPattern::Zero,
+            _ => return Err(spec.unknown(KNOWN)),
+        })
     }
 
     /// The load of every node of a topology of `nodes` nodes, of which the first `real` are real ones. The sum fits into a u64.
@@ -94,20 +90,20 @@ impl LoadPattern {
         rng.set_stream(super::LOADS_STREAM);
         let drawn: Vec<u64> = match self {
             LoadPattern::List(loads) => return full_list(loads.clone(), nodes, real, None),
-            LoadPattern::File(path) => return full_list(numbers(items::read(OPTION, path)?)?, nodes, real, Some(path)),
+            LoadPattern::File(path) => return full_list(items::numbers(WHAT, items::read(WHAT, path)?, whole)?, nodes, real, Some(path)),
             LoadPattern::Uniform { mean } => {
                 let total = mean.checked_mul(u64::from(real)).ok_or_else(|| self.too_many(real))?;
                 uniform_with_exact_mean(&mut rng, *mean, total, real)
             }
             LoadPattern::Hot { total, node } => {
                 if *node >= real {
-                    return Err(Error::usage(format!("{OPTION} {self}: node {node} is none of the {real} real nodes, 0 to {}", real - 1)));
+                    return Err(Error::input(WHAT, format!(" {self}: node {node} is none of the {real} real nodes, 0 to {}", real - 1)));
                 }
                 (0..real).map(|at| if at == *node { *total } else { 0 }).collect()
             }
             LoadPattern::Poisson { mean: 0.0 } | LoadPattern::Zero => vec![0; real as usize],
             LoadPattern::Poisson { mean } => {
-                let poisson = Poisson::new(*mean).map_err(|why| Error::usage(format!("{OPTION} {self}: mean: {why}")))?;
+                let poisson = Poisson::new(*mean).map_err(|why| Error::input(WHAT, format!(" {self}: mean: {why}")))?;
                 (0..real).map(|_| poisson.sample(&mut rng) as u64).collect()
             }
             LoadPattern::Sparse { p, max } => (0..real).map(|_| if rng.random_bool(*p) { rng.random_range(1..=*max) } else { 0 }).collect(),
@@ -120,18 +116,8 @@ impl LoadPattern {
     }
 
     fn too_many(&self, real: u32) -> Error {
-        Error::usage(format!("{OPTION} {self}: the tasks of {real} nodes together are beyond 2^64 - 1"))
+        Error::input(WHAT, format!(" {self}: the tasks of {real} nodes together are beyond 2^64 - 1"))
     }
-}
-
-/// The node that holds everything; checked against the real nodes when drawn.
-fn hot_node(pattern: &mut Pattern) -> Result<u32> {
-    let node = pattern.whole("node", 0)?;
-    u32::try_from(node).map_err(|_| pattern.wrong("node: beyond 2^32 - 1"))
-}
-
-fn numbers(items: Vec<Item>) -> Result<Vec<u64>> {
-    items.iter().map(|item| whole(&item.text).map_err(|why| Error::usage(format!("{}: {why}", item.place)))).collect()
 }
 
 /// Checks that a list is of the topology's nodes, or of its real nodes only, and that its sum fits into a u64.
@@ -141,11 +127,11 @@ fn full_list(mut loads: Vec<u64>, nodes: u32, real: u32, path: Option<&Path>) ->
         loads.resize(nodes as usize, 0);
     }
     if loads.len() != nodes as usize {
-        return Err(Error::usage(format!("{OPTION}{source}: {} numbers for {}", loads.len(), places(nodes, real))));
+        return Err(Error::input(WHAT, format!("{source}: {} numbers for {}", loads.len(), places(nodes, real))));
     }
     match loads.iter().try_fold(0u64, |sum, load| sum.checked_add(*load)) {
         Some(_) => Ok(loads),
-        None => Err(Error::usage(format!("{OPTION}{source}: the tasks of all nodes together are beyond 2^64 - 1"))),
+        None => Err(Error::input(WHAT, format!("{source}: the tasks of all nodes together are beyond 2^64 - 1"))),
     }
 }
 
@@ -238,7 +224,7 @@ mod tests {
 
     fn refusal<T: fmt::Debug>(result: Result<T>) -> String {
         match result {
-            Err(Error::Usage(why)) => why,
+            Err(why) if why.exit_status() == 2 => why.to_string(),
             other => panic!("{other:?}"),
         }
     }
@@ -272,49 +258,57 @@ mod tests {
     #[test]
     fn wrong_forms_get_one_sentence() {
         for (text, why) in [
-            ("", "--loads, item 1: a number is missing"),
-            ("1,,2", "--loads, item 2: a number is missing"),
-            ("1,-2", "--loads, item 2: -2 is negative"),
-            ("1,2.5", "--loads, item 2: \"2.5\" is not a whole number"),
-            ("3,NaN", "--loads, item 2: \"NaN\" is not a whole number"),
-            ("NaN", "--loads, item 1: \"NaN\" is not a whole number"),
-            ("18446744073709551616", "--loads, item 1: 18446744073709551616 is beyond 2^64 - 1"),
-            ("@", "--loads @: the name of a file is missing"),
-            ("uniform:mean=-1", "--loads uniform:mean=-1: mean: -1 is negative"),
-            ("uniform:mean=1e3", "--loads uniform:mean=1e3: mean: \"1e3\" is not a whole number"),
-            ("uniform:mean=9223372036854775808", "--loads uniform:mean=9223372036854775808: mean: twice the mean is beyond 2^64 - 1"),
-            ("uniform:men=3", "--loads uniform:men=3: unknown parameter men; uniform knows mean"),
-            ("sparse:q=3", "--loads sparse:q=3: unknown parameter q; sparse knows p, max"),
-            ("zero:q=3", "--loads zero:q=3: unknown parameter q; zero takes no parameters"),
-            ("uniform:", "--loads uniform:: \"\" is not of the form key=value"),
-            ("uniform:mean=1,mean=2", "--loads uniform:mean=1,mean=2: mean is given twice"),
-            ("sparse:p=1.5", "--loads sparse:p=1.5: p: a probability is at most 1"),
-            ("sparse:max=0", "--loads sparse:max=0: max: must be at least 1"),
-            ("poisson:mean=NaN", "--loads poisson:mean=NaN: mean: \"NaN\" is not a finite number"),
-            ("poisson:mean=1e400", "--loads poisson:mean=1e400: mean: \"1e400\" is not a finite number"),
-            ("poisson:mean=2e19", "--loads poisson:mean=2e19: mean: at most 1.844e19 is possible"),
+            ("", "loads, item 1: a number is missing"),
+            ("1,,2", "loads, item 2: a number is missing"),
+            ("1,-2", "loads, item 2: -2 is negative"),
+            ("1,2.5", "loads, item 2: \"2.5\" is not a whole number"),
+            ("3,NaN", "loads, item 2: \"NaN\" is not a whole number"),
+            ("NaN", "loads, item 1: \"NaN\" is not a whole number"),
+            ("18446744073709551616", "loads, item 1: 18446744073709551616 is beyond 2^64 - 1"),
+            ("@", "loads @: the name of a file is missing"),
+            ("uniform:mean=-1", "loads uniform: mean is a whole number from 0 to 9223372036854775807, not '-1'"),
+            ("uniform:mean=1e3", "loads uniform: mean is a whole number from 0 to 9223372036854775807, not '1e3'"),
+            (
+                "uniform:mean=9223372036854775808",
+                "loads uniform: mean is a whole number from 0 to 9223372036854775807, not '9223372036854775808'",
+            ),
+            ("uniform:men=3", "loads uniform has no option 'men'; it has mean"),
+            ("sparse:q=3", "loads sparse has no option 'q'; it has p, max"),
+            ("zero:q=3", "loads zero takes no options, 'q' was given"),
+            ("uniform:", "loads uniform: '' is not of the form key=value"),
+            ("uniform,mean=3", "loads uniform: options follow a colon, as in uniform:mean=3"),
+            ("uniform:mean=1,mean=2", "loads uniform: mean is given twice"),
+            ("hot:node=4294967296", "loads hot: node is a whole number from 0 to 4294967295, not '4294967296'"),
+            ("sparse:p=1.5", "loads sparse: p is a number from 0 to 1, not '1.5'"),
+            ("sparse:max=0", "loads sparse: max is a whole number, 1 or more, not '0'"),
+            ("poisson:mean=NaN", "loads poisson: mean is a number from 0 to 1.844e19, not 'NaN'"),
+            ("poisson:mean=1e400", "loads poisson: mean is a number from 0 to 1.844e19, not '1e400'"),
+            ("poisson:mean=2e19", "loads poisson: mean is a number from 0 to 1.844e19, not '2e19'"),
         ] {
             assert_eq!(refusal(LoadPattern::parse(text)), why);
         }
-        assert!(refusal(LoadPattern::parse("unifrom")).starts_with("--loads unifrom: unknown loads; known are a list"));
+        assert_eq!(
+            refusal(LoadPattern::parse("unifrom")),
+            "loads 'unifrom' is unknown; known are uniform, hot, poisson, sparse, zero, a list such as 19,11,2, @FILE"
+        );
     }
 
     #[test]
     fn lists_must_fit_the_topology() {
         assert_eq!(parse("3,0,7").draw(3, 2, 1).unwrap(), [3, 0, 7]);
-        assert_eq!(refusal(parse("3,0,7").draw(8, 8, 1)), "--loads: 3 numbers for the 8 nodes of the topology");
-        assert_eq!(refusal(parse("3,0,7").draw(8, 6, 1)), "--loads: 3 numbers for the 6 ranks or the 8 nodes of the topology");
+        assert_eq!(refusal(parse("3,0,7").draw(8, 8, 1)), "loads: 3 numbers for the 8 nodes of the topology");
+        assert_eq!(refusal(parse("3,0,7").draw(8, 6, 1)), "loads: 3 numbers for the 6 ranks or the 8 nodes of the topology");
         assert_eq!(parse("3,0,7").draw(4, 3, 1).unwrap(), [3, 0, 7, 0]);
         assert_eq!(parse("3,0,7,2").draw(4, 3, 1).unwrap(), [3, 0, 7, 2]);
         let beyond = format!("{},1", u64::MAX);
-        assert_eq!(refusal(parse(&beyond).draw(2, 2, 1)), "--loads: the tasks of all nodes together are beyond 2^64 - 1");
+        assert_eq!(refusal(parse(&beyond).draw(2, 2, 1)), "loads: the tasks of all nodes together are beyond 2^64 - 1");
         let file = testing::file("1 2\n3,x\n");
         let at = format!("@{}", file.display());
-        assert_eq!(refusal(parse(&at).draw(4, 4, 1)), format!("--loads {at}, line 2: \"x\" is not a whole number"));
+        assert_eq!(refusal(parse(&at).draw(4, 4, 1)), format!("loads {at}, line 2: \"x\" is not a whole number"));
         let file = testing::file("1 2\n3");
         let at = format!("@{}", file.display());
         assert_eq!(parse(&at).draw(3, 1, 1).unwrap(), [1, 2, 3]);
-        assert_eq!(refusal(parse(&at).draw(4, 4, 1)), format!("--loads {at}: 3 numbers for the 4 nodes of the topology"));
+        assert_eq!(refusal(parse(&at).draw(4, 4, 1)), format!("loads {at}: 3 numbers for the 4 nodes of the topology"));
     }
 
     #[test]
@@ -324,7 +318,7 @@ mod tests {
         assert!(refusal(parse("poisson:mean=1e19").draw(4, 4, 1)).contains("beyond 2^64 - 1"));
         assert!(refusal(parse(&format!("sparse:p=1,max={most}")).draw(64, 64, 1)).contains("beyond 2^64 - 1"));
         assert_eq!(parse(&format!("hot:total={most}")).draw(3, 2, 1).unwrap(), [most, 0, 0]);
-        assert_eq!(refusal(parse("hot:node=2").draw(3, 2, 1)), "--loads hot:total=1000,node=2: node 2 is none of the 2 real nodes, 0 to 1");
+        assert_eq!(refusal(parse("hot:node=2").draw(3, 2, 1)), "loads hot:total=1000,node=2: node 2 is none of the 2 real nodes, 0 to 1");
         let huge = parse("poisson:mean=1e18").draw(4, 4, 1).unwrap();
         assert!(huge.iter().all(|load| load.abs_diff(1_000_000_000_000_000_000) < 20_000_000_000), "{huge:?}");
     }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::source::OPTION;
+use super::source::TASKS;
 use super::tasks::Amounts;
 use equipoise::error::{Error, Result};
 use equipoise::load::{Segment, Task, TaskBatch, WorkQueue};
@@ -81,7 +81,7 @@ impl MeasuredTasks {
         let mut amounts = Amounts { work: none(), pinned: if pinned_tasks > 0 { none() } else { Vec::new() }, pinned_tasks, largest: 0 };
         let mut total = 0u64;
         for task in &self.tasks {
-            let too_much = || Error::usage(format!("{OPTION}: the work of all tasks together is beyond 2^64 - 1"));
+            let too_much = || Error::input(TASKS, ": the work of all tasks together is beyond 2^64 - 1");
             total = total.checked_add(task.work).ok_or_else(too_much)?;
             let node = self.node_of(task.rank, nodes) as usize;
             amounts.work[node] += task.work;
@@ -112,7 +112,7 @@ impl MeasuredTasks {
         let largest = held().map(|(_, task)| task.bytes).max().unwrap_or(0);
         let mut zeros: Vec<u8> = Vec::new();
         if usize::try_from(largest).ok().is_none_or(|bytes| !memory::reserve(&mut zeros, bytes)) {
-            return Err(Error::usage(format!("{OPTION}: there is no memory for a task of {largest} bytes")));
+            return Err(Error::input(TASKS, format!(": there is no memory for a task of {largest} bytes")));
         }
         zeros.resize(largest as usize, 0);
         let zeros = Bytes::from(zeros);

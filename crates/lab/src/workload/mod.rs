@@ -15,7 +15,6 @@ pub mod lbaf;
 pub mod loads;
 pub mod measured;
 pub mod memory;
-mod pattern;
 pub mod powers;
 mod source;
 pub mod task_table;

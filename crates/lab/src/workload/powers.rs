@@ -1,7 +1,7 @@
-//! How fast each node is, relative to the others: what `--powers` says.
+//! How fast each node is, relative to the others.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use rand::rngs::ChaCha8Rng;
@@ -9,17 +9,19 @@ use rand::{RngExt, SeedableRng};
 
 use super::Decimal;
 use super::decimal::scaled;
-use super::items::{self, Item, shortened, whole};
+use super::items::{self, Given};
 use equipoise::error::{Error, Result};
 use equipoise::load::Powers;
 use equipoise::names;
+use equipoise::spec::Options;
 
-const OPTION: &str = "--powers";
+/// The noun for them.
+const WHAT: &str = "powers";
 
-/// Powers as given by `--powers`; [`Display`](fmt::Display) writes what [`PowerPattern::parse`] reads.
+/// Powers as they are given; [`Display`](fmt::Display) writes what [`PowerPattern::parse`] reads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum PowerPattern {
-    /// Without the option: all real nodes are equally fast.
+    /// By default: all real nodes are equally fast.
     #[default]
     Equal,
     /// The power of every node of the topology.
@@ -33,33 +35,20 @@ pub enum PowerPattern {
 impl PowerPattern {
     /// Reads `3,4,5 | uniform:1..10 | @FILE | equal`. A file is only read by [`PowerPattern::draw`].
     pub fn parse(text: &str) -> Result<PowerPattern> {
-        // The name of a file may end with blanks.
-        if let Some(file) = text.trim_start().strip_prefix('@') {
-            return match file {
-                "" => Err(Error::usage(format!("{OPTION} @: the name of a file is missing"))),
-                _ => Ok(PowerPattern::File(names::path(file))),
-            };
-        }
-        let text = text.trim();
-        let wrong = |why: String| Error::usage(format!("{OPTION} {}: {why}", shortened(text)));
-        match text.split_once(':').unwrap_or((text, "")) {
-            ("equal", "") => Ok(PowerPattern::Equal),
-            ("uniform", bounds) => {
-                let bounds = if bounds.is_empty() { "1..10" } else { bounds };
-                let (low, high) = bounds.split_once("..").ok_or_else(|| wrong("the bounds are written as in uniform:1..10".into()))?;
-                let bound = |side: &str, text: &str| whole(text.trim()).map_err(|why| wrong(format!("{side} bound: {why}")));
-                let (low, high) = (bound("lower", low)?, bound("upper", high)?);
-                match (low, high) {
-                    _ if low > high => Err(wrong("the lower bound is above the upper one".into())),
-                    (_, 0) => Err(wrong("all powers are zero".into())),
-                    _ => Ok(PowerPattern::Uniform { low, high }),
-                }
-            }
-            _ if text.starts_with(|first: char| first.is_ascii_alphabetic()) && !first_is_not_finite(text) => {
-                Err(wrong("unknown powers; known are a list such as 3,4,5, @FILE, uniform:1..10 and equal".into()))
-            }
-            _ => numbers(items::typed(OPTION, text)).map(PowerPattern::List),
-        }
+        let spec = match items::given(WHAT, text)? {
+            Given::List(items) => return Ok(PowerPattern::List(items::numbers(WHAT, items, Decimal::parse)?)),
+            Given::File(path) => return Ok(PowerPattern::File(path)),
+            Given::Pattern(spec) => spec,
+        };
+        let read = |options: &mut Options<'_>| match spec.name() {
+            "equal" => Ok(PowerPattern::Equal),
+            "uniform" => match items::bounds(options)? {
+                (_, 0) => Err(options.conflict("all powers are zero")),
+                (low, high) => Ok(PowerPattern::Uniform { low, high }),
+            },
+            _ => Err(spec.unknown(["equal", "uniform", "a list such as 3,4,5", "@FILE"])),
+        };
+        Ok(spec.build(read)?)
     }
 
     /// The powers of the nodes of a topology, the first `real` of which are real; and the same as they were given, to be shown.
@@ -73,39 +62,25 @@ impl PowerPattern {
                 let shown = powers.to_vec().into_iter().map(Decimal::from).collect();
                 return Ok((powers, shown));
             }
-            PowerPattern::List(given) => (fitting(given.clone(), nodes, real, OPTION)?, OPTION.to_string()),
+            PowerPattern::List(given) => (fitting(given.clone(), nodes, real, "")?, String::new()),
             PowerPattern::File(path) => {
-                let source = format!("{OPTION} @{}", names::shown(path));
-                (fitting(from_file(path)?, nodes, real, &source)?, source)
+                let source = format!(" @{}", names::shown(path));
+                (fitting(items::numbers(WHAT, items::read(WHAT, path)?, Decimal::parse)?, nodes, real, &source)?, source)
             }
             PowerPattern::Uniform { low, high } => {
                 let mut rng = ChaCha8Rng::seed_from_u64(seed);
                 rng.set_stream(super::POWERS_STREAM);
                 let mut drawn: Vec<Decimal> = (0..real).map(|_| rng.random_range(*low..=*high).into()).collect();
                 drawn.resize(nodes as usize, Decimal::default());
-                (drawn, format!("{OPTION} {self}"))
+                (drawn, format!(" {self}"))
             }
         };
         let integers = scaled(&given).map_err(|node| {
-            Error::usage(format!("{source}: the power {} of node {node} is too large beside the smallest fraction", given[node]))
+            Error::input(WHAT, format!("{source}: the power {} of node {node} is too large for the smallest fraction", given[node]))
         })?;
-        let powers = Powers::listed(integers).map_err(|why| Error::usage(format!("{source}: {why}")))?;
+        let powers = Powers::listed(integers).map_err(|why| Error::input(WHAT, format!("{source}: {why}")))?;
         Ok((powers, given))
     }
-}
-
-/// A list that begins with `nan` or `inf` is a list of numbers with something wrong, not the name of a pattern.
-fn first_is_not_finite(text: &str) -> bool {
-    let first = text.split(',').next().unwrap_or_default().trim();
-    first.parse::<f64>().is_ok()
-}
-
-fn from_file(path: &Path) -> Result<Vec<Decimal>> {
-    numbers(items::read(OPTION, path)?)
-}
-
-fn numbers(items: Vec<Item>) -> Result<Vec<Decimal>> {
-    items.iter().map(|item| Decimal::parse(&item.text).map_err(|why| Error::usage(format!("{}: {why}", item.place)))).collect()
 }
 
 /// Checks that there is a power for every node or every real one, and none but 0 for a virtual one.
@@ -114,12 +89,12 @@ fn fitting(mut powers: Vec<Decimal>, nodes: u32, real: u32, source: &str) -> Res
         powers.resize(nodes as usize, Decimal::default());
     }
     if powers.len() != nodes as usize {
-        return Err(Error::usage(format!("{source}: {} numbers for {}", powers.len(), super::loads::places(nodes, real))));
+        return Err(Error::input(WHAT, format!("{source}: {} numbers for {}", powers.len(), super::loads::places(nodes, real))));
     }
     match powers.iter().skip(real as usize).position(|power| !power.is_zero()) {
         Some(offset) => {
             let node = real as usize + offset;
-            Err(Error::usage(format!("{source}: node {node} is virtual and must have power 0, not {}", powers[node])))
+            Err(Error::input(WHAT, format!("{source}: node {node} is virtual and must have power 0, not {}", powers[node])))
         }
         None => Ok(powers),
     }
@@ -156,7 +131,7 @@ mod tests {
 
     fn refusal<T: fmt::Debug>(result: Result<T>) -> String {
         match result {
-            Err(Error::Usage(why)) => why,
+            Err(why) if why.exit_status() == 2 => why.to_string(),
             other => panic!("{other:?}"),
         }
     }
@@ -183,31 +158,31 @@ mod tests {
     #[test]
     fn wrong_powers_get_one_sentence() {
         for (text, why) in [
-            ("", "--powers, item 1: a number is missing"),
-            ("1,NaN", "--powers, item 2: \"NaN\" is not a finite number"),
-            ("nan,1", "--powers, item 1: \"nan\" is not a finite number"),
-            ("inf", "--powers, item 1: \"inf\" is not a finite number"),
-            ("1,-2", "--powers, item 2: -2 is negative"),
-            ("1e400", "--powers, item 1: 1e400 is beyond 2^64 - 1"),
-            ("uniform:5", "--powers uniform:5: the bounds are written as in uniform:1..10"),
-            ("uniform:5..x", "--powers uniform:5..x: upper bound: \"x\" is not a whole number"),
-            ("uniform:5..2", "--powers uniform:5..2: the lower bound is above the upper one"),
-            ("uniform:0..0", "--powers uniform:0..0: all powers are zero"),
-            ("fast", "--powers fast: unknown powers; known are a list such as 3,4,5, @FILE, uniform:1..10 and equal"),
-            ("@", "--powers @: the name of a file is missing"),
+            ("", "powers, item 1: a number is missing"),
+            ("1,NaN", "powers, item 2: \"NaN\" is not a finite number"),
+            ("nan,1", "powers, item 1: \"nan\" is not a finite number"),
+            ("inf", "powers, item 1: \"inf\" is not a finite number"),
+            ("1,-2", "powers, item 2: -2 is negative"),
+            ("1e400", "powers, item 1: 1e400 is beyond 2^64 - 1"),
+            ("uniform:5", "powers uniform: LOW..HIGH is two whole numbers, the lower one first, as in 1..10, not '5'"),
+            ("uniform:5..x", "powers uniform: LOW..HIGH is two whole numbers, the lower one first, as in 1..10, not '5..x'"),
+            ("uniform:5..2", "powers uniform: LOW..HIGH is two whole numbers, the lower one first, as in 1..10, not '5..2'"),
+            ("uniform:0..0", "powers uniform: all powers are zero"),
+            ("fast", "powers 'fast' is unknown; known are equal, uniform, a list such as 3,4,5, @FILE"),
+            ("@", "powers @: the name of a file is missing"),
         ] {
             assert_eq!(refusal(PowerPattern::parse(text)), why);
         }
         for (text, why) in [
-            ("1", "--powers: 1 numbers for the 2 ranks or the 3 nodes of the topology"),
-            ("1,2,3", "--powers: node 2 is virtual and must have power 0, not 3"),
-            ("0,0,0", "--powers: all powers are zero"),
-            ("18446744073709551615,1,0", "--powers: the sum of all powers is beyond 2^64 - 1"),
-            ("0.000000001,99999999999,0", "--powers: the power 99999999999 of node 1 is too large beside the smallest fraction"),
+            ("1", "powers: 1 numbers for the 2 ranks or the 3 nodes of the topology"),
+            ("1,2,3", "powers: node 2 is virtual and must have power 0, not 3"),
+            ("0,0,0", "powers: all powers are zero"),
+            ("18446744073709551615,1,0", "powers: the sum of all powers is beyond 2^64 - 1"),
+            ("0.000000001,99999999999,0", "powers: the power 99999999999 of node 1 is too large for the smallest fraction"),
         ] {
             assert_eq!(refusal(parse(text).draw(3, 2, 1)), why);
         }
-        assert_eq!(refusal(parse("1").draw(3, 3, 1)), "--powers: 1 numbers for the 3 nodes of the topology");
+        assert_eq!(refusal(parse("1").draw(3, 3, 1)), "powers: 1 numbers for the 3 nodes of the topology");
         assert_eq!(parse("4,5").draw(3, 2, 1).unwrap().0.to_vec(), [4, 5, 0]);
     }
 

@@ -12,7 +12,8 @@ use super::{lbaf, task_table};
 use equipoise::error::{Error, Result};
 use equipoise::names;
 
-pub(super) const OPTION: &str = "--tasks";
+/// The noun for them.
+pub(super) const TASKS: &str = "tasks";
 
 /// Where tasks come from, as given by `--tasks`; [`Display`](fmt::Display) writes what [`TaskSource::parse`] reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ impl TaskSource {
     /// table on standard input.
     pub fn parse(text: &str) -> Result<TaskSource> {
         let text = text.trim();
-        let wrong = |why: &str| Error::usage(format!("{OPTION} {}: {why}", shortened(text)));
+        let wrong = |why: &str| Error::input(TASKS, format!(" {}: {why}", shortened(text)));
         match text.split_once(':') {
             Some(("files" | "lbaf", "")) => Err(wrong("the name of a folder is missing")),
             Some(("files", folder)) => Ok(TaskSource::Files(names::path(folder))),
@@ -131,14 +132,14 @@ mod tests {
     #[test]
     fn wrong_sources_are_refused_in_one_sentence() {
         for (text, why) in [
-            ("files:", "--tasks files:: the name of a folder is missing"),
-            ("lbaf:", "--tasks lbaf:: the name of a folder is missing"),
-            ("lbaf:,phase=1", "--tasks lbaf:,phase=1: the name of a folder is missing"),
-            ("lbaf:runs,phase=-1", "--tasks lbaf:runs,phase=-1: phase: -1 is negative"),
-            ("src", "--tasks src: unknown tasks; known are files:DIR, lbaf:DIR[,set=NAME][,phase=N], FILE.csv[,unit=us] and -"),
-            (".csv", "--tasks .csv: unknown tasks; known are files:DIR, lbaf:DIR[,set=NAME][,phase=N], FILE.csv[,unit=us] and -"),
-            ("a.csv,unit=h", "--tasks a.csv,unit=h: unit: \"h\": known units of time are ns, us, ms and s"),
-            ("a.csv,unit=s,unit=s", "--tasks a.csv,unit=s,unit=s: unit is given twice"),
+            ("files:", "tasks files:: the name of a folder is missing"),
+            ("lbaf:", "tasks lbaf:: the name of a folder is missing"),
+            ("lbaf:,phase=1", "tasks lbaf:,phase=1: the name of a folder is missing"),
+            ("lbaf:runs,phase=-1", "tasks lbaf:runs,phase=-1: phase: -1 is negative"),
+            ("src", "tasks src: unknown tasks; known are files:DIR, lbaf:DIR[,set=NAME][,phase=N], FILE.csv[,unit=us] and -"),
+            (".csv", "tasks .csv: unknown tasks; known are files:DIR, lbaf:DIR[,set=NAME][,phase=N], FILE.csv[,unit=us] and -"),
+            ("a.csv,unit=h", "tasks a.csv,unit=h: unit: \"h\": known units of time are ns, us, ms and s"),
+            ("a.csv,unit=s,unit=s", "tasks a.csv,unit=s,unit=s: unit is given twice"),
         ] {
             assert_eq!(TaskSource::parse(text).unwrap_err().to_string(), why);
         }

@@ -10,7 +10,7 @@ use std::path::Path;
 use super::decimal::Decimal;
 use super::items::{shortened, whole};
 use super::measured::{MeasuredTask, MeasuredTasks};
-use super::source::OPTION;
+use super::source::TASKS;
 use super::text;
 use super::time::TimeUnit;
 use equipoise::error::{Error, Result};
@@ -23,8 +23,8 @@ use equipoise::topology::MAX_NODES;
 /// If it can't be read, or a line is not as it should be; the sentence names the file and the line.
 pub fn read(path: &Path, unit: Option<TimeUnit>) -> Result<MeasuredTasks> {
     let shown = names::shown(path);
-    let text = text::read(path).map_err(|why| Error::usage(format!("{OPTION} {shown}: the file cannot be read: {why}")))?;
-    parse(&text, unit).map_err(|why| Error::usage(format!("{OPTION} {shown}{why}")))
+    let text = text::read(path).map_err(|why| Error::unreadable(TASKS, format!(" {shown}: the file cannot be read"), why))?;
+    parse(&text, unit).map_err(|why| Error::input(TASKS, format!(" {shown}{why}")))
 }
 
 /// A record and the number of its first line.
@@ -250,6 +250,6 @@ mod tests {
         let why = parse("rank,work_us\n0,1\n", Some(TimeUnit::Seconds)).unwrap_err();
         assert_eq!(why, ": its column says that work is in us, and unit=s something else");
         let missing = read(Path::new("/no/such.csv"), None).unwrap_err().to_string();
-        assert!(missing.starts_with("--tasks /no/such.csv: the file cannot be read: No such"), "{missing}");
+        assert!(missing.starts_with("tasks /no/such.csv: the file cannot be read: No such"), "{missing}");
     }
 }

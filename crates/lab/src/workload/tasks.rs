@@ -42,7 +42,7 @@ impl InitialTasks {
         let mut next: TaskId = 0;
         first.push(next);
         for load in loads {
-            next = next.checked_add(*load).ok_or_else(|| Error::usage("--loads: the tasks of all nodes together are beyond 2^64 - 1"))?;
+            next = next.checked_add(*load).ok_or_else(|| Error::input("loads", ": the tasks of all nodes together are beyond 2^64 - 1"))?;
             first.push(next);
         }
         Ok(InitialTasks { first, payload, weights: Weights::Unit, pins: Pins::default() })
@@ -84,7 +84,7 @@ impl InitialTasks {
         for node in 0..nodes {
             let (first, count) = (self.first[node], self.load(node as NodeId));
             for (weight, pinned) in self.weights.of(first, count).zip(self.pins.of(first, count)) {
-                let too_much = || Error::usage("--weights: the work of all tasks together is beyond 2^64 - 1");
+                let too_much = || Error::input("weights", ": the work of all tasks together is beyond 2^64 - 1");
                 total = total.checked_add(weight).ok_or_else(too_much)?;
                 amounts.work[node] += weight;
                 if pinned {
@@ -118,8 +118,9 @@ impl InitialTasks {
     /// If the buffer is not to be had.
     pub fn queue(&self, node: NodeId) -> Result<WorkQueue> {
         let (first, count) = (self.first[node as usize], self.load(node));
-        let flat = flat_payloads(first, count, self.payload)
-            .ok_or_else(|| Error::usage(format!("--payload {}: there is no memory for the {count} tasks of node {node}", self.payload)))?;
+        let flat = flat_payloads(first, count, self.payload).ok_or_else(|| {
+            Error::input("payload", format!(" {}: there is no memory for the {count} tasks of node {node}", self.payload))
+        })?;
         if self.are_alike() {
             return Ok(WorkQueue::new(Segment::row(first, count, 1, flat).into_iter().collect()));
         }
@@ -201,11 +202,11 @@ mod tests {
 
     #[test]
     fn tasks_beyond_numbering_or_memory_are_refused() {
-        assert!(matches!(InitialTasks::new(&[u64::MAX, 1], 0), Err(Error::Usage(_))));
+        assert!(InitialTasks::new(&[u64::MAX, 1], 0).is_err_and(|why| why.exit_status() == 2));
         let tasks = InitialTasks::new(&[u64::MAX / 2], 16).unwrap();
         assert_eq!(
             tasks.queue(0).unwrap_err().to_string(),
-            format!("--payload 16: there is no memory for the {} tasks of node 0", u64::MAX / 2)
+            format!("payload 16: there is no memory for the {} tasks of node 0", u64::MAX / 2)
         );
     }
 
@@ -223,7 +224,7 @@ mod tests {
         assert_eq!((queues[0].len(), queues[1].len(), queues[1].own_work()), (2, 3, 18));
         assert_eq!((tasks.described_in(0), InitialTasks::new(&[9], 0).unwrap().described_in(9)), (0, 0));
         let huge = InitialTasks::new(&[2], 0).unwrap().weighing(Weights::Listed(vec![u64::MAX, 1]), Pins::default());
-        assert!(matches!(huge.amounts(), Err(Error::Usage(why)) if why.starts_with("--weights")));
+        assert!(huge.amounts().unwrap_err().to_string().starts_with("weights"));
     }
 
     proptest! {

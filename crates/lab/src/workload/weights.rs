@@ -1,4 +1,4 @@
-//! How much work each task is, and which tasks may not move: what `--weights` and `--pinned` say.
+//! How much work each task is, and which tasks may not move.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,19 +9,20 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp};
 use serde::{Deserialize, Serialize};
 
-use super::items::{self, Item, shortened, whole};
-use super::pattern::Pattern;
+use super::items::{self, Given, shortened, whole};
 use equipoise::error::{Error, Result};
 use equipoise::load::TaskId;
 use equipoise::names;
+use equipoise::spec::Options;
 
-const WEIGHTS: &str = "--weights";
-const PINNED: &str = "--pinned";
+/// The nouns for them.
+const WEIGHTS: &str = "weights";
+const PINNED: &str = "pinned";
 
-/// Weights as given by `--weights`; [`Display`](fmt::Display) writes what [`WeightPattern::parse`] reads.
+/// Weights as they are given; [`Display`](fmt::Display) writes what [`WeightPattern::parse`] reads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum WeightPattern {
-    /// Without the option: unit tasks.
+    /// By default: unit tasks.
     #[default]
     Unit,
     /// The work units of every task, by id.
@@ -37,42 +38,18 @@ pub enum WeightPattern {
 impl WeightPattern {
     /// Reads `1,2,3 | @FILE | uniform:1..10 | exponential:mean=10 | unit`. A file is only read by [`WeightPattern::draw`].
     pub fn parse(text: &str) -> Result<WeightPattern> {
-        // The name of a file may end with blanks.
-        if let Some(file) = text.trim_start().strip_prefix('@') {
-            return match file {
-                "" => Err(Error::usage(format!("{WEIGHTS} @: the name of a file is missing"))),
-                _ => Ok(WeightPattern::File(names::path(file))),
-            };
-        }
-        let text = text.trim();
-        let wrong = |why: String| Error::usage(format!("{WEIGHTS} {}: {why}", shortened(text)));
-        match text.split_once(':').unwrap_or((text, "")) {
-            ("unit", "") => Ok(WeightPattern::Unit),
-            ("uniform", bounds) => {
-                let bounds = if bounds.is_empty() { "1..10" } else { bounds };
-                let (low, high) = bounds.split_once("..").ok_or_else(|| wrong("the bounds are written as in uniform:1..10".into()))?;
-                let bound = |side: &str, text: &str| whole(text.trim()).map_err(|why| wrong(format!("{side} bound: {why}")));
-                let (low, high) = (bound("lower", low)?, bound("upper", high)?);
-                if low > high {
-                    Err(wrong("the lower bound is above the upper one".into()))
-                } else {
-                    Ok(WeightPattern::Uniform { low, high })
-                }
-            }
-            ("exponential", _) => {
-                let mut pattern = Pattern::parse(WEIGHTS, text)?;
-                let mean = pattern.real("mean", 10.0)?;
-                if mean == 0.0 {
-                    return Err(pattern.wrong("mean: must be above 0"));
-                }
-                pattern.finish()?;
-                Ok(WeightPattern::Exponential { mean })
-            }
-            _ if text.starts_with(|first: char| first.is_ascii_alphabetic()) => {
-                Err(wrong("unknown weights; known are a list such as 1,2,3, @FILE, uniform:1..10, exponential:mean=10 and unit".into()))
-            }
-            _ => numbers(items::typed(WEIGHTS, text)).map(WeightPattern::List),
-        }
+        let spec = match items::given(WEIGHTS, text)? {
+            Given::List(items) => return Ok(WeightPattern::List(items::numbers(WEIGHTS, items, whole)?)),
+            Given::File(path) => return Ok(WeightPattern::File(path)),
+            Given::Pattern(spec) => spec,
+        };
+        let read = |options: &mut Options<'_>| match spec.name() {
+            "unit" => Ok(WeightPattern::Unit),
+            "uniform" => items::bounds(options).map(|(low, high)| WeightPattern::Uniform { low, high }),
+            "exponential" => Ok(WeightPattern::Exponential { mean: options.positive("mean")?.unwrap_or(10.0) }),
+            _ => Err(spec.unknown(["unit", "uniform", "exponential", "a list such as 1,2,3", "@FILE"])),
+        };
+        Ok(spec.build(read)?)
     }
 
     /// The weights of the tasks `0..tasks`; a list has one for each of them.
@@ -82,20 +59,18 @@ impl WeightPattern {
     pub fn draw(&self, tasks: u64, seed: u64) -> Result<Weights> {
         let listed = |weights: Vec<u64>, source: String| match weights.len() as u64 == tasks {
             true => Ok(Weights::Listed(weights)),
-            false => Err(Error::usage(format!("{source}: {} numbers for {tasks} tasks", weights.len()))),
+            false => Err(Error::input(WEIGHTS, format!("{source}: {} numbers for {tasks} tasks", weights.len()))),
         };
         match self {
             WeightPattern::Unit => Ok(Weights::Unit),
-            WeightPattern::List(weights) => listed(weights.clone(), WEIGHTS.into()),
-            WeightPattern::File(path) => listed(numbers(items::read(WEIGHTS, path)?)?, format!("{WEIGHTS} @{}", names::shown(path))),
+            WeightPattern::List(weights) => listed(weights.clone(), String::new()),
+            WeightPattern::File(path) => {
+                listed(items::numbers(WEIGHTS, items::read(WEIGHTS, path)?, whole)?, format!(" @{}", names::shown(path)))
+            }
             WeightPattern::Uniform { low, high } => Ok(Weights::Uniform { low: *low, high: *high, seed }),
             WeightPattern::Exponential { mean } => Ok(Weights::Exponential { mean: *mean, seed }),
         }
     }
-}
-
-fn numbers(items: Vec<Item>) -> Result<Vec<u64>> {
-    items.iter().map(|item| whole(&item.text).map_err(|why| Error::usage(format!("{}: {why}", item.place)))).collect()
 }
 
 impl FromStr for WeightPattern {
@@ -178,7 +153,7 @@ pub struct Pins {
 impl Pins {
     /// Reads `p=0.1`, the seed given beside.
     pub fn parse(text: &str, seed: u64) -> Result<Pins> {
-        let wrong = |why: &str| Error::usage(format!("{PINNED} {}: {why}", shortened(text)));
+        let wrong = |why: &str| Error::input(PINNED, format!(" {}: {why}", shortened(text)));
         let share = text.trim().strip_prefix("p=").ok_or_else(|| wrong("it is written as p=0.1, the share of tasks that may not move"))?;
         match share.trim().parse::<f64>() {
             Ok(p) if (0.0..=1.0).contains(&p) => Ok(Pins { p, seed }),
@@ -235,23 +210,23 @@ mod tests {
     #[test]
     fn wrong_forms_get_one_sentence() {
         for (text, why) in [
-            ("heavy", "--weights heavy: unknown weights; known are"),
-            ("1,-2", "--weights, item 2: -2 is negative"),
-            ("1,2.5", "--weights, item 2: \"2.5\" is not a whole number"),
-            ("@", "--weights @: the name of a file is missing"),
-            ("uniform:5..2", "--weights uniform:5..2: the lower bound is above the upper one"),
-            ("uniform:5", "--weights uniform:5: the bounds are written as in uniform:1..10"),
-            ("exponential:mean=0", "--weights exponential:mean=0: mean: must be above 0"),
-            ("exponential:rate=1", "--weights exponential:rate=1: unknown parameter rate"),
+            ("heavy", "weights 'heavy' is unknown; known are unit, uniform, exponential, a list such as 1,2,3, @FILE"),
+            ("1,-2", "weights, item 2: -2 is negative"),
+            ("1,2.5", "weights, item 2: \"2.5\" is not a whole number"),
+            ("@", "weights @: the name of a file is missing"),
+            ("uniform:5..2", "weights uniform: LOW..HIGH is two whole numbers, the lower one first, as in 1..10, not '5..2'"),
+            ("uniform:5", "weights uniform: LOW..HIGH is two whole numbers, the lower one first, as in 1..10, not '5'"),
+            ("exponential:mean=0", "weights exponential: mean is a number above 0, not '0'"),
+            ("exponential:rate=1", "weights exponential has no option 'rate'; it has mean"),
         ] {
             let said = WeightPattern::parse(text).unwrap_err().to_string();
             assert!(said.starts_with(why), "{said}");
         }
         let few = WeightPattern::parse("1,2,3").unwrap().draw(4, 1).unwrap_err();
-        assert_eq!(few.to_string(), "--weights: 3 numbers for 4 tasks");
+        assert_eq!(few.to_string(), "weights: 3 numbers for 4 tasks");
         for text in ["0.1", "p=2", "p=-1", "p=NaN", "p=few", ""] {
             let said = Pins::parse(text, 1).unwrap_err().to_string();
-            assert!(said.starts_with("--pinned"), "{said}");
+            assert!(said.starts_with("pinned"), "{said}");
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::network::{ModelLink, ModelNetwork, Ports, routes};
 use equipoise::error::{Error, Result};
+use equipoise::spec::{InvalidSpec, Mistake};
 use equipoise::topology::{InvalidTopology, NodeId, Topology, Tree};
 
 /// The most processors that are looked at one by one; hypercubes of equal processors may have 2^30.
@@ -39,7 +40,9 @@ impl NamedTopology {
             InvalidTopology::NoRanks => {
                 refused("the model needs a size, as in hypercube:4, mesh:3x4, line:8, star:8 or tree:binary,nodes=15".into())
             }
-            InvalidTopology::UnknownName { .. } => Error::usage(format!("{why}; for a divisible load also star")),
+            InvalidTopology::Spec(InvalidSpec { mistake: Mistake::UnknownName { .. }, .. }) => {
+                Error::usage(format!("--{why}; for a divisible load also star"))
+            }
             why => why.into(),
         })?;
         Ok(NamedTopology { name: topology.name(), topology })

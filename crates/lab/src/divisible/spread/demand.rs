@@ -11,7 +11,7 @@ use super::kernel::{Kernels, Range};
 use super::piece::{ACCEPTED, Gate, PIECE, PIECE_TAG, Piece};
 use super::program::{SpreadEnding, SpreadNodeReport};
 use super::share::eat_all;
-use equipoise::error::{Error, Result};
+use equipoise::error::{Error, Result, Travelling};
 use equipoise::node::{Event, Node, Tag, Ticks, open};
 use equipoise::topology::NodeId;
 
@@ -23,7 +23,7 @@ pub const CHUNKS_EACH: u64 = 16;
 
 type Answer = (Range, Result<Vec<u8>>);
 /// The answer, and from when to when it was computed.
-type Worked = (Answer, Ticks, Ticks);
+type Worked = ((Range, Result<Vec<u8>, Travelling>), Ticks, Ticks);
 
 /// One node's part of `nodes`; node 0 gives the input, and gets the ending, in which only the times of computing are filled in.
 ///
@@ -92,9 +92,9 @@ async fn lead(node: Node, nodes: u32, records: Records, kernels: &dyn Kernels, m
             Event::Message(message) if message.envelope.tag == ACCEPTED.id() => gate.accepted(&node, open(&message, ACCEPTED)?).await,
             Event::Message(message) if message.envelope.tag == NEXT.id() => {
                 let from = message.envelope.src;
-                let (answer, began, ended): Worked = open(&message, NEXT)?;
+                let ((range, answer), began, ended): Worked = open(&message, NEXT)?;
                 note(&mut reports[from as usize], (began, ended));
-                answers.push((from, answer));
+                answers.push((from, (range, answer.map_err(Error::from))));
                 asking.push_back(from);
             }
             Event::RankLost(rank) => return Err(Error::RankLost { rank }),
@@ -118,7 +118,7 @@ async fn follow(node: Node, kernels: &dyn Kernels) -> Result<()> {
             arrived.push(piece.content());
         }
         start(&node, kernels, range, Work::Eat(arrived));
-        let (answer, began, ended) = loop {
+        let ((range, answer), began, ended) = loop {
             match node.next_event().await {
                 Event::Finished { finished, .. } => {
                     break (*finished.output.downcast::<Answer>().map_err(|_| foreign())?, finished.began, finished.ended);
@@ -127,7 +127,7 @@ async fn follow(node: Node, kernels: &dyn Kernels) -> Result<()> {
                 Event::Message(_) | Event::Timer { .. } | Event::Signal(_) => {}
             }
         };
-        node.send::<Worked>(0, NEXT, &(answer, began, ended));
+        node.send::<Worked>(0, NEXT, &((range, answer.map_err(Travelling::from)), began, ended));
     }
 }
 

@@ -15,7 +15,7 @@ use super::kernel::{Kernels, Range};
 use super::piece::{ACCEPTED, Gate, PIECE, PIECE_TAG, Piece};
 use super::plan::installment;
 use super::tree::SpreadTree;
-use equipoise::error::{Error, Result};
+use equipoise::error::{Error, Result, Travelling};
 use equipoise::node::{Event, Message, Node, Tag, Ticks, open};
 use equipoise::topology::NodeId;
 
@@ -126,9 +126,9 @@ impl Part {
                 if message.envelope.tag != DONE.id() || from >= nodes {
                     return Err(unexpected(&message));
                 }
-                let (report, answer) = open(&message, DONE)?;
+                let (report, answer): (_, Result<_, Travelling>) = open(&message, DONE)?;
                 reports[from] = report;
-                answers[from] = Some(answer);
+                answers[from] = Some(answer.map_err(Error::from));
                 missing -= 1;
             }
         }
@@ -148,7 +148,7 @@ impl Part {
         loop {
             if !told && self.share.is_over() {
                 let (report, answer) = self.share.ending(&self.gate);
-                self.node.send(0, DONE, &(report, answer.unwrap_or_else(|| Ok(Vec::new()))));
+                self.node.send(0, DONE, &(report, answer.unwrap_or_else(|| Ok(Vec::new())).map_err(Travelling::from)));
                 told = true;
             }
             if told && self.forwarded == forwards && self.gate.is_empty() {

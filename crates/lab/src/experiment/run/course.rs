@@ -120,7 +120,7 @@ impl Course {
         let known = workload.known().or(plain.map(|(answer, _)| answer));
         let lost = |what: String| Error::Lost(format!("{} under {}: {what}", spec.workload.name, contender.scheduler.name));
         let known_within = known.map(|known| (known, workload.tolerance()));
-        sound(&outcome, known_within, plain.map(|(answer, _)| answer), spec.workload.entry.answer == "tasks").map_err(lost)?;
+        sound(&outcome, known_within, plain.map(|(answer, _)| answer), spec.workload.entry.facts.answer == "tasks").map_err(lost)?;
         if !is_measured {
             return Ok(());
         }
@@ -188,7 +188,7 @@ impl Course {
             tasks: summary.tasks,
             joins: summary.joins,
             answer: answer.unwrap_or(Number::Whole(0)),
-            answer_is: spec.workload.entry.answer,
+            answer_is: spec.workload.entry.facts.answer,
             known: self.known,
             makespan: time(makespan),
             sequential: time(summary.sequential),

@@ -3,26 +3,26 @@
 //! A task is a number n. Above `cutoff` it spawns n - 1 and n - 2 and waits for both; from there on it calls itself, as a plain
 //! program would. With a cutoff below 2 every call is a task.
 
-use super::{Entry, Make, Number, Pattern, Prepared, Workload};
+use super::{Entry, Facts, Make, Number, Prepared, Workload};
 use equipoise::error::Result;
 use equipoise::node::{Ticks, Worker};
-use equipoise::schedule::{Computation, Options, Roots, Style, Yield};
+use equipoise::schedule::{self, Computation, Roots, Style, Yield};
+use equipoise::spec::{InvalidSpec, Options};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "fibonacci",
     title: "Fibonacci numbers by their definition",
     source: "Frigo, Leiserson and Randall 1998",
     options: "n=30 (0 to 90), cutoff=22 (0 to 90; up to which a task calls itself instead of spawning)",
-    answer: "the number",
-    has_own_network: false,
     examples: &["fibonacci:n=0", "fibonacci:n=12,cutoff=0", "fibonacci:n=18,cutoff=9"],
     build,
+    facts: Facts { answer: "the number", has_own_network: false },
 };
 
-fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
-    let n = pattern.within("n", 30, 0..=90)? as u32;
-    let cutoff = pattern.within("cutoff", 22, 0..=90)? as u32;
-    Ok(Box::new(move |_| Ok(Prepared::new(Fibonacci { n, cutoff }))))
+fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
+    let n = options.within("n", 0..=90)?.unwrap_or(30);
+    let cutoff = options.within("cutoff", 0..=90)?.unwrap_or(22);
+    Ok(Make::new(options, move |_| Ok(Prepared::new(Fibonacci { n, cutoff }))))
 }
 
 /// Nanoseconds that a call takes, for the simulator: processor time measured on an Intel Xeon.
@@ -103,7 +103,7 @@ impl Workload for Fibonacci {
         Some(Number::Whole(call(self.n)))
     }
 
-    fn adjust(&self, options: &mut Options) {
+    fn adjust(&self, options: &mut schedule::Options) {
         if self.cutoff <= SHORT {
             options.style.get_or_insert(Style::Inline);
         }

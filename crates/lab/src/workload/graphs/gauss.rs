@@ -17,27 +17,27 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, Make, Number, Pattern, Prepared, Workload};
+use super::{Entry, Facts, Make, Number, Prepared, Workload};
 use equipoise::error::Result;
 use equipoise::node::{LARGEST_MESSAGE, Ticks, Worker};
 use equipoise::schedule::{Computation, Roots, Yield};
+use equipoise::spec::{InvalidSpec, Options};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "gauss",
     title: "Gaussian elimination modulo a prime",
     source: "",
     options: "n=256 (1 to 8192 rows and columns), block=32 (1 to 8192; pivots of a step and rows of a task), seed=1 (of the matrix)",
-    answer: "determinant",
-    has_own_network: false,
     examples: &["gauss:n=1", "gauss:n=14,block=3"],
     build,
+    facts: Facts { answer: "determinant", has_own_network: false },
 };
 
-fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
-    let n = pattern.within("n", 256, 1..=MOST_ROWS)? as usize;
-    let block = pattern.within("block", 32, 1..=MOST_ROWS)? as usize;
-    let seed = pattern.whole("seed", 1)?;
-    Ok(Box::new(move |_| Ok(Prepared::new(Gauss { n, block, seed }))))
+fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
+    let n = options.within("n", 1..=MOST_ROWS)?.unwrap_or(256) as usize;
+    let block = options.within("block", 1..=MOST_ROWS)?.unwrap_or(32) as usize;
+    let seed = options.whole("seed", 0)?.unwrap_or(1);
+    Ok(Make::new(options, move |_| Ok(Prepared::new(Gauss { n, block, seed }))))
 }
 
 const MOST_ROWS: u64 = 8_192;

@@ -15,36 +15,36 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, Make, Number, Pattern, Prepared, Workload};
+use super::{Entry, Facts, Make, Number, Prepared, Workload};
 use equipoise::error::Result;
 use equipoise::node::{LARGEST_MESSAGE, Ticks, Worker};
 use equipoise::schedule::{Computation, Roots, Yield};
+use equipoise::spec::{InvalidSpec, Options};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "matmul",
     title: "matrix multiplication by divide and conquer",
     source: "",
     options: "n=256 (rows and columns), block=64 (rows of what a task multiplies by itself), seed=1 (of the factors)",
-    answer: "checksum",
-    has_own_network: false,
     examples: &["matmul:n=13,block=4", "matmul:n=32,block=16"],
     build,
+    facts: Facts { answer: "checksum", has_own_network: false },
 };
 
-fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
-    let n = pattern.within("n", 256, 1..=MOST_ROWS)?;
-    let block = pattern.within("block", 64, 1..=MOST_ROWS)?;
+fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
+    let n = options.within("n", 1..=MOST_ROWS)?.unwrap_or(256);
+    let block = options.within("block", 1..=MOST_ROWS)?.unwrap_or(64);
     // A message may carry all tasks that there are. Each level of parts has twice the elements of the one before.
     let levels = n.div_ceil(block).next_power_of_two().ilog2();
     let bytes = (2 * n * n * ELEMENT) << levels;
     if bytes > LARGEST_MESSAGE as u64 {
-        return Err(pattern.wrong(format!(
-            "n: all parts of {block} rows together are {bytes} bytes, more than the {LARGEST_MESSAGE} of a message; ask for a larger block or a \
+        return Err(options.conflict(format!(
+            "all parts of {block} rows together are {bytes} bytes, more than the {LARGEST_MESSAGE} of a message; ask for a larger block or a \
              smaller n"
         )));
     }
-    let seed = pattern.whole("seed", 1)?;
-    Ok(Box::new(move |_| Ok(Prepared::new(Matmul { n: n as usize, block: block as usize, seed }))))
+    let seed = options.whole("seed", 0)?.unwrap_or(1);
+    Ok(Make::new(options, move |_| Ok(Prepared::new(Matmul { n: n as usize, block: block as usize, seed }))))
 }
 
 /// Beyond, the products alone would not fit into a message.
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn what_no_message_could_carry_is_refused() {
         let refused = super::super::find("matmul:n=4096,block=64").err().map(|why| why.to_string()).unwrap();
-        assert!(refused.contains("n: all parts of 64 rows together are 8589934592 bytes, more than"), "{refused}");
+        assert!(refused.contains("all parts of 64 rows together are 8589934592 bytes, more than"), "{refused}");
         assert!(super::super::find("matmul:n=4096,block=512").is_ok());
     }
 }

@@ -3,7 +3,7 @@
 //! One file each; the [registry](ALL) is data that the command line, `list` and the tests go through. To add a workload, write its
 //! [`Computation`] and its [`Workload`], and enter it there.
 //!
-//! Types end here: [`find`] reads `name[:key=value,..]`, [`Chosen::prepare`] makes a [`Prepared`], which runs under any scheduler and
+//! Types end here: [`find`] reads `NAME[:key=value,..]`, [`Make::prepare`] makes a [`Prepared`], which runs under any scheduler and
 //! answers with a [`Number`].
 //!
 //! ```
@@ -45,10 +45,12 @@ use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 
-use super::pattern::Pattern;
+use super::independent;
 use equipoise::error::{Error, Result};
 use equipoise::node::Node;
-use equipoise::schedule::{self, Computation, Options, Roots, RunResult};
+use equipoise::registry::{self, Registered};
+use equipoise::schedule::{self, Computation, Roots, RunResult};
+use equipoise::spec::{Options, Spec};
 
 pub use fibonacci::Fibonacci;
 pub use gauss::Gauss;
@@ -59,8 +61,6 @@ pub use queens::Queens;
 pub use romberg::Romberg;
 pub use tree::{Cost, Growth, Submission, TaskTrees};
 pub use uts::{Kind, Shape, Tally, Tree, Uts};
-
-const OPTION: &str = "--workload";
 
 /// All workloads, in the order in which they are shown.
 pub const ALL: &[&Entry] = &[
@@ -77,30 +77,36 @@ pub const ALL: &[&Entry] = &[
 ];
 
 /// A workload's place in the registry.
-pub struct Entry {
-    /// As the command line names it.
-    pub name: &'static str,
-    /// In words.
-    pub title: &'static str,
-    /// Author, year, section; empty where there is nobody to name.
-    pub source: &'static str,
-    /// Its options as `key=value, ..` with their defaults.
-    pub options: &'static str,
+pub type Entry = registry::Entry<Facts>;
+
+/// A workload that was chosen; [`prepare`](Make::prepare) makes it.
+pub type Chosen = registry::Chosen<Facts>;
+
+/// What is known of a workload before it is made.
+pub struct Facts {
     /// What its answer is.
     pub answer: &'static str,
     /// Whether it has its own model of what communication costs: then it is simulated on a network without delays, unless another is asked
     /// for.
     pub has_own_network: bool,
-    /// Small ones, each a moment's work: what tests run under every scheduler.
-    pub examples: &'static [&'static str],
-    /// Reads the options.
-    build: fn(&mut Pattern<'_>) -> Result<Make>,
 }
 
-/// Makes a workload that was asked for, in a setting.
-type Make = Box<dyn Fn(&Setting) -> Result<Prepared> + Send + Sync>;
+impl Registered for Facts {
+    type Made = Make;
+    const WHAT: &'static str = "workload";
+    const ALL: &'static [&'static Entry] = ALL;
+}
 
-/// What a workload may depend on beside its options; the same on all ranks.
+/// Makes a workload that was chosen, in a setting.
+pub struct Make {
+    /// As it was specified.
+    name: String,
+    make: Box<MakePrepared>,
+}
+
+type MakePrepared = dyn Fn(&Setting) -> Result<Prepared> + Send + Sync;
+
+/// What a workload may depend on apart from its options; the same on all ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// From which random workloads are drawn, the same for all schedulers.
@@ -110,39 +116,30 @@ pub struct Setting {
     pub is_simulated: bool,
 }
 
-/// A workload that was asked for.
-pub struct Chosen {
-    /// As it was asked for, options included.
-    pub name: String,
-    pub entry: &'static Entry,
-    make: Make,
-}
-
-/// The workload named `name[:key=value,..]`.
+/// The workload that `NAME[:key=value,..]` names.
 ///
 /// # Errors
-/// If there is none of this name (the sentence lists all), or its options are wrong.
+/// If there is none of this name (the sentence lists all, those of independent tasks, too), or its options are wrong.
 pub fn find(spec: &str) -> Result<Chosen> {
-    let spec = spec.trim();
-    let mut pattern = Pattern::parse(OPTION, spec)?;
-    let entry = ALL.iter().find(|entry| entry.name == pattern.name).ok_or_else(|| {
-        let independent = crate::workload::independent::ALL.iter().map(|entry| entry.name);
-        let known: Vec<_> = ALL.iter().map(|entry| entry.name).chain(independent).collect();
-        pattern.wrong(format!("unknown workload; known are {}", known.join(", ")))
-    })?;
-    let make = (entry.build)(&mut pattern)?;
-    pattern.finish()?;
-    Ok(Chosen { name: spec.to_string(), entry, make })
+    let spec = Spec::parse(Facts::WHAT, spec)?;
+    if !registry::knows::<Facts>(spec.name()) {
+        return Err(spec.unknown(registry::names::<Facts>().chain(registry::names::<independent::Facts>())).into());
+    }
+    Ok(registry::make(&spec)?)
 }
 
-impl Chosen {
+impl Make {
+    fn new(options: &Options<'_>, make: impl Fn(&Setting) -> Result<Prepared> + Send + Sync + 'static) -> Make {
+        Make { name: options.spec().to_string(), make: Box::new(make) }
+    }
+
     /// The workload in a setting. Every process of the job makes its own, once a run.
     ///
     /// # Errors
     /// If the options and the setting together make something that can't be run.
     pub fn prepare(&self, setting: &Setting) -> Result<Prepared> {
         (self.make)(setting).map_err(|why| match why {
-            Error::Usage(why) => Error::usage(format!("{OPTION} {}: {why}", self.name)),
+            Error::Usage(why) => Error::input(Facts::WHAT, format!(" {}: {why}", self.name)),
             other => other,
         })
     }
@@ -174,7 +171,7 @@ pub trait Workload: Computation {
     }
 
     /// Sets the options that the workload has something to say about, where they have not been set.
-    fn adjust(&self, options: &mut Options) {
+    fn adjust(&self, options: &mut schedule::Options) {
         let _ = options;
     }
 
@@ -214,7 +211,7 @@ impl Prepared {
     }
 
     /// One node's part in a run, see [`schedule::execute`]; call it on every node.
-    pub fn execute(&self, node: Node, scheduler: schedule::Chosen, options: Options) -> Running {
+    pub fn execute(&self, node: Node, scheduler: schedule::Chosen, options: schedule::Options) -> Running {
         self.0.clone().execute(node, scheduler, options)
     }
 
@@ -234,7 +231,7 @@ impl Prepared {
     }
 
     /// See [`Workload::adjust`].
-    pub fn adjust(&self, options: &mut Options) {
+    pub fn adjust(&self, options: &mut schedule::Options) {
         self.0.adjust(options);
     }
 
@@ -246,11 +243,11 @@ impl Prepared {
 
 /// A workload without its types.
 trait Erased: Send + Sync {
-    fn execute(self: Arc<Self>, node: Node, scheduler: schedule::Chosen, options: Options) -> Running;
+    fn execute(self: Arc<Self>, node: Node, scheduler: schedule::Chosen, options: schedule::Options) -> Running;
     fn known(&self) -> Option<Number>;
     fn tolerance(&self) -> f64;
     fn sequential(&self) -> Option<Number>;
-    fn adjust(&self, options: &mut Options);
+    fn adjust(&self, options: &mut schedule::Options);
     fn measured(&self) -> Option<Range<u64>>;
 }
 
@@ -261,7 +258,7 @@ struct Kept<W> {
 }
 
 impl<W: Workload> Erased for Kept<W> {
-    fn execute(self: Arc<Self>, node: Node, scheduler: schedule::Chosen, options: Options) -> Running {
+    fn execute(self: Arc<Self>, node: Node, scheduler: schedule::Chosen, options: schedule::Options) -> Running {
         let workload = self.workload.clone();
         Box::pin(async move {
             let is_host = node.me() == node.overlay().placement.real_node_of(0);
@@ -284,7 +281,7 @@ impl<W: Workload> Erased for Kept<W> {
         self.workload.sequential()
     }
 
-    fn adjust(&self, options: &mut Options) {
+    fn adjust(&self, options: &mut schedule::Options) {
         self.workload.adjust(options);
     }
 

@@ -8,33 +8,33 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Entry, Make, Number, Pattern, Prepared, Workload};
+use super::{Entry, Facts, Make, Number, Prepared, Workload};
 use equipoise::error::Result;
 use equipoise::node::{Ticks, Worker};
 use equipoise::schedule::{Computation, Roots, Yield};
+use equipoise::spec::{InvalidSpec, Options};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "primes",
     title: "counting primes by a segmented sieve",
     source: "",
     options: "n=1000000 (up to 1000000000000), segment=65536, above n=67108864 n/1024 (numbers that a task sieves)",
-    answer: "primes up to n",
-    has_own_network: false,
     examples: &["primes:n=1", "primes:n=20000,segment=1000"],
     build,
+    facts: Facts { answer: "primes up to n", has_own_network: false },
 };
 
 const LARGEST: u64 = 1_000_000_000_000;
 /// More segments would not be worth their tasks.
 const MOST_SEGMENTS: u64 = 1 << 22;
 
-fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
-    let n = pattern.within("n", 1_000_000, 0..=LARGEST)?;
-    let segment = pattern.within("segment", (n / 1024).max(1 << 16), 1..=LARGEST)?;
+fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
+    let n = options.within("n", 0..=LARGEST)?.unwrap_or(1_000_000);
+    let segment = options.within("segment", 1..=LARGEST)?.unwrap_or((n / 1024).max(1 << 16));
     if n / segment > MOST_SEGMENTS {
-        return Err(pattern.wrong(format!("segment: {segment} numbers a task make more than {MOST_SEGMENTS} tasks")));
+        return Err(options.conflict(format!("segment={segment} numbers a task make more than {MOST_SEGMENTS} tasks")));
     }
-    Ok(Box::new(move |_| Ok(Prepared::new(Primes::new(n, segment)))))
+    Ok(Make::new(options, move |_| Ok(Prepared::new(Primes::new(n, segment)))))
 }
 
 /// The number of primes up to 10, 100, .. (OEIS A006880).

@@ -11,27 +11,27 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, Make, Number, Pattern, Prepared, Workload};
+use super::{Entry, Facts, Make, Number, Prepared, Workload};
 use equipoise::error::Result;
 use equipoise::node::{Ticks, Worker};
 use equipoise::schedule::{Computation, Roots, Yield};
+use equipoise::spec::{InvalidSpec, Options};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "queens",
     title: "N-Queens, all solutions",
     source: "",
     options: "n=12 (1 to 27), cutoff=2 up to n=12, 3 up to 15, 4 above (rows filled by tasks of their own)",
-    answer: "solutions",
-    has_own_network: false,
     examples: &["queens:n=1", "queens:n=6,cutoff=6", "queens:n=8", "queens:n=9,cutoff=0"],
     build,
+    facts: Facts { answer: "solutions", has_own_network: false },
 };
 
-fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
-    let n = pattern.within("n", 12, 1..=27)?;
-    let cutoff = pattern.within("cutoff", default_cutoff(n), 0..=27)?;
+fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
+    let n = options.within("n", 1..=27u64)?.unwrap_or(12);
+    let cutoff = options.within("cutoff", 0..=27)?.unwrap_or(default_cutoff(n));
     let queens = Queens { n: n as u32, cutoff: cutoff as u32 };
-    Ok(Box::new(move |_| Ok(Prepared::new(queens))))
+    Ok(Make::new(options, move |_| Ok(Prepared::new(queens))))
 }
 
 /// So that the tasks that count take 10 us to a millisecond.

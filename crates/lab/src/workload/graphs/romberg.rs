@@ -11,10 +11,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, Make, Number, Pattern, Prepared, Workload};
+use super::{Entry, Facts, Make, Number, Prepared, Workload};
 use equipoise::error::Result;
 use equipoise::node::{Ticks, Worker};
-use equipoise::schedule::{Computation, Options, Roots, Style, Yield};
+use equipoise::schedule::{self, Computation, Roots, Style, Yield};
+use equipoise::spec::{InvalidSpec, Options};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "romberg",
@@ -22,31 +23,23 @@ pub(super) static ENTRY: Entry = Entry {
     source: "Romberg 1955",
     options: "f=wave (cos(1/x)/x^2 over from..1)|peak (w/(w^2+(x-0.3)^2) with w=from over 0..1)|root (sqrt(x) over 0..1), \
               from=0.0001 (0.00001 to 0.5), tolerance=1e-4 (1e-12 to 1), cutoff=14 (0 to 40; halvings that are tasks)",
-    answer: "integral",
-    has_own_network: false,
     examples: &["romberg:f=wave,from=0.01,cutoff=9", "romberg:f=peak,tolerance=1e-7,cutoff=40"],
     build,
+    facts: Facts { answer: "integral", has_own_network: false },
 };
 
-fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
-    let function = pattern.choice("f", &[("wave", 'w'), ("peak", 'p'), ("root", 'r')])?;
-    let from = real_within(pattern, "from", 1e-4, 1e-5, 0.5)?;
+fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
+    let function = options.choice("f", &[("wave", 'w'), ("peak", 'p'), ("root", 'r')])?;
+    let from = options.real("from", 1e-5..=0.5)?.unwrap_or(1e-4);
     let function = match function {
         Some('p') => Function::Peak { width: from },
         Some('r') => Function::Root,
         _ => Function::Wave { from },
     };
-    let tolerance = real_within(pattern, "tolerance", 1e-4, 1e-12, 1.0)?;
-    let cutoff = pattern.within("cutoff", 14, 0..=MOST_HALVINGS.into())? as u32;
+    let tolerance = options.real("tolerance", 1e-12..=1.0)?.unwrap_or(1e-4);
+    let cutoff = options.within("cutoff", 0..=MOST_HALVINGS)?.unwrap_or(14);
     let romberg = Romberg { function, tolerance, cutoff };
-    Ok(Box::new(move |_| Ok(Prepared::new(romberg))))
-}
-
-fn real_within(pattern: &mut Pattern<'_>, key: &'static str, default: f64, least: f64, most: f64) -> Result<f64> {
-    match pattern.real(key, default)? {
-        number if (least..=most).contains(&number) => Ok(number),
-        number => Err(pattern.wrong(format!("{key}: {number} is not between {least} and {most}"))),
-    }
+    Ok(Make::new(options, move |_| Ok(Prepared::new(romberg))))
 }
 
 /// Deeper, an interval's ends hardly differ.
@@ -273,7 +266,7 @@ impl Workload for Romberg {
         Some(Number::Real(self.integrate(self.whole(), &mut |_| ())))
     }
 
-    fn adjust(&self, options: &mut Options) {
+    fn adjust(&self, options: &mut schedule::Options) {
         // Most tasks take a microsecond.
         options.style.get_or_insert(Style::Inline);
     }

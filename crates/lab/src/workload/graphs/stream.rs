@@ -17,11 +17,12 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
 use super::tree::{Cost, Grown, Growth, Submission, TaskTrees, keys};
-use super::{Entry, Make, Pattern, Prepared, Setting};
+use super::{Entry, Facts, Make, Prepared, Setting};
 use crate::workload::{ARRIVALS_STREAM, TIMES_STREAM};
 use equipoise::error::Result;
 use equipoise::node::Ticks;
-use equipoise::schedule::{Options, Source};
+use equipoise::schedule::{self, Source};
+use equipoise::spec::{InvalidSpec, Options};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "stream",
@@ -32,39 +33,37 @@ pub(super) static ENTRY: Entry = Entry {
               piggyback=no|yes (tasks and answers tell their sender's load, too; on real ranks yes), \
               graphs=10000 (on real ranks 500), warmup=12000 (from utilisation=0.8 20000; graphs/5 if that is less), \
               unit=200ms, cost=sleep|spin|virtual",
-    answer: "tasks",
-    has_own_network: true,
     examples: &["stream:graphs=50,utilisation=0.4", "stream:levels=1,children=5,graphs=30,rate=none,utilisation=0.7,unit=1ms"],
     build,
+    facts: Facts { answer: "tasks", has_own_network: true },
 };
 
-fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
-    let growth = Growth::parse(pattern, 3, 2)?;
+fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
+    let growth = Growth::parse(options, 3, 2)?;
     let largest = (0..=growth.levels).try_fold(0u64, |sum, level| sum.checked_add(u64::from(growth.children).checked_pow(level)?));
     if largest.is_none_or(|largest| largest > MOST_TASKS) {
-        return Err(pattern.wrong(format!("a graph might have more than {MOST_TASKS} tasks; ask for fewer levels or children")));
+        return Err(options.conflict(format!("a graph might have more than {MOST_TASKS} tasks; ask for fewer levels or children")));
     }
-    let utilisation = pattern.real("utilisation", 0.5)?;
-    if utilisation <= 0.0 || utilisation >= 1.0 {
-        return Err(pattern.wrong("utilisation: must be above 0 and below 1"));
-    }
-    let rate = pattern.real_or_none("rate", 20.0)?;
-    if rate == Some(0.0) {
-        return Err(pattern.wrong("rate: must be above 0; with none migrations take no time"));
-    }
-    let contention = pattern.choice("contention", &[("no", false), ("yes", true)])?.unwrap_or(false);
+    let utilisation = options.fraction("utilisation")?.unwrap_or(0.5);
+    let above_0 = |text: &str| text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
+    let rate = options.read_with("rate", "a number above 0, or none (migrations then take no time)", |text| match text {
+        "none" => Some(None),
+        text => above_0(text).map(Some),
+    })?;
+    let rate = rate.unwrap_or(Some(20.0));
+    let contention = options.choice("contention", &[("no", false), ("yes", true)])?.unwrap_or(false);
     if contention && rate.is_none() {
-        return Err(pattern.wrong("contention: migrations that take no time don't queue; give a rate"));
+        return Err(options.conflict("contention=yes needs a rate: migrations that take no time don't queue"));
     }
-    let piggyback = pattern.choice("piggyback", &[("no", false), ("yes", true)])?;
-    let graphs = pattern.optional("graphs", 1..=MOST_GRAPHS)?;
-    let warm_up = pattern.optional("warmup", 0..=MOST_GRAPHS)?;
-    let unit = pattern.duration("unit")?.unwrap_or(200_000_000);
+    let piggyback = options.choice("piggyback", &[("no", false), ("yes", true)])?;
+    let graphs = options.within("graphs", 1..=MOST_GRAPHS)?;
+    let warm_up = options.within("warmup", 0..=MOST_GRAPHS)?;
+    let unit = options.duration("unit")?.unwrap_or(200_000_000);
     if unit < 1_000_000 {
-        return Err(pattern.wrong("unit: must be 1ms or more, so that ticks are fine enough"));
+        return Err(options.conflict("unit is 1ms or more, so that ticks are fine enough"));
     }
-    let cost = Cost::parse(pattern)?;
-    Ok(Box::new(move |setting| {
+    let cost = Cost::parse(options)?;
+    Ok(Make::new(options, move |setting| {
         let graphs = graphs.unwrap_or(if setting.is_simulated { 10_000 } else { 500 });
         let warm_up = warm_up.unwrap_or((if utilisation < 0.8 { 12_000 } else { 20_000 }).min(graphs / 5));
         let piggyback = piggyback.unwrap_or(!setting.is_simulated);
@@ -105,7 +104,7 @@ impl Stream {
         self.warm_up..self.warm_up + self.graphs
     }
 
-    pub(super) fn adjust(&self, options: &mut Options) {
+    pub(super) fn adjust(&self, options: &mut schedule::Options) {
         options.unit = self.unit;
         options.migration = options.migration.or(self.rate.map(|rate| (self.unit as f64 / rate).round() as Ticks));
         options.contention |= self.contention;

@@ -2,7 +2,7 @@
 
 use super::*;
 use equipoise::node::{self, Ticks};
-use equipoise::schedule::{Style, Summary};
+use equipoise::schedule::{Options, Style, Summary};
 use equipoise::topology::Overlay;
 use equipoise::transport::sim::{Model, Network};
 use equipoise::transport::world::World;
@@ -14,7 +14,7 @@ pub(super) fn simulate(workload: &str, scheduler: &str, ranks: u32, workers: u32
 
 fn simulate_seeded(seed: u64, workload: &str, scheduler: &str, ranks: u32, mut options: Options) -> Result<(RunResult<Number>, Prepared)> {
     let (chosen, scheduler) = (find(workload)?, schedule::find(scheduler)?);
-    let network = if chosen.entry.has_own_network { Network::Zero } else { Network::default() };
+    let network = if chosen.entry.facts.has_own_network { Network::Zero } else { Network::default() };
     let workers = options.workers;
     let mut world = World::simulated(ranks, Model { workers, network, seed, ..Model::default() });
     let overlay = Overlay::one_host(scheduler.default_topology(ranks), ranks)?;
@@ -170,45 +170,38 @@ fn wrong_options_get_one_clear_sentence() {
     for (spec, sentence) in [
         (
             "queen:n=8",
-            "--workload queen:n=8: unknown workload; known are queens, fibonacci, uts, puzzle, primes, romberg, matmul, gauss, tree, stream, costs, loop, mandelbrot, spmm",
+            "workload 'queen' is unknown; known are queens, fibonacci, uts, puzzle, primes, romberg, matmul, gauss, tree, stream, costs, loop, \
+             mandelbrot, spmm",
         ),
-        ("queens:m=8", "--workload queens:m=8: unknown parameter m; queens knows n, cutoff"),
-        ("queens:n=0", "--workload queens:n=0: n: 0 is not between 1 and 27"),
-        ("queens:n=eight", "--workload queens:n=eight: n: \"eight\" is not a whole number"),
-        ("queens:8", "--workload queens:8: \"8\" is not of the form key=value"),
-        ("fibonacci:n=91", "--workload fibonacci:n=91: n: 91 is not between 0 and 90"),
-        ("uts:tree=T9", "--workload uts:tree=T9: tree: \"T9\" is unknown; known are T1, T2, T3, T4, T5, T1L, T2L, T3L"),
-        (
-            "uts:kind=binomial,tree=T1",
-            "--workload uts:kind=binomial,tree=T1: unknown parameter tree; uts knows kind, b0, seed, q, m, grain",
-        ),
-        ("uts:b0=4", "--workload uts:b0=4: unknown parameter b0; uts knows kind, tree, grain"),
-        ("uts:kind=binomial,q=0.5,m=2", "--workload uts:kind=binomial,q=0.5,m=2: q times m: must be below 1, or the tree need not end"),
-        (
-            "uts:kind=geometric,shape=exponential,b0=1",
-            "--workload uts:kind=geometric,shape=exponential,b0=..: b0: must be above 1 with shape=exponential, or the tree need not end",
-        ),
-        ("uts:kind=geometric,b0=1e7", "--workload uts:kind=geometric,b0=1e7: b0: must be below a million"),
-        ("puzzle:start=1-2-3", "--workload puzzle:start=1-2-3: start: must be each of the numbers 0 to 15 once, as in 1-2-0-3-..-15"),
+        ("queens,n=8", "workload queens: options follow a colon, as in queens:n=8"),
+        ("queens:m=8", "workload queens has no option 'm'; it has n, cutoff"),
+        ("queens:n=0", "workload queens: n is a whole number from 1 to 27, not '0'"),
+        ("queens:n=eight", "workload queens: n is a whole number from 1 to 27, not 'eight'"),
+        ("queens:8", "workload queens has no option '8'; it has n, cutoff"),
+        ("fibonacci:n=91", "workload fibonacci: n is a whole number from 0 to 90, not '91'"),
+        ("uts:tree=T9", "workload uts: tree is T1, T2, T3, T4, T5, T1L, T2L or T3L, not 'T9'"),
+        ("uts:kind=binomial,tree=T1", "workload uts has no option 'tree'; it has kind, b0, seed, q, m, grain"),
+        ("uts:b0=4", "workload uts has no option 'b0'; it has kind, tree, grain"),
+        ("uts:kind=binomial,q=0.5,m=2", "workload uts: q times m must be below 1, or the tree need not end"),
+        ("uts:kind=geometric,shape=exponential,b0=1", "workload uts: b0 must be above 1 with shape=exponential, or the tree need not end"),
+        ("uts:kind=geometric,b0=1e7", "workload uts: b0 is a number from 0 to below 1000000, not '1e7'"),
+        ("puzzle:start=1-2-3", "workload puzzle: start: must be each of the numbers 0 to 15 once, as in 1-2-0-3-..-15"),
         (
             "puzzle:start=0-2-1-3-4-5-6-7-8-9-10-11-12-13-14-15",
-            "--workload puzzle:start=0-2-1-3-4-5-6-7-8-9-10-11-1..: start: no moves bring these tiles into order: two of them would have to be swapped",
+            "workload puzzle: start: no moves bring these tiles into order: two of them would have to be swapped",
         ),
-        (
-            "primes:n=1000000000000,segment=9",
-            "--workload primes:n=1000000000000,segment=9: segment: 9 numbers a task make more than 4194304 tasks",
-        ),
-        ("romberg:tolerance=0", "--workload romberg:tolerance=0: tolerance: 0 is not between 0.000000000001 and 1"),
-        ("gauss:n=0", "--workload gauss:n=0: n: 0 is not between 1 and 8192"),
-        ("tree:time=1s,task=1us", "--workload tree:time=1s,task=1us: time and task exclude each other"),
-        ("tree:time=5", "--workload tree:time=5: time: \"5\" is not a time such as 200ms, 1.5us or 0s"),
-        ("tree:cost=work", "--workload tree:cost=work: cost: \"work\" is unknown; known are sleep, spin, virtual"),
-        ("tree:children=2,least=3", "--workload tree:children=2,least=3: least: 3 children at least are more than 2 at the most"),
-        ("stream:utilisation=1", "--workload stream:utilisation=1: utilisation: must be above 0 and below 1"),
-        ("stream:rate=0", "--workload stream:rate=0: rate: must be above 0; with none migrations take no time"),
-        ("stream:rate=fast", "--workload stream:rate=fast: rate: \"fast\" is not a finite number"),
-        ("stream:unit=5us", "--workload stream:unit=5us: unit: must be 1ms or more, so that ticks are fine enough"),
-        ("stream:levels=30", "--workload stream:levels=30: a graph might have more than 10000000 tasks; ask for fewer levels or children"),
+        ("primes:n=1000000000000,segment=9", "workload primes: segment=9 numbers a task make more than 4194304 tasks"),
+        ("romberg:tolerance=0", "workload romberg: tolerance is a number from 0.000000000001 to 1, not '0'"),
+        ("gauss:n=0", "workload gauss: n is a whole number from 1 to 8192, not '0'"),
+        ("tree:time=1s,task=1us", "workload tree: time and task exclude each other"),
+        ("tree:time=5", "workload tree: time is a time such as 200ms, 1.5us or 0s, not '5'"),
+        ("tree:cost=work", "workload tree: cost is sleep, spin or virtual, not 'work'"),
+        ("tree:children=2,least=3", "workload tree: least=3 children are more than children=2"),
+        ("stream:utilisation=1", "workload stream: utilisation is a number between 0 and 1, not '1'"),
+        ("stream:rate=0", "workload stream: rate is a number above 0, or none (migrations then take no time), not '0'"),
+        ("stream:rate=fast", "workload stream: rate is a number above 0, or none (migrations then take no time), not 'fast'"),
+        ("stream:unit=5us", "workload stream: unit is 1ms or more, so that ticks are fine enough"),
+        ("stream:levels=30", "workload stream: a graph might have more than 10000000 tasks; ask for fewer levels or children"),
     ] {
         let said = find(spec).err().map(|why| why.to_string());
         assert_eq!(said.as_deref(), Some(sentence), "{spec}");
@@ -219,10 +212,10 @@ fn wrong_options_get_one_clear_sentence() {
 fn the_registry_tells_of_all_options() {
     for entry in ALL {
         let why = find(&format!("{}:nonsense=1", entry.name)).err().unwrap().to_string();
-        let known = why.rsplit_once(" knows ").unwrap().1;
+        let known = why.rsplit_once("; it has ").unwrap().1;
         for key in known.split(", ") {
             assert!(entry.options.contains(&format!("{key}=")), "{}: {key} is not in its options", entry.name);
         }
-        assert!(find(entry.name).is_ok() && !entry.examples.is_empty() && !entry.title.is_empty() && !entry.answer.is_empty());
+        assert!(find(entry.name).is_ok() && !entry.examples.is_empty() && !entry.title.is_empty() && !entry.facts.answer.is_empty());
     }
 }

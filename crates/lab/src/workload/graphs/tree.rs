@@ -19,11 +19,12 @@ use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::stream::{Arrivals, Stream};
-use super::{Entry, Make, Number, Pattern, Prepared, Setting, Workload};
+use super::{Entry, Facts, Make, Number, Prepared, Setting, Workload};
 use crate::workload::SHAPES_STREAM;
 use equipoise::error::{Error, Result};
 use equipoise::node::{Ticks, Worker};
-use equipoise::schedule::{Computation, Options, Roots, Style, Yield};
+use equipoise::schedule::{self, Computation, Roots, Style, Yield};
+use equipoise::spec::{InvalidSpec, Options};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "tree",
@@ -31,26 +32,25 @@ pub(super) static ENTRY: Entry = Entry {
     source: "Ahmad, Ghafoor and Fox 1994, section 5",
     options: "levels=8, children=4 (at the most), least=0 (children), roots=1, \
               time=1s (of a tree) or task=2ms (of a task), cost=sleep|spin|virtual",
-    answer: "tasks",
-    has_own_network: false,
     examples: &[
         "tree:levels=5,children=3,roots=6,time=10ms",
         "tree:levels=4,children=3,least=1,task=1us,cost=spin",
         "tree:levels=0,roots=0",
     ],
     build,
+    facts: Facts { answer: "tasks", has_own_network: false },
 };
 
-fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
-    let growth = Growth::parse(pattern, 8, 4)?;
-    let roots = pattern.within("roots", 1, 0..=10_000_000)?;
-    let cost = Cost::parse(pattern)?;
-    let (time, task) = (pattern.duration("time")?, pattern.duration("task")?);
+fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
+    let growth = Growth::parse(options, 8, 4)?;
+    let roots = options.within("roots", 0..=10_000_000u64)?.unwrap_or(1);
+    let cost = Cost::parse(options)?;
+    let (time, task) = (options.duration("time")?, options.duration("task")?);
     if time.is_some() && task.is_some() {
-        return Err(pattern.wrong("time and task exclude each other"));
+        return Err(options.conflict("time and task exclude each other"));
     }
     let time = time.unwrap_or(1_000_000_000);
-    Ok(Box::new(move |setting| {
+    Ok(Make::new(options, move |setting| {
         let mut keys = keys(setting);
         let (mut roots, mut left) = (Vec::with_capacity(roots as usize), roots);
         let mut tasks = 0;
@@ -112,9 +112,9 @@ pub enum Cost {
 }
 
 impl Cost {
-    pub(super) fn parse(pattern: &mut Pattern<'_>) -> Result<Cost> {
+    pub(super) fn parse(options: &mut Options<'_>) -> Result<Cost, InvalidSpec> {
         let choices = [("sleep", Cost::Sleep), ("spin", Cost::Spin), ("virtual", Cost::Virtual)];
-        Ok(pattern.choice("cost", &choices)?.unwrap_or(Cost::Sleep))
+        Ok(options.choice("cost", &choices)?.unwrap_or(Cost::Sleep))
     }
 }
 
@@ -150,12 +150,12 @@ fn mix(mut bits: u64) -> u64 {
 }
 
 impl Growth {
-    pub(super) fn parse(pattern: &mut Pattern<'_>, levels: u64, children: u64) -> Result<Growth> {
-        let levels = pattern.within("levels", levels, 0..=10_000)? as u32;
-        let children = pattern.within("children", children, 0..=1_000_000)? as u32;
-        let least = pattern.within("least", 0, 0..=1_000_000)? as u32;
+    pub(super) fn parse(options: &mut Options<'_>, levels: u32, children: u32) -> Result<Growth, InvalidSpec> {
+        let levels = options.within("levels", 0..=10_000)?.unwrap_or(levels);
+        let children = options.within("children", 0..=1_000_000)?.unwrap_or(children);
+        let least = options.within("least", 0..=1_000_000)?.unwrap_or(0);
         if least > children {
-            return Err(pattern.wrong(format!("least: {least} children at least are more than {children} at the most")));
+            return Err(options.conflict(format!("least={least} children are more than children={children}")));
         }
         Ok(Growth { levels, least, children })
     }
@@ -229,7 +229,7 @@ impl Workload for TaskTrees {
         }
     }
 
-    fn adjust(&self, options: &mut Options) {
+    fn adjust(&self, options: &mut schedule::Options) {
         options.style = options.style.or(self.style);
         if let Submission::Stream(stream) = &self.submission {
             stream.adjust(options);

@@ -8,14 +8,14 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
 use super::optimum::Optimum;
-use super::{Entry, Make, OPTION, Plan, Problem, Setting, matrix};
-use crate::workload::pattern::Pattern;
+use super::{Entry, Facts, Make, Plan, Problem, Setting, matrix};
 use crate::workload::{ARRIVALS_STREAM, COSTS_STREAM};
 use equipoise::error::{Error, Result};
 use equipoise::load::{CYCLE, Cost, Costs};
 use equipoise::names;
 use equipoise::node::{Ticks, Worker};
 use equipoise::schedule::independent::{Independent, Turn};
+use equipoise::spec::{InvalidSpec, Options};
 
 pub const ENTRY: Entry = Entry {
     name: "costs",
@@ -25,8 +25,9 @@ pub const ENTRY: Entry = Entry {
               table that has it by the file's name, to tell how far each scheduler is from it); or tasks=500, mu_cp=500, sigma_cp=10, mu_cc=500, \
               sigma_cc=50 (cycles; slept, 1 us each); arrival=RATE (tasks that arrive in 1000 cycles, at random; otherwise all are there), or \
               arrival=file (its first column is when, in cycles)",
-    answer: "tasks",
+    examples: &["costs:tasks=60,mu_cp=100,mu_cc=100", "costs:tasks=60,mu_cp=100,mu_cc=100,arrival=20"],
     build,
+    facts: Facts { answer: "tasks" },
 };
 
 /// More tasks than this times ranks don't fit into memory with comfort.
@@ -34,32 +35,32 @@ const MOST_TASKS: u64 = 50_000_000;
 /// The largest mean, in cycles.
 const MOST_CYCLES: f64 = 1e9;
 
-fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
-    let arrival = Arrival::read(pattern)?;
-    if let Some(file) = pattern.text_of("file") {
+fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
+    let arrival = Arrival::read(options)?;
+    if let Some(file) = options.value("file")? {
         if file.is_empty() {
-            return Err(pattern.wrong("file: the name of a file is missing"));
+            return Err(options.conflict("file needs a value, the name of a file"));
         }
         let file = names::path(file);
-        let optimum = Optimum::read(pattern)?;
+        let optimum = Optimum::read(options)?;
         if optimum.is_some() && matches!(arrival, Arrival::Rate(_)) {
-            return Err(pattern.wrong("optimum: tasks that arrive at random have none that is known"));
+            return Err(options.conflict("tasks that arrive at random have no optimum that is known"));
         }
-        return Ok(Make::reading(move |setting| {
+        return Ok(Make::reading(options, move |setting| {
             let (costs, column) = matrix::read(&file, setting.ranks, arrival == Arrival::Column)?;
             let arrivals = if arrival == Arrival::Column { column } else { arrival.draw(costs.tasks(), setting.seed) };
-            let wrong = |why| Error::usage(format!("{OPTION} costs:file={},{why}", names::shown(&file)));
+            let wrong = |why| Error::input("workload", format!(" costs:file={},{why}", names::shown(&file)));
             let optimum = optimum.as_ref().map(|optimum| optimum.of(&file).map_err(wrong)).transpose()?;
             Ok(Problem { optimum, ..emulated(costs, arrivals) })
         }));
     }
     if arrival == Arrival::Column {
-        return Err(pattern.wrong("arrival: file goes with file=M.csv"));
+        return Err(options.conflict("arrival=file goes with file=M.csv"));
     }
-    let tasks = pattern.within("tasks", 500, 0..=MOST_TASKS)?;
-    let processing = Spread::read(pattern, ["mu_cp", "sigma_cp"], [500.0, 10.0])?;
-    let communication = Spread::read(pattern, ["mu_cc", "sigma_cc"], [500.0, 50.0])?;
-    Ok(Make::drawing(move |setting| {
+    let tasks = options.within("tasks", 0..=MOST_TASKS)?.unwrap_or(500);
+    let processing = Spread::read(options, ["mu_cp", "sigma_cp"], [500.0, 10.0])?;
+    let communication = Spread::read(options, ["mu_cc", "sigma_cc"], [500.0, 50.0])?;
+    Ok(Make::drawing(options, move |setting| {
         Ok(emulated(drawn(tasks, processing, communication, setting), arrival.draw(tasks as usize, setting.seed)))
     }))
 }
@@ -82,15 +83,13 @@ enum Arrival {
 }
 
 impl Arrival {
-    fn read(pattern: &mut Pattern<'_>) -> Result<Arrival> {
-        match pattern.text_of("arrival") {
+    fn read(options: &mut Options<'_>) -> Result<Arrival, InvalidSpec> {
+        match options.value("arrival")? {
             None => Ok(Arrival::Before),
             Some("file") => Ok(Arrival::Column),
             Some(text) => match text.parse::<f64>() {
                 Ok(rate) if (1e-6..=1e9).contains(&rate) => Ok(Arrival::Rate(rate)),
-                _ => {
-                    Err(pattern.wrong(format!("arrival: \"{text}\" is neither a number of tasks in 1000 cycles above 0 nor the word file")))
-                }
+                _ => Err(options.wrong("arrival", text, "a number of tasks in 1000 cycles above 0, or the word file")),
             },
         }
     }
@@ -116,16 +115,12 @@ pub struct Spread {
 }
 
 impl Spread {
-    fn read(pattern: &mut Pattern<'_>, [mean_key, deviation_key]: [&'static str; 2], defaults: [f64; 2]) -> Result<Spread> {
-        let mean = pattern.real(mean_key, defaults[0])?;
-        let deviation = pattern.real(deviation_key, defaults[1].min(mean / 3.0))?;
-        if mean > MOST_CYCLES {
-            return Err(pattern.wrong(format!("{mean_key}: {mean} is beyond {MOST_CYCLES} cycles")));
-        }
+    fn read(options: &mut Options<'_>, [mean_key, deviation_key]: [&'static str; 2], defaults: [f64; 2]) -> Result<Spread, InvalidSpec> {
+        let mean = options.real(mean_key, 0.0..=MOST_CYCLES)?.unwrap_or(defaults[0]);
+        let deviation = options.not_negative(deviation_key)?.unwrap_or(defaults[1].min(mean / 3.0));
         if 3.0 * deviation > mean {
-            return Err(
-                pattern.wrong(format!("{deviation_key}: with {deviation} some costs would be negative, {} is the most", mean / 3.0))
-            );
+            return Err(options
+                .conflict(format!("with {deviation_key}={deviation} some costs would be negative; at most {} is possible", mean / 3.0)));
         }
         Ok(Spread { mean, deviation })
     }

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::matrix_market::Matrix;
-use super::{Entry, Make, OPTION, Plan, Problem, Setting};
-use crate::workload::pattern::Pattern;
+use super::{Entry, Facts, Make, Plan, Problem, Setting};
 use crate::workload::text;
 use equipoise::error::{Error, Result};
 use equipoise::load::{CYCLE, Cost, Costs, MOST};
 use equipoise::names;
+use equipoise::spec::{InvalidSpec, Options};
 
 pub const ENTRY: Entry = Entry {
     name: "loop",
@@ -16,17 +16,18 @@ pub const ENTRY: Entry = Entry {
     source: "Tang and Yew 1986",
     options: "file=F (a number a line, the iteration's time; or a matrix in Matrix Market's format, whose rows are iterations with a cost of \
               their entries), unit=1us (of these numbers; 1us is a cycle), body=sleep|spin",
-    answer: "cycles, each iteration's rounded",
+    examples: &[],
     build,
+    facts: Facts { answer: "cycles, each iteration's rounded" },
 };
 
-fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
-    let Some(file) = pattern.text_of("file").filter(|file| !file.is_empty()).map(names::path) else {
-        return Err(pattern.wrong("file: the name of a file with the iterations' times is missing"));
+fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
+    let Some(file) = options.value("file")?.filter(|file| !file.is_empty()).map(names::path) else {
+        return Err(options.conflict("file needs a value, the name of a file with the iterations' times"));
     };
-    let unit = pattern.duration("unit")?.unwrap_or(1000) as f64 / 1000.0;
-    let spins = pattern.choice("body", &[("sleep", false), ("spin", true)])?.unwrap_or(false);
-    Ok(Make::reading(move |setting| problem(read(&file, unit)?, spins, setting)))
+    let unit = options.duration("unit")?.unwrap_or(1000) as f64 / 1000.0;
+    let spins = options.choice("body", &[("sleep", false), ("spin", true)])?.unwrap_or(false);
+    Ok(Make::reading(options, move |setting| problem(read(&file, unit)?, spins, setting)))
 }
 
 /// Iterations of these costs.
@@ -40,8 +41,9 @@ fn problem(times: Vec<Cost>, spins: bool, setting: &Setting) -> Result<Problem> 
 
 fn read(file: &Path, unit: f64) -> Result<Vec<Cost>> {
     let shown = names::shown(file);
-    let wrong = |why: String| Error::usage(format!("{OPTION} loop:file={shown}{why}"));
-    let text = text::read(file).map_err(|why| wrong(format!(": the file cannot be read: {why}")))?;
+    let wrong = |why: String| Error::input("workload", format!(" loop:file={shown}{why}"));
+    let unreadable = |why| Error::unreadable("workload", format!(" loop:file={shown}: the file cannot be read"), why);
+    let text = text::read(file).map_err(unreadable)?;
     parse(&text, unit).map_err(wrong)
 }
 

@@ -7,11 +7,11 @@ use bytes::{Buf, Bytes};
 use serde::{Deserialize, Serialize};
 
 use super::computed::Kernel;
-use super::{Entry, Make, Plan};
-use crate::workload::pattern::Pattern;
+use super::{Entry, Facts, Make, Plan};
 use equipoise::error::{Error, Result};
 use equipoise::names;
 use equipoise::node::Worker;
+use equipoise::spec::{InvalidSpec, Options};
 
 pub const ENTRY: Entry = Entry {
     name: "mandelbrot",
@@ -19,8 +19,9 @@ pub const ENTRY: Entry = Entry {
     source: "Mandelbrot 1980",
     options: "width=640, height=480, limit=1000 (iterations of a point), x=-0.5, y=0 (the centre; below 0 as given), span=3 (of the width), \
               picture=FILE.pgm (written at the end)",
-    answer: "iterations",
+    examples: &["mandelbrot:width=32,height=24,limit=100"],
     build,
+    facts: Facts { answer: "iterations" },
 };
 
 /// What an iteration takes in simulation, in nanoseconds.
@@ -40,36 +41,25 @@ pub struct Picture {
     pub span: f64,
 }
 
-fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
-    let width = pattern.within("width", 640, 1..=65_536)?;
-    let height = pattern.within("height", 480, 1..=65_536)?;
+fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
+    let width = options.within("width", 1..=65_536u64)?.unwrap_or(640);
+    let height = options.within("height", 1..=65_536u64)?.unwrap_or(480);
     if width * height > MOST_POINTS {
-        return Err(pattern.wrong(format!("width, height: a picture has {MOST_POINTS} points at the most")));
+        return Err(options.conflict(format!("width and height: a picture has at most {MOST_POINTS} points")));
     }
-    let limit = pattern.within("limit", 1000, 1..=u64::from(u32::MAX))?;
-    let x = signed(pattern, "x", -0.5)?;
-    let y = signed(pattern, "y", 0.0)?;
-    let span = pattern.real("span", 3.0)?;
-    if span <= 0.0 {
-        return Err(pattern.wrong("span: it is above 0"));
-    }
-    let file = pattern.text_of("picture").map(names::path);
+    let limit = options.within("limit", 1..=u64::from(u32::MAX))?.unwrap_or(1000);
+    let x = options.real("x", -1e3..=1e3)?.unwrap_or(-0.5);
+    let y = options.real("y", -1e3..=1e3)?.unwrap_or(0.0);
+    let span = options.positive("span")?.unwrap_or(3.0);
+    let file = options.value("picture")?.map(names::path);
     if file.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
-        return Err(pattern.wrong("picture: the name of a file is missing"));
+        return Err(options.conflict("picture needs a value, the name of a file"));
     }
     let picture = Picture { width: width as u32, height: height as u32, limit: limit as u32, centre: (x, y), span };
     let drawn = picture.clone();
-    let mut make = Make::computing(ITERATION, move |_| Ok(Plan::Mandelbrot(picture.clone())));
+    let mut make = Make::computing(options, ITERATION, move |_| Ok(Plan::Mandelbrot(picture.clone())));
     make.accept = Some(Box::new(move |products| drawn.accept(products, file.as_deref())));
     Ok(make)
-}
-
-fn signed(pattern: &mut Pattern<'_>, key: &'static str, default: f64) -> Result<f64> {
-    let Some(text) = pattern.text_of(key) else { return Ok(default) };
-    match text.parse::<f64>() {
-        Ok(number) if number.abs() <= 1e3 => Ok(number),
-        _ => Err(pattern.wrong(format!("{key}: \"{text}\" is not a number from -1000 to 1000"))),
-    }
 }
 
 impl Picture {
@@ -103,7 +93,7 @@ impl Picture {
             return Err(Error::Lost(format!("{} rows of the picture came back, or parts of some; it has {}", products.len(), self.height)));
         }
         let Some(file) = file else { return Ok(()) };
-        let failed = |why: std::io::Error| Error::Failed(format!("--workload mandelbrot: picture={}: {why}", names::shown(file)));
+        let failed = |why: std::io::Error| Error::Failed(format!("workload mandelbrot: picture={}: {why}", names::shown(file)));
         let mut out = std::io::BufWriter::new(std::fs::File::create(file).map_err(failed)?);
         write!(out, "P5\n{} {}\n255\n", self.width, self.height).map_err(failed)?;
         let whole = f64::from(self.limit).ln_1p();

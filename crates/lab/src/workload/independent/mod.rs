@@ -14,44 +14,47 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::pattern::Pattern;
 use computed::{Computed, Kernel};
 use equipoise::error::{Error, Result};
 use equipoise::load::{Cost, Costs};
-use equipoise::names;
+use equipoise::registry::{self, Registered};
 use equipoise::schedule::independent::Independent;
+use equipoise::spec::Options;
 
 pub use costs::{Emulated, REAL_CYCLE, Spread, drawn};
 pub use mandelbrot::Picture;
 pub use matrix_market::Sparse;
 pub use spmm::Product;
 
-const OPTION: &str = "--workload";
-
 /// All workloads of independent tasks, in the order in which they are shown.
 pub const ALL: &[&Entry] = &[&costs::ENTRY, &loops::ENTRY, &mandelbrot::ENTRY, &spmm::ENTRY];
 
 /// A workload's place in the registry.
-pub struct Entry {
-    /// As the command line names it.
-    pub name: &'static str,
-    /// In words.
-    pub title: &'static str,
-    /// Author, year, section; empty where there is nobody to name.
-    pub source: &'static str,
-    /// Its options as `key=value, ..` with their defaults.
-    pub options: &'static str,
+pub type Entry = registry::Entry<Facts>;
+
+/// A workload that was chosen; its [`Make`] makes the tasks.
+pub type Chosen = registry::Chosen<Facts>;
+
+/// What is known of a workload before it is made.
+pub struct Facts {
     /// What its answer is.
     pub answer: &'static str,
-    build: fn(&mut Pattern<'_>) -> Result<Make>,
+}
+
+impl Registered for Facts {
+    type Made = Make;
+    const WHAT: &'static str = "workload";
+    const ALL: &'static [&'static Entry] = ALL;
 }
 
 /// How a workload comes about.
-struct Make {
-    /// Whether one rank makes it, which reads a file or computes all tasks, and tells the others.
+pub struct Make {
+    /// As it was specified.
+    name: String,
+    /// Whether one rank makes it, which reads a file or computes all tasks, and sends it to the others.
     at_one: bool,
     make: Box<MakeProblem>,
-    /// Looks at what tasks left beside their values, in order of the tasks.
+    /// Checks what tasks left apart from their values, in order of the tasks.
     accept: Option<Box<Accept>>,
 }
 
@@ -60,18 +63,18 @@ type Accept = dyn Fn(&[(usize, Bytes)]) -> Result<()> + Send + Sync;
 
 impl Make {
     /// Every rank draws it.
-    fn drawing(make: impl Fn(&Setting) -> Result<Problem> + Send + Sync + 'static) -> Make {
-        Make { at_one: false, make: Box::new(make), accept: None }
+    fn drawing(options: &Options<'_>, make: impl Fn(&Setting) -> Result<Problem> + Send + Sync + 'static) -> Make {
+        Make { name: options.spec().to_string(), at_one: false, make: Box::new(make), accept: None }
     }
 
     /// One rank reads a file.
-    fn reading(make: impl Fn(&Setting) -> Result<Problem> + Send + Sync + 'static) -> Make {
-        Make { at_one: true, ..Make::drawing(make) }
+    fn reading(options: &Options<'_>, make: impl Fn(&Setting) -> Result<Problem> + Send + Sync + 'static) -> Make {
+        Make { at_one: true, ..Make::drawing(options, make) }
     }
 
-    /// One rank runs a plain program; in simulation a unit of work takes so many nanoseconds.
-    fn computing(nanoseconds: f64, plan: impl Fn(&Setting) -> Result<Plan> + Send + Sync + 'static) -> Make {
-        Make::reading(move |setting| {
+    /// One rank runs a plain program; in simulation a unit of work takes this number of nanoseconds.
+    fn computing(options: &Options<'_>, nanoseconds: f64, plan: impl Fn(&Setting) -> Result<Plan> + Send + Sync + 'static) -> Make {
+        Make::reading(options, move |setting| {
             let plan = plan(setting)?;
             let Some(kernel) = plan.kernel() else { return Err(Error::Failed("a plan without anything to compute".into())) };
             let (costs, known, sequential) = computed::plain(kernel.as_ref(), setting, nanoseconds)?;
@@ -125,7 +128,7 @@ impl Plan {
     }
 }
 
-/// What a workload may depend on beside its options; the same on all ranks.
+/// What a workload may depend on apart from its options; the same on all ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub seed: u64,
@@ -133,32 +136,19 @@ pub struct Setting {
     pub is_simulated: bool,
 }
 
-/// A workload that was asked for.
-pub struct Chosen {
-    /// As it was asked for, options included.
-    pub name: String,
-    pub entry: &'static Entry,
-    make: Make,
-}
-
-/// The workload named `name[:key=value,..]`; `None` if no workload of independent tasks has this name.
+/// The workload that `NAME[:key=value,..]` names; `None` if no workload of independent tasks has this name.
 ///
 /// # Errors
 /// If its options are wrong.
 pub fn find(spec: &str) -> Result<Option<Chosen>> {
-    let spec = spec.trim();
     let name = spec.split(':').next().unwrap_or_default().trim();
-    let Some(entry) = ALL.iter().find(|entry| entry.name == name) else { return Ok(None) };
-    let mut pattern = Pattern::parse(OPTION, spec)?;
-    let make = (entry.build)(&mut pattern)?;
-    pattern.finish()?;
-    Ok(Some(Chosen { name: names::one_line(spec.to_string()), entry, make }))
+    registry::knows::<Facts>(name).then(|| Ok(registry::find(spec)?)).transpose()
 }
 
-impl Chosen {
-    /// Whether one rank makes it and tells the others: it reads a file, or computes all tasks to know the answer and the costs.
+impl Make {
+    /// Whether one rank makes it and sends it to the others: it reads a file, or computes all tasks to know the answer and the costs.
     pub fn is_made_by_one(&self) -> bool {
-        self.make.at_one
+        self.at_one
     }
 
     /// The tasks in a setting: for each there is a rank that can run it.
@@ -166,9 +156,9 @@ impl Chosen {
     /// # Errors
     /// If a file can't be read or does not fit, or no rank can run one of the tasks; the sentence names the place.
     pub fn problem(&self, setting: &Setting) -> Result<Problem> {
-        let problem = (self.make.make)(setting)?;
+        let problem = (self.make)(setting)?;
         match problem.costs.impossible() {
-            Some(task) => Err(Error::usage(format!("{OPTION} {}: no rank can run task {task} (counted from 0)", self.name))),
+            Some(task) => Err(Error::input(Facts::WHAT, format!(" {}: no rank can run task {task} (counted from 0)", self.name))),
             None => Ok(problem),
         }
     }
@@ -186,12 +176,12 @@ impl Chosen {
         }
     }
 
-    /// Looks at what tasks left beside their values, in order of the tasks; writes what is to be written.
+    /// Checks what tasks left apart from their values, in order of the tasks; writes what is to be written.
     ///
     /// # Errors
     /// If something is missing or damaged, or can't be written.
     pub fn accept(&self, products: &[(usize, Bytes)]) -> Result<()> {
-        self.make.accept.as_ref().map_or(Ok(()), |accept| accept(products))
+        self.accept.as_ref().map_or(Ok(()), |accept| accept(products))
     }
 }
 

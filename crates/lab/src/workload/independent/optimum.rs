@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::workload::pattern::Pattern;
 use crate::workload::text;
 use equipoise::error::Result;
 use equipoise::load::{CYCLE, Cost, MOST};
 use equipoise::names;
+use equipoise::spec::{InvalidSpec, Options};
 
 /// Columns that may name the matrix, and that may say its optimum.
 const NAMES: [&str; 3] = ["file", "name", "instance"];
@@ -25,14 +25,12 @@ impl Optimum {
     ///
     /// # Errors
     /// If it is no number of cycles that may be.
-    pub fn read(pattern: &mut Pattern<'_>) -> Result<Option<Optimum>> {
-        let Some(text) = pattern.text_of("optimum") else { return Ok(None) };
+    pub fn read(options: &mut Options<'_>) -> Result<Option<Optimum>, InvalidSpec> {
+        let Some(text) = options.value("optimum")? else { return Ok(None) };
+        let wrong = || options.wrong("optimum", text, "a number of cycles or the name of a file");
         match text.parse::<f64>() {
-            Ok(cycles) => match cost(cycles) {
-                Some(cost) => Ok(Some(Optimum::Known(cost))),
-                None => Err(pattern.wrong(format!("optimum: {text} is no number of cycles"))),
-            },
-            Err(_) if text.is_empty() => Err(pattern.wrong("optimum: a number of cycles or the name of a file is missing")),
+            Ok(cycles) => cost(cycles).map(|cost| Some(Optimum::Known(cost))).ok_or_else(wrong),
+            Err(_) if text.is_empty() => Err(wrong()),
             Err(_) => Ok(Some(Optimum::Table(names::path(text)))),
         }
     }

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::computed::Kernel;
 use super::matrix_market::{Matrix, Sparse};
-use super::{Entry, Make, OPTION, Plan};
-use crate::workload::pattern::Pattern;
+use super::{Entry, Facts, Make, Plan};
 use equipoise::error::{Error, Result};
 use equipoise::names;
 use equipoise::node::Worker;
+use equipoise::spec::{InvalidSpec, Options};
 
 pub const ENTRY: Entry = Entry {
     name: "spmm",
@@ -18,40 +18,41 @@ pub const ENTRY: Entry = Entry {
     source: "",
     options: "file=A.mtx (Matrix Market, real or complex), times=B.mtx (otherwise A by itself, or by its transpose if A is not square); or rows=1000, entries=8 \
               (of a row, on average; drawn)",
-    answer: "checksum of the product",
+    examples: &["spmm:rows=50,entries=4"],
     build,
+    facts: Facts { answer: "checksum of the product" },
 };
 
 /// What a multiplication takes in simulation, in nanoseconds.
 const MULTIPLICATION: f64 = 10.0;
 const MOST_ROWS: u64 = 10_000_000;
 
-fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
-    let file = pattern.text_of("file").map(names::path);
-    let times = pattern.text_of("times").map(names::path);
-    let rows = pattern.optional("rows", 1..=MOST_ROWS)?;
-    let entries = pattern.optional("entries", 1..=MOST_ROWS)?;
+fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
+    let file = options.value("file")?.map(names::path);
+    let times = options.value("times")?.map(names::path);
+    let rows = options.within("rows", 1..=MOST_ROWS)?;
+    let entries = options.within("entries", 1..=MOST_ROWS)?;
     let make = match file {
-        Some(_) if rows.or(entries).is_some() => return Err(pattern.wrong("rows, entries: a file has its own")),
-        Some(file) => Make::computing(MULTIPLICATION, move |_| {
-            let left = Matrix::read(&format!("{OPTION} spmm:file"), &file)?;
+        Some(_) if rows.or(entries).is_some() => return Err(options.conflict("rows and entries go without a file, which has its own")),
+        Some(file) => Make::computing(options, MULTIPLICATION, move |_| {
+            let left = Matrix::read("spmm:file", &file)?;
             let right = match &times {
-                Some(file) => Matrix::read(&format!("{OPTION} spmm:times"), file)?,
+                Some(file) => Matrix::read("spmm:times", file)?,
                 None if left.real.columns == left.real.rows.len() => left.clone(),
                 None => left.transposed(),
             };
             if right.real.rows.len() != left.real.columns {
                 let (columns, rows) = (left.real.columns, right.real.rows.len());
                 let why = format!("a matrix of {columns} columns cannot be multiplied by one of {rows} rows");
-                return Err(Error::usage(format!("{OPTION} spmm:times: {why}")));
+                return Err(Error::input("workload", format!(" spmm:times: {why}")));
             }
             let (left, right) = left.factors(right);
             Ok(Plan::Product(Product { left, right }))
         }),
-        None if times.is_some() => return Err(pattern.wrong("times: it goes with file=A.mtx")),
+        None if times.is_some() => return Err(options.conflict("times goes with file=A.mtx")),
         None => {
             let (rows, entries) = (rows.unwrap_or(1000) as usize, entries.unwrap_or(8) as usize);
-            Make::computing(MULTIPLICATION, move |setting| {
+            Make::computing(options, MULTIPLICATION, move |setting| {
                 let [left, right] = [0, 1].map(|which| Sparse::drawn(rows, entries, setting.seed.wrapping_add(which << 40)));
                 Ok(Plan::Product(Product { left, right }))
             })

@@ -16,7 +16,7 @@ pub fn expression(pattern: &str) -> Result<Regex> {
     build(false).or_else(|_| build(true)).map_err(|why| {
         let said = why.to_string();
         let reason = said.lines().last().unwrap_or_default().trim_start_matches("error: ");
-        Error::usage(format!("--kernel grep={pattern}: this is no regular expression: {reason}"))
+        Error::input("kernel", format!(" grep={pattern}: this is no regular expression: {reason}"))
     })
 }
 

@@ -93,10 +93,10 @@ impl Computation {
                 let expression = grep::expression(pattern)?;
                 Ok(Computation::Grep { expression, pattern: pattern.into(), print })
             }
-            ("grep", None) => Err(Error::usage("--kernel grep: the regular expression is missing, as in grep=RE")),
+            ("grep", None) => Err(Error::input("kernel", " grep: the regular expression is missing, as in grep=RE")),
             _ => {
                 let known = "known are count, grep=RE, histogram, histogram=numbers and checksum";
-                Err(Error::usage(format!("--kernel {text}: there is no such kernel; {known}")))
+                Err(Error::input("kernel", format!(" {text}: there is no such kernel; {known}")))
             }
         }
     }

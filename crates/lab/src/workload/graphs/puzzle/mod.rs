@@ -15,10 +15,11 @@ mod walking;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, Make, Number, Pattern, Prepared, Workload};
+use super::{Entry, Facts, Make, Number, Prepared, Workload};
 use equipoise::error::Result;
 use equipoise::node::{Ticks, Worker};
 use equipoise::schedule::{Computation, Roots, Yield};
+use equipoise::spec::{InvalidSpec, Options};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "puzzle",
@@ -26,24 +27,23 @@ pub(super) static ENTRY: Entry = Entry {
     source: "Korf 1985",
     options: "start=0-1-9-7-11-13-5-3-14-12-4-2-8-6-10-15 (tiles by rows, 0 is the blank; the goal is 0-1-2-..-15), \
               cutoff=8 (0 to 40; moves up to which positions are tasks that spawn)",
-    answer: "moves",
-    has_own_network: false,
     examples: &[
         "puzzle:start=0-1-2-3-4-5-6-7-8-9-10-11-12-13-14-15",
         "puzzle:start=4-1-2-3-8-5-6-7-9-0-10-11-12-13-14-15,cutoff=0",
         "puzzle:start=1-2-6-3-4-9-5-7-8-13-10-11-12-14-0-15,cutoff=4",
     ],
     build,
+    facts: Facts { answer: "moves", has_own_network: false },
 };
 
 const DEFAULT: &str = "0-1-9-7-11-13-5-3-14-12-4-2-8-6-10-15";
 
-fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
-    let text = pattern.text_of("start").unwrap_or(DEFAULT);
-    let start = read(text).map_err(|why| pattern.wrong(format!("start: {why}")))?;
-    let cutoff = pattern.within("cutoff", 8, 0..=40)? as u8;
+fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
+    let text = options.value("start")?.unwrap_or(DEFAULT);
+    let start = read(text).map_err(|why| options.conflict(format!("start: {why}")))?;
+    let cutoff = options.within("cutoff", 0..=40)?.unwrap_or(8);
     let puzzle = Puzzle { start, cutoff };
-    Ok(Box::new(move |_| Ok(Prepared::new(puzzle))))
+    Ok(Make::new(options, move |_| Ok(Prepared::new(puzzle))))
 }
 
 /// Reads tiles by rows, and checks that they can be brought into order.

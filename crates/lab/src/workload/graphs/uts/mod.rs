@@ -18,10 +18,11 @@ mod shape;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, Make, Number, Pattern, Prepared, Workload};
+use super::{Entry, Facts, Make, Number, Prepared, Workload};
 use equipoise::error::Result;
 use equipoise::node::{Ticks, Worker};
 use equipoise::schedule::{Computation, Roots, Slice, Style, Yield};
+use equipoise::spec::{InvalidSpec, Options};
 use shape::{DEFAULT, Draw, NAMED};
 pub use shape::{Kind, Knot, Shape, Tree};
 
@@ -31,8 +32,6 @@ pub(super) static ENTRY: Entry = Entry {
     source: "Olivier et al. 2006",
     options: "tree=T1 (T1 to T5, T1L to T3L), grain=20000 (nodes that a task visits before it spawns); \
               or kind=geometric|binomial|hybrid, shape=linear|fixed|cyclic|exponential, b0=4, depth=6, q=0.234375, m=4, seed=0",
-    answer: "nodes",
-    has_own_network: false,
     examples: &[
         "uts:kind=geometric,shape=fixed,b0=4,depth=5,seed=19",
         "uts:kind=geometric,shape=linear,b0=4,depth=10,seed=34,grain=500",
@@ -42,45 +41,44 @@ pub(super) static ENTRY: Entry = Entry {
         "uts:kind=hybrid,shape=linear,b0=5,depth=8,q=0.2,m=4,seed=3",
     ],
     build,
+    facts: Facts { answer: "nodes", has_own_network: false },
 };
 
-fn build(pattern: &mut Pattern<'_>) -> Result<Make> {
-    let kind = pattern.choice("kind", &[("geometric", 'g'), ("binomial", 'b'), ("hybrid", 'h')])?;
+fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
+    let kind = options.choice("kind", &[("geometric", 'g'), ("binomial", 'b'), ("hybrid", 'h')])?;
     let tree = match kind {
-        None => pattern.choice("tree", &NAMED.map(|(name, tree, _)| (name, tree)))?.unwrap_or(NAMED[0].1),
-        Some(kind) => parameters(kind, pattern)?,
+        None => options.choice("tree", &NAMED.map(|(name, tree, _)| (name, tree)))?.unwrap_or(NAMED[0].1),
+        Some(kind) => parameters(kind, options)?,
     };
-    let grain = pattern.within("grain", 20_000, 1..=u64::MAX)?;
-    Ok(Box::new(move |_| Ok(Prepared::new(Uts::new(tree, grain)))))
+    let grain = options.whole("grain", 1)?.unwrap_or(20_000);
+    Ok(Make::new(options, move |_| Ok(Prepared::new(Uts::new(tree, grain)))))
 }
 
-fn parameters(kind: char, pattern: &mut Pattern<'_>) -> Result<Tree> {
+fn parameters(kind: char, options: &mut Options<'_>) -> Result<Tree, InvalidSpec> {
     const SHAPES: [(&str, Shape); 4] =
         [("linear", Shape::Linear), ("fixed", Shape::Fixed), ("cyclic", Shape::Cyclic), ("exponential", Shape::Exponential)];
     let mut tree = DEFAULT;
-    tree.b0 = pattern.real("b0", tree.b0)?;
-    tree.seed = pattern.within("seed", tree.seed.into(), 0..=u64::from(u32::MAX))? as u32;
+    let b0 = options.read("b0", "a number from 0 to below 1000000", |b0| (0.0..1e6).contains(b0))?;
+    tree.b0 = b0.unwrap_or(tree.b0);
+    tree.seed = options.within("seed", 0..=u32::MAX)?.unwrap_or(tree.seed);
     if kind == 'b' {
         tree.kind = Kind::Binomial;
     } else {
-        let shape = pattern.choice("shape", &SHAPES)?.unwrap_or(Shape::Linear);
-        tree.depth = pattern.within("depth", tree.depth.into(), 1..=100_000)? as u32;
+        let shape = options.choice("shape", &SHAPES)?.unwrap_or(Shape::Linear);
+        tree.depth = options.within("depth", 1..=100_000)?.unwrap_or(tree.depth);
         tree.kind = if kind == 'g' { Kind::Geometric(shape) } else { Kind::Hybrid(shape) };
         if shape == Shape::Exponential && tree.b0 <= 1.0 {
-            return Err(pattern.wrong("b0: must be above 1 with shape=exponential, or the tree need not end"));
+            return Err(options.conflict("b0 must be above 1 with shape=exponential, or the tree need not end"));
         }
     }
     if kind != 'g' {
-        tree.q = pattern.real("q", tree.q)?;
-        tree.m = pattern.within("m", tree.m.into(), 0..=100)? as u32;
+        tree.q = options.not_negative("q")?.unwrap_or(tree.q);
+        tree.m = options.within("m", 0..=100)?.unwrap_or(tree.m);
         if tree.q * f64::from(tree.m) >= 1.0 {
-            return Err(pattern.wrong("q times m: must be below 1, or the tree need not end"));
+            return Err(options.conflict("q times m must be below 1, or the tree need not end"));
         }
     }
-    match tree.b0 {
-        1e6.. => Err(pattern.wrong("b0: must be below a million")),
-        _ => Ok(tree),
-    }
+    Ok(tree)
 }
 
 /// Nodes that a task visits between two polls of the network.

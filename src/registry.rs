@@ -1,0 +1,178 @@
+//! Registries: what can be chosen by name, and how a name becomes what it means.
+//!
+//! A room that has something to choose from (balancers, schedulers, workloads) says what is known of each beyond its name ([`Registered`]), and
+//! lists its [entries](Entry). The command line, `list`, the documentation's tables and the tests go through the list.
+
+use std::fmt;
+use std::ops::Deref;
+
+use crate::spec::{self, InvalidSpec, Mistake, Options, Spec};
+use crate::topology::{Kind, Topology};
+
+/// What is known of an entry beyond what all entries have; it stands for its room's registry.
+pub trait Registered: Sized + 'static {
+    /// What an entry makes.
+    type Made;
+    /// The noun with which sentences about it begin: `scheduler`.
+    const WHAT: &'static str;
+    /// All entries, in the order in which they are shown.
+    const ALL: &'static [&'static Entry<Self>];
+    /// The names of all, the simplest first: of those that do equally well the simplest is recommended. Empty where nothing is compared.
+    const SIMPLEST_FIRST: &'static [&'static str] = &[];
+}
+
+/// What is known of something before it is made.
+pub struct Entry<T: Registered> {
+    /// Its name in a specification.
+    pub name: &'static str,
+    /// What it is, in words.
+    pub title: &'static str,
+    /// Author, year, section; empty where there is nobody to name.
+    pub source: &'static str,
+    /// Its options as `key=value, ..` with the default first; empty if it has none.
+    pub options: &'static str,
+    /// Specifications for tests, each a moment's work: with the options that change what it does.
+    pub examples: &'static [&'static str],
+    /// Makes it with the given options.
+    pub build: fn(&mut Options<'_>) -> Result<T::Made, InvalidSpec>,
+    /// What its room knows of it.
+    pub facts: T,
+}
+
+impl<T: Registered> Entry<T> {
+    /// Its place among the [simplest](Registered::SIMPLEST_FIRST).
+    pub fn simplicity(&self) -> usize {
+        T::SIMPLEST_FIRST.iter().position(|name| *name == self.name).unwrap_or(T::SIMPLEST_FIRST.len())
+    }
+
+    /// The mistake that its options don't fit what it is used for, found when it is used; `why` is a clause that follows a colon.
+    pub fn conflict(&self, why: impl Into<String>) -> InvalidSpec {
+        InvalidSpec { what: T::WHAT, name: self.name.into(), mistake: Mistake::Conflict { why: crate::names::one_line(why.into()) } }
+    }
+}
+
+/// What runs on some topologies only.
+pub trait OnTopologies: Registered {
+    /// The kinds of topology that it runs on; the first is the one it gets when none is asked for.
+    fn kinds(&self) -> &'static [Kind];
+
+    /// Why it can't run on a topology of one of these kinds (a clause that follows its name), if it can't.
+    fn refuses(&self, topology: &Topology) -> Option<String> {
+        let _ = topology;
+        None
+    }
+}
+
+impl<T: OnTopologies> Entry<T> {
+    /// Why it can't run on a topology, if it can't.
+    pub fn objection(&self, topology: &Topology) -> Option<Unsuitable> {
+        let objection = |why| Unsuitable { what: T::WHAT, name: self.name.into(), why };
+        let kinds = self.facts.kinds();
+        if !kinds.contains(&topology.kind()) {
+            let kinds: Vec<_> = kinds.iter().map(Kind::to_string).collect();
+            return Some(objection(format!("runs on {}, not on {}", kinds.join(", "), topology.name())));
+        }
+        self.facts.refuses(topology).map(objection)
+    }
+
+    /// The topology that it gets when none is asked for, fitted to the ranks.
+    pub fn default_topology(&self, ranks: u32) -> Topology {
+        Topology::fitted(self.facts.kinds()[0], ranks)
+    }
+}
+
+/// Something can't run on a topology.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} {name} {why}")]
+#[non_exhaustive]
+pub struct Unsuitable {
+    /// What can't run: `balancer`.
+    pub what: &'static str,
+    /// Its name.
+    pub name: String,
+    /// A clause that follows the name.
+    pub why: String,
+}
+
+impl Unsuitable {
+    /// The same of what has this as a part: a scheduler, of its balancer.
+    pub(crate) fn part_of(self, what: &'static str, name: &str) -> Unsuitable {
+        // The clause stands behind a colon.
+        Unsuitable { what, name: format!("{name}:"), why: self.to_string() }
+    }
+}
+
+/// What was chosen, ready to be used. It dereferences to what was made.
+pub struct Chosen<T: Registered> {
+    /// As it was specified, options included.
+    pub name: String,
+    /// What is known of it.
+    pub entry: &'static Entry<T>,
+    /// What the entry made.
+    pub made: T::Made,
+}
+
+impl<T: Registered> Deref for Chosen<T> {
+    type Target = T::Made;
+
+    fn deref(&self) -> &T::Made {
+        &self.made
+    }
+}
+
+impl<T: Registered<Made: Clone>> Clone for Chosen<T> {
+    fn clone(&self) -> Self {
+        Chosen { name: self.name.clone(), entry: self.entry, made: self.made.clone() }
+    }
+}
+
+impl<T: Registered> fmt::Debug for Chosen<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", T::WHAT, self.name)
+    }
+}
+
+/// Whether an entry has this name.
+pub fn knows<T: Registered>(name: &str) -> bool {
+    T::ALL.iter().any(|entry| entry.name == name)
+}
+
+/// The names of all entries.
+pub fn names<T: Registered>() -> impl Iterator<Item = &'static str> {
+    T::ALL.iter().map(|entry| entry.name)
+}
+
+/// The examples of all entries: what tests go through.
+pub fn examples<T: Registered>() -> impl Iterator<Item = &'static str> {
+    T::ALL.iter().flat_map(|entry| entry.examples.iter().copied())
+}
+
+/// What `NAME[:key=value,..]` names.
+///
+/// # Errors
+/// If there is no entry of this name, or its options are wrong.
+pub fn find<T: Registered>(text: &str) -> Result<Chosen<T>, InvalidSpec> {
+    make(&Spec::parse(T::WHAT, text)?)
+}
+
+/// What a specification names.
+///
+/// # Errors
+/// As [`find`].
+pub fn make<T: Registered>(spec: &Spec) -> Result<Chosen<T>, InvalidSpec> {
+    let entry = T::ALL.iter().find(|entry| entry.name == spec.name()).ok_or_else(|| spec.unknown(names::<T>()))?;
+    Ok(Chosen { name: crate::names::one_line(spec.to_string()), entry, made: spec.build(entry.build)? })
+}
+
+/// The items of a list `NAME[:key=value,..],NAME,..`.
+pub fn items<T: Registered>(list: &str) -> Vec<String> {
+    spec::items(list, knows::<T>)
+}
+
+/// The specifications in a list.
+///
+/// # Errors
+/// If an option is empty.
+pub fn specs<T: Registered>(list: &str) -> Result<Vec<Spec>, InvalidSpec> {
+    items::<T>(list).iter().map(|item| Spec::parse(T::WHAT, item)).collect()
+}
