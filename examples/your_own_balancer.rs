@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use equipoise::balance::{self, Balancer, Chosen, Cost, Entry, Part, Phase, Promises, QuotaRule, Running};
+use equipoise::balance::{self, Balancer, Chosen, Cost, Entry, Phase, Promises, QuotaRule, Running, Stage};
 use equipoise::load::Powers;
 use equipoise::node::Tag;
 use equipoise::topology::{Kind, Overlay, Topology};
@@ -25,10 +25,10 @@ impl Balancer for Diffusion {
             let (node, nodes) = (phase.node, phase.node.nodes());
             let (left, right) = ((node.me() + nodes - 1) % nodes, (node.me() + 1) % nodes);
             for _ in 0..self.rounds {
-                phase.enter(Part::Information);
+                phase.enter(Stage::Information);
                 node.send(left, LOAD, &phase.load());
                 let theirs: u64 = node.receive(right, LOAD).await?;
-                phase.enter(Part::Exchange);
+                phase.enter(Stage::Exchange);
                 let surplus = phase.load().saturating_sub(theirs) / 2;
                 phase.mover.give(right, &(), surplus);
                 phase.mover.take_in::<()>(left).await?;

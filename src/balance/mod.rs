@@ -8,6 +8,7 @@ mod dem;
 mod direct;
 mod kwa;
 mod mwa;
+#[doc(hidden)]
 pub mod no_harm;
 mod none;
 mod optimal;
@@ -61,7 +62,9 @@ pub struct Entry {
     pub kinds: &'static [Kind],
     /// What it asks of a topology beyond its kind (`None`: nothing), as a reason to refuse one.
     pub refuses: fn(&Topology) -> Option<String>,
+    /// How its quotas are defined.
     pub quota: QuotaRule,
+    /// What it promises; the tests hold it to that.
     pub promises: Promises,
     /// Steps, messages and bytes at the most, predicted from the paper's formulas and our message sizes.
     pub cost: fn(&Topology) -> Cost,
@@ -162,8 +165,11 @@ pub type Running<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 
 /// One node's side of a balancing phase.
 pub struct Phase<'a> {
+    /// The node whose side this is.
     pub node: &'a Node,
+    /// What all nodes know beforehand: powers, pinned work, kinds of tasks.
     pub shares: &'a Shares,
+    /// Moves tasks from and to this node's work queue.
     pub mover: Mover<'a>,
     times: Times,
     stage: Stage,
@@ -201,6 +207,7 @@ impl Stage {
 /// A stretch of a node's time that belongs to one stage, in ticks of its own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Span {
+    /// The stage.
     pub stage: Stage,
     /// When it began.
     pub from: u64,
@@ -379,10 +386,12 @@ impl<'a> Phase<'a> {
         })
     }
 
+    /// The powers of all nodes.
     pub fn powers(&self) -> &'a Powers {
         self.shares.powers()
     }
 
+    /// The topology that the phase runs on.
     pub fn topology(&self) -> &'a Topology {
         self.node.topology()
     }
@@ -397,7 +406,9 @@ fn aim(options: &mut Options<'_>) -> Result<Aim> {
 pub struct Chosen {
     /// As it was asked for, options included.
     pub name: String,
+    /// Its entry in the registry.
     pub entry: &'static Entry,
+    /// The balancer with its options.
     pub balancer: Box<dyn Balancer>,
 }
 
