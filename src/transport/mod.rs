@@ -216,6 +216,7 @@ pub(crate) enum Wanted {
 
 impl Interest {
     /// Whether what is waited for may come from anybody.
+    #[cfg(feature = "mpi")]
     pub fn is_open(&self) -> bool {
         !matches!(self.what, Wanted::Message { from: Some(_), .. })
     }
