@@ -3,86 +3,71 @@
 //!
 //! # Start here
 //!
-//! A program that has a `Vec` of tasks on each rank calls [`balance_vec`]. To see which balancer suits some ranks and loads, run
-//! `mpirun -n 8 equipoise compare`. To read the code, begin with [`node`] (what a program sees of its world), then the Cube Walking
-//! Algorithm in `src/balance/cwa.rs` (what a balancer looks like), then [`experiment::phase`] (how one is run and checked).
+//! A program that has a `Vec` of tasks on each rank calls [`balance_vec`]:
 //!
 //! ```
-//! use equipoise::balance;
-//! use equipoise::experiment::{self, BalanceSpec, Tasks};
-//! use equipoise::load::Powers;
-//! use equipoise::topology::{Overlay, Topology};
 //! use equipoise::transport::{sim, world::World};
 //!
-//! // Eight simulated ranks as a hypercube, with the loads of Wu 1997, example 3.
-//! let mut world = World::simulated(8, sim::Model::default());
-//! let loads = vec![19, 11, 2, 9, 0, 9, 10, 4];
-//! let spec = BalanceSpec {
-//!     balancer: balance::find("cwa")?.into(),
-//!     overlay: Overlay::one_host(Topology::parse("hypercube:3", 8)?, 8)?,
-//!     tasks: Tasks::numbered(&mut world, loads, 0)?,
-//!     powers: Powers::equal(8, 8),
-//!     given_powers: None,
-//!     seed: 1,
-//!     moves: true,
-//!     optimum: false,
-//!     trace: false,
-//!     plain: false,
-//! };
-//! let record = experiment::balance(&mut world, &spec)?.expect("node 0 is here");
-//! assert_eq!(record.finals, [8; 8]);
-//! assert_eq!((record.task_hops, record.optimum_task_hops), (21, Some(21)));
+//! // Under mpirun: `World::on(&comm, mpi::Options::default())?`, and `balance_vec` on each rank. Here: four simulated ranks.
+//! let mut world = World::simulated(4, sim::Model::default());
+//! let tasks = equipoise::redistribute(&mut world, "direct", |rank| if rank == 0 { (0..8).collect() } else { vec![] })?;
+//! assert!(tasks.iter().all(|(_, tasks): &(u32, Vec<u64>)| tasks.len() == 2));
 //! # Ok::<(), equipoise::Error>(())
 //! ```
 //!
-//! # The flow of data
+//! To see which balancer suits some ranks and loads, run `mpirun -n 8 equipoise compare`. To read the code, begin with [`node`] (what a
+//! program sees of its world), then the Cube Walking Algorithm in `src/balance/cwa.rs` (what a balancer looks like).
 //!
-//! ```text
-//!   options            workload          topology              balance           node            transport
-//!   --loads, --tasks -> loads, tasks --> overlay: nodes ------> a balancer ----> mover: tasks --> mpi   real ranks
-//!   --topology          powers           on ranks and hosts     decides          as messages      sim   virtual time
-//!                                                                  |                                |
-//!   report <----------- experiment <-------- judge <-------------- plan, times <---- record (counts) <+
-//!   table json csv      records              imbalance, optimum
-//! ```
+//! # What a program writes
 //!
-//! # The modules
+//! - A *rank program* is an `async fn` of a [`Node`](node::Node), started by [`node::run`].
+//! - A *balancer* implements [`balance::Balancer`]; `examples/your_own_balancer.rs` is one.
+//! - A *scheduler* implements [`schedule::policy::Policy`]; `examples/your_own_scheduler.rs` is one.
+//! - A *computation* whose tasks create tasks implements [`schedule::Computation`]; see `examples/divide_and_conquer.rs`.
+//! - A *topology* is made by [`topology::Topology::parse`], or of any graph.
 //!
-//! - [`load`]: tasks, loads, powers, quotas and plans, as plain data.
-//! - [`topology`]: who is next to whom, and how a topology's nodes lie on ranks and hosts.
-//! - [`transport`]: the contract between a node and the world that carries its messages, and the two worlds.
-//! - [`node`]: what a program sees of its world: messages, time, work, collectives and the mover of tasks.
-//! - [`balance`]: the balancers, one file each, and their registry.
-//! - [`workload`]: what there is to balance: patterns of loads and powers, tasks, files; and graphs of tasks to schedule.
-//! - [`schedule`]: computations whose tasks create tasks, spread while they run.
-//! - [`divisible`]: one load that can be cut anywhere: who gets how much, and when all is done.
-//! - [`flow`]: min-cost flow, which knows nothing of the rest.
-//! - [`judge`]: what a phase was worth: imbalance, locality, the least task-hops.
-//! - [`experiment`]: what is run, how often and on what, and the records of it.
-//! - [`report`]: what records look like to people and programs.
-//! - [`redistribute`](mod@redistribute): balancing a program's own tasks.
-//! - [`spec`]: the grammar of what is chosen by name, `NAME[:key=value,flag,..]`.
-//! - [`registry`]: what can be chosen by name: balancers, schedulers, workloads.
-//! - [`error`]: what can go wrong, and its exit status.
-//! - [`memory`]: large buffers that may not be had.
-//! - [`names`]: names that others chose, of files above all, as text, as paths, and as they are shown.
+//! # Units
+//!
+//! Times are [`Ticks`](transport::Ticks), nanoseconds. Loads are work units; a unit task has one. Nodes, ranks and hosts are numbered from 0.
+//!
+//! # Features
+//!
+//! - `mpi` (on by default): real ranks.
+//! - `signals`: SIGUSR1 and SIGUSR2 as events on real ranks.
+//!
+//! A feature only adds. The library logs through the crate `log`: launch, overlay, phases, decisions and the watchdog at debug level, every
+//! message at trace level.
 
-pub mod agreement;
+#![deny(missing_docs)]
+
 pub mod balance;
+#[allow(missing_docs)]
 pub mod error;
-pub mod flow;
-pub mod judge;
 pub mod load;
-pub mod memory;
-pub mod names;
 pub mod node;
-pub mod phase;
 pub mod redistribute;
+#[allow(missing_docs)]
 pub mod registry;
+#[allow(missing_docs)]
 pub mod schedule;
+#[allow(missing_docs)]
 pub mod spec;
 pub mod topology;
 pub mod transport;
+
+// Public for the laboratory and the program of this workspace only. No promise is made about these, and they are not documented.
+#[doc(hidden)]
+pub mod agreement;
+#[doc(hidden)]
+pub mod flow;
+#[doc(hidden)]
+pub mod judge;
+#[doc(hidden)]
+pub mod memory;
+#[doc(hidden)]
+pub mod names;
+#[doc(hidden)]
+pub mod phase;
 
 pub use error::{Error, Result};
 pub use redistribute::{balance_vec, redistribute};

@@ -8,6 +8,7 @@ mod dem;
 mod direct;
 mod kwa;
 mod mwa;
+#[doc(hidden)]
 pub mod no_harm;
 mod none;
 mod optimal;
@@ -62,9 +63,9 @@ pub struct Facts {
     pub kinds: &'static [Kind],
     /// What it asks of a topology beyond its kind (`None`: nothing), as a reason to refuse one: a clause that follows its name.
     pub refuses: fn(&Topology) -> Option<String>,
-    /// How it decides what each node should have.
+    /// How its quotas are defined.
     pub quota: QuotaRule,
-    /// What it guarantees.
+    /// What it promises; the tests hold it to that.
     pub promises: Promises,
     /// At most this many steps, messages and bytes, predicted from the paper's formulas and our message sizes.
     pub cost: fn(&Topology) -> Cost,
@@ -191,8 +192,11 @@ pub type Running<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 
 /// One node's side of a balancing phase.
 pub struct Phase<'a> {
+    /// The node whose side this is.
     pub node: &'a Node,
+    /// What all nodes know beforehand: powers, pinned work, kinds of tasks.
     pub shares: &'a Shares,
+    /// Moves tasks from and to this node's work queue.
     pub mover: Mover<'a>,
     times: Times,
     stage: Stage,
@@ -230,6 +234,7 @@ impl Stage {
 /// A stretch of a node's time that belongs to one stage, in ticks of its own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Span {
+    /// The stage.
     pub stage: Stage,
     /// When it began.
     pub from: u64,
@@ -408,10 +413,12 @@ impl<'a> Phase<'a> {
         })
     }
 
+    /// The powers of all nodes.
     pub fn powers(&self) -> &'a Powers {
         self.shares.powers()
     }
 
+    /// The topology that the phase runs on.
     pub fn topology(&self) -> &'a Topology {
         self.node.topology()
     }

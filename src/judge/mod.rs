@@ -4,11 +4,11 @@
 //! move and which did; [`mod@deviation`] how far from the quotas it ended; [`hops`] the least task-hops with which the quotas can be reached. Plain functions over plain numbers: the judge
 //! does not know how a balancer works.
 
-pub mod deviation;
-pub mod hops;
-pub mod imbalance;
-pub mod locality;
-pub mod sharing;
+mod deviation;
+mod hops;
+mod imbalance;
+mod locality;
+mod sharing;
 
 pub use deviation::{best_deviation, deviation};
 pub use hops::optimum;

@@ -12,8 +12,9 @@ pub struct Checksum {
     pub tasks: u64,
     /// Sum of work units.
     pub work: u64,
-    /// Sum of ids and of their squares, modulo 2^128.
+    /// Sum of the ids, modulo 2^128.
     pub ids: u128,
+    /// Sum of the squares of the ids, modulo 2^128.
     pub squares: u128,
     /// Sum of payload bytes.
     pub payload: u64,

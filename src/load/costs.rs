@@ -35,10 +35,12 @@ impl Costs {
         (ranks > 0 && by_task.len().is_multiple_of(ranks)).then_some(Costs { ranks, by_task })
     }
 
+    /// Number of tasks.
     pub fn tasks(&self) -> usize {
         self.by_task.len() / self.ranks
     }
 
+    /// Number of ranks.
     pub fn ranks(&self) -> usize {
         self.ranks
     }

@@ -4,15 +4,15 @@
 //! is the load that a node should have. Unit tasks without payload are ranges of ids, so a billion of them cost nothing. Tasks may have
 //! several work units, and some may be pinned to their node. What independent tasks cost on ranks of different kinds is a matrix ([`Costs`]).
 
-pub mod checksum;
-pub mod costs;
-pub mod plan;
-pub mod position;
-pub mod power;
-pub mod quota;
-pub mod rank_time;
-pub mod task_batch;
-pub mod work_queue;
+mod checksum;
+mod costs;
+mod plan;
+mod position;
+mod power;
+mod quota;
+mod rank_time;
+mod task_batch;
+mod work_queue;
 
 pub use checksum::Checksum;
 pub use costs::{CYCLE, Cost, Costs, MOST, NEVER, mean_of_finite};

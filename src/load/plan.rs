@@ -10,7 +10,9 @@ pub struct Transfer {
     /// Steps are numbered so that a transfer depends on transfers with smaller numbers only: carried out in their order, no node ever
     /// gives what it does not have.
     pub step: u32,
+    /// The node that sends.
     pub src: NodeId,
+    /// The node that receives.
     pub dst: NodeId,
     /// Number of tasks, at least 1.
     pub tasks: u64,
@@ -21,6 +23,7 @@ pub struct Transfer {
 /// All transfers of a balancing phase, by step, then source, then destination.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
+    /// In causal order.
     pub transfers: Vec<Transfer>,
 }
 

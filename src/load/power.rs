@@ -9,9 +9,12 @@ use serde::{Deserialize, Serialize};
 pub enum Powers {
     /// The first `real` nodes have power 1, the others (virtual nodes) 0.
     Equal {
+        /// Number of nodes of power 1.
         real: u32,
+        /// Number of all nodes.
         nodes: u32,
     },
+    /// A power for each node.
     Listed(Arc<Listed>),
 }
 

@@ -185,6 +185,7 @@ struct Kept {
 }
 
 impl Shares {
+    /// Shares in proportion to the powers, of unit tasks none of which is pinned.
     pub fn new(powers: Powers) -> Shares {
         Shares { powers, weighted: false, plain: false, common: Arc::default() }
     }
@@ -206,6 +207,7 @@ impl Shares {
         self.weighted
     }
 
+    /// The powers of all nodes.
     pub fn powers(&self) -> &Powers {
         &self.powers
     }

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 /// done.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct RankTime {
+    /// Work units.
     pub work: u64,
+    /// Power of the rank, in the unit of [`Powers`](super::Powers).
     pub power: u64,
 }
 

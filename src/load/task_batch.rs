@@ -12,9 +12,11 @@ pub type TaskId = u64;
 /// A task with something to carry, or of another size than one work unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
+    /// Unique among all tasks of a run.
     pub id: TaskId,
     /// Work units, at least 0.
     pub weight: u64,
+    /// What the task carries; the balancer does not look into it.
     pub payload: Bytes,
 }
 
@@ -50,6 +52,7 @@ impl Segment {
         self.count
     }
 
+    /// Whether it holds no task.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -168,6 +171,7 @@ impl TaskBatch {
         self.count
     }
 
+    /// Whether it holds no task.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -182,6 +186,7 @@ impl TaskBatch {
         self.segments.iter().map(Segment::weight).max().unwrap_or(0)
     }
 
+    /// Its segments, in order.
     pub fn segments(&self) -> impl ExactSizeIterator<Item = &Segment> + DoubleEndedIterator {
         self.segments.iter()
     }

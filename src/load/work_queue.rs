@@ -40,6 +40,7 @@ impl WorkQueue {
         self.before.len() + self.own.len() + self.behind.len() + self.pinned().map_or(0, TaskBatch::len)
     }
 
+    /// Whether it holds no task.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -20,6 +20,7 @@ const BACK: Tag = crate::node::tags::mover::BACK;
 /// A node's tasks while they are being redistributed, and the log of what it sent.
 pub struct Mover<'a> {
     node: &'a Node,
+    /// The node's tasks.
     pub queue: &'a mut WorkQueue,
     sent: Vec<Transfer>,
     /// Whether each transfer is logged, or only counted.
@@ -46,12 +47,16 @@ enum TraceEvent {
 
 /// Tasks that arrived, with what their sender had to say.
 pub struct Arrival<T> {
+    /// The node that sent them.
     pub src: NodeId,
+    /// What it sent with them.
     pub said: T,
+    /// The tasks; may be none.
     pub batch: TaskBatch,
 }
 
 impl<'a> Mover<'a> {
+    /// A mover of the tasks in this node's work queue.
     pub fn new(node: &'a Node, queue: &'a mut WorkQueue) -> Mover<'a> {
         Mover { node, queue, sent: Vec::new(), logs: true, transfers: 0, step: 0, passages: None }
     }

@@ -82,7 +82,7 @@ pub struct Node {
 
 impl Node {
     /// A node on its port, in epoch 0 of the port's run.
-    pub fn new(port: Port) -> Node {
+    pub(crate) fn new(port: Port) -> Node {
         let scope = Scope { run: port.run(), epoch: epochs::MAIN };
         Node { port, scope }
     }
@@ -99,7 +99,7 @@ impl Node {
     }
 
     /// The same as [`recorded`](Node::recorded), with every message noted on a tape.
-    pub fn taped(&self, tape: Rc<RefCell<MessageTrace>>) -> (Node, Rc<Recorder>) {
+    pub(crate) fn taped(&self, tape: Rc<RefCell<MessageTrace>>) -> (Node, Rc<Recorder>) {
         let recorder = Recorder::taping(self.port.clone(), tape);
         (Node { port: recorder.clone(), scope: self.scope }, recorder)
     }
@@ -119,6 +119,7 @@ impl Node {
         self.port.overlay()
     }
 
+    /// The topology that the nodes form.
     pub fn topology(&self) -> &Topology {
         &self.overlay().topology
     }

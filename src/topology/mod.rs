@@ -13,6 +13,7 @@ mod embedding;
 mod error;
 mod fit;
 mod graph;
+#[doc(hidden)]
 pub mod hadamard;
 mod hosts;
 mod hypercube;
@@ -22,6 +23,7 @@ mod line;
 mod metis;
 mod overlay;
 mod placing;
+#[doc(hidden)]
 pub mod regions;
 mod side;
 mod spec;

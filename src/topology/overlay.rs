@@ -171,7 +171,9 @@ impl Placement {
 /// A topology and where its nodes live: what a world runs programs on. Cheap to clone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overlay {
+    /// Which nodes are neighbours.
     pub topology: Topology,
+    /// Which rank and host each node is on.
     pub placement: Placement,
 }
 

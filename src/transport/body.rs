@@ -58,6 +58,7 @@ impl Body {
         }
     }
 
+    /// Whether it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -78,6 +79,7 @@ impl Body {
 /// who receives it sees one body.
 #[derive(Clone, Debug)]
 pub struct Freight {
+    /// The first part; the whole body of most messages.
     pub front: Body,
     /// Empty in most messages.
     pub rest: Bytes,

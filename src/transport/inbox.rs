@@ -84,11 +84,6 @@ impl Inbox {
         while self.take_where(is_it, |many| many.take_first(is_it)).is_some() {}
     }
 
-    /// Forgets everything, and gives the memory back.
-    pub fn clear(&mut self) {
-        *self = Inbox::default();
-    }
-
     fn take_where(&mut self, is_it: impl Fn(&Event) -> bool, from_many: impl FnOnce(&mut Many) -> Option<Event>) -> Option<Event> {
         if let Some(many) = &mut self.many {
             let taken = from_many(many);

@@ -18,18 +18,19 @@
 //!    [`Error::Stuck`], saying who waits for whom.
 
 mod body;
-pub mod inbox;
+mod inbox;
+#[doc(hidden)]
 pub mod launcher;
 #[cfg(feature = "mpi")]
 pub mod mpi;
-pub mod record;
-pub mod row;
-pub mod shelf;
+pub(crate) mod record;
+pub(crate) mod row;
+pub(crate) mod shelf;
 pub mod sim;
-pub mod tape;
+pub(crate) mod tape;
 mod timers;
-pub mod wire;
-pub mod work;
+pub(crate) mod wire;
+mod work;
 pub mod world;
 
 use std::cell::RefCell;
@@ -41,9 +42,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay, RankId};
-pub use body::{Body, Freight, buffer};
+pub(crate) use body::buffer;
+pub use body::{Body, Freight};
 use shelf::Shelf;
-pub use work::{Finished, Job, Needed, Output, Sliced, Step, Worker};
+pub(crate) use work::Job;
+pub use work::{Finished, Needed, Output, Sliced, Step, Worker};
 
 /// Time: nanoseconds since the world began on real ranks, virtual nanoseconds in the simulator.
 pub type Ticks = u64;
@@ -58,14 +61,16 @@ fn used_after_its_run(node: NodeId, run: u32) {
 }
 
 /// One node's port, as programs hold it.
-pub type Port = Rc<dyn Transport>;
+pub(crate) type Port = Rc<dyn Transport>;
 
 /// What a message belongs to: a run of the world, and an epoch within it.
 ///
 /// A balancer that runs inside a scheduler has an epoch of its own; the closing check of a phase has another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Scope {
+    /// Number of the run, from 1.
     pub run: u32,
+    /// The epoch; see [`epochs`](crate::node::epochs).
     pub epoch: u32,
 }
 
@@ -107,6 +112,7 @@ impl Tag {
         self.id & !Tag::BACKGROUND
     }
 
+    /// The name that people read.
     pub const fn name(self) -> &'static str {
         self.name
     }
@@ -121,8 +127,11 @@ impl PartialEq for Tag {
 /// What is written on the outside of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope {
+    /// The node that sends.
     pub src: NodeId,
+    /// The node that receives.
     pub dst: NodeId,
+    /// The run and epoch that the message belongs to.
     pub scope: Scope,
     /// The [`Tag`]'s number.
     pub tag: u16,
@@ -142,7 +151,9 @@ impl Envelope {
 /// A message that has arrived. The body is shared, never copied: slices of it keep it alive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
+    /// Who sent it to whom, and what about.
     pub envelope: Envelope,
+    /// Its content.
     pub body: Body,
 }
 
@@ -157,37 +168,46 @@ pub struct WorkId(pub u64);
 /// A signal that the launcher passed on to the ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
+    /// SIGUSR1.
     User1,
+    /// SIGUSR2.
     User2,
 }
 
 /// What can happen to a node.
 #[derive(Debug)]
 pub enum Event {
+    /// A message has arrived.
     Message(Message),
     /// A timer of this scope has run out.
     Timer {
+        /// The scope in which the timer was set.
         scope: Scope,
+        /// The timer.
         timer: TimerId,
     },
     /// Work that was started in this scope has ended.
     Finished {
+        /// The scope in which the work was started.
         scope: Scope,
+        /// Which work, and what it left.
         finished: Finished,
     },
+    /// The process received a signal.
     Signal(Signal),
+    /// A rank died.
     RankLost(RankId),
 }
 
 /// What a program waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interest {
+pub(crate) struct Interest {
     pub scope: Scope,
     pub what: Wanted,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Wanted {
+pub(crate) enum Wanted {
     /// A message with this tag, from one node or from any. A loss of the named rank, or of any rank not yet reported, ends the wait too.
     Message { from: Option<NodeId>, tag: Tag },
     /// Whatever happens next in the scope.
@@ -196,6 +216,7 @@ pub enum Wanted {
 
 impl Interest {
     /// Whether what is waited for may come from anybody.
+    #[cfg(feature = "mpi")]
     pub fn is_open(&self) -> bool {
         !matches!(self.what, Wanted::Message { from: Some(_), .. })
     }
@@ -214,7 +235,7 @@ impl fmt::Display for Interest {
 /// One node's port into its world. Single-threaded; all methods return at once. Using a port after its run has ended panics.
 ///
 /// `poll_*` methods take no waker: a world polls a program again whenever something has happened to its node.
-pub trait Transport {
+pub(crate) trait Transport {
     /// The node whose port this is.
     fn node(&self) -> NodeId;
 

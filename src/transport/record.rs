@@ -58,12 +58,12 @@ pub struct Recorder {
 
 impl Recorder {
     /// A port that counts what goes through it to `inner`.
-    pub fn around(inner: Port) -> Rc<Recorder> {
+    pub(crate) fn around(inner: Port) -> Rc<Recorder> {
         Rc::new(Recorder { inner, counts: Cell::default(), heard: Cell::new(0), tape: None })
     }
 
     /// A port that counts, and notes on a tape which messages go through it.
-    pub fn taping(inner: Port, tape: Rc<RefCell<MessageTrace>>) -> Rc<Recorder> {
+    pub(crate) fn taping(inner: Port, tape: Rc<RefCell<MessageTrace>>) -> Rc<Recorder> {
         Rc::new(Recorder { inner, counts: Cell::default(), heard: Cell::new(0), tape: Some(tape) })
     }
 

@@ -112,32 +112,47 @@ pub trait Sliced {
 
 /// What a slice came to.
 pub enum Step {
-    More { spent: Ticks },
-    Done { spent: Ticks, output: Output },
+    /// There is more to do.
+    More {
+        /// Time that the slice took, in ticks.
+        spent: Ticks,
+    },
+    /// The work is done.
+    Done {
+        /// Time that the slice took, in ticks.
+        spent: Ticks,
+        /// What the work leaves behind.
+        output: Output,
+    },
 }
 
 /// Work that runs to its end once begun.
-pub type Opaque = Box<dyn FnOnce(&mut dyn Worker) -> Output + Send>;
+pub(crate) type Opaque = Box<dyn FnOnce(&mut dyn Worker) -> Output + Send>;
 
 /// A piece of work.
-pub enum Job {
+pub(crate) enum Job {
     Opaque(Opaque),
     Sliced(Box<dyn Sliced>),
 }
 
 /// Work that has ended.
 pub struct Finished {
+    /// Which work.
     pub work: WorkId,
+    /// What it left behind.
     pub output: Output,
-    /// When it began and when it ended, on the clock of [`Transport::now`](super::Transport::now).
+    /// When it began, on the clock of [`Transport::now`](super::Transport::now).
     pub began: Ticks,
+    /// When it ended, on the same clock.
     pub ended: Ticks,
+    /// How much of the time from `began` to `ended` it needed.
     pub needed: Needed,
 }
 
 /// What a piece of work needed of the time from its beginning to its end: less than all of it where it had to wait for a processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needed {
+    /// Processor time, in ticks.
     pub processor: Ticks,
     /// What it was told to sleep.
     pub asleep: Ticks,
@@ -155,6 +170,7 @@ impl Needed {
         Needed { processor: processor.min(took - asleep), asleep }
     }
 
+    /// Processor time and sleep together, in ticks.
     pub fn together(self) -> Ticks {
         self.processor + self.asleep
     }

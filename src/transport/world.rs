@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::topology::{Hosts, NodeId, Overlay, RankId};
 
 /// One node's program, ready to be polled.
-pub type Program<T> = Pin<Box<dyn Future<Output = Result<T>>>>;
+pub(crate) type Program<T> = Pin<Box<dyn Future<Output = Result<T>>>>;
 
 /// Real ranks or a simulation of them.
 ///
@@ -145,7 +145,7 @@ impl World {
     /// # Errors
     /// The first error of a node's program. On real ranks an error ends the job (the other ranks would wait for ever), so it is
     /// returned in simulation only. [`Error::Stuck`](crate::Error::Stuck) when nobody can go on.
-    pub fn run<T: 'static>(&mut self, overlay: &Overlay, program: impl FnMut(Port) -> Program<T>) -> Result<Vec<(NodeId, T)>> {
+    pub(crate) fn run<T: 'static>(&mut self, overlay: &Overlay, program: impl FnMut(Port) -> Program<T>) -> Result<Vec<(NodeId, T)>> {
         match &mut self.0 {
             #[cfg(feature = "mpi")]
             Kind::Mpi(world) => world.run(overlay, program),

@@ -23,7 +23,7 @@ fn neighbours(node: &Node) -> (u32, u32) {
 async fn joins(node: Node) -> Result<()> {
     let (left, right) = neighbours(&node);
     for round in 0..50u32 {
-        let tags = if (round + node.me()) % 2 == 0 { [DATA, OTHER] } else { [OTHER, DATA] };
+        let tags = if (round + node.me()).is_multiple_of(2) { [DATA, OTHER] } else { [OTHER, DATA] };
         tags.iter().for_each(|tag| node.send(right, *tag, &(round, tag.number())));
         let (data, other) = node.join(node.receive(left, DATA), node.receive(left, OTHER)).await;
         let (data, other): ((u32, u16), (u32, u16)) = (data?, other?);

@@ -262,7 +262,7 @@ async fn counts(node: Node) -> Result<()> {
         ensure!(counts.messages == 0 && counts.chain == 0, "{counts:?} of messages that never left the rank");
         return Ok(());
     }
-    ensure!(counts.messages == 2 && counts.bytes == 2 * (equipoise::transport::wire::HEADER as u64 + 4), "{counts:?}");
+    ensure!(counts.messages == 2 && counts.bytes == 2 * (equipoise::node::HEADER_BYTES + 4), "{counts:?}");
     ensure!(counts.tasks == 10 && counts.task_hops == 10 && counts.host_bytes == 0, "{counts:?}");
     ensure!(counts.chain == expected_chain, "node {me}: {counts:?} instead of a chain of {expected_chain}");
     Ok(())

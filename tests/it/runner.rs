@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use equipoise::balance::{Chosen, Cost, find, no_harm};
 use equipoise::load::{Checksum, Plan, Powers, RankTime, Segment, Shares, TaskBatch, WorkQueue};
+use equipoise::node::Counts;
 use equipoise::phase::trace::NodeTrace;
 use equipoise::phase::{self, Setting};
 use equipoise::topology::{Overlay, Topology};
-use equipoise::transport::record::Counts;
 use equipoise::transport::sim::{self, Rules};
 use equipoise::transport::world::World;
 use equipoise_lab::workload::InitialTasks;

@@ -258,7 +258,7 @@ impl World {
     ///
     /// # Errors
     /// If the overlay is not for this number of ranks.
-    pub fn run<T: 'static>(&mut self, overlay: &Overlay, program: impl FnMut(Port) -> Program<T>) -> Result<Vec<(NodeId, T)>> {
+    pub(crate) fn run<T: 'static>(&mut self, overlay: &Overlay, program: impl FnMut(Port) -> Program<T>) -> Result<Vec<(NodeId, T)>> {
         let planned = overlay.placement.ranks();
         if planned != self.ranks() {
             return Err(Error::usage(format!("the overlay is for {planned} ranks, and there are {}", self.ranks())));

@@ -52,6 +52,7 @@ use crate::transport::Ticks;
 /// What is simulated, but for the program. The default: the default [`Network`], ranks of speed 1 on one host with one worker each.
 #[derive(Clone, Debug)]
 pub struct Model {
+    /// What messages cost.
     pub network: Network,
     /// Speed by rank; empty if all are 1.
     pub speeds: Vec<Speed>,
@@ -69,6 +70,7 @@ pub struct Model {
     pub outbox: u64,
     /// Ticks without progress after which the run is stuck.
     pub timeout: Ticks,
+    /// Disturbances: delays, losses, signals.
     pub rules: Rules,
 }
 
@@ -130,7 +132,7 @@ impl World {
     ///
     /// # Panics
     /// If a program panics, or sends to a node that is not there.
-    pub fn run<T: 'static>(&mut self, overlay: &Overlay, program: impl FnMut(Port) -> Program<T>) -> Result<Vec<(NodeId, T)>> {
+    pub(crate) fn run<T: 'static>(&mut self, overlay: &Overlay, program: impl FnMut(Port) -> Program<T>) -> Result<Vec<(NodeId, T)>> {
         self.check(overlay)?;
         self.runs = self.runs.wrapping_add(1);
         debug!("{} simulated ranks: run {} begins on {overlay}; {:?}", self.ranks, self.runs, self.model);

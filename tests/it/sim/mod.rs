@@ -22,7 +22,7 @@ const REPLY: Tag = Tag::new(2, "reply");
 const NEWS: Tag = Tag::background(3, "news");
 
 /// Bytes of a header: a message of this many bytes less takes a round number of ticks.
-const HEADER: usize = equipoise::transport::wire::HEADER;
+const HEADER: usize = equipoise::node::HEADER_BYTES as usize;
 
 fn model(network: &str) -> Model {
     Model { network: Network::parse(network).unwrap(), ..Model::default() }

@@ -59,9 +59,8 @@ fn a_hundred_runs_leave_nothing_to_each_other_and_nothing_in_memory() {
         assert_eq!(first.get_or_insert_with(|| seen.clone()), &seen, "run {run}");
         // Using a node after its run is a bug, and says so.
         let (_, (_, _, node)) = &results[0];
-        let uses: [&dyn Fn(); 4] = [&|| node.send(1, DATA, &()), &|| node.charge(5), &|| node.cancel_timer(node.set_timer(5)), &|| {
-            node.start(|_| ());
-        }];
+        let uses: [&dyn Fn(); 4] =
+            [&|| node.send(1, DATA, &()), &|| node.charge(5), &|| node.cancel_timer(node.set_timer(5)), &|| _ = node.start(|_| ())];
         for used in uses.iter().filter(|_| run == 50) {
             let panic = catch_unwind(AssertUnwindSafe(used)).unwrap_err();
             let sentence = panic.downcast_ref::<String>().unwrap();
@@ -129,7 +128,7 @@ fn any_number_of_ranks_carries_any_topology_that_has_enough_nodes() {
 
 #[test]
 fn what_does_not_fit_is_wrong_usage() {
-    let run = |ranks, model, overlay: &Overlay| sim::World::new(ranks, model).run(overlay, |_| Box::pin(async { Ok(()) }));
+    let run = |ranks, model, overlay: &Overlay| node::run(&mut World::simulated(ranks, model), overlay, |_| async { Ok(()) });
     let fits = overlay("line", 3);
     let speeds = vec![sim::Speed::default(); 2];
     for (ranks, model, part) in [
@@ -148,31 +147,26 @@ fn what_does_not_fit_is_wrong_usage() {
 fn the_model_s_hosts_are_the_world_s() {
     let names: Vec<String> = ["a", "a", "b"].map(String::from).into();
     let hosts = Hosts::from_names(&names);
-    let mut world = sim::World::new(3, Model { hosts: Some(hosts.clone()), ..Model::default() });
+    let world = sim::World::new(3, Model { hosts: Some(hosts.clone()), ..Model::default() });
     assert_eq!(world.hosts(), hosts);
     assert_eq!(sim::World::new(3, Model::default()).hosts(), Hosts::single(3));
     let overlay = Overlay::new(Topology::parse("line:4", 3).unwrap(), world.hosts()).unwrap();
-    let hosts = world.run(&overlay, |port| {
-        let node = node::Node::new(port);
-        Box::pin(async move { Ok(node.host_of(node.me())) })
-    });
+    let hosts = node::run(&mut world.into(), &overlay, |node| async move { Ok(node.host_of(node.me())) });
     assert_eq!(hosts, Ok(vec![(0, 0), (1, 0), (2, 1), (3, 0)]));
 }
 
 #[test]
 fn each_run_begins_at_zero_and_the_world_knows_when_it_ended() {
-    let mut world = sim::World::new(2, model("zero"));
+    let mut world = World::simulated(2, model("zero"));
     for charge in [500, 20] {
-        let begins = world.run(&overlay("line", 2), |port| {
-            let node = node::Node::new(port);
-            Box::pin(async move {
-                let begin = node.now();
-                node.charge(charge);
-                node.set_timer(0);
-                let Event::Timer { .. } = node.next_event().await else { panic!("only a timer was set") };
-                Ok(begin)
-            })
+        let begins = node::run(&mut world, &overlay("line", 2), |node| async move {
+            let begin = node.now();
+            node.charge(charge);
+            node.set_timer(0);
+            let Event::Timer { .. } = node.next_event().await else { panic!("only a timer was set") };
+            Ok(begin)
         });
-        assert_eq!((begins, world.elapsed()), (Ok(vec![(0, 0), (1, 0)]), charge + 1));
+        let elapsed = world.as_simulation().map(|world| world.elapsed());
+        assert_eq!((begins, elapsed), (Ok(vec![(0, 0), (1, 0)]), Some(charge + 1)));
     }
 }
