@@ -1,4 +1,4 @@
-//! What schedulers of neighbours have in common: what a node knows of the loads next to it, and when it says something about itself.
+//! What schedulers of neighbours have in common: the loads next to a node as far as it knows them, and when it announces its own.
 
 use std::collections::BTreeMap;
 

@@ -275,7 +275,7 @@ pub trait Policy {
         }
     }
 
-    /// The policy of another node says something.
+    /// A message from the policy of another node.
     fn on_message(&mut self, from: NodeId, message: Self::Message, view: &View, act: &mut Actions<Self::Message>) {}
 
     /// A worker of this node has nothing to do. Called once, until a task was begun again.

@@ -34,7 +34,8 @@ pub(super) struct CostModel {
 }
 
 impl CostModel {
-    /// Takes a summary in. `before` is how long the round took that led to the phase that has ended since the last summary, if there was one.
+    /// Learns from the loads of a round. `before` is how long the round took that led to the phase that has ended since the last one, if there was
+    /// one.
     pub fn learn(&mut self, now: Ticks, summary: &LoadSummary, before: Option<Ticks>) {
         let totals = Totals { at: now, ended: summary.ended, spawned: summary.spawned, worked: summary.worked };
         let rate = totals.worked.saturating_sub(self.last.worked) as f64 / now.saturating_sub(self.last.at).max(1) as f64;

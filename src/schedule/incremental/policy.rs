@@ -42,7 +42,7 @@ pub(super) struct Incremental {
     /// The loads summed up in this round so far and the number of children that are missing, from the question until this node has answered.
     round: Option<(LoadSummary, usize)>,
     in_phase: bool,
-    /// A wish went up from here in this round, or what it would say is in the last summary.
+    /// A wish went up from here in this round, or the last summary shows what it would have said.
     wished: bool,
     /// Somebody idled in the last round.
     somebody_idles: bool,
@@ -127,7 +127,7 @@ impl Incremental {
         }
     }
 
-    /// Does what follows from how this node stands now.
+    /// Acts on this node's present state.
     fn consider(&mut self, view: &View, act: &mut Actions<Message>) {
         if self.in_phase {
             return;

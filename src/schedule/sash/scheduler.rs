@@ -271,7 +271,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Notes that tasks have ended. Who is above hears of it, and how long they took for all its workers together.
+    /// Notes that tasks have ended. The scheduler above is sent this, and how long they took for all workers together.
     fn ended(&mut self, tasks: Vec<u64>, took: Ticks) {
         self.completed += tasks.len();
         if let Some(above) = self.above {

@@ -1,4 +1,4 @@
-//! Who hears requests for tasks and deals them out: to ranks, or to hosts, whose coordinators deal them out again.
+//! Coordinators: they receive requests for tasks and deal tasks out, to ranks or to hosts, whose coordinators deal them out again.
 //!
 //! ```text
 //!   one coordinator        a coordinator per host (clusters=hosts)
