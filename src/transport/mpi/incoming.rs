@@ -123,7 +123,7 @@ impl Incoming {
                 match queue.pop_front() {
                     Some(Pending::Message(message)) => deliver(message),
                     Some(Pending::Body(envelope, receiving)) => {
-                        deliver(Message { envelope, body: receiving.into_bytes(&self.pool).into() })
+                        deliver(Message { envelope, body: receiving.into_bytes(&self.pool).into() });
                     }
                     None => {}
                 }
