@@ -3,7 +3,7 @@
 
 use equipoise::load::{Cost, Costs, NEVER};
 
-/// Steps of the ascent to the lower bound at the most.
+/// Maximum number of steps of the ascent to the lower bound.
 const STEPS: usize = 600;
 /// Costs that the ascent may look at, so that large matrices don't take for ever.
 const LOOKS: usize = 200_000_000;
@@ -101,7 +101,7 @@ fn greedy<U: Ord>(costs: &Costs, urgency: impl Fn(&[Cost], &[Cost]) -> Option<U>
     finish.into_iter().max().unwrap_or(0)
 }
 
-/// Bounds and heuristics beside a run.
+/// Bounds and heuristics for the tasks of a run.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Judgement {
     /// See [`lower_bound`].

@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn a_phase_is_expected_to_pay_if_the_longest_queue_shrinks_by_more_than_it_costs() {
         // Tasks take 100; 9, 0 and 0 become 3 each: 600 are gained.
-        let of = |cost, workers| judge(Trigger::Predicted, &summary(&[(1, 8), (0, 0), (0, 0)]), &Known { cost, workers, ..KNOWN });
+        let of = |cost, workers| judge(Trigger::Predicted, &summary(&[(1, 8), (0, 0), (0, 0)]), &Known { workers, cost, ..KNOWN });
         assert_eq!(of(599, 1), Decision::Phase(vec![3, 0, 0, 0]));
         assert_eq!(of(600, 1), Decision::NotWorthIt);
         assert_eq!(of(199, 3), Decision::Phase(vec![3, 0, 0, 0]));

@@ -123,7 +123,7 @@ pub struct AhmadPoint {
     pub agrees: bool,
 }
 
-/// Simulates the cases with so many graphs each; `progress` hears how many are done.
+/// Simulates the cases with `graphs` graphs each; `progress` is called with the number of cases done.
 ///
 /// # Errors
 /// If a simulation fails.

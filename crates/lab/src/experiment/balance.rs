@@ -1,4 +1,4 @@
-//! One balancing phase, and everything that is known of it afterwards.
+//! One balancing phase and its record.
 
 use std::rc::Rc;
 
@@ -19,7 +19,7 @@ use equipoise::phase::{self, Outcome, Setting};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::world::World;
 
-/// Above so many nodes the least possible task-hops are computed only when they are asked for.
+/// Maximum number of nodes for which the minimum task-hops are computed without being requested.
 pub const OPTIMUM_UP_TO: u32 = 4096;
 
 /// One phase to be run.
@@ -36,20 +36,20 @@ pub struct BalanceSpec {
     pub moves: bool,
     /// Whether to compute the least possible task-hops, however many nodes there are.
     pub optimum: bool,
-    /// Whether to note what happened when; see [`MOST_NODES`](equipoise::phase::trace::MOST_NODES).
+    /// Whether to record a trace; see [`MOST_NODES`](equipoise::phase::trace::MOST_NODES).
     pub trace: bool,
-    /// Whether the balancer's rule is followed as it is printed, even where it makes the slowest rank slower.
+    /// Whether to follow the balancer's rule as printed in its source, even where it makes the slowest rank slower.
     pub plain: bool,
 }
 
-/// What came out. Serialised, it is what `balance --output json` prints.
+/// One phase. Serialised, it is the line of `balance --output json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct BalanceRecord {
     pub balancer: String,
     pub topology: String,
     /// Whether every node has a rank of its own.
     pub native: bool,
-    /// Where the topology is a graph: how it lies in a hyper-grid.
+    /// Embedding in a hyper-grid, if the topology is a graph.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding: Option<Embedded>,
     #[serde(flatten)]
@@ -80,7 +80,7 @@ pub struct BalanceRecord {
     #[serde(rename = "final")]
     pub finals: Vec<u64>,
     pub final_by_rank: Vec<u64>,
-    /// In an order in which they can be carried out one by one; empty unless wanted.
+    /// Moves in an order in which they can be carried out one by one; empty unless requested.
     pub moves: Vec<PlannedMove>,
     /// Number of moves.
     pub transfers: u64,
@@ -102,13 +102,13 @@ pub struct BalanceRecord {
     pub host_bytes: u64,
     /// The slowest node's time, virtual in simulation.
     pub seconds: f64,
-    /// How the slowest node spent it.
+    /// Parts of that time.
     pub ms_information: f64,
     pub ms_decision: f64,
     pub ms_exchange: f64,
-    /// How long a task must last, on a rank of average power, for the phase to pay with the cores that the ranks have; `None` if it never does.
+    /// Task length, on a rank of average power, from which the phase pays with the cores that the ranks have; `None` if it never does.
     pub break_even_us: Option<f64>,
-    /// When all ranks are done, with the cores that they have, in unit tasks on a rank of average power.
+    /// Time until all ranks are done with the cores that they have, in unit tasks on a rank of average power.
     pub makespan_before: f64,
     pub makespan_after: f64,
     /// The same phase as a comparison records it. Reports are made of it.
@@ -116,7 +116,7 @@ pub struct BalanceRecord {
     pub phase: CompareRecord,
 }
 
-/// How a graph lies in a hyper-grid (Savvas and Kechadi 2004, first phase).
+/// Embedding of a graph in a hyper-grid (Savvas and Kechadi 2004, first phase).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Embedded {
     /// The grid, as `--topology` names it.
@@ -149,7 +149,7 @@ impl Embedded {
 #[derive(Clone, Debug)]
 pub enum ShownPowers {
     Exact(Powers),
-    /// As decimal fractions, of which only the ratios matter inside.
+    /// Decimal fractions; only their ratios matter for balancing.
     Given(Vec<Decimal>),
 }
 

@@ -20,16 +20,16 @@ use equipoise::phase::{self, Outcome, Setting};
 use equipoise::topology::Overlay;
 use equipoise::transport::world::World;
 
-/// What is compared with what, on what, and how often.
+/// Contenders, cases and number of rounds of a comparison.
 pub struct CompareSpec {
     pub contenders: Vec<BalancerContender>,
     pub cases: Vec<Case>,
-    /// Rounds; each goes through all combinations once, the contenders in another order each time, so that a machine that drifts treats all alike.
+    /// Number of rounds. Each runs all combinations once, with the contenders in another order, so that drift of the machine affects all alike.
     pub repeat: u32,
     pub seed: u64,
-    /// Whether to note what happens when, in one more round that is not measured; see [`MOST_NODES`](equipoise::phase::trace::MOST_NODES).
+    /// Whether to record a trace, in one more round that is not measured; see [`MOST_NODES`](equipoise::phase::trace::MOST_NODES).
     pub trace: bool,
-    /// Whether the balancers' rules are followed as they are printed, even where they make the slowest rank slower.
+    /// Whether to follow the balancers' rules as printed in their sources, even where they make the slowest rank slower.
     pub plain: bool,
 }
 
@@ -72,22 +72,21 @@ pub struct CompareRecord {
     pub tasks: u64,
     #[serde(flatten)]
     pub weighing: Weighing,
-    /// Rounds that were measured. In simulation one, since every round gives the same to the tick.
+    /// Number of measured rounds; one in simulation, where every round gives the same result.
     pub repeat: u32,
-    /// Over ranks, max/mean.
+    /// max/mean load over ranks.
     pub imbalance_before: f64,
     pub imbalance_after: f64,
-    /// The same by all definitions.
+    /// Imbalance by all definitions.
     pub imbalance: Imbalances,
     /// Tasks that left their node, or with weights their work units.
     pub moved: u64,
-    /// The least number of these that must for the quotas to be met exactly.
+    /// Minimum of `moved` with which the quotas are met exactly.
     pub least: u64,
     pub task_hops: u128,
-    /// The least task-hops with which every node comes to its quota; `None` with weights, and above 4,096 nodes.
+    /// Minimum task-hops with which every node reaches its quota; `None` with weights, and above 4,096 nodes.
     pub optimum_task_hops: Option<u128>,
-    /// Task-hops, or with weights work-hops, over the least possible; `None` where these are not known, and where not all quotas were met, so
-    /// that less may be enough.
+    /// Task-hops (with weights: work-hops) over their minimum; `None` if that is unknown, or no bound because not all quotas were met.
     pub hops_ratio: Option<f64>,
     /// Whether every node ended at what can be reached of its quota.
     pub exact: bool,
@@ -95,35 +94,34 @@ pub struct CompareRecord {
     pub declined: bool,
     /// Longest chain of dependent messages.
     pub steps: u32,
-    /// From rank to rank.
+    /// Messages between ranks, and their bytes.
     pub messages: u64,
     pub bytes: u64,
     /// Bytes that crossed from host to host.
     pub host_bytes: u64,
-    /// Milliseconds of the slowest node: median over the rounds, and its confidence interval; `None` after one round on real ranks, which
-    /// says nothing about the next.
+    /// Milliseconds of the slowest node: median over the rounds, and its confidence interval; `None` after one round on real ranks.
     pub ms_median: f64,
     pub ms_ci95: Option<[f64; 2]>,
-    /// What the interval really covers: less than 0.95 when the rounds are few; 1 in simulation, where nothing varies.
+    /// Coverage of the interval: less than 0.95 for few rounds; 1 in simulation, where nothing varies.
     pub ms_coverage: f64,
     /// Milliseconds of every round. The rounds of all records of a comparison are the same ones.
     pub ms_rounds: Vec<f64>,
-    /// How the slowest node spent its time: medians over the rounds.
+    /// Parts of the slowest node's time: medians over the rounds.
     pub ms_information: f64,
     pub ms_decision: f64,
     pub ms_exchange: f64,
-    /// How long a task must last, on a rank of average power, for the phase to pay with the cores that the ranks have; `None` if it never does.
+    /// Task length, on a rank of average power, from which the phase pays with the cores that the ranks have; `None` if it never does.
     pub break_even_us: Option<f64>,
-    /// The longest time of a rank that has a core of its own, in unit tasks on a rank of average power.
+    /// Longest time of a rank that has a core of its own, in unit tasks on a rank of average power.
     pub finish_before: f64,
     pub finish_after: f64,
-    /// When all ranks are done, with the cores that they have, in the same unit: later than the longest time where ranks share cores.
+    /// Time until all ranks are done with the cores that they have, in the same unit; longer than `finish` where ranks share cores.
     pub makespan_before: f64,
     pub makespan_after: f64,
-    /// How early the balancer is named among those that do equally well.
+    /// Rank in the list of the simplest balancers, which decides between equally good ones.
     #[serde(skip)]
     pub simplicity: usize,
-    /// What pictures are drawn of; programs get the figures above only.
+    /// Loads for the pictures; not in JSON.
     #[serde(skip)]
     pub map: LoadMap,
     #[serde(skip)]
@@ -254,7 +252,7 @@ fn unmeasured(balancer: &Chosen) -> Error {
     Error::Failed(format!("{}: no phase was measured", balancer.name))
 }
 
-/// What a record is made of.
+/// The measurements of which a record is made.
 pub(super) struct MeasuredPhase<'a> {
     pub balancer: &'a Chosen,
     pub overlay: &'a Overlay,

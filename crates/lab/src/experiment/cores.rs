@@ -1,6 +1,6 @@
 //! Which cores the ranks have, and who shares them.
 //!
-//! Each rank tells the processors that it may run on (its affinity mask), and how many of them it may use at a time (a container's quota).
+//! Each rank reports the processors that it may run on (its affinity mask) and how many of them it may use at a time (a container's quota).
 //! Ranks of a host whose processors overlap are one group.
 
 use serde::{Deserialize, Serialize};
@@ -12,12 +12,12 @@ use equipoise::node;
 use equipoise::topology::{Hosts, RankId};
 use equipoise::transport::world::World;
 
-/// What a rank knows of its own processors.
+/// Processors of one rank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Processors {
-    /// Those that it may run on, by the system's numbers; empty if the system does not tell.
+    /// Processors that the rank may run on, by the system's numbers; empty if unknown.
     numbers: Vec<u32>,
-    /// How many it may use at a time; 0 if the system does not tell.
+    /// Number of processors that it may use at a time; 0 if unknown.
     at_a_time: u32,
 }
 
@@ -45,7 +45,7 @@ fn affinity() -> Vec<u32> {
     Vec::new()
 }
 
-/// The groups of ranks that share cores, on rank 0; empty elsewhere, where nobody tells, and in simulation, where each rank has a core.
+/// The groups of ranks that share cores, on rank 0; empty elsewhere, if unknown, and in simulation, where each rank has a core.
 ///
 /// # Errors
 /// As [`World::run`].
@@ -65,7 +65,7 @@ pub(super) fn groups(world: &mut World) -> Result<Vec<CoreGroup>> {
     Ok(all.map(|all| grouped(&hosts, &all)).unwrap_or_default())
 }
 
-/// The groups, from what all ranks told, in the order of their first ranks.
+/// The groups, from the reports of all ranks, in the order of their first ranks.
 fn grouped(hosts: &Hosts, told: &[Processors]) -> Vec<CoreGroup> {
     (0..hosts.count()).flat_map(|host| of_host(&hosts.ranks_on(host), told)).collect()
 }
@@ -73,7 +73,7 @@ fn grouped(hosts: &Hosts, told: &[Processors]) -> Vec<CoreGroup> {
 fn of_host(ranks: &[RankId], told: &[Processors]) -> Vec<CoreGroup> {
     let of = |rank: RankId| told.get(rank as usize);
     let known: Vec<(RankId, &Processors)> = ranks.iter().filter_map(|rank| Some((*rank, of(*rank)?))).collect();
-    // A quota is the host's: whoever is bound where, all draw on it.
+    // A quota belongs to the host; all its ranks draw on it, wherever they are bound.
     if known.iter().any(|(_, processors)| processors.are_limited()) {
         let cores = known.iter().map(|(_, processors)| processors.at_a_time).max().unwrap_or(0);
         let ranks = known.iter().map(|(rank, _)| *rank).collect();

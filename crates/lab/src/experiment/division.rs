@@ -1,10 +1,10 @@
-//! The record of a load divided by the model: what was asked, and what came out.
+//! The record of a load divided by the model: the question and the solution.
 
 use serde::Serialize;
 
 use crate::divisible::model::{Ports, ProcessorShare, Question, Solution};
 
-/// Records list single processors up to so many.
+/// Maximum number of processors that are listed one by one.
 pub const MOST_LISTED: usize = 4_096;
 
 /// A division and its worth. Lists are by layer, the source first; times are seconds.
@@ -23,10 +23,10 @@ pub struct ModelRecord {
     #[serde(rename = "return")]
     pub results: f64,
     pub installments: usize,
-    /// How the division was found.
+    /// Method by which the division was found.
     pub method: &'static str,
     pub processors: u64,
-    /// How many processors each layer has.
+    /// Number of processors of each layer.
     pub layers: Vec<u64>,
     /// The part of the load that one processor of each layer computes; their mean where they differ.
     pub alpha: Vec<f64>,
@@ -36,18 +36,18 @@ pub struct ModelRecord {
     pub utilisation: f64,
     pub equivalent_w: f64,
     pub makespan: f64,
-    /// When the last share of each layer has arrived; empty where single processors are not looked at.
+    /// Arrival of the last share of each layer; empty where single processors were not calculated.
     pub arrival: Vec<f64>,
-    /// When the last of each layer is done; likewise.
+    /// Finish of the last processor of each layer; likewise.
     pub finish: Vec<f64>,
     /// Processors one by one, where those of a layer may differ; empty if there are more than [`MOST_LISTED`].
     pub by_processor: Vec<ProcessorRecord>,
-    /// What is drawn: a row for each layer, or for each processor.
+    /// Rows of the Gantt chart: one for each layer, or for each processor.
     #[serde(skip)]
     pub rows: Vec<GanttRow>,
 }
 
-/// What one processor gets, and when.
+/// Share and times of one processor.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProcessorRecord {
     pub processor: u32,
@@ -58,7 +58,7 @@ pub struct ProcessorRecord {
     pub finish: f64,
 }
 
-/// What a processor does at a time.
+/// Activity of a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
     Computing,
@@ -74,7 +74,7 @@ pub struct GanttRow {
     pub bars: Vec<GanttBar>,
 }
 
-/// What is done from when to when, in seconds.
+/// One activity, in seconds.
 #[derive(Clone, Copy, Debug)]
 pub struct GanttBar {
     pub activity: Activity,

@@ -113,7 +113,7 @@ pub const FIGURES: [HamidzadehFigure; 12] = [
     ),
 ];
 
-/// What is compared.
+/// Quantity that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HamidzadehQuantity {
@@ -136,12 +136,12 @@ pub struct HamidzadehPoint {
     /// `None` where nothing is known to compare with.
     pub expected: Option<f64>,
     pub tolerance: f64,
-    /// What the paper says, where it gives a number.
+    /// The paper's number, if it gives one.
     pub paper: Option<f64>,
     pub agrees: bool,
 }
 
-/// Simulates a figure with so many seeds for each number of processors: first the totals, then the crossover.
+/// Simulates a figure with `seeds` seeds for each number of processors: first the total times, then the crossover.
 ///
 /// # Errors
 /// If there are no seeds.

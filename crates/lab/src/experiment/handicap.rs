@@ -13,13 +13,13 @@ struct Slowed {
     times: f64,
 }
 
-/// A balancer that takes this many times as long as the one that it is made of.
+/// A balancer whose phases take `times` times as long.
 pub fn slowed(chosen: Chosen, times: f64) -> Chosen {
     let Chosen { name, entry, made: inner } = chosen;
     Chosen { name: named(&name, times), entry, made: Box::new(Slowed { inner, times }) }
 }
 
-/// Makes each task of a scheduler take this many times as long.
+/// Makes each task of a scheduler take `times` times as long.
 pub fn slow_down(contender: &mut run::SchedulerContender, times: f64) {
     contender.scheduler.name = named(&contender.scheduler.name, times);
     contender.drag = times - 1.0;

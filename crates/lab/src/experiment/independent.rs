@@ -1,4 +1,4 @@
-//! Independent tasks under one or several schedulers, measured and checked, with what could have been known beforehand beside them.
+//! Independent tasks under one or several schedulers: measured, checked, and compared with lower bounds and static heuristics.
 
 use std::sync::Arc;
 
@@ -20,19 +20,19 @@ use equipoise::topology::Overlay;
 use equipoise::transport::sim::Network;
 use equipoise::transport::world::World;
 
-/// What is run under what, and how often.
+/// Schedulers, workload and number of runs.
 pub struct IndependentSpec {
     pub contenders: Vec<Chosen>,
     pub workload: independent::Chosen,
     /// Runs under each scheduler, each with a seed of its own; `None` for one.
     pub repeat: Option<u32>,
-    /// Of the first round; each next one has the next.
+    /// Seed of the first round; each further round uses the next seed.
     pub seed: u64,
-    /// By rank, they divide the tasks' times; empty if all are 1.
+    /// Relative speed of each rank; empty if all are 1.
     pub speeds: Vec<f64>,
 }
 
-/// What is told of runs of independent tasks only. Times as everywhere in the record.
+/// Figures of runs of independent tasks. Times have the unit of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Scheduling {
     /// The rank that scheduled.
@@ -44,19 +44,18 @@ pub struct Scheduling {
     pub generated: u64,
     /// Time spent searching.
     pub search_time: f64,
-    /// Time in which workers had nothing to do while there was something left for them, all ranks together.
+    /// Idle time of workers while tasks were left for them, summed over the ranks.
     pub waiting_time: f64,
-    /// What a generated node of the search took; `None` without search.
+    /// Time per generated node of the search; `None` without search.
     pub v: Option<f64>,
-    /// What it may take at the most if the scheduler is to keep all workers busy with phases of one task: the mean cost over the square of
-    /// the number of workers.
+    /// Maximum of `v` with which the scheduler keeps all workers busy with phases of one task: mean cost / workers squared.
     pub v_bound: f64,
-    /// Makespans that no schedule beats, and those of heuristics that see all tasks beforehand, all on all ranks.
+    /// Lower bound of the makespan, and makespans of heuristics that know all tasks in advance, all on all ranks.
     pub lower_bound: f64,
     pub earliest_completion: f64,
     pub min_min: Option<f64>,
     pub sufferage: Option<f64>,
-    /// The least makespan, where somebody has found it, and by which part the runs' mean is above it.
+    /// Minimum makespan, if it is known, and the relative excess of the mean makespan over it.
     pub optimum: Option<f64>,
     pub gap: Option<f64>,
     /// Mean time from a task's arrival to its end; `None` if all tasks are there from the beginning.
@@ -65,13 +64,13 @@ pub struct Scheduling {
 
 /// Ticks in a cycle of virtual time.
 const SIMULATED_CYCLE: u64 = 1_000_000;
-/// How long before it runs dry a rank fetches more: twice what real ranks may nap, and the way.
+/// A rank fetches more work this long before it runs out: twice the longest nap of real ranks, and the latency.
 const REAL_AHEAD: u64 = 500_000;
 const SIMULATED_AHEAD: u64 = 100_000;
 /// The epoch of the barrier before a run.
 const APART: u32 = equipoise::node::epochs::APART;
 
-/// A round's tasks, and what judges say of them.
+/// The tasks of a round, with their bounds and heuristics.
 struct Round {
     costs: Arc<Costs>,
     arrivals: Vec<Cost>,
@@ -79,7 +78,7 @@ struct Round {
     sequential: Option<f64>,
     optimum: Option<Cost>,
     judgement: Judgement,
-    /// Of a task on a rank that can run it, in cycles.
+    /// Mean cost of a task over the ranks that can run it, in cycles.
     mean_cost: f64,
 }
 
@@ -95,7 +94,7 @@ impl Round {
         Round { costs, arrivals, known, sequential, optimum, judgement, mean_cost }
     }
 
-    /// Whether the optimum that is said to be one may be it.
+    /// Checks that the claimed optimum is not below the lower bound nor above a heuristic.
     fn is_sound(&self) -> Result<()> {
         let Some(optimum) = self.optimum else { return Ok(()) };
         let Judgement { lower_bound, earliest_completion, min_min, sufferage } = self.judgement;
@@ -111,8 +110,8 @@ impl Round {
     }
 }
 
-/// Runs everything; `progress` hears, on every rank, how many of how many runs are done, and which comes next. The records come on the
-/// first rank, one for each scheduler; elsewhere there are none.
+/// Runs everything. `progress` is called on every rank with the number of runs done, the number of all runs and the name of the next
+/// scheduler. The records, one for each scheduler, come on the first rank; elsewhere there are none.
 ///
 /// # Errors
 /// [`Error::Lost`] on every rank if a task was lost or executed twice; otherwise as [`World::run`] and [`independent::Chosen::problem`].
@@ -237,19 +236,19 @@ impl Measured {
         })
     }
 
-    /// What no schedule beats by the costs, and at most what a plain program takes: these may be dearer than they turn out.
+    /// Lower bound of the makespan by the costs, but at most the time of a plain program: costs are estimates and may be too high.
     fn bound(&self, unit: RecordUnit) -> f64 {
         let bound = unit.cost(self.judgement.lower_bound);
         if self.sequential.is_some() { bound.min(self.sequential(unit)) } else { bound }
     }
 
-    /// What a plain program takes, or else the ranks together.
+    /// Time of a plain program, or else the sum over the ranks.
     fn sequential(&self, unit: RecordUnit) -> f64 {
         self.sequential.map_or_else(|| unit.ticks(self.work), |seconds| unit.exact_cycles(seconds * 1e9 / REAL_CYCLE as f64))
     }
 }
 
-/// In what a record's times are given.
+/// Unit of the times of a record.
 #[derive(Clone, Copy)]
 enum RecordUnit {
     Cycle,

@@ -1,4 +1,4 @@
-//! Which of several contenders is the fastest, as far as it can be told.
+//! The fastest of several contenders, as far as the measurements can tell them apart.
 //!
 //! Every round measures all of them, so they are compared by the ratio of their times within a round: what slows a machine down for a while
 //! slows all of a round. Whether one is slower than the fastest is told by the interval of the median ratio, between order statistics, with
@@ -15,14 +15,14 @@ use super::statistics::{CONFIDENCE, Estimate, median, median_covered};
 /// With fewer rounds nothing is ranked: an interval of 95 % takes six.
 const LEAST_ROUNDS: usize = 6;
 
-/// Simulated times that differ by less than this part are equal.
+/// Simulated times are equal if their relative difference is below this.
 const EQUAL: f64 = 1e-9;
 
-/// What the rounds say.
+/// The result of a ranking.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     Ranked(Ranking),
-    /// Too few to rank so many: there must be at least `needed`.
+    /// Too few rounds to rank the contenders; at least `needed` are required.
     TooFew {
         rounds: usize,
         needed: usize,
@@ -45,7 +45,7 @@ pub struct Ranking {
 #[serde(rename_all = "lowercase")]
 pub enum Compared {
     Shorter,
-    /// It can't be told.
+    /// Neither is significantly shorter.
     Tied,
     Longer,
 }
@@ -61,7 +61,7 @@ pub fn turns(contenders: usize, round: u32, seed: u64) -> Vec<usize> {
     (0..contenders).take(1).map(|_| first).chain(others).collect()
 }
 
-/// How many rounds it takes to tell so many contenders apart.
+/// Number of rounds required to rank this number of contenders.
 pub fn rounds_needed(contenders: usize) -> usize {
     let confidence = confidence_each(contenders.saturating_sub(1));
     // The widest interval, from the least to the largest of n, covers with 1 - 2 / 2^n.
@@ -88,7 +88,7 @@ pub fn rank(times: &[Vec<f64>], order: &[usize]) -> Option<Verdict> {
     })
 }
 
-/// The same where times repeat exactly, by one round of each.
+/// The same for times that repeat exactly, by one round of each.
 pub fn rank_exact(times: &[Vec<f64>], order: &[usize]) -> Option<Verdict> {
     ranked(times, order, |mine, other| {
         let (mine, other) = (*mine.first()?, *other.first()?);
@@ -106,7 +106,7 @@ fn ranked(times: &[Vec<f64>], order: &[usize], compared: impl Fn(&[f64], &[f64])
     Some(Verdict::Ranked(Ranking { best: *best, tied: tied.to_vec(), over_best }))
 }
 
-/// Whether something takes longer than something else, round by round. `None` where the rounds are too few to tell.
+/// Compares two series of times round by round. `None` if there are too few rounds.
 pub fn compared(mine: &[f64], other: &[f64]) -> Option<Compared> {
     let ratio = median(&ratios(mine, other)).filter(|ratio| ratio.coverage >= CONFIDENCE)?;
     Some(match ratio {

@@ -11,7 +11,7 @@ use equipoise::schedule::Graph;
 /// The response times of a stream's graphs, in the unit that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Responses {
-    /// How many count.
+    /// Number of graphs that count.
     pub graphs: u64,
     /// The mean, with an interval from the means of [batches](BATCHES): graphs that follow each other wait for the same others, so that
     /// single response times would promise too much.

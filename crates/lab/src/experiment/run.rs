@@ -22,15 +22,15 @@ use equipoise::schedule::{self, Graph, Options, Region, RunResult};
 use equipoise::topology::{NodeId, Overlay, RankId};
 use equipoise::transport::world::World;
 
-/// What is run under what, and how often.
+/// Schedulers, workload and number of runs.
 pub struct RunSpec {
     pub contenders: Vec<SchedulerContender>,
     pub workload: graphs::Chosen,
-    /// Tasks that a rank executes at a time. The world must have as many workers a rank.
+    /// Number of tasks that a rank executes at a time; the world must have this number of workers per rank.
     pub workers: u32,
     /// Runs under each scheduler, each with a seed of its own; `None` for one.
     pub repeat: Option<u32>,
-    /// Of the first round; each next one has the next.
+    /// Seed of the first round; each further round uses the next seed.
     pub seed: u64,
     /// Whether the timeline of the first round is wanted.
     pub trace: bool,
@@ -40,9 +40,9 @@ pub struct RunSpec {
 pub struct SchedulerContender {
     pub scheduler: schedule::Chosen,
     pub overlay: Overlay,
-    /// How it divides the nodes; empty if it does not.
+    /// Regions into which it divides the nodes; empty if it does not.
     pub regions: Vec<Region>,
-    /// By which part of its time each task takes longer than it needs; not 0 in tests of the measurement only.
+    /// Relative slowdown of each task; not 0 only in tests of the measurement.
     pub drag: f64,
 }
 
@@ -76,10 +76,10 @@ pub struct RunRecord {
     /// Parents that were resumed.
     pub joins: u64,
     pub answer: Number,
-    /// What the answer is, in words.
+    /// Meaning of the answer, in words.
     pub answer_is: &'static str,
     /// The answer by a table, a formula or another algorithm, or else by the plain program; it is the same, or an approximation that was asked
-    /// for. `None` where nobody knows it beforehand.
+    /// for. `None` if it is not known beforehand.
     pub known: Option<Number>,
     /// From the first submission to the last answer.
     pub makespan: f64,
@@ -92,20 +92,19 @@ pub struct RunRecord {
     pub work: f64,
     /// Sequential time over makespan and workers.
     pub efficiency: f64,
-    /// What the longest task needs, and the longest chain of tasks of which each needs the one before: the least that any of the schedulers
-    /// measured. 0 where tasks can be split.
+    /// Time of the longest task, and of the longest chain of dependent tasks: the minimum over the schedulers. 0 where tasks can be split.
     pub largest: f64,
     pub chain: f64,
-    /// What no scheduler can beat: the longest of these and of the sequential time divided by the workers, or by the cores where workers that
-    /// compute share them. The same for all schedulers.
+    /// Lower bound of the makespan: the maximum of these and of the sequential time divided by the workers, or by the cores where computing
+    /// workers share them. The same for all schedulers.
     pub bound: f64,
     /// The bound over the makespan.
     pub bound_efficiency: f64,
-    /// How much was had of the gain over one worker that the bound leaves possible; `None` where nothing could be gained.
+    /// Achieved part of the gain over one worker that the bound allows; `None` where nothing could be gained.
     pub gain: Option<f64>,
-    /// From rank to rank.
+    /// Messages between ranks.
     pub messages: u64,
-    /// Of these, those of schedulers and of the detection of the end.
+    /// Messages of schedulers and of termination detection among these.
     pub control: u64,
     pub bytes: u64,
     pub migrated: u64,
@@ -114,21 +113,21 @@ pub struct RunRecord {
     pub idle: Vec<f64>,
     /// By rank: hearing, deciding, packing and joining.
     pub overhead: Vec<f64>,
-    /// How the scheduler divides the nodes; empty if it does not.
+    /// Regions into which the scheduler divides the nodes; empty if it does not.
     pub regions: Vec<Region>,
     #[serde(flatten)]
     pub rounds: Option<Rounds>,
     #[serde(flatten)]
     pub responses: Option<ResponseTimes>,
-    /// Of independent tasks only.
+    /// Figures of independent tasks.
     #[serde(flatten)]
     pub scheduling: Option<super::independent::Scheduling>,
-    /// Of a stream in which graphs came faster than they were answered, in any round: then response times tell how long that lasted, no more.
+    /// Set for a stream whose graphs arrived faster than they were answered in any round: its response times depend on its length.
     pub overload: Option<Overload>,
-    /// How early the scheduler is named among those that do equally well.
+    /// Rank in the list of the simplest schedulers, which decides between equally good ones.
     #[serde(skip)]
     pub simplicity: usize,
-    /// What happened when, by node; empty unless wanted.
+    /// Trace of each node; empty unless requested.
     #[serde(skip)]
     pub timeline: Vec<NodeTimeline>,
 }
@@ -158,7 +157,7 @@ impl RunRecord {
 pub struct Rounds {
     pub repeat: u32,
     pub makespans: Vec<f64>,
-    /// What is told of one worker in each of them: the plain program's time, or all tasks'.
+    /// Sequential time in each round: of the plain program, or the sum of all tasks.
     pub sequentials: Vec<f64>,
     /// Mean response times of a stream; empty for others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -201,12 +200,12 @@ impl From<Responses> for ResponseTimes {
     }
 }
 
-/// Graphs a unit of time until the last one came.
+/// Graphs per unit of time until the last arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Overload {
-    /// That came.
+    /// Rate of arrival.
     pub offered: f64,
-    /// That were answered.
+    /// Rate of answers.
     pub served: f64,
 }
 
@@ -230,8 +229,8 @@ pub struct NodeTimeline {
 /// The epoch of the barrier before a run.
 const APART: u32 = equipoise::node::epochs::APART;
 
-/// Runs everything; `progress` hears, on every rank, how many of how many runs are done, and which comes next. The records come on the
-/// first rank, one for each scheduler; elsewhere there are none.
+/// Runs everything. `progress` is called on every rank with the number of runs done, the number of all runs and the name of the next
+/// scheduler. The records, one for each scheduler, come on the first rank; elsewhere there are none.
 ///
 /// The plain program runs in every round, too, so that it is compared with on the same terms. On real ranks, where the first run pays for
 /// connections and threads, repeated runs begin with a round that does not count; a stream has graphs of its own for that.

@@ -1,4 +1,4 @@
-//! Where an experiment took place, and how even its loads were: what all records have in common.
+//! The ranks that an experiment ran on, and the imbalance of its loads: fields that all records share.
 
 use serde::Serialize;
 
@@ -13,9 +13,9 @@ use equipoise::transport::world::World;
 pub struct Site {
     pub ranks: u32,
     pub hosts: u32,
-    /// Cores that the ranks may run on, all together; `None` in simulation, where each rank has a core of its own, and where no system tells.
+    /// Total number of cores that the ranks may run on; `None` in simulation, where each rank has a core of its own, and if unknown.
     pub cores: Option<u32>,
-    /// Which ranks have which cores; on real ranks, in the records of rank 0.
+    /// Groups of ranks that share cores; on real ranks, in the records of rank 0.
     #[serde(skip)]
     pub groups: Vec<CoreGroup>,
     /// The model of the simulated network; `None` on real ranks.
@@ -55,7 +55,7 @@ pub struct LoadMap {
     pub topology: Topology,
     pub placement: Placement,
     pub before: Vec<u64>,
-    /// What each node should have.
+    /// Quota of each node.
     pub quota: Vec<u64>,
     pub after: Vec<u64>,
 }

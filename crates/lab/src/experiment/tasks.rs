@@ -53,7 +53,7 @@ impl Tasks {
         Tasks::weighing(world, loads, payload, Weights::Unit, Pins::default())
     }
 
-    /// The same of other weights, and some of them pinned to their nodes. Which, all ranks know.
+    /// Tasks with these weights, some of them pinned to their nodes. All ranks know which.
     ///
     /// # Errors
     /// Wrong usage if there are more than 2^64 - 1 tasks or work units, or if they don't fit into memory.
@@ -138,22 +138,22 @@ impl Tasks {
         self.count
     }
 
-    /// What loads are counted in.
+    /// Unit of the loads.
     pub fn unit(&self) -> LoadUnit {
         self.unit
     }
 
-    /// Work units by node, as many as tasks if these are unit tasks; virtual nodes may be left out at the end.
+    /// Work units per node (the number of tasks if these are unit tasks); virtual nodes may be missing at the end.
     pub fn loads(&self) -> &[u64] {
         &self.amounts.work
     }
 
-    /// What the tasks are together.
+    /// Totals over the tasks.
     pub fn amounts(&self) -> &Amounts {
         &self.amounts
     }
 
-    /// What a phase over these tasks balances for, with a power for each node; `plain`: by the balancer's rule as it is printed.
+    /// Shares by which a phase balances these tasks, for a power of each node; `plain`: by the balancer's rule as printed in its source.
     pub fn shares(&self, powers: &Powers, plain: bool) -> Shares {
         let shares = Shares::new(powers.clone());
         let shares = if plain { shares.plainly() } else { shares };
@@ -176,7 +176,7 @@ impl Tasks {
         matches!(self.origin, Origin::Read(_))
     }
 
-    /// Seconds that a unit of work lasted, where the source tells.
+    /// Seconds per work unit, if the source gives them.
     pub fn unit_seconds(&self) -> Option<f64> {
         self.unit_seconds
     }

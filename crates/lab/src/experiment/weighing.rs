@@ -1,4 +1,4 @@
-//! What loads are counted in, and how near to the quotas a phase came: what records of all experiments say of tasks that are not alike.
+//! The unit of loads, and how near to the quotas a phase came: figures in all records for tasks that are not alike.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use equipoise::load::Transfer;
 use equipoise::topology::NodeId;
 
-/// What loads, quotas and final loads are counted in.
+/// Unit of loads, quotas and final loads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LoadUnit {
@@ -36,11 +36,11 @@ impl fmt::Display for LoadUnit {
     }
 }
 
-/// How large the tasks are, and how far the loads ended from the quotas.
+/// Sizes of the tasks, and distances of the final loads from the quotas.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Weighing {
     pub unit: LoadUnit,
-    /// Seconds that a unit of work lasted, where the tasks' source tells: then loads are times.
+    /// Seconds per work unit, if the source of the tasks gives them: then loads are times.
     pub unit_seconds: Option<f64>,
     /// Whether the tasks carry different amounts, so that the payload is their mean.
     #[serde(skip)]
@@ -51,14 +51,14 @@ pub struct Weighing {
     pub pinned_tasks: u64,
     /// The largest difference between a node's final load and its quota.
     pub deviation: u64,
-    /// The least that it can be with what is pinned, if work could be parted at will.
+    /// Lower bound of the deviation for the pinned tasks, if work could be divided at will.
     pub best_deviation: u64,
-    /// The same in work units, where tasks have several.
+    /// Figures in work units, if tasks have several.
     #[serde(flatten)]
     pub work: Option<Work>,
 }
 
-/// What tasks of several units amount to in work units.
+/// Figures in work units.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Work {
     pub work: u64,

@@ -24,7 +24,7 @@ use equipoise::transport::world::World;
 /// The mean loads of the study.
 pub const MEANS: [u64; 6] = [2, 5, 10, 20, 50, 100];
 
-/// What is measured of a case.
+/// Quantity that is measured of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WuQuantity {
@@ -110,12 +110,12 @@ pub struct WuPoint {
     pub measured: f64,
     pub ci95: [f64; 2],
     pub expected: f64,
-    /// How far the two may be apart if nothing is wrong, when as many points as are compared are all to pass with 95 %.
+    /// Allowed difference: if nothing is wrong, all compared points pass with a probability of 95 %.
     pub tolerance: f64,
     pub agrees: bool,
 }
 
-/// Measures a series, with as many random cases per mean load; `points` is how many are compared in all.
+/// Measures a series with `cases` random cases per mean load; `points` is the number of points compared in all.
 ///
 /// # Errors
 /// If a balancer fails, or so few cases were balanced that there is nothing to compare.

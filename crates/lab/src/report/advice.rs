@@ -1,8 +1,8 @@
-//! The sentence that a comparison ends with: what to do about it.
+//! The sentence that a comparison ends with: a recommendation.
 //!
-//! For tasks that last long only the imbalance left behind counts, for short ones the phase's own time. So the advice names, of the
-//! balancers that balance best, the fastest as far as the rounds tell (see [`ranking`]), and when its phase pays. Where loads are times,
-//! it says how long a step takes before and after.
+//! For long tasks only the remaining imbalance counts, for short ones the time of the phase. So the advice names the fastest of the balancers
+//! that balance best, as far as the rounds can tell them apart (see [`ranking`]), and from which task length its phase pays. Where loads are
+//! times, it gives the length of a step before and after the phase.
 
 use super::figures::{duration_us, ratio, several};
 use crate::experiment::ranking::{self, Verdict};
@@ -11,7 +11,7 @@ use crate::experiment::{CaseResult, CompareRecord, LoadUnit, Site};
 /// Results that differ by less than this are equally good.
 const AS_GOOD: f64 = 1.01;
 
-/// A task length below this many microseconds says nothing to anybody.
+/// Shortest task length, in microseconds, that is reported.
 pub(super) const SHORTEST_US: f64 = 1e-3;
 
 /// One sentence that a person can act on.
@@ -60,11 +60,11 @@ fn ranks(site: &Site) -> String {
     }
 }
 
-/// A balancer's records in the cases in which something pays and it was among the best. There is one at least.
+/// The records of one balancer in the cases in which some balancer pays and this one is among the best. There is at least one.
 struct Standing<'a> {
-    /// Its place among the contenders.
+    /// Index among the contenders.
     contender: usize,
-    /// Places of these cases.
+    /// Indices of these cases.
     cases: Vec<usize>,
     records: Vec<&'a CompareRecord>,
 }
@@ -87,7 +87,7 @@ impl Standing<'_> {
     }
 }
 
-/// What a phase comes to: when all are done after it. Where loads are times its own time is added.
+/// The objective: time until all ranks are done after the phase; where loads are times, the time of the phase is added.
 fn goal(record: &CompareRecord) -> f64 {
     match record.weighing.unit_seconds {
         Some(seconds) => record.makespan_after * seconds * 1e3 + record.ms_median,
@@ -126,7 +126,7 @@ fn verdict(standings: &[Standing]) -> Option<Verdict> {
     if is_simulated { ranking::rank_exact(&times, &order) } else { ranking::rank(&times, &order) }
 }
 
-/// What is said where rounds are too few to tell the best apart.
+/// The sentence for rounds that are too few to rank the best.
 fn too_few(best: &[Standing], rounds: usize, needed: usize) -> String {
     let names: Vec<&str> = best.iter().map(Standing::name).collect();
     let are = if rounds == 1 { "is" } else { "are" };
@@ -140,7 +140,7 @@ fn too_few(best: &[Standing], rounds: usize, needed: usize) -> String {
     )
 }
 
-/// When it pays.
+/// The condition under which the phase pays.
 fn when(records: &[&CompareRecord]) -> String {
     let (timed, others): (Vec<&CompareRecord>, Vec<&CompareRecord>) =
         records.iter().copied().partition(|record| record.weighing.unit_seconds.is_some());
@@ -150,13 +150,13 @@ fn when(records: &[&CompareRecord]) -> String {
     others.into_iter().chain(timed).collect::<Vec<_>>().join("; ")
 }
 
-/// How long a step takes before and after, where loads are times.
+/// Length of a step before and after the phase, where loads are times.
 pub(super) fn step(record: &CompareRecord) -> Option<String> {
     let seconds = record.weighing.unit_seconds?;
     Some(step_of(record.makespan_before * seconds, record.makespan_after * seconds, record.ms_median / 1e3))
 }
 
-/// The same from seconds before and after, and those of a phase.
+/// The same for given seconds of a step before and after, and of the phase.
 pub(super) fn step_of(before: f64, after: f64, phase: f64) -> String {
     let shown = |seconds: f64| duration_us(seconds * 1e6);
     let (gained, less) = (before - after, 1.0 - (after + phase) / before);

@@ -10,14 +10,14 @@ const BAR: f64 = 13.0;
 const LEFT: f64 = 82.0;
 const RIGHT: f64 = 74.0;
 const TOP: f64 = 6.0;
-/// The most characters of a name that fit beside a bar.
+/// Maximum length of a bar's name, in characters.
 const NAME: usize = 12;
 
 /// A chart of lying bars.
 pub struct Bars<'a> {
-    /// For those who cannot see it.
+    /// Title for screen readers.
     pub title: &'a str,
-    /// What the axis shows, with its unit.
+    /// Quantity and unit of the axis.
     pub axis: &'a str,
     pub rows: Vec<Bar>,
     /// A value to compare all bars with, and what it is.
@@ -34,7 +34,7 @@ pub struct Bar {
     pub interval: Option<(f64, f64)>,
     /// A value of its own to compare it with.
     pub mark: Option<f64>,
-    /// What is written behind it.
+    /// Text behind the bar.
     pub label: String,
 }
 
@@ -49,7 +49,7 @@ pub fn bars(chart: &Bars) -> String {
     bars_up_to(chart, f64::INFINITY)
 }
 
-/// The same, with an axis that ends at a value, where others would squeeze the rest: bars beyond leave the chart, broken at its edge.
+/// The same with a given end of the axis, so that a few long bars do not squeeze the rest: they are cut at the edge of the chart.
 pub fn bars_up_to(chart: &Bars, most: f64) -> String {
     let scale = Scale::up_to(furthest(chart).min(most));
     let plot = WIDTH - LEFT - RIGHT;

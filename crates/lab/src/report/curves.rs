@@ -120,7 +120,7 @@ impl Axis {
         }
     }
 
-    /// Some ten of them at the most.
+    /// At most about ten ticks.
     fn ticks(&self) -> Vec<f64> {
         match self {
             Axis::Straight(scale) => scale.ticks().collect(),

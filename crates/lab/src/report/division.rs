@@ -1,11 +1,11 @@
-//! A division of a load, for people.
+//! A division of a load by the model, for people.
 
 use super::columns::{LayerRow, ProcessorRow};
 use super::figures::{several, three};
 use super::table::{self, lines};
 use crate::experiment::ModelRecord;
 
-/// Processors one by one, and layers, up to so many.
+/// Maximum number of processors or layers that are listed.
 const SHOWN: usize = 64;
 
 /// A sentence on the whole, and a table by layer, or by processor where those of a layer differ and are few.

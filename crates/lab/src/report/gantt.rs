@@ -11,7 +11,7 @@ const TOP: f64 = 52.0;
 /// A row has a lane for messages above one for computing.
 const LANE: f64 = 11.0;
 const ROW: f64 = 2.0 * LANE + 8.0;
-/// More rows are not looked at.
+/// Maximum number of rows.
 const MOST_ROWS: usize = 64;
 
 const LOOKS: &str = "<style>\
@@ -37,7 +37,7 @@ pub fn chart(title: &str, rows: &[GanttRow]) -> String {
     drawn(title, rows, LOOKS)
 }
 
-/// The same for a page that brings the looks.
+/// The same without styles, for a page that has them.
 pub(super) fn in_page(title: &str, rows: &[GanttRow]) -> String {
     drawn(title, rows, "")
 }

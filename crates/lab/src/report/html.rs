@@ -1,7 +1,7 @@
-//! A report as one HTML page that needs nothing beside itself: pictures, tables, and where the figures come from.
+//! A report as one self-contained HTML page: charts, tables, and the environment of the experiment.
 //!
-//! The words and the looks are in `report.html.j2`, which is compiled in; here is what they are filled with. Whatever users wrote (file names,
-//! balancers' options, the command line) is escaped, by the template engine or by the SVG writer beside it.
+//! Text and style are in the template `report.html.j2`, which is compiled in; this file makes the data for it. Whatever users wrote (file
+//! names, options, the command line) is escaped by the template engine or by the SVG writer.
 
 use std::io::{self, Write};
 
@@ -66,7 +66,7 @@ pub fn balance(out: &mut dyn Write, environment: &Environment, record: &BalanceR
 /// Nodes of one phase are listed up to this number.
 const MOST_NODES: usize = 256;
 
-/// What the template is filled with.
+/// The data of the template.
 #[derive(Serialize)]
 pub(super) struct Page {
     pub title: String,
@@ -111,15 +111,15 @@ impl Table {
 pub(super) struct Section {
     pub title: String,
     pub says: String,
-    /// A sentence and a picture each.
+    /// Charts with a sentence each.
     pub charts: Vec<CaptionedChart>,
-    /// Pictures that need the page's whole width.
+    /// Pictures as wide as the page.
     pub wide: Vec<Timed>,
     pub table: Table,
     pub table_says: String,
     pub maps: Vec<Map>,
     pub maps_say: String,
-    /// Of runs.
+    /// Timelines of runs.
     pub timelines: Vec<Timed>,
     pub timelines_say: String,
 }
@@ -132,7 +132,7 @@ pub(super) struct CaptionedChart {
     pub svg: String,
 }
 
-/// When ranks were busy, drawn.
+/// A picture over time.
 #[derive(Serialize)]
 pub(super) struct Timed {
     pub title: String,
@@ -328,7 +328,7 @@ fn imbalance(records: &[CompareRecord]) -> CaptionedChart {
     CaptionedChart { heading: "Imbalance left", says, legend: Vec::new(), svg: chart::bars(&chart) }
 }
 
-/// Its pictures, and whether they show single nodes.
+/// The loads of a record drawn, and whether the pictures show single nodes.
 fn map(record: &CompareRecord) -> (Map, bool) {
     let Sketches { before, after, nodes, omits } = sketch::sketches(&record.map);
     let says = format!(

@@ -1,8 +1,8 @@
-//! Where the nodes of a topology are drawn.
+//! Positions at which the nodes of a topology are drawn.
 
 use equipoise::topology::{Hypercube, NodeId, Topology, Tree};
 
-/// The most nodes that are drawn one by one.
+/// Maximum number of nodes that are drawn one by one.
 pub const MOST: u32 = 256;
 
 /// Nodes as points of a plane, the y axis down, in units of the usual distance between neighbours; and the links to be drawn.
@@ -10,11 +10,11 @@ pub const MOST: u32 = 256;
 pub struct TopologyDrawing {
     pub points: Vec<(f64, f64)>,
     pub links: Vec<(NodeId, NodeId)>,
-    /// What the picture leaves out, if anything.
+    /// A remark on links that are not drawn.
     pub omits: Option<&'static str>,
 }
 
-/// The layout of a topology of at most [`MOST`] nodes; none of a tree too wide to be seen, nor of a larger topology.
+/// The drawing of a topology of at most [`MOST`] nodes; `None` for larger ones, and for trees that are too wide.
 pub fn of(topology: &Topology) -> Option<TopologyDrawing> {
     if topology.nodes() > MOST {
         return None;
@@ -66,11 +66,11 @@ fn hypercube(topology: &Topology, cube: &Hypercube) -> TopologyDrawing {
     }
 }
 
-/// Planes of the last two dimensions, beside and below each other by the dimensions before.
+/// Planes of the last two dimensions, arranged in rows and columns by the other dimensions.
 fn lattice(topology: &Topology, dims: &[u32], wraps: bool) -> TopologyDrawing {
     let (rows, columns) = (dims[dims.len() - 2], dims[dims.len() - 1]);
     let planes = topology.nodes() / (rows * columns);
-    // As many planes in a row as make the whole about as wide as it is high.
+    // The number of planes in a row makes the picture about as wide as it is high.
     let wide = (f64::from(planes) * f64::from(rows + 1) / f64::from(columns + 1)).sqrt().ceil().max(1.0) as u32;
     let point = |node: NodeId| {
         let (plane, row, column) = (node / (rows * columns), node / columns % rows, node % columns);

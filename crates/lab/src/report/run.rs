@@ -1,4 +1,4 @@
-//! Runs of spawning tasks, for people.
+//! Runs under schedulers, for people.
 
 use comfy_table::{ColumnConstraint, Table};
 
@@ -8,10 +8,10 @@ use super::table::{self, lines, place};
 use super::verdict;
 use crate::experiment::{RunRecord, Scheduling, Site};
 
-/// With more ranks than this people are told the extremes instead of all.
+/// Maximum number of ranks that are listed; of more, the quartiles are.
 const LISTED: usize = 16;
 
-/// A time of a record, in what it is given in.
+/// A time of a record with its unit.
 pub(super) fn time(record: &RunRecord, time: f64) -> String {
     match (&record.scheduling, has_unit(record)) {
         (Some(_), true) => format!("{} cycles", whole(time.round() as u64)),
@@ -102,7 +102,7 @@ pub fn run(record: &RunRecord, width: u16) -> String {
     out
 }
 
-/// What is told of independent tasks only.
+/// Lines about independent tasks.
 fn of_scheduling(record: &RunRecord, scheduling: &Scheduling) -> Vec<(&'static str, String)> {
     let at = |value: f64| time(record, value);
     let or_none = |value: Option<f64>| value.map_or_else(|| "too many tasks".into(), at);
@@ -143,14 +143,14 @@ fn of_scheduling(record: &RunRecord, scheduling: &Scheduling) -> Vec<(&'static s
     lines
 }
 
-/// What an overloaded stream says; empty for others.
+/// Rates of an overloaded stream; empty for others.
 fn overloaded(record: &RunRecord) -> String {
     let Some(overload) = &record.overload else { return String::new() };
     let rate = |graphs| format!("{} graphs {}", three(graphs), if has_unit(record) { "a unit" } else { "a second" });
     format!("{} came, {} were answered: response times grow as long as the stream lasts", rate(overload.offered), rate(overload.served))
 }
 
-/// How many ranks share how many cores, and what of it: nothing where each has one.
+/// A remark on ranks that share cores; `None` if each has one.
 pub(super) fn shared_cores(site: &Site) -> Option<String> {
     let cores = site.cores.filter(|_| site.shares_cores())?;
     let ranks = several(site.ranks.into(), "rank");
@@ -216,7 +216,7 @@ fn regions(record: &RunRecord) -> Vec<String> {
     regions.iter().map(|region| format!("median {}: {}", region.median, listed(&region.members))).collect()
 }
 
-/// The times of each rank, or of the extremes.
+/// The times of each rank, or of the quartiles by busy time.
 fn ranks(record: &RunRecord, width: u16) -> String {
     let busy = &record.busy;
     let rows: Vec<RankTimes> = if busy.len() <= LISTED {

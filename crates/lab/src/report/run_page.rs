@@ -42,7 +42,7 @@ pub fn write(out: &mut dyn Write, environment: &Environment, records: &[RunRecor
     )
 }
 
-/// What times are counted in: a name, and how many there are in the records' unit.
+/// The unit of times: its name, and how many there are in the records' unit.
 fn unit(records: &[RunRecord]) -> (&'static str, f64) {
     let longest = records.iter().map(|record| record.makespan).fold(0.0, f64::max);
     match records.first() {
@@ -61,7 +61,7 @@ fn makespan(record: &RunRecord) -> (f64, Option<[f64; 2]>) {
     }
 }
 
-/// What a scheduler is judged by, with its interval: a stream's response time, otherwise the makespan.
+/// The time by which a scheduler is judged, with its interval: response time of a stream, otherwise the makespan.
 fn judged(record: &RunRecord) -> (f64, Option<[f64; 2]>) {
     match &record.responses {
         Some(responses) => (responses.response_mean, Some(responses.response_ci95)),
@@ -69,7 +69,7 @@ fn judged(record: &RunRecord) -> (f64, Option<[f64; 2]>) {
     }
 }
 
-/// Where axes of time end: at the longest time of those that are not much longer than the middle one, so that no few squeeze all others.
+/// End of the time axes: the longest time that is at most three times the median, so that a few long bars do not squeeze the rest.
 fn furthest(records: &[RunRecord], time: impl Fn(&RunRecord) -> f64) -> f64 {
     const LONGER: f64 = 3.0;
     let mut times: Vec<f64> = records.iter().map(time).collect();
@@ -82,7 +82,7 @@ fn percent(share: f64) -> String {
     format!("{} %", three(100.0 * share))
 }
 
-/// What the page is headed by: the verdict on several schedulers, the figures of one.
+/// The summary of the page: the verdict on several schedulers, the figures of one.
 fn summary(records: &[RunRecord]) -> String {
     let [record] = records else { return verdict::sentence(records) };
     let (name, times) = unit(records);

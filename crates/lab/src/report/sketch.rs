@@ -9,7 +9,7 @@ use crate::experiment::LoadMap;
 const WIDTH: f64 = 360.0;
 const EDGE: f64 = 8.0;
 const TALLEST: f64 = 420.0;
-/// Closer nodes cannot be told from each other.
+/// Minimum distance of nodes; closer ones cannot be distinguished.
 const CLOSEST: f64 = 6.0;
 /// The widest vessel.
 const VESSEL: f64 = 34.0;
@@ -43,7 +43,7 @@ pub struct Sketches {
     pub after: String,
     /// Whether single nodes are drawn.
     pub nodes: bool,
-    /// What the pictures leave out, if anything.
+    /// A remark on links that are not drawn.
     pub omits: Option<&'static str>,
 }
 
@@ -150,7 +150,7 @@ fn histogram(map: &LoadMap, time: Time) -> String {
             plain(across.end * (bin + 1) as f64 / BINS as f64),
             several(count, "node")
         );
-        // What is there is seen, even if it is one node of a million.
+        // Even one node in a million is visible.
         let height = (BASE - y(count as f64)).max(1.5);
         svg.group(&says, |svg| svg.rect(from + 0.5, BASE - height, to - from - 1.0, height, "fill rim"));
     }

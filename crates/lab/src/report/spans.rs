@@ -15,29 +15,29 @@ const WIDTH: f64 = 380.0;
 const LEFT: f64 = 34.0;
 const RIGHT: f64 = 12.0;
 const TOP: f64 = 4.0;
-/// Of time, across the picture.
+/// Number of time slots across the picture.
 const SLOTS: usize = 334;
-/// More rows are thinned out.
+/// Maximum number of rows; more ranks are sampled evenly.
 const MOST_ROWS: usize = 64;
-/// A slot's height is one of so many.
+/// Number of heights of a slot.
 const LEVELS: f64 = 4.0;
 
-/// Where the pictures of several schedulers end, so that they can be compared.
+/// The time axis that the pictures of several schedulers share, so that they can be compared.
 #[derive(Clone, Copy)]
 pub struct TimeAxis {
-    /// In the records' unit.
+    /// End of the axis, in the records' unit.
     pub end: f64,
-    /// What the axis counts, and how many in the records' unit.
+    /// Unit of the axis, and how many of it are one of the records' unit.
     pub unit: (&'static str, f64),
 }
 
-/// Which ranks are drawn: all, or so many spread evenly.
+/// The ranks that are drawn: all, or [`MOST_ROWS`] spread evenly.
 fn rows(ranks: usize) -> Vec<usize> {
     let drawn = ranks.min(MOST_ROWS);
     (0..drawn).map(|row| row * ranks / drawn).collect()
 }
 
-/// What is not drawn.
+/// A remark on ranks that are not drawn.
 pub fn omits(ranks: usize) -> Option<String> {
     (ranks > MOST_ROWS).then(|| format!("{MOST_ROWS} of {ranks} ranks are drawn, spread evenly"))
 }

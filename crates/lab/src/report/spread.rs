@@ -1,4 +1,4 @@
-//! An input divided over ranks: the answer, for people and programs, and the report beside it.
+//! An input divided over ranks: the answer, for people and programs, and the report on the division.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use crate::experiment::SpreadRecord;
 use crate::experiment::division::{Activity, GanttBar, GanttRow};
 use crate::experiment::spread::Answer;
 
-/// With more ranks than this people are told of these only.
+/// Maximum number of ranks, and of links, that are listed for people.
 pub(super) const LISTED: usize = 32;
 
 /// Writes the answer as the standard tools write theirs; what was collected has been written already.
@@ -45,7 +45,7 @@ pub fn answer(out: &mut dyn Write, answer: &Answer, record: &SpreadRecord) -> io
 #[derive(Serialize)]
 pub struct WithAnswer<'a> {
     answer: AnswerForm,
-    /// How the answer's bytes became text, where it has any: as they are, or in base64 where they are no UTF-8.
+    /// Encoding of the answer's bytes as text: `utf-8`, or `base64` where they are not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     answer_encoding: Option<&'static str>,
     #[serde(flatten)]
@@ -116,7 +116,7 @@ pub(super) fn seconds(seconds: f64) -> String {
     duration_us(seconds * 1e6)
 }
 
-/// Some lines and tables on how it went.
+/// The report: makespan, speedup, costs and baselines, and a table of the ranks and of the links.
 pub fn report(record: &SpreadRecord, answer: &Answer, width: u16) -> String {
     let SpreadRecord { input, kernel, topology, site, .. } = record;
     let form = if record.native { "native" } else { "overlay" };
@@ -182,7 +182,7 @@ fn links(record: &SpreadRecord, width: u16) -> String {
     lines(&table::of(&record.links.iter().take(LISTED).map(SpreadLink).collect::<Vec<_>>(), width))
 }
 
-/// Predicted beside measured: for each rank when its share was on the way, and when it computed.
+/// Predicted and measured times of each rank: receiving its share, and computing.
 pub fn gantt(record: &SpreadRecord) -> String {
     let (title, rows) = pairs(record);
     gantt::chart(&title, &rows)

@@ -93,7 +93,7 @@ fn division(record: &SpreadRecord) -> Section {
     }
 }
 
-/// What times are counted in, and how many there are in a second.
+/// The unit of times, and how many there are in a second.
 fn unit(record: &SpreadRecord) -> (&'static str, f64) {
     if record.makespan.max(record.predicted) >= 10.0 { ("s", 1.0) } else { ("ms", 1e3) }
 }
@@ -148,7 +148,7 @@ fn baselines(record: &SpreadRecord, (unit, times): (&str, f64)) -> CaptionedChar
     }
 }
 
-/// Names that fit beside a bar.
+/// Names that are short enough for a chart.
 fn short(name: &'static str) -> &'static str {
     if name == "chunks on demand" { "on demand" } else { name }
 }

@@ -76,7 +76,7 @@ impl Svg {
         self.shape(format_args!("<polyline points=\"{}\" class=\"{class}\"/>", points.join(" ")));
     }
 
-    /// A skyline on a base line: runs of so many steps, each this high. Runs without height are left out.
+    /// A step function above a base line: runs of steps, each with its height. Runs without height are left out.
     pub fn profile(&mut self, base: (f64, f64), step: f64, runs: &[(usize, f64)], class: &str) {
         let mut path = String::new();
         let (mut at, mut high) = (0, 0.0);
@@ -100,7 +100,7 @@ impl Svg {
         }
     }
 
-    /// What a picture that stands alone brings with it, as it is: its styles and patterns.
+    /// Adds raw SVG to a stand-alone picture: its styles and patterns.
     pub fn bring(&mut self, markup: &'static str) {
         self.body.push_str(markup);
     }
@@ -141,7 +141,7 @@ pub fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // What XML does not allow in any form.
+            // Characters that XML does not allow in any form.
             c if c.is_control() && !"\t\n\r".contains(c) => out.push('\u{fffd}'),
             c => out.push(c),
         }

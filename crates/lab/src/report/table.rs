@@ -8,7 +8,7 @@ use super::figures::{bytes, duration_us, payload, ratio, several, three, whole};
 use crate::experiment::balance::Embedded;
 use crate::experiment::{BalanceRecord, CaseResult, CompareRecord, LoadUnit, Site};
 
-/// Lists with more entries than this are not shown to people.
+/// Maximum number of entries of a list that is shown to people.
 const LISTED: usize = 64;
 
 /// A table of the columns that people see for these rows, made for a width in characters.
@@ -74,7 +74,7 @@ pub fn balance(record: &BalanceRecord) -> String {
     if record.declined {
         line("declined", "moves that would have made the slowest rank slower (--plain makes them)".into());
     }
-    // Less may be enough where quotas are not met.
+    // These are no bounds where quotas are not met.
     let least = |least: String| if record.exact { format!(" (the least possible: {least})") } else { String::new() };
     let optimum = record.optimum_task_hops.map(|optimum| least(whole(optimum))).unwrap_or_default();
     let minimum = weighing.work.as_ref().map_or(whole(record.minimum_nonlocal), |_| several(record.minimum_nonlocal, "unit"));
@@ -158,7 +158,7 @@ pub(super) fn verdict(record: &BalanceRecord) -> String {
     }
 }
 
-/// When a phase pays; where loads are times, how long a step takes.
+/// The condition under which a phase pays; where loads are times, the length of a step.
 fn pays(record: &BalanceRecord) -> String {
     let (before, after) = (record.makespan_before, record.makespan_after);
     match (record.weighing.unit_seconds, record.break_even_us) {
@@ -172,7 +172,7 @@ fn pays(record: &BalanceRecord) -> String {
     }
 }
 
-/// How many ranks share how many cores, and what of it: nothing where each has one.
+/// A remark on ranks that share cores; `None` if each has one.
 pub(super) fn shared_cores(site: &Site) -> Option<String> {
     let cores = site.cores.filter(|_| site.shares_cores())?;
     Some(format!(
@@ -245,7 +245,7 @@ pub(super) fn harm<'a>(records: impl Iterator<Item = &'a CompareRecord> + Clone)
     sentences.into_iter().flatten().collect()
 }
 
-/// What the rounds say of the times.
+/// A remark on the confidence intervals.
 fn intervals(record: &CompareRecord) -> String {
     match record.ms_ci95 {
         None => "one time says nothing about the next, so there are no intervals".into(),
@@ -253,7 +253,7 @@ fn intervals(record: &CompareRecord) -> String {
     }
 }
 
-/// A coverage that is not more than it is: `96 %`.
+/// A coverage, rounded down: `96 %`.
 pub(super) fn coverage(coverage: f64) -> String {
     // 0.99 is a little less than 0.99 in binary.
     format!("{} %", (coverage * 100.0 + 1e-9).floor())
@@ -272,7 +272,7 @@ fn heading(CaseResult { loads, records }: &CaseResult) -> String {
     let work_of =
         |work: &crate::experiment::Work| format!(" of {} (the largest {})", several(work.work, "work unit"), whole(weighing.largest_task));
     let pinned = if weighing.pinned_tasks > 0 { format!(", {} pinned", whole(weighing.pinned_tasks)) } else { String::new() };
-    // Nobody who meets the quotas moves less; where nobody meets them, that says nothing.
+    // A bound for balancers that meet the quotas; shown only if one does.
     let least = records.iter().filter(|record| record.exact).map(|record| record.least).min();
     let least = least.map(|least| work.map_or(whole(least), |_| several(least, "unit")));
     let least = least.map(|least| format!(", at least {least} must move to meet the quotas")).unwrap_or_default();

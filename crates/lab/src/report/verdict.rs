@@ -51,7 +51,7 @@ pub fn sentence(records: &[RunRecord]) -> String {
     format!("{advice}: {}.", how_good(best, is_exact))
 }
 
-/// By round, what schedulers are judged by: a stream's response times, otherwise makespans.
+/// Times by which schedulers are judged, one per round: response times of a stream, otherwise makespans.
 fn times(record: &RunRecord) -> Vec<f64> {
     match (&record.rounds, &record.responses) {
         (Some(rounds), Some(_)) => rounds.responses.clone(),
@@ -68,7 +68,7 @@ fn judged(record: &RunRecord) -> f64 {
     }
 }
 
-/// By round, what one worker takes; nothing where that can't be said: for a stream, and where ranks differ and there is no plain program.
+/// Time of one worker in each round. `None` if it is unknown: for streams, and where ranks differ and there is no plain program.
 fn one_worker(record: &RunRecord) -> Option<Vec<f64>> {
     if record.responses.is_some() || (record.scheduling.is_some() && !record.sequential_is_plain) || record.tasks == 0 {
         return None;
@@ -98,13 +98,13 @@ fn how_good(record: &RunRecord, is_exact: bool) -> String {
     let faster = one_worker(record).map(|against| {
         let ratios: Vec<f64> = against.iter().zip(times(record)).map(|(alone, time)| alone / time).collect();
         let ratio = median(&ratios);
-        // Of one round on real ranks nothing is known beyond itself.
+        // One round on real ranks does not show how much times vary.
         if is_exact || ratios.len() > 1 { format!(", {} times as fast as one worker", three(ratio)) } else { String::new() }
     });
     format!("{took}, {} of {what}{}", percent(share), faster.unwrap_or_default())
 }
 
-/// What is said where rounds are too few to rank: what was seen, and no winner.
+/// The sentence for rounds that are too few to rank; it names no winner.
 fn too_few(records: &[RunRecord], times: &[Vec<f64>], rounds: usize, needed: usize) -> String {
     let Some(first) = records.first() else { return String::new() };
     let few = format!(

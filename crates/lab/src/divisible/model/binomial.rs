@@ -2,7 +2,7 @@
 //! smallest.
 //!
 //! A subcube of dimension k is a processor and, behind one link each, subcubes of dimension k - 1, ..., 0, served in this order. All finish
-//! together, so whoever is served next has the time that is left after the one before has received (the equal-finish rule of Cheng and
+//! together, so the next one served has the time that is left after the one before has received (the equal-finish rule of Cheng and
 //! Robertazzi 1990 for trees, here with recursion over the dimension, so that 2^30 processors take 30 steps). With links alike the order of
 //! service makes no difference to the time, see [`super::tree`].
 

@@ -1,7 +1,7 @@
 //! How much load a processor, with all that lies behind it, can do in a given time.
 //!
 //! With start-up costs this is no longer in proportion: a link pays only when there is time for its start-up. It is a convex function of
-//! straight pieces, and what lies behind a link, or beside another, is again one. So the equal-finish rule with start-up costs has an exact
+//! straight pieces, and so is that of what lies behind a link or in parallel. So the equal-finish rule with start-up costs has an exact
 //! solution, choosing who takes part along the way.
 
 /// Load as a function of time, from (0, 0) on, in straight pieces of increasing slope.
@@ -50,7 +50,7 @@ impl Capacity {
         Capacity { pieces: self.pieces.iter().map(through).collect() }
     }
 
-    /// So many times as much in the same time.
+    /// The capacity times a factor.
     pub fn times(mut self, factor: f64) -> Capacity {
         for piece in &mut self.pieces {
             piece.load *= factor;

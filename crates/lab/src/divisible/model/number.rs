@@ -1,4 +1,4 @@
-//! What the closed forms calculate with: floating point in the program, exact fractions in the tests.
+//! The numbers of the closed forms: floating point in the program, exact fractions in the tests.
 
 use std::ops::{Add, Div, Mul};
 

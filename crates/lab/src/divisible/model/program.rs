@@ -22,7 +22,7 @@ const MOST_NODES: u64 = 1_000;
 /// Loads below this are those of rounding.
 const NOTHING: f64 = 1e-9;
 
-/// What is to be divided, beside the network.
+/// The problem, apart from the network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProgramTask {
     pub ports: Ports,

@@ -9,10 +9,10 @@ use equipoise::topology::{InvalidTopology, NodeId, Topology, Tree};
 
 /// The most processors that are looked at one by one; hypercubes of equal processors may have 2^30.
 pub const MOST_PROCESSORS: u32 = 1 << 16;
-/// The most installments.
+/// Maximum number of installments.
 pub const MOST_INSTALLMENTS: usize = 100;
 
-/// A network of processors, and what it is called.
+/// A topology and its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedTopology {
     pub name: String,
@@ -54,7 +54,7 @@ impl NamedTopology {
     }
 }
 
-/// What is to be divided, and among whom.
+/// A load to be divided, and the processors and links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     pub shape: NamedTopology,

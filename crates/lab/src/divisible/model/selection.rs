@@ -2,7 +2,7 @@
 //!
 //! A message that carries nothing costs nothing, but in the program its receiver waits for it all the same, and its start-up cost is paid.
 //! Few start-up costs are decided exactly, with yes-or-no variables. For many, the program with costs in proportion to what is sent says who
-//! is worth most; then as many of these as are best take part.
+//! is worth most; then the best number of these takes part.
 
 use super::network::ModelNetwork;
 use super::program::{LinearProgram, ProgramOutcome, ProgramTask, Startups};
@@ -76,7 +76,7 @@ impl Best<'_> {
         makespan
     }
 
-    /// Lets only the largest messages carry load, as many as are best: doubles their number as long as that helps, then looks between.
+    /// Lets only the largest messages carry load. Finds their best number by doubling it as long as that helps, then by bisection.
     fn keep_the_largest(&mut self) {
         let mut order: Vec<(usize, usize, f64)> = loads(&self.division).collect();
         order.sort_by(|a, b| b.2.total_cmp(&a.2));

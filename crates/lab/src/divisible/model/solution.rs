@@ -51,7 +51,7 @@ pub struct LayerShare {
     pub volume: f64,
 }
 
-/// When a message is under way.
+/// Interval in which a message is in transit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MessageSpan {
     pub begin: f64,
@@ -63,10 +63,10 @@ pub struct MessageSpan {
 /// One processor, or one of a layer of processors that all do the same. Times are seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProcessorShare {
-    /// None: each of the layer's.
+    /// `None` for each processor of the layer.
     pub processor: Option<NodeId>,
     pub layer: u32,
-    /// How many do the same.
+    /// Number of processors that do the same.
     pub processors: u64,
     pub alpha: f64,
     pub volume: f64,
@@ -76,7 +76,7 @@ pub struct ProcessorShare {
     pub finish: f64,
     pub computing: Vec<(f64, f64)>,
     pub sending: Vec<MessageSpan>,
-    /// Results on their way back.
+    /// Intervals in which it returns results.
     pub returning: Vec<MessageSpan>,
 }
 

@@ -1,7 +1,7 @@
 //! A star whose hub has one port, with start-up costs: who takes part, and in which order.
 //!
 //! Those who take part all finish together. So for a given order what each gets is a straight line in the time of all, and so is their sum, which
-//! gives that time. Whoever would get nothing is left out, and nobody after it is served.
+//! gives that time. A processor that would get nothing is left out, and none after it is served.
 //!
 //! ```text
 //!   left_1 = T     x_i = (left_i - S_i) / (c_i + w_i)     left_(i+1) = w_i x_i     T / w_0 + sum of x = 1
@@ -21,7 +21,7 @@ const MOST_SEARCHED: usize = 64;
 /// Links that are looked at while an order is improved: some tenths of a second.
 const MOST_LOOKS: u64 = 30_000_000;
 
-/// A number in proportion to the time of all, and one beside it.
+/// A linear function of the time of all.
 type Line = (f64, f64);
 
 /// An order that is being made.
@@ -51,7 +51,7 @@ impl Begun {
     }
 }
 
-/// Divides the load over a star, best; whether all orders were tried beside it. `None` if the network is none.
+/// The best division over a star, and whether all orders were tried. `None` if the network is no star.
 pub fn divide(network: &ModelNetwork) -> Option<(ModelNetwork, LoadDivision, bool)> {
     if network.out[network.source].len() != network.links.len() {
         return None;

@@ -4,7 +4,7 @@
 
 use super::network::{ModelNetwork, Ports};
 
-/// How a load is divided: what goes through each link, by installment. What a processor keeps is what it received and did not send.
+/// A division of a load: the part that each link carries in each installment. A processor keeps what it received and did not send.
 #[derive(Clone, Debug)]
 pub struct LoadDivision {
     pub ports: Ports,
@@ -14,7 +14,7 @@ pub struct LoadDivision {
     pub kept: Vec<Vec<f64>>,
     /// The size of the results, as a part of the load that they come from; 0 if none are returned.
     pub results: f64,
-    /// Whether whoever received first returns its results last (one port only).
+    /// Whether the processor that received first returns its results last (one port only).
     pub last_first: bool,
 }
 
@@ -22,7 +22,7 @@ pub struct LoadDivision {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelMessage {
     pub link: usize,
-    /// Results on their way back.
+    /// Whether the message returns results.
     pub returns: bool,
     /// The part of the load, or the size of the results.
     pub load: f64,
@@ -30,15 +30,15 @@ pub struct ModelMessage {
     pub end: f64,
 }
 
-/// When everything happens, in seconds.
+/// Times of all messages and computations, in seconds.
 #[derive(Clone, Debug, Default)]
 pub struct DivisionTimeline {
     pub messages: Vec<ModelMessage>,
-    /// For each processor when it computes.
+    /// Intervals in which each processor computes.
     pub computing: Vec<Vec<(f64, f64)>>,
-    /// When the last of what a processor is sent has arrived.
+    /// Time at which the last message to a processor has arrived.
     pub arrival: Vec<f64>,
-    /// When it has computed, and its results and those behind it, if any, are with whoever it received from.
+    /// Time at which it has computed, and its results and those behind it, if any, have arrived at its sender.
     pub finish: Vec<f64>,
     pub makespan: f64,
 }

@@ -106,7 +106,7 @@ pub fn one_port_star(network: &ModelNetwork) -> Option<LoadDivision> {
         let part = (left.0 / (link.seconds + seconds), (left.1 - startup) / (link.seconds + seconds));
         all = (all.0 + part.0, all.1 + part.1);
         let time = (1.0 - all.1) / all.0;
-        // Whoever has no time for its start-up at the time that it would need itself does not take part, and nobody after it does.
+        // A processor without enough time for its start-up does not take part, nor does any after it.
         if part.0 * time + part.1 <= 0.0 || best.is_some_and(|best| time >= best) {
             break;
         }

@@ -1,7 +1,7 @@
 //! What computing and sending cost, measured.
 //!
 //! All nodes compute on the same sample of the real input at the same time, as they will later, pass after pass for some time; a pass on
-//! a tiny piece tells the start-up. Then the links are measured one after the other, down the tree: round trips of a short message, and the
+//! a tiny piece gives the start-up. Then the links are measured one after the other, down the tree: round trips of a short message, and the
 //! time until some pieces are acknowledged, as in the distribution itself.
 
 use std::rc::Rc;
@@ -31,7 +31,7 @@ pub struct LinkCosts {
     pub per_byte: f64,
 }
 
-/// What computing and sending cost.
+/// Costs of computing and sending.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpreadCosts {
     /// Seconds per byte, by node.
@@ -49,12 +49,12 @@ impl SpreadCosts {
     }
 }
 
-/// A node computes at most so many passes.
+/// Maximum number of passes that a node computes.
 const MOST_PASSES: u32 = 200;
-/// Bytes of a pass that tells the start-up.
+/// Number of bytes of the pass that measures the start-up.
 const TINY: usize = 64;
 const PINGS: u32 = 8;
-/// The bulk is sent so often, but only once if it takes longer than this.
+/// Number of times that the bulk is sent, but only once if it takes longer than this.
 const BULKS: u32 = 3;
 const LONG_BULK: Ticks = 10_000_000;
 

@@ -28,15 +28,15 @@ pub trait InputSource {
     fn again(&self) -> Result<Box<dyn InputSource + Send>>;
 }
 
-/// What is never cut.
+/// Records, which are never cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Records {
     /// Lines, each with the newline at its end.
     #[default]
     Lines,
-    /// What ends with a byte 0.
+    /// Records that end with a null byte.
     Nul,
-    /// Blocks of so many bytes.
+    /// Blocks of this number of bytes.
     Bytes(u64),
 }
 

@@ -1,7 +1,8 @@
-//! Pieces of shares on their way, and the sending end of a node's links.
+//! Pieces of shares in transit, and the sending end of a node's links.
 //!
-//! A node has only so many bytes under way, whatever the number of its links: the next piece leaves when an earlier one was acknowledged. So links
-//! are served one after the other, in the order of the pieces, and a receiver that is slow or short of memory holds up its sender.
+//! The number of bytes in transit from a node is limited, whatever the number of its links: the next piece leaves when an earlier one was
+//! acknowledged. So links are served one after the other, in the order of the pieces, and a receiver that is slow or short of memory holds up
+//! its sender.
 
 use std::collections::VecDeque;
 
@@ -13,7 +14,7 @@ use equipoise::topology::NodeId;
 
 /// The longest piece, in bytes of the input.
 pub const PIECE: u64 = 256 << 10;
-/// The next piece leaves a node when less than this is under way from it. More would fill the queues of slow links: at 100 Mbit/s between
+/// Maximum number of bytes in transit from a node before the next piece leaves. More would fill the queues of slow links: at 100 Mbit/s between
 /// four hosts 1 MiB made a division 5 % slower (lost packets, and pieces that arrive out of turn).
 const UNDER_WAY: u64 = 3 * PIECE / 2;
 
@@ -103,7 +104,7 @@ impl Gate {
         self.pump(node).await;
     }
 
-    /// A piece of so many bytes was acknowledged.
+    /// Notes the acknowledgement of a piece of this number of bytes.
     pub async fn accepted(&mut self, node: &Node, bytes: u64) {
         self.under_way = self.under_way.saturating_sub(bytes);
         self.pump(node).await;

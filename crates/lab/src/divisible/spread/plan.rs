@@ -20,14 +20,14 @@ use super::piece::PIECE;
 use super::tree::SpreadTree;
 use equipoise::topology::NodeId;
 
-/// From when to when, in seconds since the distribution began.
+/// An interval, in seconds since the distribution began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeInterval {
     pub begin: f64,
     pub end: f64,
 }
 
-/// Who gets how much, in which order, in how many installments, and what is expected of it.
+/// Shares of the nodes, order of service, number of installments, and predicted times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpreadPlan {
     /// The nodes with links before them, in the order in which they are served.
@@ -79,8 +79,8 @@ const WORTH: f64 = 0.99;
 const LEAST: f64 = 1e-15;
 const BISECTIONS: u32 = 60;
 
-/// Plans for an input of so many bytes. `installments` is `None` for the number that promises most; no installment of a node is longer than
-/// `room`, whatever was asked for.
+/// Plans the division of an input of `bytes` bytes. `installments` is `None` for the number with the best prediction; no installment of a
+/// node is longer than `room`, whatever was requested.
 pub fn plan(tree: &SpreadTree, costs: &SpreadCosts, bytes: u64, installments: Option<u32>, room: u64) -> SpreadPlan {
     let served = served(tree, costs);
     let candidates: Vec<u32> = installments.map_or_else(|| vec![1, 2, 4, 8, 16], |given| vec![given.max(1)]);
@@ -105,9 +105,9 @@ pub fn plan(tree: &SpreadTree, costs: &SpreadCosts, bytes: u64, installments: Op
 }
 
 /// In proportion to how fast the nodes are against each other, where it is not known how fast that is: whatever it is, all take as long if it is
-/// slow against the links. Long shares come in several installments, so that nobody waits long for its first. See [`plan()`] for the others.
+/// slow against the links. Long shares come in several installments, so that no node waits long for its first. See [`plan()`] for the others.
 pub fn in_proportion(tree: &SpreadTree, costs: &SpreadCosts, bytes: u64, installments: Option<u32>, room: u64) -> SpreadPlan {
-    /// A first installment of about so many bytes is soon there.
+    /// Size of a first installment that arrives soon, in bytes.
     const FIRST: u64 = 1 << 20;
     const MOST: u64 = 16;
     let weights: Vec<f64> = costs.compute.iter().map(|seconds| 1.0 / seconds.max(LEAST)).collect();

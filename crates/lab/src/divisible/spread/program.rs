@@ -24,7 +24,7 @@ use super::share::Share;
 
 const DONE: Tag = Tag::new(3, "a share's answer");
 
-/// What every node is told before a distribution.
+/// The plan of a distribution, which every node gets beforehand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpreadOrder {
     /// By node.
@@ -32,32 +32,32 @@ pub struct SpreadOrder {
     pub installments: u32,
     /// The nodes beyond node 0 in the order in which they are served.
     pub order: Vec<NodeId>,
-    /// A node keeps so many bytes of its share at the most, and what was under way to it meanwhile (640 KiB).
+    /// Maximum number of bytes of its share that a node keeps, apart from those in transit to it (640 KiB).
     pub room: u64,
 }
 
-/// What a node did; times are on its own clock.
+/// Activities of a node; times are on its own clock.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpreadNodeReport {
     /// From the first to the last piece of its share.
     pub receiving: Option<(Ticks, Ticks)>,
     /// Intervals with a short pause between them are one.
     pub computing: Vec<(Ticks, Ticks)>,
-    /// How long it computed, all pauses left out.
+    /// Computing time without pauses.
     pub busy: Ticks,
     /// When it was done with its share.
     pub finished: Ticks,
     /// Bytes of shares that it sent on each of its links before it was done itself, by the node at the other end.
     pub sent: Vec<(NodeId, u64)>,
     pub pieces: u64,
-    /// The most bytes of its share that waited for its worker.
+    /// Maximum number of bytes of its share that waited for its worker.
     pub waiting: u64,
 }
 
-/// What node 0 knows in the end.
+/// Result of a distribution on node 0.
 #[derive(Debug)]
 pub struct SpreadEnding {
-    /// When the distribution began and when the last answer was there, on node 0's clock.
+    /// Begin of the distribution and arrival of the last answer, on node 0's clock.
     pub began: Ticks,
     pub ended: Ticks,
     /// By node.
@@ -141,7 +141,7 @@ impl Part {
         Ok(SpreadEnding { began, ended: self.node.now(), reports, answers })
     }
 
-    /// That of all others, who have so many bytes to send on.
+    /// The program of all other nodes, which have `forwards` bytes to send on.
     async fn follow(mut self, forwards: u64) -> Result<()> {
         let is_due = self.share.is_due();
         let mut told = !is_due;

@@ -19,7 +19,7 @@ const BITE: usize = 64 << 10;
 
 /// Computing intervals with a shorter pause between them are reported as one ..
 const PAUSE: Ticks = 20_000;
-/// .. and all beyond so many.
+/// .. and all beyond this number.
 const MOST_INTERVALS: usize = 256;
 
 pub struct Share {
@@ -123,7 +123,7 @@ impl Share {
     /// The worker is back.
     ///
     /// # Errors
-    /// If it is somebody else's.
+    /// If it belongs to another node.
     pub fn fed(&mut self, node: &Node, finished: Finished) -> Result<()> {
         let foreign = |_| Error::Failed("a worker came back with something else than a share".into());
         let fed = *finished.output.downcast::<Fed>().map_err(foreign)?;

@@ -1,4 +1,4 @@
-//! One scheduler's way through all rounds, and what is judged over all schedulers.
+//! The measurements of one scheduler over all rounds, and the bounds that all schedulers share.
 
 use super::{APART, NodeTimeline, Overload, ResponseTimes, Rounds, RunRecord, RunSpec, SchedulerContender};
 use crate::experiment::responses::Responses;
@@ -10,16 +10,16 @@ use equipoise::node::{self, Event, Node, Ticks};
 use equipoise::schedule::{Graph, NodeReport, RunResult, Summary, accounting};
 use equipoise::transport::world::World;
 
-/// What is measured of one scheduler.
+/// Measurements of one scheduler.
 pub(super) struct Course {
-    /// Of the first round that is measured.
+    /// Outcome of the first measured round.
     first: Option<RunResult<Number>>,
-    /// Of all rounds.
+    /// Summaries of all measured rounds.
     summaries: Vec<Summary>,
-    /// Of a stream's rounds, in ticks.
+    /// Mean response time of each round of a stream, in ticks.
     responses: Vec<f64>,
     overload: Option<Overload>,
-    /// Of all rounds, numbered on.
+    /// Graphs of all rounds, numbered consecutively.
     graphs: Vec<Graph>,
     counting: u64,
     pub unit: Ticks,

@@ -17,7 +17,7 @@ use equipoise::error::{Error, Result};
 use equipoise::node;
 use equipoise::transport::world::World;
 
-/// What is kept in a file for other runs: the costs, and what they hold for.
+/// A file for other runs: the costs, and the configuration that they are valid for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Kept {
     kernel: String,
@@ -27,7 +27,7 @@ struct Kept {
     costs: SpreadCosts,
 }
 
-/// The costs, how they were come by, in words, and whether they tell how long computing takes.
+/// The costs, their origin in words, and whether they include the costs of computing.
 ///
 /// # Errors
 /// Wrong usage if the file is there and does not fit, or cannot be written; as [`calibrate`].

@@ -46,7 +46,7 @@ pub fn collect(world: &mut World, setting: &SpreadSetting, order: &SpreadOrder, 
     Ok(ended.into_iter().next().map_or(0.0, |(_, ticks)| ticks as f64 / 1e9))
 }
 
-/// What becomes of output on rank 0.
+/// Treatment of output on rank 0.
 enum Reducing {
     Concat(Sink),
     Sum { sink: Sink, sums: Sums, share: Option<usize>, line: Vec<u8> },

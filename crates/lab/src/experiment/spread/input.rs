@@ -19,13 +19,13 @@ use equipoise::node::Worker;
 /// A file that is read in ranges, as it was when it was opened. All who read it share what was opened then, whatever happens to its name.
 #[derive(Clone, Debug)]
 pub struct Input {
-    /// As sentences about it begin.
+    /// Name at the beginning of error messages.
     named: String,
     file: Arc<File>,
     length: u64,
-    /// What it was unpacked from.
+    /// Compression that was unpacked.
     packed: Option<Form>,
-    /// When it was last changed, to notice if it is changed meanwhile; none of a file that nobody else knows.
+    /// Time of the last change, to detect changes during the run; `None` for a private temporary file.
     changed: Option<(i64, i64)>,
 }
 
@@ -50,15 +50,15 @@ pub struct InputStream {
 #[derive(Debug)]
 enum From {
     Open(File),
-    /// A pipe with a name: opening it waits for whoever writes to it.
+    /// A named pipe: opening it waits for a writer.
     Named(PathBuf),
 }
 
 /// The name of standard input.
 const STANDARD: &str = "-";
-/// The sample has so many blocks from equally distant places ..
+/// Number of blocks of the sample, from equally distant places ..
 const BLOCKS: u64 = 4;
-/// .. of so many bytes.
+/// .. and bytes of each.
 const BLOCK: u64 = 256 << 10;
 
 /// Finds an input; `-` is standard input. With `raw` the bytes of what is compressed are taken as they are.
@@ -80,7 +80,7 @@ pub fn find(path: &Path, raw: bool) -> Result<FoundInput> {
             false => stream(From::Open(file)),
         };
     }
-    // Asked before it is opened: opening a pipe would wait for whoever writes to it.
+    // Checked before it is opened: opening a pipe would wait for a writer.
     let about = std::fs::metadata(path).map_err(unreadable)?;
     if about.is_dir() {
         return Err(wrong("this is a folder; one file is divided"));
@@ -112,7 +112,7 @@ fn ready(named: String, file: File, about: &Metadata, raw: bool, promised: Optio
     Ok(FoundInput::Ready(Input { named, file: Arc::new(file), length: about.len(), packed: None, changed }))
 }
 
-/// When a file's content was last changed.
+/// Time at which a file's content was last changed.
 fn times(about: &Metadata) -> (i64, i64) {
     (about.mtime(), about.mtime_nsec())
 }
@@ -135,7 +135,7 @@ fn judged(named: &str, head: &[u8], promised: Option<Form>) -> Result<Form> {
 }
 
 impl InputStream {
-    /// Puts it aside in a temporary file without a name, unpacked. Takes as long as whoever writes it takes.
+    /// Unpacks the input into an unnamed temporary file. Takes until its writer has finished.
     ///
     /// # Errors
     /// Wrong usage if it cannot be read to its end, or is damaged; a failure if there is no room for it.
@@ -199,7 +199,7 @@ impl Input {
         }
     }
 
-    /// What it was unpacked from, if it was.
+    /// Compression that was unpacked, if any.
     pub fn packed(&self) -> Option<&'static str> {
         self.packed.map(Form::name)
     }

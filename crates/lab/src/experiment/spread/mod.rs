@@ -41,7 +41,7 @@ const DEMAND: &str = "chunks on demand";
 /// The epoch of clocks and barriers.
 const APART: u32 = equipoise::node::epochs::APART;
 
-/// What is divided over what, and how.
+/// Input, computation, topology and options of a division.
 pub struct SpreadSpec {
     /// `-` is standard input.
     pub input: PathBuf,
@@ -66,16 +66,16 @@ pub struct SpreadSpec {
     pub seed: u64,
 }
 
-/// Where output goes that is collected, on rank 0.
+/// Destination of collected output, on rank 0.
 pub type Sink = Box<dyn FnMut(&[u8]) -> Result<()>>;
 
-/// What came out, on rank 0.
+/// Answer and record, on rank 0.
 pub struct SpreadOutcome {
     pub answer: Answer,
     pub record: SpreadRecord,
 }
 
-/// What all runs of an experiment have in common.
+/// Settings that all runs of an experiment share.
 struct SpreadSetting {
     overlay: Overlay,
     tree: Rc<SpreadTree>,
@@ -162,7 +162,7 @@ fn opened(world: &mut World, spec: &SpreadSpec) -> Result<Option<Input>> {
     settle::agree(world, aside.transpose())
 }
 
-/// On a worker, whose running others see: it takes as long as whoever writes the input takes.
+/// Runs on a worker, so that the watchdog sees progress: it takes until the writer of the input has finished.
 async fn put_aside(node: &Node, stream: InputStream) -> Result<Result<Input>> {
     node.start(move |worker| stream.put_aside(worker));
     loop {
@@ -197,7 +197,7 @@ impl SpreadSetting {
         }
     }
 
-    /// Cuts the input as it was planned, and tells all ranks.
+    /// Cuts the input as planned, and announces the ranges to all ranks.
     fn order(
         &self,
         world: &mut World,
@@ -248,7 +248,7 @@ impl SpreadSetting {
         self.computation.answer(ending.answers.clone()?).map(Some)
     }
 
-    /// What the same takes otherwise, in seconds; each must give the same answer.
+    /// Times of other ways to do the same, in seconds; each must give the same answer.
     fn baselines(
         &self,
         world: &mut World,

@@ -1,4 +1,4 @@
-//! What is told of a distribution.
+//! The record of an input divided over ranks.
 
 use serde::Serialize;
 
@@ -9,12 +9,12 @@ use super::SpreadSetting;
 use super::why;
 use crate::divisible::spread::SpreadCosts;
 
-/// One input, divided. Serialised, it is what `divide --output json` prints beside the answer. Lists are by rank unless they say otherwise, times
+/// One input, divided. Serialised with the answer, it is the line of `divide --output json`. Lists are by rank unless they say otherwise, times
 /// are seconds since the distribution began.
 #[derive(Clone, Debug, Serialize)]
 pub struct SpreadRecord {
     pub input: String,
-    /// What it was compressed by, if it was; then `bytes` is what it holds.
+    /// Compression of the input, if any; then `bytes` is its unpacked size.
     pub unpacked_from: Option<&'static str>,
     pub bytes: u64,
     pub kernel: String,
@@ -25,41 +25,41 @@ pub struct SpreadRecord {
     #[serde(flatten)]
     pub site: Site,
     pub installments: u32,
-    /// How the costs were come by.
+    /// Origin of the costs.
     pub calibration: String,
     pub calibration_seconds: f64,
     /// Bytes of every rank's share.
     pub shares: Vec<u64>,
-    /// When each rank had computed its share; 0 without one.
+    /// Finish time of each rank; 0 without a share.
     pub finish: Vec<f64>,
     pub predicted_finish: Vec<f64>,
-    /// Whether it was known before how long computing takes; if not, all that is predicted is 0.
+    /// Whether computing costs were known beforehand; if not, all predictions are 0.
     pub predicts: bool,
-    /// When all answers were expected to be there, and when they were.
+    /// Predicted and measured time until all answers were there.
     pub predicted: f64,
     pub makespan: f64,
     /// The latest finish less the earliest, over the latest; of ranks with a share.
     pub spread: f64,
     /// Rank 0 alone over the makespan.
     pub speedup: f64,
-    /// What rank 0 alone takes.
+    /// Time of rank 0 alone.
     pub sequential: f64,
-    /// Whether that was measured, with the baselines; otherwise it is the calibration's word, or follows from how fast rank 0 was.
+    /// Whether that was measured with the baselines; otherwise it follows from the calibration, or from the speed of rank 0 in the run.
     pub sequential_is_measured: bool,
-    /// Until output was collected, beyond the makespan; 0 if there is none.
+    /// Time after the makespan until output was collected; 0 if there is none.
     pub collecting: f64,
     pub split: Vec<Split>,
     pub links: Vec<LinkRecord>,
-    /// What the same input took otherwise; empty unless wanted.
+    /// Times of other ways to divide the same input; empty unless requested.
     pub baselines: Vec<Baseline>,
     /// Why one of them was faster, if one was.
     pub why: Option<String>,
-    /// What is drawn, by rank: predicted and measured.
+    /// Predicted and measured timeline of each rank.
     #[serde(skip)]
     pub charts: Vec<[RankTimeline; 2]>,
 }
 
-/// Where a rank's time went.
+/// Parts of a rank's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Split {
     /// From the beginning until it computes.
@@ -72,11 +72,11 @@ pub struct Split {
     /// Seconds per byte, by the calibration and in the run; 0 without a share.
     pub calibrated: f64,
     pub achieved: f64,
-    /// The most bytes of its share that waited for its worker.
+    /// Maximum number of bytes of its share that waited for its worker.
     pub most_waiting: u64,
 }
 
-/// What went over a link of the tree.
+/// Traffic and costs of a link of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LinkRecord {
     /// Ranks.
@@ -96,14 +96,14 @@ pub struct Baseline {
     pub ratio: f64,
 }
 
-/// When a rank was sent to, and when it computed.
+/// Intervals in which a rank received its share, and computed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RankTimeline {
     pub sending: Vec<TimeInterval>,
     pub computing: Vec<TimeInterval>,
 }
 
-/// What a record is made of.
+/// The parts of which a record is made.
 pub(super) struct Made<'a> {
     pub setting: &'a SpreadSetting,
     pub input: String,

@@ -1,4 +1,4 @@
-//! Compressed input, known by its first bytes: what is read here, and what is refused because nobody wants the bytes of an archive counted.
+//! Compressed input, recognised by its first bytes: gzip and zstd are unpacked, other archives are refused.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
@@ -9,7 +9,7 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 /// Bytes that are looked at.
 pub const MAGIC: usize = 12;
 
-/// What an input is by its first bytes.
+/// Kind of an input by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Plain,
@@ -48,12 +48,12 @@ impl Form {
         }
     }
 
-    /// What a file of this name is said to be.
+    /// Kind by a file's name.
     pub fn promised(name: &str) -> Option<Form> {
         ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, form)| *form)
     }
 
-    /// For people.
+    /// Name for people.
     pub fn name(self) -> &'static str {
         match self {
             Form::Plain => "plain",

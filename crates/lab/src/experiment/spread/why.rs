@@ -2,7 +2,7 @@
 
 use super::record::SpreadRecord;
 
-/// Less is within what two runs of the same differ by.
+/// Smaller differences are within the variation between runs.
 const NOTEWORTHY: f64 = 0.02;
 
 /// A sentence, if some baseline was faster.

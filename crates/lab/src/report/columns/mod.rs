@@ -16,7 +16,7 @@ pub(super) use nodes::PhaseNode;
 pub(super) use run::RankTimes;
 pub(super) use spread::{RankShare, SpreadLink};
 
-/// What tables can be made of: one row each.
+/// A row of a table.
 pub trait Tabular: Sized {
     /// All columns, in the order of the CSV file. Those with a heading are shown to people, in the same order.
     fn columns() -> Vec<Column<Self>>;
@@ -30,7 +30,7 @@ pub struct Column<R> {
     shown: Option<Shown<R>>,
 }
 
-/// How people see a column.
+/// The form of a column for people.
 struct Shown<R> {
     /// May have line breaks, and soft hyphens (U+00AD) where a narrow table breaks words.
     heading: &'static str,

@@ -138,7 +138,7 @@ fn gap(record: &RunRecord) -> Option<f64> {
     of_scheduling(record, |scheduling| scheduling.gap).flatten()
 }
 
-/// Of several rounds the mean, and half of its interval.
+/// The makespan; of several rounds the mean and half of its interval.
 fn makespan(record: &RunRecord) -> String {
     match makespan_interval(record) {
         Some(interval) => with_interval(record, of_rounds(record, |rounds| rounds.makespan_mean).unwrap_or(record.makespan), interval),
@@ -182,7 +182,7 @@ fn in_lines(name: &str) -> String {
     if name.len() > LONG { name.replace(':', ":\n").replace(',', ",\n") } else { name.to_string() }
 }
 
-/// What one rank of a run did.
+/// The times of one rank of a run.
 pub(in crate::report) struct RankTimes<'a> {
     pub record: &'a RunRecord,
     /// The rank, and what it is an example of.

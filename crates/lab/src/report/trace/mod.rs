@@ -14,7 +14,7 @@ pub use phase::write as phases;
 pub use run::write as runs;
 pub use spread::write as spread;
 
-/// Where something is drawn: a row of a process.
+/// A row of a process.
 #[derive(Clone, Copy, Serialize)]
 struct Row {
     pid: usize,
@@ -28,7 +28,7 @@ struct Event<'a> {
     cat: &'a str,
     #[serde(flatten)]
     row: Row,
-    /// When it began, in microseconds.
+    /// Start, in microseconds.
     ts: f64,
     #[serde(flatten)]
     shape: Shape,
@@ -36,13 +36,13 @@ struct Event<'a> {
     args: Value,
 }
 
-/// What it is drawn as.
+/// Kind of an event.
 #[derive(Serialize)]
 #[serde(tag = "ph")]
 enum Shape {
     #[serde(rename = "X")]
     Slice {
-        /// In microseconds.
+        /// Duration, in microseconds.
         dur: f64,
     },
     /// A point in time, with its scope.

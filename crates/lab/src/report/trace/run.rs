@@ -1,4 +1,4 @@
-//! Runs of task graphs: a process for each node, in it a row for each task that is executed beside others; messages and migrations are marks.
+//! Runs of task graphs: a process for each node, with a row for each task that is executed at the same time; messages and migrations are marks.
 
 use std::io::{self, Write};
 
