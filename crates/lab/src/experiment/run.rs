@@ -313,4 +313,4 @@ fn once(world: &mut World, contender: &SchedulerContender, workload: &Prepared, 
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -241,10 +241,14 @@ fn nothing_pays(results: &[CaseResult], ranks: &str) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::experiment::{Imbalances, LoadMap, LoadSource, Site, Weighing};
-    use crate::workload::TaskSource;
+    use crate::experiment::compare::{BalancerContender, Case};
+    use crate::experiment::{CompareSpec, Imbalances, LoadSource, Site, Tasks, compare};
+    use crate::workload::{Pins, TaskSource, Weights};
+    use equipoise::balance;
     use equipoise::judge::Imbalance;
-    use equipoise::topology::{Placement, Topology};
+    use equipoise::load::Powers;
+    use equipoise::topology::{Overlay, Topology};
+    use equipoise::transport::{sim, world::World};
     use std::rc::Rc;
 
     /// Records of the same loads, which are displayed like this.
@@ -259,6 +263,18 @@ pub(crate) mod tests {
         sentence(&[case("hot", records)])
     }
 
+    /// A phase of four simulated ranks, with 40 tasks of 64 bytes.
+    fn measured() -> CompareRecord {
+        let mut world = World::Sim(sim::World::new(4, sim::Model::default()));
+        let tasks = Tasks::weighing(&mut world, vec![20, 5, 5, 10], 64, Weights::Unit, Pins::default()).unwrap();
+        let overlay = Overlay::new(Topology::parse("complete:4", 4).unwrap(), world.hosts()).unwrap();
+        let balancer = Rc::new(balance::find("direct").unwrap());
+        let contenders = vec![BalancerContender { balancer, overlay, powers: Powers::equal(4, 4) }];
+        let cases = vec![Case { loads: LoadSource::Own, tasks }];
+        let spec = CompareSpec { contenders, cases, repeat: 1, seed: 1, trace: false, plain: false };
+        compare(&mut world, &spec, |_, _, _| {}).unwrap().remove(0).records.remove(0)
+    }
+
     /// A record of four ranks with an imbalance of 2 before.
     pub(crate) fn record(balancer: &str, ms: f64, finish_after: f64) -> CompareRecord {
         let figures = |finish: f64| Imbalance {
@@ -268,14 +284,7 @@ pub(crate) mod tests {
         };
         CompareRecord {
             balancer: balancer.into(),
-            topology: "complete:4".into(),
-            native: true,
             site: Site { ranks: 4, hosts: 1, seed: 1, ..Site::default() },
-            nodes: 4,
-            loads: Rc::default(),
-            payload: 64,
-            tasks: 40,
-            weighing: Weighing::default(),
             repeat: 9,
             imbalance_before: 2.0,
             imbalance_after: finish_after / 10.0,
@@ -285,12 +294,9 @@ pub(crate) mod tests {
             task_hops: 12,
             optimum_task_hops: Some(10),
             hops_ratio: Some(1.2),
-            exact: true,
-            declined: false,
             steps: 4,
             messages: 12,
             bytes: 1234,
-            host_bytes: 0,
             ms_median: ms,
             ms_ci95: Some([ms * 0.9, ms * 1.1]),
             ms_coverage: 0.9921875,
@@ -304,14 +310,7 @@ pub(crate) mod tests {
             makespan_before: 20.0,
             makespan_after: finish_after,
             simplicity: ["none", "direct", "cwa", "dem", "mwa", "optimal"].iter().position(|name| *name == balancer).unwrap_or(9),
-            map: LoadMap {
-                topology: Topology::parse("complete:4", 4).unwrap(),
-                placement: Placement::one_host(4, 4).unwrap(),
-                before: vec![20, 5, 5, 10],
-                quota: vec![10; 4],
-                after: vec![10; 4],
-            },
-            trace: None,
+            ..measured()
         }
     }
 

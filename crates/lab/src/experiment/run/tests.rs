@@ -4,7 +4,8 @@ use equipoise::schedule::NodeReport;
 use equipoise::topology::Topology;
 use equipoise::transport::sim::{Model, Network};
 
-fn simulated(workload: &str, schedulers: &[&str], ranks: u32, repeat: Option<u32>, trace: bool) -> Result<Vec<RunRecord>> {
+/// The records of a workload on simulated ranks, one for each scheduler.
+pub(crate) fn simulated(workload: &str, schedulers: &[&str], ranks: u32, repeat: Option<u32>, trace: bool) -> Result<Vec<RunRecord>> {
     let mut world = World::simulated(ranks, Model { network: Network::Zero, ..Model::default() });
     let contender = |name: &&str| {
         let scheduler = schedule::find(name)?;

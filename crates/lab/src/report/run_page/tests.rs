@@ -1,6 +1,7 @@
 use super::super::html::tests::environment;
 use super::*;
 use crate::experiment::Site;
+use crate::experiment::run::tests::simulated;
 use crate::experiment::run::{NodeTimeline, Rounds, TraceEntry};
 use crate::workload::graphs::Number;
 use equipoise::schedule::accounting::Happening;
@@ -19,12 +20,9 @@ pub(in crate::report) fn record(scheduler: &str, makespan: f64) -> RunRecord {
         scheduler: scheduler.into(),
         workload: "tree:roots=<2>".into(),
         topology: "complete:2".into(),
-        native: true,
         site: Site { ranks: 2, hosts: 1, seed: 1, ..Site::default() },
-        workers: 1,
         unit_seconds: 1.0,
         tasks: 2,
-        joins: 0,
         answer: Number::Whole(2),
         answer_is: "tasks",
         known: None,
@@ -45,13 +43,9 @@ pub(in crate::report) fn record(scheduler: &str, makespan: f64) -> RunRecord {
         busy: vec![1.0, 0.5],
         idle: vec![makespan - 1.0, makespan - 0.5],
         overhead: vec![0.25, 0.25],
-        regions: Vec::new(),
-        rounds: None,
-        responses: None,
-        scheduling: None,
-        overload: None,
         simplicity: ["static", "random", "steal"].iter().position(|name| *name == scheduler).unwrap_or(9),
         timeline: vec![executed(0, 0, 1_000_000_000), executed(1, 500_000_000, 500_000_000)],
+        ..simulated("tree:roots=2,levels=0", &["static"], 2, None, false).unwrap().remove(0)
     }
 }
 
