@@ -29,7 +29,7 @@ pub enum Error {
     /// There is no such topology, or it can't be placed on the ranks.
     #[error(transparent)]
     Topology(#[from] InvalidTopology),
-    /// What was chosen can't run on the topology.
+    /// What was chosen can't do what it is asked for: run on the topology, schedule tasks of this kind.
     #[error(transparent)]
     Unsuitable(#[from] Unsuitable),
     /// A rank died, as a carrier that survives it reports.
@@ -195,7 +195,10 @@ mod tests {
             (Error::unreadable("loads", " @x: the file cannot be read", missing), Some("loads")),
             (Spec::parse("scheduler", "steel").unwrap().unknown(["steal"]).into(), Some("scheduler")),
             (Topology::parse("cube", 8).unwrap_err().into(), Some("topology")),
-            (crate::balance::find("mwa").unwrap().entry.objection(&Topology::parse("ring:3", 3).unwrap()).unwrap().into(), Some("balancer")),
+            (
+                crate::balance::find("mwa").unwrap().entry.objection(&Topology::parse("ring:3", 3).unwrap()).unwrap().into(),
+                Some("balancer"),
+            ),
         ];
         for (why, subject) in errors {
             assert_eq!((why.subject(), why.exit_status()), (subject, 2), "{why}");

@@ -44,6 +44,11 @@ impl Spec {
         Ok(spec)
     }
 
+    /// The noun for what it names.
+    pub fn what(&self) -> &'static str {
+        self.what
+    }
+
     /// The name before the colon.
     pub fn name(&self) -> &str {
         &self.name
@@ -377,16 +382,33 @@ pub struct InvalidSpec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mistake {
-    UnknownName { known: Vec<String> },
+    UnknownName {
+        known: Vec<String>,
+    },
     /// An option follows the name after a comma.
-    MissingColon { option: String },
+    MissingColon {
+        option: String,
+    },
     EmptyOption,
-    UnknownOption { key: String, known: Vec<&'static str> },
-    WrongValue { key: &'static str, value: String, takes: String },
-    MissingValue { key: &'static str },
-    Twice { key: &'static str },
+    UnknownOption {
+        key: String,
+        known: Vec<&'static str>,
+    },
+    WrongValue {
+        key: &'static str,
+        value: String,
+        takes: String,
+    },
+    MissingValue {
+        key: &'static str,
+    },
+    Twice {
+        key: &'static str,
+    },
     /// Options that don't go together, or don't fit what they are used for.
-    Conflict { why: String },
+    Conflict {
+        why: String,
+    },
     /// An option is itself a specification with a mistake.
     Nested(Box<InvalidSpec>),
 }

@@ -254,10 +254,7 @@ mod tests {
         let text = "% a triangle with a tail\n4 4 001\n2 5 3 1\n1 5 3 1\n1 1 2 1 4 2\n3 2\n";
         let graph = Graph::read("net.graph", text).unwrap();
         assert_eq!(graph.edges(), "edges=0-1-5,0-2,1-2,2-3-2");
-        assert_eq!(
-            refusal("4 2\n2\n1\n4\n3\n"),
-            "topology graph:net.txt: no way leads from node 0 to node 2; every node must be reached"
-        );
+        assert_eq!(refusal("4 2\n2\n1\n4\n3\n"), "topology graph:net.txt: no way leads from node 0 to node 2; every node must be reached");
         assert_eq!(refusal("% c\n3 3\n2\n1 3\n"), "topology graph:net.txt: it has lines for 2 nodes, and its first line announces 3");
         assert!(refusal("%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n").contains("Matrix Market"));
         // By chance its first line fits those behind it.

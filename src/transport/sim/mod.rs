@@ -139,7 +139,10 @@ impl World {
     fn check(&self, overlay: &Overlay) -> Result<()> {
         let (ranks, speeds) = (self.ranks, self.model.speeds.len());
         if overlay.placement.ranks() != ranks {
-            return Err(Error::usage(format!("a simulation of {ranks} ranks: the topology is placed on {} ranks", overlay.placement.ranks())));
+            return Err(Error::usage(format!(
+                "a simulation of {ranks} ranks: the topology is placed on {} ranks",
+                overlay.placement.ranks()
+            )));
         }
         if speeds != 0 && speeds != ranks as usize {
             return Err(Error::usage(format!("a simulation of {ranks} ranks: there are {speeds} speeds, one for each rank is needed")));

@@ -163,7 +163,10 @@ mod tests {
             ("zero:latency=1us", "network zero takes no options, 'latency' was given"),
             ("hops:latency=20", "network hops: latency is a whole number of nanoseconds, such as 20us (units ns, us, ms, s), not '20'"),
             ("hops:latency", "network hops: latency needs a value, latency=.."),
-            ("hops:latency=0.5ns", "network hops: latency is a whole number of nanoseconds, such as 20us (units ns, us, ms, s), not '0.5ns'"),
+            (
+                "hops:latency=0.5ns",
+                "network hops: latency is a whole number of nanoseconds, such as 20us (units ns, us, ms, s), not '0.5ns'",
+            ),
             ("hops:per_byte=x", "network hops: per_byte is a time such as 2.7ns (units ps, ns, us, ms, s; at least 1ps), not 'x'"),
             ("hops:contention=yes", "network hops: contention is a word without a value, not 'yes'"),
             ("hops:", "network hops: '' is not of the form key=value"),

@@ -142,10 +142,10 @@ impl FileTasks {
         let mut flat: Vec<u8> = Vec::new();
         let expected = usize::try_from(bytes_of(&self.files[ids.clone()])).ok();
         if expected.is_none_or(|bytes| flat.try_reserve_exact(bytes).is_err()) {
-            return Err(Error::input(TASKS, format!(
-                " files:{}: there is no memory for the files of rank {rank}",
-                names::shown(self.folder())
-            )));
+            return Err(Error::input(
+                TASKS,
+                format!(" files:{}: there is no memory for the files of rank {rank}", names::shown(self.folder())),
+            ));
         }
         let mut ends = Vec::with_capacity(ids.len());
         for file in &self.files[ids.clone()] {

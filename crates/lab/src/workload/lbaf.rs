@@ -320,10 +320,7 @@ mod tests {
         ];
         for (files, why) in cases {
             let folder = testing::folder(files);
-            assert_eq!(
-                read(folder.path(), None, None).unwrap_err().to_string(),
-                format!("tasks lbaf:{}: {why}", folder.path().display())
-            );
+            assert_eq!(read(folder.path(), None, None).unwrap_err().to_string(), format!("tasks lbaf:{}: {why}", folder.path().display()));
         }
         let folder = testing::folder(&[("a.0.json", &fine)]);
         let why = read(folder.path(), None, Some(9)).unwrap_err().to_string();

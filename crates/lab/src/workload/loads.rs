@@ -70,10 +70,9 @@ impl LoadPattern {
                 let mean = options.read("mean", &takes, |mean: &f64| (0.0..=Poisson::<f64>::MAX_LAMBDA).contains(mean))?;
                 LoadPattern::Poisson { mean: mean.unwrap_or(10.0) }
             }
-            "sparse" => LoadPattern::Sparse {
-                p: options.real("p", 0.0..=1.0)?.unwrap_or(0.2),
-                max: options.whole("max", 1)?.unwrap_or(100),
-            },
+            "sparse" => {
+                LoadPattern::Sparse { p: options.real("p", 0.0..=1.0)?.unwrap_or(0.2), max: options.whole("max", 1)?.unwrap_or(100) }
+            }
             "zero" => LoadPattern::Zero,
             _ => return Err(spec.unknown(KNOWN)),
         })

@@ -117,8 +117,9 @@ impl InitialTasks {
     /// If the buffer is not to be had.
     pub fn queue(&self, node: NodeId) -> Result<WorkQueue> {
         let (first, count) = (self.first[node as usize], self.load(node));
-        let flat = flat_payloads(first, count, self.payload)
-            .ok_or_else(|| Error::input("payload", format!(" {}: there is no memory for the {count} tasks of node {node}", self.payload)))?;
+        let flat = flat_payloads(first, count, self.payload).ok_or_else(|| {
+            Error::input("payload", format!(" {}: there is no memory for the {count} tasks of node {node}", self.payload))
+        })?;
         if self.are_alike() {
             return Ok(WorkQueue::new(Segment::row(first, count, 1, flat).into_iter().collect()));
         }

@@ -64,7 +64,9 @@ impl WeightPattern {
         match self {
             WeightPattern::Unit => Ok(Weights::Unit),
             WeightPattern::List(weights) => listed(weights.clone(), String::new()),
-            WeightPattern::File(path) => listed(items::numbers(WEIGHTS, items::read(WEIGHTS, path)?, whole)?, format!(" @{}", names::shown(path))),
+            WeightPattern::File(path) => {
+                listed(items::numbers(WEIGHTS, items::read(WEIGHTS, path)?, whole)?, format!(" @{}", names::shown(path)))
+            }
             WeightPattern::Uniform { low, high } => Ok(Weights::Uniform { low: *low, high: *high, seed }),
             WeightPattern::Exponential { mean } => Ok(Weights::Exponential { mean: *mean, seed }),
         }

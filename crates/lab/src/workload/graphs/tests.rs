@@ -183,10 +183,7 @@ fn wrong_options_get_one_clear_sentence() {
         ("uts:kind=binomial,tree=T1", "workload uts has no option 'tree'; it has kind, b0, seed, q, m, grain"),
         ("uts:b0=4", "workload uts has no option 'b0'; it has kind, tree, grain"),
         ("uts:kind=binomial,q=0.5,m=2", "workload uts: q times m must be below 1, or the tree need not end"),
-        (
-            "uts:kind=geometric,shape=exponential,b0=1",
-            "workload uts: b0 must be above 1 with shape=exponential, or the tree need not end",
-        ),
+        ("uts:kind=geometric,shape=exponential,b0=1", "workload uts: b0 must be above 1 with shape=exponential, or the tree need not end"),
         ("uts:kind=geometric,b0=1e7", "workload uts: b0 is a number from 0 to below 1000000, not '1e7'"),
         ("puzzle:start=1-2-3", "workload puzzle: start: must be each of the numbers 0 to 15 once, as in 1-2-0-3-..-15"),
         (

@@ -89,9 +89,7 @@ impl Arrival {
             Some("file") => Ok(Arrival::Column),
             Some(text) => match text.parse::<f64>() {
                 Ok(rate) if (1e-6..=1e9).contains(&rate) => Ok(Arrival::Rate(rate)),
-                _ => {
-                    Err(options.wrong("arrival", text, "a number of tasks in 1000 cycles above 0, or the word file"))
-                }
+                _ => Err(options.wrong("arrival", text, "a number of tasks in 1000 cycles above 0, or the word file")),
             },
         }
     }
@@ -121,9 +119,8 @@ impl Spread {
         let mean = options.real(mean_key, 0.0..=MOST_CYCLES)?.unwrap_or(defaults[0]);
         let deviation = options.not_negative(deviation_key)?.unwrap_or(defaults[1].min(mean / 3.0));
         if 3.0 * deviation > mean {
-            return Err(
-                options.conflict(format!("with {deviation_key}={deviation} some costs would be negative; at most {} is possible", mean / 3.0))
-            );
+            return Err(options
+                .conflict(format!("with {deviation_key}={deviation} some costs would be negative; at most {} is possible", mean / 3.0)));
         }
         Ok(Spread { mean, deviation })
     }

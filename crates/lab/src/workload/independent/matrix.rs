@@ -15,7 +15,8 @@ use equipoise::names;
 /// If the file can't be read or does not hold such a matrix; the sentence names the line.
 pub fn read(path: &Path, ranks: u32, arrivals: bool) -> Result<(Costs, Vec<Cost>)> {
     let shown = names::shown(path);
-    let text = text::read(path).map_err(|why| Error::unreadable("workload", format!(" costs:file={shown}: the file cannot be read"), why))?;
+    let text =
+        text::read(path).map_err(|why| Error::unreadable("workload", format!(" costs:file={shown}: the file cannot be read"), why))?;
     let read = if arrivals { with_arrivals(&text, ranks) } else { parse(&text, ranks).map(|costs| (costs, Vec::new())) };
     read.map_err(|why| Error::input("workload", format!(" costs:file={shown}{why}")))
 }

@@ -124,7 +124,8 @@ impl Matrix {
     /// If the file can't be read or is not of this format; the sentence names the option and the line.
     pub fn read(option: &str, path: &Path) -> Result<Matrix> {
         let shown = names::shown(path);
-        let text = text::read(path).map_err(|why| Error::unreadable("workload", format!(" {option}={shown}: the file cannot be read"), why))?;
+        let text =
+            text::read(path).map_err(|why| Error::unreadable("workload", format!(" {option}={shown}: the file cannot be read"), why))?;
         Matrix::parse(&text).map_err(|why| Error::input("workload", format!(" {option}={shown}{why}")))
     }
 

@@ -73,11 +73,7 @@ impl Make {
     }
 
     /// One rank runs a plain program; in simulation a unit of work takes this number of nanoseconds.
-    fn computing(
-        options: &Options<'_>,
-        nanoseconds: f64,
-        plan: impl Fn(&Setting) -> Result<Plan> + Send + Sync + 'static,
-    ) -> Make {
+    fn computing(options: &Options<'_>, nanoseconds: f64, plan: impl Fn(&Setting) -> Result<Plan> + Send + Sync + 'static) -> Make {
         Make::reading(options, move |setting| {
             let plan = plan(setting)?;
             let Some(kernel) = plan.kernel() else { return Err(Error::Failed("a plan without anything to compute".into())) };
