@@ -29,7 +29,7 @@ pub enum Error {
     /// There is no such topology, or it can't be placed on the ranks.
     #[error(transparent)]
     Topology(#[from] InvalidTopology),
-    /// What was chosen can't run on the topology.
+    /// What was chosen can't do what it is asked for: run on the topology, schedule tasks of this kind.
     #[error(transparent)]
     Unsuitable(#[from] Unsuitable),
     /// A rank died, as a carrier that survives it reports.

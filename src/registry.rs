@@ -81,12 +81,12 @@ impl<T: OnTopologies> Entry<T> {
     }
 }
 
-/// Something can't run on a topology.
+/// What was chosen can't do what it is asked for: run on this topology, schedule tasks of this kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {name} {why}")]
 #[non_exhaustive]
 pub struct Unsuitable {
-    /// What can't run: `balancer`.
+    /// What was chosen: `balancer`.
     pub what: &'static str,
     /// Its name.
     pub name: String,
@@ -95,6 +95,11 @@ pub struct Unsuitable {
 }
 
 impl Unsuitable {
+    /// What is specified here is unsuitable; `why` is a clause that follows its name.
+    pub(crate) fn new(spec: &Spec, why: String) -> Unsuitable {
+        Unsuitable { what: spec.what(), name: spec::shown(spec.name()), why }
+    }
+
     /// The same of what has this as a part: a scheduler, of its balancer.
     pub(crate) fn part_of(self, what: &'static str, name: &str) -> Unsuitable {
         // The clause stands behind a colon.

@@ -44,6 +44,11 @@ impl Spec {
         Ok(spec)
     }
 
+    /// The noun for what it names.
+    pub fn what(&self) -> &'static str {
+        self.what
+    }
+
     /// The name before the colon.
     pub fn name(&self) -> &str {
         &self.name

@@ -38,7 +38,7 @@ pub(super) static ENTRY: Entry = Entry {
     title: "averaging with the neighbours",
     source: "the baseline of Ahmad, Ghafoor and Fox 1994, section 5",
     options: "age=0.5 (units of the workload's time between announcements; 0: whenever the load changes), hops=10",
-    examples: &["neighbour", "neighbour:age=0", "neighbour:age=0.01,hops=3"],
+    examples: &["neighbour", "neighbour:age=0", "neighbour:age=0.5,hops=3"],
     build,
     facts: Facts { kinds: NEIGHBOURLY },
 };

@@ -112,8 +112,8 @@ pub fn find(spec: &str) -> Result<Chosen> {
 pub fn make(spec: &Spec) -> Result<Chosen> {
     if registry::knows::<independent::Facts>(spec.name()) {
         let known: Vec<_> = registry::names::<Facts>().collect();
-        let why = format!("it is for independent tasks, not for tasks that spawn tasks; for these there are {}", known.join(", "));
-        return Err(spec.conflict(why).into());
+        let why = format!("is for independent tasks, not for tasks that spawn tasks; for these there are {}", known.join(", "));
+        return Err(Unsuitable::new(spec, why).into());
     }
     Ok(registry::make(spec)?)
 }

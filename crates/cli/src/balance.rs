@@ -25,7 +25,7 @@ Examples:
   equipoise balance --sim 8 --balancer direct --powers uniform:1..10 --sim-hosts 2
   equipoise balance --sim 1024 --balancer dem --loads sparse:p=0.1,max=1000 --output json";
 
-/// Run one balancing phase and say what moved, at what cost
+/// Run one balancing phase and report what moved, at what cost
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -34,11 +34,11 @@ pub struct Arguments {
     balancer: String,
 
     /// hypercube[:D] | mesh[:RxC[xK]] | torus[:..] | tree[:binary | :kary=K | :parents=-,0,1,1,..] | grid[:PxQx..] | line | ring |
-    /// complete | graph:FILE (a line `a b` for each link, or METIS's format); without a size it is fitted to the ranks, with virtual nodes where they don't fill it [default: the balancer's own]
+    /// complete | graph:FILE (a line `a b` for each link, or METIS's format); without a size it is fitted to the ranks, with virtual nodes if they don't fill it [default: the balancer's own]
     #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes())]
     topology: Option<String>,
 
-    /// Tasks by node before: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 | sparse:p=0.2,max=100 | zero.
+    /// Number of tasks on each node before the phase: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 | sparse:p=0.2,max=100 | zero.
     /// A list has a number for each rank, or for each node of the topology, virtual ones included; patterns fill the ranks [default: uniform:mean=10]
     #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
     loads: Option<String>,
@@ -50,11 +50,11 @@ pub struct Arguments {
     #[arg(long, value_name = "SOURCE", value_parser = any_bytes(), conflicts_with_all = ["loads", "payload", "weights", "pinned"])]
     tasks: Option<String>,
 
-    /// How fast each node is, relative to the others: 3,4,5 | @FILE | uniform:1..10 | equal
+    /// Relative speed of each node: 3,4,5 | @FILE | uniform:1..10 | equal
     #[arg(long, value_name = "POWERS", default_value = "equal", value_parser = any_bytes())]
     powers: String,
 
-    /// Bytes that each task carries; with 0 tasks are ranges of numbers, so that 10^9 a node cost nothing
+    /// Payload of each task; with 0 tasks are ranges of numbers, so that 10^9 tasks on a node take no memory
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     payload: u64,
 
@@ -64,27 +64,27 @@ pub struct Arguments {
     #[command(flatten)]
     rule: RuleOptions,
 
-    /// Compute the least possible task-hops however many nodes there are (beyond 4,096 that takes long)
+    /// Compute the minimum number of task-hops for any number of nodes (slow beyond 4,096)
     #[arg(long)]
     judge: bool,
 
     #[command(flatten)]
     world: WorldOptions,
 
-    /// Whom the result is for
+    /// Output format
     #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
     output: Output,
 
-    /// Write into this folder, too: table.csv (the nodes), records.jsonl (the result) and report.html (to look at in a browser)
+    /// Also write table.csv (the nodes), records.jsonl (the result) and report.html into this folder
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     report: Option<PathBuf>,
 
-    /// Write a timeline into this file, in Chrome's trace format (look at it with ui.perfetto.dev): a row for each rank, messages as arrows
+    /// Write a timeline into this file, in Chrome's trace format (for ui.perfetto.dev): a row for each rank, messages as arrows
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     trace: Option<PathBuf>,
 }
 
-/// What the options ask for, as far as it can be told without ranks.
+/// What the options ask for, as far as it is known without ranks.
 struct Request<'a> {
     arguments: &'a Arguments,
     balancer: Rc<balance::Chosen>,

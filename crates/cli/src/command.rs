@@ -1,7 +1,7 @@
 //! The command that was typed, so that a report can say how to repeat what it shows.
 //!
 //! A rank knows its own arguments. Those of the launcher are read from the system, where the launcher is among the processes that this one
-//! comes from: on the host where it was typed, with mpirun and its kin. Under a batch system's launcher nobody can tell them.
+//! comes from: on the host where it was typed, with mpirun and its kin. They are not known under a batch system's launcher.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,9 +11,9 @@ use std::path::Path;
 const LAUNCHERS: [&str; 9] = ["mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra", "mpirun_rsh", "srun", "aprun", "flux"];
 /// Programs that a launcher may be written for.
 const INTERPRETERS: [&str; 6] = ["sh", "bash", "dash", "perl", "python", "python3"];
-/// More ancestors than this nobody has.
+/// Maximum number of ancestors to look at.
 const GENERATIONS: usize = 32;
-/// What tells Open MPI's launchers that root is meant; without it they refuse root.
+/// Variables that allow root to run Open MPI's launchers.
 const AS_ROOT: [&str; 4] =
     ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "PRTE_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM"];
 

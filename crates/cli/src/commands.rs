@@ -1,4 +1,4 @@
-//! The command line: one file per command, what they share beside them.
+//! The command line: one file per command, and a few files that they share.
 //!
 //! A command reads its options, opens a world ([`launch`]), lets the library do the work, and prints on the rank that speaks
 //! ([`terminal`]). Options are judged before the world is opened where that is possible; what only one rank knows is agreed on after.

@@ -38,7 +38,7 @@ fn examples() -> String {
     EXAMPLES.replace("{COLUMNS}", &legend::<CompareRecord>())
 }
 
-/// Compare balancers on the same loads: what each costs, and from which task length on it pays
+/// Compare balancers on the same loads: the cost of each, and the task length from which it pays
 #[derive(Args)]
 #[command(after_help = examples())]
 pub struct Arguments {
@@ -46,16 +46,16 @@ pub struct Arguments {
     #[arg(long, value_name = "NAMES")]
     balancer: Option<String>,
 
-    /// One topology for all, as in `equipoise balance`; balancers that can't run on it are left out [default: each balancer's own]
+    /// Topology for all balancers, as in `equipoise balance`; those that can't run on it are left out [default: each balancer's own]
     #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes())]
     topology: Option<String>,
 
-    /// Tasks by node before, may be given several times: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 |
+    /// Number of tasks on each node before the phase, may be given several times: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 |
     /// sparse:p=0.2,max=100 | zero. A list has a number for each rank (with --topology: or for each node) [default: uniform:mean=10]
     #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
     loads: Vec<String>,
 
-    /// Real tasks, beside the loads or instead of them: lbaf:DIR[,set=NAME][,phase=N] are the task times of a real run as DARMA's LBAF has
+    /// Real tasks, in addition to the loads or instead of them: lbaf:DIR[,set=NAME][,phase=N] are the task times of a real run as DARMA's LBAF has
     /// them, a file for each rank, and FILE.csv a table with the columns rank,work,bytes (- is one on standard input; with ,unit=us work is
     /// a time, also in ns, ms or s, and may have a fraction); the run's ranks are dealt out in blocks, loads are then work (ns or the table's
     /// units). files:DIR makes every file below DIR a task, its bytes the payload (what
@@ -63,11 +63,11 @@ pub struct Arguments {
     #[arg(long, value_name = "SOURCE", value_parser = any_bytes())]
     tasks: Option<String>,
 
-    /// How fast each rank is, relative to the others: 3,4,5 | @FILE | uniform:1..10 | equal
+    /// Relative speed of each rank: 3,4,5 | @FILE | uniform:1..10 | equal
     #[arg(long, value_name = "POWERS", default_value = "equal", value_parser = any_bytes())]
     powers: String,
 
-    /// Bytes that each task carries, one or several sizes as in 64,4096
+    /// Payload of each task, one or several sizes, as in 64,4096
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "64")]
     payload: Vec<u64>,
 
@@ -77,36 +77,36 @@ pub struct Arguments {
     #[command(flatten)]
     rule: RuleOptions,
 
-    /// How often to measure everything, round by round, in another order each time; fewer than six rank nothing. In simulation once is
+    /// Number of rounds; each measures every balancer, in another order, and fewer than six rank nothing. In simulation one is
     /// enough, since all rounds are the same
     #[arg(long, value_name = "ROUNDS", default_value_t = ROUNDS, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
 
-    /// A test of the measurement (scripts/fairness): the last balancer takes this many times as long
+    /// Slow the last balancer down by this factor, to test the measurement (scripts/fairness)
     #[arg(long, value_name = "TIMES", hide = true, value_parser = handicap)]
     handicap: Option<f64>,
 
     #[command(flatten)]
     world: WorldOptions,
 
-    /// Whom the result is for
+    /// Output format
     #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
     output: Output,
 
-    /// Write the results as a table of comma-separated values, too
+    /// Also write the results into this file as comma-separated values
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     csv: Option<PathBuf>,
 
-    /// Write into this folder, too: table.csv, records.jsonl, and report.html with pictures, to look at in a browser
+    /// Also write table.csv, records.jsonl and report.html (with pictures) into this folder
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     report: Option<PathBuf>,
 
-    /// Write a timeline into this file, in Chrome's trace format (look at it with ui.perfetto.dev): a row for each rank, messages as arrows
+    /// Write a timeline into this file, in Chrome's trace format (for ui.perfetto.dev): a row for each rank, messages as arrows
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     trace: Option<PathBuf>,
 }
 
-/// What the options ask for, as far as it can be told without ranks.
+/// What the options ask for, as far as it is known without ranks.
 struct Request<'a> {
     arguments: &'a Arguments,
     balancers: Vec<Rc<Chosen>>,
@@ -235,7 +235,7 @@ impl Request<'_> {
     }
 }
 
-/// The ranks' powers with 0 for the virtual nodes behind them.
+/// The ranks' powers, followed by 0 for each virtual node.
 fn padded(powers: &Powers, nodes: u32) -> Result<Powers> {
     match powers {
         Powers::Equal { real, .. } => Ok(Powers::equal(*real, nodes)),

@@ -38,17 +38,17 @@ docs/divisible.md):
   utilisation   the mean part of the time in which a processor computes
   equivalent_w  the w of one processor that is as good as all";
 
-/// Options on ranks, which the model has none of.
+/// Options about ranks, which the model does not have.
 const FOR_RANKS: [&str; 3] = ["network", "sim_hosts", "placement"];
 
-/// Divide one load that can be cut anywhere, so that all processors finish together
+/// Divide one arbitrarily divisible load, so that all processors finish together
 ///
 /// The load lies on one processor, the source. With --input: a file over ranks, which compute on it. With --model: by calculation,
 /// for given speeds of processors and links.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Calculate how the load is divided best, without any ranks
+    /// Calculate the optimal division, without any ranks
     #[arg(long, conflicts_with_all = spread::NAMES.iter().chain(&FOR_RANKS).copied())]
     model: bool,
 
@@ -61,7 +61,7 @@ pub struct Arguments {
     #[command(flatten)]
     world: WorldOptions,
 
-    /// Whom the result is for
+    /// Output format
     #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
     output: Output,
 }

@@ -102,7 +102,7 @@ pub fn within(options: &WorldOptions, work: impl FnOnce(&mut World) -> Result<()
     within_with_workers(options, 1, work)
 }
 
-/// The same with so many workers a rank.
+/// The same with a number of workers on each rank.
 ///
 /// # Errors
 /// As [`within`].

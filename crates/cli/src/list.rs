@@ -15,17 +15,17 @@ use serde::Serialize;
 use super::options::Output;
 use super::terminal;
 
-/// The predictions build each topology, which for more ranks than this takes long and much memory.
+/// Maximum number of ranks: a prediction builds each topology, which takes long and much memory beyond.
 const MOST_RANKS: i64 = 1 << 24;
 
-/// List balancers, schedulers, workloads, topologies, loads and networks, and what balancers cost by prediction
+/// List balancers (with their predicted costs), schedulers, workloads, topologies, loads and networks
 #[derive(Args)]
 pub struct Arguments {
-    /// Predict the balancers' costs for this many ranks
+    /// Number of ranks to predict the balancers' costs for
     #[arg(long, value_name = "RANKS", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=MOST_RANKS))]
     ranks: u32,
 
-    /// Whom the list is for
+    /// Output format
     #[arg(long, value_enum, value_name = "FORM", default_value = "human")]
     output: Output,
 
@@ -80,7 +80,7 @@ struct Balancer {
     promises: BTreeMap<&'static str, bool>,
     quota: &'static str,
     options: &'static str,
-    /// At the most, on its own topology fitted to the ranks.
+    /// Upper bounds, on its own topology fitted to the ranks.
     topology: String,
     steps: u64,
     messages: u64,
@@ -267,7 +267,7 @@ fn kinds(topologies: &[Kind]) -> String {
 
 fn human(list: &List) -> String {
     let width = terminal::width();
-    let mut out = format!("Balancers (--balancer), with their cost on {} ranks at the most, payloads left out\n\n", whole(list.ranks));
+    let mut out = format!("Balancers (--balancer), with the most that they cost on {} ranks, payloads left out\n\n", whole(list.ranks));
     let mut balancers = table::table(&["name", "what it is", "topologies", "promises", "steps", "messages", "bytes"], 4, width);
     for balancer in &list.balancers {
         balancers.add_row([
@@ -359,7 +359,7 @@ fn markdown(list: &List) -> String {
         ));
     }
     out.push_str(&format!(
-        "\nSteps, messages and bytes at the most on {} ranks, each on its own topology, payloads left out.\n",
+        "\nUpper bounds of steps, messages and bytes on {} ranks, each on its own topology, payloads left out.\n",
         list.ranks
     ));
     out

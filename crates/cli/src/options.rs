@@ -10,11 +10,11 @@ use equipoise::topology::{Hosts, MAX_NODES, PlacementRule};
 use equipoise::{Error, Result};
 use equipoise_lab::workload::{Pins, WeightPattern};
 
-/// Which ranks, and how long they may stand still.
+/// Which ranks a command runs on.
 #[derive(Args)]
 #[command(next_help_heading = "Ranks")]
 pub struct WorldOptions {
-    /// Simulate this many ranks in virtual time, without MPI; on real ranks (under mpirun) leave it out
+    /// Number of ranks to simulate in virtual time, without MPI; leave it out to run on real ranks (under mpirun)
     #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_NODES)))]
     pub sim: Option<u32>,
 
@@ -24,20 +24,20 @@ pub struct WorldOptions {
     #[arg(long, value_name = "MODEL", requires = "sim")]
     pub network: Option<String>,
 
-    /// Put the simulated ranks on this many hosts, in blocks (HOSTS) or in turn (HOSTS,cyclic), to see how much crosses between hosts
+    /// Number of hosts of the simulated ranks, filled in blocks (HOSTS) or in turn (HOSTS,cyclic), to see how much crosses between hosts
     /// [default: 1]
     #[arg(long, value_name = "HOSTS", requires = "sim", verbatim_doc_comment)]
     pub sim_hosts: Option<SimHosts>,
 
-    /// How a topology's nodes are placed on ranks: hosts keeps near ones on one host; identity puts node i on rank i; random
+    /// Placement of the topology's nodes on ranks: hosts keeps neighbours on one host; identity puts node i on rank i; random
     #[arg(long, value_name = "RULE", default_value_t = PlacementRule::Hosts)]
     pub placement: PlacementRule,
 
-    /// Seed of all random numbers: the same seed, the same loads and (in simulation) the same run
+    /// Seed of all random numbers; the same seed gives the same loads and (in simulation) the same run
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
 
-    /// Give up with exit status 3 after so long without progress, and say who waits for whom; in simulation the time is virtual
+    /// Abort after SECONDS without progress, with exit status 3 and a report of who waits for whom; in simulation the time is virtual
     #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
     pub timeout: Duration,
 }
@@ -63,7 +63,7 @@ impl FromStr for SimHosts {
 }
 
 impl SimHosts {
-    /// Which host each of so many ranks is on.
+    /// The host of each rank.
     ///
     /// # Errors
     /// Wrong usage if there are more hosts than ranks.
@@ -79,7 +79,7 @@ impl SimHosts {
     }
 }
 
-/// What the tasks behind `--loads` are like.
+/// Weights and pinning of the tasks behind `--loads`.
 #[derive(Args)]
 pub struct TaskOptions {
     /// Work units of each task: 1,2,3 (by task, those of node 0 first) | @FILE | uniform:1..10 | exponential:mean=10 | unit. Loads, quotas
@@ -92,17 +92,17 @@ pub struct TaskOptions {
     pinned: Option<String>,
 }
 
-/// How literally balancers are taken.
+/// Whether balancers may make the slowest rank slower.
 #[derive(Args)]
 pub struct RuleOptions {
-    /// Follow the balancer's rule as its paper prints it, even where it makes the slowest rank (in work over power) slower than it was;
-    /// otherwise such moves are declined, and the result says so
+    /// Follow the balancer's rule as its paper prints it, even where it makes the slowest rank (in work over power) slower;
+    /// by default such moves are declined, and the result says so
     #[arg(long)]
     pub plain: bool,
 }
 
 impl TaskOptions {
-    /// Reads both, as far as it can be done without files.
+    /// Parses both options; files are read later.
     pub fn parse(&self, seed: u64) -> Result<(WeightPattern, Pins)> {
         let pins = self.pinned.as_deref().map(|text| Pins::parse(text, seed)).transpose()?;
         Ok((WeightPattern::parse(&self.weights)?, pins.unwrap_or_default()))
@@ -146,10 +146,10 @@ fn seconds(text: &str) -> std::result::Result<Duration, String> {
     }
 }
 
-/// Rounds of a comparison on real ranks: as many as it takes to tell ten contenders apart with 95 %.
+/// Number of rounds of a comparison on real ranks: enough to rank ten contenders with 95 % confidence.
 pub const ROUNDS: u32 = 9;
 
-/// How many times as long a contender is to take: from 1 to 100.
+/// Factor by which a contender is slowed down: from 1 to 100.
 pub fn handicap(text: &str) -> std::result::Result<f64, String> {
     match text.parse::<f64>() {
         Ok(times) if (1.0..=100.0).contains(&times) => Ok(times),
@@ -157,14 +157,14 @@ pub fn handicap(text: &str) -> std::result::Result<f64, String> {
     }
 }
 
-/// Whom the result is printed for.
+/// The form of a command's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Output {
-    /// Text and tables for people
+    /// Text and tables
     Human,
-    /// One JSON object a line for programs
+    /// One JSON object per line
     Json,
-    /// Nothing: the exit status tells
+    /// Nothing but the exit status
     Quiet,
 }
 

@@ -86,5 +86,5 @@ pub fn check_trace(topology: &Topology) -> Result<()> {
     if topology.nodes() <= MOST_NODES {
         return Ok(());
     }
-    Err(Error::usage(format!("--trace: {} has {} nodes, a trace shows {MOST_NODES} at the most", topology.name(), topology.nodes())))
+    Err(Error::usage(format!("--trace: {} has {} nodes, a trace shows at most {MOST_NODES}", topology.name(), topology.nodes())))
 }

@@ -18,7 +18,7 @@ Examples:
 
 The loads are random; exit status 1 says that a figure is off by more than chance explains (5 % for all points together).";
 
-/// Reproduce a paper's tables and figures in simulation, and compare them with what is to be expected
+/// Reproduce a paper's tables and figures in simulation, and compare them with the expected values
 ///
 /// Wu 1997, section 5: table 1, how often DEM balances fully; figure 14, how many more tasks than necessary it moves; figures 15 to 17, how
 /// many more task-hops than the optimum DEM, CWA and MWA need.
@@ -31,11 +31,11 @@ The loads are random; exit status 1 says that a figure is off by more than chanc
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Only this one; may be given several times [default: all]
+    /// Figure to reproduce; may be given several times [default: all]
     #[arg(long, value_name = "FIGURE", value_parser = ["table1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "section6"])]
     figure: Vec<String>,
 
-    /// Random cases for each point [default: the papers', 100 or 1000; for figures 2 to 13 ten; for section6 100000 graphs]
+    /// Number of random cases for each point [default: the papers', 100 or 1000; for figures 2 to 13 ten; for section6 100000 graphs]
     #[arg(long, value_name = "CASES", value_parser = clap::value_parser!(u32).range(2..))]
     cases: Option<u32>,
 
@@ -43,7 +43,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 
-    /// Whom the result is for
+    /// Output format
     #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
     output: Output,
 }

@@ -49,7 +49,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME")]
     scheduler: Option<String>,
 
-    /// Several schedulers on the same workload, A,B:key=value,..; without names, all that fit
+    /// Schedulers to compare on the same workload, A,B:key=value,..; without names, all that fit
     #[arg(long, value_name = "NAMES", conflicts_with = "scheduler", num_args = 0..=1, default_missing_value = "")]
     compare: Option<String>,
 
@@ -57,16 +57,16 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "queens:n=12", value_parser = any_bytes())]
     workload: String,
 
-    /// One topology for all, as in `equipoise balance` [default: each scheduler's own]
+    /// Topology for all schedulers, as in `equipoise balance` [default: each scheduler's own]
     #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes())]
     topology: Option<String>,
 
-    /// How fast each rank is, 1,1,2,4: emulated, so that one machine shows what a mixed cluster does; in simulation, or for independent tasks.
-    /// Tasks that sleep take as long on all
+    /// Speed of each rank, as in 1,1,2,4, emulated; in simulation, or for independent tasks. Tasks that sleep take the same time on all
+    /// ranks
     #[arg(long, value_name = "SPEEDS", value_delimiter = ',', value_parser = independent::speed)]
     speeds: Vec<f64>,
 
-    /// Tasks that a rank executes at a time
+    /// Number of tasks that a rank executes at a time
     #[arg(long, value_name = "WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     workers: u32,
 
@@ -78,41 +78,41 @@ pub struct Arguments {
     #[arg(long, value_enum, value_name = "DUTY")]
     medians: Option<Duty>,
 
-    /// Run so often, with a seed one higher each time, and say the mean; schedulers come in another order each time, and fewer than six rounds
-    /// rank nothing [default: 1, with --compare on real ranks 9, but for streams]
+    /// Number of runs; each uses the next seed, and the mean is reported. Schedulers take turns in another order each time, and fewer than
+    /// six rounds rank nothing [default: 1; 9 with --compare on real ranks, except for streams]
     #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
 
-    /// A test of the measurement (scripts/fairness): the last scheduler's tasks take this many times as long; on real ranks
+    /// Slow the last scheduler's tasks down by this factor, to test the measurement (scripts/fairness); on real ranks
     #[arg(long, value_name = "TIMES", hide = true, conflicts_with = "sim", value_parser = handicap)]
     handicap: Option<f64>,
 
     #[command(flatten)]
     world: WorldOptions,
 
-    /// Whom the result is for
+    /// Output format
     #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
     output: Output,
 
-    /// Write the results as a table of comma-separated values, too
+    /// Also write the results into this file as comma-separated values
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     csv: Option<PathBuf>,
 
-    /// Write every task and message of the first round, for chrome://tracing or ui.perfetto.dev
+    /// Write every task and message of the first round into this file, in Chrome's trace format (for ui.perfetto.dev)
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     trace: Option<PathBuf>,
 
-    /// Write into this folder, too: table.csv, records.jsonl, and report.html with pictures, to look at in a browser
+    /// Also write table.csv, records.jsonl and report.html (with pictures) into this folder
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     report: Option<PathBuf>,
 }
 
-/// What a node that schedules does beside.
+/// What a node that schedules does apart from scheduling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Duty {
-    /// Nothing; only few roots that are no stream are expanded by the host, whatever it is
+    /// Nothing; only the host expands a few roots (not those of a stream)
     Dedicated,
-    /// It executes tasks as all others do
+    /// It executes tasks like all others
     Shared,
 }
 
@@ -166,7 +166,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
 }
 
 impl Arguments {
-    /// How often to run. Schedulers are ranked by several rounds; a stream takes long, and a simulated round repeats exactly.
+    /// Number of rounds. Schedulers are ranked by several rounds; a stream takes long, and a simulated round repeats exactly.
     fn rounds(&self, world: &World, is_stream: bool) -> Option<u32> {
         self.repeat.or_else(|| (self.compare.is_some() && !world.is_simulated() && !is_stream).then_some(ROUNDS))
     }

@@ -43,7 +43,7 @@ pub fn complain(sentence: &str) {
     remark(&format!("equipoise: {sentence}"));
 }
 
-/// Says something beside the result, on standard error. What would be an order to the terminal is written out.
+/// Prints a remark on standard error, apart from the result. What would be an order to the terminal is written out.
 pub fn remark(text: &str) {
     if speaks() {
         // There is nobody left to tell if standard error is closed.
@@ -174,7 +174,7 @@ impl Lines {
                 say(format!("equipoise: {} of {} {what} done{left}; now {now}", pace.done, pace.of));
             }
         });
-        // Without a thread nothing is told.
+        // Without a thread there is no progress report.
         Lines { state, thread: thread.ok() }
     }
 

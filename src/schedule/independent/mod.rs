@@ -24,7 +24,7 @@ use super::{dss, sash, selfsched};
 use crate::error::Result;
 use crate::load::{CYCLE, Checksum, Cost, Costs};
 use crate::node::{Node, Tag, Ticks, Worker};
-use crate::registry::{self, Registered};
+use crate::registry::{self, Registered, Unsuitable};
 use crate::spec::{InvalidSpec, Options, Spec};
 use crate::topology::{NodeId, RankId};
 pub use chunk::Chunk;
@@ -178,8 +178,8 @@ pub fn find(spec: &str) -> Result<Chosen> {
     let spec = Spec::parse(Facts::WHAT, spec)?;
     if registry::knows::<super::Facts>(spec.name()) {
         let known: Vec<_> = registry::names::<Facts>().collect();
-        let why = format!("it is for tasks that spawn tasks, not for independent ones; for these there are {}", known.join(", "));
-        return Err(spec.conflict(why).into());
+        let why = format!("is for tasks that spawn tasks, not for independent ones; for these there are {}", known.join(", "));
+        return Err(Unsuitable::new(&spec, why).into());
     }
     Ok(registry::make(&spec)?)
 }

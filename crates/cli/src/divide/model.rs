@@ -41,24 +41,24 @@ pub struct ModelOptions {
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = number, allow_hyphen_values = true)]
     tcm: f64,
 
-    /// Seconds that every message costs beside what it carries
+    /// Start-up time of every message, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = number, allow_hyphen_values = true)]
     startup: f64,
 
-    /// How much there is to compute; shares are parts of it
+    /// Size of the load; shares are parts of it
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = number, allow_hyphen_values = true)]
     load: f64,
 
-    /// How many links a processor uses at a time: all, as in the paper; or one, serving those behind it one after another along shortest
-    /// routes, the fastest link first
+    /// Number of links that a processor uses at a time: all, as in the paper; or one, serving those behind it one after another along
+    /// shortest routes, the fastest link first
     #[arg(long, value_enum, value_name = "PORTS", default_value = "all")]
     ports: PortsOption,
 
-    /// Send the load in so many installments: processors start when the first has arrived [default: 1; with --input as many as promise most]
+    /// Number of installments that the load is sent in; processors start when the first has arrived [default: 1; with --input the number with the shortest predicted time]
     #[arg(long, value_name = "NUMBER", help_heading = "Model and input")]
     pub(super) installments: Option<usize>,
 
-    /// Results go back to the source, this many times as large as the load that they come from
+    /// Size of the results that go back to the source, as a fraction of the load that they come from
     #[arg(long = "return", value_name = "FRACTION", default_value = "0", value_parser = number, allow_hyphen_values = true)]
     results: f64,
 
@@ -66,15 +66,15 @@ pub struct ModelOptions {
     #[arg(long, value_name = "PROCESSOR", default_value_t = 0)]
     source: u32,
 
-    /// The source sends, and does not compute
+    /// The source only sends and does not compute
     #[arg(long)]
     source_idle: bool,
 
-    /// How many times as fast as 1/w each processor is, 1,2,7/2,..; processor 0 first. With --input: the ranks' speeds are emulated, see --rate
+    /// Speed of each processor relative to 1/w, as in 1,2,7/2,..; processor 0 first. With --input: the ranks' speeds are emulated, see --rate
     #[arg(long, value_name = "LIST", help_heading = "Model and input")]
     pub(super) speeds: Option<String>,
 
-    /// How many times as slow as z each link is: 1,2,1/2,.. in the order of the processors that the links lead to; or those that differ,
+    /// Slowness of each link relative to z: 1,2,1/2,.. in the order of the processors that the links lead to; or those that differ,
     /// 0-1=2,0-3=1/2
     #[arg(long, value_name = "LIST")]
     links: Option<String>,
@@ -83,7 +83,7 @@ pub struct ModelOptions {
     #[arg(long, value_name = "LIST", conflicts_with = "startup")]
     startups: Option<String>,
 
-    /// Draw who sends and who computes when, as an SVG picture; with --input as predicted, and as it was
+    /// Write a Gantt chart of transfers and computation into this file, as SVG; with --input predicted and measured
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(super) gantt: Option<PathBuf>,
 

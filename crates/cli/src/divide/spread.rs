@@ -23,7 +23,7 @@ use crate::options::{Output, WorldOptions};
 use crate::output::{Files, Target};
 use crate::{streams, terminal};
 
-/// Options that say nothing to the model.
+/// Options that the model does not use.
 pub const NAMES: [&str; 15] = [
     "kernel",
     "command",
@@ -49,72 +49,72 @@ const ONE_PORT: &str = "switched:contention";
 #[derive(Args)]
 #[command(next_help_heading = "Input")]
 pub struct SpreadOptions {
-    /// The file to be divided, - for standard input; it needs to be on the host of rank 0 only, and is never whole in memory. What is compressed (by
-    /// gzip or zstd), or comes through a pipe, is first put aside in a temporary file
+    /// The file to divide, - for standard input; it is read on the host of rank 0 only, and never held in memory as a whole. Compressed input
+    /// (gzip or zstd) and input from a pipe is first copied into a temporary file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "w", "z", "tcp", "tcm", "startup", "load", "ports", "results", "source", "source_idle", "links", "startups", "curves"])]
     pub input: Option<PathBuf>,
 
-    /// What is computed: count (lines, words and bytes as LC_ALL=C wc) | grep=RE (the lines in which it is found, counted) | histogram (of
+    /// The computation: count (lines, words and bytes as LC_ALL=C wc) | grep=RE (the lines in which it is found, counted) | histogram (of
     /// bytes) | histogram=numbers (of lines, as sort | uniq -c) | checksum (BLAKE3, as b3sum)
     #[arg(long, value_name = "KERNEL", requires = "input", conflicts_with = "command")]
     kernel: Option<String>,
 
-    /// A program that sh -c runs once on every share, which it gets on standard input. One that neither reads, writes nor ends for --timeout seconds
+    /// A program that sh -c runs once for every share, with the share as its standard input. One that neither reads, writes nor ends for --timeout seconds
     /// is killed, and so is what it leaves behind when it ends. It gets no variables that tell a process its rank (OMPI_.., PMIX_.., PMI_.., ..)
     #[arg(long, value_name = "COMMAND", requires = "input")]
     command: Option<String>,
 
-    /// Run --command on a small sample of the input first, again and again for a fraction of a second, to see how fast it is on each rank; its output
-    /// is thrown away, but what else it does is done. Without it all ranks get as much, in proportion to --speeds if given
+    /// Measure the speed of --command on each rank first, by repeated runs on a small sample of the input; their output is discarded, other
+    /// side effects remain. Without it all ranks get equal shares, or shares in proportion to --speeds
     #[arg(long, requires = "command")]
     sample: bool,
 
-    /// Take the bytes of an input that is compressed (by gzip or zstd) as they are, instead of what they hold
+    /// Do not decompress input that is compressed (gzip or zstd)
     #[arg(long, requires = "input")]
     raw: bool,
 
-    /// With grep: print the lines, in the order of the input
+    /// With grep: print the matching lines, in the order of the input
     #[arg(long, requires = "kernel")]
     print: bool,
 
-    /// Write the answer into this file instead of on standard output; it appears when it is whole
+    /// Write the answer into this file instead of standard output; the file appears when it is complete
     #[arg(long, value_name = "FILE", requires = "input")]
     to: Option<PathBuf>,
 
-    /// What becomes of the outputs of --command: concat (in the order of the input) | sum (numbers, column by column) | a program that gets them
+    /// How outputs of --command are combined: concat (in the order of the input) | sum (numbers, column by column) | a program that gets them
     /// on standard input [default: concat]
     #[arg(long, value_name = "REDUCE", requires = "command")]
     reduce: Option<String>,
 
-    /// The exit statuses of --command that mean success; the whole ends with the least of all shares' [default: 0]
+    /// Exit statuses of --command that mean success; the exit status is the least of all shares' [default: 0]
     #[arg(long, value_name = "LIST", requires = "command")]
     ok_status: Option<OkStatus>,
 
-    /// Where shares may end: lines | nul | bytes=N (checksum has its own blocks)
+    /// Record format, at whose borders shares may end: lines | nul | bytes=N (checksum has its own blocks)
     #[arg(long, value_name = "RECORDS", requires = "input", default_value = "lines")]
     records: String,
 
-    /// Take the costs of computing and sending from this file if it is there; otherwise measure them and write them into it
+    /// Read the costs of computing and sending from this file if it exists; otherwise measure them and write them into it
     #[arg(long, value_name = "FILE", requires = "input")]
     calibration: Option<PathBuf>,
 
-    /// Do it in three other ways, too: equal shares, rank 0 alone, chunks on demand. A --command is run on all the input each time
+    /// Also measure three baselines: equal shares, rank 0 alone, chunks on demand. Each runs --command on all the input
     #[arg(long, requires = "input")]
     baselines: bool,
 
-    /// Bytes a second of a rank of speed 1, with --speeds (real ranks then sleep for the rest of the time) or --sim
+    /// Bytes per second of a rank of speed 1, with --speeds (real ranks then sleep for the rest of the time) or --sim
     #[arg(long, value_name = "BYTES", requires = "input", default_value = "100M", value_parser = bytes)]
     rate: u64,
 
-    /// Bytes of its share that a rank keeps in memory at most, k, M or G after them
+    /// Maximum number of bytes of its share that a rank keeps in memory, with k, M or G
     #[arg(long, value_name = "BYTES", requires = "input", default_value = "256M", value_parser = bytes)]
     memory: u64,
 
-    /// Write into this folder, too: table.csv, records.jsonl, and report.html with pictures, to look at in a browser
+    /// Also write table.csv, records.jsonl and report.html (with pictures) into this folder
     #[arg(long, value_name = "DIR", requires = "input", help_heading = "Results")]
     report: Option<PathBuf>,
 
-    /// Write when each rank's share was on the way and when it computed, as predicted and as it was, for chrome://tracing or ui.perfetto.dev
+    /// Write a timeline of transfers and computation into this file, predicted and measured, in Chrome's trace format (for ui.perfetto.dev)
     #[arg(long, value_name = "FILE", requires = "input", help_heading = "Results")]
     trace: Option<PathBuf>,
 }
