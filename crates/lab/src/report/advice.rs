@@ -265,7 +265,7 @@ pub(crate) mod tests {
 
     /// A phase of four simulated ranks, with 40 tasks of 64 bytes.
     fn measured() -> CompareRecord {
-        let mut world = World::Sim(sim::World::new(4, sim::Model::default()));
+        let mut world = World::simulated(4, sim::Model::default());
         let tasks = Tasks::weighing(&mut world, vec![20, 5, 5, 10], 64, Weights::Unit, Pins::default()).unwrap();
         let overlay = Overlay::new(Topology::parse("complete:4", 4).unwrap(), world.hosts()).unwrap();
         let balancer = Rc::new(balance::find("direct").unwrap());
