@@ -9,7 +9,7 @@
 //!                          -> send -> node's policy -> ..            -> children -> policy -> ..
 //! ```
 //!
-//! To add a scheduler, write its file with a policy and enter it in the [registry](ALL).
+//! To add a scheduler, write its file with a policy and enter it in [`ALL`].
 
 pub mod accounting;
 mod acwn;
@@ -39,8 +39,33 @@ pub use accounting::{Graph, NodeReport, RunResult, Summary};
 pub use computation::{Computation, Roots, Slice, Source, Style, Yield};
 pub use options::Options;
 pub use policy::QueueOrder;
-pub use registry::{ALL, Chosen, Entry, Facts, Region, SIMPLEST_FIRST, Scheduler, Units, find, listed, make};
+pub use registry::{Chosen, Entry, Facts, Region, Scheduler, Units, find, listed, make};
 pub use runtime::execute;
+
+/// All schedulers, in the order in which they are shown.
+pub const ALL: &[&Entry] = &[
+    &hierarchical::ENTRY,
+    &neighbour::ENTRY,
+    &gradient::ENTRY,
+    &cwn::ENTRY,
+    &acwn::ENTRY,
+    &rid::ENTRY,
+    &gde::ENTRY,
+    &incremental::ENTRY,
+    &steal::ENTRY,
+    &random::ENTRY,
+    &static_::ENTRY,
+];
+
+/// The names of all, the simplest first: among schedulers that do equally well the simplest is recommended.
+pub const SIMPLEST_FIRST: [&str; 11] =
+    ["static", "random", "steal", "rid", "neighbour", "cwn", "acwn", "gradient", "gde", "hierarchical", "incremental"];
+
+/// All schedulers of independent tasks, in the order in which they are shown.
+pub const INDEPENDENT: &[&independent::Entry] = &[&sash::ENTRY, &sash::SADS, &dss::ENTRY, &selfsched::ENTRY];
+
+/// Their names, the simplest first.
+pub const INDEPENDENT_SIMPLEST_FIRST: [&str; 4] = ["selfsched", "dss", "sads", "sash"];
 
 #[cfg(test)]
 mod tests;

@@ -1,36 +1,17 @@
-//! All schedulers, and what is known of each before it runs.
+//! The registry of schedulers: what is known of each before it runs, and how a specification becomes one.
 
 use std::sync::Arc;
 
 use rand::rngs::ChaCha8Rng;
 
 use super::policy::{AnyPolicy, Place};
-use super::{acwn, cwn, gde, gradient, hierarchical, incremental, independent, neighbour, random, rid, static_, steal};
+use super::{ALL, SIMPLEST_FIRST, independent};
 use crate::balance;
 use crate::error::Result;
 use crate::node::Ticks;
 use crate::registry::{self, OnTopologies, Registered, Unsuitable};
 use crate::spec::{self, InvalidSpec, Options, Spec};
 use crate::topology::{Kind, NodeId, Overlay, Topology};
-
-/// All schedulers, in the order in which they are shown.
-pub const ALL: &[&Entry] = &[
-    &hierarchical::ENTRY,
-    &neighbour::ENTRY,
-    &gradient::ENTRY,
-    &cwn::ENTRY,
-    &acwn::ENTRY,
-    &rid::ENTRY,
-    &gde::ENTRY,
-    &incremental::ENTRY,
-    &steal::ENTRY,
-    &random::ENTRY,
-    &static_::ENTRY,
-];
-
-/// The names of all, the simplest first: among schedulers that do equally well the simplest is recommended.
-pub const SIMPLEST_FIRST: [&str; 11] =
-    ["static", "random", "steal", "rid", "neighbour", "cwn", "acwn", "gradient", "gde", "hierarchical", "incremental"];
 
 /// Every kind of topology, for schedulers that don't look at it.
 pub(super) const ANY: &[Kind] =

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{dss, sash, selfsched};
+pub use super::{INDEPENDENT as ALL, INDEPENDENT_SIMPLEST_FIRST as SIMPLEST_FIRST};
 use crate::error::Result;
 use crate::load::{CYCLE, Checksum, Cost, Costs};
 use crate::node::{Node, Tag, Ticks, Worker};
@@ -29,12 +29,6 @@ use crate::spec::{InvalidSpec, Options, Spec};
 use crate::topology::{NodeId, RankId};
 pub use chunk::Chunk;
 pub use executor::Executor;
-
-/// All schedulers of independent tasks, in the order in which they are shown.
-pub const ALL: &[&Entry] = &[&sash::ENTRY, &sash::SADS, &dss::ENTRY, &selfsched::ENTRY];
-
-/// The names of all, the simplest first: among schedulers that do equally well the simplest is recommended.
-pub const SIMPLEST_FIRST: [&str; 4] = ["selfsched", "dss", "sads", "sash"];
 
 /// A set of independent tasks, numbered from 0.
 pub trait Independent: Send + Sync {

@@ -99,7 +99,7 @@ impl Round {
         let Some(optimum) = self.optimum else { return Ok(()) };
         let Judgement { lower_bound, earliest_completion, min_min, sufferage } = self.judgement;
         let cycles = |cost: Cost| cost as f64 / CYCLE as f64;
-        let refuse = |why: String| Err(Error::usage(format!("--workload: the optimum {} {why}", cycles(optimum))));
+        let refuse = |why: String| Err(Error::input("workload", format!(": the optimum {} {why}", cycles(optimum))));
         // Heuristics know of no arrivals.
         let reached = [Some(earliest_completion), min_min, sufferage].into_iter().flatten().min().filter(|_| self.arrivals.is_empty());
         match reached {

@@ -295,7 +295,7 @@ mod tests {
         let why = known("tree:levels=30,children=3,least=3").unwrap_err().to_string();
         assert_eq!(
             why,
-            "--workload tree:levels=30,children=3,least=3: with seed 1 there are more than 100000000 tasks; ask for fewer levels, \
+            "workload tree:levels=30,children=3,least=3: with seed 1 there are more than 100000000 tasks; ask for fewer levels, \
              children or roots"
         );
     }
