@@ -39,6 +39,7 @@
 //! message at trace level.
 
 #![deny(missing_docs)]
+#![allow(rustdoc::private_intra_doc_links, reason = "the contract is told where its private parts are, too")]
 
 pub mod balance;
 #[allow(missing_docs)]

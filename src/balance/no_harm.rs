@@ -96,7 +96,7 @@ pub(super) async fn check(phase: &mut Phase<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What the reduction costs at the most, beyond what a balancer's own [cost](super::Entry::cost) is.
+/// What the reduction costs at the most, beyond what a balancer's own [cost](super::Facts::cost) is.
 pub fn cost(ranks: u32) -> Cost {
     let core = 1 << ranks.ilog2();
     let (rounds, folded) = (u64::from(ranks.ilog2()), u64::from(ranks) - core);

@@ -114,7 +114,7 @@ impl Round {
 /// scheduler. The records, one for each scheduler, come on the first rank; elsewhere there are none.
 ///
 /// # Errors
-/// [`Error::Lost`] on every rank if a task was lost or executed twice; otherwise as [`World::run`] and [`independent::Chosen::problem`].
+/// [`Error::Lost`] on every rank if a task was lost or executed twice; otherwise as [`World::run`] and `problem`.
 pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: impl FnMut(u64, u64, &str)) -> Result<Vec<RunRecord>> {
     let site = Site::of(world, spec.seed)?;
     let ranks = world.ranks() as usize;

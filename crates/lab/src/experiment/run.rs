@@ -237,7 +237,7 @@ const APART: u32 = equipoise::node::epochs::APART;
 ///
 /// # Errors
 /// [`Error::Lost`](equipoise::Error::Lost) on every rank if an answer is wrong, or tasks were lost; otherwise as [`World::run`] and
-/// [`prepare`](graphs::Chosen::prepare).
+/// `prepare`.
 pub fn run(world: &mut World, spec: &RunSpec, mut progress: impl FnMut(u64, u64, &str)) -> Result<Vec<RunRecord>> {
     let site = Site::of(world, spec.seed)?;
     let measured = spec.repeat.unwrap_or(1).max(1);

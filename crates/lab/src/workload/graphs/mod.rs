@@ -11,7 +11,7 @@
 //! use equipoise::schedule::{self, Options};
 //! use equipoise::topology::Overlay;
 //! use equipoise::transport::{sim, world::World};
-//! use equipoise::workload::graphs::{self, Number, Setting};
+//! use equipoise_lab::workload::graphs::{self, Number, Setting};
 //!
 //! let scheduler = schedule::find("steal")?;
 //! let mut world = World::simulated(4, sim::Model::default());
