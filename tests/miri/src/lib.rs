@@ -59,7 +59,7 @@ fn a_sum_moves_while_it_is_made() {
 }
 
 fn next(mailbox: &mut Mailbox, comm: &Comm) -> Letter {
-    (0..100).find_map(|_| mailbox.look(comm).unwrap()).expect("a letter")
+    (0..100).find_map(|_| mailbox.poll(comm).unwrap()).expect("a letter")
 }
 
 #[test]
