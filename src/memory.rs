@@ -29,6 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri ends where memory does")]
     fn what_cannot_be_had_is_no_panic() {
         let mut buffer = vec![1, 2];
         assert!(!reserve(&mut buffer, usize::MAX / 2 - 2));
