@@ -4,12 +4,14 @@
 //! A [`Spec`] is what was written; its [`Options`] are taken one by one by the code that knows them. What is wrong is an [`InvalidSpec`],
 //! which reads the same wherever it comes from.
 
-use std::borrow::Cow;
+mod mistake;
+
 use std::fmt::{self, Display};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use crate::names;
+pub use mistake::{InvalidSpec, Mistake, any_of, shortened, shown};
 
 /// A name with its options.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -364,96 +366,6 @@ impl<'a> Options<'a> {
     /// The mistake that an option is itself a specification with a mistake.
     pub fn nested(&self, why: InvalidSpec) -> InvalidSpec {
         self.spec.mistake(Mistake::Nested(Box::new(why)))
-    }
-}
-
-/// What is wrong with something that was chosen by name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct InvalidSpec {
-    /// What was to be chosen, the noun with which the sentence begins: `scheduler`.
-    pub what: &'static str,
-    /// The name before the colon.
-    pub name: String,
-    pub mistake: Mistake,
-}
-
-/// The kinds of mistakes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Mistake {
-    UnknownName {
-        known: Vec<String>,
-    },
-    /// An option follows the name after a comma.
-    MissingColon {
-        option: String,
-    },
-    EmptyOption,
-    UnknownOption {
-        key: String,
-        known: Vec<&'static str>,
-    },
-    WrongValue {
-        key: &'static str,
-        value: String,
-        takes: String,
-    },
-    MissingValue {
-        key: &'static str,
-    },
-    Twice {
-        key: &'static str,
-    },
-    /// Options that don't go together, or don't fit what they are used for.
-    Conflict {
-        why: String,
-    },
-    /// An option is itself a specification with a mistake.
-    Nested(Box<InvalidSpec>),
-}
-
-impl std::error::Error for InvalidSpec {}
-
-impl Display for InvalidSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let InvalidSpec { what, name, mistake } = self;
-        match mistake {
-            Mistake::UnknownName { known } => write!(f, "{what} '{name}' is unknown; known are {}", known.join(", ")),
-            Mistake::MissingColon { option } => write!(f, "{what} {name}: options follow a colon, as in {name}:{option}"),
-            Mistake::EmptyOption => write!(f, "{what} {name}: '' is not of the form key=value"),
-            Mistake::UnknownOption { key, known } if known.is_empty() => {
-                write!(f, "{what} {name} takes no options, '{key}' was given")
-            }
-            Mistake::UnknownOption { key, known } => write!(f, "{what} {name} has no option '{key}'; it has {}", known.join(", ")),
-            Mistake::WrongValue { key, value, takes } => write!(f, "{what} {name}: {key} is {takes}, not '{value}'"),
-            Mistake::MissingValue { key } => write!(f, "{what} {name}: {key} needs a value, {key}=.."),
-            Mistake::Twice { key } => write!(f, "{what} {name}: {key} is given twice"),
-            Mistake::Conflict { why } => write!(f, "{what} {name}: {why}"),
-            Mistake::Nested(why) => write!(f, "{what} {name}: {why}"),
-        }
-    }
-}
-
-/// Names in words: `a, b or c`.
-pub fn any_of(names: &[&str]) -> String {
-    match names {
-        [names @ .., last] if !names.is_empty() => format!("{} or {last}", names.join(", ")),
-        _ => names.join(""),
-    }
-}
-
-/// A text as sentences show it: its beginning, so that a long one does not drown the sentence about it, without orders to a terminal.
-pub fn shown(text: &str) -> String {
-    names::one_line(shortened(text).into_owned())
-}
-
-/// The beginning of a text.
-pub fn shortened(text: &str) -> Cow<'_, str> {
-    const SHOWN: usize = 60;
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}..", &text[..end]).into(),
-        None => text.into(),
     }
 }
 
