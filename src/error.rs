@@ -21,13 +21,13 @@ pub enum Error {
     #[error("{0}")]
     Usage(String),
     /// Something that was given, a list of numbers or a file, is not what it should be.
-    #[error("{}", names::one_line(.0.to_string()))]
+    #[error(transparent)]
     Input(#[from] InvalidInput),
     /// Something that is chosen by name is unknown, or has wrong options.
-    #[error("{}", names::one_line(.0.to_string()))]
+    #[error(transparent)]
     Spec(#[from] InvalidSpec),
     /// There is no such topology, or it can't be placed on the ranks.
-    #[error("{}", names::one_line(.0.to_string()))]
+    #[error(transparent)]
     Topology(#[from] InvalidTopology),
     /// What was chosen can't do what it is asked for: run on the topology, schedule tasks of this kind.
     #[error(transparent)]

@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use crate::names;
-pub use mistake::{InvalidSpec, Mistake, any_of, shortened, shown};
+pub use mistake::{InvalidSpec, Mistake, any_of, shown};
 
 /// A name with its options.
 #[derive(Clone, Debug, PartialEq, Eq)]

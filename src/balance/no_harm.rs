@@ -96,7 +96,7 @@ pub(super) async fn check(phase: &mut Phase<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What the reduction costs at the most, beyond what a balancer's own [cost](super::Facts::cost) is.
+/// Upper bound of what the reduction costs on top of a balancer's own [cost](super::Facts::cost).
 pub fn cost(ranks: u32) -> Cost {
     let core = 1 << ranks.ilog2();
     let (rounds, folded) = (u64::from(ranks.ilog2()), u64::from(ranks) - core);

@@ -87,7 +87,7 @@ pub fn shown(text: &str) -> String {
 }
 
 /// The beginning of a text.
-pub fn shortened(text: &str) -> Cow<'_, str> {
+fn shortened(text: &str) -> Cow<'_, str> {
     const SHOWN: usize = 60;
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}..", &text[..end]).into(),

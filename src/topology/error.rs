@@ -1,6 +1,7 @@
 //! What can be wrong with a topology, each as one sentence.
 
-use crate::spec::{InvalidSpec, shortened};
+use crate::names;
+use crate::spec::{InvalidSpec, shown};
 
 use super::{MAX_DIMENSION, MAX_NODES, MAX_VIRTUAL_PER_RANK};
 
@@ -74,8 +75,8 @@ impl InvalidTopology {
     /// The noun with which each sentence begins.
     pub const SUBJECT: &'static str = "topology";
 
-    /// A malformed specification; a long one is shown by its beginning.
+    /// A malformed specification; a long one is shown by its beginning, and neither it nor the reason gives orders to a terminal.
     pub(super) fn malformed(spec: &str, reason: impl Into<String>) -> Self {
-        InvalidTopology::Malformed { spec: shortened(spec).into_owned(), reason: reason.into() }
+        InvalidTopology::Malformed { spec: shown(spec), reason: names::one_line(reason.into()) }
     }
 }

@@ -18,6 +18,7 @@ use std::collections::btree_map::Entry;
 
 use super::graph::Link;
 use super::{MAX_GRAPH_NODES, NodeId};
+use crate::spec::shown;
 
 /// The most weights of a node.
 const MOST_WEIGHTS: usize = 64;
@@ -101,7 +102,7 @@ pub(super) fn read(text: &str) -> Result<Links, String> {
         neighbours(node, line, &head, number, &mut found).map_err(|why| format!("line {number}: {why}"))?;
     }
     if let Some((number, line)) = all.find(|(_, line)| !line.is_empty()) {
-        return Err(format!("line {number}: \"{}\" stands behind the lines of all {} nodes", beginning(line), head.nodes));
+        return Err(format!("line {number}: \"{}\" stands behind the lines of all {} nodes", shown(line), head.nodes));
     }
     if let Some(((a, b), (_, number, _))) = found.iter().find(|(_, (_, _, twice))| !twice) {
         return Err(format!("line {number}: the link between {} and {} is not on the line of the other node", a + 1, b + 1));
@@ -123,20 +124,20 @@ fn neighbours(
     let mut items = line.split_whitespace();
     for _ in 0..head.own {
         let own = items.next().ok_or("the node's own size or weights are missing")?;
-        own.parse::<u64>().map_err(|_| format!("the node's size or weight \"{}\" is not a whole number", beginning(own)))?;
+        own.parse::<u64>().map_err(|_| format!("the node's size or weight \"{}\" is not a whole number", shown(own)))?;
     }
     while let Some(item) = items.next() {
         let other = match item.parse::<usize>() {
             Ok(other) if (1..=head.nodes).contains(&other) => other as NodeId - 1,
             Ok(other) => return Err(format!("neighbour {other}, but the nodes are 1 to {}", head.nodes)),
-            Err(_) => return Err(format!("\"{}\" is not the number of a node", beginning(item))),
+            Err(_) => return Err(format!("\"{}\" is not the number of a node", shown(item))),
         };
         let weight = match head.has_weights.then(|| items.next()) {
             None => 1.0,
             Some(weight) => {
                 let weight = weight.ok_or_else(|| format!("the weight of the link to {} is missing", other + 1))?;
                 let positive = weight.parse::<f64>().ok().filter(|weight| weight.is_finite() && *weight > 0.0);
-                positive.ok_or_else(|| format!("the link's weight \"{}\" is not a number above 0", beginning(weight)))?
+                positive.ok_or_else(|| format!("the link's weight \"{}\" is not a number above 0", shown(weight)))?
             }
         };
         if other == node {
@@ -159,11 +160,6 @@ fn neighbours(
         }
     }
     Ok(())
-}
-
-/// The beginning of an item, so that a long one does not drown the sentence about it.
-fn beginning(text: &str) -> String {
-    crate::spec::shortened(text).into_owned()
 }
 
 #[cfg(test)]
@@ -213,6 +209,7 @@ mod tests {
             ("% c\n2 1 1\n2 7\n1 8\n", "line 4: the link to 1 has the weight 8 here, and 7 on line 3"),
             ("2 1 1\n2\n1 8\n", "line 2: the weight of the link to 2 is missing"),
             ("2 1 1\n2 0\n1 0\n", "line 2: the link's weight \"0\" is not a number above 0"),
+            ("2 1 1\n2 2\0\n1 0\n", "line 2: the link's weight \"2\\x00\" is not a number above 0"),
             ("2 1 10\n\n1 1\n", "line 2: the node's own size or weights are missing"),
             ("2 1 10\nx 2\n1 1\n", "line 2: the node's size or weight \"x\" is not a whole number"),
             ("5000 1\n", "line 1: 5000 nodes, but a graph has at most 4096"),

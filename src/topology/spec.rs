@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::lattice::joined;
 use super::{Complete, Graph, Grid, Hypercube, InvalidTopology, Kind, Line, MAX_NODES, Mesh, NodeId, Topology, Tree};
-use crate::spec::{Options, Spec, shortened};
+use crate::spec::{Options, Spec, shown};
 
 impl Topology {
     /// Reads `hypercube[:D] | mesh[:RxC..] | torus[:RxC..] | tree[:binary | :kary=K | :parents=-,0,1,1,..] | grid[:PxQ..] | line[:N] |
@@ -94,7 +94,7 @@ fn check_ranks(spec: &str, ranks: u32) -> Result<(), InvalidTopology> {
 }
 
 fn too_many(spec: &str) -> InvalidTopology {
-    InvalidTopology::TooManyNodes { spec: shortened(spec).into_owned() }
+    InvalidTopology::TooManyNodes { spec: shown(spec) }
 }
 
 fn sized(spec: &str, kind: Kind, options: &mut Options<'_>, ranks: u32) -> Result<Topology, InvalidTopology> {

@@ -214,19 +214,12 @@ impl fmt::Display for LoadPattern {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing;
+    use super::super::testing::{self, refusal};
     use super::*;
     use proptest::prelude::*;
 
     fn parse(text: &str) -> LoadPattern {
         LoadPattern::parse(text).unwrap()
-    }
-
-    fn refusal<T: fmt::Debug>(result: Result<T>) -> String {
-        match result {
-            Err(why) if why.exit_status() == 2 => why.to_string(),
-            other => panic!("{other:?}"),
-        }
     }
 
     #[test]

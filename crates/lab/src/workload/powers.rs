@@ -121,19 +121,12 @@ impl fmt::Display for PowerPattern {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing;
+    use super::super::testing::{self, refusal};
     use super::*;
     use proptest::prelude::*;
 
     fn parse(text: &str) -> PowerPattern {
         PowerPattern::parse(text).unwrap()
-    }
-
-    fn refusal<T: fmt::Debug>(result: Result<T>) -> String {
-        match result {
-            Err(why) if why.exit_status() == 2 => why.to_string(),
-            other => panic!("{other:?}"),
-        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
-//! Files and folders that go away with the value, for the tests of what reads them.
+//! For tests of what reads options and files: files and folders that go away with the value, and the sentence of a refusal.
 
+use std::fmt::Debug;
 use std::fs;
 
+use equipoise::error::Result;
 use tempfile::{NamedTempFile, TempDir, TempPath, tempdir};
 
 /// A file with this text.
@@ -20,4 +22,12 @@ pub(crate) fn folder(files: &[(&str, &str)]) -> TempDir {
         fs::write(path, text).unwrap();
     }
     folder
+}
+
+/// The sentence of a refusal, which is wrong usage.
+pub(crate) fn refusal<T: Debug>(result: Result<T>) -> String {
+    match result {
+        Err(why) if why.exit_status() == 2 => why.to_string(),
+        other => panic!("{other:?}"),
+    }
 }

@@ -149,7 +149,7 @@ impl SpreadPlan {
         std::iter::once(0).chain(self.order.iter().copied())
     }
 
-    /// The plan with the shares that were really cut, as `lengths` lists them; ranges by node beside it.
+    /// The plan with the shares that were really cut, as `lengths` lists them, and the ranges by node.
     pub fn with_cuts(&self, tree: &SpreadTree, costs: &SpreadCosts, cuts: &[Range]) -> (SpreadPlan, Vec<Range>) {
         let mut ranges = vec![Range::default(); self.shares.len()];
         self.input_order().zip(cuts).for_each(|(node, range)| ranges[node as usize] = *range);
