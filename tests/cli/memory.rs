@@ -13,14 +13,14 @@ fn pages(process: u32) -> Option<(u64, u64)> {
 }
 
 #[test]
-fn a_large_simulation_lies_on_huge_pages() {
+fn what_a_simulation_holds_lies_on_huge_pages() {
     let setting = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
     if setting.is_empty() || setting.contains("[never]") {
         eprintln!("not tested: this kernel gives no huge pages");
         return;
     }
     let mut simulation = Command::new(env!("CARGO_BIN_EXE_equipoise"))
-        .args(["balance", "--sim", "32768", "--balancer", "direct", "--output", "quiet"])
+        .args(["balance", "--sim", "4", "--balancer", "direct", "--loads", "0,0,0,60000", "--payload", "2000", "--output", "quiet"])
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
@@ -34,6 +34,6 @@ fn a_large_simulation_lies_on_huge_pages() {
         thread::sleep(Duration::from_millis(20));
     }
     assert!(simulation.wait().unwrap().success());
-    assert!(largest > 100_000, "{largest} kB are no large simulation");
+    assert!(largest > 100_000, "{largest} kB are less than the payloads");
     assert!(huge > largest / 2, "{huge} kB of {largest} kB lie on huge pages");
 }

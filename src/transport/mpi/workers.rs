@@ -2,10 +2,14 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
+#[cfg(not(loom))]
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
+// tests/loom runs the pool under every order of its threads.
+#[cfg(loom)]
+use crate::threads::{self as thread, JoinHandle, Thread};
 
 use super::{abort, ffi};
 use crate::error::{Error, Result};
@@ -119,7 +123,7 @@ struct Alive;
 
 impl Drop for Alive {
     fn drop(&mut self) {
-        if thread::panicking() && ffi::is_active() {
+        if std::thread::panicking() && ffi::is_active() {
             let name = thread::current().name().unwrap_or("a worker").to_string();
             abort::job(&format!("equipoise: thread '{name}' died while it executed a task"), abort::PANICKED);
         }
@@ -174,7 +178,7 @@ impl Worker for RealWorker {
 
     fn sleep(&mut self, ticks: Ticks) {
         self.asleep += ticks;
-        thread::sleep(Duration::from_nanos(ticks));
+        std::thread::sleep(Duration::from_nanos(ticks));
     }
 
     fn asleep(&self) -> Ticks {
@@ -235,7 +239,7 @@ impl Slices {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
