@@ -29,7 +29,9 @@ pub(crate) mod shelf;
 pub mod sim;
 pub(crate) mod tape;
 mod timers;
-pub(crate) mod wire;
+/// Public for the fuzzer of this workspace only.
+#[doc(hidden)]
+pub mod wire;
 mod work;
 pub mod world;
 

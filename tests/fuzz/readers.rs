@@ -10,20 +10,35 @@ use equipoise::transport::sim::Network;
 use equipoise::{balance, names, schedule};
 use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern, graphs, independent};
 
+use crate::bytes;
 use crate::dice::Dice;
 use crate::options;
 use crate::texts::{self, Format};
 
+/// Plays one case in a folder of its own, for a number of ranks.
+type Target = fn(&mut Dice, &Path, usize) -> Said;
+
+/// The targets of readers, which take turns: case number modulo their number.
+pub const TARGETS: &[(&str, Target)] = &[
+    ("numbers", |dice, folder, ranks| numbers(dice, folder, ranks as u32)),
+    ("measured", |dice, folder, ranks| measured(dice, folder, ranks as u32)),
+    ("graphs", |dice, _, ranks| graph(dice, ranks)),
+    ("problems", |dice, folder, ranks| problem(dice, folder, ranks as u32)),
+    ("options", specifications),
+    ("wire", |dice, _, _| bytes::wire(dice)),
+    ("migrate", |dice, _, _| bytes::migrate(dice)),
+];
+
 /// Plays the cases from one to another (without the last). In `notes` is the number of the one that goes on, and then what panicked.
-pub fn play(seed: u64, from: u64, to: u64, folder: &Path, notes: &Path) {
+pub fn play(seed: u64, from: u64, to: u64, step: usize, folder: &Path, notes: &Path) {
     std::panic::set_hook(Box::new(|_| {}));
     let mut panicked = File::create(notes.with_extension("panicked")).expect("notes can be written");
-    for case in from..to {
+    for case in (from..to).step_by(step) {
         fs::write(notes, case.to_string()).expect("notes can be written");
         // A case's files are its own, so that it is the same when it runs alone.
         let own = folder.join(format!("case-{case}"));
         fs::create_dir_all(&own).expect("a folder can be made");
-        let outcome = catch_unwind(AssertUnwindSafe(|| read(&mut Dice::of(seed, case), &own)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| read(case, &mut Dice::of(seed, case), &own)));
         fs::remove_dir_all(&own).expect("a folder can be removed");
         if let Err(why) = outcome {
             let why = why.downcast_ref::<String>().cloned().or_else(|| why.downcast_ref::<&str>().map(std::string::ToString::to_string));
@@ -34,21 +49,16 @@ pub fn play(seed: u64, from: u64, to: u64, folder: &Path, notes: &Path) {
 }
 
 /// One case. Only panics count: what is refused is refused in a sentence, which must be one line without a terminal's orders.
-fn read(dice: &mut Dice, folder: &Path) {
+fn read(case: u64, dice: &mut Dice, folder: &Path) {
     let ranks = 1 + dice.below(16);
-    let said = match dice.below(10) {
-        0 | 1 => numbers(dice, folder, ranks as u32),
-        2 | 3 => measured(dice, folder, ranks as u32),
-        4 | 5 => graph(dice, ranks),
-        6 | 7 => problem(dice, folder, ranks as u32),
-        _ => specifications(dice, folder, ranks),
-    };
-    if let Some(said) = said {
+    let (_, target) = TARGETS[case as usize % TARGETS.len()];
+    if let Some(said) = target(dice, folder, ranks) {
         assert!(!said.is_empty() && !said.contains(char::is_control), "this is no sentence: {said:?}");
     }
 }
 
-type Said = Option<String>;
+/// The sentence with which an input was refused, if it was.
+pub type Said = Option<String>;
 
 fn numbers(dice: &mut Dice, folder: &Path, ranks: u32) -> Said {
     let path = texts::written(dice, folder, Format::Numbers, ranks as usize);

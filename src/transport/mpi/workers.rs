@@ -2,11 +2,16 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
+#[cfg(not(loom))]
 use std::thread::{self, JoinHandle, Thread};
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use log::debug;
+
+// tests/loom runs the pool under every order of its threads.
+#[cfg(loom)]
+use crate::threads::{self as thread, JoinHandle, Thread};
 
 use super::{abort, ffi};
 use crate::error::{Error, Result};
@@ -116,7 +121,7 @@ struct Alive;
 
 impl Drop for Alive {
     fn drop(&mut self) {
-        if thread::panicking() && ffi::is_active() {
+        if std::thread::panicking() && ffi::is_active() {
             let name = thread::current().name().unwrap_or("a worker").to_string();
             abort::job(&format!("equipoise: thread '{name}' died while it executed a task"), abort::PANICKED);
         }
@@ -182,7 +187,7 @@ impl Slices {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use std::time::Duration;
