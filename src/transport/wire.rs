@@ -9,7 +9,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Body;
-#[cfg(any(feature = "mpi", test))]
 use super::Envelope;
 use super::body::SHORT;
 
@@ -125,13 +124,11 @@ pub fn read_number(bytes: &[u8], at: &mut usize) -> Option<u64> {
 }
 
 /// Appends the header of a message: its envelope and the length of its body.
-#[cfg(any(feature = "mpi", test))]
 pub fn write_header(envelope: &Envelope, body: u64, out: &mut Vec<u8>) {
     write_into(&(envelope, body), out);
 }
 
 /// Reads a header, and how long the body is that follows it.
-#[cfg(any(feature = "mpi", test))]
 pub fn read_header(bytes: &[u8]) -> Result<(Envelope, u64), Unreadable> {
     read_prefix(bytes).map(|(header, _)| header)
 }
