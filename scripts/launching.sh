@@ -16,8 +16,9 @@ find_launcher() {
     command -v "$launcher" >/dev/null 2>&1 || give_up "there is no $launcher here; scripts/setup installs one"
     local version
     version=$("$launcher" --version 2>&1 || true)
-    [[ $version == *"Open MPI"* ]] || return 0
-    open_mpi=$(sed -nE '1s/.*Open MPI\) v?([0-9]+).*/\1/p' <<<"$version")
+    # Under another name than mpirun it calls itself by the name of its runtime.
+    [[ $version =~ "Open MPI"|OpenRTE|PRRTE ]] || return 0
+    open_mpi=$(sed -nE '1s/.*(Open MPI|OpenRTE)\) v?([0-9]+).*/\2/p' <<<"$version")
     open_mpi=${open_mpi:-4}
     # Its launcher refuses root unless told twice.
     if [[ $(id -u) == 0 ]]; then
@@ -37,7 +38,7 @@ find_program() {
     program=$target/release/equipoise
     # Cargo alone knows whether it is stale; it is let speak when there is something to build.
     local quiet=()
-    if [[ -x $program && -z $(find "$root"/src "$root"/Cargo.* -newer "$program" -print -quit) ]]; then
+    if [[ -x $program && -z $(find "$root"/src "$root"/crates "$root"/Cargo.* -newer "$program" -print -quit) ]]; then
         quiet=(--quiet)
     fi
     (cd "$root" && cargo build --release --bin equipoise "${quiet[@]}" >&2)

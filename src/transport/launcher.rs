@@ -54,7 +54,7 @@ pub fn rank(env: impl Fn(&str) -> Option<String>) -> Option<u32> {
     RANKS.iter().find_map(|name| env(name)?.trim().parse().ok())
 }
 
-/// Whether a launcher started this process as one of a job's ranks, given the version string of the MPI that the program is linked with.
+/// Whether a launcher started this process as one of a job's ranks, given the version string of the MPI that the program uses.
 ///
 /// # Errors
 /// Wrong usage if it is the launcher of another MPI.
@@ -68,8 +68,12 @@ pub fn started(library: &str, env: impl Fn(&str) -> Option<String>) -> Result<bo
 
 /// Whether a launcher that the program's MPI surely understands started this process and others: a process that needs no ranks itself can
 /// then initialise MPI to meet the others, which would wait for it.
-pub fn has_company(library: &str, env: impl Fn(&str) -> Option<String>) -> bool {
-    match detect(library, env) {
+pub fn has_company(library: impl FnOnce() -> String, env: impl Fn(&str) -> Option<String>) -> bool {
+    // Without a launcher no MPI is looked for.
+    if rank(&env).is_none() {
+        return false;
+    }
+    match detect(&library(), env) {
         Launch::Launched { launcher, ranks } => ranks != Some(1) && !UNSURE.contains(&launcher),
         Launch::Alone | Launch::Singletons { .. } => false,
     }
@@ -219,11 +223,11 @@ mod tests {
 
     #[test]
     fn only_a_launcher_that_is_understood_gives_company() {
-        assert!(has_company(OPEN_MPI, with(&[("OMPI_COMM_WORLD_SIZE", "2")])));
-        assert!(has_company(OPEN_MPI, with(&[("PMIX_RANK", "0")])));
+        assert!(has_company(|| OPEN_MPI.into(), with(&[("OMPI_COMM_WORLD_SIZE", "2")])));
+        assert!(has_company(|| OPEN_MPI.into(), with(&[("PMIX_RANK", "0")])));
         let srun = &[("SLURM_STEP_ID", "0"), ("SLURM_PROCID", "1"), ("SLURM_NTASKS", "8")];
         for nobody in [&[("OMPI_COMM_WORLD_SIZE", "1")][..], &[("PMI_SIZE", "8")], &[("FLUX_TASK_RANK", "1")], srun, &[]] {
-            assert!(!has_company(OPEN_MPI, with(nobody)), "{nobody:?}");
+            assert!(!has_company(|| OPEN_MPI.into(), with(nobody)), "{nobody:?}");
         }
     }
 

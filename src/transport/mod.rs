@@ -21,7 +21,7 @@ mod body;
 mod inbox;
 #[doc(hidden)]
 pub mod launcher;
-#[cfg(feature = "mpi")]
+#[cfg(feature = "_ranks")]
 pub mod mpi;
 pub(crate) mod record;
 pub(crate) mod row;
@@ -218,7 +218,7 @@ pub(crate) enum Wanted {
 
 impl Interest {
     /// Whether what is waited for may come from anybody.
-    #[cfg(feature = "mpi")]
+    #[cfg(feature = "_ranks")]
     pub fn is_open(&self) -> bool {
         !matches!(self.what, Wanted::Message { from: Some(_), .. })
     }

@@ -56,7 +56,7 @@ struct Times {
 
 impl RealWorker {
     /// The worker of a piece of work that begins now, on a thread of its own.
-    #[cfg(feature = "mpi")]
+    #[cfg(feature = "_ranks")]
     pub fn on_thread() -> RealWorker {
         let now = Instant::now();
         RealWorker { thread: Some(Times { began: now, last_pause: now }), asleep: 0 }
@@ -177,7 +177,7 @@ impl Needed {
 }
 
 /// Processor time of the calling thread so far, where the system tells.
-#[cfg(feature = "mpi")]
+#[cfg(feature = "_ranks")]
 pub(super) fn processor_time() -> Option<Ticks> {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Some(Ticks::try_from(time.tv_sec).ok()? * 1_000_000_000 + Ticks::try_from(time.tv_nsec).ok()?)

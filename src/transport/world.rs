@@ -4,7 +4,7 @@ use std::future::Future;
 use std::ops::Range;
 use std::pin::Pin;
 
-#[cfg(feature = "mpi")]
+#[cfg(feature = "_ranks")]
 use super::mpi;
 use super::{Port, sim};
 use crate::error::Result;
@@ -19,7 +19,7 @@ pub(crate) type Program<T> = Pin<Box<dyn Future<Output = Result<T>>>>;
 pub struct World(Kind);
 
 enum Kind {
-    #[cfg(feature = "mpi")]
+    #[cfg(feature = "_ranks")]
     Mpi(mpi::World),
     Sim(sim::World),
 }
@@ -30,14 +30,14 @@ impl From<sim::World> for World {
     }
 }
 
-#[cfg(feature = "mpi")]
+#[cfg(feature = "_ranks")]
 impl From<mpi::World> for World {
     fn from(world: mpi::World) -> World {
         World(Kind::Mpi(world))
     }
 }
 
-#[cfg(feature = "mpi")]
+#[cfg(feature = "_ranks")]
 impl World {
     /// The ranks that a launcher started; `None` if no launcher started this process. See [`mpi::World::launched`].
     ///
@@ -59,6 +59,7 @@ impl World {
     ///
     /// # Errors
     /// As [`mpi::World::on`].
+    #[cfg(feature = "mpi")]
     pub fn on(comm: &impl mpi::rsmpi::traits::AsRaw<Raw = mpi::rsmpi::ffi::MPI_Comm>, options: mpi::Options) -> Result<World> {
         mpi::World::on(comm, options).map(World::from)
     }
@@ -81,7 +82,7 @@ impl World {
     /// The world as a simulation, to read or change its model between runs; `None` on real ranks.
     pub fn as_simulation(&mut self) -> Option<&mut sim::World> {
         match &mut self.0 {
-            #[cfg(feature = "mpi")]
+            #[cfg(feature = "_ranks")]
             Kind::Mpi(_) => None,
             Kind::Sim(world) => Some(world),
         }
@@ -90,7 +91,7 @@ impl World {
     /// Number of ranks.
     pub fn ranks(&self) -> u32 {
         match &self.0 {
-            #[cfg(feature = "mpi")]
+            #[cfg(feature = "_ranks")]
             Kind::Mpi(world) => world.ranks(),
             Kind::Sim(world) => world.ranks(),
         }
@@ -99,7 +100,7 @@ impl World {
     /// Whether this process holds node 0, and so is the one that prints.
     pub fn is_first(&self) -> bool {
         match &self.0 {
-            #[cfg(feature = "mpi")]
+            #[cfg(feature = "_ranks")]
             Kind::Mpi(world) => world.rank() == 0,
             Kind::Sim(_) => true,
         }
@@ -108,7 +109,7 @@ impl World {
     /// Which ranks share a host.
     pub fn hosts(&self) -> Hosts {
         match &self.0 {
-            #[cfg(feature = "mpi")]
+            #[cfg(feature = "_ranks")]
             Kind::Mpi(world) => world.hosts().clone(),
             Kind::Sim(world) => world.hosts(),
         }
@@ -117,7 +118,7 @@ impl World {
     /// The ranks that this process holds: all of them in simulation, itself on real ranks.
     pub fn held(&self) -> Range<RankId> {
         match &self.0 {
-            #[cfg(feature = "mpi")]
+            #[cfg(feature = "_ranks")]
             Kind::Mpi(world) => world.rank()..world.rank() + 1,
             Kind::Sim(world) => 0..world.ranks(),
         }
@@ -131,7 +132,7 @@ impl World {
     /// Changes the seed that the programs of later runs see. Every rank must call this with the same one.
     pub fn reseed(&mut self, seed: u64) {
         match &mut self.0 {
-            #[cfg(feature = "mpi")]
+            #[cfg(feature = "_ranks")]
             Kind::Mpi(world) => world.reseed(seed),
             Kind::Sim(world) => world.model().seed = seed,
         }
@@ -147,7 +148,7 @@ impl World {
     /// returned in simulation only. [`Error::Stuck`](crate::Error::Stuck) when nobody can go on.
     pub(crate) fn run<T: 'static>(&mut self, overlay: &Overlay, program: impl FnMut(Port) -> Program<T>) -> Result<Vec<(NodeId, T)>> {
         match &mut self.0 {
-            #[cfg(feature = "mpi")]
+            #[cfg(feature = "_ranks")]
             Kind::Mpi(world) => world.run(overlay, program),
             Kind::Sim(world) => world.run(overlay, program),
         }

@@ -13,12 +13,12 @@ fn the_version_says_which_mpi() {
     assert_eq!(said("-V"), short);
     let long = said("--version");
     let mpi = long.strip_prefix(&short).unwrap_or_else(|| panic!("{long}"));
-    match cfg!(feature = "mpi") {
+    match cfg!(feature = "_ranks") {
         true => {
             let (standard, library) = mpi.strip_prefix("MPI ").and_then(|rest| rest.split_once(": ")).unwrap_or_else(|| panic!("{long}"));
             assert!(standard.parse::<f64>().is_ok_and(|standard| standard >= 2.0), "{long}");
             assert!(library.chars().any(|c| c.is_ascii_digit()) && library.trim().lines().count() == 1, "{long}");
         }
-        false => assert_eq!(mpi, "built without MPI (feature `mpi`): simulated ranks only\n"),
+        false => assert_eq!(mpi, "built without MPI (features `mpi`, `mpi-dynamic`): simulated ranks only\n"),
     }
 }

@@ -1,6 +1,8 @@
 //! Tests on real ranks. This executable launches itself under mpirun; see [`launch`].
 
 mod commands;
+#[cfg(feature = "mpi")]
+mod communicators;
 #[path = "../contract/mod.rs"]
 mod contract;
 mod divide;
@@ -8,6 +10,7 @@ mod failing_runs;
 mod faults;
 #[path = "../files/mod.rs"]
 mod files;
+#[cfg(feature = "mpi")]
 mod guests;
 mod independent;
 mod launch;
@@ -49,7 +52,11 @@ fn book() -> Book {
     sleepers::enter(&mut book);
     reports::enter(&mut book);
     failing_runs::enter(&mut book);
+    // Programs that use MPI themselves do so through the crate `mpi`.
+    #[cfg(feature = "mpi")]
     guests::enter(&mut book);
+    #[cfg(feature = "mpi")]
+    communicators::enter(&mut book);
     signals::enter(&mut book);
     starts::enter(&mut book);
     book

@@ -24,7 +24,7 @@ pub fn speaks() -> bool {
 /// end none.
 pub fn begin() {
     terminal::begin(speaks());
-    #[cfg(feature = "mpi")]
+    #[cfg(feature = "_ranks")]
     if let Err(why) = equipoise::transport::mpi::signals::survive() {
         terminal::complain(&sentence(&why));
     }
@@ -40,11 +40,11 @@ pub fn meet() -> Result<(), Ending> {
 }
 
 /// True if the ranks have compared how they were started, just now.
-#[cfg(feature = "mpi")]
+#[cfg(feature = "_ranks")]
 fn compare_if_possible() -> Result<bool, Ending> {
     use equipoise::transport::mpi;
 
-    if mpi::is_initialised() || !launcher::has_company(&mpi::library(), launcher::variable) {
+    if mpi::is_initialised() || !launcher::has_company(mpi::library, launcher::variable) {
         return Ok(false);
     }
     // A job that is none after all, or an MPI that fails, hinders nobody here.
@@ -56,13 +56,13 @@ fn compare_if_possible() -> Result<bool, Ending> {
     compared(World::from(world)).map(|_| has_company)
 }
 
-#[cfg(not(feature = "mpi"))]
+#[cfg(not(feature = "_ranks"))]
 fn compare_if_possible() -> Result<bool, Ending> {
     Ok(false)
 }
 
 /// The world, if all its ranks were started alike. Otherwise it is said before the world ends.
-#[cfg(feature = "mpi")]
+#[cfg(feature = "_ranks")]
 fn compared(mut world: World) -> Result<World, Ending> {
     match start::compare(&mut world) {
         Ok(()) => Ok(world),
@@ -175,15 +175,15 @@ fn what_to_type() -> String {
     format!("type `mpirun -n 8 equipoise {command} ..` for 8 real ranks or `equipoise {command} --sim 8 ..` for simulated ones")
 }
 
-#[cfg(not(feature = "mpi"))]
+#[cfg(not(feature = "_ranks"))]
 fn real(_: &WorldOptions, _: u32) -> Result<World, Ending> {
     Err(Ending::Unsaid(Error::usage(format!(
-        "this program was built without real ranks (feature `mpi`), so --sim RANKS is needed; {}",
+        "this program was built without real ranks (features `mpi`, `mpi-dynamic`), so --sim RANKS is needed; {}",
         what_to_type().rsplit_once(" or ").map_or(String::new(), |(_, simulated)| format!("type {simulated}"))
     ))))
 }
 
-#[cfg(feature = "mpi")]
+#[cfg(feature = "_ranks")]
 fn real(options: &WorldOptions, workers: u32) -> Result<World, Ending> {
     use equipoise::transport::mpi::{self, Watch};
 
@@ -199,27 +199,25 @@ pub fn environment(world: &World) -> Environment {
     Environment::of(world, command::typed(world.is_simulated()), carrier())
 }
 
-#[cfg(not(feature = "mpi"))]
+#[cfg(not(feature = "_ranks"))]
 fn carrier() -> Option<String> {
     None
 }
 
-#[cfg(feature = "mpi")]
+#[cfg(feature = "_ranks")]
 fn carrier() -> Option<String> {
     Some(equipoise::transport::mpi::library())
 }
 
-/// What `--version` says: which MPI this program is linked with, too.
-#[cfg(feature = "mpi")]
+/// What `--version` says: which MPI this program uses, too.
+#[cfg(feature = "_ranks")]
 pub fn version() -> String {
-    let text = equipoise::transport::mpi::rsmpi::environment::library_version().unwrap_or_default();
-    let library = text.lines().next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-    let (version, subversion) = equipoise::transport::mpi::rsmpi::environment::version();
-    format!("{}\nMPI {version}.{subversion}: {library}", env!("CARGO_PKG_VERSION"))
+    let mpi = equipoise::transport::mpi::description().unwrap_or_else(|why| why.to_string());
+    format!("{}\n{mpi}", env!("CARGO_PKG_VERSION"))
 }
 
 /// What `--version` says.
-#[cfg(not(feature = "mpi"))]
+#[cfg(not(feature = "_ranks"))]
 pub fn version() -> String {
-    format!("{}\nbuilt without MPI (feature `mpi`): simulated ranks only", env!("CARGO_PKG_VERSION"))
+    format!("{}\nbuilt without MPI (features `mpi`, `mpi-dynamic`): simulated ranks only", env!("CARGO_PKG_VERSION"))
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 const WRITTEN_BY_RANK_0: [&str; 5] = ["csv", "report", "trace", "to", "gantt"];
 
 /// More of a value tells nobody anything.
-#[cfg(any(feature = "mpi", test))]
+#[cfg(any(feature = "_ranks", test))]
 const SHOWN: usize = 60;
 
 /// How a process was started.
@@ -51,7 +51,7 @@ pub fn note_refusal(why: &str) {
 }
 
 /// Whether this process will not begin.
-#[cfg(feature = "mpi")]
+#[cfg(feature = "_ranks")]
 pub fn is_refused() -> bool {
     with(|start| start.refused.is_some())
 }
@@ -70,7 +70,7 @@ fn value(argument: &Arg, given: &ArgMatches) -> Option<String> {
 ///
 /// # Errors
 /// Wrong usage on every rank if they were not started alike, with a sentence that names what differs.
-#[cfg(feature = "mpi")]
+#[cfg(feature = "_ranks")]
 pub fn compare(world: &mut equipoise::transport::world::World) -> equipoise::Result<()> {
     let mine = with(|start| start.clone());
     match equipoise_lab::experiment::settle::difference(world, &mine)? {
@@ -80,7 +80,7 @@ pub fn compare(world: &mut equipoise::transport::world::World) -> equipoise::Res
 }
 
 /// What differs between rank 0 and another.
-#[cfg(any(feature = "mpi", test))]
+#[cfg(any(feature = "_ranks", test))]
 fn sentence(rank: u32, first: &Start, other: &Start) -> String {
     if first.version != other.version {
         return format!("rank {rank} is version {}, rank 0 version {}; all ranks need the same program", other.version, first.version);
@@ -99,7 +99,7 @@ fn sentence(rank: u32, first: &Start, other: &Start) -> String {
 }
 
 /// An option as it was given.
-#[cfg(any(feature = "mpi", test))]
+#[cfg(any(feature = "_ranks", test))]
 fn option((name, value): &(String, Option<String>)) -> String {
     match value.as_deref() {
         None => format!("without --{name}"),

@@ -6,10 +6,10 @@
 use std::ffi::{c_int, c_void};
 use std::mem::{self, MaybeUninit};
 
-use ::mpi::ffi;
 use bytes::Bytes;
 
 pub(super) use super::outgoing::Outgoing;
+use super::binding::{self as mpi, MPI_Request, MPI_Status, byte, no_request};
 use super::pool::Pool;
 use crate::error::{Error, Result};
 use crate::topology::RankId;
@@ -24,7 +24,7 @@ fn check(call: &'static str, code: c_int) -> Result<()> {
     let mut text = vec![0u8; 2048];
     let mut length: c_int = 0;
     // SAFETY: the buffer is longer than any error string, and both pointers are valid for the call.
-    let told = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &raw mut length) };
+    let told = unsafe { mpi::MPI_Error_string(code, text.as_mut_ptr().cast(), &raw mut length) };
     let why = match usize::try_from(length) {
         Ok(length) if told == 0 && length <= text.len() => String::from_utf8_lossy(&text[..length]).into_owned(),
         _ => format!("error {code}"),
@@ -32,21 +32,9 @@ fn check(call: &'static str, code: c_int) -> Result<()> {
     Err(Error::Mpi { call: call.into(), why })
 }
 
-/// MPI's type of bytes.
-fn byte() -> ffi::MPI_Datatype {
-    // SAFETY: a constant that MPI's library holds; reading it has no condition.
-    unsafe { ffi::RSMPI_UINT8_T }
-}
-
-/// MPI's "no request".
-fn no_request() -> ffi::MPI_Request {
-    // SAFETY: a constant that MPI's library holds; reading it has no condition.
-    unsafe { ffi::RSMPI_REQUEST_NULL }
-}
-
 /// Whether MPI runs in this process: initialised and not finalised.
 pub(super) fn is_active() -> bool {
-    ::mpi::environment::is_initialized() && !::mpi::environment::is_finalized()
+    mpi::is_initialized() && !mpi::is_finalized()
 }
 
 /// Ends the whole job with a status, from any thread. Never returns.
@@ -55,7 +43,7 @@ pub(super) fn abort(status: i32) -> ! {
         // SAFETY: MPI is initialised and not finalised. Aborting from a thread that did not initialise MPI is outside what `funneled`
         // promises; there is nothing left to damage, it was measured to work also while another thread is inside MPI, and if it does
         // not, the next line ends the process and the launcher the job.
-        unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, status) };
+        unsafe { mpi::MPI_Abort(mpi::world(), status) };
     }
     std::process::abort()
 }
@@ -64,29 +52,29 @@ pub(super) fn abort(status: i32) -> ! {
 pub(super) fn may_call() -> Result<bool> {
     let mut main: c_int = 0;
     // SAFETY: MPI is initialised (the callers see to it), and the pointer is valid for the call.
-    check("MPI_Is_thread_main", unsafe { ffi::MPI_Is_thread_main(&raw mut main) })?;
-    Ok(main != 0 || ::mpi::environment::threading_support() >= ::mpi::Threading::Serialized)
+    check("MPI_Is_thread_main", unsafe { mpi::MPI_Is_thread_main(&raw mut main) })?;
+    Ok(main != 0 || mpi::other_threads_may_call())
 }
 
 /// A communicator of our own. Freed by [`free`](Comm::free) only: a dropped one is left to MPI.
 pub(super) struct Comm {
-    raw: ffi::MPI_Comm,
+    raw: mpi::MPI_Comm,
     /// MPI calls stay on the thread that made the communicator, also where the raw handle is a plain integer.
     _here: std::marker::PhantomData<*const ()>,
 }
 
 impl Comm {
-    /// Duplicates a communicator; errors on the duplicate are returned instead of ending the job. All its ranks must take part.
-    pub fn duplicate(raw: ffi::MPI_Comm) -> Result<Comm> {
+    /// Duplicates a communicator, without its hints: those may forbid receives from any rank. Errors on the duplicate are returned instead of ending the job. All its ranks must take part.
+    pub fn duplicate(raw: mpi::MPI_Comm) -> Result<Comm> {
         let mut duplicate = MaybeUninit::uninit();
         // SAFETY: `raw` is a communicator that its owner keeps during the call; MPI writes the duplicate if it returns success, and
         // only then it is read.
         let raw = unsafe {
-            check("MPI_Comm_dup", ffi::MPI_Comm_dup(raw, duplicate.as_mut_ptr()))?;
+            check("MPI_Comm_dup_with_info", mpi::MPI_Comm_dup_with_info(raw, mpi::no_info(), duplicate.as_mut_ptr()))?;
             duplicate.assume_init()
         };
         // SAFETY: `raw` is the valid communicator made above.
-        check("MPI_Comm_set_errhandler", unsafe { ffi::MPI_Comm_set_errhandler(raw, ffi::RSMPI_ERRORS_RETURN) })?;
+        check("MPI_Comm_set_errhandler", unsafe { mpi::MPI_Comm_set_errhandler(raw, mpi::errors_return()) })?;
         Ok(Comm { raw, _here: std::marker::PhantomData })
     }
 
@@ -98,14 +86,14 @@ impl Comm {
     pub fn rank(&self) -> Result<RankId> {
         let mut rank: c_int = 0;
         // SAFETY: the communicator is valid, and so is the pointer.
-        check("MPI_Comm_rank", unsafe { ffi::MPI_Comm_rank(self.raw, &raw mut rank) })?;
+        check("MPI_Comm_rank", unsafe { mpi::MPI_Comm_rank(self.raw, &raw mut rank) })?;
         Ok(rank as RankId)
     }
 
     pub fn size(&self) -> Result<u32> {
         let mut size: c_int = 0;
         // SAFETY: the communicator is valid, and so is the pointer.
-        check("MPI_Comm_size", unsafe { ffi::MPI_Comm_size(self.raw, &raw mut size) })?;
+        check("MPI_Comm_size", unsafe { mpi::MPI_Comm_size(self.raw, &raw mut size) })?;
         Ok(size as u32)
     }
 
@@ -115,7 +103,7 @@ impl Comm {
         let count = count(mine.len())?;
         // SAFETY: both buffers are valid for the call, and the second has room for one block of each rank.
         check("MPI_Allgather", unsafe {
-            ffi::MPI_Allgather(mine.as_ptr().cast(), count, byte(), all.as_mut_ptr().cast(), count, byte(), self.raw)
+            mpi::MPI_Allgather(mine.as_ptr().cast(), count, byte(), all.as_mut_ptr().cast(), count, byte(), self.raw)
         })?;
         Ok(all)
     }
@@ -136,7 +124,7 @@ impl Comm {
             // request is over, and leaks it if it is dropped before. The heap block does not move when `receiving` moves.
             check("MPI_Irecv", unsafe {
                 let start = receiving.buffer.as_mut_ptr().add(offset).cast::<c_void>();
-                ffi::MPI_Irecv(start, count(size)?, byte(), source as c_int, tag, self.raw, &raw mut request)
+                mpi::MPI_Irecv(start, count(size)?, byte(), source as c_int, tag, self.raw, &raw mut request)
             })?;
             receiving.pieces.push((request, size));
             offset += size;
@@ -158,7 +146,7 @@ impl Comm {
         // moved box claims to be the only way to its value, which ends the validity of such a pointer.
         check("MPI_Ireduce_scatter_block", unsafe {
             let (from, to) = (summing.sent.as_ptr().cast(), summing.sum.as_mut_ptr().cast());
-            ffi::MPI_Ireduce_scatter_block(from, to, 1, ffi::RSMPI_UINT64_T, ffi::RSMPI_SUM, self.raw, &raw mut summing.request)
+            mpi::MPI_Ireduce_scatter_block(from, to, 1, mpi::unsigned_64(), mpi::sum(), self.raw, &raw mut summing.request)
         })?;
         Ok(summing)
     }
@@ -166,7 +154,7 @@ impl Comm {
     /// Gives the communicator back to MPI. All ranks must take part.
     pub fn free(mut self) -> Result<()> {
         // SAFETY: the communicator is ours, valid, and nobody uses it any more since `self` is consumed.
-        check("MPI_Comm_free", unsafe { ffi::MPI_Comm_free(&raw mut self.raw) })
+        check("MPI_Comm_free", unsafe { mpi::MPI_Comm_free(&raw mut self.raw) })
     }
 }
 
@@ -176,20 +164,20 @@ fn count(length: usize) -> Result<c_int> {
 }
 
 /// Number of bytes that a status tells of.
-fn received(status: &ffi::MPI_Status) -> Result<usize> {
+fn received(status: &MPI_Status) -> Result<usize> {
     let mut length: c_int = 0;
     // SAFETY: the status was written by MPI, and both pointers are valid for the call.
-    check("MPI_Get_count", unsafe { ffi::MPI_Get_count(status, byte(), &raw mut length) })?;
+    check("MPI_Get_count", unsafe { mpi::MPI_Get_count(status, byte(), &raw mut length) })?;
     usize::try_from(length).map_err(|_| Error::Failed("MPI delivered part of a byte".into()))
 }
 
 /// Whether a request is over; its status then.
-fn test(request: &mut ffi::MPI_Request) -> Result<Option<ffi::MPI_Status>> {
+fn test(request: &mut MPI_Request) -> Result<Option<MPI_Status>> {
     let mut over: c_int = 0;
-    let mut status = MaybeUninit::<ffi::MPI_Status>::zeroed();
+    let mut status = MaybeUninit::<MPI_Status>::zeroed();
     // SAFETY: the request is one that MPI gave (or null, which is over at once); all pointers are valid; a zeroed status is a valid one.
     unsafe {
-        check("MPI_Test", ffi::MPI_Test(request, &raw mut over, status.as_mut_ptr()))?;
+        check("MPI_Test", mpi::MPI_Test(request, &raw mut over, status.as_mut_ptr()))?;
         Ok((over != 0).then(|| status.assume_init()))
     }
 }
@@ -198,12 +186,12 @@ fn test(request: &mut ffi::MPI_Request) -> Result<Option<ffi::MPI_Status>> {
 ///
 /// One at a time keeps the order per source. (A matched probe costs 10 to 20 % more per message, and a poll at every source's queue.)
 pub(super) struct Mailbox {
-    request: ffi::MPI_Request,
+    request: MPI_Request,
     buffer: Vec<u8>,
     /// No message is longer.
     size: usize,
     /// What has come and was not taken yet.
-    arrived: Option<ffi::MPI_Status>,
+    arrived: Option<MPI_Status>,
 }
 
 /// A message that came through the mailbox.
@@ -233,7 +221,7 @@ impl Mailbox {
     pub fn look_with(&mut self, comm: &Comm, bodies: &mut [(RankId, Awaited)]) -> Result<Option<Letter>> {
         const ROOM: usize = MOST_BODIES + 1;
         let mut requests = [no_request(); ROOM];
-        let mut statuses = [MaybeUninit::<ffi::MPI_Status>::zeroed(); ROOM];
+        let mut statuses = [MaybeUninit::<MPI_Status>::zeroed(); ROOM];
         let mut indices = [0 as c_int; ROOM];
         let mut over: c_int = 0;
         requests[0] = self.request;
@@ -243,7 +231,7 @@ impl Mailbox {
         // their owners meanwhile.
         check("MPI_Testsome", unsafe {
             let count = bodies.len().min(MOST_BODIES) as c_int + 1;
-            ffi::MPI_Testsome(count, requests.as_mut_ptr(), &raw mut over, indices.as_mut_ptr(), statuses.as_mut_ptr().cast())
+            mpi::MPI_Testsome(count, requests.as_mut_ptr(), &raw mut over, indices.as_mut_ptr(), statuses.as_mut_ptr().cast())
         })?;
         let mut arrived = self.arrived.take();
         // MPI_UNDEFINED (negative) says that there was nothing active, which cannot be here.
@@ -262,7 +250,7 @@ impl Mailbox {
         self.take(comm, arrived)
     }
 
-    fn take(&mut self, comm: &Comm, arrived: Option<ffi::MPI_Status>) -> Result<Option<Letter>> {
+    fn take(&mut self, comm: &Comm, arrived: Option<MPI_Status>) -> Result<Option<Letter>> {
         let Some(status) = arrived else { return Ok(None) };
         let length = received(&status)?;
         // SAFETY: the request is over, so MPI has written this many bytes, which is at most what was posted: the buffer's capacity.
@@ -270,15 +258,15 @@ impl Mailbox {
         // A long one keeps the buffer; of a short one a copy is made, so that it does not hold much more memory than its own.
         let bytes = if length > self.size / 8 { Bytes::from(mem::take(&mut self.buffer)) } else { Bytes::copy_from_slice(&self.buffer) };
         self.post(comm)?;
-        Ok(Some(Letter { source: status.MPI_SOURCE as RankId, tag: status.MPI_TAG, bytes }))
+        Ok(Some(Letter { source: mpi::source(&status) as RankId, tag: mpi::tag(&status), bytes }))
     }
 
     /// Takes the receive back. Nothing may be on its way to it.
     pub fn close(mut self) -> Result<()> {
         // SAFETY: the request is one that MPI gave; waiting for a cancelled receive is a local matter and ends. Both null it.
         unsafe {
-            check("MPI_Cancel", ffi::MPI_Cancel(&raw mut self.request))?;
-            check("MPI_Wait", ffi::MPI_Wait(&raw mut self.request, ffi::RSMPI_STATUS_IGNORE))
+            check("MPI_Cancel", mpi::MPI_Cancel(&raw mut self.request))?;
+            check("MPI_Wait", mpi::MPI_Wait(&raw mut self.request, mpi::status_ignore()))
         }
     }
 
@@ -288,8 +276,8 @@ impl Mailbox {
         // SAFETY: the buffer has `size` bytes of capacity; `self` owns it until the request is over, and leaks it if it is dropped
         // before. The heap block does not move when `self` moves.
         check("MPI_Irecv", unsafe {
-            let (source, tag) = (ffi::RSMPI_ANY_SOURCE, ffi::RSMPI_ANY_TAG);
-            ffi::MPI_Irecv(self.buffer.as_mut_ptr().cast(), count(self.size)?, byte(), source, tag, comm.raw, &raw mut self.request)
+            let (source, tag) = (mpi::any_source(), mpi::any_tag());
+            mpi::MPI_Irecv(self.buffer.as_mut_ptr().cast(), count(self.size)?, byte(), source, tag, comm.raw, &raw mut self.request)
         })
     }
 }
@@ -308,16 +296,16 @@ pub(super) const MOST_BODIES: usize = 32;
 
 /// The first piece of a body that is not there yet, as a poll of the network sees it.
 pub(super) struct Awaited {
-    request: ffi::MPI_Request,
-    over: Option<ffi::MPI_Status>,
+    request: MPI_Request,
+    over: Option<MPI_Status>,
 }
 
 /// A body on its way into its buffer.
 pub(super) struct Receiving {
     /// The requests of its pieces and the length of each, the last piece first.
-    pieces: Vec<(ffi::MPI_Request, usize)>,
+    pieces: Vec<(MPI_Request, usize)>,
     /// The status of the first piece, if it is over.
-    over: Option<ffi::MPI_Status>,
+    over: Option<MPI_Status>,
     buffer: Vec<u8>,
     length: usize,
 }
@@ -387,7 +375,7 @@ impl Drop for Receiving {
 
 /// A sum over all ranks that is being made.
 pub(super) struct Summing {
-    request: ffi::MPI_Request,
+    request: MPI_Request,
     sent: Vec<u64>,
     /// One number. Not a box: see [`sum_for_me`](Comm::sum_for_me).
     sum: Vec<u64>,
@@ -413,7 +401,7 @@ impl Drop for Summing {
 /// Immediate sends that are not over, with the bytes they read.
 #[derive(Default)]
 pub(super) struct Sends {
-    requests: Vec<ffi::MPI_Request>,
+    requests: Vec<MPI_Request>,
     bytes: Vec<Outgoing>,
     /// Where the next poll begins: many sends are looked at in turns.
     cursor: usize,
@@ -434,7 +422,7 @@ impl Sends {
         // SAFETY: the slice is valid now, and stays so where it is until the request is over: `self` owns the bytes, whose heap block
         // (or static) does not move with them, and leaks them if it is dropped before.
         check("MPI_Isend", unsafe {
-            ffi::MPI_Isend(slice.as_ptr().cast(), count(slice.len())?, byte(), to as c_int, tag, comm.raw, &raw mut request)
+            mpi::MPI_Isend(slice.as_ptr().cast(), count(slice.len())?, byte(), to as c_int, tag, comm.raw, &raw mut request)
         })?;
         // From here on MPI may read the bytes, so they must be held before anything can fail.
         let waits = matches!(bytes, Outgoing::Shared(_));
@@ -464,8 +452,8 @@ impl Sends {
         let mut over: c_int = 0;
         // SAFETY: `looked_at` holds requests that MPI gave, `indices` has room for as many, and statuses are not wanted.
         check("MPI_Testsome", unsafe {
-            let (incount, statuses) = (looked_at.len() as c_int, ffi::RSMPI_STATUSES_IGNORE);
-            ffi::MPI_Testsome(incount, looked_at.as_mut_ptr(), &raw mut over, indices.as_mut_ptr(), statuses)
+            let (incount, statuses) = (looked_at.len() as c_int, mpi::statuses_ignore());
+            mpi::MPI_Testsome(incount, looked_at.as_mut_ptr(), &raw mut over, indices.as_mut_ptr(), statuses)
         })?;
         // MPI_UNDEFINED (negative) says that there was nothing active, which cannot be here.
         let over = &mut indices[..usize::try_from(over).unwrap_or(0)];
@@ -489,7 +477,6 @@ impl Drop for Sends {
 }
 
 /// The raw world communicator.
-pub(super) fn world() -> ffi::MPI_Comm {
-    // SAFETY: a constant that MPI's library holds; reading it has no condition.
-    unsafe { ffi::RSMPI_COMM_WORLD }
+pub(super) fn world() -> mpi::MPI_Comm {
+    mpi::world()
 }

@@ -22,6 +22,9 @@
 //! Errors of MPI are returned by every call and end the job with a sentence that names the call: plain MPI cannot go on without a rank.
 
 pub mod abort;
+// Calls of C functions, each with its reason beside it.
+#[allow(unsafe_code, non_camel_case_types, non_snake_case)]
+mod binding;
 mod carrier;
 mod executor;
 // Calls of C functions, each with its reason beside it.
@@ -45,10 +48,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The bindings, for programs that use MPI themselves.
+#[cfg(feature = "mpi")]
 pub use ::mpi as rsmpi;
-use ::mpi::environment::Universe;
-use ::mpi::traits::AsRaw;
 use log::debug;
+
+use self::binding::{MPI_Comm, Universe};
 
 use self::carrier::{Carrier, Links, State};
 use self::ffi::Comm;
@@ -130,15 +134,27 @@ impl Options {
     }
 }
 
-/// The MPI that this program is linked with: the first words of its own description.
+/// The MPI of this process: the first words of its own description. Empty if there is none.
 pub fn library() -> String {
-    let text = ::mpi::environment::library_version().unwrap_or_default();
+    let text = binding::library_version();
     text.split([',', '\n']).next().unwrap_or_default().trim().to_string()
+}
+
+/// The MPI of this process in one line: the standard that it keeps, its own description, and how it was found.
+///
+/// # Errors
+/// If this program looks for MPI when it runs (feature `mpi-dynamic`) and there is none.
+pub fn description() -> Result<String> {
+    let found = binding::found().map_err(Error::Failed)?;
+    let text = binding::library_version();
+    let text = text.lines().next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    let (version, subversion) = binding::standard_version();
+    Ok(format!("MPI {version}.{subversion}: {text} ({found})"))
 }
 
 /// Whether MPI was initialised in this process, which it can be once only.
 pub fn is_initialised() -> bool {
-    ::mpi::environment::is_initialized()
+    binding::is_initialized()
 }
 
 /// The ranks of an MPI job, or of one of its communicators.
@@ -177,10 +193,11 @@ impl World {
     /// If MPI was initialised in this process before, which it can be once only; or if MPI fails.
     pub fn init(options: Options) -> Result<World> {
         prepare(&options)?;
-        let Some((universe, level)) = ::mpi::initialize_with_threading(::mpi::Threading::Funneled) else {
+        binding::found().map_err(Error::Failed)?;
+        let Some((universe, lives_with_threads)) = binding::initialise() else {
             return Err(Error::Failed("MPI was initialised in this process before, and it can be once only".into()));
         };
-        if level < ::mpi::Threading::Funneled {
+        if !lives_with_threads {
             return Err(Error::Failed("this MPI cannot live in a process with threads (it does not offer MPI_THREAD_FUNNELED)".into()));
         }
         World::over(ffi::world(), Some(universe), options)
@@ -194,7 +211,8 @@ impl World {
     ///
     /// # Errors
     /// If MPI is not initialised, or this is not the thread that did it; or if MPI fails.
-    pub fn on(comm: &impl AsRaw<Raw = rsmpi::ffi::MPI_Comm>, options: Options) -> Result<World> {
+    #[cfg(feature = "mpi")]
+    pub fn on(comm: &impl rsmpi::traits::AsRaw<Raw = rsmpi::ffi::MPI_Comm>, options: Options) -> Result<World> {
         if !ffi::is_active() {
             return Err(Error::Failed("MPI is not initialised, so there is no communicator to stand on".into()));
         }
@@ -205,7 +223,7 @@ impl World {
         World::over(comm.as_raw(), None, options)
     }
 
-    fn over(comm: rsmpi::ffi::MPI_Comm, universe: Option<Universe>, options: Options) -> Result<World> {
+    fn over(comm: MPI_Comm, universe: Option<Universe>, options: Options) -> Result<World> {
         let comm = Comm::duplicate(comm)?;
         let bulk = comm.another()?;
         // Any longer and the watchdog could not add and double it.
@@ -305,8 +323,7 @@ fn prepare(options: &Options) -> Result<()> {
 fn host_names(comm: &Comm) -> Result<Vec<String>> {
     /// Longer names are cut: no MPI has longer ones than 256 bytes.
     const NAME: usize = 256;
-    let unreadable = |_| Error::Failed("MPI's name of this processor is not UTF-8".into());
-    let name = ::mpi::environment::processor_name().map_err(unreadable)?;
+    let name = binding::processor_name().ok_or_else(|| Error::Failed("MPI's name of this processor is not UTF-8".into()))?;
     let mut mine = [0u8; NAME];
     let length = name.len().min(NAME);
     mine[..length].copy_from_slice(&name.as_bytes()[..length]);

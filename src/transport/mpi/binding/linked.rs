@@ -1,0 +1,116 @@
+//! MPI through the crate `mpi`: its bindings are made from the `mpi.h` of the MPI that the program is linked with.
+
+use std::ffi::c_int;
+
+pub use ::mpi::ffi::{
+    MPI_Abort, MPI_Allgather, MPI_Cancel, MPI_Comm, MPI_Comm_dup_with_info, MPI_Comm_free, MPI_Comm_rank, MPI_Comm_set_errhandler, MPI_Comm_size,
+    MPI_Datatype, MPI_Errhandler, MPI_Error_string, MPI_Get_count, MPI_Info, MPI_Ireduce_scatter_block, MPI_Irecv, MPI_Is_thread_main, MPI_Isend,
+    MPI_Op, MPI_Request, MPI_Status, MPI_Test, MPI_Testsome, MPI_Wait,
+};
+use ::mpi::ffi;
+use ::mpi::{Threading, environment};
+
+/// Reads constants that MPI's library holds.
+macro_rules! constants {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $constant:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $name() -> $type {
+            // SAFETY: a constant that MPI's library holds; reading it has no condition.
+            unsafe { ffi::$constant }
+        }
+    )*};
+}
+
+constants! {
+    /// MPI's type of bytes.
+    byte: MPI_Datatype = RSMPI_UINT8_T;
+    /// MPI's type of `u64`.
+    unsigned_64: MPI_Datatype = RSMPI_UINT64_T;
+    /// The operation that adds.
+    sum: MPI_Op = RSMPI_SUM;
+    /// MPI's "no request".
+    no_request: MPI_Request = RSMPI_REQUEST_NULL;
+    /// The communicator of all ranks.
+    world: MPI_Comm = RSMPI_COMM_WORLD;
+    /// The handler that returns errors instead of ending the job.
+    errors_return: MPI_Errhandler = RSMPI_ERRORS_RETURN;
+    /// No hints.
+    no_info: MPI_Info = RSMPI_INFO_NULL;
+    /// No communicator.
+    no_comm: MPI_Comm = RSMPI_COMM_NULL;
+    /// Receives from whoever sends.
+    any_source: c_int = RSMPI_ANY_SOURCE;
+    /// Receives whatever tag.
+    any_tag: c_int = RSMPI_ANY_TAG;
+    /// "I want no status."
+    status_ignore: *mut MPI_Status = RSMPI_STATUS_IGNORE;
+    /// "I want no statuses."
+    statuses_ignore: *mut MPI_Status = RSMPI_STATUSES_IGNORE;
+}
+
+/// Whose message a status tells of.
+pub fn source(status: &MPI_Status) -> c_int {
+    status.MPI_SOURCE
+}
+
+/// The tag of the message that a status tells of.
+pub fn tag(status: &MPI_Status) -> c_int {
+    status.MPI_TAG
+}
+
+/// Whether MPI has been initialised in this process.
+pub fn is_initialized() -> bool {
+    environment::is_initialized()
+}
+
+/// Whether MPI has been finalised in this process.
+pub fn is_finalized() -> bool {
+    environment::is_finalized()
+}
+
+/// Whether threads other than the one that initialised MPI may call it, one at a time.
+pub fn other_threads_may_call() -> bool {
+    environment::threading_support() >= Threading::Serialized
+}
+
+/// MPI as this process initialised it. Finalises when it is dropped.
+pub type Universe = environment::Universe;
+
+/// Initialises MPI for a process with threads of which one calls MPI. `None` if it was initialised before; the flag says whether MPI
+/// offers that.
+pub fn initialise() -> Option<(Universe, bool)> {
+    let (universe, level) = ::mpi::initialize_with_threading(Threading::Funneled)?;
+    Some((universe, level >= Threading::Funneled))
+}
+
+/// MPI's own description.
+pub fn library_version() -> String {
+    environment::library_version().unwrap_or_default()
+}
+
+/// The version of the MPI standard that it keeps.
+pub fn standard_version() -> (i32, i32) {
+    environment::version()
+}
+
+/// The name of the machine, if it is text.
+pub fn processor_name() -> Option<String> {
+    environment::processor_name().ok()
+}
+
+/// How MPI was found.
+pub fn found() -> Result<String, String> {
+    Ok("linked".into())
+}
+
+/// The communicator whose handle lies at an address and has this many bytes; a size that is no handle's is given back.
+///
+/// # Safety
+/// The address is that of a communicator handle of the MPI that this program is linked with.
+pub unsafe fn comm_at(address: *const std::ffi::c_void, size: usize) -> Result<MPI_Comm, usize> {
+    if size != size_of::<MPI_Comm>() {
+        return Err(size_of::<MPI_Comm>());
+    }
+    // SAFETY: the caller's promise; the size is that of a handle.
+    Ok(unsafe { address.cast::<MPI_Comm>().read_unaligned() })
+}
