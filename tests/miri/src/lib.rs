@@ -6,6 +6,10 @@
 #[path = "../../../src/transport/mpi/ffi.rs"]
 mod ffi;
 
+#[allow(dead_code, unused_imports)]
+#[path = "../../../src/transport/mpi/binding/linked.rs"]
+mod binding;
+
 #[path = "../../../src/transport/mpi/outgoing.rs"]
 mod outgoing;
 

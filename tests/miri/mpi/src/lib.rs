@@ -9,7 +9,25 @@ pub enum Threading {
     Multiple,
 }
 
+pub fn initialize_with_threading(_: Threading) -> Option<(environment::Universe, Threading)> {
+    None
+}
+
 pub mod environment {
+    pub struct Universe;
+
+    pub fn library_version() -> Result<String, std::string::FromUtf8Error> {
+        Ok("an MPI for Miri".into())
+    }
+
+    pub fn version() -> (i32, i32) {
+        (3, 1)
+    }
+
+    pub fn processor_name() -> Result<String, std::string::FromUtf8Error> {
+        Ok("here".into())
+    }
+
     pub fn is_initialized() -> bool {
         true
     }
@@ -33,6 +51,7 @@ pub mod ffi {
     pub type MPI_Request = c_int;
     pub type MPI_Op = c_int;
     pub type MPI_Errhandler = c_int;
+    pub type MPI_Info = c_int;
 
     #[repr(C)]
     #[derive(Clone, Copy)]
@@ -48,6 +67,8 @@ pub mod ffi {
     pub static mut RSMPI_UINT64_T: MPI_Datatype = 8;
     pub static mut RSMPI_REQUEST_NULL: MPI_Request = -1;
     pub static mut RSMPI_SUM: MPI_Op = 0;
+    pub static mut RSMPI_INFO_NULL: MPI_Info = 0;
+    pub static mut RSMPI_COMM_NULL: MPI_Comm = -1;
     pub static mut RSMPI_ERRORS_RETURN: MPI_Errhandler = 0;
     pub const RSMPI_ANY_SOURCE: c_int = -1;
     pub const RSMPI_ANY_TAG: c_int = -1;
@@ -161,7 +182,7 @@ pub mod ffi {
         0
     }
 
-    pub unsafe fn MPI_Comm_dup(_: MPI_Comm, duplicate: *mut MPI_Comm) -> c_int {
+    pub unsafe fn MPI_Comm_dup_with_info(_: MPI_Comm, _: MPI_Info, duplicate: *mut MPI_Comm) -> c_int {
         engine(|engine| {
             engine.communicators += 1;
             unsafe { duplicate.write(engine.communicators) };
