@@ -52,6 +52,7 @@
 //! - [`topology`]: who is next to whom, and how a topology's nodes lie on ranks and hosts.
 //! - [`transport`]: the contract between a node and the world that carries its messages, and the two worlds.
 //! - [`node`]: what a program sees of its world: messages, time, work, collectives and the mover of tasks.
+//! - [`assign`]: whole tasks to ranks, where all weights are known: longest first, differencing, refinement, chains.
 //! - [`balance`]: the balancers, one file each, and their registry.
 //! - [`workload`]: what there is to balance: patterns of loads and powers, tasks, files; and graphs of tasks to schedule.
 //! - [`schedule`]: computations whose tasks create tasks, spread while they run.
@@ -67,6 +68,7 @@
 //! - [`names`]: names that others chose, of files above all, as text, as paths, and as they are shown.
 
 pub mod agreement;
+pub mod assign;
 pub mod balance;
 pub mod error;
 pub mod flow;
