@@ -62,6 +62,7 @@
 //! - [`experiment`]: what is run, how often and on what, and the records of it.
 //! - [`report`]: what records look like to people and programs.
 //! - [`redistribute`](mod@redistribute): balancing a program's own tasks.
+//! - [`trigger`]: when to balance: published criteria, and what a series of steps costs under each.
 //! - [`options`]: the options of balancers and schedulers, `NAME[:key=value,..]`.
 //! - [`error`]: what can go wrong, and its exit status.
 //! - [`memory`]: large buffers that may not be had.
@@ -83,6 +84,7 @@ pub mod redistribute;
 pub mod schedule;
 pub mod topology;
 pub mod transport;
+pub mod trigger;
 
 pub use error::{Error, Result};
 pub use redistribute::{balance_vec, redistribute};
