@@ -8,11 +8,26 @@
 use super::{Assignment, Problem};
 use crate::load::RankTime;
 
-/// Cuts the tasks, which are in the list's order, with the least time of the slowest rank. Among cuts that are as good, each border lies as near as
+/// Cuts the tasks, in the order of their owners, with the least time of the slowest rank. Among cuts that are as good, each border lies as near as
 /// may be to where the owners' border is.
 ///
 /// O(n + m log n) for a probe of n tasks on m ranks, m log n probes.
 pub fn chains(problem: &Problem<'_>) -> Assignment {
+    // The list's order is that of the owners: by owner, and then as each holds them.
+    let mut order: Vec<usize> = (0..problem.weights.len()).collect();
+    order.sort_by_key(|task| problem.owners[*task]);
+    let weights: Vec<u64> = order.iter().map(|task| problem.weights[*task]).collect();
+    let owners: Vec<u32> = order.iter().map(|task| problem.owners[*task]).collect();
+    let cut = ordered_chains(&Problem { weights: &weights, owners: &owners, ..*problem });
+    let mut assignment = vec![0; order.len()];
+    for (task, rank) in order.into_iter().zip(cut) {
+        assignment[task] = rank;
+    }
+    assignment
+}
+
+/// The same for tasks in any order, whoever owns them.
+pub(super) fn ordered_chains(problem: &Problem<'_>) -> Assignment {
     let list = List::new(problem);
     let limit = list.bottleneck();
     let cuts = list.cuts(limit);
@@ -107,11 +122,12 @@ impl<'a> List<'a> {
         for rank in (0..ranks).rev() {
             earliest[rank] = self.longest_before(rank, earliest[rank + 1], limit);
         }
+        let ordered = self.problem.owners.is_sorted();
         let mut cuts = vec![0];
         for rank in 0..ranks {
             let from = cuts[rank];
             let latest = self.longest(rank, from, limit).unwrap_or(from);
-            let wanted = self.problem.owners.partition_point(|owner| *owner as usize <= rank);
+            let wanted = if ordered { self.problem.owners.partition_point(|owner| *owner as usize <= rank) } else { latest };
             let least = earliest[rank + 1].max(from);
             cuts.push(wanted.clamp(least, latest.max(least)));
         }

@@ -6,11 +6,13 @@
 //! - [`greedy`](fn@greedy): longest task first (Graham 1969), from nothing.
 //! - [`differencing`]: the largest differencing method of Karmarkar and Karp (1982), from nothing.
 //! - [`chains`](fn@chains): contiguous pieces of an ordered list, exactly (Pinar and Aykanat 2004).
+//! - [`bisection`] and [`along_curve`]: by places in space.
 //! - [`refine`](fn@refine): moves and swaps from where tasks are, away from the slowest rank.
 //! - [`greedy_refine`]: of all of these the one that moves least among those that are good enough.
 
 mod chains;
 mod differencing;
+mod geometry;
 mod greedy;
 mod matching;
 mod refine;
@@ -19,6 +21,7 @@ use crate::load::RankTime;
 
 pub use chains::chains;
 pub use differencing::differencing;
+pub use geometry::{Place, along_curve, bisection};
 pub use greedy::greedy;
 pub use refine::{greedy_refine, refine};
 
