@@ -46,6 +46,8 @@ pub mod assign;
 pub mod balance;
 #[allow(missing_docs)]
 pub mod error;
+#[allow(missing_docs)]
+pub mod guest;
 pub mod load;
 pub mod node;
 pub mod redistribute;

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::topology::RankId;
 
 /// What a call came to, as an error that names it.
-fn check(call: &'static str, code: c_int) -> Result<()> {
+pub(super) fn check(call: &'static str, code: c_int) -> Result<()> {
     // MPI_SUCCESS is 0 in every MPI, by the standard.
     if code == 0 {
         return Ok(());
@@ -33,13 +33,13 @@ fn check(call: &'static str, code: c_int) -> Result<()> {
 }
 
 /// MPI's type of bytes.
-fn byte() -> ffi::MPI_Datatype {
+pub(super) fn byte() -> ffi::MPI_Datatype {
     // SAFETY: a constant that MPI's library holds; reading it has no condition.
     unsafe { ffi::RSMPI_UINT8_T }
 }
 
 /// MPI's "no request".
-fn no_request() -> ffi::MPI_Request {
+pub(super) fn no_request() -> ffi::MPI_Request {
     // SAFETY: a constant that MPI's library holds; reading it has no condition.
     unsafe { ffi::RSMPI_REQUEST_NULL }
 }
@@ -70,9 +70,9 @@ pub(super) fn may_call() -> Result<bool> {
 
 /// A communicator of our own. Freed by [`free`](Comm::free) only: a dropped one is left to MPI.
 pub(super) struct Comm {
-    raw: ffi::MPI_Comm,
+    pub(super) raw: ffi::MPI_Comm,
     /// MPI calls stay on the thread that made the communicator, also where the raw handle is a plain integer.
-    _here: std::marker::PhantomData<*const ()>,
+    pub(super) _here: std::marker::PhantomData<*const ()>,
 }
 
 impl Comm {
@@ -171,7 +171,7 @@ impl Comm {
 }
 
 /// A length as MPI counts.
-fn count(length: usize) -> Result<c_int> {
+pub(super) fn count(length: usize) -> Result<c_int> {
     c_int::try_from(length).map_err(|_| Error::Failed(format!("a message of {length} bytes is more than MPI can count")))
 }
 
@@ -184,7 +184,7 @@ fn received(status: &ffi::MPI_Status) -> Result<usize> {
 }
 
 /// Whether a request is over; its status then.
-fn test(request: &mut ffi::MPI_Request) -> Result<Option<ffi::MPI_Status>> {
+pub(super) fn test(request: &mut ffi::MPI_Request) -> Result<Option<ffi::MPI_Status>> {
     let mut over: c_int = 0;
     let mut status = MaybeUninit::<ffi::MPI_Status>::zeroed();
     // SAFETY: the request is one that MPI gave (or null, which is over at once); all pointers are valid; a zeroed status is a valid one.
