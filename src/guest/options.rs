@@ -132,6 +132,26 @@ impl Options {
         Ok(())
     }
 
+    /// Checks that lists have a number for each rank.
+    ///
+    /// # Errors
+    /// Wrong usage.
+    pub fn check(&self, ranks: u32) -> Result<()> {
+        for (key, numbers) in [("powers", &self.powers), ("capacity", &self.capacity)] {
+            if let ByRank::List(list) = numbers
+                && list.len() != ranks as usize
+            {
+                return Err(Failure::usage(format!("option {key}: {} numbers for {ranks} ranks", list.len())));
+            }
+        }
+        if let ByRank::List(list) = &self.powers
+            && list.iter().all(|power| *power == 0.0)
+        {
+            return Err(Failure::usage("option powers: all ranks have power 0"));
+        }
+        Ok(())
+    }
+
     /// A number that is the same where all options are that must be the same on all ranks.
     pub fn fingerprint(&self) -> u64 {
         let common = |numbers: &ByRank| match numbers {
