@@ -257,8 +257,8 @@ impl State {
         self.link.as_mut().ok_or_else(|| Failure::usage("the world is closed"))
     }
 
-    pub fn is_lost(&self) -> bool {
-        self.lost.is_some()
+    pub fn lost(&self) -> Option<&Failure> {
+        self.lost.as_ref()
     }
 
     /// A call has failed.

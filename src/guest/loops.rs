@@ -153,7 +153,8 @@ impl World {
         self.begin_loop_if(Ok((first, last, rule)))
     }
 
-    pub(crate) fn begin_loop_if(&self, given: Result<(u64, u64, &str)>) -> Result<Loop> {
+    #[doc(hidden)]
+    pub fn begin_loop_if(&self, given: Result<(u64, u64, &str)>) -> Result<Loop> {
         self.call(|world| {
             let mut state = world.state.borrow_mut();
             let read = given.and_then(|(first, last, rule)| {
@@ -219,7 +220,8 @@ impl World {
         self.end_loop_if(Ok(&of))
     }
 
-    pub(crate) fn end_loop_if(&self, of: Result<&Loop>) -> Result<()> {
+    #[doc(hidden)]
+    pub fn end_loop_if(&self, of: Result<&Loop>) -> Result<()> {
         self.call(|world| {
             let mut state = world.state.borrow_mut();
             let (of, mine) = super::plan::split(of);
@@ -240,6 +242,10 @@ impl World {
 }
 
 impl Loop {
+    pub(super) fn is_open_in(&self, loops: &[bool]) -> bool {
+        loops.get(self.slot).copied().unwrap_or(false)
+    }
+
     /// What the last chunk took.
     fn measure(&mut self) {
         if let (Some((tasks, began)), Taker::Left(chunks)) = (self.last.take(), &mut self.taker) {

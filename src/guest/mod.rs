@@ -27,6 +27,9 @@ mod verdict;
 mod world;
 
 #[cfg(feature = "mpi")]
+#[doc(hidden)]
+pub use call::Op as Call;
+#[cfg(feature = "mpi")]
 pub use call::World;
 #[cfg(feature = "mpi")]
 pub use loops::Loop;

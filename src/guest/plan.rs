@@ -113,13 +113,15 @@ impl World {
     }
 
     /// The same where it may be known already that this rank's arguments are wrong.
-    pub(crate) fn plan_if(&self, given: Result<&Given<'_>>) -> Result<Plan> {
+    #[doc(hidden)]
+    pub fn plan_if(&self, given: Result<&Given<'_>>) -> Result<Plan> {
         let op = if given.as_ref().is_ok_and(|given| given.destinations.is_some()) { Op::PlanFrom } else { Op::Plan };
         self.plan_as(op, given)
     }
 
     /// The same, where `op` says whether somebody else has decided.
-    pub(crate) fn plan_as(&self, op: Op, given: Result<&Given<'_>>) -> Result<Plan> {
+    #[doc(hidden)]
+    pub fn plan_as(&self, op: Op, given: Result<&Given<'_>>) -> Result<Plan> {
         self.call(|world| {
             let mut state = world.state.borrow_mut();
             let began = Instant::now();
@@ -153,7 +155,8 @@ impl World {
         self.advise_if(Ok(given), seconds_per_unit)
     }
 
-    pub(crate) fn advise_if(&self, given: Result<&Given<'_>>, seconds_per_unit: f64) -> Result<Verdict> {
+    #[doc(hidden)]
+    pub fn advise_if(&self, given: Result<&Given<'_>>, seconds_per_unit: f64) -> Result<Verdict> {
         self.call(|world| {
             let mut state = world.state.borrow_mut();
             let checked = match seconds_per_unit.is_finite() && seconds_per_unit >= 0.0 {

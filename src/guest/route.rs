@@ -123,7 +123,8 @@ impl World {
     }
 
     /// Both, where it may be known already that this rank's arguments are wrong.
-    pub(crate) fn carry(&self, plan: Result<&Plan>, op: Op, arrays: Result<(&[u8], &mut [u8])>, size: usize) -> Result<()> {
+    #[doc(hidden)]
+    pub fn carry(&self, plan: Result<&Plan>, op: Op, arrays: Result<(&[u8], &mut [u8])>, size: usize) -> Result<()> {
         self.call(|world| {
             let mut state = world.state.borrow_mut();
             let began = Instant::now();
@@ -167,7 +168,8 @@ impl World {
     }
 
     /// Both, where it may be known already that this rank's arguments are wrong.
-    pub(crate) fn carry_each(&self, plan: Result<&Plan>, op: Op, items: Result<&[&[u8]]>, receive: Receive<'_>) -> Result<()> {
+    #[doc(hidden)]
+    pub fn carry_each(&self, plan: Result<&Plan>, op: Op, items: Result<&[&[u8]]>, receive: Receive<'_>) -> Result<()> {
         self.call(|world| {
             let mut state = world.state.borrow_mut();
             let began = Instant::now();

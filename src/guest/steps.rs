@@ -16,7 +16,8 @@ impl World {
         self.step_if(Ok(seconds))
     }
 
-    pub(crate) fn step_if(&self, seconds: Result<f64>) -> Result<bool> {
+    #[doc(hidden)]
+    pub fn step_if(&self, seconds: Result<f64>) -> Result<bool> {
         self.call(|world| {
             let mut state = world.state.borrow_mut();
             let checked = seconds.and_then(|seconds| match seconds.is_finite() && seconds >= 0.0 {

@@ -187,7 +187,8 @@ impl World {
         self.run_if(scheduler, Ok(process), on_result)
     }
 
-    pub(crate) fn run_if(
+    #[doc(hidden)]
+    pub fn run_if(
         &self,
         name: &str,
         process: Result<&(dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync)>,

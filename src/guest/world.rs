@@ -90,7 +90,8 @@ impl World {
     }
 
     /// Closes the world, and leaves an empty one.
-    pub(crate) fn shut(&self) -> Result<()> {
+    #[doc(hidden)]
+    pub fn shut(&self) -> Result<()> {
         self.check_thread()?;
         {
             let Ok(mut state) = self.state.try_borrow_mut() else {
@@ -99,7 +100,7 @@ impl World {
             if self.in_callback.get() {
                 return Err(Failure::usage("callbacks may call put, result, stop, progress and error only"));
             }
-            if state.is_lost() || !carrier::is_active() {
+            if state.lost().is_some() || !carrier::is_active() {
                 // Its communicators are MPI's affair now.
                 state.link = None;
                 return Ok(());
@@ -115,6 +116,16 @@ impl World {
             state.agree(Op::Close, mine, &[])?;
             state.end()
         })
+    }
+
+    /// Why the world is lost, if it is.
+    pub fn lost(&self) -> Option<Failure> {
+        self.state.try_borrow().ok().and_then(|state| state.lost().cloned())
+    }
+
+    /// Whether a loop is open still.
+    pub fn has_open(&self, of: &super::Loop) -> bool {
+        self.state.try_borrow().is_ok_and(|state| state.lost().is_none() && of.is_open_in(&state.loops))
     }
 
     /// Sets an option. Options must be the same on all ranks at the next call that all make.
