@@ -41,9 +41,13 @@
 #![deny(missing_docs)]
 #![allow(rustdoc::private_intra_doc_links, reason = "the contract is told where its private parts are, too")]
 
+#[allow(missing_docs)]
+pub mod assign;
 pub mod balance;
 #[allow(missing_docs)]
 pub mod error;
+#[allow(missing_docs)]
+pub mod guest;
 pub mod load;
 pub mod node;
 pub mod redistribute;
@@ -55,6 +59,8 @@ pub mod schedule;
 pub mod spec;
 pub mod topology;
 pub mod transport;
+#[allow(missing_docs)]
+pub mod trigger;
 
 // Public for the laboratory and the program of this workspace only. No promise is made about these, and they are not documented.
 #[doc(hidden)]

@@ -114,4 +114,3 @@ pub async fn sum_of_ranks(node: Node) -> Result<()> {
     }
     Ok(())
 }
-

@@ -8,14 +8,14 @@ use std::mem::{self, MaybeUninit};
 
 use bytes::Bytes;
 
-pub(super) use super::outgoing::Outgoing;
 use super::binding::{self as mpi, MPI_Request, MPI_Status, byte, no_request};
+pub(super) use super::outgoing::Outgoing;
 use super::pool::Pool;
 use crate::error::{Error, Result};
 use crate::topology::RankId;
 
 /// What a call came to, as an error that names it.
-fn check(call: &'static str, code: c_int) -> Result<()> {
+pub(super) fn check(call: &'static str, code: c_int) -> Result<()> {
     // MPI_SUCCESS is 0 in every MPI, by the standard.
     if code == 0 {
         return Ok(());
@@ -58,9 +58,9 @@ pub(super) fn may_call() -> Result<bool> {
 
 /// A communicator of our own. Freed by [`free`](Comm::free) only: a dropped one is left to MPI.
 pub(super) struct Comm {
-    raw: mpi::MPI_Comm,
+    pub(super) raw: mpi::MPI_Comm,
     /// MPI calls stay on the thread that made the communicator, also where the raw handle is a plain integer.
-    _here: std::marker::PhantomData<*const ()>,
+    pub(super) _here: std::marker::PhantomData<*const ()>,
 }
 
 impl Comm {
@@ -159,7 +159,7 @@ impl Comm {
 }
 
 /// A length as MPI counts.
-fn count(length: usize) -> Result<c_int> {
+pub(super) fn count(length: usize) -> Result<c_int> {
     c_int::try_from(length).map_err(|_| Error::Failed(format!("a message of {length} bytes is more than MPI can count")))
 }
 
@@ -172,7 +172,7 @@ fn received(status: &MPI_Status) -> Result<usize> {
 }
 
 /// Whether a request is over; its status then.
-fn test(request: &mut MPI_Request) -> Result<Option<MPI_Status>> {
+pub(super) fn test(request: &mut MPI_Request) -> Result<Option<MPI_Status>> {
     let mut over: c_int = 0;
     let mut status = MaybeUninit::<MPI_Status>::zeroed();
     // SAFETY: the request is one that MPI gave (or null, which is over at once); all pointers are valid; a zeroed status is a valid one.

@@ -27,6 +27,10 @@ pub mod abort;
 mod binding;
 mod carrier;
 mod executor;
+// What a guest needs beyond that: a caller's communicator, a caller's buffers, and a counter that ranks share.
+#[allow(unsafe_code)]
+pub(crate) mod foreign;
+pub(crate) mod guest;
 // Calls of C functions, each with its reason beside it.
 #[allow(unsafe_code)]
 mod ffi;

@@ -25,6 +25,9 @@ pub type MPI_Errhandler = Handle;
 pub type MPI_Info = Handle;
 pub type MPI_Op = Handle;
 pub type MPI_Request = Handle;
+pub type MPI_Win = Handle;
+/// An address, or a size in memory.
+pub type MPI_Aint = isize;
 
 /// A status as MPI writes it: as many bytes as the largest of all families.
 #[repr(C, align(8))]
@@ -87,6 +90,7 @@ functions! {
     MPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int);
     MPI_Comm_size(comm: MPI_Comm, size: *mut c_int);
     MPI_Comm_free(comm: *mut MPI_Comm);
+    MPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int);
     MPI_Allgather(from: *const c_void, sent: c_int, sends: MPI_Datatype, to: *mut c_void, received: c_int, receives: MPI_Datatype, comm: MPI_Comm);
     MPI_Isend(from: *const c_void, count: c_int, datatype: MPI_Datatype, to: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request);
     MPI_Irecv(to: *mut c_void, count: c_int, datatype: MPI_Datatype, from: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request);
@@ -97,6 +101,15 @@ functions! {
     MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status);
     MPI_Cancel(request: *mut MPI_Request);
     MPI_Get_count(status: *const MPI_Status, datatype: MPI_Datatype, count: *mut c_int);
+    MPI_Win_allocate(size: MPI_Aint, unit: c_int, info: MPI_Info, comm: MPI_Comm, base: *mut c_void, window: *mut MPI_Win);
+    MPI_Win_set_errhandler(window: MPI_Win, handler: MPI_Errhandler);
+    MPI_Win_lock_all(assertion: c_int, window: MPI_Win);
+    MPI_Win_unlock_all(window: MPI_Win);
+    MPI_Win_flush(rank: c_int, window: MPI_Win);
+    MPI_Win_free(window: *mut MPI_Win);
+    MPI_Fetch_and_op(
+        from: *const c_void, found: *mut c_void, datatype: MPI_Datatype, rank: c_int, at: MPI_Aint, op: MPI_Op, window: MPI_Win
+    );
 }
 
 /// `MPI_Testsome`, whose lists are laid out as the family has them.
@@ -377,4 +390,18 @@ pub unsafe fn comm_at(address: *const c_void, size: usize) -> Result<MPI_Comm, u
     Ok(Handle(unsafe {
         if size == size_of::<u32>() { address.cast::<u32>().read_unaligned() as usize } else { address.cast::<usize>().read_unaligned() }
     }))
+}
+
+/// The communicator that a Fortran program knows by this number. `None` if this MPI has no way to say.
+pub fn comm_of_fortran(number: c_int) -> Option<MPI_Comm> {
+    let mpi = mpi();
+    if mpi.family == Family::Mpich {
+        return Some(Handle(number.cast_unsigned() as usize));
+    }
+    let library = &library::loaded().ok()?.library;
+    let address = ["MPI_Comm_f2c", "MPI_Comm_fromint"].into_iter().find_map(|name| library::address(library, name))?;
+    // SAFETY: the MPI standard gives both functions this signature (MPI_Fint is a C int in every MPI known).
+    let convert = unsafe { std::mem::transmute::<usize, unsafe extern "C" fn(c_int) -> Handle>(address) };
+    // SAFETY: a call without conditions.
+    Some(unsafe { convert(number) })
 }

@@ -108,8 +108,7 @@ pub fn address(library: &Library, symbol: &str) -> Option<usize> {
 
 /// The program that started this process, or whoever started that, if it is a launcher: Open MPI's `prted`, MPICH's `hydra_pmi_proxy`.
 fn launcher() -> Option<PathBuf> {
-    const LAUNCHERS: [&str; 9] =
-        ["mpirun", "mpiexec", "mpiexec.hydra", "hydra_pmi_proxy", "prted", "prterun", "prte", "orted", "orterun"];
+    const LAUNCHERS: [&str; 9] = ["mpirun", "mpiexec", "mpiexec.hydra", "hydra_pmi_proxy", "prted", "prterun", "prte", "orted", "orterun"];
     let mut process = std::process::id();
     // A shell or a script may stand between.
     for _ in 0..6 {

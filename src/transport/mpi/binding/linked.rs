@@ -1,13 +1,15 @@
 //! MPI through the crate `mpi`: its bindings are made from the `mpi.h` of the MPI that the program is linked with.
 
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int, c_void};
 
-pub use ::mpi::ffi::{
-    MPI_Abort, MPI_Allgather, MPI_Cancel, MPI_Comm, MPI_Comm_dup_with_info, MPI_Comm_free, MPI_Comm_rank, MPI_Comm_set_errhandler, MPI_Comm_size,
-    MPI_Datatype, MPI_Errhandler, MPI_Error_string, MPI_Get_count, MPI_Info, MPI_Ireduce_scatter_block, MPI_Irecv, MPI_Is_thread_main, MPI_Isend,
-    MPI_Op, MPI_Request, MPI_Status, MPI_Test, MPI_Testsome, MPI_Wait,
-};
 use ::mpi::ffi;
+pub use ::mpi::ffi::{
+    MPI_Abort, MPI_Aint, MPI_Allgather, MPI_Cancel, MPI_Comm, MPI_Comm_dup_with_info, MPI_Comm_free, MPI_Comm_rank,
+    MPI_Comm_set_errhandler, MPI_Comm_size, MPI_Comm_test_inter, MPI_Datatype, MPI_Errhandler, MPI_Error_string, MPI_Fetch_and_op,
+    MPI_Get_count, MPI_Info, MPI_Irecv, MPI_Ireduce_scatter_block, MPI_Is_thread_main, MPI_Isend, MPI_Op, MPI_Request, MPI_Status,
+    MPI_Test, MPI_Testsome, MPI_Wait, MPI_Win, MPI_Win_allocate, MPI_Win_flush, MPI_Win_free, MPI_Win_lock_all, MPI_Win_set_errhandler,
+    MPI_Win_unlock_all,
+};
 use ::mpi::{Threading, environment};
 
 /// Reads constants that MPI's library holds.
@@ -107,10 +109,32 @@ pub fn found() -> Result<String, String> {
 ///
 /// # Safety
 /// The address is that of a communicator handle of the MPI that this program is linked with.
-pub unsafe fn comm_at(address: *const std::ffi::c_void, size: usize) -> Result<MPI_Comm, usize> {
+pub unsafe fn comm_at(address: *const c_void, size: usize) -> Result<MPI_Comm, usize> {
     if size != size_of::<MPI_Comm>() {
         return Err(size_of::<MPI_Comm>());
     }
     // SAFETY: the caller's promise; the size is that of a handle.
     Ok(unsafe { address.cast::<MPI_Comm>().read_unaligned() })
+}
+
+unsafe extern "C" {
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+
+/// The communicator that a Fortran program knows by this number. `None` if this MPI has no way to say.
+pub fn comm_of_fortran(number: c_int) -> Option<MPI_Comm> {
+    // MPICH's handles are the numbers themselves, and its `MPI_Comm_f2c` may be a macro.
+    if size_of::<MPI_Comm>() == size_of::<c_int>() {
+        // SAFETY: of the same size, and a plain number in an MPI where handles have that size.
+        return Some(unsafe { std::mem::transmute_copy(&number) });
+    }
+    // SAFETY: a null handle asks for any library of the process, and the name ends with a zero.
+    let found = unsafe { dlsym(std::ptr::null_mut(), c"MPI_Comm_f2c".as_ptr()) };
+    if found.is_null() {
+        return None;
+    }
+    // SAFETY: the MPI standard gives the function this signature (MPI_Fint is a C int in every MPI known).
+    let convert: unsafe extern "C" fn(c_int) -> MPI_Comm = unsafe { std::mem::transmute(found) };
+    // SAFETY: a call without conditions.
+    Some(unsafe { convert(number) })
 }

@@ -1,0 +1,104 @@
+//! Opening, closing and options.
+
+use std::cell::RefCell;
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use equipoise::guest::{Result, Status, World};
+use equipoise::transport::mpi;
+
+use crate::{eqp_world, guarded, on, text, usage};
+
+thread_local! {
+    /// Why the last open on this thread failed.
+    static UNOPENED: RefCell<CString> = RefCell::default();
+}
+
+fn opened(out: *mut *mut eqp_world, open: impl FnOnce() -> Result<World>) -> c_int {
+    let world = match out.is_null() {
+        true => usage("out is NULL"),
+        false => guarded(open),
+    };
+    match world {
+        Ok(world) => {
+            let handle = Box::new(eqp_world { world, error: Mutex::default() });
+            // SAFETY: not NULL, and the caller's to write to.
+            unsafe { *out = Box::into_raw(handle) };
+            0
+        }
+        Err(failure) => {
+            if !out.is_null() {
+                // SAFETY: not NULL, and the caller's to write to.
+                unsafe { *out = std::ptr::null_mut() };
+            }
+            let text = CString::new(failure.text.replace('\0', "?")).unwrap_or_default();
+            UNOPENED.with(|unopened| *unopened.borrow_mut() = text);
+            failure.status as c_int
+        }
+    }
+}
+
+/// # Safety
+/// See `equipoise.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eqp_open(comm: *const c_void, comm_size: usize, options: *const c_char, out: *mut *mut eqp_world) -> c_int {
+    // SAFETY: the caller's promise for both.
+    opened(out, || unsafe { World::at(comm, comm_size, text(options, "options")?) })
+}
+
+/// # Safety
+/// See `equipoise.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eqp_open_fortran(comm: c_int, options: *const c_char, out: *mut *mut eqp_world) -> c_int {
+    // SAFETY: the caller's promise.
+    opened(out, || World::of_fortran(comm, unsafe { text(options, "options")? }))
+}
+
+/// # Safety
+/// See `equipoise.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eqp_close(w: *mut *mut eqp_world) -> c_int {
+    // SAFETY: NULL, or the address of a handle.
+    let Some(handle) = (unsafe { w.as_mut() }) else { return 0 };
+    // SAFETY: NULL or open, by the caller's promise.
+    let Some(world) = (unsafe { handle.as_ref() }) else { return 0 };
+    let lost = world.world.lost();
+    let closed = guarded(|| world.world.shut());
+    let status = world.status(closed);
+    if status == Status::Usage as c_int && lost.is_none() {
+        return status;
+    }
+    // SAFETY: made by `opened`, and nobody uses it any more.
+    drop(unsafe { Box::from_raw(*handle) });
+    *handle = std::ptr::null_mut();
+    lost.map_or(status, |lost| lost.status as c_int)
+}
+
+/// # Safety
+/// See `equipoise.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eqp_set(w: *mut eqp_world, key: *const c_char, value: *const c_char) -> c_int {
+    // SAFETY: the caller's promise for all three.
+    unsafe { on(w, |world| world.set(text(key, "key")?, text(value, "value")?)) }
+}
+
+/// # Safety
+/// See `equipoise.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eqp_error(w: *const eqp_world) -> *const c_char {
+    // SAFETY: NULL or open, by the caller's promise.
+    match unsafe { w.as_ref() } {
+        Some(world) => world.error.lock().unwrap_or_else(PoisonError::into_inner).as_ptr(),
+        None => UNOPENED.with(|unopened| unopened.borrow().as_ptr()),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn eqp_version() -> *const c_char {
+    static VERSION: OnceLock<CString> = OnceLock::new();
+    let version = VERSION.get_or_init(|| {
+        let found = guarded(|| Ok(mpi::library())).unwrap_or_default();
+        CString::new(format!("equipoise {}, {found}, linked", env!("CARGO_PKG_VERSION"))).unwrap_or_default()
+    });
+    version.as_ptr()
+}

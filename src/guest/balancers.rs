@@ -1,0 +1,216 @@
+//! Balancers by name, for whole items whose weights one rank knows: the assignments of [`assign`](crate::assign), and all balancers of the
+//! registry, which run in simulation on the items' numbers.
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+
+use super::status::{Failure, Result, Status};
+use crate::assign::{self, Place, Problem};
+use crate::balance::{self, Phase};
+use crate::load::{Powers, Segment, Shares, Task, TaskBatch, WorkQueue};
+use crate::node;
+use crate::spec::{InvalidSpec, Options, Spec};
+use crate::topology::Overlay;
+use crate::transport::sim;
+use crate::transport::world::World;
+
+/// Weights of items that a simulated balancer sees are shorter by this many bits: walks add up and multiply.
+const COARSER: u32 = 24;
+
+/// Items that may move, and those that may not, on ranks.
+pub struct Items<'a> {
+    /// Weights in whole units, owners, pinned work and powers.
+    pub problem: Problem<'a>,
+    /// By item.
+    pub places: Option<&'a [Place]>,
+    /// The factor over the best maximum up to which fewer moves win.
+    pub tolerance: f64,
+    /// Of the simulated world.
+    pub seed: u64,
+}
+
+/// An assignment by name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Central {
+    None,
+    Greedy,
+    Refine,
+    GreedyRefine(Option<f64>),
+    Differencing,
+    Chains,
+    Bisection,
+    Curve,
+}
+
+/// Names of the assignments.
+pub const CENTRAL: [&str; 8] = ["refine", "greedy", "greedy-refine", "kk", "chains", "rcb", "sfc", "none"];
+
+/// Checks that there is a balancer of that name, with these options.
+///
+/// # Errors
+/// Wrong usage; the sentence lists the names.
+pub fn check(spec: &str) -> Result<()> {
+    central(spec)?;
+    Ok(())
+}
+
+/// Whether it needs places in space.
+pub fn needs_places(spec: &str) -> bool {
+    matches!(central(spec), Ok(Some(Central::Bisection | Central::Curve)))
+}
+
+/// The assignment of that name; `None` if it is a balancer of the registry.
+fn central(spec: &str) -> Result<Option<Central>> {
+    let wrong = |why: InvalidSpec| Failure::usage(format!("option balancer: {why}"));
+    let parsed = Spec::parse("balancer", spec).map_err(wrong)?;
+    let plain = |what: Central| move |_: &mut Options<'_>| Ok::<_, InvalidSpec>(what);
+    let found = match parsed.name() {
+        "none" => parsed.build(plain(Central::None)),
+        "greedy" => parsed.build(plain(Central::Greedy)),
+        "refine" => parsed.build(plain(Central::Refine)),
+        "greedy-refine" => parsed.build(|options| match options.value("tolerance")? {
+            None => Ok(Central::GreedyRefine(None)),
+            Some(text) => match text.parse::<f64>() {
+                Ok(tolerance) if tolerance.is_finite() && tolerance >= 1.0 => Ok(Central::GreedyRefine(Some(tolerance))),
+                _ => Err(options.wrong("tolerance", text, "a number of at least 1")),
+            },
+        }),
+        "kk" => parsed.build(plain(Central::Differencing)),
+        "chains" => parsed.build(plain(Central::Chains)),
+        "rcb" => parsed.build(plain(Central::Bisection)),
+        "sfc" => parsed.build(|options| {
+            options.choice("curve", &[("hilbert", ())])?;
+            Ok(Central::Curve)
+        }),
+        name => {
+            let Err(why) = balance::find(spec) else { return Ok(None) };
+            if balance::ALL.iter().any(|entry| entry.name == name) {
+                return Err(Failure::usage(format!("option balancer: {why}")));
+            }
+            let mut names: Vec<&str> = CENTRAL.to_vec();
+            names.extend(balance::ALL.iter().map(|entry| entry.name).filter(|name| !CENTRAL.contains(name)));
+            return Err(wrong(parsed.unknown(names)));
+        }
+    };
+    found.map(Some).map_err(wrong)
+}
+
+/// The rank that each item goes to.
+///
+/// # Errors
+/// If the balancer does not suit the ranks, or needs places that are missing.
+pub fn assign(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
+    let problem = &items.problem;
+    let places = || {
+        items.places.ok_or_else(|| Failure::usage(format!("balancer {spec} needs coordinates: make the plan with them (eqp_plan_make_at)")))
+    };
+    Ok(match central(spec)? {
+        Some(Central::None) => problem.owners.to_vec(),
+        Some(Central::Greedy) => assign::greedy(problem),
+        Some(Central::Refine) if items.tolerance > 1.0 => assign::greedy_refine(problem, items.tolerance),
+        Some(Central::Refine) => assign::refine(problem),
+        Some(Central::GreedyRefine(tolerance)) => assign::greedy_refine(problem, tolerance.unwrap_or(items.tolerance)),
+        Some(Central::Differencing) => assign::differencing(problem),
+        Some(Central::Chains) => assign::chains(problem),
+        Some(Central::Bisection) => assign::bisection(problem, places()?),
+        Some(Central::Curve) => assign::along_curve(problem, places()?),
+        None => walk(spec, items)?,
+    })
+}
+
+/// Where a balancer of the registry would bring the items: it runs on their numbers and weights, on simulated ranks.
+fn walk(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
+    let problem = &items.problem;
+    let ranks = problem.ranks() as u32;
+    let coarse = |weight: u64| (weight >> COARSER).max(u64::from(weight > 0));
+    let chosen = Rc::new(balance::find(spec)?);
+    let mut world = World::simulated(ranks, sim::Model::default());
+    world.reseed(items.seed);
+    let overlay = Overlay::new(chosen.entry.default_topology(ranks), world.hosts()).map_err(crate::Error::from)?;
+    let placement = &overlay.placement;
+    let of_node = |values: &dyn Fn(u32) -> u64| -> Vec<u64> {
+        let real = |node| !placement.is_virtual(node);
+        (0..placement.nodes()).map(|node| if real(node) { values(placement.rank_of(node)) } else { 0 }).collect()
+    };
+    let powers = Powers::listed(of_node(&|rank| problem.powers[rank as usize])).map_err(|why| Failure::usage(why.to_string()))?;
+    let pinned = of_node(&|rank| coarse(problem.fixed[rank as usize]));
+    let has_pinned = pinned.iter().any(|work| *work > 0);
+    let mut shares = Shares::new(powers).weighted();
+    if has_pinned {
+        shares = shares.with_pinned(pinned.clone());
+    }
+    let results = node::run(&mut world, &overlay, |node| {
+        let rank = node.rank_of(node.me());
+        let is_real = !node.overlay().placement.is_virtual(node.me());
+        let mine = |item: &usize| is_real && problem.owners[*item] == rank && problem.weights[*item] > 0;
+        let task = |item: usize| Segment::from(Task { id: item as u64, weight: coarse(problem.weights[item]), payload: Bytes::new() });
+        let own: TaskBatch = (0..problem.weights.len()).filter(mine).map(task).collect();
+        let mut queue = WorkQueue::new(own);
+        let work = pinned[node.me() as usize];
+        if work > 0 {
+            let first = problem.weights.len() as u64 + u64::from(node.me());
+            queue = queue.with_pinned(Segment::row(first, 1, work, Bytes::new()).into_iter().collect());
+        }
+        let (chosen, shares) = (chosen.clone(), shares.clone());
+        async move {
+            let mut phase = Phase::begin(&node, &shares, &mut queue);
+            phase.carry_out(&*chosen.made).await?;
+            phase.end();
+            Ok(queue.segments().flat_map(Segment::tasks).map(|task| task.id).collect::<Vec<u64>>())
+        }
+    })?;
+    let mut assignment = problem.owners.to_vec();
+    let mut found = 0;
+    for (node, ids) in results {
+        for id in ids {
+            if let Some(rank) = assignment.get_mut(id as usize) {
+                *rank = placement.rank_of(node);
+                found += 1;
+            }
+        }
+    }
+    let expected = problem.weights.iter().filter(|weight| **weight > 0).count();
+    if found != expected {
+        return Err(Failure::new(Status::Failed, format!("balancer {spec} left {found} of {expected} items")));
+    }
+    Ok(assignment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items<'a>(weights: &'a [u64], owners: &'a [u32], fixed: &'a [u64], powers: &'a [u64]) -> Items<'a> {
+        Items { problem: Problem { weights, owners, fixed, powers }, places: None, tolerance: 1.0, seed: 1 }
+    }
+
+    #[test]
+    fn every_balancer_of_the_registry_keeps_all_items() {
+        let weights: Vec<u64> = (1..=40).map(|at| at << 40).collect();
+        let owners = vec![1; 40];
+        let items = items(&weights, &owners, &[0, 7 << 40, 0, 0], &[1, 1, 1, 1]);
+        let slowest = |assignment: &[u32]| *items.problem.loads(assignment).iter().max().unwrap();
+        for name in balance::ALL.iter().map(|entry| entry.name).chain(CENTRAL) {
+            if needs_places(name) {
+                assert_eq!(assign(name, &items).unwrap_err().status, Status::Usage);
+                continue;
+            }
+            let assignment = assign(name, &items).unwrap();
+            assert_eq!(assignment.len(), 40);
+            if name != "none" {
+                assert!(slowest(&assignment) * 2 < slowest(&owners), "{name}: {assignment:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_names_are_answered_with_all() {
+        let why = check("magic").unwrap_err();
+        assert!(why.text.contains("magic") && why.text.contains("refine") && why.text.contains("cwa"), "{}", why.text);
+        check("greedy-refine:tolerance=1.1").unwrap();
+        check("sfc:curve=hilbert").unwrap();
+        assert!(check("refine:x=1").unwrap_err().text.contains('x'));
+        assert!(check("greedy-refine:tolerance=0").is_err());
+    }
+}

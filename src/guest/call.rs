@@ -1,0 +1,451 @@
+//! Calls that all ranks make together: they agree on what they do before they do it, and hear of each other's failures.
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::options::Options;
+use super::status::{Failure, Result, Status};
+use super::tasks::Run;
+use crate::topology::RankId;
+use crate::transport::mpi::guest::{self as carrier, Link, Patience, Word};
+use crate::transport::wire;
+use crate::trigger::Watch;
+
+/// What a call is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Op {
+    Open,
+    Close,
+    Plan,
+    PlanFrom,
+    Move,
+    MoveVar,
+    Return,
+    ReturnVar,
+    Step,
+    Advise,
+    LoopBegin,
+    LoopEnd,
+    Run,
+}
+
+impl Op {
+    fn name(self) -> &'static str {
+        match self {
+            Op::Open => "open",
+            Op::Close => "close",
+            Op::Plan => "plan_make",
+            Op::PlanFrom => "plan_from",
+            Op::Move => "plan_move",
+            Op::MoveVar => "plan_move_var",
+            Op::Return => "plan_return",
+            Op::ReturnVar => "plan_return_var",
+            Op::Step => "step",
+            Op::Advise => "advise",
+            Op::LoopBegin => "loop_begin",
+            Op::LoopEnd => "loop_end",
+            Op::Run => "run",
+        }
+    }
+}
+
+/// Kinds of letters.
+pub mod kinds {
+    pub const UP: i32 = 1;
+    pub const DOWN: i32 = 2;
+    pub const COLLECT: i32 = 3;
+    pub const SCATTER: i32 = 4;
+    pub const LOST: i32 = 5;
+    /// Those of a run come after this.
+    pub const RUN: i32 = 10;
+}
+
+/// The ranks of a communicator, inside somebody else's program.
+///
+/// Opened, it duplicates the communicator, and changes nothing else in the process. It is used by the thread that opened it. Dropping it
+/// does not communicate, and leaves its communicators to MPI; [`close`](World::close) gives them back.
+pub struct World {
+    pub(super) state: RefCell<State>,
+    /// Whether a callback runs.
+    pub(super) in_callback: Cell<bool>,
+    owner: ThreadId,
+    id: u64,
+    rank: RankId,
+    ranks: u32,
+}
+
+/// What a world is about.
+pub(super) struct State {
+    /// `None` once it is closed.
+    pub link: Option<Link>,
+    pub options: Options,
+    /// Number of the call.
+    call: u64,
+    lost: Option<Failure>,
+    /// When this rank came into the call.
+    since: Instant,
+    pub made: u64,
+    pub watch: Option<(String, Watch)>,
+    /// Seconds that balancing took since the last step that said so, and before.
+    pub spent: f64,
+    pub cost: f64,
+    /// Seconds of the last step, of all ranks together.
+    pub step_seconds: Option<f64>,
+    /// Seconds that moving a byte took, and bytes of an item.
+    pub per_byte: f64,
+    pub item_bytes: f64,
+    /// Loops that are open, by their shared number.
+    pub loops: Vec<bool>,
+    pub roots: Vec<super::tasks::Item>,
+    pub run: Option<Run>,
+}
+
+/// What a rank brings to an agreement.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Voice {
+    op: (Op, RankId),
+    /// Another call, if there is one.
+    other: Option<(Op, RankId)>,
+    /// What must be the same, and the rank that said it; the first that is not.
+    same: Vec<(u64, RankId)>,
+    differs: Option<(u32, RankId, RankId)>,
+    sums: Vec<f64>,
+    most: Vec<f64>,
+    failure: Option<(RankId, Failure)>,
+}
+
+impl Voice {
+    fn and(mut self, more: Voice) -> Voice {
+        self.failure = match (self.failure, more.failure) {
+            (Some(one), Some(other)) => Some(if one.0 <= other.0 { one } else { other }),
+            (one, other) => one.or(other),
+        };
+        self.other = self.other.or(more.other).or((self.op.0 != more.op.0).then_some(more.op));
+        if self.other.is_some() {
+            return self;
+        }
+        let differing = self.same.iter().zip(&more.same).position(|(a, b)| a.0 != b.0);
+        let differs = differing.map(|at| (at as u32, self.same[at].1, more.same[at].1));
+        self.differs = self.differs.or(more.differs).or(differs);
+        self.sums.iter_mut().zip(&more.sums).for_each(|(sum, more)| *sum += more);
+        self.most.iter_mut().zip(&more.most).for_each(|(most, more)| *most = most.max(*more));
+        self
+    }
+}
+
+/// What all ranks have agreed on.
+pub(super) struct Agreed {
+    pub sums: Vec<f64>,
+    pub most: Vec<f64>,
+}
+
+/// What must be the same on all ranks: its name, and a number for it.
+pub(super) type Same<'a> = &'a [(&'static str, u64)];
+
+impl World {
+    pub(super) fn with(state: State, rank: RankId, ranks: u32) -> World {
+        static WORLDS: AtomicU64 = AtomicU64::new(1);
+        let owner = std::thread::current().id();
+        let id = WORLDS.fetch_add(1, Ordering::Relaxed);
+        World { state: RefCell::new(state), in_callback: Cell::new(false), owner, id, rank, ranks }
+    }
+
+    /// This process's rank in the communicator.
+    pub fn rank(&self) -> RankId {
+        self.rank
+    }
+
+    /// Number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Tells worlds of this process apart.
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Whether this thread may use the world.
+    ///
+    /// # Errors
+    /// Wrong usage.
+    pub fn check_thread(&self) -> Result<()> {
+        if std::thread::current().id() != self.owner {
+            return Err(Failure::usage("a world is used by the thread that opened it, and this is another"));
+        }
+        Ok(())
+    }
+
+    /// Checks that a call can begin here.
+    pub(super) fn enter(&self) -> Result<()> {
+        self.check_thread()?;
+        if self.in_callback.get() {
+            return Err(Failure::usage("callbacks may call put, result, stop, progress and error only"));
+        }
+        let Ok(state) = self.state.try_borrow() else {
+            return Err(Failure::usage("the world is in another call"));
+        };
+        if let Some(lost) = &state.lost {
+            return Err(lost.clone());
+        }
+        if !carrier::is_active() {
+            return Err(Failure::usage("MPI is finalised, and nothing but closing is left"));
+        }
+        Ok(())
+    }
+
+    /// Makes a call: panics, and failures after which the world is lost, are told to the others.
+    pub(super) fn call<T>(&self, make: impl FnOnce(&World) -> Result<T>) -> Result<T> {
+        self.enter()?;
+        if let Ok(mut state) = self.state.try_borrow_mut() {
+            state.since = Instant::now();
+        }
+        let made = catch_unwind(AssertUnwindSafe(|| make(self)));
+        self.in_callback.set(false);
+        let made = made.unwrap_or_else(|panic| Err(Failure::new(Status::Panic, format!("rank {}: panic: {}", self.rank, said(&panic)))));
+        made.inspect_err(|failure| {
+            if let Ok(mut state) = self.state.try_borrow_mut() {
+                state.conclude(failure);
+            }
+        })
+    }
+
+    /// Runs a callback: most calls are refused meanwhile.
+    pub(super) fn back<T>(&self, callback: impl FnOnce() -> T) -> T {
+        self.in_callback.set(true);
+        let result = callback();
+        self.in_callback.set(false);
+        result
+    }
+}
+
+fn said(panic: &Box<dyn std::any::Any + Send>) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "of an unknown kind".into())
+}
+
+impl State {
+    pub fn new(link: Link, options: Options) -> State {
+        State {
+            link: Some(link),
+            options,
+            call: 0,
+            lost: None,
+            since: Instant::now(),
+            made: 0,
+            watch: None,
+            spent: 0.0,
+            cost: 0.0,
+            step_seconds: None,
+            per_byte: 1e-9,
+            item_bytes: 8.0,
+            loops: vec![false; carrier::SHARED],
+            roots: Vec::new(),
+            run: None,
+        }
+    }
+
+    /// The ranks, while the world is open.
+    pub fn link(&mut self) -> Result<&mut Link> {
+        self.link.as_mut().ok_or_else(|| Failure::usage("the world is closed"))
+    }
+
+    pub fn lost(&self) -> Option<&Failure> {
+        self.lost.as_ref()
+    }
+
+    /// A call has failed.
+    fn conclude(&mut self, failure: &Failure) {
+        if failure.status.ends_the_world() && self.lost.is_none() {
+            self.lost = Some(failure.clone());
+            if let Some(link) = &mut self.link {
+                let body = wire::write(failure);
+                let me = link.rank;
+                for rank in (0..link.ranks).filter(|rank| *rank != me) {
+                    // Whom it does not reach has failed itself.
+                    _ = link.send(rank, kinds::LOST, 0, &body);
+                }
+                _ = link.poll();
+            }
+        }
+        if self.options.aborts {
+            eprintln!("equipoise: {failure}");
+            carrier::abort(failure.status as i32);
+        }
+    }
+
+    /// The world's only way to wait: looks at the network once, or sleeps for a moment.
+    pub fn look(&mut self, patience: &mut Patience, whom: &dyn Fn() -> String) -> Result<()> {
+        let link = self.link()?;
+        let happened = link.poll()?;
+        if let Some(lost) = link.take(|word| word.kind == kinds::LOST) {
+            let failure: Failure = read(&lost.body)?;
+            self.lost = Some(failure.clone());
+            return Err(failure);
+        }
+        if self.serve()? || happened {
+            patience.reset();
+            return Ok(());
+        }
+        let waited = self.since.elapsed();
+        let beyond = |limit: Option<Duration>| limit.is_some_and(|limit| waited > limit);
+        if beyond(self.options.timeout) || beyond(self.options.watchdog) {
+            let seconds = waited.as_secs_f64();
+            let failure = Failure::new(Status::Stuck, format!("{} did not come within {seconds:.1} s", whom()));
+            if beyond(self.options.watchdog) {
+                eprintln!("equipoise: {failure}");
+                carrier::abort(Status::Stuck as i32);
+            }
+            return Err(failure);
+        }
+        patience.pause();
+        Ok(())
+    }
+
+    /// The watches begin anew: something has come that is no part of the call's waiting.
+    pub fn has_progressed(&mut self) {
+        self.since = Instant::now();
+    }
+
+    fn wait(&mut self, kind: i32, from: RankId) -> Result<Word> {
+        let call = self.call;
+        let mut patience = Patience::new();
+        loop {
+            if let Some(word) = self.link()?.take(|word| word.kind == kind && word.call == call && word.from == from) {
+                return Ok(word);
+            }
+            self.look(&mut patience, &|| format!("rank {from}"))?;
+        }
+    }
+
+    /// Waits until all letters have left.
+    fn flush(&mut self) -> Result<()> {
+        let mut patience = Patience::new();
+        while !self.link()?.has_sent() {
+            self.look(&mut patience, &|| "a rank that is sent something".into())?;
+        }
+        Ok(())
+    }
+
+    /// Agrees with all ranks that they make the same call with arguments that fit; `mine` is what is wrong with this rank's.
+    pub fn agree(&mut self, op: Op, mine: Result<()>, same: Same<'_>) -> Result<Agreed> {
+        self.agree_with(op, mine, same, &[], &[])
+    }
+
+    /// The same, and adds up some numbers over all ranks and finds the largest of others.
+    pub fn agree_with(&mut self, op: Op, mine: Result<()>, same: Same<'_>, sums: &[f64], most: &[f64]) -> Result<Agreed> {
+        self.call += 1;
+        let call = self.call;
+        let options = self.options.fingerprint();
+        let link = self.link()?;
+        let (rank, ranks) = (link.rank, link.ranks);
+        let failure = mine.err().map(|why| (rank, Failure::new(why.status, format!("rank {rank}: {}", why.text))));
+        let same_here = std::iter::once(options).chain(same.iter().map(|(_, value)| *value)).map(|value| (value, rank)).collect();
+        let mut voice =
+            Voice { op: (op, rank), other: None, same: same_here, differs: None, sums: sums.to_vec(), most: most.to_vec(), failure };
+        // Up and down a binomial tree. The order of the sums is the tree's, so they are the same in every run.
+        let mut step = 1;
+        let mut children = Vec::new();
+        while step < ranks && rank & step == 0 {
+            if rank + step < ranks {
+                let word = self.wait(kinds::UP, rank + step)?;
+                voice = voice.and(read(&word.body)?);
+                children.push(rank + step);
+            }
+            step <<= 1;
+        }
+        if rank > 0 {
+            let parent = rank & (rank - 1);
+            self.link()?.send(parent, kinds::UP, call, &wire::write(&voice))?;
+            voice = read(&self.wait(kinds::DOWN, parent)?.body)?;
+        }
+        if !children.is_empty() {
+            let body = wire::write(&voice);
+            for child in children.into_iter().rev() {
+                self.link()?.send(child, kinds::DOWN, call, &body)?;
+            }
+        }
+        if let Some(other) = voice.other {
+            let ((one, first), (two, second)) = if voice.op.1 < other.1 { (voice.op, other) } else { (other, voice.op) };
+            let (one, two) = (one.name(), two.name());
+            return Err(Failure::usage(format!("rank {first} calls {one} and rank {second} calls {two}: all ranks must call the same")));
+        }
+        if let Some((_, failure)) = voice.failure {
+            return Err(failure);
+        }
+        if let Some((at, first, second)) = voice.differs {
+            let name = if at == 0 { "options" } else { same.get(at as usize - 1).map_or("argument", |(name, _)| name) };
+            return Err(Failure::usage(format!("rank {second}: {name}: not the same as on rank {first}")));
+        }
+        Ok(Agreed { sums: voice.sums, most: voice.most })
+    }
+
+    /// Rank 0 gets something from every rank, and gives something to every rank. All agree beforehand.
+    pub fn through_first<A, B>(&mut self, mine: &A, decide: impl FnOnce(&mut State, Vec<A>) -> Result<Vec<B>>) -> Result<B>
+    where
+        A: Serialize + DeserializeOwned,
+        B: Serialize + DeserializeOwned,
+    {
+        let call = self.call;
+        let link = self.link()?;
+        let (rank, ranks) = (link.rank, link.ranks);
+        if rank > 0 {
+            link.send(0, kinds::COLLECT, call, &wire::write(mine))?;
+            self.flush()?;
+            let word = self.wait(kinds::SCATTER, 0)?;
+            let answer: Result<B> = read(&word.body)?;
+            return answer;
+        }
+        let mut all: Vec<A> = vec![read(&wire::write(mine))?];
+        for from in 1..ranks {
+            let word = self.wait(kinds::COLLECT, from)?;
+            all.push(read(&word.body)?);
+        }
+        let decided = decide(self, all);
+        match decided {
+            Ok(answers) => {
+                let mut first = None;
+                for (rank, answer) in (0..).zip(answers) {
+                    match rank {
+                        0 => first = Some(answer),
+                        rank => {
+                            let body: Bytes = wire::write(&Ok::<B, Failure>(answer));
+                            self.link()?.send(rank, kinds::SCATTER, call, &body)?;
+                        }
+                    }
+                }
+                self.flush()?;
+                first.ok_or_else(|| Failure::new(Status::Failed, "nothing was decided for rank 0"))
+            }
+            Err(failure) => {
+                let body = wire::write(&Err::<B, Failure>(failure.clone()));
+                for rank in 1..ranks {
+                    self.link()?.send(rank, kinds::SCATTER, call, &body)?;
+                }
+                self.flush()?;
+                Err(failure)
+            }
+        }
+    }
+
+    /// Gives the communicators back. All agree beforehand.
+    pub fn end(&mut self) -> Result<()> {
+        self.flush()?;
+        match self.link.take() {
+            Some(link) => Ok(link.close()?),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Reads what another rank wrote.
+pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    wire::read(bytes).map_err(|why| Failure::new(Status::Failed, format!("another rank's words cannot be read: {why}")))
+}

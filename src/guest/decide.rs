@@ -1,0 +1,198 @@
+//! From what all ranks have to where each item goes.
+
+use super::balancers::{self, Items};
+use super::capacity;
+use super::status::{Failure, Result};
+use super::units::units;
+use super::verdict::{Judged, Ratios};
+use crate::assign::{Place, Problem};
+
+/// Everything that a plan is made from, in the order of the owners.
+pub struct All {
+    /// Number of items of each rank.
+    pub counts: Vec<usize>,
+    pub weights: Vec<f64>,
+    pub bytes: Vec<u64>,
+    pub pinned: Vec<bool>,
+    pub places: Option<Vec<Place>>,
+    /// By rank.
+    pub powers: Vec<f64>,
+    /// Bytes by rank.
+    pub capacity: Option<Vec<u64>>,
+}
+
+/// Where each item goes, and what that is worth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    pub destinations: Vec<u32>,
+    pub ratios: Ratios,
+    pub moved: u64,
+    pub bytes: u64,
+}
+
+impl All {
+    /// The rank of each item.
+    pub fn owners(&self) -> Vec<u32> {
+        (0..).zip(&self.counts).flat_map(|(rank, count)| std::iter::repeat_n(rank, *count)).collect()
+    }
+
+    /// Lets a balancer decide.
+    ///
+    /// # Errors
+    /// Wrong usage, if the balancer needs what is missing, a capacity cannot be kept or all powers are 0.
+    pub fn decide(&self, balancer: &str, tolerance: f64, seed: u64) -> Result<Decision> {
+        self.check_powers()?;
+        let owners = self.owners();
+        let (destinations, movable) = self.balanced(balancer, tolerance, seed, &owners)?;
+        let judged = self.judged(&owners);
+        let keeps = |assignment: &[u32]| match &self.capacity {
+            Some(capacity) => capacity::are_kept(assignment, &self.bytes, capacity),
+            None => true,
+        };
+        let mut destinations = destinations;
+        if let Some(capacity) = &self.capacity
+            && !keeps(&destinations)
+        {
+            destinations = capacity::keep(&capacity::Rooms { judged, bytes: &self.bytes, movable: &movable, capacity }, &destinations)?;
+        }
+        let ratios = judged.ratios(&destinations);
+        // Nothing moves for nothing; what is ordered by places may move for the order's sake.
+        let is_in_vain = ratios.after > ratios.before || (ratios.after == ratios.before && !balancers::needs_places(balancer));
+        if is_in_vain && keeps(&owners) {
+            destinations.clone_from(&owners);
+        }
+        Ok(self.decided(&owners, destinations))
+    }
+
+    /// What somebody else's assignment is worth.
+    ///
+    /// # Errors
+    /// Wrong usage, if a capacity is not kept or all powers are 0.
+    pub fn given(&self, destinations: Vec<u32>) -> Result<Decision> {
+        self.check_powers()?;
+        if let Some(capacity) = &self.capacity {
+            capacity::check(&destinations, &self.bytes, capacity)?;
+        }
+        Ok(self.decided(&self.owners(), destinations))
+    }
+
+    fn check_powers(&self) -> Result<()> {
+        if self.powers.iter().all(|power| *power == 0.0) {
+            return Err(Failure::usage("option powers: all ranks have power 0"));
+        }
+        Ok(())
+    }
+
+    fn judged<'a>(&'a self, owners: &'a [u32]) -> Judged<'a> {
+        Judged { weights: &self.weights, owners, pinned: &self.pinned, powers: &self.powers }
+    }
+
+    fn decided(&self, owners: &[u32], destinations: Vec<u32>) -> Decision {
+        let ratios = self.judged(owners).ratios(&destinations);
+        let moving = || (0..owners.len()).filter(|item| owners[*item] != destinations[*item]);
+        let bytes = moving().map(|item| self.bytes.get(item).copied().unwrap_or(0)).fold(0, u64::saturating_add);
+        let moved = moving().count() as u64;
+        Decision { ratios, moved, bytes, destinations }
+    }
+
+    /// The balancer's assignment, and the items that it could choose a rank for.
+    fn balanced(&self, balancer: &str, tolerance: f64, seed: u64, owners: &[u32]) -> Result<(Vec<u32>, Vec<usize>)> {
+        let units = units(&self.weights);
+        let mut fixed = vec![0; self.counts.len()];
+        let mut movable = Vec::with_capacity(units.len());
+        for (item, unit) in units.iter().enumerate() {
+            match self.pinned[item] {
+                true => fixed[owners[item] as usize] += unit,
+                false => movable.push(item),
+            }
+        }
+        let weights: Vec<u64> = movable.iter().map(|item| units[*item]).collect();
+        let holders: Vec<u32> = movable.iter().map(|item| owners[*item]).collect();
+        let places: Option<Vec<Place>> = self.places.as_ref().map(|places| movable.iter().map(|item| places[*item]).collect());
+        let powers = whole_powers(&self.powers);
+        let problem = Problem { weights: &weights, owners: &holders, fixed: &fixed, powers: &powers };
+        let mut destinations = owners.to_vec();
+        if self.counts.len() > 1 && !movable.is_empty() {
+            let items = Items { problem, places: places.as_deref(), tolerance, seed };
+            for (item, rank) in movable.iter().zip(balancers::assign(balancer, &items)?) {
+                destinations[*item] = rank;
+            }
+        }
+        Ok((destinations, movable))
+    }
+}
+
+/// Powers as whole numbers: as they are if they are whole and small, and otherwise in parts of the largest.
+fn whole_powers(powers: &[f64]) -> Vec<u64> {
+    const PARTS: f64 = (1u64 << 20) as f64;
+    let largest = powers.iter().copied().fold(0.0, f64::max);
+    let are_whole = powers.iter().all(|power| power.fract() == 0.0) && largest <= PARTS;
+    let scale = if are_whole { 1.0 } else { PARTS / largest };
+    powers.iter().map(|power| ((power * scale).round() as u64).max(u64::from(*power > 0.0))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(counts: &[usize], weights: &[f64]) -> All {
+        All {
+            counts: counts.to_vec(),
+            weights: weights.to_vec(),
+            bytes: vec![8; weights.len()],
+            pinned: vec![false; weights.len()],
+            places: None,
+            powers: vec![1.0; counts.len()],
+            capacity: None,
+        }
+    }
+
+    #[test]
+    fn the_eight_ranks_of_uneven_cells() {
+        // Cells of cost 100 to 2,020, four on each of eight ranks, the light ones first.
+        let weights: Vec<f64> = (0..32).map(|cell| 100.0 + f64::from(cell) * 1920.0 / 31.0).collect();
+        let plan = all(&[4; 8], &weights).decide("refine", 1.0, 0).unwrap();
+        assert!(plan.ratios.before > 1.7 && plan.ratios.after < 1.05, "{:?}", plan.ratios);
+        assert!(plan.moved > 0 && plan.bytes == 8 * plan.moved);
+    }
+
+    #[test]
+    fn nothing_moves_in_vain() {
+        let even = all(&[2, 2], &[1.0; 4]);
+        for balancer in ["refine", "greedy", "kk", "direct", "cwa", "none"] {
+            assert_eq!(even.decide(balancer, 1.0, 0).unwrap().destinations, [0, 0, 1, 1], "{balancer}");
+        }
+        let empty = all(&[0, 0, 0], &[]).decide("refine", 1.0, 0).unwrap();
+        assert_eq!((empty.ratios.before, empty.ratios.after, empty.ratios.bound, empty.moved), (1.0, 1.0, 1.0, 0));
+    }
+
+    #[test]
+    fn pins_and_powers_are_kept() {
+        let mut pinned = all(&[4, 0], &[5.0, 5.0, 1.0, 1.0]);
+        pinned.pinned = vec![true, true, false, false];
+        let plan = pinned.decide("refine", 1.0, 0).unwrap();
+        assert_eq!(plan.destinations, [0, 0, 1, 1]);
+        let mut weak = all(&[2, 2], &[1.0; 4]);
+        weak.powers = vec![0.0, 1.5];
+        let plan = weak.decide("refine", 1.0, 0).unwrap();
+        assert_eq!(plan.destinations, [1; 4]);
+        assert!(plan.ratios.before.is_infinite() && plan.ratios.after == 1.0);
+        weak.powers = vec![0.0, 0.0];
+        assert!(weak.decide("refine", 1.0, 0).is_err());
+    }
+
+    #[test]
+    fn a_capacity_is_kept_or_refused() {
+        let mut tight = all(&[4, 0], &[1.0; 4]);
+        tight.capacity = Some(vec![32, 8]);
+        let plan = tight.decide("refine", 1.0, 0).unwrap();
+        assert_eq!(plan.moved, 1);
+        tight.capacity = Some(vec![8, 16]);
+        let why = tight.decide("refine", 1.0, 0).unwrap_err();
+        assert!(why.text.contains("rank"), "{}", why.text);
+        // More room than where they are, and less balance.
+        tight.capacity = Some(vec![0, 32]);
+        assert_eq!(tight.decide("refine", 1.0, 0).unwrap().destinations, [1; 4]);
+        assert!(tight.given(vec![0, 1, 1, 1]).unwrap_err().text.contains("rank 0"));
+    }
+}

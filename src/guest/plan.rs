@@ -1,0 +1,370 @@
+//! Plans: which item goes to which rank, and what that is worth. Nothing moves yet.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::balancers;
+use super::call::{Op, State, World};
+use super::decide::{All, Decision};
+use super::options::ByRank;
+use super::route::{Places, Route};
+use super::status::{Failure, Result};
+use super::verdict::Verdict;
+use crate::assign::Place;
+
+/// What a plan is made of, by item. What is `None` is 1, 0 and not pinned for all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Given<'a> {
+    /// Number of items.
+    pub items: usize,
+    /// Work of each, finite and at least 0.
+    pub weights: Option<&'a [f64]>,
+    /// Memory of each.
+    pub bytes: Option<&'a [u64]>,
+    /// Those other than 0 stay.
+    pub pinned: Option<&'a [u8]>,
+    /// Number of coordinates of an item, and all coordinates, item by item.
+    pub coordinates: Option<(usize, &'a [f64])>,
+    /// The rank of each, where somebody else has decided.
+    pub destinations: Option<&'a [i32]>,
+}
+
+/// A decision on items that all ranks hold.
+///
+/// It may be moved and returned often, with other data, and read when the world is closed.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    world: u64,
+    /// The same on all ranks.
+    pub(super) number: u64,
+    pub(super) destinations: Vec<u32>,
+    pub(super) sources: Vec<(u32, u64)>,
+    /// The way there.
+    pub(super) there: Route,
+    /// The way back.
+    pub(super) back: Route,
+    verdict: Verdict,
+}
+
+impl Plan {
+    /// What it is worth, for all ranks together.
+    pub fn verdict(&self) -> &Verdict {
+        &self.verdict
+    }
+
+    /// Number of items that are here afterwards, those that stay included.
+    pub fn incoming(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// The rank that each item goes to.
+    pub fn destinations(&self) -> &[u32] {
+        &self.destinations
+    }
+
+    /// Owner of each item that is here afterwards, and its index there, in the order in which items arrive.
+    pub fn sources(&self) -> &[(u32, u64)] {
+        &self.sources
+    }
+
+    /// Checks that it is the world's.
+    pub(super) fn check(&self, world: &World) -> Result<()> {
+        if self.world == world.id() { Ok(()) } else { Err(Failure::usage("the plan is another world's")) }
+    }
+}
+
+/// What a rank says of its items.
+#[derive(Serialize, Deserialize)]
+struct Offer {
+    items: u64,
+    weights: Option<Vec<f64>>,
+    bytes: Option<Vec<u64>>,
+    pinned: Option<Vec<u8>>,
+    coordinates: Option<Vec<f64>>,
+    destinations: Option<Vec<u32>>,
+    power: f64,
+    capacity: Option<f64>,
+}
+
+/// What a rank hears of the plan.
+#[derive(Serialize, Deserialize)]
+struct Answer {
+    destinations: Vec<u32>,
+    sources: Vec<(u32, u64)>,
+    verdict: Verdict,
+}
+
+impl World {
+    /// Plans where this rank's items should go, by their weights. Collective.
+    ///
+    /// # Errors
+    /// Wrong usage on all ranks, where a weight of one is wrong.
+    pub fn plan(&self, weights: &[f64]) -> Result<Plan> {
+        self.plan_of(&Given { items: weights.len(), weights: Some(weights), ..Given::default() })
+    }
+
+    /// The same by all that can be known of items. Collective.
+    ///
+    /// # Errors
+    /// As for [`plan`](World::plan); also where a capacity cannot be kept, or a destination is no rank.
+    pub fn plan_of(&self, given: &Given<'_>) -> Result<Plan> {
+        self.plan_if(Ok(given))
+    }
+
+    /// The same where it may be known already that this rank's arguments are wrong.
+    #[doc(hidden)]
+    pub fn plan_if(&self, given: Result<&Given<'_>>) -> Result<Plan> {
+        let op = if given.as_ref().is_ok_and(|given| given.destinations.is_some()) { Op::PlanFrom } else { Op::Plan };
+        self.plan_as(op, given)
+    }
+
+    /// The same, where `op` says whether somebody else has decided.
+    #[doc(hidden)]
+    pub fn plan_as(&self, op: Op, given: Result<&Given<'_>>) -> Result<Plan> {
+        self.call(|world| {
+            let mut state = world.state.borrow_mut();
+            let began = Instant::now();
+            let balancer = state.options.balancer.clone();
+            let dimensions = given.as_ref().ok().and_then(|given| given.coordinates).map_or(0, |(dimensions, _)| dimensions as u64);
+            let offer = given.and_then(|given| given.check(world.ranks()).map(|()| given)).map(|given| state.offer(given, world.rank()));
+            let (offer, mine) = split(offer);
+            state.agree(op, mine, &[("number of coordinates", dimensions)])?;
+            let Some(offer) = offer else { return Err(Failure::usage("no items")) };
+            let answer = state.through_first(&offer, |state, offers| {
+                let all = All::of(&offers, dimensions as usize)?;
+                let decision = match op {
+                    Op::PlanFrom => all.given(offers.iter().flat_map(|offer| offer.destinations.iter().flatten().copied()).collect())?,
+                    _ => all.decide(&balancer, state.options.tolerance, state.options.seed)?,
+                };
+                let name = if op == Op::PlanFrom { "from" } else { &balancer };
+                let verdict = state.verdict(&all, &decision, name, began.elapsed().as_secs_f64(), None);
+                Ok(answers(&all, decision, &verdict))
+            })?;
+            state.spent += answer.verdict.plan_seconds;
+            state.made += 1;
+            Ok(Plan::of(world, state.made, answer))
+        })
+    }
+
+    /// What the balancer that gains most would do, if a unit of weight lasts that long. Nothing is kept. Collective.
+    ///
+    /// # Errors
+    /// As for [`plan`](World::plan).
+    pub fn advise(&self, given: &Given<'_>, seconds_per_unit: f64) -> Result<Verdict> {
+        self.advise_if(Ok(given), seconds_per_unit)
+    }
+
+    #[doc(hidden)]
+    pub fn advise_if(&self, given: Result<&Given<'_>>, seconds_per_unit: f64) -> Result<Verdict> {
+        self.call(|world| {
+            let mut state = world.state.borrow_mut();
+            let checked = match seconds_per_unit.is_finite() && seconds_per_unit >= 0.0 {
+                true => given.and_then(|given| given.check(world.ranks()).map(|()| given)),
+                false => Err(Failure::usage(format!("{seconds_per_unit} seconds per unit: it must be finite and at least 0"))),
+            };
+            let (offer, mine) = split(checked.map(|given| state.offer(given, world.rank())));
+            state.agree(Op::Advise, mine, &[("seconds per unit", seconds_per_unit.to_bits())])?;
+            let Some(offer) = offer else { return Err(Failure::usage("no items")) };
+            state.through_first(&offer, |state, offers| {
+                let all = All::of(&offers, 0)?;
+                let best = state.best(&all, seconds_per_unit)?;
+                Ok(vec![best; offers.len()])
+            })
+        })
+    }
+}
+
+/// A value, and what is wrong instead of it.
+pub(super) fn split<T>(value: Result<T>) -> (Option<T>, Result<()>) {
+    match value {
+        Ok(value) => (Some(value), Ok(())),
+        Err(why) => (None, Err(why)),
+    }
+}
+
+impl State {
+    fn offer(&self, given: &Given<'_>, rank: u32) -> Offer {
+        let of = |numbers: &ByRank| match numbers {
+            ByRank::Unset => None,
+            ByRank::Own(own) => Some(*own),
+            ByRank::List(list) => list.get(rank as usize).copied(),
+        };
+        Offer {
+            items: given.items as u64,
+            weights: given.weights.map(<[f64]>::to_vec),
+            bytes: given.bytes.map(<[u64]>::to_vec),
+            pinned: given.pinned.map(<[u8]>::to_vec),
+            coordinates: given.coordinates.map(|(_, all)| all.to_vec()),
+            destinations: given.destinations.map(|all| all.iter().map(|rank| *rank as u32).collect()),
+            power: of(&self.options.powers).unwrap_or(1.0),
+            capacity: of(&self.options.capacity),
+        }
+    }
+
+    /// What a decision is worth. `unit`: seconds that a unit lasts, if the caller knows.
+    fn verdict(&self, all: &All, decision: &Decision, balancer: &str, plan_seconds: f64, unit: Option<f64>) -> Verdict {
+        let bytes = if decision.bytes > 0 { decision.bytes as f64 } else { decision.moved as f64 * self.item_bytes };
+        let move_seconds = if decision.moved > 0 { 50e-6 + bytes * self.per_byte } else { 0.0 };
+        let total: f64 = all.weights.iter().sum();
+        let measured = self.step_seconds.filter(|_| total > 0.0).map(|seconds| seconds / total);
+        let unit = unit.or(self.options.unit).or(measured);
+        // A power is relative to the others': a unit lasts `unit` on a rank of mean power.
+        let mean_power = all.powers.iter().sum::<f64>() / all.powers.len() as f64;
+        let gain = decision.ratios.gain * mean_power;
+        let costs = plan_seconds + move_seconds;
+        Verdict {
+            before: decision.ratios.before,
+            after: decision.ratios.after,
+            bound: decision.ratios.bound,
+            plan_seconds,
+            move_seconds,
+            pays_from_seconds_per_unit: if gain > 0.0 { costs / gain } else { f64::INFINITY },
+            moved: decision.moved,
+            bytes: decision.bytes,
+            pays: unit.map(|unit| gain > 0.0 && gain * unit >= costs),
+            balancer: balancer.into(),
+        }
+    }
+
+    /// The verdict of the balancer that leaves least of a step and its own costs.
+    fn best(&self, all: &All, unit: f64) -> Result<Verdict> {
+        let mut best: Option<(f64, Verdict)> = None;
+        let total: f64 = all.weights.iter().sum();
+        let mean = unit * total / all.powers.len() as f64;
+        let names = balancers::CENTRAL.into_iter().chain(crate::balance::ALL.iter().map(|entry| entry.name));
+        let mut refused = None;
+        for name in names.filter(|name| !balancers::needs_places(name)) {
+            let began = Instant::now();
+            let decision = match all.decide(name, self.options.tolerance, self.options.seed) {
+                Ok(decision) => decision,
+                Err(why) => {
+                    refused = Some(why);
+                    continue;
+                }
+            };
+            let verdict = self.verdict(all, &decision, name, began.elapsed().as_secs_f64(), Some(unit));
+            let costs = verdict.after * mean + verdict.plan_seconds + verdict.move_seconds;
+            if best.as_ref().is_none_or(|(least, _)| costs < *least) {
+                best = Some((costs, verdict));
+            }
+        }
+        best.map(|(_, verdict)| verdict).ok_or_else(|| refused.unwrap_or_else(|| Failure::usage("no balancer suits")))
+    }
+}
+
+impl Given<'_> {
+    /// Checks everything that one rank can see.
+    fn check(&self, ranks: u32) -> Result<()> {
+        let lengths = [self.weights.map(<[f64]>::len), self.bytes.map(<[u64]>::len), self.pinned.map(<[u8]>::len)];
+        let lengths = lengths.into_iter().chain([self.destinations.map(<[i32]>::len)]);
+        if let Some(length) = lengths.flatten().find(|length| *length != self.items) {
+            return Err(Failure::usage(format!("{length} numbers for {} items", self.items)));
+        }
+        let wrong = |weight: &f64| !(weight.is_finite() && *weight >= 0.0);
+        if let Some(item) = self.weights.and_then(|weights| weights.iter().position(wrong)) {
+            let weight = self.weights.unwrap_or_default()[item];
+            return Err(Failure::usage(format!("item {item}: weight {weight}: it must be finite and at least 0")));
+        }
+        if let Some((dimensions, all)) = self.coordinates {
+            if !(1..=3).contains(&dimensions) {
+                return Err(Failure::usage(format!("{dimensions} dimensions: there must be 1 to 3")));
+            }
+            if Some(all.len()) != self.items.checked_mul(dimensions) {
+                return Err(Failure::usage(format!("{} coordinates for {} items of {dimensions}", all.len(), self.items)));
+            }
+            if let Some(at) = all.iter().position(|coordinate| !coordinate.is_finite()) {
+                return Err(Failure::usage(format!("item {}: coordinate {}: it must be finite", at / dimensions, all[at])));
+            }
+        }
+        let is_rank = |rank: &i32| u32::try_from(*rank).is_ok_and(|rank| rank < ranks);
+        if let Some(item) = self.destinations.and_then(|all| all.iter().position(|rank| !is_rank(rank))) {
+            let rank = self.destinations.unwrap_or_default()[item];
+            return Err(Failure::usage(format!("item {item}: destination {rank} is no rank: there are {ranks}")));
+        }
+        Ok(())
+    }
+}
+
+impl All {
+    fn of(offers: &[Offer], dimensions: usize) -> Result<All> {
+        let total: usize = offers.iter().map(|offer| offer.items as usize).sum();
+        let mut all = All {
+            counts: offers.iter().map(|offer| offer.items as usize).collect(),
+            weights: Vec::with_capacity(total),
+            bytes: Vec::with_capacity(total),
+            pinned: Vec::with_capacity(total),
+            places: (dimensions > 0).then(|| Vec::with_capacity(total)),
+            powers: offers.iter().map(|offer| offer.power).collect(),
+            capacity: None,
+        };
+        let has_capacity = offers.iter().any(|offer| offer.capacity.is_some());
+        for (rank, offer) in offers.iter().enumerate() {
+            let items = offer.items as usize;
+            if has_capacity && offer.bytes.is_none() && items > 0 {
+                return Err(Failure::usage(format!("rank {rank}: option capacity needs the bytes of its items, and they are not given")));
+            }
+            fill(&mut all.weights, offer.weights.as_deref(), 1.0, items);
+            fill(&mut all.bytes, offer.bytes.as_deref(), 0, items);
+            let pinned: Option<Vec<bool>> = offer.pinned.as_ref().map(|all| all.iter().map(|pinned| *pinned != 0).collect());
+            fill(&mut all.pinned, pinned.as_deref(), false, items);
+            if let (Some(places), Some(given)) = (&mut all.places, &offer.coordinates) {
+                places.extend(given.chunks(dimensions).map(|given| {
+                    let mut place: Place = [0.0; 3];
+                    place[..dimensions].copy_from_slice(given);
+                    place
+                }));
+            }
+        }
+        if all.weights.iter().sum::<f64>().is_infinite() {
+            return Err(Failure::usage("the weights of all ranks add up to more than a double holds"));
+        }
+        if has_capacity {
+            all.capacity = Some(offers.iter().map(|offer| offer.capacity.map_or(u64::MAX, |bytes| bytes as u64)).collect());
+        }
+        Ok(all)
+    }
+}
+
+fn fill<T: Copy>(all: &mut Vec<T>, given: Option<&[T]>, otherwise: T, items: usize) {
+    match given {
+        Some(given) => all.extend_from_slice(given),
+        None => all.extend(std::iter::repeat_n(otherwise, items)),
+    }
+}
+
+fn answers(all: &All, decision: Decision, verdict: &Verdict) -> Vec<Answer> {
+    let answer = |_| Answer { destinations: Vec::new(), sources: Vec::new(), verdict: verdict.clone() };
+    let mut answers: Vec<Answer> = all.counts.iter().map(answer).collect();
+    let mut destinations = decision.destinations.into_iter();
+    for (rank, count) in all.counts.iter().enumerate() {
+        let mine: Vec<u32> = destinations.by_ref().take(*count).collect();
+        // Ranks and indices grow, so arrivals are in order.
+        for (index, to) in mine.iter().enumerate() {
+            answers[*to as usize].sources.push((rank as u32, index as u64));
+        }
+        answers[rank].destinations = mine;
+    }
+    answers
+}
+
+impl Plan {
+    fn of(world: &World, number: u64, answer: Answer) -> Plan {
+        let leaving = Places::by_rank(answer.destinations.iter().map(|rank| *rank));
+        let arriving = Places::by_rank(answer.sources.iter().map(|(rank, _)| *rank));
+        Plan {
+            world: world.id(),
+            number,
+            there: Route {
+                leaving: leaving.clone(),
+                arriving: arriving.clone(),
+                items: answer.destinations.len(),
+                arrivals: answer.sources.len(),
+            },
+            back: Route { leaving: arriving, arriving: leaving, items: answer.sources.len(), arrivals: answer.destinations.len() },
+            destinations: answer.destinations,
+            sources: answer.sources,
+            verdict: answer.verdict,
+        }
+    }
+}

@@ -1,0 +1,618 @@
+//! Tasks that create tasks: work stealing from random victims, roots on every rank, results to where the root was put.
+//!
+//! A rank processes its newest task of the highest priority. One without tasks asks a random other rank, which gives the oldest half of those of
+//! its highest priority, or says no. The end is found by a token that goes round and adds up messages sent and received (Mattern 1987): when all
+//! ranks were idle, as many were received as were sent, and that twice in a row with the same numbers, nothing is left.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::call::{Op, State, World, kinds, read};
+use super::route::{Aligned, Receive};
+use super::status::{Failure, Result, Status};
+use crate::transport::mpi::guest::{Patience, Word};
+use crate::transport::wire;
+
+/// Kinds of letters.
+const ASK: i32 = kinds::RUN;
+const TASKS: i32 = kinds::RUN + 1;
+const RESULT: i32 = kinds::RUN + 2;
+const STOP: i32 = kinds::RUN + 3;
+const TOKEN: i32 = kinds::RUN + 4;
+const DONE: i32 = kinds::RUN + 5;
+
+/// How tasks are spread, by name.
+const SCHEDULERS: [&str; 2] = ["steal", "static"];
+
+/// Bytes of tasks that one rank gives another at a time, if there are several.
+const GIFT: usize = 1 << 20;
+
+/// Where the root of a task was put, and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Root {
+    rank: u32,
+    index: u64,
+}
+
+/// A task that waits.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Item {
+    root: Root,
+    priority: i32,
+    body: Vec<u8>,
+}
+
+/// Messages with tasks or results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Counts {
+    sent: u64,
+    received: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Token {
+    counts: Counts,
+    /// Whether some rank was busy when it passed.
+    was_busy: bool,
+}
+
+/// A run that is going on.
+pub(super) struct Run {
+    number: u64,
+    rank: u32,
+    ranks: u32,
+    /// By priority and age; the last comes first.
+    queue: BTreeMap<(i32, u64), Item>,
+    age: u64,
+    counts: Counts,
+    /// Results that were not handed over yet: who computed it, the root's number, the bytes.
+    results: Vec<(u32, u64, Bytes)>,
+    steals: bool,
+    /// Whom this rank has asked.
+    asked: Option<u32>,
+    dice: u64,
+    /// The token, if it is here, and what rank 0 read from the last one.
+    token: Option<Token>,
+    last: Option<Counts>,
+    /// Tasks that run.
+    running: usize,
+    stopped: bool,
+    done: bool,
+    failure: Option<Failure>,
+}
+
+/// What a task did, where it runs on another thread.
+#[derive(Default)]
+struct Deeds {
+    puts: Vec<(i32, Vec<u8>)>,
+    results: Vec<Vec<u8>>,
+    stops: bool,
+}
+
+/// A task that is processed: what its function does beyond computing.
+pub struct Task<'a> {
+    root: Root,
+    place: Place<'a>,
+}
+
+enum Place<'a> {
+    /// On the thread of the world.
+    Here(&'a World),
+    /// On a thread of its own.
+    There(&'a RefCell<Deeds>),
+}
+
+impl Task<'_> {
+    /// Creates a task. `cost` is a guess of its work (0: unknown); those of larger `priority` come first, as a hint.
+    ///
+    /// # Errors
+    /// Wrong usage, if the cost is negative or not finite.
+    pub fn put(&self, body: &[u8], cost: f64, priority: i32) -> Result<()> {
+        check_cost(cost)?;
+        match &self.place {
+            Place::Here(world) => _ = world.with_run(|run| run.push(self.root, priority, body.to_vec())),
+            Place::There(deeds) => deeds.borrow_mut().puts.push((priority, body.to_vec())),
+        }
+        Ok(())
+    }
+
+    /// Sends a result to where the task's root was put.
+    pub fn result(&self, bytes: &[u8]) {
+        match &self.place {
+            Place::Here(world) => world.to_root(self.root, bytes),
+            Place::There(deeds) => deeds.borrow_mut().results.push(bytes.to_vec()),
+        }
+    }
+
+    /// No more tasks begin anywhere.
+    pub fn stop(&self) {
+        match &self.place {
+            Place::Here(world) => world.stop_run(),
+            Place::There(deeds) => deeds.borrow_mut().stops = true,
+        }
+    }
+
+    /// Answers other ranks, in long tasks.
+    pub fn progress(&self) {
+        if let Place::Here(world) = &self.place {
+            world.serve_others();
+        }
+    }
+}
+
+fn check_cost(cost: f64) -> Result<()> {
+    match cost.is_finite() && cost >= 0.0 {
+        true => Ok(()),
+        false => Err(Failure::usage(format!("cost {cost}: it must be finite and at least 0"))),
+    }
+}
+
+fn scheduler(name: &str) -> Result<bool> {
+    match name.trim() {
+        "" | "steal" => Ok(true),
+        "static" => Ok(false),
+        name => {
+            let known = SCHEDULERS.join(", ");
+            Err(Failure::usage(format!("scheduler '{}' is unknown here; there are {known}", crate::spec::shown(name))))
+        }
+    }
+}
+
+impl World {
+    /// Puts a root, before a run.
+    ///
+    /// # Errors
+    /// Wrong usage, within a callback or with a wrong cost.
+    pub fn put(&self, body: &[u8], cost: f64, priority: i32) -> Result<()> {
+        self.enter()?;
+        check_cost(cost)?;
+        let mut state = self.state.borrow_mut();
+        let root = Root { rank: self.rank(), index: state.roots.len() as u64 };
+        state.roots.push(Item { root, priority, body: body.to_vec() });
+        Ok(())
+    }
+
+    /// Processes all roots, and what they create, on all ranks. `on_result` is called for each result of this rank's roots with the rank
+    /// that computed it and the root's number. Collective; returns when all is done.
+    ///
+    /// # Errors
+    /// A callback that returned other than 0: then all tasks are dropped.
+    pub fn run(&self, scheduler: &str, process: &(dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync), on_result: Option<Receive<'_>>) -> Result<()> {
+        self.run_if(scheduler, Ok(process), on_result)
+    }
+
+    #[doc(hidden)]
+    pub fn run_if(
+        &self,
+        name: &str,
+        process: Result<&(dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync)>,
+        mut on_result: Option<Receive<'_>>,
+    ) -> Result<()> {
+        self.call(|world| {
+            let checked = scheduler(name).and_then(|steals| Ok((steals, process?)));
+            let (checked, mine) = super::plan::split(checked);
+            let workers = {
+                let mut state = world.state.borrow_mut();
+                let roots = std::mem::take(&mut state.roots);
+                let steals = checked.is_some_and(|(steals, _)| steals);
+                state.agree(Op::Run, mine, &[("scheduler", u64::from(steals))])?;
+                state.made += 1;
+                let (number, seed) = (state.made, state.options.seed);
+                let mut run = Run::new(number, world.rank(), world.ranks(), seed, steals);
+                roots.into_iter().for_each(|root| run.queue_up(root));
+                state.run = Some(run);
+                state.options.workers
+            };
+            let Some((_, process)) = checked else { return Err(Failure::usage("no process function")) };
+            let ran = match workers {
+                0 => world.process_here(process, &mut on_result),
+                workers => world.process_there(workers, process, &mut on_result),
+            };
+            let mut state = world.state.borrow_mut();
+            if ran.is_err() {
+                state.run = None;
+                return ran;
+            }
+            let failure = state.run.as_mut().and_then(|run| run.failure.take());
+            // Others' last questions are answered meanwhile.
+            let agreed = state.agree(Op::Run, failure.map_or(Ok(()), Err), &[]);
+            state.run = None;
+            state.purge();
+            agreed.map(drop)
+        })
+    }
+
+    /// Answers other ranks, in long tasks and between iterations. Cheap.
+    ///
+    /// # Errors
+    /// Wrong usage, on another thread than the world's.
+    pub fn progress(&self) -> Result<()> {
+        self.check_thread()?;
+        self.serve_others();
+        Ok(())
+    }
+
+    fn serve_others(&self) {
+        // Errors show at the next wait.
+        if let Ok(mut state) = self.state.try_borrow_mut()
+            && state.link.as_mut().is_some_and(|link| link.poll().is_ok())
+        {
+            _ = state.serve();
+        }
+    }
+
+    fn with_run<T>(&self, what: impl FnOnce(&mut Run) -> T) -> Option<T> {
+        self.state.borrow_mut().run.as_mut().map(what)
+    }
+
+    fn to_root(&self, root: Root, bytes: &[u8]) {
+        let mut state = self.state.borrow_mut();
+        let (rank, number) = (self.rank(), state.run.as_ref().map_or(0, |run| run.number));
+        if root.rank == rank {
+            if let Some(run) = &mut state.run {
+                run.results.push((rank, root.index, Bytes::copy_from_slice(bytes)));
+            }
+            return;
+        }
+        let mut body = root.index.to_le_bytes().to_vec();
+        body.extend_from_slice(bytes);
+        let sent = state.link().map(|link| link.send(root.rank, RESULT, number, &body));
+        if let (Ok(Ok(())), Some(run)) = (sent, &mut state.run) {
+            run.counts.sent += 1;
+        } else if let Some(run) = &mut state.run {
+            run.failure.get_or_insert(Failure::new(Status::Mpi, "a result could not be sent"));
+        }
+    }
+
+    fn stop_run(&self) {
+        let mut state = self.state.borrow_mut();
+        let Some(run) = &mut state.run else { return };
+        if std::mem::replace(&mut run.stopped, true) {
+            return;
+        }
+        run.queue.clear();
+        let (number, me, ranks) = (run.number, run.rank, run.ranks);
+        if let Ok(link) = state.link() {
+            for rank in (0..ranks).filter(|rank| *rank != me) {
+                _ = link.send(rank, STOP, number, &[]);
+            }
+        }
+    }
+
+    fn fails(&self, failure: Failure) {
+        self.with_run(|run| run.failure.get_or_insert(failure).status);
+        self.stop_run();
+    }
+
+    /// Hands results over.
+    fn hand_over(&self, on_result: &mut Option<Receive<'_>>) {
+        let results = self.with_run(|run| std::mem::take(&mut run.results)).unwrap_or_default();
+        let Some(on_result) = on_result else { return };
+        let mut aligned = Aligned::new();
+        for (from, index, bytes) in results {
+            if self.with_run(|run| run.failure.is_some()).unwrap_or(true) {
+                return;
+            }
+            let bytes = aligned.copy(&bytes);
+            let answer = self.back(|| on_result(from, index, bytes));
+            if answer != 0 {
+                self.fails(Failure::new(Status::Callback, format!("the result of root {index}: the callback returned {answer}")));
+            }
+        }
+    }
+
+    /// Looks at the network; whether the run is over here.
+    fn between_tasks(&self, patience: &mut Patience, is_idle: bool) -> Result<bool> {
+        let mut state = self.state.borrow_mut();
+        if is_idle {
+            state.when_idle()?;
+            if state.run.as_ref().is_none_or(|run| run.done && run.asked.is_none()) {
+                return Ok(true);
+            }
+            // All are here, and a task may take its time.
+            state.has_progressed();
+            state.look(patience, &|| "a rank".into())?;
+        } else {
+            state.link()?.poll()?;
+            state.serve()?;
+            state.has_progressed();
+        }
+        Ok(false)
+    }
+
+    fn process_here(&self, process: &dyn Fn(&Task<'_>, &[u8]) -> i32, on_result: &mut Option<Receive<'_>>) -> Result<()> {
+        let mut patience = Patience::new();
+        let mut aligned = Aligned::new();
+        loop {
+            self.hand_over(on_result);
+            let item = self.with_run(Run::pop).flatten();
+            if self.between_tasks(&mut patience, item.is_none())? {
+                self.hand_over(on_result);
+                return Ok(());
+            }
+            let Some(item) = item else { continue };
+            patience.reset();
+            let task = Task { root: item.root, place: Place::Here(self) };
+            let body = aligned.copy(&item.body);
+            let answer = self.back(|| process(&task, body));
+            self.with_run(|run| run.running -= 1);
+            if answer != 0 {
+                self.fails(refused(item.root, answer));
+            }
+        }
+    }
+
+    fn process_there(
+        &self,
+        workers: usize,
+        process: &(dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync),
+        on_result: &mut Option<Receive<'_>>,
+    ) -> Result<()> {
+        let (give, take) = mpsc::channel::<Item>();
+        let take = Arc::new(Mutex::new(take));
+        let (tell, hear) = mpsc::channel::<(Root, Deeds, Result<i32, String>)>();
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                let (take, tell) = (take.clone(), tell.clone());
+                scope.spawn(move || work(&take, &tell, process));
+            }
+            drop(tell);
+            let mut patience = Patience::new();
+            let mut given = 0;
+            let give = give;
+            loop {
+                while let Ok((root, deeds, answer)) = hear.try_recv() {
+                    given -= 1;
+                    patience.reset();
+                    deeds.results.iter().for_each(|bytes| self.to_root(root, bytes));
+                    self.with_run(|run| {
+                        deeds.puts.into_iter().for_each(|(priority, body)| run.push(root, priority, body));
+                        run.running -= 1;
+                    });
+                    if deeds.stops {
+                        self.stop_run();
+                    }
+                    match answer {
+                        Ok(0) => {}
+                        Ok(answer) => self.fails(refused(root, answer)),
+                        Err(panic) => return Err(Failure::new(Status::Panic, format!("rank {}: panic: {panic}", self.rank()))),
+                    }
+                }
+                self.hand_over(on_result);
+                while given < workers {
+                    let Some(item) = self.with_run(Run::pop).flatten() else { break };
+                    given += 1;
+                    _ = give.send(item);
+                }
+                if given > 0 {
+                    self.between_tasks(&mut patience, false)?;
+                    // Sleeps until a worker is done, but not for long: others may ask.
+                    std::thread::sleep(Duration::from_micros(50));
+                } else if self.between_tasks(&mut patience, true)? {
+                    self.hand_over(on_result);
+                    return Ok(());
+                }
+            }
+        })
+    }
+}
+
+fn refused(root: Root, answer: i32) -> Failure {
+    Failure::new(Status::Callback, format!("a task of root {} of rank {}: the process function returned {answer}", root.index, root.rank))
+}
+
+/// A worker thread: processes what it is given until there is no more.
+fn work(
+    take: &Mutex<mpsc::Receiver<Item>>,
+    tell: &mpsc::Sender<(Root, Deeds, Result<i32, String>)>,
+    process: &(dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync),
+) {
+    let mut aligned = Aligned::new();
+    loop {
+        let next = take.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(item) = next else { return };
+        let deeds = RefCell::new(Deeds::default());
+        let task = Task { root: item.root, place: Place::There(&deeds) };
+        let body = aligned.copy(&item.body);
+        let answer = catch_unwind(AssertUnwindSafe(|| process(&task, body))).map_err(|_| "in a process function".to_string());
+        if tell.send((item.root, deeds.into_inner(), answer)).is_err() {
+            return;
+        }
+    }
+}
+
+impl Run {
+    fn new(number: u64, rank: u32, ranks: u32, seed: u64, steals: bool) -> Run {
+        Run {
+            number,
+            rank,
+            ranks,
+            queue: BTreeMap::new(),
+            age: 0,
+            counts: Counts::default(),
+            results: Vec::new(),
+            steals: steals && ranks > 1,
+            asked: None,
+            dice: seed ^ (u64::from(rank) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15),
+            token: (rank == 0).then_some(Token { counts: Counts::default(), was_busy: true }),
+            last: None,
+            running: 0,
+            stopped: false,
+            done: false,
+            failure: None,
+        }
+    }
+
+    fn queue_up(&mut self, item: Item) {
+        if !self.stopped {
+            self.age += 1;
+            self.queue.insert((item.priority, self.age), item);
+        }
+    }
+
+    fn push(&mut self, root: Root, priority: i32, body: Vec<u8>) {
+        self.queue_up(Item { root, priority, body });
+    }
+
+    fn pop(&mut self) -> Option<Item> {
+        let (_, item) = self.queue.pop_last()?;
+        self.running += 1;
+        Some(item)
+    }
+
+    /// What another rank gets: the oldest half of the tasks of the highest priority.
+    fn spare(&mut self) -> Vec<Item> {
+        let Some((&(priority, _), _)) = self.queue.last_key_value() else { return Vec::new() };
+        let keys: Vec<(i32, u64)> = self.queue.range((priority, 0)..).map(|(key, _)| *key).collect();
+        // The last one stays with a rank that has nothing else to do.
+        let keep = usize::from(self.running == 0 && self.queue.len() == 1);
+        let count = keys.len().div_ceil(2).saturating_sub(keep);
+        let mut bytes = 0;
+        let mut gift = Vec::new();
+        for key in keys.into_iter().take(count) {
+            if bytes >= GIFT {
+                break;
+            }
+            if let Some(item) = self.queue.remove(&key) {
+                bytes += item.body.len();
+                gift.push(item);
+            }
+        }
+        gift
+    }
+
+    fn is_idle(&self) -> bool {
+        self.running == 0 && self.queue.is_empty() && self.results.is_empty()
+    }
+
+    /// Another rank, at random (xorshift).
+    fn victim(&mut self) -> u32 {
+        self.dice ^= self.dice << 13;
+        self.dice ^= self.dice >> 7;
+        self.dice ^= self.dice << 17;
+        let other = (self.dice % u64::from(self.ranks - 1)) as u32;
+        other + u32::from(other >= self.rank)
+    }
+}
+
+impl State {
+    /// Letters of runs that are over go.
+    fn purge(&mut self) {
+        let run = self.run.as_ref().map(|run| run.number);
+        if let Some(link) = &mut self.link {
+            while link.take(|word| word.kind >= kinds::RUN && Some(word.call) != run && word.call <= self.made).is_some() {}
+        }
+    }
+
+    /// Does what other ranks ask for, in a run; whether something was asked for.
+    pub fn serve(&mut self) -> Result<bool> {
+        let Some(number) = self.run.as_ref().map(|run| run.number) else { return Ok(false) };
+        let mut happened = false;
+        while let Some(word) = self.link()?.take(|word| word.kind >= kinds::RUN && word.call == number) {
+            happened = true;
+            self.has_progressed();
+            self.hear(&word)?;
+        }
+        Ok(happened)
+    }
+
+    fn hear(&mut self, word: &Word) -> Result<()> {
+        let Some(run) = &mut self.run else { return Ok(()) };
+        let number = run.number;
+        match word.kind {
+            ASK => {
+                let gift = run.spare();
+                run.counts.sent += u64::from(!gift.is_empty());
+                let body = wire::write(&gift);
+                self.link()?.send(word.from, TASKS, number, &body)?;
+            }
+            TASKS => {
+                let gift: Vec<Item> = read(&word.body)?;
+                run.asked = None;
+                run.counts.received += u64::from(!gift.is_empty());
+                gift.into_iter().for_each(|item| run.queue_up(item));
+            }
+            RESULT => {
+                let mut index = [0; 8];
+                let Some((head, _)) = word.body.split_at_checked(8) else {
+                    return Err(Failure::new(Status::Failed, "a result is cut off"));
+                };
+                index.copy_from_slice(head);
+                run.counts.received += 1;
+                run.results.push((word.from, u64::from_le_bytes(index), word.body.slice(8..)));
+            }
+            STOP => {
+                run.stopped = true;
+                run.queue.clear();
+            }
+            TOKEN => run.token = Some(read(&word.body)?),
+            DONE => run.done = true,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What a rank without tasks does: it passes the token on, and asks for tasks.
+    fn when_idle(&mut self) -> Result<()> {
+        let Some(run) = &mut self.run else { return Ok(()) };
+        if !run.is_idle() || run.done {
+            return Ok(());
+        }
+        let (number, ranks) = (run.number, run.ranks);
+        if let Some(token) = run.token.take() {
+            let counts = Counts { sent: token.counts.sent + run.counts.sent, received: token.counts.received + run.counts.received };
+            let mut to = run.rank + 1;
+            let mut next = Token { counts, was_busy: token.was_busy };
+            if run.rank == 0 {
+                // It has been round: the others' sums are in it.
+                let all = counts;
+                let is_quiet = !token.was_busy && all.sent == all.received;
+                if ranks == 1 || (is_quiet && run.last == Some(all)) {
+                    run.done = true;
+                    let link = self.link()?;
+                    for rank in 1..ranks {
+                        link.send(rank, DONE, number, &[])?;
+                    }
+                    return Ok(());
+                }
+                run.last = is_quiet.then_some(all);
+                to = 1;
+                next = Token { counts: Counts::default(), was_busy: false };
+            }
+            let to = to % ranks;
+            self.link()?.send(to, TOKEN, number, &wire::write(&next))?;
+        }
+        let Some(run) = &mut self.run else { return Ok(()) };
+        if run.steals && run.asked.is_none() && !run.stopped {
+            let victim = run.victim();
+            run.asked = Some(victim);
+            self.link()?.send(victim, ASK, number, &[])?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_priority_is_taken_and_given_first() {
+        let mut run = Run::new(1, 0, 4, 7, true);
+        let root = Root { rank: 0, index: 0 };
+        for (priority, name) in [(0, 1), (5, 2), (5, 3), (5, 4), (-1, 5)] {
+            run.push(root, priority, vec![name]);
+        }
+        assert_eq!(run.pop().unwrap().body, [4]);
+        assert_eq!(run.spare().iter().map(|item| item.body[0]).collect::<Vec<_>>(), [2]);
+        assert_eq!(run.pop().unwrap().body, [3]);
+        assert_eq!(run.pop().unwrap().body, [1]);
+        assert!((0..100).all(|_| run.victim() != 0 && run.victim() < 4));
+    }
+}
