@@ -10,6 +10,7 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::exchange::Interrupts;
 use super::options::Options;
 use super::status::{Failure, Result, Status};
 use super::tasks::Run;
@@ -34,6 +35,7 @@ pub enum Op {
     LoopBegin,
     LoopEnd,
     Run,
+    Exchange,
 }
 
 impl Op {
@@ -52,6 +54,7 @@ impl Op {
             Op::LoopBegin => "loop_begin",
             Op::LoopEnd => "loop_end",
             Op::Run => "run",
+            Op::Exchange => "exchange",
         }
     }
 }
@@ -105,6 +108,7 @@ pub(super) struct State {
     pub loops: Vec<bool>,
     pub roots: Vec<super::tasks::Item>,
     pub run: Option<Run>,
+    pub interrupts: Interrupts,
 }
 
 /// What a rank brings to an agreement.
@@ -249,6 +253,7 @@ impl State {
             loops: vec![false; carrier::SHARED],
             roots: Vec::new(),
             run: None,
+            interrupts: Interrupts::default(),
         }
     }
 
@@ -305,6 +310,7 @@ impl State {
             }
             return Err(failure);
         }
+        self.ask()?;
         patience.pause();
         Ok(())
     }

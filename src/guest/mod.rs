@@ -9,6 +9,8 @@ mod call;
 mod capacity;
 mod decide;
 #[cfg(feature = "_ranks")]
+mod exchange;
+#[cfg(feature = "_ranks")]
 mod loops;
 mod options;
 #[cfg(feature = "_ranks")]

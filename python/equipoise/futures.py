@@ -1,0 +1,343 @@
+"""Executors over ranks, with the interface of :mod:`concurrent.futures`.
+
+In a program that all ranks run::
+
+    with eq.futures.Executor(comm) as executor:
+        if executor is not None:            # rank 0; the others work until it is done
+            print(executor.submit(pow, 321, 1234).result())
+
+or ``mpirun -n 8 python -m equipoise.futures script.py``: rank 0 runs the script, in which ``Executor()`` may be opened any number of times; the
+other ranks work. Functions and arguments are pickled. Tasks run on the ranks other than 0; with one rank, on a thread of it.
+"""
+
+import concurrent.futures
+import itertools
+import pickle
+import sys
+import threading
+import time
+from collections import deque
+
+from .calls import ANY, Pause, told
+from .errors import Error, UsageError
+
+__all__ = ["Executor", "as_completed", "wait"]
+
+as_completed = concurrent.futures.as_completed
+wait = concurrent.futures.wait
+
+TASKS, DONE, END, BYE, BEGIN = range(5)
+
+#: The communicator of a pool that `python -m equipoise.futures` has started.
+_pool = None
+
+#: Tasks that a worker holds at most, so that it has work while the next ones are on their way.
+HELD = 2
+
+
+def _run(blob):
+    """Runs a pickled call; the outcome, pickled."""
+    try:
+        function, arguments, keywords = pickle.loads(blob)
+        outcome = True, function(*arguments, **keywords)
+        return pickle.dumps(outcome, protocol=5)
+    except BaseException as error:
+        try:
+            error.__cause__ = Error(f"\n{told(error)}", 6)
+            blob = pickle.dumps((False, error, told(error)), protocol=5)
+            pickle.loads(blob)
+            return blob
+        except Exception:
+            return pickle.dumps((False, Error(told(error), 6), told(error)), protocol=5)
+
+
+def _serve(comm, once=True):
+    """A worker: runs what comes until it hears of the end."""
+    queue, pause, sent = deque(), Pause(), []
+    while True:
+        while True:
+            message = comm.improbe(source=0)
+            if message is None:
+                break
+            kind, data = message.recv()
+            pause.happened()
+            if kind == TASKS:
+                queue.extend(data)
+            elif kind == BEGIN:
+                for blob in data:
+                    _run_initializer(blob)
+            elif kind == END:
+                for request in sent:
+                    request.wait()
+                comm.send((BYE, comm.rank, None), dest=0)
+                return
+        if not queue:
+            pause.rest()
+            continue
+        number, blob = queue.popleft()
+        sent = [request for request in sent if not request.test()[0]]
+        sent.append(comm.isend((DONE, comm.rank, (number, _run(blob))), dest=0))
+
+
+def _run_initializer(blob):
+    outcome = pickle.loads(_run(blob))
+    if not outcome[0]:
+        sys.stderr.write(outcome[2] + "\n")
+
+
+class Executor(concurrent.futures.Executor):
+    """Runs calls on the other ranks of a communicator.
+
+    comm: mpi4py's; None: all ranks, or the pool that ``python -m equipoise.futures`` has started. To be made on all ranks, of which
+    rank 0 submits; under ``-m equipoise.futures`` on rank 0 alone. max_workers: use at most this many ranks. initializer, initargs:
+    called once on each worker before its first task.
+
+    Entering it on another rank than 0 works until rank 0 leaves it, and gives None.
+    """
+
+    def __init__(self, comm=None, max_workers=None, initializer=None, initargs=()):
+        from mpi4py import MPI
+
+        if max_workers is not None and max_workers <= 0:
+            raise ValueError("max_workers must be greater than 0")
+        if initializer is not None and not callable(initializer):
+            raise TypeError("initializer must be a callable")
+        self._owned = comm is not None or _pool is None
+        comm = _pool if not self._owned else (MPI.COMM_WORLD if comm is None else comm).Dup()
+        self._comm, self._rank = comm, comm.rank
+        self._lock = threading.Lock()
+        self._pending = deque()
+        self._futures = {}
+        self._numbers = itertools.count()
+        self._closing = False
+        self._left = self._rank > 0
+        if self._rank > 0:
+            return
+        if MPI.Query_thread() < MPI.THREAD_SERIALIZED and comm.size > 1:
+            raise UsageError("an Executor needs MPI_THREAD_MULTIPLE, or MPI_THREAD_SERIALIZED in a program that calls MPI nowhere else")
+        workers = list(range(1, comm.size))
+        self._workers = workers if max_workers is None else workers[:max_workers]
+        first = [] if initializer is None else [pickle.dumps((initializer, tuple(initargs), {}), protocol=5)]
+        target = self._deal if self._workers else self._alone
+        self._thread = threading.Thread(target=target, args=(first,), name="equipoise futures", daemon=True)
+        self._thread.start()
+
+    @property
+    def num_workers(self):
+        """Number of ranks that run tasks."""
+        return max(1, len(self._workers)) if self._rank == 0 else self._comm.size - 1
+
+    def __enter__(self):
+        if self._rank == 0:
+            return self
+        _serve(self._comm)
+        self._comm.Free()
+        return None
+
+    def __exit__(self, kind, error, trace):
+        if self._rank == 0:
+            self.shutdown(wait=True, cancel_futures=error is not None)
+        return False
+
+    def submit(self, fn, /, *args, **kwargs):
+        """Schedules fn(*args, **kwargs) and returns its Future."""
+        blob = pickle.dumps((fn, args, kwargs), protocol=5)
+        future = concurrent.futures.Future()
+        with self._lock:
+            if self._closing or self._left:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            self._pending.append((next(self._numbers), blob, future))
+        return future
+
+    def starmap(self, fn, iterable, timeout=None, chunksize=1):
+        """As map(fn, ..) with the arguments already zipped."""
+        return self._mapped(fn, iterable, timeout, chunksize)
+
+    def map(self, fn, *iterables, timeout=None, chunksize=1, unordered=False, buffersize=None):
+        """Results of fn over the iterables, in order, or with ``unordered`` as they come."""
+        return self._mapped(fn, zip(*iterables), timeout, chunksize, unordered)
+
+    def _mapped(self, fn, arguments, timeout, chunksize, unordered=False):
+        if chunksize < 1:
+            raise ValueError("chunksize must be >= 1")
+        end = None if timeout is None else time.monotonic() + timeout
+        arguments = iter(arguments)
+        futures = []
+        while chunk := list(itertools.islice(arguments, chunksize)):
+            futures.append(self.submit(_each, fn, chunk))
+
+        def results():
+            try:
+                if unordered:
+                    left = None if end is None else end - time.monotonic()
+                    for future in as_completed(futures, left):
+                        yield from future.result()
+                    return
+                futures.reverse()
+                while futures:
+                    left = None if end is None else end - time.monotonic()
+                    yield from futures.pop().result(left)
+            finally:
+                for future in futures:
+                    future.cancel()
+
+        return results()
+
+    def shutdown(self, wait=True, *, cancel_futures=False):
+        """Ends it; the workers end when all that was submitted is done."""
+        if self._rank > 0:
+            return
+        with self._lock:
+            self._closing = True
+            if cancel_futures:
+                cancelled, self._pending = self._pending, deque()
+                for _, _, future in cancelled:
+                    future.cancel()
+                    future.set_running_or_notify_cancel()
+        if wait:
+            self._thread.join()
+
+    def _next(self):
+        """A task that was not cancelled, if there is one."""
+        with self._lock:
+            while self._pending:
+                number, blob, future = self._pending.popleft()
+                if future.set_running_or_notify_cancel():
+                    self._futures[number] = future
+                    return number, blob
+        return None
+
+    def _settle(self, number, blob):
+        future = self._futures.pop(number)
+        try:
+            outcome = pickle.loads(blob)
+        except Exception as error:
+            future.set_exception(error)
+            return
+        if outcome[0]:
+            future.set_result(outcome[1])
+        else:
+            error = outcome[1]
+            error.__cause__ = Error(f"\n{outcome[2]}", 6)
+            future.set_exception(error)
+
+    def _is_over(self):
+        with self._lock:
+            return self._closing and not self._pending and not self._futures
+
+    def _deal(self, first):
+        """The thread that speaks with the workers."""
+        comm, held, sent, pause = self._comm, {worker: 0 for worker in self._workers}, [], Pause()
+        begun = set()
+        while not self._is_over():
+            while True:
+                message = comm.improbe(source=ANY())
+                if message is None:
+                    break
+                _, worker, (number, blob) = message.recv()
+                held[worker] -= 1
+                self._settle(number, blob)
+                pause.happened()
+            # The least loaded first.
+            for worker in sorted(held, key=held.get):
+                if held[worker] >= HELD:
+                    continue
+                task = self._next()
+                if task is None:
+                    break
+                if first and worker not in begun:
+                    begun.add(worker)
+                    sent.append(comm.isend((BEGIN, first), dest=worker))
+                sent.append(comm.isend((TASKS, [task]), dest=worker))
+                held[worker] += 1
+                pause.happened()
+            sent = [request for request in sent if not request.test()[0]]
+            pause.rest()
+        for request in sent:
+            request.wait()
+        if self._owned:
+            _dismiss(comm)
+            comm.Free()
+
+    def _alone(self, first):
+        """The thread that runs everything where there is no other rank."""
+        for blob in first:
+            _run_initializer(blob)
+        pause = Pause()
+        while not self._is_over():
+            task = self._next()
+            if task is None:
+                pause.rest()
+                continue
+            pause.happened()
+            number, blob = task
+            self._settle(number, _run(blob))
+        if self._owned:
+            self._comm.Free()
+
+
+def _each(function, chunk):
+    return [function(*arguments) for arguments in chunk]
+
+
+def _dismiss(comm):
+    """Sends all workers home, and waits until they have gone."""
+    for worker in range(1, comm.size):
+        comm.send((END, None), dest=worker)
+    waiting, pause = set(range(1, comm.size)), Pause()
+    while waiting:
+        message = comm.improbe(source=ANY())
+        if message is None:
+            pause.rest()
+            continue
+        kind, worker, _ = message.recv()
+        if kind == BYE:
+            waiting.discard(worker)
+
+
+def main(arguments=None):
+    """``python -m equipoise.futures script.py [arguments]`` (or ``-m module``): rank 0 runs it, the others work."""
+    global _pool
+    import runpy
+
+    from mpi4py import MPI
+
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if not arguments or arguments[0] == "-m" and len(arguments) < 2:
+        if MPI.COMM_WORLD.rank == 0:
+            sys.stderr.write("usage: python -m equipoise.futures script.py [arguments]\n")
+        return 2
+    is_module = arguments[0] == "-m"
+    name, sys.argv = (arguments[1], arguments[1:]) if is_module else (arguments[0], arguments)
+    comm = MPI.COMM_WORLD.Dup()
+    if comm.rank > 0:
+        import types
+
+        # Functions of the script are found by their names in __main__; its guarded part does not run here.
+        loaded = runpy.run_module(name, run_name="__worker__", alter_sys=False) if is_module else runpy.run_path(name, run_name="__worker__")
+        module = types.ModuleType("__main__")
+        module.__dict__.update(loaded)
+        sys.modules["__main__"] = module
+        _serve(comm)
+        comm.Free()
+        return 0
+    # This module runs as __main__ now; scripts import it by its own name.
+    import equipoise.futures as this
+
+    this._pool = comm
+    try:
+        if is_module:
+            runpy.run_module(name, run_name="__main__", alter_sys=True)
+        else:
+            import os
+
+            sys.path.insert(0, os.path.dirname(os.path.abspath(name)))
+            runpy.run_path(name, run_name="__main__")
+    finally:
+        _dismiss(comm)
+        comm.Free()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

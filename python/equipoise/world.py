@@ -1,0 +1,383 @@
+"""Worlds, plans, loans and loops."""
+
+import pickle
+import traceback
+from collections import namedtuple
+
+from . import _native, packing
+from .errors import Error, UsageError, call
+
+Verdict = namedtuple(
+    "Verdict",
+    "before after bound plan_seconds move_seconds pays_from_seconds_per_unit moved bytes pays balancer",
+)
+Verdict.__doc__ = """What a plan is worth, for all ranks together.
+
+before, after, bound: largest over mean of work over power now, after the plan, and the least possible (1 without work).
+plan_seconds, move_seconds: spent on the plan; expected for the move.
+pays_from_seconds_per_unit: seconds that a unit of weight must last for the move to pay once; infinity: never.
+moved, bytes: number of items that change their rank, and their bytes where these were given.
+pays: True, False, or None where nobody knows how long a unit lasts (no option ``unit``, no ``step`` yet).
+balancer: the name of the balancer.
+"""
+
+
+def _told(error):
+    """An exception as the other ranks hear of it; the end of a long traceback."""
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__)).strip()
+    return text if len(text) < 900 else ".. " + text[-900:]
+
+
+def _option(key, value):
+    if isinstance(value, (list, tuple)) or packing.is_array(value):
+        value = ",".join(repr(float(number)) for number in value)
+    elif isinstance(value, bool):
+        value = "true" if value else "false"
+    text = str(value)
+    if not text or any(character.isspace() for character in text):
+        raise UsageError(f"option {key}: {text!r} has blanks, or nothing")
+    return f"{key}={text}"
+
+
+class World:
+    """The ranks of a communicator.
+
+    comm: an intracommunicator of mpi4py's; None: all ranks. It is duplicated, and otherwise left alone.
+    options: ``balancer="refine"``, ``tolerance=1.05``, ``seed``, ``timeout`` (seconds), ``trigger``, ``powers`` and ``capacity`` (a number for
+    this rank, or a sequence by rank), ``unit`` (seconds that a unit of weight lasts), ``on_error="abort"``, ``watchdog`` (seconds).
+
+    Collective, as is everything here unless it says otherwise. ``with`` closes it; an exception in the block makes the world a lost one, and
+    the other ranks raise ``Error``.
+    """
+
+    def __init__(self, comm=None, **options):
+        from mpi4py import MPI
+
+        comm = MPI.COMM_WORLD if comm is None else comm
+        text = " ".join(_option(key, value) for key, value in options.items())
+        self._native = call(_native.World, MPI._addressof(comm), MPI._sizeof(comm), text)
+        self._comm = comm
+        self._calls = None
+        self._closed = False
+
+    @property
+    def rank(self):
+        """This process's rank in the communicator."""
+        return self._native.rank
+
+    @property
+    def ranks(self):
+        """Number of ranks."""
+        return self._native.ranks
+
+    def close(self):
+        """Gives the communicator's duplicate back; a closed world stays closed. A lost world is only left: nobody is waited for."""
+        if self._closed:
+            return
+        call(self._native.close)
+        self._closed = True
+        if self._calls is not None:
+            self._calls.Free()
+            self._calls = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if error is None:
+            self.close()
+        else:
+            self._closed = True
+            self._native.abandon(1, f"rank {self.rank}: {_told(error)}")
+            try:
+                self._native.close()
+            except _native.NativeFailure:
+                pass
+        return False
+
+    def set(self, **options):
+        """Sets options, the same on all ranks. Not collective: they are compared in the next call."""
+        for key, value in options.items():
+            key, value = _option(key, value).split("=", 1)
+            call(self._native.set, key, value)
+
+    def plan(self, weights=None, nbytes=None, pinned=None, n=None, coordinates=None):
+        """Decides which item should go to which rank; moves nothing.
+
+        weights: work of each item, finite and at least 0; None: 1 each. nbytes: memory of each. pinned: True for those that stay.
+        n: number of items, needed if nothing else says it. coordinates: [n][1 to 3], for the balancers ``rcb`` and ``sfc``.
+        """
+        wrong, items, dimensions, given = None, 0, 0, (None, None, None, None)
+        try:
+            packed = [packing.packed(values, code, what) for values, code, what in ((weights, "d", "weights"), (nbytes, "Q", "nbytes"), (pinned, "B", "pinned"))]
+            dimensions, places, points = packing.coordinates(coordinates)
+            counts = [count for _, count in packed] + [points, n]
+            known = [count for count in counts if count is not None]
+            if not known:
+                raise UsageError("how many items? give weights, or n")
+            if any(count != known[0] for count in known):
+                raise UsageError(f"arguments for different numbers of items: {', '.join(map(str, known))}")
+            items, given = known[0], (*[data for data, _ in packed], places)
+        except UsageError as why:
+            wrong = (2, str(why))
+        weights, nbytes, pinned, places = given
+        return Plan(self, call(_native.plan, self._native, items, weights, nbytes, pinned, dimensions, places, wrong), items)
+
+    def plan_from(self, destinations, weights=None, nbytes=None):
+        """A plan that somebody else has made: the rank of each item."""
+        wrong, data, count, extra = None, b"", 0, [None, None]
+        try:
+            data, count = packing.packed(destinations, "i", "destinations")
+            pairs = [packing.packed(weights, "d", "weights"), packing.packed(nbytes, "Q", "nbytes")]
+            extra = [packed for packed, _ in pairs]
+            if data is None:
+                raise UsageError("destinations are missing")
+        except UsageError as why:
+            wrong, data = (2, str(why)), b""
+        return Plan(self, call(_native.plan_from, self._native, count or 0, data, *extra, wrong), count or 0)
+
+    def balance(self, items, weights=None, nbytes=None, pinned=None):
+        """Moves items so that all ranks have about the same work; returns those that are here afterwards, sorted by (owner, index).
+
+        items: a list of picklable objects, or an array, moved along axis 0. What stays is the same object; what leaves is pickled.
+        """
+        return self.plan(weights, nbytes, pinned, n=len(items)).move(items)
+
+    def lend(self, items, weights=None, nbytes=None, pinned=None):
+        """Lends items for a while: ``with w.lend(items, weights=cost) as loan: loan.results = f(loan.items)``, then ``loan.home``."""
+        return Loan(self, items, weights, nbytes, pinned)
+
+    def step(self, seconds):
+        """Whether to balance now, the same on all ranks; to be asked once a step. seconds: what this rank's step took."""
+        return call(self._native.step, seconds)
+
+    def advise(self, seconds_per_unit, weights=None, nbytes=None, n=None):
+        """The verdict of the balancer that gains most, if a unit of weight lasts that long. Moves nothing."""
+        wrong, items, given = None, 0, (None, None)
+        try:
+            pairs = [packing.packed(weights, "d", "weights"), packing.packed(nbytes, "Q", "nbytes")]
+            known = [count for _, count in pairs if count is not None] + ([] if n is None else [n])
+            if not known:
+                raise UsageError("how many items? give weights, or n")
+            items, given = known[0], tuple(data for data, _ in pairs)
+        except UsageError as why:
+            wrong = (2, str(why))
+        return Verdict(**call(_native.advise, self._native, items, *given, seconds_per_unit, wrong))
+
+    def loop(self, first, last, rule="fac2"):
+        """The iterations [first, last), in chunks for whoever has time: ``for lo, hi in w.loop(0, n): ..``.
+
+        rule: a self-scheduling rule, such as ``fac2``, ``gss``, ``tss``, ``static`` or ``fixed:chunk=8``. With ``with`` the loop ends on all
+        ranks also if the body raises on one: the others take what is left, and raise ``Error``.
+        """
+        return Loop(self, first, last, rule)
+
+    def map(self, f, xs=(), key=None, ordered=True):
+        """Calls f(x) for each x of rank 0's xs, on all ranks; iterates over the results on rank 0.
+
+        xs: any iterable, read as needed. f: each rank's own. ordered: results in the order of xs, or as they come. key: an estimate of
+        what f(x) takes; the dearest go first, and xs is then read whole. On the other ranks the call works until all is done, and returns
+        an empty iterator. Leaving the iteration on rank 0 stops it. What f raises is raised on its rank, and ``Error`` on the others.
+        """
+        from . import calls
+
+        return calls.begin(self, f, xs, key, ordered)
+
+    def progress(self):
+        """Answers other ranks, in long computations. Not collective; cheap."""
+        call(self._native.progress)
+
+    def _exchange(self, name, mine=b"", wrong=None):
+        return call(self._native.exchange, name, mine, wrong)
+
+    def _communicator(self):
+        """A duplicate for Python's own messages."""
+        if self._calls is None:
+            self._calls = self._comm.Dup()
+        return self._calls
+
+
+class Plan:
+    """A decision on items that all ranks hold. It may be moved and given back often, with other data, and read when the world is closed."""
+
+    def __init__(self, world, native, items):
+        self._world = world
+        self._native = native
+        self._items = items
+
+    @property
+    def verdict(self):
+        """What it is worth: a :class:`Verdict`."""
+        return Verdict(**self._native.verdict)
+
+    @property
+    def incoming(self):
+        """Number of items that are here afterwards, those that stay included."""
+        return self._native.incoming
+
+    @property
+    def destinations(self):
+        """The rank that each of this rank's items goes to; a list."""
+        return self._native.destinations
+
+    @property
+    def sources(self):
+        """(owner, index) of each item that is here afterwards, in the order in which they arrive; a list."""
+        return self._native.sources
+
+    def move(self, items):
+        """The items that are here afterwards. items: a list, or an array along axis 0, as long as the plan's weights were."""
+        return self._carry(items, False)
+
+    def give_back(self, results):
+        """Results of this rank's own items, by index. results: one for each item that is here, in the order in which they arrived."""
+        return self._carry(results, True)
+
+    def _carry(self, items, back):
+        world, rank = self._world, self._world.rank
+        wrong, mine, name = None, b"", "give_back" if back else "move"
+        there = [owner for owner, _ in self.sources] if back else self.destinations
+        blobs = []
+        try:
+            if not packing.is_array(items) and not isinstance(items, (list, tuple)):
+                raise UsageError(f"{name}: a {type(items).__name__}, and a list or an array is needed")
+            if len(items) != len(there):
+                raise UsageError(f"{name}: {len(items)} items, and the plan has {len(there)} here")
+            if packing.is_array(items):
+                mine = b"A" + packing.shape_of(items)
+            elif len(items) > 0:
+                mine = b"L"
+                what = "the result of item" if back else "item"
+                blobs = [b"" if to == rank else packing.pickled(item, f"{what} {at}") for at, (item, to) in enumerate(zip(items, there))]
+        except UsageError as why:
+            wrong = (2, str(why))
+        kinds = world._exchange(name, mine, wrong)
+        if any(kind[:1] == b"A" for kind in kinds):
+            return self._carry_array(items, back, kinds)
+        out = []
+        # Results that stay, by the item's index.
+        kept = {index: at for at, (owner, index) in enumerate(self.sources) if owner == rank} if back else None
+
+        def receive(source, index, data):
+            if source != rank:
+                out.append(pickle.loads(data))
+            else:
+                out.append(items[kept[index] if back else index])
+
+        call(_native.carry_each, world._native, self._native, back, blobs, receive, None)
+        return out
+
+    def _carry_array(self, items, back, kinds):
+        import numpy as np
+
+        name = "give_back" if back else "move"
+        # All ranks see the same kinds, so all raise.
+        for rank, kind in enumerate(kinds):
+            if kind[:1] == b"L":
+                raise UsageError(f"rank {rank}: {name}: a list, and others have arrays")
+        shapes = {rank: kind[1:] for rank, kind in enumerate(kinds) if len(kind) > 1}
+        first = next(iter(shapes), None)
+        for rank, shape in shapes.items():
+            if shape != shapes[first]:
+                (one, shape_one), (two, shape_two) = pickle.loads(shapes[first]), pickle.loads(shape)
+                raise UsageError(f"rank {rank}: {name}: items of {two} {shape_two}, and rank {first} has {one} {shape_one}")
+        if first is None:
+            return np.array(items, copy=True)
+        dtype, shape = pickle.loads(shapes[first])
+        arrivals = self._items if back else self.incoming
+        source = np.ascontiguousarray(items) if len(items) else np.empty((0, *shape), dtype)
+        out = np.empty((arrivals, *shape), dtype)
+        size = int(dtype.itemsize * np.prod(shape, dtype=np.int64))
+        arrays = (source.ctypes.data, source.nbytes), (out.ctypes.data, out.nbytes)
+        call(_native.carry, self._world._native, self._native, back, *arrays, size, None)
+        return out
+
+
+class Loan:
+    """Items that are lent for a while; see :meth:`World.lend`.
+
+    items: those that are here within the block. results: to be set there, one for each of them. home: the results of this rank's own
+    items, in their original order, after the block. plan: the plan that was followed.
+    """
+
+    def __init__(self, world, items, weights, nbytes, pinned):
+        self._world, self._given = world, (items, weights, nbytes, pinned)
+        self.items = self.results = self.home = self.plan = None
+
+    def __enter__(self):
+        items, weights, nbytes, pinned = self._given
+        self.plan = self._world.plan(weights, nbytes, pinned, n=len(items))
+        self.items = self.plan.move(items)
+        self._given = None
+        return self
+
+    def __exit__(self, kind, error, trace):
+        wrong = None if error is None else (6, _told(error))
+        if error is None and self.results is None:
+            wrong = (2, "lend: the block ended without setting results")
+        try:
+            self._world._exchange("lend", b"", wrong)
+        except Error:
+            if error is None:
+                raise
+            return False
+        self.home = self.plan.give_back(self.results)
+        self.items = self.results = None
+        return False
+
+
+class Loop:
+    """Iterations that are dealt out; see :meth:`World.loop`."""
+
+    def __init__(self, world, first, last, rule):
+        wrong, self._offset = None, 0
+        try:
+            first, last = int(first), int(last)
+            # The native loop counts from 0 up.
+            if first < 0:
+                self._offset, first, last = first, 0, last - first
+            if last < first:
+                raise UsageError(f"the loop ends at {last + self._offset}, before {first + self._offset}")
+        except (TypeError, ValueError) as why:
+            wrong, first, last = (2, f"loop: {why}"), 0, 0
+        self._world, self._managed = world, False
+        self._native = call(world._native.begin_loop, first, last, str(rule), wrong)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self._native is None:
+            raise StopIteration
+        found = call(self._world._native.next, self._native)
+        if found is None:
+            if not self._managed:
+                self._end()
+            raise StopIteration
+        lo, hi = found
+        return lo + self._offset, hi + self._offset
+
+    def _end(self):
+        native, self._native = self._native, None
+        call(self._world._native.end_loop, native)
+
+    def __enter__(self):
+        self._managed = True
+        return self
+
+    def __exit__(self, kind, error, trace):
+        wrong = None if error is None else (6, _told(error))
+        left = None
+        try:
+            self._end()
+        except UsageError as why:
+            left = why
+        try:
+            self._world._exchange("loop", b"", wrong)
+        except Error:
+            if error is None:
+                raise
+            return False
+        if left is not None:
+            raise left
+        return False

@@ -1,0 +1,53 @@
+//! `equipoise._native`: the guest's calls for Python. What users see is in the package around it, which knows mpi4py, numpy and pickling.
+//!
+//! Arrays come as addresses and lengths, which the package takes from numpy arrays that it holds meanwhile. Calls release the interpreter's lock.
+
+mod plans;
+mod worlds;
+
+use equipoise::guest::{Failure, Status};
+use pyo3::prelude::*;
+
+pyo3::create_exception!(_native, NativeFailure, pyo3::exceptions::PyException, "A failed call: status and sentence.");
+
+/// A failure as the exception that the package translates.
+fn raised(failure: Failure) -> PyErr {
+    NativeFailure::new_err((failure.status as i32, failure.text))
+}
+
+/// What is wrong with this rank's arguments, as the package found it: a status and a sentence.
+type Wrong = Option<(i32, String)>;
+
+fn failure((status, text): (i32, String)) -> Failure {
+    let status = match status {
+        2 => Status::Usage,
+        3 => Status::Stuck,
+        4 => Status::Mpi,
+        5 => Status::Memory,
+        6 => Status::Callback,
+        7 => Status::Panic,
+        _ => Status::Failed,
+    };
+    Failure::new(status, text)
+}
+
+/// What this module is, and which MPI the process has.
+#[pyfunction]
+fn version() -> (String, String) {
+    let mpi = equipoise::transport::mpi::description().unwrap_or_else(|why| why.to_string());
+    (env!("CARGO_PKG_VERSION").into(), mpi)
+}
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("NativeFailure", module.py().get_type::<NativeFailure>())?;
+    module.add_class::<worlds::World>()?;
+    module.add_class::<worlds::Loop>()?;
+    module.add_class::<plans::Plan>()?;
+    module.add_function(wrap_pyfunction!(plans::plan, module)?)?;
+    module.add_function(wrap_pyfunction!(plans::plan_from, module)?)?;
+    module.add_function(wrap_pyfunction!(plans::advise, module)?)?;
+    module.add_function(wrap_pyfunction!(plans::carry_each, module)?)?;
+    module.add_function(wrap_pyfunction!(plans::carry, module)?)?;
+    module.add_function(wrap_pyfunction!(version, module)?)
+}

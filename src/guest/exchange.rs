@@ -1,0 +1,66 @@
+//! What bindings for other languages need beyond the calls that programs make: everybody's bytes, giving a world up, and being interrupted.
+
+use std::time::{Duration, Instant};
+
+use super::call::{Op, State, World};
+use super::status::{Failure, Result};
+
+/// Asked while a call waits; its failure ends the call, and the world.
+pub(super) type Ask = Box<dyn FnMut() -> Result<()>>;
+
+/// How often it is asked.
+const EVERY: Duration = Duration::from_millis(20);
+
+/// The question, and when it was asked last.
+#[derive(Default)]
+pub(super) struct Interrupts {
+    ask: Option<Ask>,
+    last: Option<Instant>,
+}
+
+impl World {
+    /// Everybody's bytes, by rank; `mine` is this rank's, or what is wrong with it. `name` says what they are for, and is the same on all ranks.
+    /// Collective.
+    ///
+    /// # Errors
+    /// The failure of the lowest rank that has one.
+    pub fn exchange(&self, name: &str, mine: Result<&[u8]>) -> Result<Vec<Vec<u8>>> {
+        self.call(|world| {
+            let mut state = world.state.borrow_mut();
+            let name = name.bytes().fold(17u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
+            let (mine, wrong) = super::plan::split(mine);
+            state.agree(Op::Exchange, wrong, &[("call", name)])?;
+            state.through_first(&mine.unwrap_or_default().to_vec(), |_, all| Ok(vec![all.clone(); all.len()]))
+        })
+    }
+
+    /// Makes the world a lost one, here and with the other ranks, which hear of it when they wait next. Not collective.
+    pub fn abandon(&self, failure: Failure) {
+        // What it returns is the failure that it was given.
+        _ = self.call(|_| Err::<(), _>(failure));
+    }
+
+    /// Sets what is asked some fifty times a second while calls wait.
+    pub fn ask_while_waiting(&self, ask: impl FnMut() -> Result<()> + 'static) -> Result<()> {
+        self.check_thread()?;
+        if let Ok(mut state) = self.state.try_borrow_mut() {
+            state.interrupts = Interrupts { ask: Some(Box::new(ask)), last: None };
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    /// Asks whether this wait should end, if it is time to.
+    pub fn ask(&mut self) -> Result<()> {
+        let Interrupts { ask: Some(ask), last } = &mut self.interrupts else { return Ok(()) };
+        let now = Instant::now();
+        match last {
+            Some(last) if now.duration_since(*last) < EVERY => Ok(()),
+            _ => {
+                *last = Some(now);
+                ask()
+            }
+        }
+    }
+}
