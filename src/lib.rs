@@ -55,6 +55,7 @@ pub mod schedule;
 pub mod spec;
 pub mod topology;
 pub mod transport;
+pub mod trigger;
 
 // Public for the laboratory and the program of this workspace only. No promise is made about these, and they are not documented.
 #[doc(hidden)]
