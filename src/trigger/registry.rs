@@ -21,18 +21,8 @@ pub struct Facts {
 impl Registered for Facts {
     type Made = Criterion;
     const WHAT: &'static str = "trigger";
-    const ALL: &'static [&'static Entry] = &[
-        &NEVER,
-        &EVERY,
-        &THRESHOLD,
-        &MARQUEZ,
-        &MENON,
-        &MENON_BASELINE,
-        &MENON_INTERVAL,
-        &ZHAI,
-        &PROCASSINI,
-        &BOULMIER,
-    ];
+    const ALL: &'static [&'static Entry] =
+        &[&NEVER, &EVERY, &THRESHOLD, &MARQUEZ, &MENON, &MENON_BASELINE, &MENON_INTERVAL, &ZHAI, &PROCASSINI, &BOULMIER];
 }
 
 /// The trigger that `NAME[:key=value,..]` names.
@@ -60,7 +50,7 @@ static EVERY: Entry = Entry {
     options: "steps=10 (from one balancing to the next)",
     examples: &["every", "every:steps=3"],
     build: |options| Ok(Criterion::Every(options.whole("steps", 1)?.unwrap_or(10))),
-    facts: Facts { rule: "steps have passed since the last balancing", knows_cost: false },
+    facts: Facts { rule: "the number of steps has passed since the last balancing", knows_cost: false },
 };
 
 static THRESHOLD: Entry = Entry {
@@ -120,7 +110,10 @@ static ZHAI: Entry = Entry {
     options: "",
     examples: &["zhai"],
     build: |_| Ok(Criterion::Degradation),
-    facts: Facts { rule: "(median of the last three max) - (mean of max since the last balancing), summed up, reaches the cost", knows_cost: true },
+    facts: Facts {
+        rule: "(median of the last three max) - (mean of max since the last balancing), summed up, reaches the cost",
+        knows_cost: true,
+    },
 };
 
 static PROCASSINI: Entry = Entry {

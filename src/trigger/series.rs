@@ -145,7 +145,7 @@ impl Series {
     }
 }
 
-/// The schedule of balancings with the least time over so many steps, where step `at`, last balanced at the beginning of step `balanced`, takes
+/// The schedule of balancings with the least time over this number of steps, where step `at`, last balanced at the beginning of step `balanced`, takes
 /// `time(at, balanced)`.
 fn optimum(steps: usize, cost: f64, time: impl Fn(usize, Option<usize>) -> f64) -> Outcome {
     // By the number of steps that are over: the least time that they take, and the last balancing in them.
