@@ -32,6 +32,7 @@ pub fn enter(book: &mut Book) {
             Case { name: "tree", check: |world| examples(world, "tree") },
             Case { name: "stream", check: |world| examples(world, "stream") },
             Case { name: "incremental with every balancer", check: collective },
+            Case { name: "incremental by published criteria", check: published },
             Case { name: "a stream faster than its ranks", check: overloaded },
             Case { name: "tasks shorter than a message", check: short },
             Case { name: "every workload has a case", check: complete },
@@ -82,6 +83,18 @@ fn collective(world: &mut World) -> Result<()> {
         if answers.iter().any(|given| *given != Number::Whole(121)) {
             return Err(Error::Failed(format!("{trigger}: {answers:?} instead of 121")));
         }
+    }
+    Ok(())
+}
+
+/// Published criteria, which count what ranks worked from round to round.
+fn published(world: &mut World) -> Result<()> {
+    let triggers = equipoise::registry::examples::<equipoise::trigger::Facts>();
+    let spec = |trigger: &str| format!("incremental:balancer=direct,trigger={},period=0.5", trigger.replace(',', "+"));
+    let schedulers: Vec<String> = triggers.map(spec).collect();
+    let answers = answers_under(world, &schedulers, "tree:levels=4,children=3,least=3,task=100us", 1)?;
+    if answers.iter().any(|given| *given != Number::Whole(121)) {
+        return Err(Error::Failed(format!("{answers:?} instead of 121")));
     }
     Ok(())
 }

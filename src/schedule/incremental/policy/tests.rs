@@ -113,7 +113,8 @@ fn periodic_asks_every_period_and_nobody_wishes() {
 fn under_a_published_criterion_nodes_tell_how_long_they_worked() {
     let mut act = Actions::default();
     let mut policy = node(1, Trigger::Published(crate::trigger::Criterion::Cumulative));
-    policy.start(&view(0, 1, 1), &mut act);
+    policy.start(&view(0, 1, 0), &mut act);
+    policy.on_change(&view(0, 0, 1), &mut act);
     policy.on_change(&view(100, 0, 0), &mut act);
     policy.on_message(0, Message::Ask, &view(150, 0, 0), &mut act);
     let answer = LoadSummary { loads: vec![load(1, 0, 0)], worked: 100, ..LoadSummary::default() };
@@ -129,7 +130,8 @@ fn under_a_published_criterion_nodes_tell_how_long_they_worked() {
 fn the_host_begins_a_phase_when_idle_time_has_reached_what_a_phase_costs() {
     let mut act = Actions::default();
     let mut policy = node(0, Trigger::Published(crate::trigger::Criterion::Cumulative));
-    policy.start(&view(0, 9, 1), &mut act);
+    policy.start(&view(0, 10, 0), &mut act);
+    policy.on_change(&view(0, 9, 1), &mut act);
     act.take();
     let mut phases = Vec::new();
     for round in 1..=6u64 {
