@@ -73,7 +73,8 @@ impl Trial {
 
         assert_eq!(plan.apply(loads).as_ref(), Ok(&after));
         // What goes back since it would do harm is not foreseen.
-        if !balancer.contains(':') && !(checks > 0 && declined) {
+        let unforeseen = checks > 0 && declined;
+        if !balancer.contains(':') && !unforeseen {
             let reductions = surveys + checks;
             assert!(u64::from(counts.chain) <= cost.steps + reductions * survey.steps, "{} steps, {cost:?}", counts.chain);
             assert!(counts.messages <= cost.messages + reductions * survey.messages, "{} messages, {cost:?}", counts.messages);

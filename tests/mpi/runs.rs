@@ -32,7 +32,6 @@ pub fn enter(book: &mut Book) {
             Case { name: "tree", check: |world| examples(world, "tree") },
             Case { name: "stream", check: |world| examples(world, "stream") },
             Case { name: "incremental with every balancer", check: collective },
-            Case { name: "incremental by published criteria", check: published },
             Case { name: "a stream faster than its ranks", check: overloaded },
             Case { name: "tasks shorter than a message", check: short },
             Case { name: "every workload has a case", check: complete },
@@ -41,7 +40,10 @@ pub fn enter(book: &mut Book) {
     };
     let options =
         mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(30)), workers: WORKERS as usize, ..mpi::Options::program() };
-    book.suite(Suite { name: "runs", ranks: &[1, 2, 3, 5, 8, 16], limit: Duration::from_secs(150), options, cases: cases() });
+    let limit = Duration::from_secs(150);
+    let triggers = vec![Case { name: "incremental by published criteria", check: published }];
+    book.suite(Suite { name: "triggers", ranks: &[1, 2, 3, 5, 8], limit, options: options.clone(), cases: triggers });
+    book.suite(Suite { name: "runs", ranks: &[1, 2, 3, 5, 8, 16], limit, options, cases: cases() });
 }
 
 /// Runs a workload under all schedulers; wrong answers and lost tasks are errors. The answers come on the first rank.
@@ -89,9 +91,8 @@ fn collective(world: &mut World) -> Result<()> {
 
 /// Published criteria, which count what ranks worked from round to round.
 fn published(world: &mut World) -> Result<()> {
-    let triggers = equipoise::registry::examples::<equipoise::trigger::Facts>();
-    let spec = |trigger: &str| format!("incremental:balancer=direct,trigger={},period=0.5", trigger.replace(',', "+"));
-    let schedulers: Vec<String> = triggers.map(spec).collect();
+    let triggers = equipoise::registry::names::<equipoise::trigger::Facts>();
+    let schedulers: Vec<String> = triggers.map(|trigger| format!("incremental:balancer=direct,trigger={trigger},period=0.5")).collect();
     let answers = answers_under(world, &schedulers, "tree:levels=4,children=3,least=3,task=100us", 1)?;
     if answers.iter().any(|given| *given != Number::Whole(121)) {
         return Err(Error::Failed(format!("{answers:?} instead of 121")));
