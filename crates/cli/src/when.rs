@@ -14,12 +14,14 @@ use super::terminal;
 const EXAMPLES: &str = "\
 Examples:
   equipoise when --series steps.txt --cost 12          a line for each step: the time of each rank
-  equipoise when --series steps.csv --cost 0.4 --trigger menon,every:steps=50,threshold:above=1.2,window=3
+  equipoise when --series steps.csv --cost 0.4 --trigger menon,threshold:above=1.2,window=3
   equipoise when --series lbaf:runs/one --cost 0.02    the phases of a run, in seconds
 
-Balancing at the start of step k costs --cost and gives every rank the mean of step k. From then on each rank's time changes as it does in
-the series: a step t whose last balancing was at k takes the largest over ranks of mean(k) + time(t) - time(k); before the first balancing, the
-largest time(t). A criterion sees the steps that have ended. The optimum is the best of all schedules, found exactly.";
+Balancing at the start of step k costs --cost and gives every rank the mean of step k. From then
+on each rank's time changes as it does in the series: a step t whose last balancing was at k takes
+the largest over ranks of mean(k) + time(t) - time(k); before the first balancing, the largest
+time(t). A criterion sees the steps that have ended, so that it cannot balance before the first.
+The optimum is the best of all schedules, found exactly; it may balance before the first step.";
 
 /// Tell when balancing would have paid in a recorded series of steps: each published criterion beside the best schedule
 ///

@@ -45,7 +45,7 @@ use crate::load::{Quota, Shares};
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::node::{HEADER_BYTES, Tag};
 use crate::spec::{InvalidSpec, Options};
-use crate::topology::{Kind, NodeId, Overlay, Topology};
+use crate::topology::{Kind, NodeId, Overlay, Side, Topology};
 
 /// Topologies whose eigenvalues are known in closed form.
 const KINDS: &[Kind] = &[Kind::Hypercube, Kind::Torus, Kind::Mesh, Kind::Grid, Kind::Line, Kind::Ring, Kind::Complete];
@@ -169,8 +169,8 @@ fn part(options: &mut Options<'_>) -> Result<f64, InvalidSpec> {
 
 /// What a phase of so many steps costs.
 fn cost(topology: &Topology, steps: u32) -> Cost {
-    let ends: u64 = (0..topology.nodes()).map(|node| u64::from(degree(topology, node))).sum();
-    let (links, steps) = (ends / 2, u64::from(steps));
+    let (links, steps) = (links(topology), u64::from(steps));
+    let ends = 2 * links;
     let reduction = no_harm::cost(topology.nodes());
     Cost {
         steps: reduction.steps + steps + u64::from(topology.nodes()) - 1,
@@ -179,10 +179,16 @@ fn cost(topology: &Topology, steps: u32) -> Cost {
     }
 }
 
-fn degree(topology: &Topology, node: NodeId) -> u32 {
+/// Number of links.
+fn links(topology: &Topology) -> u64 {
+    let nodes = u64::from(topology.nodes());
+    let of_side = |side: Side| {
+        let length = u64::from(side.length);
+        nodes / length * if side.wraps && length > 2 { length } else { length - 1 }
+    };
     match topology.kind() {
-        Kind::Complete => topology.nodes() - 1,
-        _ => topology.neighbours(node).len() as u32,
+        Kind::Complete => nodes * (nodes - 1) / 2,
+        _ => (0..topology.sides()).filter_map(|k| topology.side(k)).map(of_side).sum(),
     }
 }
 
