@@ -110,13 +110,8 @@ pub fn plan_from(
     wrong: Wrong,
 ) -> PyResult<Plan> {
     let (destinations, weights, nbytes) = (ranks(destinations), weights.map(doubles), nbytes.map(whole));
-    let given = Given {
-        items,
-        weights: weights.as_deref(),
-        bytes: nbytes.as_deref(),
-        destinations: Some(&destinations),
-        ..Given::default()
-    };
+    let given =
+        Given { items, weights: weights.as_deref(), bytes: nbytes.as_deref(), destinations: Some(&destinations), ..Given::default() };
     let given = wrong.map_or(Ok(&given), |wrong| Err(failure(wrong)));
     let inner = py.detach(|| world.shared.0.plan_as(Call::PlanFrom, given)).map_err(raised)?;
     Ok(Plan { inner })

@@ -32,7 +32,8 @@ impl World {
     fn new(py: Python<'_>, address: usize, size: usize, options: &str) -> PyResult<World> {
         // SAFETY: the package passes what mpi4py says of a communicator that it holds.
         #[allow(unsafe_code, reason = "see above")]
-        let opened = py.detach(|| unsafe { guest::World::at(std::ptr::with_exposed_provenance::<c_void>(address), size, options) }.map(Shared));
+        let opened =
+            py.detach(|| unsafe { guest::World::at(std::ptr::with_exposed_provenance::<c_void>(address), size, options) }.map(Shared));
         let shared = opened.map_err(raised)?;
         let interrupted = || Python::attach(|py| py.check_signals().map_err(|why| said(py, &why)));
         shared.0.ask_while_waiting(interrupted).map_err(raised)?;

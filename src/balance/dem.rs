@@ -33,6 +33,14 @@
 //! Options: `sweeps=N` repeats the sweep over all dimensions. `sweeps=until-stable` repeats it until a sweep moved nothing, which all nodes
 //! agree on after each. That ends: a transfer between nodes with a and b tasks, a >= b + 2, makes the sum of the squares of all loads
 //! smaller; with tasks of several units, any amount below a - b does. On long sides it may take long, so that it also ends after [`MOST_SWEEPS`] sweeps.
+//!
+//! `lambda=optimal` gives the part of a difference with which repeated sweeps are fastest (Xu and Lau, "Optimal parameters for load balancing with the
+//! dimension exchange method in mesh networks", IEEE Trans. Parallel Distrib. Syst. 5, 1994; "The generalized dimension exchange method for load balancing in
+//! k-ary n-cubes and variants", J. Parallel Distrib. Comput. 24, 1995): 1 / (1 + sin(pi / k)) on a mesh and 1 / (1 + sin(2 pi / k)) on a torus whose
+//! longest side is k. Each sweep then leaves about 2 lambda - 1 of the imbalance, where halves leave cos^2(pi / k) and cos^2(2 pi / k). On a hypercube it is
+//! half of the difference. Of a single sweep it makes nothing better.
+
+use std::f64::consts::PI;
 
 use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage};
 use crate::error::Result;
@@ -45,8 +53,8 @@ pub(super) static ENTRY: Entry = Entry {
     name: "dem",
     title: "Dimension Exchange Method",
     source: "Wu 1997, section 3.2, figure 7",
-    options: "sweeps=1 (a number, or until-stable)",
-    examples: &["dem", "dem:sweeps=3", "dem:sweeps=until-stable"],
+    options: "sweeps=1 (a number, or until-stable), lambda=half|optimal (of a difference: optimal is for several sweeps on meshes and tori)",
+    examples: &["dem", "dem:sweeps=3", "dem:sweeps=until-stable", "dem:lambda=optimal,sweeps=5"],
     build,
     facts: Facts {
         kinds: &[Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph],
@@ -69,8 +77,16 @@ enum Sweeps {
     UntilStable,
 }
 
+/// Which part of a difference is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lambda {
+    Half,
+    Optimal,
+}
+
 struct Dem {
     sweeps: Sweeps,
+    lambda: Lambda,
 }
 
 fn build(options: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
@@ -82,7 +98,8 @@ fn build(options: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
             _ => return Err(options.wrong("sweeps", text, &format!("a number from 1 to {MOST_SWEEPS} or until-stable"))),
         },
     };
-    Ok(Box::new(Dem { sweeps }))
+    let lambda = options.choice("lambda", &[("half", Lambda::Half), ("optimal", Lambda::Optimal)])?.unwrap_or(Lambda::Half);
+    Ok(Box::new(Dem { sweeps, lambda }))
 }
 
 fn cost(topology: &Topology) -> Cost {
@@ -108,18 +125,25 @@ impl Balancer for Dem {
     }
 
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
-        Box::pin(exchange(phase, self.sweeps))
+        Box::pin(exchange(phase, self.sweeps, self.lambda))
     }
 }
 
-async fn exchange(phase: &mut Phase<'_>, sweeps: Sweeps) -> Result<()> {
+async fn exchange(phase: &mut Phase<'_>, sweeps: Sweeps, lambda: Lambda) -> Result<()> {
+    let lambda = match (lambda, phase.topology()) {
+        (Lambda::Half, _) => 0.5,
+        (Lambda::Optimal, Topology::Graph(_)) => {
+            return Err(ENTRY.conflict("lambda=optimal is not known for graphs; it is for meshes and tori").into());
+        }
+        (Lambda::Optimal, topology) => optimal_lambda(topology),
+    };
     let most = match sweeps {
         Sweeps::Number(number) => number,
         Sweeps::UntilStable => MOST_SWEEPS,
     };
     let mut rounds = 0;
     for _ in 0..most {
-        let moved = sweep(phase, &mut rounds).await?;
+        let moved = sweep(phase, lambda, &mut rounds).await?;
         if sweeps == Sweeps::UntilStable && !phase.node.everyone().all_reduce(phase.node, moved, |a, b| a | b).await? {
             break;
         }
@@ -128,7 +152,7 @@ async fn exchange(phase: &mut Phase<'_>, sweeps: Sweeps) -> Result<()> {
 }
 
 /// Goes through all dimensions once, counts the rounds, and says whether this node sent anything.
-async fn sweep(phase: &mut Phase<'_>, rounds: &mut u32) -> Result<bool> {
+async fn sweep(phase: &mut Phase<'_>, lambda: f64, rounds: &mut u32) -> Result<bool> {
     let (me, topology) = (phase.node.me(), phase.topology());
     let mut sent = false;
     for k in (0..topology.sides()).rev() {
@@ -137,7 +161,7 @@ async fn sweep(phase: &mut Phase<'_>, rounds: &mut u32) -> Result<bool> {
             phase.mover.at_step(*rounds);
             *rounds += 1;
             if let Some(partner) = partner(round, side.coordinate(me), side.length) {
-                sent |= share(phase, side.at(me, partner)).await?;
+                sent |= share(phase, lambda, side.at(me, partner)).await?;
             }
         }
     }
@@ -146,11 +170,28 @@ async fn sweep(phase: &mut Phase<'_>, rounds: &mut u32) -> Result<bool> {
             phase.mover.at_step(*rounds);
             *rounds += 1;
             if let Some(partner) = partner {
-                sent |= share(phase, partner).await?;
+                sent |= share(phase, lambda, partner).await?;
             }
         }
     }
     Ok(sent)
+}
+
+/// The part of a difference with which repeated sweeps are fastest, by the longest side.
+fn optimal_lambda(topology: &Topology) -> f64 {
+    let of = |side: Side| {
+        let turn = if side.wraps && side.length > 2 { 2.0 * PI } else { PI };
+        1.0 / (1.0 + (turn / f64::from(side.length)).sin())
+    };
+    let sides = (0..topology.sides()).filter_map(|k| topology.side(k)).filter(|side| side.length > 1);
+    sides.map(of).fold(0.5, f64::max)
+}
+
+/// What is given if a share is `amount`, at most `most`: more than that, so that the other one has more afterwards, but less than would make it as slow as
+/// the giver is now.
+fn overshot(lambda: f64, amount: u64, most: u64) -> u64 {
+    let wanted = (amount as f64 * 2.0 * lambda) as u64;
+    if lambda > 0.5 { wanted.min(most.saturating_sub(1)).max(amount) } else { amount }
 }
 
 /// How much the node with load `a` and power `p` of a pair gives, at the most how much, and whether it gives nothing where the paper's rule
@@ -170,7 +211,7 @@ fn due((a, p): (u64, u64), (b, q): (u64, u64)) -> (u64, u64, bool) {
 }
 
 /// Shares what the two nodes of a pair have, and says whether this one sent anything.
-async fn share(phase: &mut Phase<'_>, partner: NodeId) -> Result<bool> {
+async fn share(phase: &mut Phase<'_>, lambda: f64, partner: NodeId) -> Result<bool> {
     // Step 1.
     phase.enter(Stage::Information);
     let (node, mine) = (phase.node, phase.load());
@@ -187,7 +228,7 @@ async fn share(phase: &mut Phase<'_>, partner: NodeId) -> Result<bool> {
     }
     if amount > 0 {
         // Among tasks of several units there may be none that makes the two more even.
-        return Ok(phase.mover.give_within(partner, &(), amount, most) > 0);
+        return Ok(phase.mover.give_within(partner, &(), overshot(lambda, amount, most), most) > 0);
     }
     if due(there, here).0 > 0 {
         phase.mover.take_in::<()>(partner).await?;
@@ -304,6 +345,41 @@ mod tests {
         assert_eq!(due((7, 0), (5, 0)), (1, 2, false));
         assert_eq!(due((7, 0), (5, 2)), (7, 7, false));
         assert_eq!(due((7, 2), (0, 0)), (0, 0, true));
+    }
+
+    #[test]
+    fn sweeps_go_as_fast_as_their_eigenvalues_say() {
+        // What is left of the imbalance (the root of the sum of squares), a sweep, over ten sweeps after these.
+        let rate = |options: &str, topology: &str, after: u32| {
+            let nodes = Topology::parse(topology, 1).unwrap().nodes();
+            let loads: Vec<u64> = (0..nodes).map(|node| if node == 0 { 1 << 60 } else { 0 }).collect();
+            let left = |sweeps: u32| {
+                let trial = Trial::of(&format!("dem:{options}sweeps={sweeps}"), topology, &loads);
+                let mean = (1u64 << 60) as f64 / f64::from(nodes);
+                trial.after.iter().map(|load| (*load as f64 - mean).powi(2)).sum::<f64>().sqrt()
+            };
+            (left(after + 10) / left(after)).powf(0.1)
+        };
+        for (topology, turn) in
+            [("line:16", PI / 16.0), ("ring:16", 2.0 * PI / 16.0), ("torus:4x12", 2.0 * PI / 12.0), ("mesh:3x10", PI / 10.0)]
+        {
+            let halves = rate("", topology, 60);
+            assert!((halves - turn.cos().powi(2)).abs() < 1e-6, "{topology}: {halves}");
+            let (optimal, expected) = (rate("lambda=optimal,", topology, 20), (1.0 - turn.sin()) / (1.0 + turn.sin()));
+            // A double eigenvalue: k times the power of k is left.
+            assert!(optimal > 0.95 * expected && optimal < 1.2 * expected && optimal < halves, "{topology}: {optimal}, {expected}");
+        }
+        assert_eq!(optimal_lambda(&Topology::parse("hypercube:5", 32).unwrap()), 0.5);
+        assert_eq!(optimal_lambda(&Topology::parse("torus:4x2", 8).unwrap()), 0.5);
+    }
+
+    #[test]
+    fn an_overshot_share_makes_nobody_as_slow_as_the_giver_was() {
+        assert_eq!([overshot(0.5, 7, 14), overshot(0.8, 10, 20), overshot(0.99, 10, 12), overshot(0.8, 1, 1)], [7, 16, 11, 1]);
+        let after = Trial::of("dem:lambda=optimal,sweeps=until-stable", "mesh:4x5", &[20; 20]).after;
+        assert_eq!(after, [20; 20]);
+        let after = Trial::of("dem:lambda=optimal,sweeps=until-stable", "line:8", &[80, 0, 0, 0, 0, 0, 0, 0]).after;
+        assert!(after.windows(2).all(|pair| pair[0].abs_diff(pair[1]) <= 1), "{after:?}");
     }
 
     #[test]

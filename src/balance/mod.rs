@@ -5,6 +5,7 @@
 
 mod cwa;
 mod dem;
+mod diffusion;
 mod direct;
 mod kwa;
 mod mwa;
@@ -40,6 +41,9 @@ pub const ALL: &[&Entry] = &[
     &mwa::ENTRY,
     &kwa::ENTRY,
     &dem::ENTRY,
+    &diffusion::fos::ENTRY,
+    &diffusion::sos::ENTRY,
+    &diffusion::ops::ENTRY,
     &pslb::ENTRY,
     &psts::ENTRY,
     &direct::ENTRY,
@@ -49,7 +53,8 @@ pub const ALL: &[&Entry] = &[
 
 /// The names of all, the simplest first: among balancers that do equally well the simplest is recommended. One exchange of loads and a direct
 /// transfer, then walks along links, then those that scan level by level or solve a flow problem.
-pub const SIMPLEST_FIRST: [&str; 10] = ["none", "direct", "cwa", "dem", "pslb", "twa", "mwa", "kwa", "optimal", "psts"];
+pub const SIMPLEST_FIRST: [&str; 13] =
+    ["none", "direct", "cwa", "dem", "pslb", "twa", "mwa", "kwa", "fos", "sos", "ops", "optimal", "psts"];
 
 /// A balancer's place in the registry.
 pub type Entry = registry::Entry<Facts>;

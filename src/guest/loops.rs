@@ -8,23 +8,9 @@ use std::time::Instant;
 
 use super::call::{Op, World};
 use super::status::{Failure, Result};
+use crate::schedule::selfsched::named;
 use crate::schedule::selfsched::rules::{Chunks, Measured, Rounding, Rule, share};
 use crate::spec::{InvalidSpec, Options, Spec};
-
-/// All rules by name.
-const RULES: [(&str, Rule); 11] = [
-    ("static", Rule::Static),
-    ("cyclic", Rule::Cyclic),
-    ("ss", Rule::Ss),
-    ("fixed", Rule::Fixed(8)),
-    ("single", Rule::Single),
-    ("gss", Rule::Gss),
-    ("fac2", Rule::Fac2),
-    ("tss", Rule::Tss),
-    ("wf", Rule::Wf),
-    ("awf", Rule::Awf),
-    ("af", Rule::Af),
-];
 
 /// The rule that is used when none is named.
 pub const DEFAULT_RULE: &str = "fac2";
@@ -40,21 +26,12 @@ struct Terms {
 /// Reads `NAME[:chunk=8,least=1,rounding=up|down]`.
 fn terms(text: &str) -> Result<Terms> {
     let spec = Spec::parse("rule", text).map_err(|why| Failure::usage(why.to_string()))?;
-    let Some((_, rule)) = RULES.iter().find(|(name, _)| *name == spec.name()) else {
-        return Err(Failure::usage(spec.unknown(RULES.map(|(name, _)| name)).to_string()));
+    let Some((_, rule)) = named::RULES.iter().find(|(name, _)| *name == spec.name()) else {
+        return Err(Failure::usage(spec.unknown(named::RULES.map(|(name, _)| name)).to_string()));
     };
     let read = spec.build(|options: &mut Options<'_>| {
-        let rule = match (*rule, options.whole("chunk", 1)?) {
-            (Rule::Fixed(_), Some(chunk)) => Rule::Fixed(chunk),
-            (_, Some(_)) => return Err(options.conflict("chunk belongs to fixed")),
-            (rule, None) => rule,
-        };
-        let roundings = [("up", Rounding::Up), ("ceil", Rounding::Up), ("down", Rounding::Down), ("floor", Rounding::Down)];
-        Ok::<_, InvalidSpec>(Terms {
-            rule,
-            rounding: options.choice("rounding", &roundings)?,
-            least: options.whole("least", 1)?.unwrap_or(1),
-        })
+        let rule = named::refined(*rule, options, "")?;
+        Ok::<_, InvalidSpec>(Terms { rule, rounding: named::rounding(options)?, least: options.whole("least", 1)?.unwrap_or(1) })
     });
     read.map_err(|why| Failure::usage(why.to_string()))
 }
@@ -100,8 +77,18 @@ impl Taker {
             Rule::Cyclic => Taker::Dealt { next: u64::from(rank), end: length, stride: ranks },
             Rule::Ss => Taker::Even(terms.least),
             Rule::Fixed(chunk) => Taker::Even(chunk.max(terms.least)),
-            Rule::Wf | Rule::Awf | Rule::Af => Taker::Left(Box::new(chunks())),
-            Rule::Single | Rule::Gss | Rule::Fac2 | Rule::Tss => Taker::Numbered { chunks: chunks(), number: 0, start: 0, ranks },
+            Rule::Wf | Rule::Awf | Rule::Af | Rule::AwfB | Rule::AwfC | Rule::AwfD | Rule::AwfE | Rule::Tap { variation: None } => {
+                Taker::Left(Box::new(chunks()))
+            }
+            Rule::Single
+            | Rule::Gss
+            | Rule::Fac2
+            | Rule::Tss
+            | Rule::Fsc { .. }
+            | Rule::Mfsc
+            | Rule::Tfss
+            | Rule::Fiss { .. }
+            | Rule::Tap { variation: Some(_) } => Taker::Numbered { chunks: chunks(), number: 0, start: 0, ranks },
         }
     }
 
@@ -294,7 +281,7 @@ mod tests {
 
     #[test]
     fn every_iteration_once_under_every_rule() {
-        for (rule, _) in RULES {
+        for (rule, _) in named::RULES {
             for length in [0, 1, 7, 1000] {
                 for ranks in [1, 2, 3, 5, 8] {
                     let mut chunks = taken(rule, length, ranks);

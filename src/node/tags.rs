@@ -17,6 +17,7 @@ pub(crate) mod balance {
     pub const TWA_SUM: Tag = Tag::new(0x0111, "twa subtree load");
     pub const TWA_TOTAL: Tag = Tag::new(0x0112, "twa total");
     pub const DEM_LOAD: Tag = Tag::new(0x0121, "dem load");
+    pub const DIFFUSION_LOAD: Tag = Tag::new(0x0131, "load of a diffusion step");
     /// The guarantee that no phase makes the slowest rank slower.
     pub const OF_VIRTUAL: Tag = Tag::new(0x01f1, "load of a virtual node");
     pub const TO_VIRTUAL: Tag = Tag::new(0x01f2, "slowest rank");
@@ -105,7 +106,11 @@ mod tests {
         use super::{balance as b, collective as c, independent as i, mover as m, phase as p, schedule as s};
         vec![
             ("programs", PROGRAMS, vec![]),
-            ("balance", 0x0100..=0x01ff, vec![b::CWA_SUM, b::TWA_SUM, b::TWA_TOTAL, b::DEM_LOAD, b::OF_VIRTUAL, b::TO_VIRTUAL]),
+            (
+                "balance",
+                0x0100..=0x01ff,
+                vec![b::CWA_SUM, b::TWA_SUM, b::TWA_TOTAL, b::DEM_LOAD, b::DIFFUSION_LOAD, b::OF_VIRTUAL, b::TO_VIRTUAL],
+            ),
             ("schedule", 0x0200..=0x02ff, vec![s::TASKS, s::ANSWERS, s::POLICY, s::WAVE, s::REPORT, s::BEGIN, s::FROZEN]),
             (
                 "independent",

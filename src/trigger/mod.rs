@@ -10,23 +10,29 @@
 //! | [`Every`](Criterion::Every) | k steps have passed |
 //! | [`Threshold`](Criterion::Threshold) | the last `window` steps all had max/mean above a bound, `cooldown` steps or more after the last balancing |
 //! | [`Cumulative`](Criterion::Cumulative) | the sum of u reaches C (Menon, Jain, Zheng and Kalé 2012) |
-//! | [`Excess`](Criterion::Excess) | the same of u less the first step's: what balancing could not repair counts for nothing |
+//! | [`Excess`](Criterion::Excess) | the same of u less that of the first step after the last balancing, which it could not repair (Boulmier et al. 2021) |
 //! | [`Interval`](Criterion::Interval) | sqrt(2 C / m) steps have passed, where u grows by m a step (Menon et al. 2012) |
 //! | [`Degradation`](Criterion::Degradation) | the sum of (median of the last three max, less the mean of all since) reaches C (Zhai et al. 2018) |
-//! | [`Area`](Criterion::Area) | n u - (sum of u), over n steps, reaches C: the area above the curve of u (Boulmier et al. 2019) |
+//! | [`Area`](Criterion::Area) | n u - (sum of u), over n steps, reaches C: the area above the curve of u (Boulmier et al. 2021) |
 //! | [`Efficiency`](Criterion::Efficiency) | a step that is as efficient as the first one after a balancing, plus C, takes less than `factor` steps like the last (Procassini et al. 2005) |
-//! | [`Tolerance`](Criterion::Tolerance) | a rank is more than a part above or below the mean (Marquez et al. 2013) |
+//! | [`Tolerance`](Criterion::Tolerance) | a rank is more than a part above or below the mean (Márquez et al. 2013) |
 
+mod decision;
+mod registry;
 mod series;
 
-pub use series::{Outcome, Series};
+pub use decision::Trigger;
+pub use registry::{Chosen, Entry, Facts, find};
+pub use series::{InvalidSeries, Outcome, Series};
 
-/// A rule that says when to balance.
+/// A rule that says when to balance. See the [module](self) for what each says and where it is from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Criterion {
+    /// Never.
     Never,
     /// Number of steps, at least 1.
     Every(u64),
+    /// Several steps in a row were uneven.
     Threshold {
         /// Bound of max over mean, at least 1.
         above: f64,
@@ -35,24 +41,36 @@ pub enum Criterion {
         /// Number of steps after a balancing before the next.
         cooldown: u64,
     },
+    /// What was lost by imbalance has reached the cost.
     Cumulative,
+    /// The same of what is beyond the first step after the last balancing.
     Excess,
+    /// The best interval for an imbalance that grows steadily is over.
     Interval,
+    /// What was lost by slower steps has reached the cost.
     Degradation,
+    /// What would have been saved by balancing now and then has reached the cost.
     Area,
+    /// A balanced step and the balancing are expected to be faster than the last step.
     Efficiency {
+        /// Number of steps like the last that a balanced step and the balancing may take, above 0.
         factor: f64,
     },
+    /// A rank is too far from the mean.
     Tolerance {
+        /// Largest distance from the mean, as a part of the mean, 0 or more.
         part: f64,
     },
 }
 
-/// Times of a step over the ranks.
+/// Times of a step over the ranks, in any unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
+    /// Time of the slowest rank.
     pub max: f64,
+    /// Mean over all ranks.
     pub mean: f64,
+    /// Time of the fastest rank. Only [`Criterion::Tolerance`] looks at it.
     pub min: f64,
 }
 
@@ -89,6 +107,7 @@ impl Step {
 }
 
 impl Watch {
+    /// A criterion before the first step.
     pub fn new(criterion: Criterion) -> Watch {
         Watch {
             criterion,
@@ -124,7 +143,9 @@ impl Watch {
         let first = *self.first.get_or_insert(step);
         self.last = [self.last[1], self.last[2], Some(step)];
         self.lost += step.lost();
-        self.excess += (step.lost() - first.lost()).max(0.0);
+        // Before the first balancing nothing is known to be beyond repair.
+        let baseline = if self.has_balanced { first.lost() } else { 0.0 };
+        self.excess += (step.lost() - baseline).max(0.0);
         self.max += step.max;
         self.degradation += self.median_of_last() - self.max / self.steps as f64;
         if let Criterion::Threshold { above, .. } = self.criterion {

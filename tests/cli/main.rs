@@ -15,6 +15,7 @@ mod refusals;
 mod reports;
 mod run;
 mod version;
+mod when;
 
 /// The project's root, below which tests name files.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

@@ -73,12 +73,12 @@ fn placed_by_hosts_cwa_sends_no_more_between_hosts_than_ranks_by_slot_and_a_quar
 
 #[test]
 fn placement_changes_where_nodes_are_and_nothing_that_they_decide() {
-    for balancer in ["cwa", "dem", "mwa", "kwa", "twa", "pslb", "psts", "direct"] {
+    for balancer in ["cwa", "dem", "fos", "sos", "ops", "mwa", "kwa", "twa", "pslb", "psts", "direct"] {
         for ranks in [6, 13, 16] {
             let hosts = in_turn(ranks, 3);
             // What virtual nodes hold counts for the rank that they lie on, so which moves would make the slowest rank slower is a matter of
-            // the placement: `dem`, which leaves them something, declines others with another.
-            let plain = balancer == "dem" && ranks != 16;
+            // the placement: `dem` and diffusion, which leave them something, decline others with another.
+            let plain = ["dem", "fos", "sos", "ops"].contains(&balancer) && ranks != 16;
             let [hosts, identity, random] = PlacementRule::ALL.map(|rule| phase_by(balancer, &hosts, rule, 20, 8, 3, plain));
             for other in [&identity, &random] {
                 assert_eq!(hosts.finals, other.finals, "{balancer}");

@@ -242,7 +242,7 @@ fn check_promises(entry: &Entry, setup: &Setup, outcome: &Outcome) -> Result<(),
         prop_assert!(!promises.local || lowest >= floor, "node {} once had {}: {}", node, lowest, case());
     }
     // What goes back has not been asked for.
-    let went_back = outcome.declined && entry.name == "dem";
+    let went_back = outcome.declined && ["dem", "fos", "sos", "ops"].contains(&entry.name);
     prop_assert!(went_back || u64::from(outcome.counts.chain) <= outcome.cost.steps, "steps: {}", case());
     prop_assert!(went_back || outcome.counts.messages <= outcome.cost.messages, "messages: {}", case());
     // What goes on is in several pieces, each with its line in a transfer's table; what is still with its first owner is one range.

@@ -20,7 +20,7 @@ use crate::launch::{Book, Suite};
 
 const SEED: u64 = 5;
 
-const CONTENDERS: [&str; 22] = [
+const CONTENDERS: [&str; 31] = [
     "sash",
     "sash:reading=r1b",
     "sash:reading=literal",
@@ -43,6 +43,15 @@ const CONTENDERS: [&str; 22] = [
     "selfsched:rule=wf",
     "selfsched:rule=awf",
     "selfsched:rule=af",
+    "selfsched:rule=fsc",
+    "selfsched:rule=mfsc",
+    "selfsched:rule=tfss",
+    "selfsched:rule=fiss",
+    "selfsched:rule=tap",
+    "selfsched:rule=awf-b",
+    "selfsched:rule=awf-c",
+    "selfsched:rule=awf-d",
+    "selfsched:rule=awf-e",
 ];
 
 pub fn enter(book: &mut Book) {

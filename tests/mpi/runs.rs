@@ -40,7 +40,10 @@ pub fn enter(book: &mut Book) {
     };
     let options =
         mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(30)), workers: WORKERS as usize, ..mpi::Options::program() };
-    book.suite(Suite { name: "runs", ranks: &[1, 2, 3, 5, 8, 16], limit: Duration::from_secs(150), options, cases: cases() });
+    let limit = Duration::from_secs(150);
+    let triggers = vec![Case { name: "incremental by published criteria", check: published }];
+    book.suite(Suite { name: "triggers", ranks: &[1, 2, 3, 5, 8], limit, options: options.clone(), cases: triggers });
+    book.suite(Suite { name: "runs", ranks: &[1, 2, 3, 5, 8, 16], limit, options, cases: cases() });
 }
 
 /// Runs a workload under all schedulers; wrong answers and lost tasks are errors. The answers come on the first rank.
@@ -82,6 +85,17 @@ fn collective(world: &mut World) -> Result<()> {
         if answers.iter().any(|given| *given != Number::Whole(121)) {
             return Err(Error::Failed(format!("{trigger}: {answers:?} instead of 121")));
         }
+    }
+    Ok(())
+}
+
+/// Published criteria, which count what ranks worked from round to round.
+fn published(world: &mut World) -> Result<()> {
+    let triggers = equipoise::registry::names::<equipoise::trigger::Facts>();
+    let schedulers: Vec<String> = triggers.map(|trigger| format!("incremental:balancer=direct,trigger={trigger},period=0.5")).collect();
+    let answers = answers_under(world, &schedulers, "tree:levels=4,children=3,least=3,task=100us", 1)?;
+    if answers.iter().any(|given| *given != Number::Whole(121)) {
+        return Err(Error::Failed(format!("{answers:?} instead of 121")));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::launch::{self, Ending};
-use crate::{balance, compare, divide, list, reproduce, run, start, terminal};
+use crate::{balance, compare, divide, list, reproduce, run, start, terminal, when};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use equipoise::names;
@@ -22,6 +22,7 @@ Examples:
   mpirun -n 8 equipoise divide --input FILE --kernel count
                                                   one file, so that all ranks finish together
   equipoise divide --model --topology hypercube:4 one load that can be cut anywhere
+  equipoise when --series FILE --cost 12          when balancing would have paid
   equipoise list                                  what there is to choose from
   equipoise reproduce                             a paper's figures, and ours
 
@@ -45,6 +46,7 @@ enum Command {
     Compare(compare::Arguments),
     Run(run::Arguments),
     Divide(Box<divide::Arguments>),
+    When(when::Arguments),
     List(list::Arguments),
     Reproduce(reproduce::Arguments),
 }
@@ -106,6 +108,7 @@ impl Command {
             Command::Compare(arguments) => compare::run(&arguments),
             Command::Run(arguments) => run::run(&arguments),
             Command::Divide(arguments) => divide::run(&arguments),
+            Command::When(arguments) => launch::meet().and_then(|()| Ok(when::run(&arguments)?)),
             Command::List(arguments) => launch::meet().and_then(|()| Ok(list::run(&arguments)?)),
             Command::Reproduce(arguments) => launch::meet().and_then(|()| Ok(reproduce::run(&arguments)?)),
         }
@@ -146,7 +149,7 @@ fn refused(why: &clap::Error) -> ExitCode {
 }
 
 /// Options that take names of files, which need be no text.
-const ANY_BYTES: [&str; 14] = [
+const ANY_BYTES: [&str; 15] = [
     "--input",
     "--to",
     "--calibration",
@@ -161,6 +164,7 @@ const ANY_BYTES: [&str; 14] = [
     "--weights",
     "--topology",
     "--workload",
+    "--series",
 ];
 
 /// The sentence about the first argument that is no text in UTF-8, though its option takes nothing else.

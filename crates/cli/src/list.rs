@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use clap::{Args, ValueEnum};
 use equipoise::Result;
 use equipoise::balance::{self, Entry, QuotaRule};
+use equipoise::registry::Registered;
 use equipoise::schedule;
 use equipoise::topology::{Kind, Topology};
+use equipoise::trigger;
 use equipoise_lab::report::figures::{bytes, whole};
 use equipoise_lab::report::{json, table};
 use equipoise_lab::workload::{graphs, independent};
@@ -18,7 +20,7 @@ use super::terminal;
 /// Maximum number of ranks: a prediction builds each topology, which takes long and much memory beyond.
 const MOST_RANKS: i64 = 1 << 24;
 
-/// List balancers (with their predicted costs), schedulers, workloads, topologies, loads and networks
+/// List balancers (with their predicted costs), schedulers, triggers, workloads, topologies, loads and networks
 #[derive(Args)]
 pub struct Arguments {
     /// Number of ranks to predict the balancers' costs for
@@ -55,6 +57,7 @@ struct List {
     balancers: Vec<Balancer>,
     schedulers: Vec<Scheduler>,
     workloads: Vec<Workload>,
+    triggers: Vec<Trigger>,
     topologies: Vec<Choice>,
     loads: Vec<Choice>,
     powers: Vec<Choice>,
@@ -128,12 +131,25 @@ struct Workload {
     tasks: Tasks,
 }
 
+#[derive(Serialize)]
+struct Trigger {
+    name: &'static str,
+    title: &'static str,
+    /// Empty where there is nobody to name.
+    source: &'static str,
+    /// When it balances.
+    rule: &'static str,
+    knows_cost: bool,
+    options: &'static str,
+}
+
 pub fn run(arguments: &Arguments) -> Result<()> {
     let list = List {
         ranks: arguments.ranks,
         balancers: balance::ALL.iter().map(|entry| balancer(entry, arguments.ranks)).collect(),
         schedulers: schedule::ALL.iter().map(|entry| scheduler(entry)).chain(schedulers_of_independent_tasks()).collect(),
         workloads: graphs::ALL.iter().map(|entry| workload(entry)).chain(independent_workloads()).collect(),
+        triggers: trigger::Facts::ALL.iter().map(|entry| trigger(entry)).collect(),
         topologies: Kind::ALL.iter().map(|kind| topology(*kind)).collect(),
         loads: LOADS.map(choice).into(),
         powers: POWERS.map(choice).into(),
@@ -253,6 +269,12 @@ fn workload(entry: &graphs::Entry) -> Workload {
     Workload { name, title, source, answer: entry.facts.answer, options, tasks: Tasks::Spawning }
 }
 
+fn trigger(entry: &trigger::Entry) -> Trigger {
+    let trigger::Entry { name, title, source, options, .. } = *entry;
+    let trigger::Facts { rule, knows_cost } = entry.facts;
+    Trigger { name, title, source, rule, knows_cost, options }
+}
+
 fn promises(balancer: &Balancer) -> String {
     let kept: Vec<&str> = balancer.promises.iter().filter(|(_, kept)| **kept).map(|(name, _)| *name).collect();
     if kept.is_empty() { "-".into() } else { kept.join(", ") }
@@ -331,6 +353,14 @@ fn of_runs(list: &List, width: u16) -> String {
     let mut out = format!("\nSchedulers (--scheduler)\n\n{}\n", table::lines(&schedulers));
     for scheduler in list.schedulers.iter().filter(|scheduler| !scheduler.options.is_empty()) {
         out.push_str(&format!("--scheduler {}:{}\n", scheduler.name, scheduler.options));
+    }
+    let mut triggers = table::table(&["name", "what it is", "balances when"], 3, width);
+    for trigger in &list.triggers {
+        triggers.add_row([trigger.name, &cited(trigger.title, trigger.source), trigger.rule]);
+    }
+    out.push_str(&format!("\nWhen to balance (--trigger of when; trigger= of incremental)\n\n{}\n", table::lines(&triggers)));
+    for trigger in list.triggers.iter().filter(|trigger| !trigger.options.is_empty()) {
+        out.push_str(&format!("--trigger {}:{}\n", trigger.name, trigger.options));
     }
     out.push_str(&format!("\nWorkloads (--workload)\n\n{}\n", table::lines(&workloads)));
     for workload in list.workloads.iter().filter(|workload| !workload.options.is_empty()) {

@@ -15,6 +15,7 @@ mod run;
 mod start;
 mod streams;
 mod terminal;
+mod when;
 
 use std::process::ExitCode;
 

@@ -14,6 +14,7 @@
 //! | `any` | whose worker idles; once it is known that somebody does, who has ready tasks to spare | somebody idles and somebody has tasks to spare |
 //! | `predicted` | the same | and the longest queue shrinks by more than `margin` times what a phase takes, by the measured means of both, or the imbalance has lasted that long; a node keeps what it would execute while the phase lasts |
 //! | `periodic` | nobody: the host asks every `period` | somebody has tasks to spare, and loads differ by more than one |
+//! | a [published criterion](crate::trigger) | the same | and the criterion asks for it, to which a round is a step: how long nodes worked since the last round, the longest and on average, and what a phase costs |
 //! | `all` | a node that idles, once all below it in the tree do | all idle, and tasks wait |
 //!
 //! ```text
@@ -33,6 +34,7 @@
 
 mod cost_model;
 mod policy;
+mod steps;
 mod trigger;
 
 use std::sync::Arc;
@@ -44,22 +46,28 @@ use super::registry::{Entry, Facts, NEIGHBOURLY, Scheduler, Units};
 use crate::balance;
 use crate::error::Result;
 use crate::registry;
-use crate::spec::{InvalidSpec, Options};
+use crate::spec::{InvalidSpec, Options, any_of};
+use crate::trigger::{self as criteria, Criterion};
 use policy::Incremental;
 
 pub(super) static ENTRY: Entry = Entry {
     name: "incremental",
     title: "incremental collective scheduling: a balancer redistributes the ready tasks again and again",
     source: "Shu and Wu 1996; Wu 1997, section 1",
-    options: "balancer=cwa (any, its topologies; several options of its own with + between them), trigger=any|all|periodic|predicted, period=2 \
-              (units of the workload's time, of periodic), margin=1 (of predicted: how many times its cost a phase must gain)",
-    examples: &["incremental", "incremental:trigger=all", "incremental:balancer=direct,trigger=predicted"],
+    options: "balancer=cwa (any, its topologies; several options of its own with + between them), trigger=any|all|periodic|predicted (or one of \
+              those that tell when to balance, menon for instance, its options with + between), period=2 (units of the workload's time, of periodic and those), margin=1 (of predicted: how many times its cost a phase must gain)",
+    examples: &[
+        "incremental",
+        "incremental:trigger=all",
+        "incremental:balancer=direct,trigger=predicted",
+        "incremental:trigger=menon,period=0.1",
+    ],
     build,
     facts: Facts { kinds: NEIGHBOURLY },
 };
 
 /// What makes a phase begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Trigger {
     /// Somebody idles.
     Any,
@@ -69,19 +77,53 @@ enum Trigger {
     Periodic,
     /// Somebody idles, and a phase is expected to pay.
     Predicted,
+    /// Time, and a published criterion.
+    Published(Criterion),
+}
+
+impl Trigger {
+    /// Whether the host asks every period, and nobody wishes.
+    fn goes_by_the_clock(self) -> bool {
+        matches!(self, Trigger::Periodic | Trigger::Published(_))
+    }
+
+    /// The published criterion.
+    fn criterion(self) -> Option<Criterion> {
+        match self {
+            Trigger::Published(criterion) => Some(criterion),
+            _ => None,
+        }
+    }
 }
 
 fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
     let balancer = options.value("balancer")?.unwrap_or("cwa").replace('+', ",");
     let balancer = registry::find(&balancer).map_err(|why| options.nested(why))?;
-    let triggers = [("any", Trigger::Any), ("all", Trigger::All), ("periodic", Trigger::Periodic), ("predicted", Trigger::Predicted)];
-    let trigger = options.choice("trigger", &triggers)?.unwrap_or(Trigger::Any);
+    let trigger = trigger(options)?;
     let period = Units::read(options, "period")?.unwrap_or(Units(2.0));
     if period.0 <= 0.0 {
         return Err(options.wrong("period", "0", "a number of time units above 0"));
     }
     let margin = options.read("margin", "a number, 0 or more", |number: &f64| number.is_finite() && *number >= 0.0)?.unwrap_or(1.0);
     Ok(Arc::new(Collective { balancer: Arc::new(balancer), trigger, period, margin }))
+}
+
+/// Triggers that are this scheduler's own.
+const OWN: [(&str, Trigger); 4] =
+    [("any", Trigger::Any), ("all", Trigger::All), ("periodic", Trigger::Periodic), ("predicted", Trigger::Predicted)];
+
+fn trigger(options: &mut Options<'_>) -> Result<Trigger, InvalidSpec> {
+    let Some(text) = options.value("trigger")? else { return Ok(Trigger::Any) };
+    if let Some((_, own)) = OWN.iter().find(|(name, _)| *name == text) {
+        return Ok(*own);
+    }
+    let name = text.split(':').next().unwrap_or_default();
+    if !registry::knows::<criteria::Facts>(name) {
+        let known: Vec<&str> = OWN.iter().map(|(name, _)| *name).chain(registry::names::<criteria::Facts>()).collect();
+        return Err(options.wrong("trigger", text, &any_of(&known)));
+    }
+    let chosen = criteria::find(&text.replace('+', ",")).map_err(|why| options.nested(why))?;
+    Ok(Trigger::Published(chosen.made))
 }
 
 struct Collective {
@@ -110,7 +152,16 @@ mod tests {
     fn options_are_read_and_wrong_ones_named() {
         let wrong = |spec: &str| crate::schedule::find(spec).err().map(|why| why.to_string()).unwrap_or_default();
         assert_eq!(wrong("incremental:balancer=psts:unit=first,trigger=periodic,period=0.5"), "");
-        assert_eq!(wrong("incremental:trigger=some"), "scheduler incremental: trigger is any, all, periodic or predicted, not 'some'");
+        assert_eq!(wrong("incremental:trigger=threshold:above=1.2+window=3,period=0.5"), "");
+        assert_eq!(
+            wrong("incremental:trigger=some"),
+            "scheduler incremental: trigger is any, all, periodic, predicted, never, every, threshold, marquez, menon, menon-baseline, \
+             menon-interval, zhai, procassini or boulmier, not 'some'"
+        );
+        assert_eq!(
+            wrong("incremental:trigger=every:steps=0"),
+            "scheduler incremental: trigger every: steps is a whole number, 1 or more, not '0'"
+        );
         assert_eq!(wrong("incremental:period=0"), "scheduler incremental: period is a number of time units above 0, not '0'");
         assert!(wrong("incremental:balancer=cwb").starts_with("scheduler incremental: balancer 'cwb' is unknown; known are "));
         assert_eq!(wrong("incremental:cwa"), "scheduler incremental has no option 'cwa'; it has balancer, trigger, period, margin");

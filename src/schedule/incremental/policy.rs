@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Trigger;
 use super::cost_model::CostModel;
+use super::steps::{Rounds, Worked};
 use super::trigger::{Decision, Known, LoadSummary, NodeLoad, judge};
 use crate::node::Ticks;
 use crate::schedule::policy::{Actions, ItemId, New, Origin, PhaseEnd, Place, Policy, QueueOrder, View};
@@ -22,6 +23,8 @@ pub(super) enum Message {
     Loads(LoadSummary),
     /// Downwards: no phase follows from the round. Whether somebody idles.
     Over { idle: bool },
+    /// Upwards: the loads of a sub-tree, and how long its nodes worked since the last round (published criteria).
+    Steps(LoadSummary, Option<Worked>),
 }
 
 /// Shortest and longest pause after something that led to nothing.
@@ -41,6 +44,9 @@ pub(super) struct Incremental {
 
     /// The loads summed up in this round so far and the number of children that are missing, from the question until this node has answered.
     round: Option<(LoadSummary, usize)>,
+    /// How long nodes below worked since the last round, and what this one had worked then (published criteria).
+    worked_below: Option<Worked>,
+    reported: Ticks,
     in_phase: bool,
     /// A wish went up from here in this round, or the last summary shows what it would have said.
     wished: bool,
@@ -68,7 +74,9 @@ struct RoundControl {
     /// From the asking to the decision.
     asked: Option<Ticks>,
     not_before: Ticks,
-    /// When the next round is due (`periodic`).
+    /// The published criterion, if one is asked.
+    rounds: Option<Rounds>,
+    /// When the next round is due (`periodic`, published criteria).
     tick: Ticks,
     /// When a timer runs out that was set for `not_before`.
     alarm: Option<Ticks>,
@@ -84,7 +92,9 @@ impl Incremental {
         let tree = Tree::new(place.me, place.host(), place.overlay.placement.nodes());
         // A single real node balances with nobody, but what waits for a phase must get one.
         let waits = trigger == Trigger::All;
-        let host = (place.me == place.host() && (place.real_nodes() > 1 || waits)).then(RoundControl::default);
+        let rounds = trigger.criterion().map(|criterion| Rounds::new(criterion, place.workers));
+        let host =
+            (place.me == place.host() && (place.real_nodes() > 1 || waits)).then(|| RoundControl { rounds, ..RoundControl::default() });
         Incremental {
             place,
             rng,
@@ -95,6 +105,8 @@ impl Incremental {
             held: Vec::new(),
             tree,
             round: None,
+            worked_below: None,
+            reported: 0,
             in_phase: false,
             wished: false,
             somebody_idles: false,
@@ -119,7 +131,7 @@ impl Incremental {
     /// Whether this node wishes for a phase.
     fn wishes(&self, view: &View) -> bool {
         match (self.trigger, self.somebody_idles) {
-            (Trigger::Periodic, _) => false,
+            (Trigger::Periodic | Trigger::Published(_), _) => false,
             (Trigger::All, false) => view.load() == 0 && self.idle_below >= self.tree.children.len(),
             (Trigger::All, true) => view.load() == 0 && !self.held.is_empty(),
             (Trigger::Any | Trigger::Predicted, false) => view.is_idle(),
@@ -189,13 +201,31 @@ impl Incremental {
         });
         // What a wish would say is in the summary.
         self.wished = self.trigger == Trigger::All || view.is_idle();
+        let worked = self.worked_since();
         match self.tree.parent {
+            Some(parent) if self.trigger.criterion().is_some() => act.tell(parent, Message::Steps(summary, worked)),
             Some(parent) => act.tell(parent, Message::Loads(summary)),
-            None => self.decide(&summary, view, act),
+            None => self.decide(&summary, worked, view, act),
         }
     }
 
-    fn decide(&mut self, summary: &LoadSummary, view: &View, act: &mut Actions<Message>) {
+    /// A child has answered.
+    fn add(&mut self, summary: LoadSummary, worked: Option<Worked>) {
+        self.worked_below = [self.worked_below, worked].into_iter().flatten().reduce(Worked::and);
+        if let Some((sum, missing)) = &mut self.round {
+            sum.add(summary);
+            *missing = missing.saturating_sub(1);
+        }
+    }
+
+    /// How long this node and those below worked since the last round.
+    fn worked_since(&mut self) -> Option<Worked> {
+        let mine = Worked::of(self.worked - std::mem::replace(&mut self.reported, self.worked));
+        let mine = Some(mine).filter(|_| self.place.me < self.place.real_nodes());
+        [self.worked_below.take(), mine].into_iter().flatten().reduce(Worked::and)
+    }
+
+    fn decide(&mut self, summary: &LoadSummary, worked: Option<Worked>, view: &View, act: &mut Actions<Message>) {
         let Some(host) = &mut self.host else { return };
         let round = host.asked.take().map_or(0, |asked| view.now.saturating_sub(asked));
         let before = host.phase.take();
@@ -203,11 +233,13 @@ impl Incremental {
             host.futile = if summary.moved > 0 { 0 } else { host.futile + 1 };
         }
         host.cost_model.learn(view.now, summary, before);
+        let cost = host.cost_model.cost(round);
         let known = Known {
+            is_due: host.rounds.as_mut().is_none_or(|rounds| rounds.ended(worked, cost)),
             nodes: self.place.overlay.placement.nodes(),
             real: self.place.real_nodes(),
             workers: self.place.workers.max(1),
-            cost: host.cost_model.cost(round),
+            cost,
             margin: self.margin,
             frozen: host.cost_model.frozen(round),
             weight: host.cost_model.weight(),
@@ -229,6 +261,7 @@ impl Incremental {
         match decision {
             Decision::Phase(kept) => {
                 host.phase = Some(round);
+                host.rounds.iter_mut().for_each(Rounds::balanced);
                 act.phase(kept);
             }
             decision => {
@@ -257,7 +290,7 @@ impl Policy for Incremental {
 
     fn start(&mut self, view: &View, act: &mut Actions<Message>) {
         self.accounted = view.now;
-        if self.trigger == Trigger::Periodic
+        if self.trigger.goes_by_the_clock()
             && let Some(host) = &mut self.host
         {
             host.tick = view.now.saturating_add(self.period);
@@ -300,12 +333,8 @@ impl Policy for Incremental {
             Message::Wish if self.trigger == Trigger::All && !self.somebody_idles => self.idle_below += 1,
             Message::Wish => self.wish(act),
             Message::Ask => self.asked(act),
-            Message::Loads(summary) => {
-                if let Some((sum, missing)) = &mut self.round {
-                    sum.add(summary);
-                    *missing = missing.saturating_sub(1);
-                }
-            }
+            Message::Loads(summary) => self.add(summary, None),
+            Message::Steps(summary, worked) => self.add(summary, worked),
             Message::Over { idle } => {
                 debug_assert_eq!(self.tree.parent, Some(from));
                 return self.over(idle, view, act);
@@ -328,7 +357,7 @@ impl Policy for Incremental {
         self.account(view);
         if let Some(host) = &mut self.host {
             host.alarm = host.alarm.filter(|alarm| *alarm > view.now);
-            if self.trigger == Trigger::Periodic && view.now >= host.tick {
+            if self.trigger.goes_by_the_clock() && view.now >= host.tick {
                 host.wish = true;
                 host.tick = view.now.saturating_add(self.period);
                 act.timer(host.tick);
@@ -361,115 +390,4 @@ impl Policy for Incremental {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::schedule::neighbourhood::place;
-    use crate::schedule::policy::Action;
-    use rand::SeedableRng;
-
-    /// A node of four; in the tree 2 and 1 are below 0, and 3 below 2.
-    fn node(me: NodeId, trigger: Trigger) -> Incremental {
-        Incremental::new(place("hypercube:2", 4, me), ChaCha8Rng::seed_from_u64(1), trigger, 500, 1.0)
-    }
-
-    fn view(now: Ticks, ready: u32, running: u32) -> View {
-        View { now, ready, running, workers: 1 }
-    }
-
-    fn tell(to: NodeId, message: Message) -> Action<Message> {
-        Action::Tell { to, message }
-    }
-
-    fn load(node: NodeId, running: u32, ready: u32) -> NodeLoad {
-        NodeLoad { node, running, ready }
-    }
-
-    fn summary(loads: &[NodeLoad]) -> Message {
-        Message::Loads(LoadSummary { loads: loads.to_vec(), ..LoadSummary::default() })
-    }
-
-    #[test]
-    fn who_idles_wishes_once_a_round_and_then_those_who_have_something_to_spare() {
-        let mut act = Actions::default();
-        let mut policy = node(2, Trigger::Any);
-        policy.start(&view(0, 0, 0), &mut act);
-        assert_eq!(act.take(), [tell(0, Message::Wish)]);
-        policy.on_idle(&view(1, 0, 0), &mut act);
-        policy.on_message(3, Message::Wish, &view(2, 0, 0), &mut act);
-        assert_eq!(act.take(), [], "one wish goes up");
-        policy.on_message(0, Message::Ask, &view(3, 0, 0), &mut act);
-        assert_eq!(act.take(), [tell(3, Message::Ask)]);
-        policy.on_message(3, summary(&[load(3, 0, 0)]), &view(4, 0, 0), &mut act);
-        assert_eq!(act.take(), [tell(0, summary(&[load(3, 0, 0), load(2, 0, 0)]))]);
-        policy.on_message(0, Message::Over { idle: true }, &view(5, 0, 0), &mut act);
-        assert_eq!(act.take(), [tell(3, Message::Over { idle: true })]);
-        policy.on_change(&view(6, 0, 1), &mut act);
-        policy.on_change(&view(7, 0, 0), &mut act);
-        assert_eq!(act.take(), [], "that somebody idles is known");
-        policy.on_change(&view(8, 1, 1), &mut act);
-        assert_eq!(act.take(), [tell(0, Message::Wish)], "one task more than workers");
-    }
-
-    #[test]
-    fn the_host_asks_decides_and_waits_longer_each_time_that_nothing_moved() {
-        let mut act = Actions::default();
-        let mut policy = node(0, Trigger::Any);
-        let mut pauses = Vec::new();
-        let mut now = 0;
-        for _ in 0..5 {
-            policy.on_message(2, Message::Wish, &view(now, 5, 1), &mut act);
-            while let [Action::Timer { at }] = act.take()[..] {
-                pauses.push(at - now);
-                now = at;
-                policy.on_timer(&view(now, 5, 1), &mut act);
-            }
-            policy.on_message(2, summary(&[load(2, 0, 0), load(3, 0, 0)]), &view(now, 5, 1), &mut act);
-            assert_eq!(act.take(), [], "one is missing");
-            policy.on_message(1, summary(&[load(1, 1, 0)]), &view(now, 5, 1), &mut act);
-            assert_eq!(act.take(), [Action::Phase { kept: vec![1, 1, 0, 0] }]);
-            policy.on_freeze(&view(now, 5, 1), &mut act);
-            policy.on_change(&view(now, 0, 1), &mut act);
-            policy.on_phase(PhaseEnd { moved: 0, took: 100 }, &view(now, 5, 1), &mut act);
-            assert_eq!(act.take(), []);
-        }
-        assert_eq!(pauses, [100, 40_000, 80_000, 160_000]);
-    }
-
-    #[test]
-    fn a_node_in_a_phase_answers_when_it_has_ended() {
-        let mut act = Actions::default();
-        let mut policy = node(1, Trigger::Any);
-        policy.on_freeze(&view(0, 3, 1), &mut act);
-        policy.on_message(0, Message::Ask, &view(1, 0, 1), &mut act);
-        assert_eq!(act.take(), []);
-        policy.on_phase(PhaseEnd { moved: 3, took: 7 }, &view(2, 0, 1), &mut act);
-        let answer = LoadSummary { loads: vec![load(1, 1, 0)], moved: 3, took: 7, worked: 2, ..LoadSummary::default() };
-        assert_eq!(act.take(), [tell(0, Message::Loads(answer))]);
-    }
-
-    #[test]
-    fn where_all_must_idle_wishes_gather_and_what_is_spawned_waits() {
-        let mut act = Actions::default();
-        let mut policy = node(2, Trigger::All);
-        policy.on_new(&[New { item: ItemId(7), hops: 0 }], Origin::Spawned, &view(0, 0, 0), &mut act);
-        assert_eq!(act.take(), [], "3, below, may have something to do");
-        policy.on_message(3, Message::Wish, &view(1, 0, 0), &mut act);
-        assert_eq!(act.take(), [tell(0, Message::Wish)]);
-        policy.on_freeze(&view(2, 0, 0), &mut act);
-        assert_eq!(act.take(), [Action::Queue(ItemId(7))]);
-        policy.on_new(&[New { item: ItemId(8), hops: 1 }], Origin::Migrated { from: 0 }, &view(3, 0, 0), &mut act);
-        assert_eq!(act.take(), [Action::Queue(ItemId(8))], "what a phase brought is scheduled");
-    }
-
-    #[test]
-    fn periodic_asks_every_period_and_nobody_wishes() {
-        let mut act = Actions::default();
-        let mut policy = node(0, Trigger::Periodic);
-        policy.start(&view(0, 0, 0), &mut act);
-        assert_eq!(act.take(), [Action::Timer { at: 500 }]);
-        policy.on_idle(&view(5, 0, 0), &mut act);
-        assert_eq!(act.take(), []);
-        policy.on_timer(&view(500, 4, 1), &mut act);
-        assert_eq!(act.take(), [Action::Timer { at: 1000 }, tell(2, Message::Ask), tell(1, Message::Ask)]);
-    }
-}
+mod tests;

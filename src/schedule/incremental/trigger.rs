@@ -63,6 +63,8 @@ pub(super) struct Known {
     pub weight: Option<Ticks>,
     /// For how long there was something to move and somebody to move it to (`predicted`).
     pub persisted: Ticks,
+    /// Whether the published criterion asks for a phase, if there is one.
+    pub is_due: bool,
 }
 
 /// What the host decides.
@@ -78,7 +80,7 @@ pub(super) enum Decision {
 
 /// Whether a phase begins.
 pub(super) fn judge(trigger: Trigger, summary: &LoadSummary, known: &Known) -> Decision {
-    let Known { nodes, real, workers, cost, margin, frozen, weight, persisted } = *known;
+    let Known { nodes, real, workers, cost, margin, frozen, weight, persisted, is_due } = *known;
     let real_nodes = || summary.loads.iter().filter(|load| load.node < real);
     let totals = || real_nodes().map(NodeLoad::total);
     let total: u64 = totals().map(u64::from).sum();
@@ -108,8 +110,8 @@ pub(super) fn judge(trigger: Trigger, summary: &LoadSummary, known: &Known) -> D
             (false, _) => Decision::Nothing { idle: true },
         };
     }
-    let uneven = idle || trigger == Trigger::Periodic && most - least > 1;
-    if !surplus(share) || !uneven {
+    let uneven = idle || trigger.goes_by_the_clock() && most - least > 1;
+    if !surplus(share) || !uneven || !is_due {
         return Decision::Nothing { idle };
     }
     if trigger != Trigger::Predicted {
@@ -128,13 +130,15 @@ pub(super) fn judge(trigger: Trigger, summary: &LoadSummary, known: &Known) -> D
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trigger::Criterion;
 
     fn summary(loads: &[(u32, u32)]) -> LoadSummary {
         let load = |(node, (running, ready)): (NodeId, &(u32, u32))| NodeLoad { node, running: *running, ready: *ready };
         LoadSummary { loads: (0..).zip(loads).map(load).collect(), ..LoadSummary::default() }
     }
 
-    const KNOWN: Known = Known { nodes: 4, real: 3, workers: 1, cost: 0, margin: 1.0, frozen: 0, weight: Some(100), persisted: 0 };
+    const KNOWN: Known =
+        Known { nodes: 4, real: 3, workers: 1, cost: 0, margin: 1.0, frozen: 0, weight: Some(100), persisted: 0, is_due: true };
 
     #[test]
     fn a_node_keeps_its_share_and_what_runs() {
@@ -156,6 +160,15 @@ mod tests {
         assert_eq!(of(Trigger::All, &[(0, 8), (0, 0), (0, 1)]), Decision::Phase(vec![3, 0, 1, 0]));
         assert_eq!(of(Trigger::All, &[(0, 0), (0, 0), (0, 1)]), Decision::Phase(vec![0, 0, 1, 0]), "they wait even if all stay");
         assert_eq!(of(Trigger::All, &[(0, 0); 3]), Decision::Nothing { idle: true });
+    }
+
+    #[test]
+    fn a_published_criterion_decides_when_and_loads_whether_there_is_anything_to_move() {
+        let of =
+            |is_due, loads: &[(u32, u32)]| judge(Trigger::Published(Criterion::Cumulative), &summary(loads), &Known { is_due, ..KNOWN });
+        assert_eq!(of(true, &[(1, 8), (1, 0), (1, 1)]), Decision::Phase(vec![4, 1, 2, 0]));
+        assert_eq!(of(false, &[(1, 8), (1, 0), (1, 1)]), Decision::Nothing { idle: false });
+        assert_eq!(of(true, &[(1, 2), (1, 1), (1, 1)]), Decision::Nothing { idle: false });
     }
 
     #[test]

@@ -6,6 +6,7 @@
 pub mod coordinator;
 pub mod dealer;
 mod layout;
+pub(crate) mod named;
 pub mod program;
 pub mod rules;
 
@@ -25,38 +26,34 @@ const OUTSTANDING: u64 = 8;
 pub const ENTRY: Entry = Entry {
     name: "selfsched",
     title: "self-scheduling with chunks by a rule",
-    source: "Polychronopoulos and Kuck 1987; Hummel, Schonberg and Flynn 1992; Tzen and Ni 1993",
-    options: "rule=gss|static|cyclic|single|ss|fixed|fac2|tss|wf|awf|af, chunk=8 (of fixed), rounding=up|down (or ceil|floor; quotients), \
+    source: "Polychronopoulos and Kuck 1987; Hummel, Schonberg and Flynn 1992; Tzen and Ni 1993; and others",
+    options: "rule=gss|static|cyclic|single|ss|fixed|fsc|mfsc|fac2|tss|tfss|fiss|tap|wf|awf|awf-b|awf-c|awf-d|awf-e|af, chunk=8 (of fixed), \
+              overhead=1 (of fsc: of an assignment, as a part of the deviation of a task's time), stages=3 (of fiss), variation=.. (of tap: deviation over \
+              mean of a task's time; otherwise as measured), rounding=up|down (or ceil|floor; quotients), \
               least=1 (tasks in a chunk), weights=1:2:.. (of wf, by rank; otherwise --speeds), outstanding=8 (requests of a rank at a time), \
               clusters=none|hosts (a coordinator per host)",
-    examples: &["selfsched", "selfsched:rule=awf", "selfsched:clusters=hosts"],
+    examples: &[
+        "selfsched",
+        "selfsched:rule=awf",
+        "selfsched:clusters=hosts",
+        "selfsched:rule=fsc,overhead=0.5",
+        "selfsched:rule=mfsc",
+        "selfsched:rule=tfss",
+        "selfsched:rule=fiss,stages=4",
+        "selfsched:rule=tap",
+        "selfsched:rule=awf-b",
+        "selfsched:rule=awf-c",
+        "selfsched:rule=awf-d",
+        "selfsched:rule=awf-e",
+    ],
     build,
     facts: Facts { knows_costs: false },
 };
 
-const RULES: [(&str, Rule); 11] = [
-    ("static", Rule::Static),
-    ("cyclic", Rule::Cyclic),
-    ("ss", Rule::Ss),
-    ("fixed", Rule::Fixed(8)),
-    ("single", Rule::Single),
-    ("gss", Rule::Gss),
-    ("fac2", Rule::Fac2),
-    ("tss", Rule::Tss),
-    ("wf", Rule::Wf),
-    ("awf", Rule::Awf),
-    ("af", Rule::Af),
-];
-
 fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
-    let mut rule = options.choice("rule", &RULES)?.unwrap_or(Rule::Gss);
-    match (options.whole("chunk", 1)?, &mut rule) {
-        (Some(chunk), Rule::Fixed(size)) => *size = chunk,
-        (Some(_), _) => return Err(options.conflict("chunk belongs to rule=fixed")),
-        (None, _) => {}
-    }
-    let roundings = [("up", Rounding::Up), ("ceil", Rounding::Up), ("down", Rounding::Down), ("floor", Rounding::Down)];
-    let rounding = options.choice("rounding", &roundings)?;
+    let rule = options.choice("rule", &named::RULES)?.unwrap_or(Rule::Gss);
+    let rule = named::refined(rule, options, "rule=")?;
+    let rounding = named::rounding(options)?;
     let least = options.whole("least", 1)?.unwrap_or(1);
     let weights = match options.value("weights")? {
         None => None,
@@ -148,7 +145,7 @@ impl Scheduler for SelfScheduling {
                 false => layout::one(&self, node, work.as_ref(), pace, begun),
                 true => layout::by_host(&self, node, work.as_ref(), pace, begun),
             };
-            program::execute(node, work.clone(), pace, self.outstanding, seat).await
+            program::execute(node, work.clone(), pace, self.outstanding, self.terms.rule.counts_overhead(), seat).await
         })
     }
 }

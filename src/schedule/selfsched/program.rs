@@ -81,7 +81,7 @@ impl Seat {
     }
 }
 
-/// One node's part. The run began at this time.
+/// One node's part. With `counts_overhead` it measures the time between the ends of chunks, what assignments cost included, instead of the tasks' own.
 ///
 /// # Errors
 /// If a rank is lost.
@@ -90,6 +90,7 @@ pub async fn execute(
     work: Arc<dyn Independent>,
     pace: Pace,
     outstanding: u64,
+    counts_overhead: bool,
     seat: impl FnOnce(&Node, Ticks) -> Result<Seat>,
 ) -> Result<Option<IndependentResult>> {
     let (node, recorder) = node.recorded();
@@ -109,6 +110,7 @@ pub async fn execute(
         ended: false,
         free: 0,
         measured: Measured::default(),
+        counts_overhead,
         last_end: node.now(),
         reminder: None,
         finished: 0,
@@ -146,6 +148,8 @@ struct Program {
     /// When we have finished what we hold, by the model.
     free: Cost,
     measured: Measured,
+    /// Whether what is measured is the time between the ends of chunks.
+    counts_overhead: bool,
     last_end: Ticks,
     /// When to ask.
     reminder: Option<TimerId>,
@@ -226,9 +230,11 @@ impl Program {
     }
 
     fn note(&mut self, tasks: u64, took: Ticks) {
+        let now = self.node.now();
+        let took = if self.counts_overhead && tasks > 0 { took.max(now.saturating_sub(self.last_end)) } else { took };
         let (count, time) = (tasks as f64, took as f64);
         self.measured.add(Measured { tasks, time, squares: time * time / count.max(1.0) });
-        self.last_end = self.node.now();
+        self.last_end = now;
     }
 
     fn happened(&mut self, event: Event) -> Result<()> {

@@ -9,16 +9,26 @@
 //! | `cyclic` | tasks k, k+p, k+2p, .. for rank k, before the beginning | |
 //! | `ss` | 1 | |
 //! | `fixed` | c | Kruskal and Weiss 1985 |
+//! | `fsc` | (sqrt(2) N (h/s) / (p sqrt(ln p)))^(2/3), where a task's time has the deviation s and an assignment costs h | Kruskal and Weiss 1985 |
+//! | `mfsc` | (N/p) / log2(N/p), rounded: about as many chunks as `fac2` | Banicescu, Ciorba and Srivastava 2013 |
 //! | `single` | N/p | |
 //! | `gss` | R/p | Polychronopoulos and Kuck 1987 |
 //! | `fac2` | p chunks of R/2p, R at the round's start | Hummel, Schonberg and Flynn 1992 |
 //! | `tss` | N/2p, then smaller by a constant, down to 1 | Tzen and Ni 1993 |
+//! | `tfss` | p chunks of the mean of the next p of `tss` | Chronopoulos, Andonie, Benche and Grosu 2001 |
+//! | `fiss` | p chunks of N/((s+2) p), then larger by the same in each of s stages, 2 N (1 - s/(s+2)) / (p s (s-1)) | Philip and Das 1997 |
+//! | `tap` | T + v^2/2 - v sqrt(2 T + v^2/4), where T = R/p and v is 1.3 times deviation over mean of a task's time | Lucco 1992 |
 //! | `wf` | `fac2` times the rank's weight | Hummel, Schmidt, Uma and Wein 1996 |
 //! | `awf` | R/2p times the weight that was measured | Cariño and Banicescu 2008 (AWF-C) |
+//! | `awf-b` | `fac2` times the weight at the round's start, by measured times of which later ones count more | Cariño and Banicescu 2008 |
+//! | `awf-c` | R/2p times that weight | Cariño and Banicescu 2008 |
+//! | `awf-d`, `awf-e` | as `awf-b` and `awf-c`, by the time from one chunk's end to the next's, with what assignments cost | Cariño and Banicescu 2008 |
 //! | `af` | from each rank's measured mean and variance | Banicescu and Liu 2000 |
+//!
+//! The weighted mean time of a rank's tasks, for `awf-b` to `awf-e`, is (sum of k t_k) / (sum of k n_k) over its reports k = 1, 2, .. of n_k tasks in t_k.
 
 /// A rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
     Static,
     Cyclic,
@@ -33,6 +43,31 @@ pub enum Rule {
     Wf,
     Awf,
     Af,
+    /// `overhead`: what an assignment costs, as a part of the deviation of a task's time.
+    Fsc {
+        overhead: f64,
+    },
+    Mfsc,
+    Tfss,
+    /// `stages`: their number, at least 2.
+    Fiss {
+        stages: u64,
+    },
+    /// `variation`: deviation over mean of a task's time; as it was measured, if it is not given.
+    Tap {
+        variation: Option<f64>,
+    },
+    AwfB,
+    AwfC,
+    AwfD,
+    AwfE,
+}
+
+impl Rule {
+    /// Whether it learns from the time between the ends of chunks, and not from the tasks' own.
+    pub fn counts_overhead(self) -> bool {
+        matches!(self, Rule::AwfD | Rule::AwfE)
+    }
 }
 
 /// How quotients are rounded.
@@ -103,6 +138,12 @@ pub struct Chunks {
     round: (u64, u64),
     /// Of `tss`: the next chunk, and by how much each is smaller than the one before.
     trapezoid: (u64, u64),
+    /// Of `tfss` and `fiss`: chunks that were given.
+    given: u64,
+    /// By rank, of `awf-b` to `awf-e`: reports, and sums of their tasks and times, each times its number.
+    reports: Vec<(u64, f64, f64)>,
+    /// By rank, of `awf-b` and `awf-d`: relative rates at the round's start.
+    rates: Vec<f64>,
 }
 
 impl Chunks {
@@ -121,6 +162,9 @@ impl Chunks {
             measured: vec![Measured::default(); ranks as usize],
             round: (0, 0),
             trapezoid: (1, 0),
+            given: 0,
+            reports: vec![(0, 0.0, 0.0); ranks as usize],
+            rates: Vec::new(),
         };
         chunks.restart(tasks);
         chunks
@@ -130,13 +174,18 @@ impl Chunks {
     pub fn restart(&mut self, tasks: u64) {
         let first = self.rounding.unwrap_or(Rounding::Down).quotient(tasks, 2 * self.ranks).max(1);
         let steps = (2 * tasks).div_ceil(first + 1).saturating_sub(1).max(1);
-        (self.tasks, self.round, self.trapezoid) = (tasks, (0, 0), (first, (first - 1) / steps));
+        (self.tasks, self.round, self.trapezoid, self.given) = (tasks, (0, 0), (first, (first - 1) / steps), 0);
     }
 
     /// Tells what was measured on a rank since the last time.
     pub fn learn(&mut self, rank: usize, measured: Measured) {
         if let Some(known) = self.measured.get_mut(rank) {
             known.add(measured);
+        }
+        if let Some((reports, tasks, time)) = self.reports.get_mut(rank).filter(|_| measured.tasks > 0) {
+            *reports += 1;
+            *tasks += *reports as f64 * measured.tasks as f64;
+            *time += *reports as f64 * measured.time;
         }
     }
 
@@ -161,6 +210,16 @@ impl Chunks {
                 Some(rate) => up.whole(rate * left as f64 / (2 * p) as f64),
                 None => self.probe(),
             },
+            Rule::Fsc { overhead } => self.rounding.unwrap_or(Rounding::Up).whole(self.fixed_size(overhead)),
+            Rule::Mfsc => self.like_factoring(),
+            Rule::Tfss => self.of_trapezoid(),
+            Rule::Fiss { stages } => self.of_stage(stages),
+            Rule::Tap { variation } => up.whole(tapered(left as f64 / p as f64, 1.3 * variation.unwrap_or_else(|| self.variation()))),
+            Rule::AwfB | Rule::AwfD => self.weighted_by_round(rank, left).map_or_else(|| self.probe(), |chunk| up.whole(chunk)),
+            Rule::AwfC | Rule::AwfE => match self.relative(rank, |rank| self.weighted_rate(rank)) {
+                Some(rate) => up.whole(rate * left as f64 / (2 * p) as f64),
+                None => self.probe(),
+            },
             Rule::Af => self.adaptive(rank, left).map_or_else(|| self.probe(), |chunk| up.whole(chunk)),
         };
         chunk.max(self.least).min(left)
@@ -182,10 +241,74 @@ impl Chunks {
 
     /// How fast a rank is, as a part of the mean of those that were measured.
     fn relative_rate(&self, rank: usize) -> Option<f64> {
-        let rate = |measured: &Measured| measured.mean().map(|mean| 1.0 / mean);
-        let mine = rate(self.measured.get(rank)?)?;
-        let all: Vec<f64> = self.measured.iter().filter_map(rate).collect();
+        self.relative(rank, |rank| Some(1.0 / self.measured.get(rank)?.mean()?))
+    }
+
+    fn relative(&self, rank: usize, rate: impl Fn(usize) -> Option<f64>) -> Option<f64> {
+        let mine = rate(rank)?;
+        let all: Vec<f64> = (0..self.measured.len()).filter_map(&rate).collect();
         Some(mine * all.len() as f64 / all.iter().sum::<f64>())
+    }
+
+    /// Tasks by time, later reports counting more.
+    fn weighted_rate(&self, rank: usize) -> Option<f64> {
+        let (_, tasks, time) = self.reports.get(rank)?;
+        (*tasks > 0.0 && *time > 0.0).then(|| tasks / time)
+    }
+
+    /// A rank's part of a round, by the rates at the round's start.
+    fn weighted_by_round(&mut self, rank: usize, left: u64) -> Option<f64> {
+        self.weighted_rate(rank)?;
+        if self.round.0 == 0 {
+            let rate = |rank| self.relative(rank, |rank| self.weighted_rate(rank)).unwrap_or(1.0);
+            self.rates = (0..self.measured.len()).map(rate).collect();
+        }
+        let of_round = self.of_round(left) as f64;
+        Some(self.rates.get(rank).copied().unwrap_or(1.0) * of_round / (2 * self.ranks) as f64)
+    }
+
+    /// The size that is best for all chunks by Kruskal and Weiss; all on one rank, of which nobody need wait for another.
+    fn fixed_size(&self, overhead: f64) -> f64 {
+        let p = self.ranks as f64;
+        let size = (2f64.sqrt() * self.tasks as f64 * overhead / (p * p.ln().sqrt())).powf(2.0 / 3.0);
+        if self.ranks > 1 { size } else { self.tasks as f64 }
+    }
+
+    /// The size of which there are about as many chunks as factoring makes.
+    fn like_factoring(&self) -> u64 {
+        let share = self.tasks.div_ceil(self.ranks) as f64;
+        // Cariño's form of rounding, as programs print it.
+        if share > 2.0 { (0.55 + share / share.log2()) as u64 } else { 1 }
+    }
+
+    fn of_trapezoid(&mut self) -> u64 {
+        let (first, step) = self.trapezoid;
+        let p = self.ranks;
+        let chunk = |number: u64| first.saturating_sub(step.saturating_mul(number)).max(1);
+        let before = self.given / p * p;
+        self.given += 1;
+        let sum: u64 = (before..before + p).map(chunk).sum();
+        self.rounding.unwrap_or(Rounding::Down).quotient(sum, p)
+    }
+
+    fn of_stage(&mut self, stages: u64) -> u64 {
+        let (p, s) = (self.ranks as f64, stages as f64);
+        let first = self.tasks as f64 / ((s + 2.0) * p);
+        let more = 2.0 * self.tasks as f64 * (1.0 - s / (s + 2.0)) / (p * s * (s - 1.0));
+        let stage = (self.given / self.ranks) as f64;
+        self.given += 1;
+        match self.rounding {
+            // Each of both, as programs do.
+            Some(rounding) => rounding.whole(first) + rounding.whole(more) * stage as u64,
+            None => (first + more * stage).round() as u64,
+        }
+    }
+
+    /// Deviation over mean of a task's time on all ranks together, as far as it was measured; 0 if nothing was.
+    fn variation(&self) -> f64 {
+        let mut all = Measured::default();
+        self.measured.iter().for_each(|measured| all.add(*measured));
+        all.mean().map_or(0.0, |mean| all.variance().sqrt() / mean)
     }
 
     /// Adaptive factoring: with D the sum of variance/mean and T one over the sum of 1/mean, over all ranks that were measured,
@@ -202,121 +325,15 @@ impl Chunks {
     }
 }
 
+/// Tapering: a part of the even share, the smaller the more times vary.
+fn tapered(share: f64, variation: f64) -> f64 {
+    share + variation * variation / 2.0 - variation * (2.0 * share + variation * variation / 4.0).sqrt()
+}
+
 /// A rank's share of the tasks, the first ones one more if it does not come out even.
 pub fn share(tasks: u64, ranks: u64, rank: u64) -> u64 {
     tasks / ranks + u64::from(rank < tasks % ranks)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    /// The chunks in the order of requests, which come in turn.
-    fn sequence(rule: Rule, tasks: u64, ranks: usize, rounding: Option<Rounding>, least: u64) -> Vec<u64> {
-        let mut chunks = Chunks::new(rule, tasks, &vec![1.0; ranks], rounding, least);
-        let (mut left, mut sizes) = (tasks, Vec::new());
-        while left > 0 {
-            let chunk = chunks.next(sizes.len() % ranks, left);
-            assert!(chunk > 0 && chunk <= left);
-            left -= chunk;
-            sizes.push(chunk);
-        }
-        sizes
-    }
-
-    fn plain(rule: Rule, tasks: u64, ranks: usize) -> Vec<u64> {
-        sequence(rule, tasks, ranks, None, 1)
-    }
-
-    fn times(sizes: &[u64], each: usize) -> Vec<u64> {
-        sizes.iter().flat_map(|size| vec![*size; each]).collect()
-    }
-
-    #[test]
-    fn a_thousand_tasks_on_four_ranks() {
-        assert_eq!(plain(Rule::Gss, 1000, 4), [250, 188, 141, 106, 79, 59, 45, 33, 25, 19, 14, 11, 8, 6, 4, 3, 3, 2, 1, 1, 1, 1]);
-        assert_eq!(plain(Rule::Fac2, 1000, 4), times(&[125, 63, 31, 16, 8, 4, 2, 1], 4));
-        assert_eq!(plain(Rule::Wf, 1000, 4), times(&[125, 63, 31, 16, 8, 4, 2, 1], 4));
-        assert_eq!(plain(Rule::Tss, 1000, 4), [125, 117, 109, 101, 93, 85, 77, 69, 61, 53, 45, 37, 28]);
-    }
-
-    /// What others published (Apache SystemDS, ParForTaskPartitionerTest; Sun Fortran 805-4940), and their formulas.
-    #[test]
-    fn published_sequences() {
-        assert_eq!(plain(Rule::Static, 101, 4), [26, 25, 25, 25]);
-        assert_eq!(plain(Rule::Single, 101, 4), [26, 26, 26, 23]);
-        let mut fixed = vec![4; 25];
-        fixed.push(1);
-        assert_eq!(plain(Rule::Fixed(4), 101, 4), fixed);
-        assert_eq!(plain(Rule::Fac2, 101, 4), [times(&[13, 7, 3, 2], 4), vec![1]].concat());
-        assert_eq!(sequence(Rule::Fac2, 101, 4, None, 4), [times(&[13, 7], 4), vec![4, 4, 4, 4, 4, 1]].concat());
-        let down = Some(Rounding::Down);
-        assert_eq!(sequence(Rule::Gss, 1000, 4, down, 10)[..3], [250, 187, 140]);
-        assert_eq!(sequence(Rule::Fac2, 1000, 4, down, 4)[..12], times(&[125, 62, 31], 4));
-        let up = Some(Rounding::Up);
-        assert_eq!(sequence(Rule::Tss, 100, 4, up, 1), [13, 13, 13, 13, 13, 13, 13, 9]);
-        assert_eq!(sequence(Rule::Tss, 100, 5, up, 1), [10; 10]);
-        assert_eq!(plain(Rule::Fac2, 100, 5), [times(&[10, 5, 3], 5), vec![1; 10]].concat());
-        assert_eq!(plain(Rule::Gss, 100, 5), [20, 16, 13, 11, 8, 7, 5, 4, 4, 3, 2, 2, 1, 1, 1, 1, 1]);
-    }
-
-    #[test]
-    fn measured_ranks_get_what_they_can_do() {
-        for rule in [Rule::Awf, Rule::Af] {
-            let mut chunks = Chunks::new(rule, 1600, &[1.0; 2], None, 1);
-            assert_eq!((chunks.next(0, 1600), chunks.next(1, 1550)), (50, 50), "the first chunks are small");
-            for (rank, time) in [(0, 3.0), (1, 1.0)] {
-                chunks.learn(rank, Measured { tasks: 50, time: 50.0 * time, squares: 50.0 * time * time });
-            }
-            let (slow, fast) = (chunks.next(0, 1200), chunks.next(1, 1200));
-            assert!(fast == 3 * slow, "{rule:?}: {slow} and {fast}");
-        }
-        let mut weighted = Chunks::new(Rule::Wf, 800, &[1.0, 3.0], None, 1);
-        assert_eq!((weighted.next(0, 800), weighted.next(1, 700)), (100, 300));
-    }
-
-    #[test]
-    fn adaptive_factoring_gives_less_the_more_times_differ() {
-        let chunk = |squares: f64| {
-            let mut chunks = Chunks::new(Rule::Af, 1000, &[1.0; 4], None, 1);
-            (0..4).for_each(|rank| chunks.learn(rank, Measured { tasks: 10, time: 10.0, squares }));
-            chunks.next(0, 800)
-        };
-        assert_eq!(chunk(10.0), 200, "tasks that are all alike are divided at once");
-        assert!(chunk(20.0) < 200 && chunk(100.0) < chunk(20.0));
-    }
-
-    fn rules() -> impl Strategy<Value = Rule> {
-        use Rule::*;
-        prop_oneof![
-            Just(Static),
-            Just(Cyclic),
-            Just(Single),
-            Just(Ss),
-            (1u64..50).prop_map(Fixed),
-            Just(Gss),
-            Just(Fac2),
-            Just(Tss),
-            Just(Wf),
-            Just(Awf),
-            Just(Af)
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn chunks_add_up_and_decrease(
-            rule in rules(),
-            tasks in 0u64..3000,
-            ranks in 1usize..70,
-            rounding in prop_oneof![Just(None), Just(Some(Rounding::Up)), Just(Some(Rounding::Down))],
-            least in 1u64..20,
-        ) {
-            let sizes = sequence(rule, tasks, ranks, rounding, least);
-            prop_assert_eq!(sizes.iter().sum::<u64>(), tasks);
-            prop_assert!(sizes.windows(2).all(|pair| pair[0] >= pair[1]), "{:?}", sizes);
-            prop_assert!(sizes.iter().rev().skip(1).all(|size| *size >= least));
-        }
-    }
-}
+mod tests;

@@ -197,3 +197,32 @@ fn a_prediction_about_short_tasks_errs_by_little_for_trees() {
         }
     }
 }
+
+/// A step of a published criterion is a round: what nodes worked meanwhile. With what they cost, tasks move; without, nothing does.
+#[test]
+fn published_criteria_say_when() {
+    use crate::registry::examples;
+    for trigger in examples::<crate::trigger::Facts>() {
+        for ranks in [1, 2, 3, 5, 8] {
+            let scheduler = spec("direct", &format!("{},period=0.02", trigger.replace(',', "+")));
+            let context = format!("{scheduler} on {ranks} ranks");
+            let outcome = run(
+                &scheduler,
+                &fitted(&scheduler, ranks),
+                Model::default(),
+                &Options { workers: 2, ..Options::default() },
+                Fibonacci { cost: 200_000 },
+                &|| Roots::Many(vec![9, 3]),
+            );
+            let outcome = outcome.unwrap_or_else(|why| panic!("{context}: {why}"));
+            assert_eq!(outcome.answer, Some(fibonacci(9) + fibonacci(3)), "{context}");
+            let sum = |part: fn(&NodeReport) -> u64| outcome.nodes.iter().map(part).sum::<u64>();
+            assert_eq!(sum(|node| node.tasks), fibonacci_tasks(9) + fibonacci_tasks(3), "{context}");
+            if trigger == "never" || ranks == 1 {
+                assert_eq!(sum(|node| node.migrated_in), 0, "{context}");
+            } else if ["every:steps=3", "threshold", "menon", "marquez"].contains(&trigger) {
+                assert!(sum(|node| node.migrated_in) > 0, "{context}");
+            }
+        }
+    }
+}

@@ -26,6 +26,7 @@ pub mod spread;
 pub mod statistics;
 pub mod tasks;
 pub mod weighing;
+pub mod when;
 pub mod wu1997;
 
 pub use balance::{BalanceRecord, BalanceSpec, balance};
@@ -42,3 +43,4 @@ pub use site::{Imbalances, LoadMap, Site};
 pub use spread::{SpreadRecord, SpreadSpec, spread};
 pub use tasks::Tasks;
 pub use weighing::{LoadUnit, PlannedMove, Weighing, Work};
+pub use when::{WhenRecord, when};

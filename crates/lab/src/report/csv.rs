@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::columns::{self, PhaseNode, RankShare, Tabular};
-use crate::experiment::{BalanceRecord, CaseResult, RunRecord, SpreadRecord};
+use crate::experiment::{BalanceRecord, CaseResult, RunRecord, SpreadRecord, WhenRecord};
 
 /// Writes the records of a comparison, with a header.
 ///
@@ -35,6 +35,14 @@ pub fn run(out: impl Write, records: &[RunRecord]) -> io::Result<()> {
 /// If the writer fails.
 pub fn spread(out: impl Write, record: &SpreadRecord) -> io::Result<()> {
     table(out, RankShare::of(record).collect::<Vec<_>>().iter())
+}
+
+/// Writes a series of steps under each criterion, with a header.
+///
+/// # Errors
+/// If the writer fails.
+pub fn when(out: impl Write, records: &[WhenRecord]) -> io::Result<()> {
+    table(out, records.iter())
 }
 
 fn table<'a, R: Tabular + 'a>(out: impl Write, rows: impl Iterator<Item = &'a R>) -> io::Result<()> {

@@ -22,3 +22,4 @@ mod svg;
 pub mod table;
 pub mod trace;
 pub mod verdict;
+pub mod when;

@@ -17,6 +17,8 @@
 //! `task_serialized_bytes` says, nothing if it says nothing. Entities are named by `id` or `seq_id`. Communications of entities that are no
 //! tasks of the phase are left out; such are common in real files.
 
+mod phases;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -30,6 +32,8 @@ use super::source::TASKS;
 use super::text::{self, MOST_BYTES};
 use equipoise::error::{Error, Result};
 use equipoise::names;
+
+pub use phases::series;
 
 #[derive(Deserialize)]
 struct DataFile {

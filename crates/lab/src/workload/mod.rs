@@ -16,6 +16,7 @@ pub mod loads;
 pub mod measured;
 pub mod memory;
 pub mod powers;
+pub mod series;
 mod source;
 pub mod task_table;
 pub mod tasks;

@@ -71,7 +71,7 @@ impl TaskSource {
 
 /// A name, and the values of `,key=value` behind it, in the order of the keys. Only what ends with them is split off: a comma may be part
 /// of a name.
-fn split_off<'a, const N: usize>(text: &'a str, keys: [&str; N]) -> Result<(&'a str, [Option<&'a str>; N]), String> {
+pub(super) fn split_off<'a, const N: usize>(text: &'a str, keys: [&str; N]) -> Result<(&'a str, [Option<&'a str>; N]), String> {
     let (mut name, mut values) = (text, [None; N]);
     while let Some((before, option)) = name.rsplit_once(',') {
         let Some((key, value)) = option.split_once('=') else { break };

@@ -9,7 +9,7 @@ compile_error!("real ranks need the feature `mpi` (linked with the MPI that is i
 
 #[cfg(not(feature = "mpi"))]
 mod dynamic;
-#[cfg(any(not(feature = "mpi"), test))]
+#[cfg(not(feature = "mpi"))]
 mod family;
 #[cfg(not(feature = "mpi"))]
 mod library;

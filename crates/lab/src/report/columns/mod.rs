@@ -9,6 +9,7 @@ mod nodes;
 mod reproduction;
 mod run;
 mod spread;
+mod when;
 
 pub(super) use compare::kind_of;
 pub(super) use division::{LayerRow, ProcessorRow};

@@ -1,0 +1,113 @@
+//! When to balance: a series of steps under each criterion, and under the schedule that is best for it.
+
+use equipoise::error::{Error, Result};
+use equipoise::trigger::{Chosen, Criterion, Outcome, Series};
+use serde::Serialize;
+
+use crate::workload::series::Steps;
+
+/// Maximum number of times that are compared to find the best schedule: minutes of work.
+const MOST_COMPARED: f64 = 1e11;
+
+/// A series of steps under one criterion.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WhenRecord {
+    /// The criterion with its options; `optimum` is the best of all schedules.
+    pub trigger: String,
+    /// Time of all steps and balancings, in the unit of the series.
+    pub total: f64,
+    /// The total over that of the optimum; 1 if both are 0.
+    pub ratio: f64,
+    /// Number of balancings, and the steps before which they are, by the numbers that the series gives them.
+    pub balancings: u64,
+    pub balanced_at: Vec<u64>,
+    /// Number of steps and of ranks, and what a balancing costs.
+    pub steps: u64,
+    pub ranks: u64,
+    pub cost: f64,
+}
+
+/// The name of the record of the best schedule.
+pub const OPTIMUM: &str = "optimum";
+
+/// Looks at a series under these criteria, in their order, after the best schedule, which comes first.
+///
+/// # Errors
+/// Wrong usage if the series has so many steps and ranks that the best schedule would take hours to find, or its times are too large together.
+pub fn when(steps: Steps, cost: f64, triggers: &[Chosen]) -> Result<Vec<WhenRecord>> {
+    let Steps { work, numbers, .. } = steps;
+    let series = Series::new(work, cost).map_err(|why| Error::input("series", format!(": {why}")))?;
+    let (steps, ranks) = (series.len(), series.ranks());
+    if (steps as f64).powi(2) / 2.0 * ranks as f64 > MOST_COMPARED {
+        let why = format!(": {steps} steps of {ranks} ranks are too many; steps^2 / 2 x ranks may be {MOST_COMPARED:e} at most");
+        return Err(Error::input("series", why));
+    }
+    let best = series.optimum();
+    let least = best.total;
+    let record = |trigger: &str, outcome: Outcome| WhenRecord {
+        trigger: trigger.into(),
+        ratio: if least > 0.0 { outcome.total / least } else { 1.0 },
+        total: outcome.total,
+        balancings: outcome.balanced_at.len() as u64,
+        balanced_at: outcome.balanced_at.into_iter().map(|step| numbers[step]).collect(),
+        steps: steps as u64,
+        ranks: ranks as u64,
+        cost,
+    };
+    let mut records = vec![record(OPTIMUM, best)];
+    for trigger in triggers {
+        records.push(match **trigger {
+            // Without a number of steps, the best that could have been chosen.
+            Criterion::Every(_) if trigger.name == "every" => {
+                let interval = series.best_interval();
+                record(&format!("every:steps={interval}"), series.under(Criterion::Every(interval)))
+            }
+            criterion => record(&trigger.name, series.under(criterion)),
+        });
+    }
+    Ok(records)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use equipoise::registry::Registered;
+    use equipoise::trigger::{Facts, find};
+
+    fn growing(steps: u32, ranks: usize) -> Steps {
+        let step = |at| (0..ranks).map(|rank| if rank == 0 { 10.0 + f64::from(at) } else { 10.0 }).collect();
+        Steps { work: (0..steps).map(step).collect(), numbers: (0..u64::from(steps)).map(|at| 100 + at).collect(), skipped: Vec::new() }
+    }
+
+    #[test]
+    fn the_best_schedule_comes_first_and_nothing_is_better() {
+        let triggers: Vec<Chosen> = Facts::ALL.iter().map(|entry| find(entry.name).unwrap()).collect();
+        let records = when(growing(40, 2), 4.0, &triggers).unwrap();
+        assert_eq!(records.len(), 1 + Facts::ALL.len());
+        assert_eq!((records[0].trigger.as_str(), records[0].ratio), (OPTIMUM, 1.0));
+        assert!(records.iter().all(|record| record.ratio >= 1.0 && record.balancings == record.balanced_at.len() as u64));
+        assert!(records.iter().all(|record| record.balanced_at.iter().all(|step| (100..140).contains(step))));
+        let named = |name: &str| records.iter().find(|record| record.trigger.starts_with(name)).unwrap();
+        // u grows by a half a step: sqrt(2 * 4 / 0.5) = 4 steps.
+        assert_eq!(named("every").trigger, "every:steps=4");
+        assert_eq!(named("never").balancings, 0);
+        // 10, 11, .., 49.
+        assert_eq!(named("never").total, 1180.0);
+    }
+
+    #[test]
+    fn nothing_to_do_is_no_worse_than_nothing_to_do() {
+        let idle = Steps { work: vec![vec![0.0; 3]; 5], numbers: (0..5).collect(), skipped: Vec::new() };
+        let records = when(idle, 1.0, &[find("menon").unwrap()]).unwrap();
+        assert!(records.iter().all(|record| record.ratio == 1.0 && record.total == 0.0));
+    }
+
+    #[test]
+    fn what_would_take_hours_is_refused() {
+        let why = when(growing(20_000, 501), 1.0, &[]).unwrap_err();
+        assert_eq!(
+            (why.to_string().as_str(), why.exit_status()),
+            ("series: 20000 steps of 501 ranks are too many; steps^2 / 2 x ranks may be 1e11 at most", 2)
+        );
+    }
+}
