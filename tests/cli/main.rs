@@ -8,6 +8,7 @@ mod files;
 mod huge_pages;
 mod input;
 mod logging;
+mod manual;
 mod memory;
 mod programs;
 mod readers;

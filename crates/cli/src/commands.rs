@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::launch::{self, Ending};
-use crate::{balance, compare, divide, list, reproduce, run, start, terminal, when};
+use crate::{balance, compare, divide, list, manual, reproduce, run, start, terminal, when};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use equipoise::names;
@@ -49,12 +49,20 @@ enum Command {
     When(when::Arguments),
     List(list::Arguments),
     Reproduce(reproduce::Arguments),
+    #[command(hide = true)]
+    Completions(manual::Completions),
+    #[command(hide = true)]
+    Manual(manual::Manual),
 }
 
 /// Runs the command that the process was called with; what it returns is the exit status.
 pub fn run() -> ExitCode {
     launch::begin();
-    let mut parser = Cli::command().long_version(&*launch::version().leak());
+    let mut parser = Cli::command();
+    // To say which MPI it is, MPI may have to be loaded.
+    if std::env::args_os().any(|argument| argument == "--version") {
+        parser = parser.long_version(&*launch::version().leak());
+    }
     let matches = match parser.try_get_matches_from_mut(with_negative_values(std::env::args_os())) {
         Ok(matches) => matches,
         Err(why) => return refused(&why),
@@ -111,6 +119,8 @@ impl Command {
             Command::When(arguments) => launch::meet().and_then(|()| Ok(when::run(&arguments)?)),
             Command::List(arguments) => launch::meet().and_then(|()| Ok(list::run(&arguments)?)),
             Command::Reproduce(arguments) => launch::meet().and_then(|()| Ok(reproduce::run(&arguments)?)),
+            Command::Completions(arguments) => launch::meet().and_then(|()| Ok(manual::complete(&arguments, Cli::command())?)),
+            Command::Manual(arguments) => launch::meet().and_then(|()| Ok(manual::write(&arguments, Cli::command())?)),
         }
     }
 }

@@ -8,6 +8,7 @@ mod compare;
 mod divide;
 mod launch;
 mod list;
+mod manual;
 mod options;
 mod output;
 mod reproduce;
