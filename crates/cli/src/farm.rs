@@ -201,14 +201,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         if !launch::speaks() {
             return Ok(());
         }
-        return Ok(prepare::dry_run(&settings, |task| {
-            terminal::print(|out| out.write_all(&[&task.text, &b"\n"[..]].concat()))
-        })?);
+        return Ok(prepare::dry_run(&settings, |task| terminal::print(|out| out.write_all(&[&task.text, &b"\n"[..]].concat())))?);
     }
     // Before MPI: from then on this process must not fork.
     let helper = match settings.origin {
         Origin::Empty(_) if settings.setup.is_none() && settings.teardown.is_none() && settings.release.is_none() => None,
-        _ => Some(Helper::start().map_err(|why| Error::Failed(format!("farm: the helper that starts the commands cannot be started: {why}")))?),
+        _ => Some(
+            Helper::start().map_err(|why| Error::Failed(format!("farm: the helper that starts the commands cannot be started: {why}")))?,
+        ),
     };
     let quiet = arguments.output == Output::Quiet;
     let status = match is_alone {
@@ -307,7 +307,8 @@ impl Audience for Terminal {
 fn settings(arguments: &Arguments, is_alone: bool) -> Result<Settings> {
     let mut settings = Settings::new(origin(arguments)?);
     let usage = |option: &str, text: &str, why: &str| Error::usage(format!("{option} {text}: {why}"));
-    settings.slots = arguments.slots.as_deref().map(|text| SlotsGiven::parse(text).map_err(|why| usage("--slots", text, &why))).transpose()?;
+    settings.slots =
+        arguments.slots.as_deref().map(|text| SlotsGiven::parse(text).map_err(|why| usage("--slots", text, &why))).transpose()?;
     let cpus = settings.slots.as_ref().map_or(0, |slots| slots.cpus);
     settings.workers = arguments.workers.unwrap_or(match (cpus, is_alone) {
         (0, true) => allowed().len().max(1) as u32,
@@ -344,7 +345,8 @@ fn settings(arguments: &Arguments, is_alone: bool) -> Result<Settings> {
         return Err(Error::usage(format!("{option}: what is finished is in the journal; say --journal DIR too")));
     }
     settings.retries = arguments.retries;
-    (settings.setup, settings.teardown, settings.release) = (arguments.setup.clone(), arguments.teardown.clone(), arguments.release.clone());
+    (settings.setup, settings.teardown, settings.release) =
+        (arguments.setup.clone(), arguments.teardown.clone(), arguments.release.clone());
     settings.keep_order = arguments.keep_order;
     settings.results.clone_from(&arguments.results);
     settings.costs.clone_from(&arguments.costs);

@@ -93,8 +93,10 @@ impl Hand {
                     self.order(&Order::Run(tasks))?;
                 }
                 let now = crate::helper::running::now();
-                let done = |(task, attempts): (Task, u32)| {
-                    Outcome { attempt: attempts + 1, start: now, ..Outcome::without_run(task.seq, State::Done) }
+                let done = |(task, attempts): (Task, u32)| Outcome {
+                    attempt: attempts + 1,
+                    start: now,
+                    ..Outcome::without_run(task.seq, State::Done)
                 };
                 self.ended(empty.into_iter().map(done).collect())?;
             }

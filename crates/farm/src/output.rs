@@ -28,9 +28,14 @@ struct Job {
 enum Part {
     Here(Vec<u8>),
     /// In the file of what was put aside.
-    Aside { at: u64, length: usize },
+    Aside {
+        at: u64,
+        length: usize,
+    },
     /// On the task's rank, and how much of it was printed.
-    There { from: u64 },
+    There {
+        from: u64,
+    },
 }
 
 /// A piece of a long output that is wanted of a rank.

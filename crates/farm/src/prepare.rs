@@ -86,7 +86,8 @@ pub fn past(settings: &Settings) -> Result<Past> {
             )));
         }
     }
-    let unreadable = |option: &str, path: &Path, why: io::Error| Error::usage(format!("{option} {}: it cannot be read: {why}", names::shown(path)));
+    let unreadable =
+        |option: &str, path: &Path, why: io::Error| Error::usage(format!("{option} {}: it cannot be read: {why}", names::shown(path)));
     if let Some(path) = settings.joblog.as_ref().filter(|path| goes_on && path.exists()) {
         foreign::read(&mut past, path).map_err(|why| unreadable("--joblog", path, why))?;
     }

@@ -88,9 +88,12 @@ mod tests {
     fn other_logs_are_read() {
         let finished = [Verdict::Finished(State::Done), Verdict::Finished(State::Failed), Verdict::Run { attempts: 0 }];
         let tasks = [(1, 2, "run a"), (2, 3, "run b"), (3, 5, "run c")];
-        let parallel = format!("{}\n1\t:\t1.000\t     0.100\t0\t0\t0\t0\trun a\n2\t:\t1.0\t     0.1\t0\t0\t3\t0\trun b\n", record::PARALLEL);
+        let parallel =
+            format!("{}\n1\t:\t1.000\t     0.100\t0\t0\t0\t0\trun a\n2\t:\t1.0\t     0.1\t0\t0\t3\t0\trun b\n", record::PARALLEL);
         assert_eq!(judged(&parallel, &tasks), finished);
-        let one = |id: u64, status: i32, text: &str| format!(" OR \t{id}\t{}\t-1\tn1\t88\t{status}\t1.5\t10.0\t11.5\t0\t''\t0\t''\t{text}\n", id + 1);
+        let one = |id: u64, status: i32, text: &str| {
+            format!(" OR \t{id}\t{}\t-1\tn1\t88\t{status}\t1.5\t10.0\t11.5\t0\t''\t0\t''\t{text}\n", id + 1)
+        };
         assert_eq!(judged(&(one(0, 0, "run a") + &one(1, 3, "run b")), &tasks), finished);
         let greasy = "[2024-01-01 00:00:00] INFO: Task 2 completed successfully on node n1. Elapsed: 00:00:03\n\
                       [2024-01-01 00:00:00] ERROR: Task 3 failed with exit code 1 on node n1. Elapsed: 00:00:03\n";

@@ -147,7 +147,10 @@ mod tests {
         let counts = Counts { read: 3, done: 2, left: 1, longest: 8.0, work: 10.0, ..Counts::default() };
         let said = counts.summary(10.0, 4.0);
         assert!(said.starts_with("3 tasks: 2 done, 0 failed, 0 skipped, 1 left; 10.0 s"), "{said}");
-        assert!(said.contains("the longest task is 80 % of the run: more ranks won't help") && said.ends_with("--resume goes on"), "{said}");
+        assert!(
+            said.contains("the longest task is 80 % of the run: more ranks won't help") && said.ends_with("--resume goes on"),
+            "{said}"
+        );
         assert_eq!(counts.bound(4.0), 8.0);
     }
 }

@@ -138,7 +138,9 @@ impl Lead {
     pub fn begin(&mut self, job: u32, now: f64) -> Result<()> {
         let deadline = self.settings.walltime.map(|walltime| walltime.last());
         (0..self.ranks.len()).for_each(|rank| self.sends.push((rank as u32, ToHand::Begin { job, deadline })));
-        self.event(|lead| json!({"event": "begin", "ranks": lead.ranks.len(), "workers": lead.settings.workers, "tasks": lead.counts.total}));
+        self.event(
+            |lead| json!({"event": "begin", "ranks": lead.ranks.len(), "workers": lead.settings.workers, "tasks": lead.counts.total}),
+        );
         self.sends.extend(self.hosts.begin());
         self.go_on(now)
     }
@@ -175,10 +177,8 @@ impl Lead {
             }
             ToLead::Signalled { again } => {
                 if !self.draining {
-                    self.audience.remark(&format!(
-                        "told to end: nothing more is started, what runs has {} s (--grace)",
-                        self.settings.grace
-                    ));
+                    self.audience
+                        .remark(&format!("told to end: nothing more is started, what runs has {} s (--grace)", self.settings.grace));
                 }
                 self.drain(if again { 0.0 } else { self.settings.grace }, now);
             }
@@ -233,7 +233,8 @@ impl Lead {
             // What was to come in order and never comes holds up nobody.
             self.printer.forget_order();
             return self.printer.print().map_err(printing).map(|wanted| {
-                self.sends.extend(wanted.map(|wanted| (wanted.rank, ToHand::Pull { seq: wanted.seq, stream: wanted.stream, from: wanted.from })));
+                self.sends
+                    .extend(wanted.map(|wanted| (wanted.rank, ToHand::Pull { seq: wanted.seq, stream: wanted.stream, from: wanted.from })));
             });
         }
         self.release_idle();
@@ -288,8 +289,8 @@ impl Lead {
             return if rank.held < workers { chunks.next(at, left) } else { 0 };
         }
         let to_fill = workers.saturating_sub(rank.held);
-        // Tasks that have to fit into the time left, or are dealt the longest first, are dealt when they can begin.
-        let is_exact = self.settings.walltime.is_some() || self.counts.has_costs;
+        // Tasks that have to fit into the time left, are dealt the longest first, or end the job by failing, are dealt when they can begin.
+        let is_exact = self.settings.walltime.is_some() || self.settings.halt.is_some() || self.counts.has_costs;
         let ahead = match rank.measured.mean().filter(|_| !is_exact) {
             Some(mean) => (workers as f64 * (AHEAD / mean)).min(MOST) as u64,
             None => 0,

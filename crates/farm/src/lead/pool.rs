@@ -80,7 +80,11 @@ impl Pool {
         let mut skipped = Vec::new();
         let mut ended = vec![(seq, success)];
         while let Some((seq, success)) = ended.pop() {
-            if success { self.succeeded.insert(seq) } else { self.failed.insert(seq) };
+            if success {
+                self.succeeded.insert(seq)
+            } else {
+                self.failed.insert(seq)
+            };
             for dependent in self.dependents.remove(&seq).unwrap_or_default() {
                 let Some((_, missing)) = self.waiting.get_mut(&dependent) else { continue };
                 *missing -= 1;

@@ -27,13 +27,26 @@ impl Format {
 pub enum Item {
     Nothing,
     /// A command; the working directory and dependencies are among its directives. Dependencies are numbers of lines where `by_line` is set.
-    Command { text: Vec<u8>, directives: Directives, by_line: bool, index: Option<u64> },
+    Command {
+        text: Vec<u8>,
+        directives: Directives,
+        by_line: bool,
+        index: Option<u64>,
+    },
     /// The same command for several indices.
-    Repeat { text: Vec<u8>, indices: Vec<u64> },
+    Repeat {
+        text: Vec<u8>,
+        indices: Vec<u64>,
+    },
     /// `check`: only if all before succeeded, what follows is run.
-    Barrier { check: bool },
+    Barrier {
+        check: bool,
+    },
     /// A command for each host, at its start or its end.
-    PerHost { text: Vec<u8>, at_start: bool },
+    PerHost {
+        text: Vec<u8>,
+        at_start: bool,
+    },
 }
 
 /// What lines say about those that follow.
@@ -86,9 +99,14 @@ fn greasy(number: u64, line: &[u8]) -> Result<Item, String> {
         let value = inner[..end].trim_ascii();
         match open {
             b"[@" => said.dir = Some(value.to_vec()),
-            _ => said.after = lines(number, &String::from_utf8_lossy(value)).ok_or_else(|| {
-                format!("[# {} #]: they must be lines of the file, such as 3-6, or -1 for the line before", String::from_utf8_lossy(value))
-            })?,
+            _ => {
+                said.after = lines(number, &String::from_utf8_lossy(value)).ok_or_else(|| {
+                    format!(
+                        "[# {} #]: they must be lines of the file, such as 3-6, or -1 for the line before",
+                        String::from_utf8_lossy(value)
+                    )
+                })?
+            }
         }
         rest = inner[end + 2..].trim_ascii_start();
     }

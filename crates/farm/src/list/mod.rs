@@ -35,9 +35,14 @@ pub enum Origin {
 pub enum Entry {
     Task(Task),
     /// What follows waits until all before has ended; with `check`, it runs only if all of that succeeded.
-    Barrier { check: bool },
+    Barrier {
+        check: bool,
+    },
     /// A command for each host, at its start or its end.
-    PerHost { text: Vec<u8>, at_start: bool },
+    PerHost {
+        text: Vec<u8>,
+        at_start: bool,
+    },
     /// Nothing now; a list that is followed may grow.
     Later,
 }

@@ -130,7 +130,10 @@ mod tests {
 
     #[test]
     fn names_are_taken_apart() {
-        assert_eq!((without_extension(b"a.b/c"), without_extension(b".x"), folder(b"c"), folder(b"/c")), (&b"a.b/c"[..], &b".x"[..], &b"."[..], &b"/"[..]));
+        assert_eq!(
+            (without_extension(b"a.b/c"), without_extension(b".x"), folder(b"c"), folder(b"/c")),
+            (&b"a.b/c"[..], &b".x"[..], &b"."[..], &b"/"[..])
+        );
     }
 
     #[test]
