@@ -135,7 +135,7 @@ fn inputs_folders_and_variables() {
     let lines: Vec<&str> = out.lines().collect();
     assert!(lines[..2] == ["from a file", "from below"] && lines[2].ends_with("/sub dir") && lines[3] == "5 1 0", "{out}");
     assert_eq!(place.list(b"cat\n").expect(0, &["jobs"]), "", "without --stdin it is empty");
-    let mut hidden = place.command(&["--array", "1-1", "--", "env"]);
+    let mut hidden = place.command(&["--array", "1-1", "--", "sh", "-c", "env"]);
     hidden.env("MPI_LOCALX", "3").env("ORTE_X", "1").env("HYDRA_X", "1").env("KEPT_X", "1");
     let out = String::from_utf8(hidden.output().unwrap().stdout).unwrap();
     assert!(out.contains("KEPT_X=1") && !out.contains("HYDRA_X") && !out.contains("ORTE_X") && !out.contains("MPI_LOCAL"), "{out}");
@@ -329,6 +329,37 @@ fn killed_at_any_moment_and_resumed_each_runs_once_after_its_record() {
     assert!((1..=60).all(|seq| times(seq) >= 1), "all have run");
     for (seq, before) in recorded {
         assert_eq!(times(seq), before, "task {seq} ran again after its record was on the disk");
+    }
+}
+
+/// Two jobs on one journal share the list; the second goes on if the first is killed.
+#[test]
+fn two_jobs_share_a_journal() {
+    for is_killed in [false, true] {
+        let place = Place::new();
+        let list: String = (1..=80).map(|n| format!("sh -c 'sleep 0.05; echo {n} >>ran'\n")).collect();
+        place.list(list.as_bytes());
+        let start =
+            || place.command(&["jobs", "--workers", "2", "--journal", "j"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut first = start();
+        until("records", || place.path("j").exists() && place.records("j").len() >= 4);
+        let mut second = start();
+        until("records of the second", || {
+            place.path("j/rank-0.2.log").exists() && fs::read_to_string(place.path("j/rank-0.2.log")).unwrap().lines().count() > 5
+        });
+        if is_killed {
+            kill("-KILL", first.id());
+        }
+        let status = first.wait().unwrap();
+        assert!(is_killed || status.success());
+        let mut told = String::new();
+        std::io::Read::read_to_string(&mut second.stderr.take().unwrap(), &mut told).unwrap();
+        assert!(second.wait().unwrap().success() && told.contains("80 tasks: 80 done, 0 failed, 0 skipped, 0 left"), "{told}");
+        let records = place.records("j");
+        assert!(records.len() == 80 && records.values().all(|records| records.len() == 1), "each has one record");
+        let ran = fs::read_to_string(place.path("ran")).unwrap();
+        // What ran when the job was killed has no record, and runs again.
+        assert!(ran.lines().count() <= if is_killed { 80 + 12 } else { 80 }, "{}", ran.lines().count());
     }
 }
 

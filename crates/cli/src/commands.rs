@@ -21,7 +21,7 @@ Examples:
   equipoise balance --sim 8 --loads 19,11,2,9,0,9,10,4
   mpirun -n 8 equipoise divide --input FILE --kernel count
                                                   one file, so that all ranks finish together
-  equipoise farm jobs.txt                         a list of commands, each run once; also under mpirun
+  equipoise farm jobs.txt                         a list of commands, each once; also on ranks
   equipoise divide --model --topology hypercube:4 one load that can be cut anywhere
   equipoise list                                  what there is to choose from
   equipoise reproduce                             a paper's figures, and ours

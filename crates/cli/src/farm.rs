@@ -271,10 +271,10 @@ fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: b
     engine::over(world, Seat::new(settings, me, slots, helper, lead)?, job)
 }
 
-fn lead(settings: &Settings, prepared: Prepared, hosts: Vec<String>, quiet: bool) -> Lead {
-    let Prepared { list, total, past, costs, joblog, .. } = prepared;
+fn lead(settings: &Settings, mut prepared: Prepared, hosts: Vec<String>, quiet: bool) -> Lead {
     let printer = Printer::new(output::standard(), settings.keep_order);
-    Lead::new(settings, list, total, past, costs, hosts, printer, Box::new(Terminal { quiet, joblog }), now())
+    let joblog = prepared.joblog.take();
+    Lead::new(settings, prepared, hosts, printer, Box::new(Terminal { quiet, joblog }), now())
 }
 
 /// Tells people on standard error, and programs on standard output.

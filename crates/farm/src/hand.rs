@@ -211,7 +211,8 @@ impl Hand {
         // A task that takes no time at all is still one that was measured.
         let times = || over().map(|outcome| outcome.runtime.max(1e-6));
         let (time, squares) = (times().sum(), times().map(|time| time * time).sum());
-        self.says.push(ToLead::Freed { tasks: over().count() as u64, time, squares });
+        let failed = over().filter(|outcome| outcome.state == State::Failed).count() as u64;
+        self.says.push(ToLead::Freed { tasks: over().count() as u64, failed, time, squares });
         let (left, mut ended): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|outcome| outcome.state == State::Left);
         left.iter().for_each(|outcome| _ = self.texts.remove(&outcome.seq));
         if !left.is_empty() {

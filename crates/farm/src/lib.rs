@@ -17,6 +17,7 @@ pub mod hand;
 pub mod helper;
 pub mod journal;
 pub mod lead;
+pub mod leases;
 pub mod limits;
 pub mod list;
 pub mod messages;

@@ -10,6 +10,7 @@ use equipoise::{Error, Result, names};
 
 use crate::journal::past::{Past, Verdict};
 use crate::journal::{self, foreign, record};
+use crate::leases::{self, Leases};
 use crate::list::{Entry, List, Origin};
 use crate::settings::Settings;
 use crate::task::{Outcome, Task};
@@ -25,6 +26,8 @@ pub struct Prepared {
     /// The number of the job on its journal.
     pub job: u32,
     pub joblog: Option<Joblog>,
+    /// Where the list can be shared with other jobs on the journal.
+    pub leases: Option<Leases>,
 }
 
 /// Prepares a job whose hosts have up to this number of ranks.
@@ -32,54 +35,80 @@ pub struct Prepared {
 /// # Errors
 /// Wrong usage, with one sentence.
 pub fn prepare(settings: &Settings, ranks_of_host: u32) -> Result<Prepared> {
-    let total = survey(settings, ranks_of_host)?;
-    let mut past = past(settings)?;
+    let surveyed = survey(settings, ranks_of_host)?;
+    let others = settings.journal.as_ref().map_or_else(Vec::new, |folder| leases::others(folder, 0));
+    let mut past = past(settings, &others)?;
     let costs = costs(settings, &mut past)?;
-    let job = match &settings.journal {
-        Some(folder) => journal::enter(folder, "")?,
-        None => 1,
-    };
     let joblog = settings.joblog.as_ref().map(|path| Joblog::open(path, settings.resume)).transpose()?;
-    Ok(Prepared { list: open(settings)?, total, past, costs, job, joblog })
+    let list = open(settings)?;
+    let (mut job, mut leases) = (1, None);
+    if let Some(folder) = &settings.journal {
+        let named = || format!("--journal {}", names::shown(folder));
+        if !others.is_empty() && !surveyed.can_be_shared {
+            return Err(Error::usage(format!(
+                "{}: another job runs on it, and only a list in a file without barriers can be shared",
+                named()
+            )));
+        }
+        job = journal::enter(folder, &leases::note())?;
+        if let Some(total) = surveyed.total.filter(|_| surveyed.can_be_shared) {
+            let entered = Leases::enter(folder, job, total);
+            leases = Some(entered.map_err(|why| Error::usage(format!("{}: it cannot be written to: {why}", named())))?);
+        }
+    }
+    Ok(Prepared { list, total: surveyed.total, past, costs, job, joblog, leases })
 }
 
-fn open(settings: &Settings) -> Result<List> {
+pub(crate) fn open(settings: &Settings) -> Result<List> {
     let stdin = settings.stdin.as_ref().map(|path| path.as_os_str().as_bytes().to_vec());
     List::open(&settings.origin, settings.shell, stdin, settings.follow)
 }
 
-/// Looks through a list that can be read twice, so that what is wrong in it is said before anything runs. Returns the number of tasks.
-fn survey(settings: &Settings, ranks_of_host: u32) -> Result<Option<u64>> {
+/// What is known of a list beforehand.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Surveyed {
+    /// Number of tasks.
+    total: Option<u64>,
+    /// It can be read again, and its tasks can be run in any order but for `after=`.
+    can_be_shared: bool,
+}
+
+/// Looks through a list that can be read twice, so that what is wrong in it is said before anything runs.
+fn survey(settings: &Settings, ranks_of_host: u32) -> Result<Surveyed> {
+    let all = |total| Ok(Surveyed { total: Some(total), can_be_shared: true });
     let file = match &settings.origin {
         Origin::Commands { file, .. } | Origin::Arguments { file, .. } => file,
-        Origin::Empty(tasks) => return Ok(Some(*tasks)),
-        Origin::Array { first, last, step, .. } => return Ok(Some((last - first) / step + 1)),
+        Origin::Empty(tasks) => return all(*tasks),
+        Origin::Array { first, last, step, .. } => return all((last - first) / step + 1),
     };
     if settings.follow || !file.is_file() {
-        return Ok(None);
+        return Ok(Surveyed::default());
     }
-    let (mut list, mut tasks) = (open(settings)?, 0);
+    let (mut list, mut tasks, mut can_be_shared) = (open(settings)?, 0, true);
     while let Some(entry) = list.next()? {
-        let Entry::Task(task) = entry else { continue };
+        let Entry::Task(task) = entry else {
+            can_be_shared = false;
+            continue;
+        };
         tasks += 1;
         if let Some(why) = settings.slots.as_ref().and_then(|slots| slots.objection(task.needs, ranks_of_host)) {
             return Err(Error::usage(format!("{}, line {}: {why}", names::shown(file), task.line)));
         }
     }
-    Ok(Some(tasks))
+    Ok(Surveyed { total: Some(tasks), can_be_shared })
 }
 
-/// What earlier jobs have done.
+/// What earlier jobs have done, and `others` that run now.
 ///
 /// # Errors
 /// Wrong usage if there is a journal already and nobody said that the job goes on with it, or a log cannot be read.
-pub fn past(settings: &Settings) -> Result<Past> {
+pub fn past(settings: &Settings, others: &[u32]) -> Result<Past> {
     let mut past = Past::default();
     let goes_on = settings.resume || settings.retry_failed;
     if let Some(folder) = settings.journal.as_ref().filter(|folder| folder.exists()) {
         let unreadable = |why: io::Error| Error::usage(format!("--journal {}: it cannot be read: {why}", names::shown(folder)));
         past.read_folder(folder).map_err(unreadable)?;
-        if !past.is_empty() && !goes_on {
+        if !past.is_empty() && !goes_on && others.is_empty() {
             return Err(Error::usage(format!(
                 "--journal {}: it has the records of an earlier job; say --resume to go on with it, or name another folder",
                 names::shown(folder)
@@ -134,7 +163,7 @@ fn costs(settings: &Settings, past: &mut Past) -> Result<HashMap<u64, f64>> {
 /// # Errors
 /// Wrong usage, or what `show` says.
 pub fn dry_run(settings: &Settings, mut show: impl FnMut(&Task) -> Result<()>) -> Result<()> {
-    let past = past(settings)?;
+    let past = past(settings, &[])?;
     let mut list = open(settings)?;
     while let Some(entry) = list.next()? {
         match entry {
@@ -196,7 +225,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_before_anything_runs() {
         let (_file, mut settings) = list("a\nb #EQ cpus=4\n");
-        assert_eq!(survey(&settings, 1).unwrap(), Some(2));
+        assert_eq!(survey(&settings, 1).unwrap(), Surveyed { total: Some(2), can_be_shared: true });
         settings.slots = Some(crate::limits::SlotsGiven::parse("cpus=2").unwrap());
         let why = survey(&settings, 1).unwrap_err();
         assert!(why.exit_status() == 2 && why.to_string().ends_with(", line 2: it needs cpus=4, and a rank has 2 (--slots)"), "{why}");

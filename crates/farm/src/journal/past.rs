@@ -111,6 +111,11 @@ impl Past {
         self.by_seq.is_empty() && self.by_line.is_empty()
     }
 
+    /// The final state of the task of this number, if it has one.
+    pub fn final_state(&self, seq: u64) -> Option<State> {
+        self.by_seq.get(&seq).map(|known| known.state).filter(|state| state.is_final())
+    }
+
     /// What to do with a task. With `retry`, those that failed or were skipped are run again.
     pub fn judge(&self, task: &Task, retry: bool) -> Verdict {
         let known = self.by_seq.get(&task.seq).or_else(|| self.by_line.get(&task.line));

@@ -7,6 +7,7 @@ pub mod counts;
 pub mod hosts;
 pub mod pool;
 mod reading;
+mod sharing;
 
 use std::collections::HashMap;
 
@@ -18,11 +19,13 @@ use crate::journal::past::Past;
 use crate::list::List;
 use crate::messages::{ToHand, ToLead};
 use crate::output::Printer;
+use crate::prepare::Prepared;
 use crate::settings::{Settings, Shown};
 use crate::task::{How, Outcome, State, Task};
 use counts::Counts;
 use hosts::Hosts;
 use pool::{Numbers, Pool};
+use sharing::Sharing;
 
 /// Who hears what the lead has to say.
 pub trait Audience {
@@ -56,6 +59,8 @@ struct Rank {
 pub struct Lead {
     settings: Settings,
     list: List,
+    /// The list is shared with other jobs.
+    sharing: Sharing,
     /// Read to its end, or no more is wanted of it.
     is_read: bool,
     barrier: Option<bool>,
@@ -72,6 +77,8 @@ pub struct Lead {
     out: HashMap<u64, (u64, Vec<u8>)>,
     recorded: Numbers,
     pub counts: Counts,
+    /// Failures, those included whose records are still being written.
+    failures: u64,
     draining: bool,
     is_ending: bool,
     why_unread: Option<Error>,
@@ -81,24 +88,23 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// A lead for ranks on these hosts. `total` is the number of tasks, if it is known.
+    /// A lead for ranks on these hosts.
     pub fn new(
         settings: &Settings,
-        list: List,
-        total: Option<u64>,
-        past: Past,
-        costs: HashMap<u64, f64>,
+        prepared: Prepared,
         host_of_rank: Vec<String>,
         printer: Printer,
         audience: Box<dyn Audience>,
         now: f64,
     ) -> Lead {
+        let Prepared { list, total, past, costs, leases, .. } = prepared;
         let ranks = host_of_rank.len();
         let chunks = settings.rule.map(|rule| Chunks::new(rule, total.unwrap_or(0), &vec![1.0; ranks], None, 1));
         Lead {
             hosts: Hosts::new(settings, host_of_rank),
             settings: settings.clone(),
             list,
+            sharing: Sharing::new(leases),
             is_read: false,
             barrier: None,
             past,
@@ -112,6 +118,7 @@ impl Lead {
             out: HashMap::new(),
             recorded: Numbers::default(),
             counts: Counts { total, busy: vec![0.0; ranks], ..Counts::default() },
+            failures: 0,
             draining: false,
             is_ending: false,
             why_unread: None,
@@ -151,7 +158,8 @@ impl Lead {
     /// If the job cannot go on.
     pub fn receive(&mut self, from: u32, message: ToLead, now: f64) -> Result<()> {
         match message {
-            ToLead::Freed { tasks, time, squares } => {
+            ToLead::Freed { tasks, failed, time, squares } => {
+                self.halt_after(failed, now);
                 let measured = Measured { tasks, time, squares };
                 let rank = &mut self.ranks[from as usize];
                 rank.held = rank.held.saturating_sub(tasks);
@@ -193,6 +201,7 @@ impl Lead {
     /// # Errors
     /// If nothing can be printed.
     pub fn tick(&mut self, now: f64) -> Result<()> {
+        self.share(now)?;
         if let Some(walltime) = self.settings.walltime {
             let (last, late) = (walltime.last(), |task: &Task| now + task.least_time() > walltime.last());
             let late = self.pool.take(u64::MAX, late);
@@ -222,9 +231,10 @@ impl Lead {
         if let Some(wanted) = self.printer.print().map_err(printing)? {
             self.sends.push((wanted.rank, ToHand::Pull { seq: wanted.seq, stream: wanted.stream, from: wanted.from }));
         }
-        let is_empty = self.is_read && self.barrier.is_none() && self.pool.is_empty() && self.out.is_empty();
+        let is_shared = self.sharing.is_waiting() && !self.draining;
+        let is_empty = self.is_read && self.barrier.is_none() && self.pool.is_empty() && self.out.is_empty() && !is_shared;
         if !is_empty {
-            if self.is_read && self.pool.is_empty() {
+            if self.is_read && self.pool.is_empty() && !is_shared {
                 self.release_idle();
             }
             return Ok(());
@@ -242,6 +252,7 @@ impl Lead {
         self.sends.extend(ending);
         if self.hosts.is_done() && !self.is_ending {
             self.is_ending = true;
+            self.sharing.end();
             (0..self.ranks.len()).for_each(|rank| self.sends.push((rank as u32, ToHand::End)));
         }
         Ok(())
@@ -324,6 +335,7 @@ impl Lead {
         if !self.recorded.insert(seq) {
             return Err(Error::Lost(format!("task {seq} has two final records")));
         }
+        self.sharing.ended(seq)?;
         self.counts.count(outcome.state);
         self.audience.joblog(self.hosts.name(from), &outcome, &text);
         if outcome.state == State::Failed {
@@ -335,15 +347,20 @@ impl Lead {
             false => self.printer.skip(seq),
         }
         self.skip(seq, success);
+        Ok(())
+    }
+
+    /// Tasks have failed, whose records are still being written.
+    fn halt_after(&mut self, failed: u64, now: f64) {
+        self.failures += failed;
         if let Some(halt) = self.settings.halt
-            && !success
-            && self.counts.failed_now >= halt.failures
+            && failed > 0
+            && self.failures >= halt.failures
             && !self.draining
         {
-            self.audience.remark(&format!("{} tasks have failed: the job ends (--halt)", self.counts.failed_now));
+            self.audience.remark(&format!("{} tasks have failed: the job ends (--halt)", self.failures));
             self.drain(if halt.now { 0.0 } else { f64::MAX }, now);
         }
-        Ok(())
     }
 
     /// A task has ended: those that can never run therefore get their record from rank 0.

@@ -3,6 +3,7 @@
 use equipoise::Result;
 
 use super::Lead;
+use super::sharing::Claim;
 use crate::journal::past::Verdict;
 use crate::list::Entry;
 use crate::task::{State, Task};
@@ -28,7 +29,7 @@ impl Lead {
                     self.drain(0.0, 0.0);
                 }
             }
-            let window = if self.counts.has_costs || !self.costs.is_empty() { WINDOW_BY_COST } else { WINDOW };
+            let window = self.window();
             let is_full = self.pool.ready() + self.pool.waiting() >= window || self.pool.bytes() >= WINDOW_BYTES;
             if is_full && !self.draining {
                 return Ok(());
@@ -44,7 +45,10 @@ impl Lead {
             };
             std::mem::take(&mut self.list.remarks).iter().for_each(|remark| self.audience.remark(remark));
             match entry {
-                None => self.is_read = true,
+                None => {
+                    self.is_read = true;
+                    self.sharing.read_to(None)?;
+                }
                 // A job that ends does not wait for what may still come.
                 Some(Entry::Later) if self.draining => self.is_read = true,
                 Some(Entry::Later) => return Ok(()),
@@ -54,22 +58,35 @@ impl Lead {
                     let begin = self.hosts.add(text, at_start);
                     self.sends.extend(begin);
                 }
-                Some(Entry::Task(task)) => self.take_in(task),
+                Some(Entry::Task(task)) => self.take_in(task)?,
             }
         }
         Ok(())
     }
 
-    fn take_in(&mut self, mut task: Task) {
+    /// How many tasks may wait to be dealt before more are read.
+    fn window(&self) -> u64 {
+        if self.counts.has_costs || !self.costs.is_empty() {
+            return WINDOW_BY_COST;
+        }
+        // What is shared is not taken long before it can be run.
+        self.sharing.ahead(2 * u64::from(self.settings.workers) * self.ranks.len() as u64).min(WINDOW)
+    }
+
+    fn take_in(&mut self, mut task: Task) -> Result<()> {
+        let claim = self.claim(task.seq)?;
+        if claim == Claim::Not {
+            return Ok(());
+        }
         self.counts.read += 1;
-        let retry = self.settings.retry_failed;
+        let retry = self.settings.retry_failed && claim == Claim::Ours;
         let attempts = match self.past.judge(&task, retry) {
             Verdict::Finished(state) => {
                 self.recorded.insert(task.seq);
                 self.counts.count_earlier(state);
                 self.printer.skip(task.seq);
-                self.pool.ended(task.seq, state == State::Done);
-                return;
+                self.skip(task.seq, state == State::Done);
+                return Ok(());
             }
             Verdict::Run { attempts } => attempts,
             Verdict::Edited => {
@@ -86,8 +103,9 @@ impl Lead {
         };
         if self.draining {
             self.counts.left += 1;
-            return;
+            return Ok(());
         }
+        self.sharing.take_in(task.seq);
         task.cost = task.cost.or_else(|| self.costs.get(&task.seq).copied()).or_else(|| self.past.learnt(&task.text));
         self.counts.has_costs |= task.cost.is_some();
         if let Some(walltime) = self.settings.walltime
@@ -103,5 +121,6 @@ impl Lead {
             skipped.extend(self.pool.ended(seq, false));
             self.record_skipped(skipped);
         }
+        Ok(())
     }
 }
