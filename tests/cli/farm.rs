@@ -87,7 +87,7 @@ fn words_are_those_of_a_shell() {
     let place = Place::new();
     let list = [&b"printf '[%s]' 'a b' \"c'd\" e\\ f '' \xc3\xa4 $HOME ; | \n"[..], b"printf '[%s]' \xff\n"].concat();
     let output = place.list(&list).farm(&["jobs", "--keep-order", "--journal", "j"]);
-    assert_eq!(output.stdout, [&"[a b][c'd][e f][][\u{e4}][$HOME][;][|]".as_bytes()[..], b"[\xff]"].concat());
+    assert_eq!(output.stdout, ["[a b][c'd][e f][][\u{e4}][$HOME][;][|]".as_bytes(), b"[\xff]"].concat());
     assert_eq!(place.records("j")[&2][0][8], "printf '[%s]' \\xff");
     assert_eq!(place.list(b"echo a | tr a b > out; cat out").expect(0, &["jobs", "--shell"]), "b\n");
     let said = place.list(b"echo a | cat\n").farm(&["jobs"]);

@@ -179,6 +179,10 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     results: Option<PathBuf>,
 
+    /// Also write report.html (ranks over time, the tail, failures) and table.csv into this folder
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
+    report: Option<PathBuf>,
+
     /// Output format: human prints the commands' outputs, json events
     #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
     output: Output,
@@ -349,6 +353,7 @@ fn settings(arguments: &Arguments, is_alone: bool) -> Result<Settings> {
         (arguments.setup.clone(), arguments.teardown.clone(), arguments.release.clone());
     settings.keep_order = arguments.keep_order;
     settings.results.clone_from(&arguments.results);
+    settings.report.clone_from(&arguments.report);
     settings.costs.clone_from(&arguments.costs);
     settings.output = match arguments.output {
         Output::Human => Shown::Outputs,

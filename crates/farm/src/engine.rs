@@ -18,6 +18,9 @@ use crate::lead::Lead;
 use crate::messages::{ToHand, ToLead};
 use crate::settings::Settings;
 
+/// Messages of a rank's lead to other hands, and of its hand to a lead elsewhere.
+type ForOthers = (Vec<(u32, ToHand)>, Vec<ToLead>);
+
 /// How often a rank looks at the clock.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -73,7 +76,7 @@ impl Seat {
     }
 
     /// Passes on what lead and hand of this rank say to each other, until they have nothing more to say; the rest is for others.
-    fn settle(&mut self, me: u32) -> Result<(Vec<(u32, ToHand)>, Vec<ToLead>)> {
+    fn settle(&mut self, me: u32) -> Result<ForOthers> {
         let (mut to_hands, mut to_lead) = (Vec::new(), Vec::new());
         loop {
             let says = self.hand.take_says();

@@ -23,6 +23,7 @@ pub mod list;
 pub mod messages;
 pub mod output;
 pub mod prepare;
+pub mod report;
 pub mod settings;
 pub mod status;
 pub mod task;

@@ -8,10 +8,12 @@ use std::path::Path;
 
 use equipoise::{Error, Result, names};
 
+use crate::helper::running::now;
 use crate::journal::past::{Past, Verdict};
 use crate::journal::{self, foreign, record};
 use crate::leases::{self, Leases};
 use crate::list::{Entry, List, Origin};
+use crate::report::Report;
 use crate::settings::Settings;
 use crate::task::{Outcome, Task};
 
@@ -28,6 +30,7 @@ pub struct Prepared {
     pub joblog: Option<Joblog>,
     /// Where the list can be shared with other jobs on the journal.
     pub leases: Option<Leases>,
+    pub report: Option<Report>,
 }
 
 /// Prepares a job whose hosts have up to this number of ranks.
@@ -40,6 +43,11 @@ pub fn prepare(settings: &Settings, ranks_of_host: u32) -> Result<Prepared> {
     let mut past = past(settings, &others)?;
     let costs = costs(settings, &mut past)?;
     let joblog = settings.joblog.as_ref().map(|path| Joblog::open(path, settings.resume)).transpose()?;
+    let report = settings.report.as_ref().map(|folder| {
+        let refused = |why| Error::usage(format!("--report {}: it cannot be written to: {why}", names::shown(folder)));
+        Report::create(folder, now()).map_err(refused)
+    });
+    let report = report.transpose()?;
     let list = open(settings)?;
     let (mut job, mut leases) = (1, None);
     if let Some(folder) = &settings.journal {
@@ -56,7 +64,7 @@ pub fn prepare(settings: &Settings, ranks_of_host: u32) -> Result<Prepared> {
             leases = Some(entered.map_err(|why| Error::usage(format!("{}: it cannot be written to: {why}", named())))?);
         }
     }
-    Ok(Prepared { list, total: surveyed.total, past, costs, job, joblog, leases })
+    Ok(Prepared { list, total: surveyed.total, past, costs, job, joblog, leases, report })
 }
 
 pub(crate) fn open(settings: &Settings) -> Result<List> {
@@ -85,7 +93,7 @@ fn survey(settings: &Settings, ranks_of_host: u32) -> Result<Surveyed> {
         return Ok(Surveyed::default());
     }
     let (mut list, mut tasks, mut can_be_shared) = (open(settings)?, 0, true);
-    while let Some(entry) = list.next()? {
+    while let Some(entry) = list.entry()? {
         let Entry::Task(task) = entry else {
             can_be_shared = false;
             continue;
@@ -165,7 +173,7 @@ fn costs(settings: &Settings, past: &mut Past) -> Result<HashMap<u64, f64>> {
 pub fn dry_run(settings: &Settings, mut show: impl FnMut(&Task) -> Result<()>) -> Result<()> {
     let past = past(settings, &[])?;
     let mut list = open(settings)?;
-    while let Some(entry) = list.next()? {
+    while let Some(entry) = list.entry()? {
         match entry {
             Entry::Task(task) if matches!(past.judge(&task, settings.retry_failed), Verdict::Finished(_)) => {}
             Entry::Task(task) => show(&task)?,
@@ -240,6 +248,8 @@ mod tests {
         let mut records = record::header().into_bytes();
         record::write(&mut records, "h", &Outcome::without_run(1, crate::task::State::Done), b"a");
         std::fs::write(folder.path().join("rank-0.log"), records).unwrap();
+        // That job is over; otherwise the next would share the list with it.
+        std::fs::write(folder.path().join("leases/ended-1"), "").unwrap();
         assert!(prepare(&settings, 1).err().unwrap().to_string().contains("say --resume to go on with it"));
         settings.resume = true;
         assert_eq!(prepare(&settings, 1).unwrap().job, 2);

@@ -45,6 +45,8 @@ pub struct Settings {
     pub keep_order: bool,
     /// A folder, or with `{#}` in it the beginning of a file's name for each task.
     pub results: Option<PathBuf>,
+    /// Folder of a page and a table about the run.
+    pub report: Option<PathBuf>,
     /// Estimated seconds by Seq, from a file.
     pub costs: Option<PathBuf>,
     /// How many tasks are dealt at a time; by default what a rank does in a tenth of a second.
@@ -105,6 +107,7 @@ impl Settings {
             release: None,
             keep_order: false,
             results: None,
+            report: None,
             costs: None,
             rule: None,
             output: Shown::Outputs,

@@ -44,6 +44,15 @@ pub struct Running {
 
 /// Why one could not be started.
 pub struct NotStarted {
+    pub task: Task,
+    pub taken: Taken,
+    pub out: Collector,
+    pub err: Collector,
+    pub why: Refusal,
+}
+
+/// What the system said, and the exit status that a shell would give.
+pub struct Refusal {
     pub exit: i32,
     pub why: String,
 }
@@ -64,22 +73,15 @@ impl Surroundings {
     ///
     /// # Errors
     /// If that is not possible, with the exit status that a shell would give. The resources and files come back.
-    pub fn start(
-        &self,
-        task: Task,
-        attempt: u32,
-        taken: Taken,
-        out: Collector,
-        err: Collector,
-    ) -> Result<Running, (Task, Taken, Collector, Collector, NotStarted)> {
+    pub fn start(&self, task: Task, attempt: u32, taken: Taken, out: Collector, err: Collector) -> Result<Running, Box<NotStarted>> {
         let (began, start) = (Instant::now(), now());
         match self.spawn(&task, attempt, &taken, &out, &err) {
             Ok(child) => Ok(Running { pid: Pid::from_child(&child), task, attempt, taken, out, err, began, start, stopped: None }),
-            Err(why) => Err((task, taken, out, err, why)),
+            Err(why) => Err(Box::new(NotStarted { task, taken, out, err, why })),
         }
     }
 
-    fn spawn(&self, task: &Task, attempt: u32, taken: &Taken, out: &Collector, err: &Collector) -> Result<Child, NotStarted> {
+    fn spawn(&self, task: &Task, attempt: u32, taken: &Taken, out: &Collector, err: &Collector) -> Result<Child, Refusal> {
         let mut command = match task.how {
             How::Shell => {
                 let mut shell = Command::new("sh");
@@ -88,7 +90,7 @@ impl Surroundings {
             }
             How::Words | How::Empty => {
                 let words = line::words(&task.text).unwrap_or_default();
-                let missing = || NotStarted { exit: NOT_FOUND, why: "there is no command".into() };
+                let missing = || Refusal { exit: NOT_FOUND, why: "there is no command".into() };
                 let (program, arguments) = words.split_first().ok_or_else(missing)?;
                 let mut command = Command::new(OsStr::from_bytes(program));
                 command.args(arguments.iter().map(|word| OsStr::from_bytes(word)));
@@ -96,7 +98,7 @@ impl Surroundings {
             }
         };
         let path = |bytes: &[u8]| Path::new(OsStr::from_bytes(bytes)).to_path_buf();
-        let failed = |what: String| move |why: io::Error| NotStarted { exit: NOT_EXECUTABLE, why: format!("{what}: {why}") };
+        let failed = |what: String| move |why: io::Error| Refusal { exit: NOT_EXECUTABLE, why: format!("{what}: {why}") };
         if let Some(dir) = &task.dir {
             let dir = path(dir);
             std::fs::read_dir(&dir).map(drop).map_err(failed(format!("dir={}", dir.display())))?;
@@ -127,7 +129,7 @@ impl Surroundings {
         spawned.map_err(|why| {
             let exit = if why.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
             let program = command.get_program().to_string_lossy().into_owned();
-            NotStarted { exit, why: format!("{program}: {why}") }
+            Refusal { exit, why: format!("{program}: {why}") }
         })
     }
 }

@@ -17,7 +17,7 @@ use rustix::process::Pid;
 use super::capture::{Collectors, discard};
 use super::mark::Mark;
 use super::protocol::{self, News, Order};
-use super::running::{NotStarted, Running, Stopped, Surroundings, now};
+use super::running::{NotStarted, Refusal, Running, Stopped, Surroundings, now};
 use super::slots::{Free, Taken};
 use crate::environment;
 use crate::task::{Capture, How, Kept, Outcome, State, TIMED_OUT, Task};
@@ -213,7 +213,8 @@ impl Server {
         let (out, err) = (self.collectors.get()?, self.collectors.get()?);
         match self.surroundings.start(task, attempt, taken, out, err) {
             Ok(running) => _ = self.running.insert(running.pid(), (running, tries)),
-            Err((task, taken, out, err, NotStarted { exit, why })) => {
+            Err(refused) => {
+                let NotStarted { task, taken, out, err, why: Refusal { exit, why } } = *refused;
                 self.free.give_back(taken);
                 let (out, _) = (self.collectors.collect(out)?, self.collectors.collect(err)?);
                 let said = format!("equipoise: farm: {why}\n").into_bytes();

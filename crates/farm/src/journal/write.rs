@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::{record, sync_folder};
 
@@ -60,14 +60,10 @@ fn write(file: &mut File, exit: &Receiver<(Vec<u8>, u64)>, synced: &impl Fn(io::
     let mut last = Instant::now();
     while let Ok((mut bytes, mut records)) = exit.recv() {
         // More may come until the next sync is due.
-        loop {
-            match exit.recv_timeout((last + GROUP).saturating_duration_since(Instant::now())) {
-                Ok((more, number)) => {
-                    bytes.extend(more);
-                    records += number;
-                }
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
-            }
+        let left = |last: Instant| (last + GROUP).saturating_duration_since(Instant::now());
+        while let Ok((more, number)) = exit.recv_timeout(left(last)) {
+            bytes.extend(more);
+            records += number;
         }
         let written = file.write_all(&bytes).and_then(|()| file.sync_data());
         last = Instant::now();

@@ -20,6 +20,7 @@ use crate::list::List;
 use crate::messages::{ToHand, ToLead};
 use crate::output::Printer;
 use crate::prepare::Prepared;
+use crate::report::Report;
 use crate::settings::{Settings, Shown};
 use crate::task::{How, Outcome, State, Task};
 use counts::Counts;
@@ -72,6 +73,7 @@ pub struct Lead {
     chunks: Option<Chunks>,
     hosts: Hosts,
     printer: Printer,
+    report: Option<Report>,
     audience: Box<dyn Audience>,
     /// Tasks that were dealt and have no final record yet: their lines and texts.
     out: HashMap<u64, (u64, Vec<u8>)>,
@@ -97,7 +99,7 @@ impl Lead {
         audience: Box<dyn Audience>,
         now: f64,
     ) -> Lead {
-        let Prepared { list, total, past, costs, leases, .. } = prepared;
+        let Prepared { list, total, past, costs, leases, report, .. } = prepared;
         let ranks = host_of_rank.len();
         let chunks = settings.rule.map(|rule| Chunks::new(rule, total.unwrap_or(0), &vec![1.0; ranks], None, 1));
         Lead {
@@ -114,6 +116,7 @@ impl Lead {
             next_rank: 0,
             chunks,
             printer,
+            report,
             audience,
             out: HashMap::new(),
             recorded: Numbers::default(),
@@ -170,7 +173,7 @@ impl Lead {
             }
             ToLead::Ended(outcomes) => {
                 for outcome in outcomes {
-                    self.ended(from, outcome, now)?;
+                    self.ended(from, outcome)?;
                 }
             }
             ToLead::Piece { seq: _, bytes } => self.printer.piece(&bytes).map_err(printing)?,
@@ -311,7 +314,7 @@ impl Lead {
         to_fill.max((workers + ahead).saturating_sub(rank.held).min(share))
     }
 
-    fn ended(&mut self, from: u32, outcome: Outcome, now: f64) -> Result<()> {
+    fn ended(&mut self, from: u32, outcome: Outcome) -> Result<()> {
         let seq = outcome.seq;
         self.counts.busy[from as usize] += outcome.runtime;
         self.counts.longest = self.counts.longest.max(outcome.runtime);
@@ -337,6 +340,9 @@ impl Lead {
         }
         self.sharing.ended(seq)?;
         self.counts.count(outcome.state);
+        if let Some(report) = &mut self.report {
+            report.add(from, &outcome, &text).map_err(reporting)?;
+        }
         self.audience.joblog(self.hosts.name(from), &outcome, &text);
         if outcome.state == State::Failed {
             self.tell_failure(&outcome, line, &text);
@@ -414,6 +420,9 @@ impl Lead {
         let capacity = f64::from(self.settings.workers) * self.ranks.len() as f64;
         self.event(|_| counts.end_event(seconds, capacity));
         self.audience.remark(&counts.summary(seconds, capacity));
+        if let Some(report) = &mut self.report {
+            report.end(&counts, seconds, self.ranks.len() as u32, self.settings.workers).map_err(reporting)?;
+        }
         if let Some(why) = self.why_unread.take() {
             return Err(why);
         }
@@ -428,6 +437,10 @@ impl Lead {
         }
         Ok(counts.exit_status(self.hosts.has_failed()))
     }
+}
+
+fn reporting(why: std::io::Error) -> Error {
+    Error::Failed(format!("--report: it cannot be written: {why}"))
 }
 
 fn printing(why: std::io::Error) -> Error {

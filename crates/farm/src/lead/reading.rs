@@ -34,7 +34,7 @@ impl Lead {
             if is_full && !self.draining {
                 return Ok(());
             }
-            let entry = match self.list.next() {
+            let entry = match self.list.entry() {
                 Ok(entry) => entry,
                 Err(why) => {
                     // What was begun ends well; the sentence comes last.
@@ -115,7 +115,7 @@ impl Lead {
             // Nothing is known of it: it is not begun when the end is near.
             task.min = Some(self.settings.grace.min(walltime.length / 20.0));
         }
-        if let Err((task, _)) = self.pool.add((task, attempts)) {
+        if let Some((task, _)) = self.pool.add((task, attempts)) {
             let seq = task.seq;
             let mut skipped = vec![task];
             skipped.extend(self.pool.ended(seq, false));

@@ -100,12 +100,9 @@ fn greasy(number: u64, line: &[u8]) -> Result<Item, String> {
         match open {
             b"[@" => said.dir = Some(value.to_vec()),
             _ => {
-                said.after = lines(number, &String::from_utf8_lossy(value)).ok_or_else(|| {
-                    format!(
-                        "[# {} #]: they must be lines of the file, such as 3-6, or -1 for the line before",
-                        String::from_utf8_lossy(value)
-                    )
-                })?
+                let shown = String::from_utf8_lossy(value);
+                let wrong = || format!("[# {shown} #]: they must be lines of the file, such as 3-6, or -1 for the line before");
+                said.after = lines(number, &shown).ok_or_else(wrong)?;
             }
         }
         rest = inner[end + 2..].trim_ascii_start();

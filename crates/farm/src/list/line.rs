@@ -148,7 +148,7 @@ fn number(text: &str) -> Option<f64> {
 
 /// A number of bytes, with K, M, G or T (powers of 1024) after it.
 pub fn bytes(text: &str) -> Option<u64> {
-    let text = text.strip_suffix('B').or_else(|| text.strip_suffix("iB")).unwrap_or(text);
+    let text = text.strip_suffix("iB").or_else(|| text.strip_suffix('B')).unwrap_or(text);
     let (digits, shift) = match text.char_indices().last()? {
         (at, 'k' | 'K') => (&text[..at], 10),
         (at, 'm' | 'M') => (&text[..at], 20),

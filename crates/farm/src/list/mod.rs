@@ -95,7 +95,7 @@ impl List {
     ///
     /// # Errors
     /// Wrong usage that names the line.
-    pub fn next(&mut self) -> Result<Option<Entry>> {
+    pub fn entry(&mut self) -> Result<Option<Entry>> {
         match &self.origin {
             Origin::Empty(tasks) => {
                 if self.seq == *tasks {
@@ -258,7 +258,7 @@ const AHEAD: usize = 1024;
 
 impl Lines {
     fn open(path: &Path, follow: bool) -> Result<Lines> {
-        let shown = names::shown(path).to_string();
+        let shown = names::shown(path);
         let unreadable = |why: io::Error| Error::usage(format!("farm {shown}: the list cannot be read: {why}"));
         let source = if path.as_os_str() == "-" {
             Source::Piped(piped(io::stdin()).map_err(unreadable)?)
@@ -343,7 +343,7 @@ mod tests {
         file.write_all(text.as_bytes()).unwrap();
         let origin = Origin::Commands { file: file.path().to_path_buf(), format };
         let mut list = List::open(&origin, false, None, false)?;
-        std::iter::from_fn(|| list.next().transpose()).collect()
+        std::iter::from_fn(|| list.entry().transpose()).collect()
     }
 
     fn shown(entries: &[Entry]) -> Vec<String> {
@@ -392,20 +392,20 @@ mod tests {
         write!(file, "one\ntw").unwrap();
         let origin = Origin::Commands { file: file.path().to_path_buf(), format: Format::Plain };
         let mut list = List::open(&origin, false, None, true).unwrap();
-        assert!(matches!(list.next().unwrap(), Some(Entry::Task(task)) if task.text == b"one"));
-        assert_eq!(list.next().unwrap(), Some(Entry::Later));
+        assert!(matches!(list.entry().unwrap(), Some(Entry::Task(task)) if task.text == b"one"));
+        assert_eq!(list.entry().unwrap(), Some(Entry::Later));
         writeln!(file, "o").unwrap();
-        assert!(matches!(list.next().unwrap(), Some(Entry::Task(task)) if task.text == b"two" && task.seq == 2));
-        assert_eq!(list.next().unwrap(), Some(Entry::Later));
+        assert!(matches!(list.entry().unwrap(), Some(Entry::Task(task)) if task.text == b"two" && task.seq == 2));
+        assert_eq!(list.entry().unwrap(), Some(Entry::Later));
     }
 
     #[test]
     fn arrays_and_templates_make_commands() {
         let template = Template::new(vec![b"run".to_vec(), b"{}".to_vec(), b"{#}".to_vec()]);
         let mut list = List::open(&Origin::Array { first: 1, last: 6, step: 2, template }, false, None, false).unwrap();
-        let all: Vec<Entry> = std::iter::from_fn(|| list.next().transpose()).collect::<Result<_>>().unwrap();
+        let all: Vec<Entry> = std::iter::from_fn(|| list.entry().transpose()).collect::<Result<_>>().unwrap();
         assert_eq!(shown(&all), ["1@1 run 1 1", "2@2 run 3 2", "3@3 run 5 3"]);
         let mut empty = List::open(&Origin::Empty(2), false, None, false).unwrap();
-        assert_eq!(std::iter::from_fn(|| empty.next().unwrap()).count(), 2);
+        assert_eq!(std::iter::from_fn(|| empty.entry().unwrap()).count(), 2);
     }
 }

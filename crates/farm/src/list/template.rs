@@ -37,7 +37,7 @@ impl Template {
                 text.push(b' ');
             }
             match by_shell {
-                true => text.extend(fill(word, seq, |what| quoted(what), line)),
+                true => text.extend(fill(word, seq, quoted, line)),
                 false => text.extend(quoted(&fill(word, seq, <[u8]>::to_vec, line))),
             }
         }
