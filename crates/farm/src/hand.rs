@@ -23,6 +23,8 @@ use crate::task::{Capture, How, Kept, Outcome, State, Task};
 
 /// Bytes of a piece of a long output.
 const PIECE: usize = 1 << 20;
+/// Records that may wait for the disk before a rank takes no more tasks.
+const UNSYNCED: usize = 8192;
 
 /// Who is told how many records are on the disk.
 pub type Synced = Box<dyn Fn(io::Result<u64>) + Send>;
@@ -42,6 +44,8 @@ pub struct Hand {
     texts: HashMap<u64, Vec<u8>>,
     /// What ended and waits for its sync.
     unsynced: VecDeque<Outcome>,
+    /// Ended tasks that the lead has not heard of: number, failures, seconds, their squares.
+    freed: (u64, u64, f64, f64),
     /// Long outputs that are still to be printed.
     long: HashMap<(u64, Stream), PathBuf>,
     signals: u32,
@@ -62,6 +66,7 @@ impl Hand {
             results: None,
             texts: HashMap::new(),
             unsynced: VecDeque::new(),
+            freed: (0, 0, 0.0, 0.0),
             long: HashMap::new(),
             signals: 0,
             is_over: false,
@@ -200,6 +205,7 @@ impl Hand {
         })?;
         let ended = self.unsynced.drain(..self.unsynced.len().min(records as usize)).collect();
         self.says.push(ToLead::Ended(ended));
+        self.tell_freed();
         Ok(())
     }
 
@@ -210,9 +216,11 @@ impl Hand {
         let over = || outcomes.iter().filter(|outcome| outcome.state != State::Again);
         // A task that takes no time at all is still one that was measured.
         let times = || over().map(|outcome| outcome.runtime.max(1e-6));
-        let (time, squares) = (times().sum(), times().map(|time| time * time).sum());
         let failed = over().filter(|outcome| outcome.state == State::Failed).count() as u64;
-        self.says.push(ToLead::Freed { tasks: over().count() as u64, failed, time, squares });
+        self.freed.0 += over().count() as u64;
+        self.freed.1 += failed;
+        self.freed.2 += times().sum::<f64>();
+        self.freed.3 += times().map(|time| time * time).sum::<f64>();
         let (left, mut ended): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|outcome| outcome.state == State::Left);
         left.iter().for_each(|outcome| _ = self.texts.remove(&outcome.seq));
         if !left.is_empty() {
@@ -222,7 +230,16 @@ impl Hand {
             self.keep(outcome)?;
         }
         self.record(ended);
+        self.tell_freed();
         Ok(())
+    }
+
+    /// Says that there is room for other tasks; later, if the disk does not keep up with the records.
+    fn tell_freed(&mut self) {
+        if self.freed.0 > 0 && self.unsynced.len() <= UNSYNCED {
+            let (tasks, failed, time, squares) = std::mem::take(&mut self.freed);
+            self.says.push(ToLead::Freed { tasks, failed, time, squares });
+        }
     }
 
     /// Puts outputs where they belong: into files of results, aside until they are printed, or away.
