@@ -3,6 +3,7 @@
 mod contract;
 mod divide;
 mod docs;
+mod farm;
 #[path = "../files/mod.rs"]
 mod files;
 mod huge_pages;

@@ -14,7 +14,7 @@ use crate::launch::{self, Outcome};
 const LIMIT: Duration = Duration::from_secs(90);
 
 /// A program that is a rank of its own job, whatever else it is started by; it reads its input to the end, as commands do.
-const MPI_PROGRAM: &str = r#"
+pub const MPI_PROGRAM: &str = r#"
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@ mod communicators;
 mod contract;
 mod divide;
 mod failing_runs;
+mod farms;
 mod faults;
 #[path = "../files/mod.rs"]
 mod files;
@@ -77,5 +78,6 @@ fn main() {
     arguments.test_threads.get_or_insert(1);
     let mut trials = book.trials();
     trials.append(&mut commands::trials());
+    trials.append(&mut farms::trials());
     libtest_mimic::run(&arguments, trials).exit();
 }

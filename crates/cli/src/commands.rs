@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::launch::{self, Ending};
-use crate::{balance, compare, divide, list, manual, reproduce, run, start, terminal, when};
+use crate::{balance, compare, divide, farm, list, manual, reproduce, run, start, terminal, when};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use equipoise::names;
@@ -21,6 +21,7 @@ Examples:
   equipoise balance --sim 8 --loads 19,11,2,9,0,9,10,4
   mpirun -n 8 equipoise divide --input FILE --kernel count
                                                   one file, so that all ranks finish together
+  equipoise farm jobs.txt                         a list of commands, each once; also on ranks
   equipoise divide --model --topology hypercube:4 one load that can be cut anywhere
   equipoise when --series FILE --cost 12          when balancing would have paid
   equipoise list                                  what there is to choose from
@@ -47,6 +48,7 @@ enum Command {
     Run(run::Arguments),
     Divide(Box<divide::Arguments>),
     When(when::Arguments),
+    Farm(Box<farm::Arguments>),
     List(list::Arguments),
     Reproduce(reproduce::Arguments),
     #[command(hide = true)]
@@ -57,6 +59,9 @@ enum Command {
 
 /// Runs the command that the process was called with; what it returns is the exit status.
 pub fn run() -> ExitCode {
+    if let Some(ended) = equipoise_farm::helper::serve_if_called() {
+        return ended;
+    }
     launch::begin();
     let mut parser = Cli::command();
     // To say which MPI it is, MPI may have to be loaded.
@@ -89,12 +94,15 @@ pub fn run() -> ExitCode {
 /// `--tasks=-,unit=us`: no option is called so, and the judge of the value says better what is wrong with it.
 fn with_negative_values(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = Vec::new();
+    let mut is_command = false;
     for argument in arguments {
+        // What comes after `--` is somebody else's command line.
+        is_command |= argument == "--";
         let negative = argument
             .to_str()
             .and_then(|text| text.strip_prefix('-'))
             .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == ','));
-        match joined.last_mut().filter(|_| negative) {
+        match joined.last_mut().filter(|_| negative && !is_command) {
             Some(option) if option.to_str().is_some_and(|text| text.len() > 2 && text.starts_with("--") && !text.contains('=')) => {
                 option.push("=");
                 option.push(&argument);
@@ -117,6 +125,7 @@ impl Command {
             Command::Run(arguments) => run::run(&arguments),
             Command::Divide(arguments) => divide::run(&arguments),
             Command::When(arguments) => launch::meet().and_then(|()| Ok(when::run(&arguments)?)),
+            Command::Farm(arguments) => farm::run(&arguments),
             Command::List(arguments) => launch::meet().and_then(|()| Ok(list::run(&arguments)?)),
             Command::Reproduce(arguments) => launch::meet().and_then(|()| Ok(reproduce::run(&arguments)?)),
             Command::Completions(arguments) => launch::meet().and_then(|()| Ok(manual::complete(&arguments, Cli::command())?)),
@@ -228,6 +237,7 @@ mod tests {
         let joined = |words: &[&str]| with_negative_values(words.iter().map(OsString::from)).join(" ".as_ref());
         assert_eq!(joined(&["equipoise", "balance", "--loads", "-5,1", "--sim", "2"]), "equipoise balance --loads=-5,1 --sim 2");
         assert_eq!(joined(&["equipoise", "--", "-5"]), "equipoise -- -5");
+        assert_eq!(joined(&["equipoise", "farm", "--", "run", "--x", "-5"]), "equipoise farm -- run --x -5");
         assert_eq!(joined(&["equipoise", "--loads=3", "-5", "-h", "--sim"]), "equipoise --loads=3 -5 -h --sim");
     }
 

@@ -6,6 +6,7 @@ mod command;
 mod commands;
 mod compare;
 mod divide;
+mod farm;
 mod launch;
 mod list;
 mod manual;

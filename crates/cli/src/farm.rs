@@ -1,0 +1,446 @@
+//! `equipoise farm`: a list of commands over the ranks, each exactly once.
+
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use equipoise::names;
+use equipoise::schedule::selfsched::rules::Rule;
+use equipoise::topology::PlacementRule;
+use equipoise::transport::launcher;
+use equipoise::transport::world::World;
+use equipoise::{Error, Result};
+use equipoise_farm::engine::{self, Seat};
+use equipoise_farm::helper::Helper;
+use equipoise_farm::helper::running::now;
+use equipoise_farm::lead::{Audience, Lead};
+use equipoise_farm::limits::{Halt, SlotsGiven, allowed, end_of_allocation};
+use equipoise_farm::list::formats::Format;
+use equipoise_farm::list::template::{Template, array};
+use equipoise_farm::list::{Origin, line};
+use equipoise_farm::output::{self, Printer};
+use equipoise_farm::prepare::{self, Joblog, Prepared};
+use equipoise_farm::settings::{Settings, Shown, Walltime};
+use equipoise_farm::task::Outcome;
+use equipoise_farm::{environment, status};
+use equipoise_lab::experiment::settle;
+
+use super::launch::{self, Ending};
+use super::options::{Output, WorldOptions};
+use super::{streams, terminal};
+
+const EXAMPLES: &str = "\
+Examples:
+  equipoise farm jobs.txt                         on this machine, a command on every core
+  mpirun -n 16 equipoise farm jobs.txt --journal run1
+  mpirun -n 16 equipoise farm jobs.txt --journal run1 --resume
+  equipoise farm --args names.txt -- convert {} {.}.png
+  equipoise farm --array 1-10000:2 -- ./simulate --seed {} --out {#}.txt
+  generate-commands | equipoise farm -
+  mpirun -n 16 equipoise farm jobs.txt --walltime auto --slots cpus=8,gpus=2
+  equipoise farm status run1                      while it runs, from another terminal
+
+A list has one command a line; blank lines and # comments do not count, quotes are read as a shell reads them. Behind a command may stand
+  #EQ cost=30 min=10 cpus=2 gpus=1 mem=4G after=12,15-20 dir=PATH stdin=FILE
+and on a line of its own `#EQ barrier`: what follows waits for all before. after= names commands by Seq: they count from 1.
+
+A command has FARM_TASK, FARM_ATTEMPT, FARM_RANK and FARM_HOST in its environment, and none of the variables by which launchers number ranks.
+
+Exit status: 0 all succeeded; 1 some failed or were skipped; 2 wrong usage; 4 work is left (--walltime, --halt, a signal).";
+
+/// Run a list of commands over the ranks, each exactly once
+///
+/// Under mpirun or srun each rank runs commands, one at a time unless --workers says more; alone, this machine runs one on every core.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The list of commands; - for standard input. `status DIR` shows how far the job with this journal is
+    #[arg(value_name = "FILE | -", num_args = 0..=2)]
+    list: Vec<PathBuf>,
+
+    /// The program and its arguments, with places for a line of --args or a number of --array: {} the line, {#} Seq, {.} without extension,
+    /// {/} the name, {//} the folder, {/.} the name without extension
+    #[arg(last = true, value_name = "PROG")]
+    command: Vec<OsString>,
+
+    /// File with arguments of PROG, one line each; - for standard input
+    #[arg(long, value_name = "FILE", requires = "command", conflicts_with_all = ["list", "array", "empty"], help_heading = "Input")]
+    args: Option<PathBuf>,
+
+    /// Run PROG for each of these numbers: A-B or A-B:STEP
+    #[arg(long, value_name = "A-B[:S]", requires = "command", conflicts_with_all = ["list", "empty"], help_heading = "Input")]
+    array: Option<String>,
+
+    /// Run this number of tasks that do nothing, to measure
+    #[arg(long, value_name = "N", conflicts_with_all = ["list", "command"], help_heading = "Input")]
+    empty: Option<u64>,
+
+    /// Whose list it is: plain | greasy | disbatch | parallel. Others' commands run by a shell
+    #[arg(long, value_name = "FORMAT", requires = "list", default_value = "plain", help_heading = "Input")]
+    format: String,
+
+    /// Run each command by sh -c; without it a command is a program and its arguments
+    #[arg(long, help_heading = "Input")]
+    shell: bool,
+
+    /// Standard input of each command that has no stdin= of its own [default: empty]
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
+    stdin: Option<PathBuf>,
+
+    /// Go on waiting for further lines at the end of the list, until a signal or --walltime
+    #[arg(long, help_heading = "Input")]
+    follow: bool,
+
+    /// Print the commands that would run, and run none
+    #[arg(long, help_heading = "Input")]
+    dry_run: bool,
+
+    /// Number of commands that a rank runs at a time [default: 1; alone, the number of cores; with --slots, its cpus]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=65536), help_heading = "Scheduling")]
+    workers: Option<u32>,
+
+    /// How many commands a rank gets at a time: selfsched:rule=ss|fixed|gss|fac2|tss|wf|awf|af|static|single [default: what it does in 0.1 s]
+    #[arg(long, value_name = "NAME", help_heading = "Scheduling")]
+    scheduler: Option<String>,
+
+    /// Whether rank 0 runs commands, too: working | dedicated
+    #[arg(long, value_name = "MODE", default_value = "working", help_heading = "Scheduling")]
+    host: String,
+
+    /// Estimated seconds: a file with a number for each task in order, or with Seq before it; or a journal or job log of an earlier run, from which they
+    /// are learnt by program and arguments. With estimates the longest come first
+    #[arg(long, value_name = "FILE", help_heading = "Scheduling")]
+    costs: Option<PathBuf>,
+
+    /// Resources of each rank, or of each host with host: before them. Tasks get processors and devices (CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES)
+    /// of their own
+    #[arg(long, value_name = "cpus=8,gpus=2,mem=64G", help_heading = "Scheduling")]
+    slots: Option<String>,
+
+    /// Command that runs once on each host before its tasks
+    #[arg(long, value_name = "CMD", help_heading = "Hosts")]
+    setup: Option<String>,
+
+    /// Command that runs once on each host after its tasks
+    #[arg(long, value_name = "CMD", help_heading = "Hosts")]
+    teardown: Option<String>,
+
+    /// Command that is called for each host that has no work left, with FARM_HOST, FARM_ACTIVE and FARM_RELEASED in its environment
+    #[arg(long, value_name = "CMD", help_heading = "Hosts")]
+    release: Option<String>,
+
+    /// Folder of the records: one file a rank, on the disk before a task counts as done
+    #[arg(long, value_name = "DIR", help_heading = "Records")]
+    journal: Option<PathBuf>,
+
+    /// Go on: run what has no finished record in the journal (or in --joblog, or --resume-from)
+    #[arg(long, help_heading = "Records")]
+    resume: bool,
+
+    /// Go on, and run again what failed
+    #[arg(long, help_heading = "Records")]
+    retry_failed: bool,
+
+    /// A log of GNU parallel, disBatch or GREASY, or a journal file, that says what is finished
+    #[arg(long, value_name = "FILE", help_heading = "Records")]
+    resume_from: Vec<PathBuf>,
+
+    /// Also write GNU parallel's job log
+    #[arg(long, value_name = "FILE", help_heading = "Records")]
+    joblog: Option<PathBuf>,
+
+    /// Number of further attempts at a command that fails
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Limits")]
+    retries: u32,
+
+    /// Stop a command after this time
+    #[arg(long, value_name = "SECONDS", help_heading = "Limits")]
+    timeout: Option<String>,
+
+    /// Time that the job has, 1:00:00 or seconds; auto asks Slurm or PBS. What cannot end in time (cost=, min=) is not started
+    #[arg(long, value_name = "TIME", help_heading = "Limits")]
+    walltime: Option<String>,
+
+    /// Time that running commands have to end when the job is told to (SIGTERM, SIGINT, SIGUSR1)
+    #[arg(long, value_name = "SECONDS", default_value = "10", help_heading = "Limits")]
+    grace: String,
+
+    /// End the job after N failures: now stops what runs, soon lets it end
+    #[arg(long, value_name = "now|soon,fail=N", help_heading = "Limits")]
+    halt: Option<String>,
+
+    /// Print outputs in the order of the list
+    #[arg(long, help_heading = "Results")]
+    keep_order: bool,
+
+    /// Write outputs into this folder only: rank-N.out and rank-N.err; or, with {#} in it, into the files DIR/{#}.out and .err of each task
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
+    results: Option<PathBuf>,
+
+    /// Also write report.html (ranks over time, the tail, failures) and table.csv into this folder
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
+    report: Option<PathBuf>,
+
+    /// Output format: human prints the commands' outputs, json events
+    #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
+    output: Output,
+}
+
+/// Runs the farm.
+pub fn run(arguments: &Arguments) -> Result<(), Ending> {
+    if let [word, folder] = arguments.list.as_slice() {
+        if word.as_os_str() != "status" {
+            return Err(Error::usage("farm: one list at a time, or `farm status DIR`").into());
+        }
+        launch::meet()?;
+        let text = status::of(folder, now())?;
+        return Ok(terminal::print(|out| out.write_all(text.as_bytes()))?);
+    }
+    let is_alone = !is_launched()?;
+    let settings = settings(arguments, is_alone)?;
+    if arguments.dry_run {
+        launch::meet()?;
+        if !launch::speaks() {
+            return Ok(());
+        }
+        return Ok(prepare::dry_run(&settings, |task| terminal::print(|out| out.write_all(&[&task.text, &b"\n"[..]].concat())))?);
+    }
+    // Before MPI: from then on this process must not fork.
+    let helper = match settings.origin {
+        Origin::Empty(_) if settings.setup.is_none() && settings.teardown.is_none() && settings.release.is_none() => None,
+        _ => Some(
+            Helper::start().map_err(|why| Error::Failed(format!("farm: the helper that starts the commands cannot be started: {why}")))?,
+        ),
+    };
+    let quiet = arguments.output == Output::Quiet;
+    let status = match is_alone {
+        true => alone(&settings, helper, quiet)?,
+        false => {
+            let world = WorldOptions {
+                sim: None,
+                network: None,
+                sim_hosts: None,
+                placement: PlacementRule::Hosts,
+                seed: 1,
+                timeout: std::time::Duration::from_secs(300),
+            };
+            let (status, helper) = (Cell::new(0), Cell::new(helper));
+            launch::within(&world, |world| {
+                status.set(over(world, &settings, helper.take(), quiet)?);
+                Ok(())
+            })?;
+            status.get()
+        }
+    };
+    if status == 0 { Ok(()) } else { Err(Ending::Said(status)) }
+}
+
+#[cfg(feature = "mpi")]
+fn is_launched() -> Result<bool> {
+    launcher::started(&equipoise::transport::mpi::library(), launcher::variable)
+}
+
+#[cfg(not(feature = "mpi"))]
+fn is_launched() -> Result<bool> {
+    match launcher::rank(launcher::variable) {
+        Some(_) => Err(Error::usage("farm: this program was built without real ranks (feature `mpi`)")),
+        None => Ok(false),
+    }
+}
+
+fn alone(settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32> {
+    let prepared = prepare::prepare(settings, 1)?;
+    let job = prepared.job;
+    let lead = lead(settings, prepared, vec![environment::host()], quiet);
+    engine::alone(Seat::new(settings, 0, settings.slots_of(0, 1), helper, Some(lead))?, job)
+}
+
+fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32> {
+    let hosts = world.hosts();
+    let names = |rank: u32| hosts.name(hosts.host_of(rank)).to_string();
+    let most = (0..hosts.count()).map(|host| hosts.ranks_on(host).len() as u32).max().unwrap_or(1);
+    let prepared = match world.is_first() {
+        true => prepare::prepare(settings, most).map(Some),
+        false => Ok(None),
+    };
+    let prepared = settle::agree(world, prepared)?;
+    let job = prepared.as_ref().map_or(0, |prepared| prepared.job);
+    let me = engine::rank(world)?;
+    let lead = prepared.map(|prepared| lead(settings, prepared, (0..hosts.ranks()).map(names).collect(), quiet));
+    let mine = hosts.ranks_on(hosts.host_of(me));
+    let index = mine.iter().position(|rank| *rank == me).unwrap_or(0) as u32;
+    let slots = settings.slots_of(index, mine.len() as u32);
+    engine::over(world, Seat::new(settings, me, slots, helper, lead)?, job)
+}
+
+fn lead(settings: &Settings, mut prepared: Prepared, hosts: Vec<String>, quiet: bool) -> Lead {
+    let printer = Printer::new(output::standard(), settings.keep_order);
+    let joblog = prepared.joblog.take();
+    Lead::new(settings, prepared, hosts, printer, Box::new(Terminal { quiet, joblog }), now())
+}
+
+/// Tells people on standard error, and programs on standard output.
+struct Terminal {
+    quiet: bool,
+    joblog: Option<Joblog>,
+}
+
+impl Audience for Terminal {
+    fn event(&mut self, event: &serde_json::Value) {
+        // A reader that went away is no reason to end.
+        let _ = terminal::print(|out| writeln!(out, "{event}"));
+    }
+
+    fn remark(&mut self, text: &str) {
+        if !self.quiet {
+            terminal::complain(text);
+        }
+    }
+
+    fn joblog(&mut self, host: &str, outcome: &Outcome, command: &[u8]) {
+        let failed = self.joblog.as_mut().and_then(|joblog| joblog.write(host, outcome, command).err());
+        if let Some(why) = failed {
+            self.joblog = None;
+            terminal::complain(&format!("--joblog: it cannot be written any further: {why}"));
+        }
+    }
+}
+
+fn settings(arguments: &Arguments, is_alone: bool) -> Result<Settings> {
+    let mut settings = Settings::new(origin(arguments)?);
+    let usage = |option: &str, text: &str, why: &str| Error::usage(format!("{option} {text}: {why}"));
+    settings.slots =
+        arguments.slots.as_deref().map(|text| SlotsGiven::parse(text).map_err(|why| usage("--slots", text, &why))).transpose()?;
+    let cpus = settings.slots.as_ref().map_or(0, |slots| slots.cpus);
+    settings.workers = arguments.workers.unwrap_or(match (cpus, is_alone) {
+        (0, true) => allowed().len().max(1) as u32,
+        (0, false) => 1,
+        (cpus, _) => cpus,
+    });
+    settings.dedicated = match arguments.host.as_str() {
+        "working" => false,
+        "dedicated" => true,
+        other => return Err(usage("--host", other, "unknown; known are working, dedicated")),
+    };
+    let time = |option: &str, text: &str| {
+        let wrong = || usage(option, text, "it must be a number of seconds, or H:M:S");
+        line::seconds(text).ok_or_else(wrong)
+    };
+    settings.timeout = arguments.timeout.as_deref().map(|text| time("--timeout", text)).transpose()?;
+    if settings.timeout == Some(0.0) {
+        return Err(usage("--timeout", "0", "it must be above 0"));
+    }
+    settings.grace = time("--grace", &arguments.grace)?;
+    settings.walltime = arguments.walltime.as_deref().map(|text| walltime(text, &time)).transpose()?;
+    settings.halt = arguments.halt.as_deref().map(|text| Halt::parse(text).map_err(|why| usage("--halt", text, &why))).transpose()?;
+    settings.rule = arguments.scheduler.as_deref().map(rule).transpose()?;
+    settings.shell = arguments.shell;
+    settings.stdin.clone_from(&arguments.stdin);
+    settings.follow = arguments.follow;
+    settings.journal.clone_from(&arguments.journal);
+    settings.resume = arguments.resume || arguments.retry_failed || !arguments.resume_from.is_empty();
+    settings.retry_failed = arguments.retry_failed;
+    settings.logs.clone_from(&arguments.resume_from);
+    settings.joblog.clone_from(&arguments.joblog);
+    if settings.resume && settings.journal.is_none() && settings.joblog.is_none() && settings.logs.is_empty() {
+        let option = if arguments.retry_failed { "--retry-failed" } else { "--resume" };
+        return Err(Error::usage(format!("{option}: what is finished is in the journal; say --journal DIR too")));
+    }
+    settings.retries = arguments.retries;
+    (settings.setup, settings.teardown, settings.release) =
+        (arguments.setup.clone(), arguments.teardown.clone(), arguments.release.clone());
+    settings.keep_order = arguments.keep_order;
+    settings.results.clone_from(&arguments.results);
+    settings.report.clone_from(&arguments.report);
+    settings.costs.clone_from(&arguments.costs);
+    settings.output = match arguments.output {
+        Output::Human => Shown::Outputs,
+        Output::Json => Shown::Events,
+        Output::Quiet => Shown::Nothing,
+    };
+    Ok(settings)
+}
+
+fn walltime(text: &str, time: &dyn Fn(&str, &str) -> Result<f64>) -> Result<Walltime> {
+    let began = now();
+    let end = match text {
+        "auto" => end_of_allocation(launcher::variable, began).map_err(|why| Error::usage(format!("--walltime {text}: {why}")))?,
+        text => began + time("--walltime", text)?,
+    };
+    Ok(Walltime { end, length: (end - began).max(0.0) })
+}
+
+/// The rule of `selfsched:rule=..`; by itself `selfsched` leaves it to us.
+fn rule(text: &str) -> Result<Rule> {
+    const KNOWN: &str = "ss, fixed, single, static, gss, fac2, tss, wf, awf, af";
+    let wrong = |why: &str| Error::usage(format!("--scheduler {text}: {why}"));
+    let rest = text.strip_prefix("selfsched").ok_or_else(|| wrong("a farm deals by selfsched:rule=RULE[,chunk=N]"))?;
+    let (mut rule, mut chunk) = (None, None);
+    for part in rest.strip_prefix(':').unwrap_or(rest).split(',').filter(|part| !part.is_empty()) {
+        match part.split_once('=') {
+            Some(("rule", name)) => rule = Some(name),
+            Some(("chunk", number)) => {
+                let number = number.parse().ok().filter(|number| *number > 0);
+                chunk = Some(number.ok_or_else(|| wrong("chunk must be a whole number above 0"))?);
+            }
+            _ => return Err(wrong("a farm deals by selfsched:rule=RULE[,chunk=N]")),
+        }
+    }
+    Ok(match (rule.unwrap_or("awf"), chunk) {
+        ("fixed", chunk) => Rule::Fixed(chunk.unwrap_or(1)),
+        (_, Some(_)) => return Err(wrong("chunk belongs to rule=fixed")),
+        ("ss", _) => Rule::Ss,
+        ("single", _) => Rule::Single,
+        ("static", _) => Rule::Static,
+        ("gss", _) => Rule::Gss,
+        ("fac2", _) => Rule::Fac2,
+        ("tss", _) => Rule::Tss,
+        ("wf", _) => Rule::Wf,
+        ("awf", _) => Rule::Awf,
+        ("af", _) => Rule::Af,
+        _ => return Err(wrong(&format!("unknown rule; known are {KNOWN}"))),
+    })
+}
+
+fn origin(arguments: &Arguments) -> Result<Origin> {
+    let format = Format::parse(&arguments.format).ok_or_else(|| {
+        let known = Format::NAMES.join(", ");
+        Error::usage(format!("--format {}: unknown; known are {known}", names::one_line(arguments.format.clone())))
+    })?;
+    let template = || Template::new(arguments.command.iter().map(|word| word.as_bytes().to_vec()).collect());
+    let readable = |file: &Path| {
+        let is_closed = file.as_os_str() == "-" && launch::speaks() && streams::input_was_closed();
+        if is_closed { Err(Error::usage("farm -: standard input is closed")) } else { Ok(file.to_path_buf()) }
+    };
+    match (&arguments.list.first(), &arguments.args, &arguments.array, arguments.empty) {
+        (Some(_), ..) if !arguments.command.is_empty() => {
+            Err(Error::usage("farm: -- PROG needs --args FILE or --array A-B; a list has whole commands"))
+        }
+        (Some(file), ..) => Ok(Origin::Commands { file: readable(file)?, format }),
+        (None, Some(file), ..) => Ok(Origin::Arguments { file: readable(file)?, template: template() }),
+        (None, None, Some(text), _) => {
+            let (first, last, step) = array(text).map_err(|why| Error::usage(format!("--array {text}: {why}")))?;
+            Ok(Origin::Array { first, last, step, template: template() })
+        }
+        (None, None, None, Some(tasks)) => Ok(Origin::Empty(tasks)),
+        (None, None, None, None) => {
+            Err(Error::usage("farm: which commands? Say FILE or - for a list, or --args FILE -- PROG, or --array A-B -- PROG"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_those_of_self_scheduling() {
+        assert_eq!(rule("selfsched:rule=fixed,chunk=4").unwrap(), Rule::Fixed(4));
+        assert_eq!(rule("selfsched").unwrap(), Rule::Awf);
+        for wrong in ["sash", "selfsched:rule=x", "selfsched:rule=ss,chunk=2", "selfsched:chunk=0", "selfsched:what"] {
+            assert_eq!(rule(wrong).unwrap_err().exit_status(), 2, "{wrong}");
+        }
+    }
+}

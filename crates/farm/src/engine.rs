@@ -1,0 +1,242 @@
+//! A lead and hands put together: in this process alone, or over the ranks of a world.
+
+use std::io;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use equipoise::node::{self, Event, Node, Tag};
+use equipoise::topology::{Overlay, Topology};
+use equipoise::transport::world::World;
+use equipoise::{Error, Result};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+
+use crate::hand::Hand;
+use crate::helper::Helper;
+use crate::helper::protocol::{News, Slots};
+use crate::helper::running::now;
+use crate::lead::Lead;
+use crate::messages::{ToHand, ToLead};
+use crate::settings::Settings;
+
+/// Messages of a rank's lead to other hands, and of its hand to a lead elsewhere.
+type ForOthers = (Vec<(u32, ToHand)>, Vec<ToLead>);
+
+/// How often a rank looks at the clock.
+const TICK: Duration = Duration::from_millis(100);
+
+const TO_HAND: Tag = Tag::new(0x41, "lead to hand");
+const TO_LEAD: Tag = Tag::new(0x42, "hand to lead");
+
+/// What happens to a rank beside messages.
+pub enum Happening {
+    News(Option<News>),
+    Synced(io::Result<u64>),
+    Signal,
+    Tick,
+}
+
+/// One rank's part: its hand, and on rank 0 the lead.
+pub struct Seat {
+    lead: Option<Lead>,
+    hand: Hand,
+    happenings: Receiver<Happening>,
+}
+
+impl Seat {
+    /// Rank `rank`'s part. The helper was started before MPI; there is none where all tasks are empty.
+    ///
+    /// # Errors
+    /// If the system refuses a thread.
+    pub fn new(settings: &Settings, rank: u32, slots: Slots, helper: Option<Helper>, lead: Option<Lead>) -> Result<Seat> {
+        let refused = |why: io::Error| Error::Failed(format!("rank {rank}: no thread can be started: {why}"));
+        let (happen, happenings) = unbounded();
+        if let Some(helper) = &helper {
+            let happen = happen.clone();
+            helper.listen(move |news| drop(happen.send(Happening::News(news)))).map_err(refused)?;
+        }
+        let synced = happen.clone();
+        let hand = Hand::new(settings, rank, slots, helper, Box::new(move |records| drop(synced.send(Happening::Synced(records)))));
+        listen_to_signals(happen).map_err(refused)?;
+        Ok(Seat { lead, hand, happenings })
+    }
+
+    fn happen(&mut self, what: Happening) -> Result<()> {
+        match what {
+            Happening::News(news) => self.hand.hear(news),
+            Happening::Synced(records) => self.hand.synced(records),
+            Happening::Signal => {
+                self.hand.signalled();
+                Ok(())
+            }
+            Happening::Tick => match &mut self.lead {
+                Some(lead) => lead.tick(now()),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Passes on what lead and hand of this rank say to each other, until they have nothing more to say; the rest is for others.
+    fn settle(&mut self, me: u32) -> Result<ForOthers> {
+        let (mut to_hands, mut to_lead) = (Vec::new(), Vec::new());
+        loop {
+            let says = self.hand.take_says();
+            let mut is_quiet = says.is_empty();
+            match &mut self.lead {
+                None => to_lead.extend(says),
+                Some(lead) => {
+                    for message in says {
+                        lead.receive(me, message, now())?;
+                    }
+                    let sends = lead.take_sends();
+                    is_quiet &= sends.is_empty();
+                    for (to, message) in sends {
+                        match to == me {
+                            true => self.hand.receive(message)?,
+                            false => to_hands.push((to, message)),
+                        }
+                    }
+                }
+            }
+            if is_quiet {
+                return Ok((to_hands, to_lead));
+            }
+        }
+    }
+
+    /// Whether this rank has nothing more to do.
+    fn is_over(&self) -> bool {
+        self.hand.is_over() && self.lead.as_ref().is_none_or(Lead::is_over)
+    }
+
+    fn begin(&mut self, job: u32) -> Result<()> {
+        self.lead.as_mut().map_or(Ok(()), |lead| lead.begin(job, now()))
+    }
+
+    fn end(&mut self) -> Result<i32> {
+        self.lead.as_mut().map_or(Ok(0), |lead| lead.end(now()))
+    }
+}
+
+/// SIGTERM, SIGINT, SIGHUP and SIGUSR1 end the job in an orderly way.
+fn listen_to_signals(happen: Sender<Happening>) -> io::Result<()> {
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1])?;
+    let listen = move || {
+        for _ in signals.forever() {
+            if happen.send(Happening::Signal).is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(listen).map(|_| ())
+}
+
+/// What happens next, or a tick if nothing does for a while, and what has happened with it.
+fn next(happenings: &Receiver<Happening>) -> Vec<Happening> {
+    let first = match happenings.recv_timeout(TICK) {
+        Ok(first) => first,
+        Err(RecvTimeoutError::Timeout) => return vec![Happening::Tick],
+        Err(RecvTimeoutError::Disconnected) => {
+            std::thread::sleep(TICK);
+            Happening::Tick
+        }
+    };
+    let mut all = vec![first];
+    all.extend(happenings.try_iter().take(1024));
+    all
+}
+
+/// Runs the farm in this process alone. Returns the exit status.
+///
+/// # Errors
+/// If the job cannot go on.
+pub fn alone(mut seat: Seat, job: u32) -> Result<i32> {
+    seat.begin(job)?;
+    let mut ticked = now();
+    loop {
+        seat.settle(0)?;
+        if seat.is_over() {
+            return seat.end();
+        }
+        for what in next(&seat.happenings) {
+            seat.happen(what)?;
+        }
+        if now() - ticked >= TICK.as_secs_f64() {
+            ticked = now();
+            seat.happen(Happening::Tick)?;
+        }
+    }
+}
+
+/// This process's rank in a world.
+///
+/// # Errors
+/// If the world has too many ranks for a topology.
+pub fn rank(world: &mut World) -> Result<u32> {
+    let ranks = world.ranks();
+    let overlay = Overlay::one_host(Topology::parse("complete", ranks)?, ranks)?;
+    let nodes = node::run(world, &overlay, |node| async move { Ok(node.me()) })?;
+    Ok(nodes.first().map_or(0, |(_, rank)| *rank))
+}
+
+/// Runs the farm over the ranks of a world, this rank with its seat. Returns the exit status on rank 0, and 0 elsewhere.
+///
+/// # Errors
+/// If the job cannot go on.
+pub fn over(world: &mut World, seat: Seat, job: u32) -> Result<i32> {
+    let ranks = world.ranks();
+    let overlay = Overlay::one_host(Topology::parse("complete", ranks)?, ranks)?;
+    let mut seat = Some(seat);
+    let statuses = node::run(world, &overlay, |node| {
+        // A real rank hosts one node.
+        let seat = seat.take();
+        async move {
+            match seat {
+                Some(seat) => sit(node, seat, job).await,
+                None => Err(Error::Failed("a farm runs on real ranks".into())),
+            }
+        }
+    })?;
+    Ok(statuses.first().map_or(0, |(_, status)| *status))
+}
+
+async fn sit(node: Node, mut seat: Seat, job: u32) -> Result<i32> {
+    let me = node.me();
+    seat.begin(job)?;
+    let wait = |happenings: &Receiver<Happening>| {
+        let happenings = happenings.clone();
+        node.start(move |_| next(&happenings));
+    };
+    wait(&seat.happenings);
+    let mut ticked = now();
+    loop {
+        let (to_hands, to_lead) = seat.settle(me)?;
+        to_hands.iter().for_each(|(to, message)| node.send(*to, TO_HAND, message));
+        to_lead.iter().for_each(|message| node.send(0, TO_LEAD, message));
+        let is_over = seat.is_over();
+        match node.next_event().await {
+            Event::Finished { finished, .. } => {
+                let happened = finished.output.downcast::<Vec<Happening>>();
+                for what in happened.map(|happened| *happened).unwrap_or_default() {
+                    seat.happen(what)?;
+                }
+                if is_over {
+                    return seat.end();
+                }
+                wait(&seat.happenings);
+            }
+            Event::Message(message) if message.envelope.tag == TO_HAND.id() => seat.hand.receive(node::open(&message, TO_HAND)?)?,
+            Event::Message(message) => {
+                let from = message.envelope.src;
+                if let Some(lead) = &mut seat.lead {
+                    lead.receive(from, node::open(&message, TO_LEAD)?, now())?;
+                }
+            }
+            Event::RankLost(rank) => return Err(Error::RankLost { rank }),
+            Event::Timer { .. } | Event::Signal(_) => {}
+        }
+        if seat.lead.is_some() && now() - ticked >= TICK.as_secs_f64() {
+            ticked = now();
+            seat.happen(Happening::Tick)?;
+        }
+    }
+}

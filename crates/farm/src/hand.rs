@@ -1,0 +1,366 @@
+//! The hand of a rank: gives tasks to the helper, writes what became of them into the journal, and tells the lead.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use equipoise::names;
+use equipoise::{Error, Result};
+
+use crate::environment;
+use crate::helper::Helper;
+use crate::helper::capture::discard;
+use crate::helper::protocol::{News, Order, Slots, Terms};
+use crate::journal::write::Writer;
+use crate::journal::{self, record};
+use crate::messages::{Stream, ToHand, ToLead};
+use crate::settings::{Settings, Shown};
+use crate::task::{Capture, How, Kept, Outcome, State, Task};
+
+/// Bytes of a piece of a long output.
+const PIECE: usize = 1 << 20;
+/// Records that may wait for the disk before a rank takes no more tasks.
+const UNSYNCED: usize = 8192;
+
+/// Who is told how many records are on the disk.
+pub type Synced = Box<dyn Fn(io::Result<u64>) + Send>;
+
+/// The hand of one rank.
+pub struct Hand {
+    settings: Settings,
+    rank: u32,
+    host: String,
+    slots: Slots,
+    /// None where all tasks are empty.
+    helper: Option<Helper>,
+    synced: Option<Synced>,
+    journal: Option<Writer>,
+    results: Option<Results>,
+    /// The commands of tasks that are held.
+    texts: HashMap<u64, Vec<u8>>,
+    /// What ended and waits for its sync.
+    unsynced: VecDeque<Outcome>,
+    /// Ended tasks that the lead has not heard of: number, failures, seconds, their squares.
+    freed: (u64, u64, f64, f64),
+    /// Long outputs that are still to be printed.
+    long: HashMap<(u64, Stream), PathBuf>,
+    signals: u32,
+    is_over: bool,
+    says: Vec<ToLead>,
+}
+
+impl Hand {
+    pub fn new(settings: &Settings, rank: u32, slots: Slots, helper: Option<Helper>, synced: Synced) -> Hand {
+        Hand {
+            settings: settings.clone(),
+            rank,
+            host: environment::host(),
+            slots,
+            helper,
+            synced: Some(synced),
+            journal: None,
+            results: None,
+            texts: HashMap::new(),
+            unsynced: VecDeque::new(),
+            freed: (0, 0, 0.0, 0.0),
+            long: HashMap::new(),
+            signals: 0,
+            is_over: false,
+            says: Vec::new(),
+        }
+    }
+
+    /// What is to be said to the lead.
+    pub fn take_says(&mut self) -> Vec<ToLead> {
+        std::mem::take(&mut self.says)
+    }
+
+    /// Whether it has ended.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// The lead says something.
+    ///
+    /// # Errors
+    /// If the helper is gone, or a file cannot be written.
+    pub fn receive(&mut self, message: ToHand) -> Result<()> {
+        match message {
+            ToHand::Begin { job, deadline } => self.begin(job, deadline)?,
+            ToHand::Tasks(tasks) => {
+                let (empty, tasks): (Vec<_>, Vec<_>) = tasks.into_iter().partition(|(task, _)| task.how == How::Empty);
+                if !tasks.is_empty() {
+                    tasks.iter().for_each(|(task, _)| _ = self.texts.insert(task.seq, task.text.clone()));
+                    self.order(&Order::Run(tasks))?;
+                }
+                let now = crate::helper::running::now();
+                let done = |(task, attempts): (Task, u32)| Outcome {
+                    attempt: attempts + 1,
+                    start: now,
+                    ..Outcome::without_run(task.seq, State::Done)
+                };
+                self.ended(empty.into_iter().map(done).collect())?;
+            }
+            ToHand::Skip(tasks) => {
+                tasks.iter().for_each(|task| _ = self.texts.insert(task.seq, task.text.clone()));
+                let now = crate::helper::running::now();
+                let skipped = |task: &Task| Outcome { start: now, ..Outcome::without_run(task.seq, State::Skipped) };
+                self.record(tasks.iter().map(skipped).collect());
+            }
+            ToHand::Drain { grace } => self.order(&Order::Drain { grace: grace.min(1e9) })?,
+            ToHand::Pull { seq, stream, from } => self.pull(seq, stream, from)?,
+            ToHand::OnHost { text, variables } => self.order(&Order::OnHost { text, variables })?,
+            ToHand::End => {
+                // All records are on the disk by then; this closes the file.
+                self.journal = None;
+                if self.helper.is_some() {
+                    self.order(&Order::End)?;
+                }
+                self.helper = None;
+                self.is_over = true;
+                self.says.push(ToLead::Gone);
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, job: u32, deadline: Option<f64>) -> Result<()> {
+        let failed = |option: &str, path: &Path, why: io::Error| {
+            Error::Failed(format!("{option} {}: it cannot be written to: {why}", names::shown(path)))
+        };
+        if let (Some(folder), Some(synced)) = (self.settings.journal.clone(), self.synced.take()) {
+            let path = journal::file(&folder, self.rank, job);
+            self.journal = Some(Writer::create(&path, synced).map_err(|why| failed("--journal", &path, why))?);
+        }
+        if let Some(folder) = self.settings.results.clone() {
+            self.results = Some(Results::open(&folder, self.rank).map_err(|why| failed("--results", &folder, why))?);
+        }
+        let terms = Terms {
+            rank: self.rank,
+            workers: self.settings.workers,
+            slots: self.slots.clone(),
+            timeout: self.settings.timeout,
+            retries: self.settings.retries,
+        };
+        if self.helper.is_some() {
+            self.order(&Order::Begin(terms))?;
+            deadline.map_or(Ok(()), |at| self.order(&Order::Deadline(at)))?;
+        }
+        Ok(())
+    }
+
+    fn order(&mut self, order: &Order) -> Result<()> {
+        let Some(helper) = &self.helper else { return Ok(()) };
+        if helper.order(order).is_ok() {
+            return Ok(());
+        }
+        // What it has started ends with it.
+        self.helper = None;
+        Err(self.helper_is_gone())
+    }
+
+    /// The helper is gone, and so is what it has started when this returns.
+    fn helper_is_gone(&self) -> Error {
+        Error::Failed(format!("rank {} on {}: the helper that starts the commands has died; --resume goes on", self.rank, self.host))
+    }
+
+    /// The helper says something; `None` if it is gone.
+    ///
+    /// # Errors
+    /// If it is gone before its time.
+    pub fn hear(&mut self, news: Option<News>) -> Result<()> {
+        match news {
+            Some(News::Ended(outcomes)) => self.ended(outcomes),
+            Some(News::OnHost(outcome)) => {
+                self.says.push(ToLead::OnHost(outcome));
+                Ok(())
+            }
+            None if self.is_over => Ok(()),
+            None => {
+                let why = self.helper_is_gone();
+                self.helper = None;
+                Err(why)
+            }
+        }
+    }
+
+    /// This process was told to end soon.
+    pub fn signalled(&mut self) {
+        self.signals += 1;
+        self.says.push(ToLead::Signalled { again: self.signals > 1 });
+    }
+
+    /// Records are on the disk.
+    ///
+    /// # Errors
+    /// If they are not.
+    pub fn synced(&mut self, records: io::Result<u64>) -> Result<()> {
+        let records = records.map_err(|why| {
+            let folder = self.settings.journal.clone().unwrap_or_default();
+            Error::Failed(format!("--journal {}: rank {} cannot write its records: {why}", names::shown(&folder), self.rank))
+        })?;
+        let ended = self.unsynced.drain(..self.unsynced.len().min(records as usize)).collect();
+        self.says.push(ToLead::Ended(ended));
+        self.tell_freed();
+        Ok(())
+    }
+
+    fn ended(&mut self, outcomes: Vec<Outcome>) -> Result<()> {
+        if outcomes.is_empty() {
+            return Ok(());
+        }
+        let over = || outcomes.iter().filter(|outcome| outcome.state != State::Again);
+        // A task that takes no time at all is still one that was measured.
+        let times = || over().map(|outcome| outcome.runtime.max(1e-6));
+        let failed = over().filter(|outcome| outcome.state == State::Failed).count() as u64;
+        self.freed.0 += over().count() as u64;
+        self.freed.1 += failed;
+        self.freed.2 += times().sum::<f64>();
+        self.freed.3 += times().map(|time| time * time).sum::<f64>();
+        let (left, mut ended): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|outcome| outcome.state == State::Left);
+        left.iter().for_each(|outcome| _ = self.texts.remove(&outcome.seq));
+        if !left.is_empty() {
+            self.says.push(ToLead::Ended(left));
+        }
+        for outcome in &mut ended {
+            self.keep(outcome)?;
+        }
+        self.record(ended);
+        self.tell_freed();
+        Ok(())
+    }
+
+    /// Says that there is room for other tasks; later, if the disk does not keep up with the records.
+    fn tell_freed(&mut self) {
+        if self.freed.0 > 0 && self.unsynced.len() <= UNSYNCED {
+            let (tasks, failed, time, squares) = std::mem::take(&mut self.freed);
+            self.says.push(ToLead::Freed { tasks, failed, time, squares });
+        }
+    }
+
+    /// Puts outputs where they belong: into files of results, aside until they are printed, or away.
+    fn keep(&mut self, outcome: &mut Outcome) -> Result<()> {
+        let is_printed = self.settings.output == Shown::Outputs && self.results.is_none() && outcome.state.is_final();
+        let seq = outcome.seq;
+        for (stream, capture) in [(Stream::Out, &mut outcome.out), (Stream::Err, &mut outcome.err)] {
+            if let (Some(results), true) = (&mut self.results, outcome.state.is_final()) {
+                let failed = |why| Error::Failed(format!("--results: the output of task {seq} cannot be written: {why}"));
+                results.write(seq, stream, capture).map_err(failed)?;
+            }
+            if !is_printed {
+                discard(capture);
+                capture.kept = Kept::Nowhere;
+            }
+            if let Kept::File(path) = &mut capture.kept {
+                self.long.insert((seq, stream), PathBuf::from(OsStr::from_bytes(&std::mem::take(path))));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes records; without a journal they count at once.
+    fn record(&mut self, ended: Vec<Outcome>) {
+        if ended.is_empty() {
+            return;
+        }
+        match &self.journal {
+            Some(journal) => {
+                let mut bytes = Vec::with_capacity(128 * ended.len());
+                for outcome in &ended {
+                    let text = self.texts.get(&outcome.seq).map_or(&b""[..], |text| text);
+                    record::write(&mut bytes, &self.host, outcome, text);
+                }
+                journal.append(bytes, ended.len() as u64);
+                ended.iter().filter(|outcome| outcome.state.is_final()).for_each(|outcome| _ = self.texts.remove(&outcome.seq));
+                self.unsynced.extend(ended);
+            }
+            None => {
+                ended.iter().filter(|outcome| outcome.state.is_final()).for_each(|outcome| _ = self.texts.remove(&outcome.seq));
+                self.says.push(ToLead::Ended(ended));
+            }
+        }
+    }
+
+    fn pull(&mut self, seq: u64, stream: Stream, from: u64) -> Result<()> {
+        let failed = |why: io::Error| Error::Failed(format!("the output of task {seq} cannot be read: {why}"));
+        let Some(path) = self.long.get(&(seq, stream)) else {
+            self.says.push(ToLead::Piece { seq, bytes: Vec::new() });
+            return Ok(());
+        };
+        let file = File::open(path).map_err(failed)?;
+        let mut bytes = vec![0; PIECE];
+        let mut length = 0;
+        while length < PIECE {
+            match file.read_at(&mut bytes[length..], from + length as u64).map_err(failed)? {
+                0 => break,
+                read => length += read,
+            }
+        }
+        bytes.truncate(length);
+        if bytes.is_empty() {
+            let _ = std::fs::remove_file(path);
+            self.long.remove(&(seq, stream));
+        }
+        self.says.push(ToLead::Piece { seq, bytes });
+        Ok(())
+    }
+}
+
+/// The files of `--results`.
+enum Results {
+    /// Two for the rank, to which all is appended.
+    ByRank { out: File, err: File },
+    /// Two for each task, whose names begin with this when `{#}` is its number.
+    ByTask(Vec<u8>),
+}
+
+impl Results {
+    fn open(folder: &Path, rank: u32) -> io::Result<Results> {
+        let pattern = folder.as_os_str().as_bytes();
+        if pattern.windows(3).any(|part| part == b"{#}") {
+            return Ok(Results::ByTask(pattern.to_vec()));
+        }
+        std::fs::create_dir_all(folder)?;
+        let open = |end: &str| OpenOptions::new().append(true).create(true).open(folder.join(format!("rank-{rank}.{end}")));
+        Ok(Results::ByRank { out: open("out")?, err: open("err")? })
+    }
+
+    fn write(&mut self, seq: u64, stream: Stream, capture: &Capture) -> io::Result<()> {
+        let (mut own, end);
+        let to: &mut File = match self {
+            Results::ByRank { out, err } => match stream {
+                Stream::Out => out,
+                Stream::Err => err,
+            },
+            Results::ByTask(pattern) => {
+                end = if stream == Stream::Out { "out" } else { "err" };
+                let name = replaced(pattern, b"{#}", seq.to_string().as_bytes());
+                let path = PathBuf::from(OsStr::from_bytes(&[&name, &b"."[..], end.as_bytes()].concat()));
+                path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+                own = File::create(path)?;
+                &mut own
+            }
+        };
+        match &capture.kept {
+            Kept::Nowhere => Ok(()),
+            Kept::Here(text) => to.write_all(text),
+            Kept::File(path) => io::copy(&mut File::open(OsStr::from_bytes(path))?, to).map(|_| ()),
+        }
+    }
+}
+
+fn replaced(text: &[u8], what: &[u8], by: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.windows(what.len()).position(|part| part == what) {
+        out.extend(&rest[..at]);
+        out.extend(by);
+        rest = &rest[at + what.len()..];
+    }
+    out.extend(rest);
+    out
+}

@@ -1,0 +1,122 @@
+//! Files that outputs are collected in. A file that was used for a short output is used again.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::task::{Capture, Kept};
+
+/// Longer outputs stay in their file until they are wanted.
+const SHORT: u64 = 16 << 10;
+
+/// One output's file.
+#[derive(Debug)]
+pub struct Collector {
+    pub file: File,
+    path: PathBuf,
+}
+
+/// The files of a helper.
+pub struct Collectors {
+    folder: PathBuf,
+    spare: Vec<Collector>,
+    made: u64,
+}
+
+impl Collectors {
+    pub fn new(folder: &Path) -> Collectors {
+        Collectors { folder: folder.to_path_buf(), spare: Vec::new(), made: 0 }
+    }
+
+    /// An empty file.
+    ///
+    /// # Errors
+    /// If the disk has none.
+    pub fn get(&mut self) -> io::Result<Collector> {
+        if let Some(spare) = self.spare.pop() {
+            return Ok(spare);
+        }
+        self.made += 1;
+        let path = self.folder.join(format!("output-{}", self.made));
+        // Appending, so that a program that opens it again, as /dev/stdout, overwrites nothing.
+        let file = OpenOptions::new().read(true).append(true).create_new(true).open(&path)?;
+        Ok(Collector { file, path })
+    }
+
+    /// What was written into it.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn collect(&mut self, collector: Collector) -> io::Result<Capture> {
+        let bytes = collector.file.metadata()?.len();
+        if bytes == 0 {
+            self.spare.push(collector);
+            return Ok(Capture::default());
+        }
+        if bytes > SHORT {
+            let lines = count_lines(&collector.file)?;
+            return Ok(Capture { bytes, lines, kept: Kept::File(collector.path.as_os_str().as_bytes().to_vec()) });
+        }
+        let mut text = vec![0; bytes as usize];
+        collector.file.read_exact_at(&mut text, 0)?;
+        let lines = newlines(&text);
+        collector.file.set_len(0)?;
+        self.spare.push(collector);
+        Ok(Capture { bytes, lines, kept: Kept::Here(text) })
+    }
+}
+
+fn newlines(text: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', text).count() as u64
+}
+
+fn count_lines(file: &File) -> io::Result<u64> {
+    let (mut buffer, mut at, mut lines) = (vec![0; 1 << 18], 0, 0);
+    loop {
+        match file.read_at(&mut buffer, at)? {
+            0 => return Ok(lines),
+            read => {
+                lines += newlines(&buffer[..read]);
+                at += read as u64;
+            }
+        }
+    }
+}
+
+/// Removes the file of an output that nobody wants any more.
+pub fn discard(capture: &Capture) {
+    if let Kept::File(path) = &capture.kept {
+        let _ = fs::remove_file(Path::new(std::ffi::OsStr::from_bytes(path)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn short_outputs_are_read_and_long_ones_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut collectors = Collectors::new(folder.path());
+        for text in ["a\nb", "", "c\n"] {
+            let mut one = collectors.get().unwrap();
+            one.file.write_all(text.as_bytes()).unwrap();
+            let kept = if text.is_empty() { Kept::Nowhere } else { Kept::Here(text.into()) };
+            let lines = text.matches('\n').count() as u64;
+            assert_eq!(collectors.collect(one).unwrap(), Capture { bytes: text.len() as u64, lines, kept });
+        }
+        assert_eq!(collectors.made, 1, "files are used again");
+        let mut long = collectors.get().unwrap();
+        long.file.write_all(&b"line\n".repeat(10_000)).unwrap();
+        let captured = collectors.collect(long).unwrap();
+        assert_eq!((captured.bytes, captured.lines), (50_000, 10_000));
+        let Kept::File(path) = &captured.kept else { panic!("{captured:?}") };
+        let path = PathBuf::from(std::ffi::OsStr::from_bytes(path));
+        assert!(path.exists());
+        discard(&captured);
+        assert!(!path.exists());
+    }
+}

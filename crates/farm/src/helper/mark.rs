@@ -1,0 +1,61 @@
+//! A variable in the environment of all that a helper starts, by which it is found again: whatever its parents, its group or its session.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The variable.
+pub const VARIABLE: &str = "FARM_MARK";
+
+/// The mark of one helper's commands.
+#[derive(Clone, Debug)]
+pub struct Mark(OsString);
+
+impl From<OsString> for Mark {
+    fn from(value: OsString) -> Mark {
+        Mark(value)
+    }
+}
+
+impl Mark {
+    /// A mark that no other process has.
+    pub fn new() -> Mark {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Mark(format!("{}-{:x}", std::process::id(), now.as_nanos()).into())
+    }
+
+    pub fn value(&self) -> &OsStr {
+        &self.0
+    }
+
+    /// Kills all processes with this mark but the caller, and those that they start meanwhile.
+    pub fn kill(&self) {
+        // What was started while the list was read is in the next one.
+        for _ in 0..10 {
+            if self.found().into_iter().filter(|pid| kill_process(*pid, Signal::KILL).is_ok()).count() == 0 {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+
+    /// The processes with this mark. Elsewhere than on Linux there is no such list.
+    pub fn found(&self) -> Vec<Pid> {
+        let assignment = [VARIABLE.as_bytes(), b"=", self.0.as_bytes()].concat();
+        let has_mark = |pid: &Pid| {
+            let read = std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero()));
+            read.is_ok_and(|text| text.split(|byte| *byte == 0).any(|entry| entry == assignment))
+        };
+        let me = rustix::process::getpid();
+        let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = all.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+        pids.filter(|pid| *pid != me).filter(has_mark).collect()
+    }
+}
+
+impl Default for Mark {
+    fn default() -> Mark {
+        Mark::new()
+    }
+}

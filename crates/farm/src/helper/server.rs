@@ -1,0 +1,356 @@
+//! The helper's own side: it starts the tasks that it was given as soon as there is room, and says how they ended.
+#![allow(unsafe_code)]
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Pid;
+
+use super::capture::{Collectors, discard};
+use super::mark::Mark;
+use super::protocol::{self, News, Order};
+use super::running::{NotStarted, Refusal, Running, Stopped, Surroundings, now};
+use super::slots::{Free, Taken};
+use crate::environment;
+use crate::task::{Capture, How, Kept, Outcome, State, TIMED_OUT, Task};
+
+/// How long news wait for others while tasks run.
+const TOGETHER: Duration = Duration::from_millis(5);
+/// News are sent when they hold this much.
+const ENOUGH: usize = 256 << 10;
+/// How long a task that was asked to end has until it is killed.
+const LAST_GRACE: Duration = Duration::from_secs(5);
+/// A task that does not fit is overtaken this often at most.
+const PATIENCE: u32 = 256;
+
+/// Serves the rank at the other end of standard input, until that is closed.
+///
+/// # Errors
+/// If the system refuses what a helper needs.
+pub fn serve(folder: &Path, mark: &Mark) -> io::Result<()> {
+    close_others();
+    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    // What ends the rank is the rank's business. Handlers, unlike ignored signals, are not inherited by what is started.
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2] {
+        signal_hook::flag::register(signal, std::sync::Arc::default())?;
+    }
+    let (children, notice) = UnixStream::pair()?;
+    signal_hook::low_level::pipe::register(libc::SIGCHLD, notice)?;
+    children.set_nonblocking(true)?;
+    // Orphans of tasks become children of ours, so that they are buried.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    let mut server = Server::new(folder, socket);
+    let served = server.serve(&children);
+    server.running.values().for_each(|(running, _)| running.kill());
+    mark.kill();
+    let _ = std::fs::remove_dir_all(folder);
+    served
+}
+
+/// Closes what the rank's launcher has left open in it. Our own descriptors are closed when a command is executed.
+fn close_others() {
+    // SAFETY: nothing of this process is open yet but the three standard streams, so no descriptor that anybody holds is closed.
+    #[cfg(target_os = "linux")]
+    unsafe {
+        libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32);
+    }
+}
+
+/// A task that waits for room.
+struct Waiting {
+    task: Task,
+    /// Attempts so far, those of earlier jobs included.
+    attempts: u32,
+    /// Attempts of this job that failed.
+    tries: u32,
+}
+
+struct Server {
+    socket: UnixStream,
+    surroundings: Surroundings,
+    free: Free,
+    queue: VecDeque<Waiting>,
+    overtaken: u32,
+    running: HashMap<Pid, (Running, u32)>,
+    collectors: Collectors,
+    news: Vec<Outcome>,
+    /// Commands for the host that have ended.
+    on_host: Vec<Outcome>,
+    /// When the first of the news came, and how many bytes they hold.
+    since: Instant,
+    bytes: usize,
+    deadline: f64,
+    /// Nothing is started any more; when what runs is stopped.
+    drain: Option<Instant>,
+    is_over: bool,
+}
+
+impl Server {
+    fn new(folder: &Path, socket: UnixStream) -> Server {
+        let terms = protocol::Terms::default();
+        Server {
+            socket,
+            free: Free::new(0, &terms.slots),
+            surroundings: Surroundings { terms, host: environment::host() },
+            queue: VecDeque::new(),
+            overtaken: 0,
+            running: HashMap::new(),
+            collectors: Collectors::new(folder),
+            news: Vec::new(),
+            on_host: Vec::new(),
+            since: Instant::now(),
+            bytes: 0,
+            deadline: f64::INFINITY,
+            drain: None,
+            is_over: false,
+        }
+    }
+
+    fn serve(&mut self, children: &UnixStream) -> io::Result<()> {
+        let (mut arrived, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
+        while !self.is_over {
+            self.start_what_fits()?;
+            self.tell()?;
+            let wait = self.next_time().map(|at| at.saturating_duration_since(Instant::now()));
+            let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
+            let mut watched = [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(children, PollFlags::IN)];
+            match poll(&mut watched, wait.as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(why) => return Err(why.into()),
+            }
+            let (has_orders, has_ended) = (!watched[0].revents().is_empty(), !watched[1].revents().is_empty());
+            if has_orders {
+                let read = match (&self.socket).read(&mut buffer) {
+                    Err(why) if why.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(why) if why.kind() == io::ErrorKind::ConnectionReset => 0,
+                    read => read?,
+                };
+                if read == 0 {
+                    // The rank is gone.
+                    return Ok(());
+                }
+                arrived.extend(&buffer[..read]);
+                while let Some(order) = protocol::take(&mut arrived)? {
+                    self.obey(order)?;
+                }
+            }
+            if has_ended {
+                while matches!((&*children).read(&mut buffer), Ok(read) if read > 0) {}
+                self.bury()?;
+            }
+            self.stop_what_is_late();
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, order: Order) -> io::Result<()> {
+        match order {
+            Order::Begin(terms) => {
+                self.free = Free::new(terms.workers, &terms.slots);
+                self.surroundings.terms = terms;
+            }
+            Order::Run(tasks) => self.queue.extend(tasks.into_iter().map(|(task, attempts)| Waiting { task, attempts, tries: 0 })),
+            Order::Deadline(at) => self.deadline = at,
+            Order::Drain { grace } => {
+                let at = Instant::now() + Duration::try_from_secs_f64(grace).unwrap_or(Duration::MAX / 4);
+                self.drain = Some(self.drain.map_or(at, |before| before.min(at)));
+                for Waiting { task, .. } in std::mem::take(&mut self.queue) {
+                    self.note(Outcome::without_run(task.seq, State::Left));
+                }
+            }
+            Order::OnHost { text, variables } => {
+                let bytes = |text: String| text.into_bytes();
+                let variables = variables.into_iter().map(|(name, value)| (bytes(name), bytes(value))).collect();
+                let task = Task { seq: ON_HOST, text, how: How::Shell, variables, ..Task::default() };
+                self.start(Waiting { task, attempts: 0, tries: u32::MAX }, Taken::default())?;
+            }
+            Order::End => self.is_over = true,
+        }
+        Ok(())
+    }
+
+    /// Starts the tasks that there is room for, in order; those behind one that does not fit may overtake it for a while.
+    fn start_what_fits(&mut self) -> io::Result<()> {
+        if self.drain.is_some() {
+            for Waiting { task, .. } in std::mem::take(&mut self.queue) {
+                self.note(Outcome::without_run(task.seq, State::Left));
+            }
+            return Ok(());
+        }
+        let mut at = 0;
+        while at < self.queue.len() && self.free.has_room() {
+            let task = &self.queue[at].task;
+            if now() + task.least_time() > self.deadline {
+                let Some(Waiting { task, .. }) = self.queue.remove(at) else { break };
+                self.note(Outcome::without_run(task.seq, State::Left));
+                continue;
+            }
+            match self.free.take(task.needs) {
+                Some(taken) => {
+                    self.overtaken = if at == 0 { 0 } else { self.overtaken + 1 };
+                    let Some(waiting) = self.queue.remove(at) else { break };
+                    self.start(waiting, taken)?;
+                }
+                None if self.overtaken >= PATIENCE => break,
+                None => at += 1,
+            }
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, waiting: Waiting, taken: Taken) -> io::Result<()> {
+        let Waiting { task, attempts, tries } = waiting;
+        let attempt = attempts + 1;
+        let (out, err) = (self.collectors.get()?, self.collectors.get()?);
+        match self.surroundings.start(task, attempt, taken, out, err) {
+            Ok(running) => _ = self.running.insert(running.pid(), (running, tries)),
+            Err(refused) => {
+                let NotStarted { task, taken, out, err, why: Refusal { exit, why } } = *refused;
+                self.free.give_back(taken);
+                let (out, _) = (self.collectors.collect(out)?, self.collectors.collect(err)?);
+                let said = format!("equipoise: farm: {why}\n").into_bytes();
+                let err = Capture { bytes: said.len() as u64, lines: 1, kept: Kept::Here(said) };
+                let outcome = Outcome { attempt, exit, start: now(), out, err, ..Outcome::without_run(task.seq, State::Failed) };
+                self.end(task, tries, outcome);
+            }
+        }
+        Ok(())
+    }
+
+    /// Buries the commands that have ended, with what they have left running in their groups.
+    fn bury(&mut self) -> io::Result<()> {
+        loop {
+            // Only seen at first: until it is buried nobody else gets its number, nor its group's.
+            let Some(pid) = ended_child()? else { return Ok(()) };
+            let running = self.running.remove(&pid);
+            if let Some((running, _)) = &running {
+                running.kill();
+            }
+            let (status, usage) = wait4(pid)?;
+            if let Some((running, tries)) = running {
+                self.ended(running, tries, status, &usage)?;
+            }
+        }
+    }
+
+    fn ended(&mut self, running: Running, tries: u32, status: ExitStatus, usage: &libc::rusage) -> io::Result<()> {
+        let Running { task, attempt, taken, out, err, began, start, stopped, .. } = running;
+        let runtime = began.elapsed().as_secs_f64();
+        self.free.give_back(taken);
+        let (out, err) = (self.collectors.collect(out)?, self.collectors.collect(err)?);
+        let (exit, signal) = (status.code().unwrap_or(0), status.signal().unwrap_or(0));
+        let (state, exit) = match stopped.map(|(why, _)| why) {
+            Some(Stopped::TimedOut) => (State::Failed, TIMED_OUT),
+            // What ended well before it heard is done.
+            Some(Stopped::Drained) if !status.success() => (State::Left, exit),
+            _ => (if status.success() { State::Done } else { State::Failed }, exit),
+        };
+        let time = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+        let (cpu, memory) = (time(usage.ru_utime) + time(usage.ru_stime), usage.ru_maxrss.unsigned_abs());
+        let outcome = Outcome { seq: task.seq, attempt, state, exit, signal, start, runtime, cpu, memory, out, err };
+        self.end(task, tries, outcome);
+        Ok(())
+    }
+
+    /// An attempt has ended; one that failed may be followed by another.
+    fn end(&mut self, task: Task, tries: u32, mut outcome: Outcome) {
+        if outcome.state == State::Failed && outcome.seq != ON_HOST && tries < self.surroundings.terms.retries && self.drain.is_none() {
+            outcome.state = State::Again;
+            self.queue.push_back(Waiting { task, attempts: outcome.attempt, tries: tries + 1 });
+        }
+        if outcome.state == State::Left {
+            discard(&outcome.out);
+            discard(&outcome.err);
+        }
+        self.note(outcome);
+    }
+
+    fn note(&mut self, outcome: Outcome) {
+        if outcome.seq == ON_HOST {
+            self.on_host.push(outcome);
+            return;
+        }
+        if self.news.is_empty() {
+            self.since = Instant::now();
+        }
+        let size = |capture: &Capture| if let Kept::Here(text) = &capture.kept { text.len() } else { 0 };
+        self.bytes += size(&outcome.out) + size(&outcome.err);
+        self.news.push(outcome);
+    }
+
+    /// Sends the news if they are due: at once when nothing is left to start.
+    fn tell(&mut self) -> io::Result<()> {
+        for outcome in std::mem::take(&mut self.on_host) {
+            protocol::send(&self.socket, &News::OnHost(outcome))?;
+        }
+        let is_due = self.queue.is_empty() || self.bytes > ENOUGH || self.since.elapsed() >= TOGETHER;
+        if self.news.is_empty() || !is_due {
+            return Ok(());
+        }
+        self.bytes = 0;
+        protocol::send(&self.socket, &News::Ended(std::mem::take(&mut self.news)))
+    }
+
+    /// When there is something to do even if nothing happens.
+    fn next_time(&self) -> Option<Instant> {
+        let timeout = self.surroundings.terms.timeout;
+        let limits = self.running.values().filter_map(|(running, _)| match running.stopped {
+            Some((_, at)) => Some(at + LAST_GRACE),
+            None => timeout.and_then(|seconds| running.began.checked_add(Duration::try_from_secs_f64(seconds).ok()?)),
+        });
+        let news = (!self.news.is_empty()).then_some(self.since + TOGETHER);
+        let drain = self.drain.filter(|at| *at > Instant::now());
+        limits.chain(news).chain(drain).min()
+    }
+
+    fn stop_what_is_late(&mut self) {
+        let (now, timeout) = (Instant::now(), self.surroundings.terms.timeout);
+        let drained = self.drain.is_some_and(|at| at <= now);
+        for (running, _) in self.running.values_mut() {
+            match running.stopped {
+                Some((_, at)) if at + LAST_GRACE <= now => running.kill(),
+                Some(_) => {}
+                None if timeout.is_some_and(|seconds| running.began.elapsed().as_secs_f64() >= seconds) => running.stop(Stopped::TimedOut),
+                None if drained => running.stop(Stopped::Drained),
+                None => {}
+            }
+        }
+    }
+}
+
+/// The number of what is no task of the list.
+const ON_HOST: u64 = 0;
+
+/// Waits for a child that has ended, for what it used, too.
+fn wait4(pid: Pid) -> io::Result<(ExitStatus, libc::rusage)> {
+    let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
+    // SAFETY: both places are ours and live until the call returns; a `rusage` of zeros is one. std and rustix have no call that tells what a child
+    // used.
+    let (waited, usage) = unsafe { (libc::wait4(pid.as_raw_nonzero().get(), &raw mut status, 0, usage.as_mut_ptr()), usage.assume_init()) };
+    if waited < 0 { Err(io::Error::last_os_error()) } else { Ok((ExitStatus::from_raw(status), usage)) }
+}
+
+/// A child that has ended and is not buried, if there is one.
+fn ended_child() -> io::Result<Option<Pid>> {
+    let mut seen = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let options = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
+    // SAFETY: the place is ours; a `siginfo_t` of zeros is one, and stays so if nobody has ended. rustix does not tell which child it was.
+    let (waited, seen) = unsafe { (libc::waitid(libc::P_ALL, 0, seen.as_mut_ptr(), options), seen.assume_init()) };
+    if waited == 0 {
+        // SAFETY: after a `waitid` that succeeded the field is that of a child, or zero.
+        return Ok(Pid::from_raw(unsafe { seen.si_pid() }));
+    }
+    match io::Error::last_os_error() {
+        why if why.raw_os_error() == Some(libc::ECHILD) => Ok(None),
+        why => Err(why),
+    }
+}

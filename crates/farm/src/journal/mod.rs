@@ -1,0 +1,92 @@
+//! The journal: a record of every attempt, one file a rank, tab separated.
+//!
+//! The first columns are those of GNU parallel's job log. A task counts as done when its record is on the disk.
+
+pub mod foreign;
+pub mod past;
+pub mod record;
+pub mod write;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use equipoise::{Error, Result, names};
+
+/// The records that a rank of a job writes. The first job on a folder has no number in its names.
+pub fn file(folder: &Path, rank: u32, job: u32) -> PathBuf {
+    match job {
+        0 | 1 => folder.join(format!("rank-{rank}.log")),
+        job => folder.join(format!("rank-{rank}.{job}.log")),
+    }
+}
+
+/// All files of records in a folder, those of earlier jobs first.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if let Some((rank, job)) = path.file_name().and_then(|name| name.to_str()).and_then(numbers) {
+            found.push((job, rank, path));
+        }
+    }
+    found.sort();
+    Ok(found.into_iter().map(|(_, _, path)| path).collect())
+}
+
+/// Rank and job of a file of records.
+pub fn numbers(name: &str) -> Option<(u32, u32)> {
+    let numbers = name.strip_prefix("rank-")?.strip_suffix(".log")?;
+    match numbers.split_once('.') {
+        Some((rank, job)) => Some((rank.parse().ok()?, job.parse().ok()?)),
+        None => Some((numbers.parse().ok()?, 1)),
+    }
+}
+
+/// Makes the folder if need be, and takes the next number for a job on it.
+///
+/// # Errors
+/// Wrong usage if the folder cannot be written to.
+pub fn enter(folder: &Path, note: &str) -> Result<u32> {
+    let refused = |why: io::Error| Error::usage(format!("--journal {}: it cannot be written to: {why}", names::shown(folder)));
+    fs::create_dir_all(folder).map_err(refused)?;
+    for job in 1.. {
+        // Whoever creates the file has the number.
+        match OpenOptions::new().write(true).create_new(true).open(folder.join(format!("job-{job}"))) {
+            Ok(mut file) => {
+                file.write_all(note.as_bytes()).and_then(|()| file.sync_all()).map_err(refused)?;
+                sync_folder(folder).map_err(refused)?;
+                return Ok(job);
+            }
+            Err(why) if why.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(why) => return Err(refused(why)),
+        }
+    }
+    unreachable!("numbers do not end")
+}
+
+/// A new file is in its folder for good only when the folder is on the disk, too.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_have_numbers_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("j");
+        assert_eq!((enter(&inner, "").unwrap(), enter(&inner, "").unwrap()), (1, 2));
+        for (rank, job) in [(1, 1), (0, 2), (0, 1), (10, 2)] {
+            fs::write(file(&inner, rank, job), "").unwrap();
+        }
+        let found: Vec<_> = files(&inner).unwrap().iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_string()).collect();
+        assert_eq!(found, ["rank-0.log", "rank-1.log", "rank-0.2.log", "rank-10.2.log"]);
+        assert_eq!(enter(Path::new("/proc/none"), "").unwrap_err().exit_status(), 2);
+    }
+}

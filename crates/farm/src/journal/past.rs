@@ -1,0 +1,215 @@
+//! What earlier jobs on the list have done, from their records.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use super::record::{self, Record};
+use crate::task::{State, Task};
+
+/// What is known of a task.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Known {
+    text: Option<u64>,
+    state: State,
+    start: f64,
+    attempts: u32,
+}
+
+/// The records of earlier jobs.
+#[derive(Debug, Default)]
+pub struct Past {
+    by_seq: HashMap<u64, Known>,
+    /// Of logs that name lines instead.
+    by_line: HashMap<u64, Known>,
+    /// Mean run time and number of runs by program and arguments, and by program.
+    times: HashMap<u64, (f64, u64)>,
+    /// Lines that are no records: cut short when a job was killed.
+    pub torn: u64,
+}
+
+/// What to do with a task of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing finished it.
+    Run { attempts: u32 },
+    /// It has a final record.
+    Finished(State),
+    /// The record of this number is about another command.
+    Edited,
+}
+
+impl Past {
+    /// Adds all records of a folder's journal.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read_folder(&mut self, folder: &Path) -> io::Result<()> {
+        super::files(folder)?.iter().try_for_each(|path| self.read_file(path))
+    }
+
+    /// Adds the records of a file of ours or of GNU parallel's. A last line without its end was cut, and does not count.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read_file(&mut self, path: &Path) -> io::Result<()> {
+        let mut reader = BufReader::with_capacity(1 << 16, File::open(path)?);
+        let (mut line, mut is_first) = (Vec::new(), true);
+        loop {
+            line.clear();
+            if reader.read_until(b'\n', &mut line)? == 0 {
+                return Ok(());
+            }
+            match line.strip_suffix(b"\n").and_then(record::read) {
+                Some(record) => self.add(&record),
+                None if is_first && line.starts_with(b"Seq\t") => {}
+                None => self.torn += 1,
+            }
+            is_first = false;
+        }
+    }
+
+    /// Adds a record. Of several final ones of a task the latest counts.
+    pub fn add(&mut self, record: &Record) {
+        let known = Known { text: Some(hash(&record.command)), state: record.state, start: record.start, attempts: record.attempt };
+        insert(&mut self.by_seq, record.seq, known);
+        if record.state == State::Done {
+            for key in keys(&record.command).into_iter().flatten() {
+                let (mean, runs) = self.times.entry(key).or_default();
+                *runs += 1;
+                *mean += (record.runtime - *mean) / *runs as f64;
+            }
+        }
+    }
+
+    /// Adds what a log says that names commands by number or by line, perhaps without their text.
+    pub fn add_foreign(&mut self, seq: Option<u64>, line: Option<u64>, text: Option<&[u8]>, state: State) {
+        let known = Known { text: text.map(hash), state, start: 0.0, attempts: 1 };
+        if let Some(seq) = seq {
+            insert(&mut self.by_seq, seq, known);
+        }
+        if let Some(line) = line {
+            insert(&mut self.by_line, line, known);
+        }
+    }
+
+    /// Takes from other records only how long commands took.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn learn(&mut self, read: impl FnOnce(&mut Past) -> io::Result<()>) -> io::Result<()> {
+        let mut other = Past::default();
+        read(&mut other)?;
+        self.times.extend(other.times);
+        Ok(())
+    }
+
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.by_seq.is_empty() && self.by_line.is_empty()
+    }
+
+    /// The final state of the task of this number, if it has one.
+    pub fn final_state(&self, seq: u64) -> Option<State> {
+        self.by_seq.get(&seq).map(|known| known.state).filter(|state| state.is_final())
+    }
+
+    /// What to do with a task. With `retry`, those that failed or were skipped are run again.
+    pub fn judge(&self, task: &Task, retry: bool) -> Verdict {
+        let known = self.by_seq.get(&task.seq).or_else(|| self.by_line.get(&task.line));
+        match known {
+            None => Verdict::Run { attempts: 0 },
+            Some(known) if known.text.is_some_and(|text| text != hash(&task.text)) => Verdict::Edited,
+            Some(known) if !known.state.is_final() => Verdict::Run { attempts: known.attempts },
+            Some(known) if retry && known.state != State::Done => Verdict::Run { attempts: known.attempts },
+            Some(known) => Verdict::Finished(known.state),
+        }
+    }
+
+    /// What a task took in earlier runs: the very command, else its program with other arguments.
+    pub fn learnt(&self, text: &[u8]) -> Option<f64> {
+        keys(text).into_iter().flatten().find_map(|key| self.times.get(&key)).map(|(mean, _)| *mean)
+    }
+}
+
+/// Later records win, and final ones over others.
+fn insert(all: &mut HashMap<u64, Known>, number: u64, known: Known) {
+    let rank = |known: &Known| (known.state.is_final(), known.start);
+    let old = all.entry(number).or_insert(known);
+    if rank(&known) >= rank(old) {
+        *old = known;
+    }
+}
+
+fn hash(text: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.trim_ascii().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Keys of the very command and of its program.
+fn keys(text: &[u8]) -> [Option<u64>; 2] {
+    let program = text.trim_ascii().split(u8::is_ascii_whitespace).next().filter(|word| !word.is_empty());
+    [Some(hash(text)), program.map(|program| hash(&[program, b"\0program"].concat()))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::Outcome;
+    use std::io::Write;
+
+    fn task(seq: u64, text: &str) -> Task {
+        Task { seq, line: seq, text: text.into(), ..Task::default() }
+    }
+
+    fn line(seq: u64, state: State, start: f64, command: &str) -> Vec<u8> {
+        let mut line = Vec::new();
+        let outcome = Outcome { start, runtime: 2.0, attempt: 1, ..Outcome::without_run(seq, state) };
+        record::write(&mut line, "h", &outcome, command.as_bytes());
+        line
+    }
+
+    #[test]
+    fn what_is_finished_is_not_run_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = File::create(folder.path().join("rank-0.log")).unwrap();
+        file.write_all(record::header().as_bytes()).unwrap();
+        for (seq, state) in [(1, State::Done), (2, State::Failed), (3, State::Again), (4, State::Skipped)] {
+            file.write_all(&line(seq, state, 1.0, "x")).unwrap();
+        }
+        // Cut within the line, as by a kill.
+        let cut = line(5, State::Done, 1.0, "x");
+        file.write_all(&cut[..cut.len() - 1]).unwrap();
+        let mut past = Past::default();
+        past.read_folder(folder.path()).unwrap();
+        let judged = |retry: bool| (1..=6).map(|seq| past.judge(&task(seq, "x"), retry)).collect::<Vec<_>>();
+        let (run, again) = (Verdict::Run { attempts: 0 }, Verdict::Run { attempts: 1 });
+        let finished = Verdict::Finished;
+        assert_eq!(judged(false), [finished(State::Done), finished(State::Failed), again, finished(State::Skipped), run, run]);
+        assert_eq!(judged(true), [finished(State::Done), again, again, again, run, run]);
+        assert_eq!((past.judge(&task(1, "y"), false), past.torn), (Verdict::Edited, 1));
+    }
+
+    #[test]
+    fn the_latest_final_record_counts() {
+        let mut past = Past::default();
+        for (state, start) in [(State::Done, 5.0), (State::Failed, 1.0), (State::Again, 9.0)] {
+            past.add(&record::read(line(1, state, start, "x").strip_suffix(b"\n").unwrap()).unwrap());
+        }
+        assert_eq!(past.judge(&task(1, "x"), true), Verdict::Finished(State::Done));
+    }
+
+    #[test]
+    fn times_are_learnt_by_program_and_arguments() {
+        let mut past = Past::default();
+        for (seq, command, runtime) in [(1, "run a", 2.0), (2, "run b", 4.0)] {
+            let mut record = record::read(line(seq, State::Done, 1.0, command).strip_suffix(b"\n").unwrap()).unwrap();
+            record.runtime = runtime;
+            past.add(&record);
+        }
+        assert_eq!([past.learnt(b"run a"), past.learnt(b"run c"), past.learnt(b"walk")], [Some(2.0), Some(3.0), None]);
+    }
+}

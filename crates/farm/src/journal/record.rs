@@ -1,0 +1,185 @@
+//! One record: a line with a column for each figure. Whatever would be taken for the end of a column or line is written out.
+
+use crate::task::{Outcome, State};
+
+/// The columns of GNU parallel's job log.
+pub const PARALLEL: &str = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand";
+
+/// The first line of a file of records.
+pub fn header() -> String {
+    format!("{PARALLEL}\tCpuTime\tMaxMemory\tOutBytes\tOutLines\tErrBytes\tErrLines\tAttempt\tState\n")
+}
+
+/// The record of an attempt, with the end of its line. `MaxMemory` is in KiB.
+pub fn write(out: &mut Vec<u8>, host: &str, outcome: &Outcome, command: &[u8]) {
+    parallel(out, host, outcome);
+    escape(out, command);
+    let Outcome { cpu, memory, out: output, err, attempt, state, .. } = outcome;
+    let (o, e) = (output, err);
+    let own = format!("\t{cpu:.3}\t{memory}\t{}\t{}\t{}\t{}\t{attempt}\t{}\n", o.bytes, o.lines, e.bytes, e.lines, state.name());
+    out.extend(own.into_bytes());
+}
+
+/// The record in the very form of GNU parallel's job log: the command as it is.
+pub fn write_parallel(out: &mut Vec<u8>, host: &str, outcome: &Outcome, command: &[u8]) {
+    parallel(out, host, outcome);
+    out.extend(command);
+    out.push(b'\n');
+}
+
+fn parallel(out: &mut Vec<u8>, host: &str, outcome: &Outcome) {
+    let Outcome { seq, start, runtime, exit, signal, .. } = outcome;
+    let mut named = Vec::new();
+    escape(&mut named, host.as_bytes());
+    out.extend(seq.to_string().into_bytes());
+    out.push(b'\t');
+    out.extend(named);
+    out.extend(format!("\t{start:.3}\t{runtime:10.3}\t0\t{}\t{exit}\t{signal}\t", outcome.out.bytes).into_bytes());
+}
+
+/// Writes out tabs, ends of lines, backslashes, other control characters and what is no UTF-8.
+pub fn escape(out: &mut Vec<u8>, text: &[u8]) {
+    for part in text.utf8_chunks() {
+        for &byte in part.valid().as_bytes() {
+            match byte {
+                b'\t' => out.extend(b"\\t"),
+                b'\n' => out.extend(b"\\n"),
+                b'\\' => out.extend(b"\\\\"),
+                0..=31 | 127 => out.extend(format!("\\x{byte:02x}").into_bytes()),
+                byte => out.push(byte),
+            }
+        }
+        for byte in part.invalid() {
+            out.extend(format!("\\x{byte:02x}").into_bytes());
+        }
+    }
+}
+
+/// Reads what [`escape`] wrote.
+pub fn unescape(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let [first, after @ ..] = rest {
+        let (byte, used) = match (first, after) {
+            (b'\\', [b't', ..]) => (b'\t', 2),
+            (b'\\', [b'n', ..]) => (b'\n', 2),
+            (b'\\', [b'\\', ..]) => (b'\\', 2),
+            (b'\\', [b'x', high, low, ..]) => match (digit(*high), digit(*low)) {
+                (Some(high), Some(low)) => (16 * high + low, 4),
+                _ => (b'\\', 1),
+            },
+            (byte, _) => (*byte, 1),
+        };
+        out.push(byte);
+        rest = &rest[used..];
+    }
+    out
+}
+
+fn digit(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).map(|digit| digit as u8)
+}
+
+/// A record that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    pub seq: u64,
+    pub host: String,
+    pub start: f64,
+    pub runtime: f64,
+    pub exit: i32,
+    pub signal: i32,
+    pub command: Vec<u8>,
+    pub attempt: u32,
+    pub state: State,
+    /// Processor time and largest memory (KiB), and the bytes of both outputs; zero in others' logs.
+    pub cpu: f64,
+    pub memory: u64,
+    pub out_bytes: u64,
+    pub err_bytes: u64,
+}
+
+/// Reads a record of ours or of GNU parallel, without the end of its line; `None` for a line that is none.
+pub fn read(line: &[u8]) -> Option<Record> {
+    let columns: Vec<&[u8]> = line.split(|byte| *byte == b'\t').collect();
+    let text = |at: usize| columns.get(at).and_then(|column| std::str::from_utf8(column).ok()).map(str::trim);
+    fn number<T: std::str::FromStr>(text: Option<&str>) -> Option<T> {
+        text?.parse().ok()
+    }
+    let is_ours = columns.len() == 17;
+    let (exit, signal) = (number(text(6))?, number(text(7))?);
+    let (attempt, state, command) = match is_ours {
+        true => (number(text(15))?, State::parse(columns[16])?, unescape(columns[8])),
+        // The command is the rest, tabs included.
+        false if columns.len() >= 9 => {
+            let state = if exit == 0 && signal == 0 { State::Done } else { State::Failed };
+            (1, state, columns[8..].join(&b'\t'))
+        }
+        false => return None,
+    };
+    let ours = |at: usize| if is_ours { number(text(at)) } else { Some(0) };
+    Some(Record {
+        seq: number(text(0)).filter(|seq| *seq > 0)?,
+        host: text(1)?.to_string(),
+        start: number(text(2))?,
+        runtime: number(text(3))?,
+        exit,
+        signal,
+        command,
+        attempt,
+        state,
+        cpu: if is_ours { number(text(9))? } else { 0.0 },
+        memory: ours(10)?,
+        out_bytes: ours(11)?,
+        err_bytes: ours(13)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::Capture;
+    use proptest::prelude::*;
+
+    fn outcome() -> Outcome {
+        let out = Capture { bytes: 12, lines: 3, ..Capture::default() };
+        let (start, runtime, cpu, memory) = (1.5e9, 0.25, 0.125, 2048);
+        Outcome { out, start, runtime, cpu, memory, exit: 3, attempt: 2, ..Outcome::without_run(7, State::Failed) }
+    }
+
+    #[test]
+    fn the_first_columns_are_parallels() {
+        let mut line = Vec::new();
+        write(&mut line, "node1", &outcome(), b"echo 'a\tb'\n\xff");
+        let text = String::from_utf8(line).unwrap();
+        assert_eq!(text, "7\tnode1\t1500000000.000\t     0.250\t0\t12\t3\t0\techo 'a\\tb'\\n\\xff\t0.125\t2048\t12\t3\t0\t0\t2\tfailed\n");
+        assert_eq!(header().split('\t').count(), text.split('\t').count());
+        let mut line = Vec::new();
+        write_parallel(&mut line, "node1", &outcome(), b"echo a\tb");
+        assert_eq!(String::from_utf8(line).unwrap(), "7\tnode1\t1500000000.000\t     0.250\t0\t12\t3\t0\techo a\tb\n");
+    }
+
+    #[test]
+    fn records_of_both_forms_are_read() {
+        let mut line = Vec::new();
+        write(&mut line, "node1", &outcome(), b"a\tb");
+        let record = read(line.strip_suffix(b"\n").unwrap()).unwrap();
+        assert_eq!((record.seq, record.exit, record.attempt, record.state), (7, 3, 2, State::Failed));
+        assert_eq!((record.cpu, record.memory, record.out_bytes, record.command.as_slice()), (0.125, 2048, 12, &b"a\tb"[..]));
+        let theirs = read(b"2\t:\t1700000000.123\t     0.003\t0\t0\t0\t0\techo a\tb").unwrap();
+        assert_eq!((theirs.seq, theirs.state, theirs.command.as_slice()), (2, State::Done, &b"echo a\tb"[..]));
+        for wrong in ["", "x", header().trim_end(), "0\t:\t1\t1\t0\t0\t0\t0\tx", "1\t:\t1\t1\t0\t0\t0"] {
+            assert_eq!(read(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_escaped_is_read_again(text in proptest::collection::vec(any::<u8>(), 0..60)) {
+            let mut escaped = Vec::new();
+            escape(&mut escaped, &text);
+            prop_assert!(!escaped.iter().any(|byte| *byte < 32) && std::str::from_utf8(&escaped).is_ok());
+            prop_assert_eq!(unescape(&escaped), text);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Hosts: commands at their start and their end, and their release when they have no work left.
+
+use crate::messages::ToHand;
+use crate::settings::Settings;
+use crate::task::{Kept, Outcome};
+
+/// Where a host stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// This number of commands of its start is to be waited for.
+    Starting(u32),
+    Working,
+    /// This number of commands of its end.
+    Ending(u32),
+    Over,
+}
+
+struct Host {
+    name: String,
+    ranks: Vec<u32>,
+    stage: Stage,
+    /// No work is left for it, and it was said so.
+    released: bool,
+}
+
+/// All hosts of a job.
+pub struct Hosts {
+    hosts: Vec<Host>,
+    of_rank: Vec<usize>,
+    setup: Vec<Vec<u8>>,
+    teardown: Vec<Vec<u8>>,
+    release: Option<String>,
+    /// Commands of releases that run, on rank 0.
+    releasing: u32,
+    failed: bool,
+}
+
+impl Hosts {
+    pub fn new(settings: &Settings, host_of_rank: Vec<String>) -> Hosts {
+        let (mut hosts, mut of_rank): (Vec<Host>, Vec<usize>) = (Vec::new(), Vec::new());
+        for (rank, name) in host_of_rank.into_iter().enumerate() {
+            let at = hosts.iter().position(|host| host.name == name).unwrap_or_else(|| {
+                hosts.push(Host { name, ranks: Vec::new(), stage: Stage::Working, released: false });
+                hosts.len() - 1
+            });
+            hosts[at].ranks.push(rank as u32);
+            of_rank.push(at);
+        }
+        let text = |option: &Option<String>| option.iter().map(|text| text.clone().into_bytes()).collect();
+        let (setup, teardown) = (text(&settings.setup), text(&settings.teardown));
+        Hosts { hosts, of_rank, setup, teardown, release: settings.release.clone(), releasing: 0, failed: false }
+    }
+
+    /// The commands of the start, on the first rank of each host.
+    pub fn begin(&mut self) -> Vec<(u32, ToHand)> {
+        let setup = std::mem::take(&mut self.setup);
+        setup.into_iter().flat_map(|text| self.start(&text)).collect()
+    }
+
+    /// A command that the list has for each host.
+    pub fn add(&mut self, text: Vec<u8>, at_start: bool) -> Vec<(u32, ToHand)> {
+        if at_start {
+            return self.start(&text);
+        }
+        self.teardown.push(text);
+        Vec::new()
+    }
+
+    fn start(&mut self, text: &[u8]) -> Vec<(u32, ToHand)> {
+        let one = |host: &mut Host| {
+            host.stage = match host.stage {
+                Stage::Starting(number) => Stage::Starting(number + 1),
+                _ => Stage::Starting(1),
+            };
+            (host.ranks[0], ToHand::OnHost { text: text.to_vec(), variables: Vec::new() })
+        };
+        self.hosts.iter_mut().map(one).collect()
+    }
+
+    /// Whether a rank's host has started.
+    pub fn is_ready(&self, rank: usize) -> bool {
+        let host = &self.hosts[self.of_rank[rank]];
+        host.stage == Stage::Working && !host.released
+    }
+
+    /// A command on a rank has ended; what there is to say about it.
+    pub fn ended(&mut self, rank: u32, outcome: &Outcome) -> Option<String> {
+        if self.releasing > 0 && rank == 0 {
+            self.releasing -= 1;
+        } else {
+            let host = &mut self.hosts[self.of_rank[rank as usize]];
+            host.stage = match host.stage {
+                Stage::Starting(number) if number > 1 => Stage::Starting(number - 1),
+                Stage::Ending(number) if number > 1 => Stage::Ending(number - 1),
+                Stage::Ending(_) => Stage::Over,
+                _ => Stage::Working,
+            };
+        }
+        if outcome.exit == 0 && outcome.signal == 0 {
+            return None;
+        }
+        self.failed = true;
+        let said = match &outcome.err.kept {
+            Kept::Here(text) => String::from_utf8_lossy(text).trim().to_string(),
+            _ => String::new(),
+        };
+        let name = self.name(rank);
+        Some(format!("a command for host {name} (--setup, --teardown, --release) {}: {said}", super::counts::how(outcome)))
+    }
+
+    /// Whether a command of a host has failed.
+    pub fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Calls `--release` for each host whose ranks have nothing to do and get nothing more.
+    pub fn release(&mut self, busy: &[bool]) -> Vec<(u32, ToHand)> {
+        let Some(command) = self.release.clone() else { return Vec::new() };
+        let mut sends = Vec::new();
+        for at in 0..self.hosts.len() {
+            let host = &mut self.hosts[at];
+            if host.released || host.stage != Stage::Working || host.ranks.iter().any(|rank| busy[*rank as usize]) {
+                continue;
+            }
+            host.released = true;
+            let name = host.name.clone();
+            let names = |released: bool| {
+                let those = self.hosts.iter().filter(|host| host.released == released);
+                those.map(|host| host.name.clone()).collect::<Vec<_>>().join(",")
+            };
+            let variables = [("FARM_HOST", name), ("FARM_ACTIVE", names(false)), ("FARM_RELEASED", names(true))];
+            let variables = variables.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+            self.releasing += 1;
+            sends.push((0, ToHand::OnHost { text: command.clone().into_bytes(), variables }));
+        }
+        sends
+    }
+
+    /// The commands of the end, on the first rank of each host that has not ended yet.
+    pub fn end(&mut self) -> Vec<(u32, ToHand)> {
+        let mut sends = Vec::new();
+        if self.releasing > 0 {
+            return sends;
+        }
+        for host in self.hosts.iter_mut().filter(|host| host.stage == Stage::Working) {
+            host.stage = match self.teardown.len() {
+                0 => Stage::Over,
+                number => Stage::Ending(number as u32),
+            };
+            let command = |text: &Vec<u8>| (host.ranks[0], ToHand::OnHost { text: text.clone(), variables: Vec::new() });
+            sends.extend(self.teardown.iter().map(command));
+        }
+        sends
+    }
+
+    /// Whether all hosts have ended.
+    pub fn is_done(&self) -> bool {
+        self.releasing == 0 && self.hosts.iter().all(|host| host.stage == Stage::Over)
+    }
+
+    /// The name of a rank's host.
+    pub fn name(&self, rank: u32) -> &str {
+        &self.hosts[self.of_rank[rank as usize]].name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::list::Origin;
+    use crate::task::State;
+
+    fn hosts(change: impl FnOnce(&mut Settings)) -> Hosts {
+        let mut settings = Settings::new(Origin::Empty(0));
+        change(&mut settings);
+        Hosts::new(&settings, ["a", "a", "b"].map(String::from).to_vec())
+    }
+
+    fn ranks(sends: &[(u32, ToHand)]) -> Vec<u32> {
+        sends.iter().map(|(rank, _)| *rank).collect()
+    }
+
+    #[test]
+    fn commands_run_once_for_each_host() {
+        let mut hosts = hosts(|settings| (settings.setup, settings.teardown) = (Some("s".into()), Some("t".into())));
+        assert_eq!(ranks(&hosts.begin()), [0, 2]);
+        assert!(!hosts.is_ready(1));
+        assert_eq!(hosts.ended(0, &Outcome::without_run(0, State::Done)), None);
+        assert!(hosts.is_ready(1) && !hosts.is_ready(2));
+        hosts.ended(2, &Outcome::without_run(0, State::Done));
+        assert_eq!((ranks(&hosts.end()), hosts.is_done()), (vec![0, 2], false));
+        let failed = Outcome { exit: 3, ..Outcome::without_run(0, State::Failed) };
+        assert!(hosts.ended(2, &failed).unwrap().starts_with("a command for host b (--setup, --teardown, --release) ended with status 3"));
+        hosts.ended(0, &Outcome::without_run(0, State::Done));
+        assert!(hosts.is_done() && hosts.has_failed());
+    }
+
+    #[test]
+    fn idle_hosts_are_released_once() {
+        let mut hosts = hosts(|settings| settings.release = Some("r".into()));
+        let sends = hosts.release(&[false, true, false]);
+        let [(0, ToHand::OnHost { variables, .. })] = sends.as_slice() else { panic!("{sends:?}") };
+        let variables: Vec<String> = variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(variables, ["FARM_HOST=b", "FARM_ACTIVE=a", "FARM_RELEASED=b"]);
+        assert!(hosts.release(&[false, true, false]).is_empty());
+        assert_eq!(hosts.release(&[false; 3]).len(), 1);
+    }
+}

@@ -1,0 +1,457 @@
+//! The lead, on rank 0: reads the list, deals tasks to ranks, counts what has ended, prints.
+//!
+//! A rank that has room gets as many tasks as it does in a tenth of a second, so that short tasks travel together and long ones alone; with
+//! `--scheduler selfsched:rule=..` as many as the rule says.
+
+pub mod counts;
+pub mod hosts;
+pub mod pool;
+mod reading;
+mod sharing;
+
+use std::collections::HashMap;
+
+use equipoise::schedule::selfsched::rules::{Chunks, Measured};
+use equipoise::{Error, Result};
+use serde_json::{Value, json};
+
+use crate::journal::past::Past;
+use crate::list::List;
+use crate::messages::{ToHand, ToLead};
+use crate::output::Printer;
+use crate::prepare::Prepared;
+use crate::report::Report;
+use crate::settings::{Settings, Shown};
+use crate::task::{How, Outcome, State, Task};
+use counts::Counts;
+use hosts::Hosts;
+use pool::{Numbers, Pool};
+use sharing::Sharing;
+
+/// Who hears what the lead has to say.
+pub trait Audience {
+    /// An event of `--output json`.
+    fn event(&mut self, event: &Value);
+    /// A line for people.
+    fn remark(&mut self, text: &str);
+    /// A record for `--joblog`.
+    fn joblog(&mut self, host: &str, outcome: &Outcome, command: &[u8]);
+}
+
+/// Seconds of work that a rank gets at a time.
+const AHEAD: f64 = 0.1;
+/// Most tasks that a rank holds.
+const MOST: f64 = 4096.0;
+/// Seconds between two lines of progress.
+const EVERY: f64 = 5.0;
+/// Failures that are told one by one.
+const TOLD: u64 = 10;
+
+/// What the lead knows of a rank.
+#[derive(Clone, Debug, Default)]
+struct Rank {
+    /// Tasks that it was dealt and has not ended.
+    held: u64,
+    measured: Measured,
+    gone: bool,
+}
+
+/// The lead.
+pub struct Lead {
+    settings: Settings,
+    list: List,
+    /// The list is shared with other jobs.
+    sharing: Sharing,
+    /// Read to its end, or no more is wanted of it.
+    is_read: bool,
+    barrier: Option<bool>,
+    past: Past,
+    costs: HashMap<u64, f64>,
+    pool: Pool,
+    ranks: Vec<Rank>,
+    next_rank: usize,
+    chunks: Option<Chunks>,
+    hosts: Hosts,
+    printer: Printer,
+    report: Option<Report>,
+    audience: Box<dyn Audience>,
+    /// Tasks that were dealt and have no final record yet: their lines and texts.
+    out: HashMap<u64, (u64, Vec<u8>)>,
+    recorded: Numbers,
+    pub counts: Counts,
+    /// Failures, those included whose records are still being written.
+    failures: u64,
+    draining: bool,
+    is_ending: bool,
+    why_unread: Option<Error>,
+    began: f64,
+    last_line: f64,
+    sends: Vec<(u32, ToHand)>,
+}
+
+impl Lead {
+    /// A lead for ranks on these hosts.
+    pub fn new(
+        settings: &Settings,
+        prepared: Prepared,
+        host_of_rank: Vec<String>,
+        printer: Printer,
+        audience: Box<dyn Audience>,
+        now: f64,
+    ) -> Lead {
+        let Prepared { list, total, past, costs, leases, report, .. } = prepared;
+        let ranks = host_of_rank.len();
+        let chunks = settings.rule.map(|rule| Chunks::new(rule, total.unwrap_or(0), &vec![1.0; ranks], None, 1));
+        Lead {
+            hosts: Hosts::new(settings, host_of_rank),
+            settings: settings.clone(),
+            list,
+            sharing: Sharing::new(leases),
+            is_read: false,
+            barrier: None,
+            past,
+            costs,
+            pool: Pool::default(),
+            ranks: vec![Rank::default(); ranks],
+            next_rank: 0,
+            chunks,
+            printer,
+            report,
+            audience,
+            out: HashMap::new(),
+            recorded: Numbers::default(),
+            counts: Counts { total, busy: vec![0.0; ranks], ..Counts::default() },
+            failures: 0,
+            draining: false,
+            is_ending: false,
+            why_unread: None,
+            began: now,
+            last_line: now,
+            sends: Vec::new(),
+        }
+    }
+
+    /// What is to be sent, rank by rank.
+    pub fn take_sends(&mut self) -> Vec<(u32, ToHand)> {
+        std::mem::take(&mut self.sends)
+    }
+
+    /// Whether all hands have ended.
+    pub fn is_over(&self) -> bool {
+        self.is_ending && self.ranks.iter().all(|rank| rank.gone)
+    }
+
+    /// Begins.
+    ///
+    /// # Errors
+    /// If nothing can be printed.
+    pub fn begin(&mut self, job: u32, now: f64) -> Result<()> {
+        let deadline = self.settings.walltime.map(|walltime| walltime.last());
+        (0..self.ranks.len()).for_each(|rank| self.sends.push((rank as u32, ToHand::Begin { job, deadline })));
+        self.event(
+            |lead| json!({"event": "begin", "ranks": lead.ranks.len(), "workers": lead.settings.workers, "tasks": lead.counts.total}),
+        );
+        self.sends.extend(self.hosts.begin());
+        self.go_on(now)
+    }
+
+    /// A hand says something.
+    ///
+    /// # Errors
+    /// If the job cannot go on.
+    pub fn receive(&mut self, from: u32, message: ToLead, now: f64) -> Result<()> {
+        match message {
+            ToLead::Freed { tasks, failed, time, squares } => {
+                self.halt_after(failed, now);
+                let measured = Measured { tasks, time, squares };
+                let rank = &mut self.ranks[from as usize];
+                rank.held = rank.held.saturating_sub(tasks);
+                rank.measured.add(measured);
+                if let Some(chunks) = &mut self.chunks {
+                    chunks.learn(from as usize, measured);
+                }
+            }
+            ToLead::Ended(outcomes) => {
+                for outcome in outcomes {
+                    self.ended(from, outcome)?;
+                }
+            }
+            ToLead::Piece { seq: _, bytes } => self.printer.piece(&bytes).map_err(printing)?,
+            ToLead::OnHost(outcome) => {
+                let said = self.hosts.ended(from, &outcome);
+                if let Some(said) = said {
+                    self.audience.remark(&said);
+                }
+                if self.hosts.has_failed() && !self.draining {
+                    self.drain(0.0, now);
+                }
+            }
+            ToLead::Signalled { again } => {
+                if !self.draining {
+                    self.audience
+                        .remark(&format!("told to end: nothing more is started, what runs has {} s (--grace)", self.settings.grace));
+                }
+                self.drain(if again { 0.0 } else { self.settings.grace }, now);
+            }
+            ToLead::Failed(why) => return Err(Error::Failed(why)),
+            ToLead::Gone => self.ranks[from as usize].gone = true,
+        }
+        self.go_on(now)
+    }
+
+    /// Some time has passed.
+    ///
+    /// # Errors
+    /// If nothing can be printed.
+    pub fn tick(&mut self, now: f64) -> Result<()> {
+        self.share(now)?;
+        if let Some(walltime) = self.settings.walltime {
+            let (last, late) = (walltime.last(), |task: &Task| now + task.least_time() > walltime.last());
+            let late = self.pool.take(u64::MAX, late);
+            late.iter().for_each(|(task, _)| self.printer.skip(task.seq));
+            self.counts.left += late.len() as u64;
+            if now >= walltime.end || (now >= last && self.out.is_empty()) {
+                self.drain(0.0, now);
+            }
+        }
+        if now - self.last_line >= EVERY && !self.is_ending {
+            self.last_line = now;
+            let running = self.out.len() as u64;
+            let line = self.counts.progress(now - self.began, running.min(u64::from(self.settings.workers) * self.ranks.len() as u64));
+            self.event(|lead| {
+                let Counts { done, failed, skipped, total, .. } = &lead.counts;
+                json!({"event": "progress", "done": done, "failed": failed, "skipped": skipped, "running": running, "tasks": total})
+            });
+            self.audience.remark(&line);
+        }
+        self.go_on(now)
+    }
+
+    /// Reads, deals, prints, ends: whatever is possible now.
+    fn go_on(&mut self, now: f64) -> Result<()> {
+        self.read()?;
+        self.deal(now);
+        if let Some(wanted) = self.printer.print().map_err(printing)? {
+            self.sends.push((wanted.rank, ToHand::Pull { seq: wanted.seq, stream: wanted.stream, from: wanted.from }));
+        }
+        let is_shared = self.sharing.is_waiting() && !self.draining;
+        let is_empty = self.is_read && self.barrier.is_none() && self.pool.is_empty() && self.out.is_empty() && !is_shared;
+        if !is_empty {
+            if self.is_read && self.pool.is_empty() && !is_shared {
+                self.release_idle();
+            }
+            return Ok(());
+        }
+        if !self.printer.is_done() {
+            // What was to come in order and never comes holds up nobody.
+            self.printer.forget_order();
+            return self.printer.print().map_err(printing).map(|wanted| {
+                self.sends
+                    .extend(wanted.map(|wanted| (wanted.rank, ToHand::Pull { seq: wanted.seq, stream: wanted.stream, from: wanted.from })));
+            });
+        }
+        self.release_idle();
+        let ending = self.hosts.end();
+        self.sends.extend(ending);
+        if self.hosts.is_done() && !self.is_ending {
+            self.is_ending = true;
+            self.sharing.end();
+            (0..self.ranks.len()).for_each(|rank| self.sends.push((rank as u32, ToHand::End)));
+        }
+        Ok(())
+    }
+
+    /// Hosts that have nothing left to do are given back.
+    fn release_idle(&mut self) {
+        let busy: Vec<bool> = self.ranks.iter().map(|rank| rank.held > 0).collect();
+        let released = self.hosts.release(&busy);
+        self.sends.extend(released);
+    }
+
+    /// Deals tasks to the ranks that have room, in turn.
+    fn deal(&mut self, now: f64) {
+        let ranks = self.ranks.len();
+        let last = self.settings.walltime.map_or(f64::INFINITY, |walltime| walltime.last());
+        for turn in 0..ranks {
+            let at = (self.next_rank + turn) % ranks;
+            if self.draining || self.pool.ready() == 0 {
+                break;
+            }
+            if !self.hosts.is_ready(at) || (self.settings.dedicated && at == 0 && ranks > 1) {
+                continue;
+            }
+            let most = self.room(at);
+            let tasks = self.pool.take(most, |task| now + task.least_time() <= last);
+            if tasks.is_empty() {
+                continue;
+            }
+            self.ranks[at].held += tasks.len() as u64;
+            for (task, _) in &tasks {
+                let text = if task.how == How::Empty { Vec::new() } else { task.text.clone() };
+                self.out.insert(task.seq, (task.line, text));
+            }
+            self.sends.push((at as u32, ToHand::Tasks(tasks)));
+        }
+        self.next_rank = (self.next_rank + 1) % ranks;
+    }
+
+    /// How many tasks a rank gets now.
+    fn room(&mut self, at: usize) -> u64 {
+        let (workers, left) = (u64::from(self.settings.workers), self.pool.ready());
+        let rank = &self.ranks[at];
+        if let Some(chunks) = &mut self.chunks {
+            return if rank.held < workers { chunks.next(at, left) } else { 0 };
+        }
+        let to_fill = workers.saturating_sub(rank.held);
+        // Tasks that have to fit into the time left, are dealt the longest first, or end the job by failing, are dealt when they can begin.
+        let is_exact = self.settings.walltime.is_some() || self.settings.halt.is_some() || self.counts.has_costs;
+        let ahead = match rank.measured.mean().filter(|_| !is_exact) {
+            Some(mean) => (workers as f64 * (AHEAD / mean)).min(MOST) as u64,
+            None => 0,
+        };
+        // Near the end nobody gets more than a part of what all the others could do, too.
+        let share = left / (2 * self.ranks.len() as u64);
+        to_fill.max((workers + ahead).saturating_sub(rank.held).min(share))
+    }
+
+    fn ended(&mut self, from: u32, outcome: Outcome) -> Result<()> {
+        let seq = outcome.seq;
+        self.counts.busy[from as usize] += outcome.runtime;
+        self.counts.longest = self.counts.longest.max(outcome.runtime);
+        self.counts.work += outcome.runtime;
+        let (line, text) = match self.out.get(&seq) {
+            Some((line, text)) => (*line, text.clone()),
+            None => return Err(Error::Lost(format!("task {seq} ended twice, or was never dealt"))),
+        };
+        if outcome.state != State::Left {
+            self.event(|_| event(&outcome, from, line, &text));
+        }
+        if outcome.state == State::Again {
+            return Ok(());
+        }
+        self.out.remove(&seq);
+        if outcome.state == State::Left {
+            self.counts.left += 1;
+            self.printer.skip(seq);
+            return Ok(());
+        }
+        if !self.recorded.insert(seq) {
+            return Err(Error::Lost(format!("task {seq} has two final records")));
+        }
+        self.sharing.ended(seq)?;
+        self.counts.count(outcome.state);
+        if let Some(report) = &mut self.report {
+            report.add(from, &outcome, &text).map_err(reporting)?;
+        }
+        self.audience.joblog(self.hosts.name(from), &outcome, &text);
+        if outcome.state == State::Failed {
+            self.tell_failure(&outcome, line, &text);
+        }
+        let success = outcome.state == State::Done;
+        match self.settings.output == Shown::Outputs && self.settings.results.is_none() {
+            true => self.printer.add(from, seq, outcome.out, outcome.err).map_err(printing)?,
+            false => self.printer.skip(seq),
+        }
+        self.skip(seq, success);
+        Ok(())
+    }
+
+    /// Tasks have failed, whose records are still being written.
+    fn halt_after(&mut self, failed: u64, now: f64) {
+        self.failures += failed;
+        if let Some(halt) = self.settings.halt
+            && failed > 0
+            && self.failures >= halt.failures
+            && !self.draining
+        {
+            self.audience.remark(&format!("{} tasks have failed: the job ends (--halt)", self.failures));
+            self.drain(if halt.now { 0.0 } else { f64::MAX }, now);
+        }
+    }
+
+    /// A task has ended: those that can never run therefore get their record from rank 0.
+    fn skip(&mut self, seq: u64, success: bool) {
+        let skipped = self.pool.ended(seq, success);
+        self.record_skipped(skipped);
+    }
+
+    fn record_skipped(&mut self, skipped: Vec<Task>) {
+        if !skipped.is_empty() {
+            skipped.iter().for_each(|task| _ = self.out.insert(task.seq, (task.line, task.text.clone())));
+            self.sends.push((0, ToHand::Skip(skipped)));
+        }
+    }
+
+    fn tell_failure(&mut self, outcome: &Outcome, line: u64, text: &[u8]) {
+        if self.settings.output == Shown::Events || self.counts.failed_now > TOLD {
+            return;
+        }
+        let text = String::from_utf8_lossy(text);
+        let shown: String = text.chars().take(200).collect();
+        let more = if self.counts.failed_now == TOLD { " (further failures are only counted)" } else { "" };
+        self.audience.remark(&format!("task {} (line {line}) {}: {shown}{more}", outcome.seq, counts::how(outcome)));
+    }
+
+    /// Nothing more is started; what runs has `grace` seconds.
+    fn drain(&mut self, grace: f64, _now: f64) {
+        if !self.draining {
+            self.draining = true;
+            self.counts.drained = true;
+            self.counts.left += self.pool.take_all();
+            self.barrier = None;
+        }
+        (0..self.ranks.len()).for_each(|rank| self.sends.push((rank as u32, ToHand::Drain { grace })));
+    }
+
+    fn event(&mut self, event: impl FnOnce(&Lead) -> Value) {
+        if self.settings.output == Shown::Events {
+            let event = event(self);
+            self.audience.event(&event);
+        }
+    }
+
+    /// The last words.
+    ///
+    /// # Errors
+    /// If a task has no final record, or more than one; or the list could not be read to its end.
+    pub fn end(&mut self, now: f64) -> Result<i32> {
+        let counts = self.counts.clone();
+        let seconds = now - self.began;
+        let capacity = f64::from(self.settings.workers) * self.ranks.len() as f64;
+        self.event(|_| counts.end_event(seconds, capacity));
+        self.audience.remark(&counts.summary(seconds, capacity));
+        if let Some(report) = &mut self.report {
+            report.end(&counts, seconds, self.ranks.len() as u32, self.settings.workers).map_err(reporting)?;
+        }
+        if let Some(why) = self.why_unread.take() {
+            return Err(why);
+        }
+        let finals = counts.done + counts.failed + counts.skipped;
+        if finals + counts.left != counts.read || self.recorded.len() != finals {
+            return Err(Error::Lost(format!(
+                "of {} tasks {} have a final record and {} are left: some were lost",
+                counts.read,
+                self.recorded.len(),
+                counts.left
+            )));
+        }
+        Ok(counts.exit_status(self.hosts.has_failed()))
+    }
+}
+
+fn reporting(why: std::io::Error) -> Error {
+    Error::Failed(format!("--report: it cannot be written: {why}"))
+}
+
+fn printing(why: std::io::Error) -> Error {
+    Error::Failed(format!("standard output: {why}"))
+}
+
+/// The event of an attempt that has ended.
+fn event(outcome: &Outcome, rank: u32, line: u64, text: &[u8]) -> Value {
+    json!({
+        "event": "task", "seq": outcome.seq, "line": line, "state": outcome.state.name(), "exit": outcome.exit, "signal": outcome.signal,
+        "attempt": outcome.attempt, "rank": rank, "start": outcome.start, "runtime": outcome.runtime, "cpu": outcome.cpu,
+        "memory_kib": outcome.memory, "out_bytes": outcome.out.bytes, "err_bytes": outcome.err.bytes, "command": String::from_utf8_lossy(text),
+    })
+}

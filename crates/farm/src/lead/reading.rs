@@ -1,0 +1,126 @@
+//! How the lead reads the list: no further ahead than it needs to, and what is finished already is only counted.
+
+use equipoise::Result;
+
+use super::Lead;
+use super::sharing::Claim;
+use crate::journal::past::Verdict;
+use crate::list::Entry;
+use crate::task::{State, Task};
+
+/// Tasks that are read and not dealt, at most; more where the longest is to be found among them.
+const WINDOW: u64 = 8192;
+const WINDOW_BY_COST: u64 = 1 << 16;
+/// Bytes of their commands, at most.
+const WINDOW_BYTES: usize = 16 << 20;
+/// Edited lines that are told one by one.
+const TOLD: u64 = 20;
+
+impl Lead {
+    pub(super) fn read(&mut self) -> Result<()> {
+        while !self.is_read {
+            if let Some(check) = self.barrier {
+                if !self.out.is_empty() || !self.pool.is_empty() {
+                    return Ok(());
+                }
+                self.barrier = None;
+                if check && self.counts.failed + self.counts.skipped > 0 {
+                    self.audience.remark("a task before BARRIER CHECK failed: what follows is left");
+                    self.drain(0.0, 0.0);
+                }
+            }
+            let window = self.window();
+            let is_full = self.pool.ready() + self.pool.waiting() >= window || self.pool.bytes() >= WINDOW_BYTES;
+            if is_full && !self.draining {
+                return Ok(());
+            }
+            let entry = match self.list.entry() {
+                Ok(entry) => entry,
+                Err(why) => {
+                    // What was begun ends well; the sentence comes last.
+                    self.why_unread = Some(why);
+                    self.drain(self.settings.grace, 0.0);
+                    None
+                }
+            };
+            std::mem::take(&mut self.list.remarks).iter().for_each(|remark| self.audience.remark(remark));
+            match entry {
+                None => {
+                    self.is_read = true;
+                    self.sharing.read_to(None)?;
+                }
+                // A job that ends does not wait for what may still come.
+                Some(Entry::Later) if self.draining => self.is_read = true,
+                Some(Entry::Later) => return Ok(()),
+                Some(Entry::Barrier { check }) if !self.draining => self.barrier = Some(check),
+                Some(Entry::Barrier { .. }) => {}
+                Some(Entry::PerHost { text, at_start }) => {
+                    let begin = self.hosts.add(text, at_start);
+                    self.sends.extend(begin);
+                }
+                Some(Entry::Task(task)) => self.take_in(task)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// How many tasks may wait to be dealt before more are read.
+    fn window(&self) -> u64 {
+        if self.counts.has_costs || !self.costs.is_empty() {
+            return WINDOW_BY_COST;
+        }
+        // What is shared is not taken long before it can be run.
+        self.sharing.ahead(2 * u64::from(self.settings.workers) * self.ranks.len() as u64).min(WINDOW)
+    }
+
+    fn take_in(&mut self, mut task: Task) -> Result<()> {
+        let claim = self.claim(task.seq)?;
+        if claim == Claim::Not {
+            return Ok(());
+        }
+        self.counts.read += 1;
+        let retry = self.settings.retry_failed && claim == Claim::Ours;
+        let attempts = match self.past.judge(&task, retry) {
+            Verdict::Finished(state) => {
+                self.recorded.insert(task.seq);
+                self.counts.count_earlier(state);
+                self.printer.skip(task.seq);
+                self.skip(task.seq, state == State::Done);
+                return Ok(());
+            }
+            Verdict::Run { attempts } => attempts,
+            Verdict::Edited => {
+                self.counts.edited += 1;
+                if self.counts.edited <= TOLD {
+                    let text = String::from_utf8_lossy(&task.text).into_owned();
+                    self.audience.remark(&format!(
+                        "line {} (task {}) is not the command that the journal has; it runs as a new one: {text}",
+                        task.line, task.seq
+                    ));
+                }
+                0
+            }
+        };
+        if self.draining {
+            self.counts.left += 1;
+            return Ok(());
+        }
+        self.sharing.take_in(task.seq);
+        task.cost = task.cost.or_else(|| self.costs.get(&task.seq).copied()).or_else(|| self.past.learnt(&task.text));
+        self.counts.has_costs |= task.cost.is_some();
+        if let Some(walltime) = self.settings.walltime
+            && task.cost.is_none()
+            && task.min.is_none()
+        {
+            // Nothing is known of it: it is not begun when the end is near.
+            task.min = Some(self.settings.grace.min(walltime.length / 20.0));
+        }
+        if let Some((task, _)) = self.pool.add((task, attempts)) {
+            let seq = task.seq;
+            let mut skipped = vec![task];
+            skipped.extend(self.pool.ended(seq, false));
+            self.record_skipped(skipped);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,280 @@
+//! What rank 0 does before the job begins: look through the list, read what earlier jobs have done, enter the journal.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use equipoise::{Error, Result, names};
+
+use crate::helper::running::now;
+use crate::journal::past::{Past, Verdict};
+use crate::journal::{self, foreign, record};
+use crate::leases::{self, Leases};
+use crate::list::{Entry, List, Origin};
+use crate::report::Report;
+use crate::settings::Settings;
+use crate::task::{Outcome, Task};
+
+/// What the lead begins with.
+pub struct Prepared {
+    pub list: List,
+    /// Number of tasks, if it is known.
+    pub total: Option<u64>,
+    pub past: Past,
+    /// Estimated seconds by Seq.
+    pub costs: HashMap<u64, f64>,
+    /// The number of the job on its journal.
+    pub job: u32,
+    pub joblog: Option<Joblog>,
+    /// Where the list can be shared with other jobs on the journal.
+    pub leases: Option<Leases>,
+    pub report: Option<Report>,
+}
+
+/// Prepares a job whose hosts have up to this number of ranks.
+///
+/// # Errors
+/// Wrong usage, with one sentence.
+pub fn prepare(settings: &Settings, ranks_of_host: u32) -> Result<Prepared> {
+    let surveyed = survey(settings, ranks_of_host)?;
+    let others = settings.journal.as_ref().map_or_else(Vec::new, |folder| leases::others(folder, 0));
+    let mut past = past(settings, &others)?;
+    let costs = costs(settings, &mut past)?;
+    let joblog = settings.joblog.as_ref().map(|path| Joblog::open(path, settings.resume)).transpose()?;
+    let report = settings.report.as_ref().map(|folder| {
+        let refused = |why| Error::usage(format!("--report {}: it cannot be written to: {why}", names::shown(folder)));
+        Report::create(folder, now()).map_err(refused)
+    });
+    let report = report.transpose()?;
+    let list = open(settings)?;
+    let (mut job, mut leases) = (1, None);
+    if let Some(folder) = &settings.journal {
+        let named = || format!("--journal {}", names::shown(folder));
+        if !others.is_empty() && !surveyed.can_be_shared {
+            return Err(Error::usage(format!(
+                "{}: another job runs on it, and only a list in a file without barriers can be shared",
+                named()
+            )));
+        }
+        job = journal::enter(folder, &leases::note())?;
+        if let Some(total) = surveyed.total.filter(|_| surveyed.can_be_shared) {
+            let entered = Leases::enter(folder, job, total);
+            leases = Some(entered.map_err(|why| Error::usage(format!("{}: it cannot be written to: {why}", named())))?);
+        }
+    }
+    Ok(Prepared { list, total: surveyed.total, past, costs, job, joblog, leases, report })
+}
+
+pub(crate) fn open(settings: &Settings) -> Result<List> {
+    let stdin = settings.stdin.as_ref().map(|path| path.as_os_str().as_bytes().to_vec());
+    List::open(&settings.origin, settings.shell, stdin, settings.follow)
+}
+
+/// What is known of a list beforehand.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Surveyed {
+    /// Number of tasks.
+    total: Option<u64>,
+    /// It can be read again, and its tasks can be run in any order but for `after=`.
+    can_be_shared: bool,
+}
+
+/// Looks through a list that can be read twice, so that what is wrong in it is said before anything runs.
+fn survey(settings: &Settings, ranks_of_host: u32) -> Result<Surveyed> {
+    let all = |total| Ok(Surveyed { total: Some(total), can_be_shared: true });
+    let file = match &settings.origin {
+        Origin::Commands { file, .. } | Origin::Arguments { file, .. } => file,
+        Origin::Empty(tasks) => return all(*tasks),
+        Origin::Array { first, last, step, .. } => return all((last - first) / step + 1),
+    };
+    if settings.follow || !file.is_file() {
+        return Ok(Surveyed::default());
+    }
+    let (mut list, mut tasks, mut can_be_shared) = (open(settings)?, 0, true);
+    while let Some(entry) = list.entry()? {
+        let Entry::Task(task) = entry else {
+            can_be_shared = false;
+            continue;
+        };
+        tasks += 1;
+        if let Some(why) = settings.slots.as_ref().and_then(|slots| slots.objection(task.needs, ranks_of_host)) {
+            return Err(Error::usage(format!("{}, line {}: {why}", names::shown(file), task.line)));
+        }
+    }
+    Ok(Surveyed { total: Some(tasks), can_be_shared })
+}
+
+/// What earlier jobs have done, and `others` that run now.
+///
+/// # Errors
+/// Wrong usage if there is a journal already and nobody said that the job goes on with it, or a log cannot be read.
+pub fn past(settings: &Settings, others: &[u32]) -> Result<Past> {
+    let mut past = Past::default();
+    let goes_on = settings.resume || settings.retry_failed;
+    if let Some(folder) = settings.journal.as_ref().filter(|folder| folder.exists()) {
+        let unreadable = |why: io::Error| Error::usage(format!("--journal {}: it cannot be read: {why}", names::shown(folder)));
+        past.read_folder(folder).map_err(unreadable)?;
+        if !past.is_empty() && !goes_on && others.is_empty() {
+            return Err(Error::usage(format!(
+                "--journal {}: it has the records of an earlier job; say --resume to go on with it, or name another folder",
+                names::shown(folder)
+            )));
+        }
+    }
+    let unreadable =
+        |option: &str, path: &Path, why: io::Error| Error::usage(format!("{option} {}: it cannot be read: {why}", names::shown(path)));
+    if let Some(path) = settings.joblog.as_ref().filter(|path| goes_on && path.exists()) {
+        foreign::read(&mut past, path).map_err(|why| unreadable("--joblog", path, why))?;
+    }
+    for path in &settings.logs {
+        foreign::read(&mut past, path).map_err(|why| unreadable("--resume-from", path, why))?;
+    }
+    Ok(past)
+}
+
+/// Estimates: a file with a number of seconds on each line, for the tasks in order, or with Seq before it; or a journal or job log of another run, from
+/// which they are learnt by program and arguments.
+fn costs(settings: &Settings, past: &mut Past) -> Result<HashMap<u64, f64>> {
+    let Some(path) = &settings.costs else { return Ok(HashMap::new()) };
+    let unreadable = |why: io::Error| Error::usage(format!("--costs {}: it cannot be read: {why}", names::shown(path)));
+    if path.is_dir() {
+        return past.learn(|other| other.read_folder(path)).map(|()| HashMap::new()).map_err(unreadable);
+    }
+    let mut text = String::new();
+    File::open(path).and_then(|mut file| file.read_to_string(&mut text)).map_err(unreadable)?;
+    if text.starts_with("Seq\t") {
+        return past.learn(|other| other.read_file(path)).map(|()| HashMap::new()).map_err(unreadable);
+    }
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
+    let mut costs = HashMap::new();
+    for (at, line) in lines {
+        let words: Vec<&str> = line.split(|letter: char| letter.is_whitespace() || letter == ',').filter(|word| !word.is_empty()).collect();
+        let seconds = |text: &str| text.parse::<f64>().ok().filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
+        let entry = match words.as_slice() {
+            [only] => seconds(only).map(|seconds| (costs.len() as u64 + 1, seconds)),
+            [seq, cost] => seq.parse().ok().filter(|seq| *seq > 0).zip(seconds(cost)),
+            _ => None,
+        };
+        let (seq, cost) = entry.ok_or_else(|| {
+            let why = "it must be a number of seconds, 0 or more, perhaps with the number of a task before it";
+            Error::usage(format!("--costs {}, line {}: {why}", names::shown(path), at + 1))
+        })?;
+        costs.insert(seq, cost);
+    }
+    Ok(costs)
+}
+
+/// The tasks that would run, one after the other.
+///
+/// # Errors
+/// Wrong usage, or what `show` says.
+pub fn dry_run(settings: &Settings, mut show: impl FnMut(&Task) -> Result<()>) -> Result<()> {
+    let past = past(settings, &[])?;
+    let mut list = open(settings)?;
+    while let Some(entry) = list.entry()? {
+        match entry {
+            Entry::Task(task) if matches!(past.judge(&task, settings.retry_failed), Verdict::Finished(_)) => {}
+            Entry::Task(task) => show(&task)?,
+            Entry::Later if settings.follow => return Ok(()),
+            Entry::Later => std::thread::sleep(std::time::Duration::from_millis(5)),
+            Entry::Barrier { .. } | Entry::PerHost { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+/// GNU parallel's job log.
+pub struct Joblog {
+    file: BufWriter<File>,
+    line: Vec<u8>,
+}
+
+impl Joblog {
+    /// Opens it: anew, or to append to it if a job goes on.
+    ///
+    /// # Errors
+    /// Wrong usage if it cannot be written to.
+    fn open(path: &Path, goes_on: bool) -> Result<Joblog> {
+        let refused = |why: io::Error| Error::usage(format!("--joblog {}: it cannot be written to: {why}", names::shown(path)));
+        let mut options = OpenOptions::new();
+        options.create(true).append(goes_on).write(true).truncate(!goes_on);
+        let mut file = options.open(path).map_err(refused)?;
+        if file.metadata().map_err(refused)?.len() == 0 {
+            writeln!(file, "{}", record::PARALLEL).map_err(refused)?;
+        }
+        Ok(Joblog { file: BufWriter::new(file), line: Vec::new() })
+    }
+
+    /// Appends a record.
+    ///
+    /// # Errors
+    /// If the disk does not take it.
+    pub fn write(&mut self, host: &str, outcome: &Outcome, command: &[u8]) -> io::Result<()> {
+        self.line.clear();
+        record::write_parallel(&mut self.line, host, outcome, command);
+        self.file.write_all(&self.line)?;
+        self.file.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(text: &str) -> (tempfile::NamedTempFile, Settings) {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let origin = Origin::Commands { file: file.path().to_path_buf(), format: crate::list::formats::Format::Plain };
+        (file, Settings::new(origin))
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_before_anything_runs() {
+        let (_file, mut settings) = list("a\nb #EQ cpus=4\n");
+        assert_eq!(survey(&settings, 1).unwrap(), Surveyed { total: Some(2), can_be_shared: true });
+        settings.slots = Some(crate::limits::SlotsGiven::parse("cpus=2").unwrap());
+        let why = survey(&settings, 1).unwrap_err();
+        assert!(why.exit_status() == 2 && why.to_string().ends_with(", line 2: it needs cpus=4, and a rank has 2 (--slots)"), "{why}");
+    }
+
+    #[test]
+    fn a_journal_is_not_gone_on_with_unasked() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_file, mut settings) = list("a\n");
+        settings.journal = Some(folder.path().to_path_buf());
+        assert_eq!(prepare(&settings, 1).unwrap().job, 1);
+        let mut records = record::header().into_bytes();
+        record::write(&mut records, "h", &Outcome::without_run(1, crate::task::State::Done), b"a");
+        std::fs::write(folder.path().join("rank-0.log"), records).unwrap();
+        // That job is over; otherwise the next would share the list with it.
+        std::fs::write(folder.path().join("leases/ended-1"), "").unwrap();
+        assert!(prepare(&settings, 1).err().unwrap().to_string().contains("say --resume to go on with it"));
+        settings.resume = true;
+        assert_eq!(prepare(&settings, 1).unwrap().job, 2);
+        let mut shown = 0;
+        dry_run(&settings, |_| {
+            shown += 1;
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(shown, 0);
+    }
+
+    #[test]
+    fn costs_have_numbers_of_tasks_or_none() {
+        let (_file, mut settings) = list("a\nb\n");
+        let costs_file = tempfile::NamedTempFile::new().unwrap();
+        settings.costs = Some(costs_file.path().to_path_buf());
+        let read = |text: &str| {
+            std::fs::write(costs_file.path(), text).unwrap();
+            costs(&settings, &mut Past::default()).map_err(|why| why.to_string())
+        };
+        assert_eq!(read("# s\n1.5\n\n2\n").unwrap(), HashMap::from([(1, 1.5), (2, 2.0)]));
+        assert_eq!(read("7 3\n2,1\n").unwrap(), HashMap::from([(7, 3.0), (2, 1.0)]));
+        for wrong in ["-1", "nan", "a 1", "1 2 3"] {
+            assert!(read(wrong).unwrap_err().contains("line 1: it must be a number of seconds"), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What a farm is asked to do: the same on all ranks.
+
+use std::path::PathBuf;
+
+use equipoise::schedule::selfsched::rules::Rule;
+use serde::{Deserialize, Serialize};
+
+use crate::helper::protocol::Slots;
+use crate::limits::{Halt, SlotsGiven};
+use crate::list::Origin;
+
+/// All options.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub origin: Origin,
+    /// Commands run by `sh -c`.
+    pub shell: bool,
+    /// Standard input of each command that has none of its own.
+    pub stdin: Option<PathBuf>,
+    /// The list may grow.
+    pub follow: bool,
+    /// Tasks that run at a time on each rank.
+    pub workers: u32,
+    /// Rank 0 runs none, if there are others.
+    pub dedicated: bool,
+    pub journal: Option<PathBuf>,
+    pub resume: bool,
+    pub retry_failed: bool,
+    /// Logs of other farms that say what is finished.
+    pub logs: Vec<PathBuf>,
+    /// GNU parallel's job log, to be written.
+    pub joblog: Option<PathBuf>,
+    pub retries: u32,
+    /// Seconds that a task may take.
+    pub timeout: Option<f64>,
+    /// Seconds that running tasks have to end when the job is told to.
+    pub grace: f64,
+    /// When the job's time is over, in seconds since 1970, and how long it is from the beginning.
+    pub walltime: Option<Walltime>,
+    pub halt: Option<Halt>,
+    pub slots: Option<SlotsGiven>,
+    pub setup: Option<String>,
+    pub teardown: Option<String>,
+    pub release: Option<String>,
+    pub keep_order: bool,
+    /// A folder, or with `{#}` in it the beginning of a file's name for each task.
+    pub results: Option<PathBuf>,
+    /// Folder of a page and a table about the run.
+    pub report: Option<PathBuf>,
+    /// Estimated seconds by Seq, from a file.
+    pub costs: Option<PathBuf>,
+    /// How many tasks are dealt at a time; by default what a rank does in a tenth of a second.
+    pub rule: Option<Rule>,
+    /// What standard output has.
+    pub output: Shown,
+}
+
+/// A limit of time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Walltime {
+    /// Seconds since 1970.
+    pub end: f64,
+    /// Seconds.
+    pub length: f64,
+}
+
+impl Walltime {
+    /// When a task has to have ended by its estimate: a hundredth of the time before the end, since estimates are never exact.
+    pub fn last(&self) -> f64 {
+        self.end - (self.length / 100.0).clamp(0.05, 60.0)
+    }
+}
+
+/// What is printed on standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// The outputs of tasks.
+    Outputs,
+    /// An event a line.
+    Events,
+    Nothing,
+}
+
+impl Settings {
+    /// Options that ask for nothing special.
+    pub fn new(origin: Origin) -> Settings {
+        Settings {
+            origin,
+            shell: false,
+            stdin: None,
+            follow: false,
+            workers: 1,
+            dedicated: false,
+            journal: None,
+            resume: false,
+            retry_failed: false,
+            logs: Vec::new(),
+            joblog: None,
+            retries: 0,
+            timeout: None,
+            grace: 10.0,
+            walltime: None,
+            halt: None,
+            slots: None,
+            setup: None,
+            teardown: None,
+            release: None,
+            keep_order: false,
+            results: None,
+            report: None,
+            costs: None,
+            rule: None,
+            output: Shown::Outputs,
+        }
+    }
+
+    /// The slots of a rank that is number `index` of `ranks` on its host.
+    pub fn slots_of(&self, index: u32, ranks: u32) -> Slots {
+        self.slots.as_ref().map_or_else(Slots::default, |given| given.of(index, ranks))
+    }
+}

@@ -1,0 +1,246 @@
+//! `equipoise farm` over ranks: each command once, whatever dies.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use libtest_mimic::{Failed, Trial};
+use tempfile::TempDir;
+
+use crate::commands::MPI_PROGRAM;
+use crate::launch::{self, Outcome, PROGRAM};
+
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// All of them.
+pub fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for ranks in [1, 2, 3, 5, 8] {
+        trials.push(Trial::test(format!("a farm runs each command once, on {ranks} ranks"), move || each_once(ranks)));
+        trials.push(Trial::test(format!("a farm counts empty tasks once, on {ranks} ranks"), move || empty(ranks)));
+    }
+    trials.push(Trial::test("a farm prints long outputs of all ranks whole and in order", outputs));
+    trials.push(Trial::test("a farm spares a dedicated rank 0", dedicated));
+    trials.push(Trial::test("an MPI program in a farm is no rank", mpi_program));
+    trials.push(Trial::test("a farm under every rule runs each command once", rules));
+    for victim in ["launcher", "rank 0", "another rank", "helper"] {
+        trials.push(Trial::test(format!("a farm whose {victim} is killed is resumed"), move || killed(victim)));
+    }
+    trials.push(Trial::test("a farm that is told to end drains", drains));
+    trials.push(Trial::test("a wrong list is said once, on 3 ranks", wrong));
+    trials
+}
+
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Result<Place, Failed> {
+        Ok(Place(tempfile::tempdir()?))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).to_string_lossy().into_owned()
+    }
+
+    fn farm(&self, ranks: u32, arguments: &[&str]) -> Result<Outcome, String> {
+        launch::under_mpirun(Path::new(PROGRAM), &[&["farm"], arguments].concat(), ranks, LIMIT, None)
+    }
+
+    /// Sequence numbers with a final record, and how often.
+    fn recorded(&self) -> BTreeMap<u64, usize> {
+        let mut found = BTreeMap::new();
+        for entry in fs::read_dir(self.path("j")).into_iter().flatten().flatten() {
+            let text = fs::read_to_string(entry.path()).unwrap_or_default();
+            let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+            for line in whole.lines().skip(1) {
+                let columns: Vec<&str> = line.split('\t').collect();
+                if let (17, Ok(seq), false) = (columns.len(), columns[0].parse(), columns.last() == Some(&"again")) {
+                    *found.entry(seq).or_default() += 1;
+                }
+            }
+        }
+        found
+    }
+
+    /// How often each task has run.
+    fn ran(&self) -> BTreeMap<u64, usize> {
+        let mut found = BTreeMap::new();
+        for line in fs::read_to_string(self.path("ran")).unwrap_or_default().lines() {
+            *found.entry(line.parse().unwrap_or(0)).or_default() += 1;
+        }
+        found
+    }
+
+    fn write_list(&self, tasks: u64, seconds: f64) -> Result<(), Failed> {
+        let line = |seq| format!("sh -c 'sleep {seconds}; echo {seq} >>{}'\n", self.text("ran"));
+        Ok(fs::write(self.path("jobs"), (1..=tasks).map(line).collect::<String>())?)
+    }
+}
+
+fn hold(holds: bool, what: &str, outcome: &Outcome) -> Result<(), Failed> {
+    if holds { Ok(()) } else { Err(format!("{what}: {}", outcome.told()).into()) }
+}
+
+fn each_once(ranks: u32) -> Result<(), Failed> {
+    let place = Place::new()?;
+    place.write_list(80, 0.01)?;
+    let outcome = place.farm(ranks, &[&place.text("jobs"), "--journal", &place.text("j")])?;
+    hold(outcome.status == Some(0), "the status", &outcome)?;
+    hold(place.ran() == (1..=80).map(|seq| (seq, 1)).collect(), "each runs once", &outcome)?;
+    hold(place.recorded() == place.ran(), "each has a record", &outcome)
+}
+
+fn empty(ranks: u32) -> Result<(), Failed> {
+    let place = Place::new()?;
+    let outcome = place.farm(ranks, &["--empty", "30000", "--journal", &place.text("j"), "--output", "quiet"])?;
+    hold(outcome.status == Some(0) && place.recorded() == (1..=30_000).map(|seq| (seq, 1)).collect(), "each once", &outcome)
+}
+
+fn outputs() -> Result<(), Failed> {
+    let place = Place::new()?;
+    let script = "head -c 2500000 /dev/zero | tr '\\0' {}; head -c 3000 /dev/zero | tr '\\0' {}";
+    let outcome = place.farm(3, &["--array", "1-7", "--keep-order", "--", "sh", "-c", script])?;
+    let expected: String = (1..=7).map(|n: u32| n.to_string().repeat(2_503_000)).collect();
+    if outcome.status == Some(0) && outcome.stdout == expected { Ok(()) } else { Err("outputs are not whole or not in order".into()) }
+}
+
+fn dedicated() -> Result<(), Failed> {
+    let place = Place::new()?;
+    let arguments = ["--array", "1-30", "--host", "dedicated", "--workers", "2", "--", "sh", "-c", "echo $FARM_RANK"];
+    let outcome = place.farm(3, &arguments)?;
+    let ranks: Vec<&str> = outcome.stdout.lines().collect();
+    hold(ranks.len() == 30 && !ranks.contains(&"0"), "rank 0 runs none", &outcome)
+}
+
+fn mpi_program() -> Result<(), Failed> {
+    let place = Place::new()?;
+    fs::write(place.path("source.c"), MPI_PROGRAM)?;
+    let compiler = std::env::var_os("MPICC").unwrap_or_else(|| "mpicc".into());
+    let built = Command::new(compiler).arg("-o").arg(place.path("program")).arg(place.path("source.c")).status()?;
+    if !built.success() {
+        return Err("the MPI program cannot be built".into());
+    }
+    let outcome = place.farm(2, &["--array", "1-4", "--", &place.text("program"), "0", "{}"])?;
+    hold(outcome.status == Some(0) && outcome.stdout == "size 1\n".repeat(4), "each is the only one of its job", &outcome)
+}
+
+fn rules() -> Result<(), Failed> {
+    for rule in ["ss", "fixed,chunk=3", "gss", "fac2", "tss", "wf", "awf", "af", "static", "single"] {
+        let place = Place::new()?;
+        place.write_list(25, 0.0)?;
+        let scheduler = format!("selfsched:rule={rule}");
+        let outcome = place.farm(3, &[&place.text("jobs"), "--scheduler", &scheduler])?;
+        hold(outcome.status == Some(0) && place.ran() == (1..=25).map(|seq| (seq, 1)).collect(), rule, &outcome)?;
+    }
+    Ok(())
+}
+
+/// The processes that come from one, with their words.
+fn descendants(of: u32) -> Vec<(u32, String)> {
+    let mut found: Vec<(u32, String)> = Vec::new();
+    let mut parents = vec![of];
+    while let Some(parent) = parents.pop() {
+        for task in fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten() {
+            let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            for child in children.split_whitespace().filter_map(|pid| pid.parse().ok()) {
+                let words = fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+                found.push((child, String::from_utf8_lossy(&words).replace('\0', " ")));
+                parents.push(child);
+            }
+        }
+    }
+    found
+}
+
+fn started(place: &Place, ranks: u32, more: &[&str]) -> Result<Child, Failed> {
+    let mut command = launch::launcher(LIMIT)?;
+    command.args(["-n", &ranks.to_string(), PROGRAM, "farm", &place.text("jobs"), "--journal", &place.text("j"), "--resume"]).args(more);
+    Ok(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?)
+}
+
+fn until(what: &str, mut holds: impl FnMut() -> bool) -> Result<(), Failed> {
+    let began = Instant::now();
+    while !holds() {
+        if began.elapsed() > Duration::from_secs(60) {
+            return Err(format!("in vain waited for: {what}").into());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+fn signal(name: &str, pid: u32) -> Result<(), Failed> {
+    Command::new("kill").args([name, &pid.to_string()]).status()?;
+    Ok(())
+}
+
+fn killed(victim: &str) -> Result<(), Failed> {
+    let place = Place::new()?;
+    place.write_list(60, 0.1)?;
+    let mut farm = started(&place, 3, &[])?;
+    until("some records", || place.recorded().len() >= 6)?;
+    let all = descendants(farm.id());
+    let rank = |number: &str| {
+        let is_rank = |pid: u32| {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            let entries = String::from_utf8_lossy(&environment).into_owned();
+            entries.split('\0').any(|entry| entry == format!("OMPI_COMM_WORLD_RANK={number}") || entry == format!("PMI_RANK={number}"))
+        };
+        all.iter().find(|(pid, words)| words.starts_with(PROGRAM) && is_rank(*pid)).map(|(pid, _)| *pid)
+    };
+    let pid = match victim {
+        "rank 0" => rank("0"),
+        "another rank" => rank("2"),
+        "helper" => all.iter().find(|(_, words)| words.starts_with("equipoise-helper")).map(|(pid, _)| *pid),
+        _ => all.iter().find(|(_, words)| words.contains("mpi") && words.contains("farm")).map(|(pid, _)| *pid),
+    };
+    signal("-KILL", pid.ok_or_else(|| Failed::from(format!("{victim} is not among {all:?}")))?)?;
+    let status = farm.wait()?;
+    if status.success() {
+        return Err("a job that lost a process does not succeed".into());
+    }
+    // What was started is gone soon, too.
+    let mark = place.text("ran");
+    let is_command = |words: &[u8]| words.starts_with(b"sh\0") && String::from_utf8_lossy(words).contains(&mark);
+    until("the commands end", || {
+        let mut all = fs::read_dir("/proc").into_iter().flatten().flatten();
+        !all.any(|entry| fs::read(entry.path().join("cmdline")).is_ok_and(|words| is_command(&words)))
+    })?;
+    let (recorded, before) = (place.recorded(), place.ran());
+    let outcome = place.farm(3, &[&place.text("jobs"), "--journal", &place.text("j"), "--resume"])?;
+    let after = place.ran();
+    hold(outcome.status == Some(0) && after.len() == 60, "the rest has run", &outcome)?;
+    hold(recorded.keys().all(|seq| before.get(seq) == after.get(seq)), "none runs again whose record was on the disk", &outcome)?;
+    hold(place.recorded() == (1..=60).map(|seq| (seq, 1)).collect(), "each has one final record", &outcome)
+}
+
+fn drains() -> Result<(), Failed> {
+    let place = Place::new()?;
+    place.write_list(200, 0.1)?;
+    let mut farm = started(&place, 3, &["--grace", "5"])?;
+    until("some records", || place.recorded().len() >= 6)?;
+    let ranks = descendants(farm.id());
+    let rank = ranks.iter().find(|(_, words)| words.starts_with(PROGRAM)).map(|(pid, _)| *pid);
+    signal("-USR1", rank.ok_or("there is no rank")?)?;
+    let status = farm.wait()?;
+    let (recorded, ran) = (place.recorded(), place.ran());
+    match status.code() == Some(4) && recorded.len() < 200 && recorded == ran {
+        true => Ok(()),
+        false => Err(format!("{status}: {} records, {} ran", recorded.len(), ran.len()).into()),
+    }
+}
+
+fn wrong() -> Result<(), Failed> {
+    let place = Place::new()?;
+    fs::write(place.path("jobs"), "true\necho 'open\n")?;
+    let outcome = place.farm(3, &[&place.text("jobs")])?;
+    outcome
+        .expect(2, Duration::from_secs(60), &[("jobs, line 2: a quote is not closed", 1)])
+        .map_err(|why| format!("{why}: {}", outcome.told()).into())
+}
