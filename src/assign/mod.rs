@@ -1,0 +1,107 @@
+//! Assigning whole tasks to ranks, as plain functions: every weight and owner is known, nothing is sent.
+//!
+//! A rank's *time* is its work over its power, and a result is as good as its slowest rank is fast. Scheduling whole tasks is NP-hard
+//! (number partitioning), so all of these are heuristics; what each guarantees is said with it.
+//!
+//! - [`greedy`](fn@greedy): longest task first (Graham 1969), from nothing.
+//! - [`differencing`]: the largest differencing method of Karmarkar and Karp (1982), from nothing.
+//! - [`chains`](fn@chains): contiguous pieces of an ordered list, exactly (Pinar and Aykanat 2004).
+//! - [`bisection`] and [`along_curve`]: by places in space.
+//! - [`refine`](fn@refine): moves and swaps from where tasks are, away from the slowest rank.
+//! - [`greedy_refine`]: of all of these the one that moves least among those that are good enough.
+
+mod chains;
+mod differencing;
+mod geometry;
+mod greedy;
+mod matching;
+mod refine;
+
+use crate::load::RankTime;
+
+pub use chains::chains;
+pub use differencing::differencing;
+pub use geometry::{Place, along_curve, bisection};
+pub use greedy::greedy;
+pub use refine::{greedy_refine, refine};
+
+/// Tasks on ranks, and what the ranks can do.
+#[derive(Clone, Copy, Debug)]
+pub struct Problem<'a> {
+    /// Work units of each task that may move.
+    pub weights: &'a [u64],
+    /// The rank that holds it now, by task.
+    pub owners: &'a [u32],
+    /// Work units that cannot move, by rank.
+    pub fixed: &'a [u64],
+    /// By rank; not all 0.
+    pub powers: &'a [u64],
+}
+
+/// The rank that each task goes to, by task.
+pub type Assignment = Vec<u32>;
+
+impl Problem<'_> {
+    /// Number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.powers.len()
+    }
+
+    /// Work units of each rank under an assignment.
+    pub fn loads(&self, assignment: &[u32]) -> Vec<u64> {
+        let mut loads = self.fixed.to_vec();
+        for (weight, rank) in self.weights.iter().zip(assignment) {
+            loads[*rank as usize] += weight;
+        }
+        loads
+    }
+
+    /// A rank's time with so much work.
+    pub fn time(&self, rank: usize, work: u64) -> RankTime {
+        RankTime { work, power: self.powers[rank] }
+    }
+
+    /// The time of the slowest rank with these loads.
+    pub fn slowest(&self, loads: &[u64]) -> RankTime {
+        let times = loads.iter().enumerate().map(|(rank, work)| self.time(rank, *work));
+        times.max().unwrap_or(RankTime { work: 0, power: 1 })
+    }
+
+    /// Work units of the tasks that an assignment takes away from their owners.
+    pub fn moved(&self, assignment: &[u32]) -> u64 {
+        let tasks = self.weights.iter().zip(self.owners).zip(assignment);
+        tasks.filter(|((_, owner), rank)| owner != rank).map(|((weight, _), _)| weight).sum()
+    }
+
+    /// Whether all ranks have the same power, and nothing is fixed.
+    fn is_uniform(&self) -> bool {
+        self.powers.iter().all(|power| *power == self.powers[0]) && self.fixed.iter().all(|work| *work == 0)
+    }
+
+    /// Tasks by weight, the heaviest first; equal ones in their order.
+    fn heaviest_first(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.weights.len()).collect();
+        order.sort_by_key(|task| std::cmp::Reverse(self.weights[*task]));
+        order
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// The least time of the slowest rank over all assignments, by trying them.
+    pub fn optimum(problem: &Problem<'_>) -> RankTime {
+        let ranks = problem.ranks() as u64;
+        let all = ranks.pow(problem.weights.len() as u32);
+        let assignment = |number: u64| -> Assignment {
+            (0..problem.weights.len() as u32).map(|task| (number / ranks.pow(task) % ranks) as u32).collect()
+        };
+        (0..all).map(|number| problem.slowest(&problem.loads(&assignment(number)))).min().unwrap()
+    }
+
+    /// A time as a number.
+    pub fn seconds(time: RankTime) -> f64 {
+        if time.work == 0 { 0.0 } else { time.work as f64 / time.power as f64 }
+    }
+}

@@ -1,0 +1,306 @@
+//! Refinement from where tasks are, as Charm++'s RefineLB does it: work leaves the slowest rank as long as that helps, and nothing else moves.
+//!
+//! One task at a time goes from the slowest rank to the rank that is done first, of those that end sooner with it than the slowest does without: the
+//! one that comes nearest to making both equal. Where no task fits anywhere, one is swapped for a lighter one in the same way. What has moved goes
+//! back at the end where it slows nobody beyond the result.
+//!
+//! The time of the slowest rank falls with every step or the number of ranks that are that slow does, so this ends; it ends at an optimum of moves and
+//! swaps of the slowest rank. No bound on how far that is from the best of all assignments beyond longest task first's is claimed.
+
+use std::collections::BTreeSet;
+
+use super::{Assignment, Problem, differencing, greedy};
+use crate::load::RankTime;
+
+/// Steps for each task, at most: whole weights can come nearer to each other by one unit at a time.
+const STEPS_PER_TASK: usize = 8;
+
+/// Takes work off the slowest rank until that helps no more.
+///
+/// O(log) for a move; a swap looks at all pairs of tasks of two ranks of which one is the slowest.
+pub fn refine(problem: &Problem<'_>) -> Assignment {
+    let refined = evened(problem);
+    // As good with less movement, if that can be had.
+    let frugal = within(problem, problem.slowest(&problem.loads(&refined)));
+    frugal.filter(|frugal| problem.moved(frugal) < problem.moved(&refined)).unwrap_or(refined)
+}
+
+/// The same without a second try.
+fn evened(problem: &Problem<'_>) -> Assignment {
+    let mut state = State::new(problem);
+    for _ in 0..STEPS_PER_TASK * problem.weights.len() {
+        if !state.improve() {
+            break;
+        }
+    }
+    state.go_home();
+    state.assignment
+}
+
+/// Of [`greedy`], [`differencing`] and [`refine`](fn@refine) the one that moves least, among those whose slowest rank takes at most `tolerance` times
+/// (at least 1) as long as the best one's. What need not have moved goes back first.
+pub fn greedy_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
+    let refined = refine(problem);
+    let mut found = vec![refined];
+    for anew in [greedy(problem), differencing(problem)] {
+        let better = evened(&Problem { owners: &anew, ..*problem });
+        for assignment in [anew, better] {
+            let mut state = State::with(problem, assignment);
+            state.go_home();
+            found.push(state.assignment);
+        }
+    }
+    let seconds = |assignment: &Assignment| {
+        let time = problem.slowest(&problem.loads(assignment));
+        if time.work == 0 { 0.0 } else { time.work as f64 / time.power as f64 }
+    };
+    let best = found.iter().map(seconds).fold(f64::INFINITY, f64::min);
+    // As far as the tolerance goes, and as far as refinement came.
+    let slowest = |assignment: &Assignment| problem.slowest(&problem.loads(assignment));
+    let fastest = found.iter().map(slowest).min().unwrap_or(RankTime { work: 0, power: 1 });
+    let allowed = RankTime { work: (fastest.work as f64 * tolerance.max(1.0)) as u64, power: fastest.power };
+    found.extend(within(problem, allowed));
+    let good = found.into_iter().filter(|assignment| seconds(assignment) <= best * tolerance.max(1.0));
+    // The first of those that move the same: refinement where it is as good.
+    good.min_by_key(|assignment| problem.moved(assignment)).unwrap_or_else(|| problem.owners.to_vec())
+}
+
+/// From where tasks are to no more than `limit` on any rank, with little movement; `None` if this rule finds no way.
+///
+/// The slowest rank gives what it has too much, and no more: the lightest task that is enough, or else the heaviest that another rank has room for. Where no task
+/// fits, one is swapped for a lighter one.
+fn within(problem: &Problem<'_>, limit: RankTime) -> Option<Assignment> {
+    let caps: Vec<u64> = problem.powers.iter().map(|power| limit.most_work(*power)).collect();
+    let mut state = State::new(problem);
+    for _ in 0..STEPS_PER_TASK * problem.weights.len() {
+        if state.order.last().is_none_or(|(time, _)| *time <= limit) {
+            state.go_home();
+            return Some(state.assignment);
+        }
+        if !state.give(&caps) {
+            return None;
+        }
+    }
+    None
+}
+
+struct State<'a> {
+    problem: &'a Problem<'a>,
+    assignment: Assignment,
+    loads: Vec<u64>,
+    /// Weight and number of the movable tasks of each rank.
+    held: Vec<BTreeSet<(u64, usize)>>,
+    /// All ranks by time.
+    order: BTreeSet<(RankTime, usize)>,
+}
+
+/// Two ranks, and what may pass from the slower to the faster one.
+struct Gap {
+    /// Less than this must pass, or the other becomes as slow.
+    below: u64,
+    /// With this both are done at the same time.
+    even: u64,
+}
+
+impl<'a> State<'a> {
+    fn new(problem: &'a Problem<'a>) -> State<'a> {
+        State::with(problem, problem.owners.to_vec())
+    }
+
+    fn with(problem: &'a Problem<'a>, assignment: Assignment) -> State<'a> {
+        let loads = problem.loads(&assignment);
+        let mut held = vec![BTreeSet::new(); problem.ranks()];
+        for (task, rank) in assignment.iter().enumerate() {
+            held[*rank as usize].insert((problem.weights[task], task));
+        }
+        let order = loads.iter().enumerate().map(|(rank, work)| (problem.time(rank, *work), rank)).collect();
+        State { problem, assignment, loads, held, order }
+    }
+
+    fn carry(&mut self, task: usize, to: usize) {
+        let (from, weight) = (self.assignment[task] as usize, self.problem.weights[task]);
+        for rank in [from, to] {
+            self.order.remove(&(self.problem.time(rank, self.loads[rank]), rank));
+        }
+        self.loads[from] -= weight;
+        self.loads[to] += weight;
+        for rank in [from, to] {
+            self.order.insert((self.problem.time(rank, self.loads[rank]), rank));
+        }
+        self.held[from].remove(&(weight, task));
+        self.held[to].insert((weight, task));
+        self.assignment[task] = to as u32;
+    }
+
+    /// One step that takes work off the slowest rank; `false` if there is none.
+    fn improve(&mut self) -> bool {
+        let Some(&(slowest, from)) = self.order.last() else { return false };
+        let faster = || {
+            self.order.iter().take_while(|(time, _)| *time < slowest).map(|(_, rank)| *rank).filter(|rank| self.problem.powers[*rank] > 0)
+        };
+        let moved = faster().find_map(|to| Some((self.nearest(from, &self.gap(from, to))?, to)));
+        if let Some((task, to)) = moved {
+            self.carry(task, to);
+            return true;
+        }
+        let Some((task, other, to)) = faster().find_map(|to| self.swap(from, to)) else { return false };
+        self.carry(task, to);
+        self.carry(other, from);
+        true
+    }
+
+    /// One step that brings a rank above its cap nearer to it, and no other above; `false` if there is none.
+    fn give(&mut self, caps: &[u64]) -> bool {
+        let Some(&(_, from)) = self.order.last() else { return false };
+        let excess = self.loads[from].saturating_sub(caps[from]);
+        let others = || self.order.iter().map(|(_, rank)| *rank).filter(|rank| self.loads[*rank] < caps[*rank]);
+        // Whether it is enough, and then how little moves; or else how much.
+        let worth = |weight: u64| if weight >= excess { (0, weight) } else { (1, u64::MAX - weight) };
+        let moved = others().filter_map(|to| {
+            let room = caps[to] - self.loads[to];
+            let enough = self.held[from].range((excess.max(1), 0)..(room.saturating_add(1), 0).max((excess.max(1), 0))).next();
+            let most = || self.held[from].range((1, 0)..(room.saturating_add(1), 0)).next_back();
+            let (weight, task) = *enough.or_else(most)?;
+            Some((worth(weight), task, to))
+        });
+        if let Some((_, task, to)) = moved.min() {
+            self.carry(task, to);
+            return true;
+        }
+        let swapped = others().filter_map(|to| {
+            let room = caps[to] - self.loads[to];
+            let pairs = self.held[from].iter().filter_map(|&(weight, task)| {
+                // The heaviest that makes the difference enough, or the lightest that makes it fit.
+                let lightest = weight.saturating_sub(room);
+                let heaviest = weight.saturating_sub(excess);
+                let enough = || self.held[to].range((lightest, 0)..=(heaviest, usize::MAX)).next();
+                let fits = || self.held[to].range((lightest, 0)..(weight, 0)).next();
+                let (other, number) = *(if lightest <= heaviest { enough() } else { None }).or_else(fits)?;
+                Some((worth(weight - other).0, worth(weight - other).1.saturating_add(other), task, number))
+            });
+            pairs.min().map(|pair| (pair, to))
+        });
+        let Some(((_, _, task, other), to)) = swapped.min() else { return false };
+        self.carry(task, to);
+        self.carry(other, from);
+        true
+    }
+
+    fn gap(&self, from: usize, to: usize) -> Gap {
+        let (power, of_other) = (u128::from(self.problem.powers[from]), u128::from(self.problem.powers[to]));
+        let (load, others) = (u128::from(self.loads[from]), u128::from(self.loads[to]));
+        let u64_of = |number: u128| u64::try_from(number).unwrap_or(u64::MAX);
+        if power == 0 {
+            return Gap { below: u64::MAX, even: self.loads[from] };
+        }
+        let below = (load * of_other).div_ceil(power) - others;
+        Gap { below: u64_of(below), even: u64_of((load * of_other - others * power) / (power + of_other)) }
+    }
+
+    /// The task of a rank that fits into the gap and comes nearest to its middle.
+    fn nearest(&self, rank: usize, gap: &Gap) -> Option<usize> {
+        let held = &self.held[rank];
+        let lighter = held.range((1, 0)..(gap.even.saturating_add(1), 0)).next_back();
+        let heavier = held.range((gap.even.saturating_add(1), 0)..).next();
+        let fits = |found: &&(u64, usize)| (1..gap.below).contains(&found.0);
+        let found = lighter.filter(fits).into_iter().chain(heavier.filter(fits));
+        found.min_by_key(|(weight, _)| weight.abs_diff(gap.even)).map(|(_, task)| *task)
+    }
+
+    /// Tasks of two ranks that change places: their difference fits into the gap and comes nearest to its middle.
+    fn swap(&self, from: usize, to: usize) -> Option<(usize, usize, usize)> {
+        let gap = self.gap(from, to);
+        let mut best: Option<(u64, usize, usize)> = None;
+        let mut last = None;
+        for &(weight, task) in &self.held[from] {
+            // Tasks of the same weight are alike.
+            if last.replace(weight) == Some(weight) {
+                continue;
+            }
+            let wanted = weight.saturating_sub(gap.even);
+            let lighter = self.held[to].range(..(wanted, 0)).next_back();
+            let heavier = self.held[to].range((wanted, 0)..).next();
+            for &(other_weight, other) in lighter.into_iter().chain(heavier) {
+                let difference = weight.saturating_sub(other_weight);
+                let distance = difference.abs_diff(gap.even);
+                if (1..gap.below).contains(&difference) && best.is_none_or(|(least, ..)| distance < least) {
+                    best = Some((distance, task, other));
+                }
+            }
+        }
+        best.map(|(_, task, other)| (task, other, to))
+    }
+
+    /// Brings back what its owner can do within the time of the slowest rank, the heaviest first.
+    fn go_home(&mut self) {
+        let Some(&(slowest, _)) = self.order.last() else { return };
+        for task in self.problem.heaviest_first() {
+            let (owner, weight) = (self.problem.owners[task] as usize, self.problem.weights[task]);
+            if self.assignment[task] as usize != owner && self.problem.time(owner, self.loads[owner] + weight) <= slowest {
+                self.carry(task, owner);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{optimum, seconds};
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_task_that_fits_nowhere_is_swapped() {
+        // 5 + 5 and 4 + 2: no task is below the gap of 4 but in exchange for another.
+        let problem = Problem { weights: &[5, 5, 4, 2], owners: &[0, 0, 1, 1], fixed: &[0, 0], powers: &[1, 1] };
+        let assignment = refine(&problem);
+        assert_eq!(problem.slowest(&problem.loads(&assignment)), RankTime { work: 9, power: 1 });
+    }
+
+    #[test]
+    fn what_is_even_stays() {
+        let problem = Problem { weights: &[3, 3, 6], owners: &[0, 1, 2], fixed: &[3, 3, 0], powers: &[1, 1, 1] };
+        assert_eq!(refine(&problem), [0, 1, 2]);
+        assert_eq!(greedy_refine(&problem, 1.0), [0, 1, 2]);
+        assert_eq!(refine(&Problem { weights: &[], owners: &[], fixed: &[7, 0], powers: &[1, 1] }), [0u32; 0]);
+    }
+
+    #[test]
+    fn work_leaves_a_rank_without_power() {
+        let problem = Problem { weights: &[3, 4], owners: &[0, 0], fixed: &[0, 0, 0], powers: &[0, 1, 1] };
+        let mut loads = problem.loads(&refine(&problem));
+        loads.sort_unstable();
+        assert_eq!(loads, [0, 3, 4]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+
+        #[test]
+        fn nobody_becomes_slower_and_it_is_near_the_optimum(
+            tasks in prop::collection::vec((1u64..40, 0u32..3), 1..8),
+            fixed in prop::collection::vec(0u64..20, 3),
+            powers in prop::collection::vec(1u64..4, 3),
+        ) {
+            let (weights, owners): (Vec<u64>, Vec<u32>) = tasks.into_iter().unzip();
+            let problem = Problem { weights: &weights, owners: &owners, fixed: &fixed, powers: &powers };
+            let before = problem.slowest(&problem.loads(&owners));
+            let best = seconds(optimum(&problem));
+            for assignment in [refine(&problem), greedy_refine(&problem, 1.0), greedy_refine(&problem, 1.2)] {
+                let after = problem.slowest(&problem.loads(&assignment));
+                prop_assert!(after <= before);
+                prop_assert!(seconds(after) <= 2.0 * best + 1e-9, "{} against {}", seconds(after), best);
+            }
+        }
+
+        #[test]
+        fn a_tolerance_buys_less_movement(tasks in prop::collection::vec((1u64..40, 0u32..4), 1..40)) {
+            let (weights, owners): (Vec<u64>, Vec<u32>) = tasks.into_iter().unzip();
+            let problem = Problem { weights: &weights, owners: &owners, fixed: &[0; 4], powers: &[1; 4] };
+            let (exact, loose) = (greedy_refine(&problem, 1.0), greedy_refine(&problem, 1.5));
+            prop_assert!(problem.moved(&loose) <= problem.moved(&exact));
+            let time = |assignment: &Assignment| seconds(problem.slowest(&problem.loads(assignment)));
+            prop_assert!(time(&loose) <= 1.5 * time(&exact) + 1e-9);
+        }
+    }
+}

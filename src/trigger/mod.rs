@@ -1,0 +1,225 @@
+//! When to balance: the published criteria, each as what it asks of the steps since the last balancing, and what a series of steps costs
+//! under each.
+//!
+//! A program goes on in steps; in each the slowest rank takes `max`, the ranks take `mean` on average. Balancing costs C. Too seldom, and steps become
+//! slow; too often, and C is paid for little. `u = max - mean` is what a step loses by imbalance.
+//!
+//! | criterion | balances when |
+//! |---|---|
+//! | [`Never`](Criterion::Never) | never |
+//! | [`Every`](Criterion::Every) | k steps have passed |
+//! | [`Threshold`](Criterion::Threshold) | the last `window` steps all had max/mean above a bound, `cooldown` steps or more after the last balancing |
+//! | [`Cumulative`](Criterion::Cumulative) | the sum of u reaches C (Menon, Jain, Zheng and Kalé 2012) |
+//! | [`Excess`](Criterion::Excess) | the same of u less the first step's: what balancing could not repair counts for nothing |
+//! | [`Interval`](Criterion::Interval) | sqrt(2 C / m) steps have passed, where u grows by m a step (Menon et al. 2012) |
+//! | [`Degradation`](Criterion::Degradation) | the sum of (median of the last three max, less the mean of all since) reaches C (Zhai et al. 2018) |
+//! | [`Area`](Criterion::Area) | n u - (sum of u), over n steps, reaches C: the area above the curve of u (Boulmier et al. 2019) |
+//! | [`Efficiency`](Criterion::Efficiency) | a step that is as efficient as the first one after a balancing, plus C, takes less than `factor` steps like the last (Procassini et al. 2005) |
+//! | [`Tolerance`](Criterion::Tolerance) | a rank is more than a part above or below the mean (Marquez et al. 2013) |
+
+mod series;
+
+pub use series::{Outcome, Series};
+
+/// A rule that says when to balance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Criterion {
+    Never,
+    /// Number of steps, at least 1.
+    Every(u64),
+    Threshold {
+        /// Bound of max over mean, at least 1.
+        above: f64,
+        /// Number of steps that must be above it in a row, at least 1.
+        window: u64,
+        /// Number of steps after a balancing before the next.
+        cooldown: u64,
+    },
+    Cumulative,
+    Excess,
+    Interval,
+    Degradation,
+    Area,
+    Efficiency {
+        factor: f64,
+    },
+    Tolerance {
+        part: f64,
+    },
+}
+
+/// Times of a step over the ranks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    pub max: f64,
+    pub mean: f64,
+    pub min: f64,
+}
+
+/// A criterion, and what it remembers of the steps since the last balancing.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    criterion: Criterion,
+    /// Steps since the last balancing.
+    steps: u64,
+    /// The first of them, and the last three, the latest last.
+    first: Option<Step>,
+    last: [Option<Step>; 3],
+    /// Steps in a row that were above the threshold.
+    above: u64,
+    /// Sums over the steps since then: of u, of u above the first one's, of max, and of what [`Criterion::Degradation`] adds up.
+    lost: f64,
+    excess: f64,
+    max: f64,
+    degradation: f64,
+    /// Mean over max in the first steps after balancings: their sum and number.
+    efficiency: (f64, u64),
+    has_balanced: bool,
+}
+
+impl Step {
+    /// What the step loses by imbalance.
+    pub fn lost(&self) -> f64 {
+        self.max - self.mean
+    }
+
+    fn efficiency(&self) -> f64 {
+        if self.max > 0.0 { self.mean / self.max } else { 1.0 }
+    }
+}
+
+impl Watch {
+    pub fn new(criterion: Criterion) -> Watch {
+        Watch {
+            criterion,
+            steps: 0,
+            first: None,
+            last: [None; 3],
+            above: 0,
+            lost: 0.0,
+            excess: 0.0,
+            max: 0.0,
+            degradation: 0.0,
+            efficiency: (0.0, 0),
+            has_balanced: false,
+        }
+    }
+
+    /// Notes a step that has ended; returns whether to balance before the next, where that costs `cost`, in the steps' unit of time.
+    pub fn ended(&mut self, step: Step, cost: f64) -> bool {
+        self.note(step);
+        self.says(step, cost)
+    }
+
+    /// Ranks were balanced, whoever wanted that: what was remembered is over.
+    pub fn balanced(&mut self) {
+        *self = Watch { efficiency: self.efficiency, has_balanced: true, ..Watch::new(self.criterion) };
+    }
+
+    fn note(&mut self, step: Step) {
+        if self.steps == 0 && self.has_balanced {
+            self.efficiency = (self.efficiency.0 + step.efficiency(), self.efficiency.1 + 1);
+        }
+        self.steps += 1;
+        let first = *self.first.get_or_insert(step);
+        self.last = [self.last[1], self.last[2], Some(step)];
+        self.lost += step.lost();
+        self.excess += (step.lost() - first.lost()).max(0.0);
+        self.max += step.max;
+        self.degradation += self.median_of_last() - self.max / self.steps as f64;
+        if let Criterion::Threshold { above, .. } = self.criterion {
+            self.above = if step.max > above * step.mean { self.above + 1 } else { 0 };
+        }
+    }
+
+    fn median_of_last(&self) -> f64 {
+        let mut last: Vec<f64> = self.last.iter().flatten().map(|step| step.max).collect();
+        last.sort_by(f64::total_cmp);
+        match last[..] {
+            [] => 0.0,
+            [one] => one,
+            [one, other] => f64::midpoint(one, other),
+            [_, middle, ..] => middle,
+        }
+    }
+
+    fn says(&self, step: Step, cost: f64) -> bool {
+        match self.criterion {
+            Criterion::Never => false,
+            Criterion::Every(steps) => self.steps >= steps.max(1),
+            Criterion::Threshold { window, cooldown, .. } => self.above >= window.max(1) && self.steps >= cooldown,
+            Criterion::Cumulative => self.lost >= cost,
+            Criterion::Excess => self.excess >= cost,
+            Criterion::Interval => self.interval(step, cost).is_some_and(|steps| self.steps as f64 >= steps),
+            Criterion::Degradation => self.degradation >= cost,
+            Criterion::Area => self.steps as f64 * step.lost() - self.lost >= cost,
+            Criterion::Efficiency { factor } => {
+                let (sum, balancings) = self.efficiency;
+                let after = if balancings == 0 { 1.0 } else { sum / balancings as f64 };
+                step.max * (step.efficiency() / after) + cost < factor * step.max
+            }
+            Criterion::Tolerance { part } => step.max > step.mean * (1.0 + part) || step.min < step.mean * (1.0 - part),
+        }
+    }
+
+    /// Steps from one balancing to the next, if u goes on growing as it did; `None` if it does not grow.
+    fn interval(&self, step: Step, cost: f64) -> Option<f64> {
+        let growth = (step.lost() - self.first?.lost()) / (self.steps - 1) as f64;
+        (self.steps > 1 && growth > 0.0).then(|| (2.0 * cost / growth).sqrt())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// When a criterion balances for the first time if u is 0, 1, 2, ..; the mean is 10.
+    fn first(criterion: Criterion, cost: f64) -> Option<u64> {
+        let mut watch = Watch::new(criterion);
+        (0..1000).find(|at| watch.ended(Step { max: 10.0 + *at as f64, mean: 10.0, min: 10.0 - *at as f64 / 10.0 }, cost))
+    }
+
+    #[test]
+    fn each_by_hand() {
+        assert_eq!(first(Criterion::Never, 0.0), None);
+        assert_eq!(first(Criterion::Every(5), 3.0), Some(4), "before the sixth step");
+        // 0 + 1 + .. + 6 = 21.
+        assert_eq!(first(Criterion::Cumulative, 20.0), Some(6));
+        assert_eq!(first(Criterion::Excess, 20.0), Some(6));
+        // sqrt(2 * 18 / 1) = 6 steps.
+        assert_eq!(first(Criterion::Interval, 18.0), Some(5));
+        // After n steps (n - 1) n - n (n - 1) / 2 = n (n - 1) / 2.
+        assert_eq!(first(Criterion::Area, 21.0), Some(6));
+        // Above 1.25 first with u = 3; three in a row are 3, 4, 5.
+        assert_eq!(first(Criterion::Threshold { above: 1.25, window: 3, cooldown: 0 }, 9.0), Some(5));
+        assert_eq!(first(Criterion::Threshold { above: 1.25, window: 1, cooldown: 9 }, 9.0), Some(8));
+        // Balanced 10 + 4 < 10 + u from u = 5 on.
+        assert_eq!(first(Criterion::Efficiency { factor: 1.0 }, 4.0), Some(5));
+        assert_eq!(first(Criterion::Tolerance { part: 0.25 }, 0.0), Some(3));
+        // Medians 0, 0.5, 1, 2, 3, ..; means 0, 0.5, 1, 1.5, 2: differences 0, 0, 0, 0.5, 1, 1.5, 2.
+        assert_eq!(first(Criterion::Degradation, 3.0), Some(5));
+    }
+
+    #[test]
+    fn what_balancing_cannot_repair_is_no_excess() {
+        let steps = |criterion| {
+            let mut watch = Watch::new(criterion);
+            watch.balanced();
+            (0..100).any(|_| watch.ended(Step { max: 12.0, mean: 10.0, min: 9.0 }, 50.0))
+        };
+        assert!(steps(Criterion::Cumulative));
+        assert!(!steps(Criterion::Excess));
+        // As efficient as after the balancing: nothing is to be won.
+        assert!(!steps(Criterion::Efficiency { factor: 1.0 }));
+    }
+
+    #[test]
+    fn a_balancing_begins_anew() {
+        let mut watch = Watch::new(Criterion::Every(2));
+        let step = Step { max: 1.0, mean: 1.0, min: 1.0 };
+        assert!(!watch.ended(step, 1.0));
+        watch.balanced();
+        assert!(!watch.ended(step, 1.0));
+        assert!(watch.ended(step, 1.0));
+    }
+}
