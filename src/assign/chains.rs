@@ -27,7 +27,7 @@ pub fn chains(problem: &Problem<'_>) -> Assignment {
 }
 
 /// The same for tasks in any order, whoever owns them.
-pub(super) fn ordered_chains(problem: &Problem<'_>) -> Assignment {
+pub fn ordered_chains(problem: &Problem<'_>) -> Assignment {
     let list = List::new(problem);
     let limit = list.bottleneck();
     let cuts = list.cuts(limit);

@@ -25,6 +25,21 @@ pub fn refine(problem: &Problem<'_>) -> Assignment {
     frugal.filter(|frugal| problem.moved(frugal) < problem.moved(&refined)).unwrap_or(refined)
 }
 
+/// [`refine`](fn@refine), or what moves less and lets the slowest rank take at most `tolerance` times (at least 1) as long.
+pub fn frugal_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
+    let refined = refine(problem);
+    if tolerance <= 1.0 {
+        return refined;
+    }
+    let loose = within(problem, scaled(problem.slowest(&problem.loads(&refined)), tolerance));
+    loose.filter(|loose| problem.moved(loose) < problem.moved(&refined)).unwrap_or(refined)
+}
+
+/// So many times as long.
+fn scaled(time: RankTime, factor: f64) -> RankTime {
+    RankTime { work: (time.work as f64 * factor.max(1.0)) as u64, power: time.power }
+}
+
 /// The same without a second try.
 fn evened(problem: &Problem<'_>) -> Assignment {
     let mut state = State::new(problem);
@@ -58,8 +73,7 @@ pub fn greedy_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
     // As far as the tolerance goes, and as far as refinement came.
     let slowest = |assignment: &Assignment| problem.slowest(&problem.loads(assignment));
     let fastest = found.iter().map(slowest).min().unwrap_or(RankTime { work: 0, power: 1 });
-    let allowed = RankTime { work: (fastest.work as f64 * tolerance.max(1.0)) as u64, power: fastest.power };
-    found.extend(within(problem, allowed));
+    found.extend(within(problem, scaled(fastest, tolerance)));
     let good = found.into_iter().filter(|assignment| seconds(assignment) <= best * tolerance.max(1.0));
     // The first of those that move the same: refinement where it is as good.
     good.min_by_key(|assignment| problem.moved(assignment)).unwrap_or_else(|| problem.owners.to_vec())

@@ -61,7 +61,7 @@ fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
     Ok(Box::new(Direct))
 }
 
-fn cost(topology: &Topology) -> Cost {
+pub(super) fn cost(topology: &Topology) -> Cost {
     let (gather, transfers) = (gather_cost(topology.nodes()), u64::from(topology.nodes()) - 1);
     Cost { steps: gather.steps + transfers.min(1), messages: gather.messages + transfers, bytes: gather.bytes + transfers * TRANSFER_BYTES }
 }

@@ -3,9 +3,13 @@
 //! A balancer decides, the [mover](crate::node::migrate) moves. One file each; the [registry](ALL) is data that the command line, `list`, the
 //! documentation's table and the tests go through. To add a balancer, write its file and enter it there.
 
+mod central;
 mod cwa;
 mod dem;
 mod direct;
+mod greedy;
+mod greedy_refine;
+mod kk;
 mod kwa;
 mod mwa;
 #[doc(hidden)]
@@ -14,6 +18,7 @@ mod none;
 mod optimal;
 mod pslb;
 mod psts;
+mod refine;
 #[cfg(test)]
 mod testing;
 mod twa;
@@ -44,12 +49,17 @@ pub const ALL: &[&Entry] = &[
     &psts::ENTRY,
     &direct::ENTRY,
     &optimal::ENTRY,
+    &greedy::ENTRY,
+    &refine::ENTRY,
+    &greedy_refine::ENTRY,
+    &kk::ENTRY,
     &none::ENTRY,
 ];
 
 /// The names of all, the simplest first: among balancers that do equally well the simplest is recommended. One exchange of loads and a direct
 /// transfer, then walks along links, then those that scan level by level or solve a flow problem.
-pub const SIMPLEST_FIRST: [&str; 10] = ["none", "direct", "cwa", "dem", "pslb", "twa", "mwa", "kwa", "optimal", "psts"];
+pub const SIMPLEST_FIRST: [&str; 14] =
+    ["none", "direct", "refine", "greedy", "cwa", "dem", "pslb", "twa", "mwa", "kwa", "kk", "greedy-refine", "optimal", "psts"];
 
 /// A balancer's place in the registry.
 pub type Entry = registry::Entry<Facts>;

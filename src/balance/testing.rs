@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{find, no_harm};
-use crate::load::{Plan, Powers, Shares, WorkQueue};
+use crate::load::{Plan, Powers, Segment, Shares, TaskBatch, WorkQueue};
 use crate::phase::{self, Setting};
 use crate::topology::{Overlay, Topology};
 use crate::transport::record::Counts;
@@ -42,6 +42,35 @@ impl Trial {
     /// The same by the balancer's rule as it is printed.
     pub fn plain(balancer: &str, topology: &str, loads: &[u64], powers: Powers) -> Trial {
         Trial::on(balancer, topology, loads, Shares::new(powers).plainly(), 0)
+    }
+
+    /// Runs it on the complete graph with tasks of these weights, of which each node in turn has so many, one range of ids.
+    pub fn weighing(balancer: &str, tasks: &[u64], weights: &[u64], powers: &[u64]) -> Trial {
+        let nodes = tasks.len() as u32;
+        let overlay = Overlay::one_host(Topology::parse("complete", nodes).unwrap(), nodes).unwrap();
+        let shares = Shares::new(Powers::listed(powers.to_vec()).unwrap()).weighted();
+        let mut tasks_of: Vec<TaskBatch> = Vec::new();
+        let mut ids = (0..).zip(weights);
+        for count in tasks {
+            let task = |(id, weight): (u64, &u64)| Segment::row(id, 1, *weight, bytes::Bytes::new()).unwrap();
+            tasks_of.push(ids.by_ref().take(*count as usize).map(task).collect());
+        }
+        let loads: Vec<u64> = tasks_of.iter().map(TaskBatch::work).collect();
+        let chosen = find(balancer).unwrap();
+        let quota = chosen.aims(&overlay, &loads, &shares).to_vec();
+        let setting = Rc::new(Setting {
+            balancer: Rc::new(chosen),
+            shares,
+            queue: Rc::new(move |node| Ok(WorkQueue::new(tasks_of[node as usize].clone()))),
+            plan: true,
+            weighted: true,
+            trace: None,
+        });
+        let mut world = World::simulated(nodes, sim::Model::default());
+        let (outcome, queues) = phase::run_and_keep(&mut world, &overlay, &setting).unwrap();
+        let phase::Outcome { finals: after, plan, counts, declined, .. } = outcome.unwrap();
+        let stayed = queues.iter().map(WorkQueue::own_work).collect();
+        Trial { plan, after, stayed, quota, counts, declined }
     }
 
     fn on(balancer: &str, topology: &str, loads: &[u64], shares: Shares, seed: u64) -> Trial {

@@ -101,6 +101,8 @@ fn check(entry: &Entry, setup: &Setup, queues: Vec<WorkQueue>) -> Result<Outcome
     let agreed = match (entry.name, topology) {
         ("direct", _) | ("optimal", Topology::Complete(_)) if largest > 1 => u64::from(nodes.next_power_of_two().ilog2()),
         // At every level.
+        // One message for each pair of nodes.
+        ("greedy" | "refine" | "greedy-refine" | "kk", _) if largest > 1 => nodes,
         ("psts", _) if largest > 1 => u64::from(nodes.next_power_of_two().ilog2()) * dimensions(topology),
         _ => 0,
     };
