@@ -19,12 +19,14 @@
 //! Tasks are assigned to ranks, not to nodes: work on virtual nodes goes to the real node of some rank. Tasks without work stay where they are.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use super::{Cost, Phase, Stage, direct};
-use crate::assign::{Assignment, Problem};
+use crate::assign::{self, Assignment, Problem};
 use crate::error::{Error, Result};
 use crate::load::Place;
 use crate::node::Gathered;
+use crate::node::migrate::TRANSFER_BYTES;
 use crate::topology::{Kind, NodeId, Topology};
 
 /// Up to so many tasks each is assigned for itself. Of more, those of long rows are assigned in blocks.
@@ -51,7 +53,7 @@ pub(super) trait Rule {
     /// The rank of each task.
     fn assign(&self, problem: &Problem<'_>, places: &[Place]) -> Assignment;
 
-    /// Whether an assignment is worth carrying out; work units by rank, before and after.
+    /// Whether an assignment is worth carrying out; work units by rank, before and after, without what is pinned where there is no power.
     fn accepts(&self, problem: &Problem<'_>, before: &[u64], after: &[u64]) -> bool {
         let _ = (problem, before, after);
         true
@@ -61,6 +63,14 @@ pub(super) trait Rule {
 /// Upper bound of what a phase of unit tasks costs.
 pub(super) fn cost(topology: &Topology) -> Cost {
     direct::cost(topology)
+}
+
+/// The same where each node may send to each other one.
+pub(super) fn cost_of_all(topology: &Topology) -> Cost {
+    let (gather, n) = (direct::gather_cost(topology.nodes()), u64::from(topology.nodes()));
+    let pairs = n * (n - 1);
+    // A row of weight and number instead of a load, and places of 24 bytes, are as long as there are tasks.
+    Cost { steps: gather.steps + pairs.min(1), messages: gather.messages + pairs, bytes: gather.bytes + pairs * TRANSFER_BYTES }
 }
 
 /// A phase by this rule for tasks of several units, and by quotas for unit tasks.
@@ -94,6 +104,29 @@ pub(super) async fn exchange<R: Rule>(phase: &mut Phase<'_>, rule: &R) -> Result
     phase.enter(Stage::Exchange);
     phase.mover.deal_out(&planned.parts[me as usize]).await;
     phase.mover.take_in_order(&planned.sources[me as usize]).await
+}
+
+/// Repairs what whole tasks have left of these quotas: [`refine`](super::refine) from where the tasks are by now, unless that would take a rank further than
+/// the largest task from its quota, and further than it was.
+pub(super) async fn repair(phase: &mut Phase<'_>, quota: Rc<[u64]>) -> Result<()> {
+    exchange(phase, &Repair { quota }).await
+}
+
+struct Repair {
+    /// By rank.
+    quota: Rc<[u64]>,
+}
+
+impl Rule for Repair {
+    fn assign(&self, problem: &Problem<'_>, _: &[Place]) -> Assignment {
+        assign::refine(problem)
+    }
+
+    fn accepts(&self, problem: &Problem<'_>, before: &[u64], after: &[u64]) -> bool {
+        let largest = problem.weights.iter().copied().max().unwrap_or(0);
+        let both = before.iter().zip(after).zip(self.quota.iter());
+        both.into_iter().all(|((before, after), quota)| after.abs_diff(*quota) <= before.abs_diff(*quota).max(largest))
+    }
 }
 
 /// Every task needs its place.

@@ -4,6 +4,7 @@
 //! documentation's table and the tests go through. To add a balancer, write its file and enter it there.
 
 mod central;
+mod chains;
 mod cwa;
 mod dem;
 mod direct;
@@ -18,7 +19,9 @@ mod none;
 mod optimal;
 mod pslb;
 mod psts;
+mod rcb;
 mod refine;
+mod sfc;
 #[cfg(test)]
 mod testing;
 mod twa;
@@ -53,13 +56,33 @@ pub const ALL: &[&Entry] = &[
     &refine::ENTRY,
     &greedy_refine::ENTRY,
     &kk::ENTRY,
+    &chains::ENTRY,
+    &rcb::ENTRY,
+    &sfc::ENTRY,
     &none::ENTRY,
 ];
 
 /// The names of all, the simplest first: among balancers that do equally well the simplest is recommended. One exchange of loads and a direct
 /// transfer, then walks along links, then those that scan level by level or solve a flow problem.
-pub const SIMPLEST_FIRST: [&str; 14] =
-    ["none", "direct", "refine", "greedy", "cwa", "dem", "pslb", "twa", "mwa", "kwa", "kk", "greedy-refine", "optimal", "psts"];
+pub const SIMPLEST_FIRST: [&str; 17] = [
+    "none",
+    "direct",
+    "refine",
+    "greedy",
+    "cwa",
+    "dem",
+    "pslb",
+    "twa",
+    "mwa",
+    "kwa",
+    "chains",
+    "sfc",
+    "rcb",
+    "kk",
+    "greedy-refine",
+    "optimal",
+    "psts",
+];
 
 /// A balancer's place in the registry.
 pub type Entry = registry::Entry<Facts>;
@@ -104,6 +127,11 @@ impl OnTopologies for Facts {
 /// If there is none of this name (the sentence lists all), or its options are wrong.
 pub fn find(spec: &str) -> Result<Chosen> {
     Ok(registry::find(spec)?)
+}
+
+/// All balancers but those that need a [place](WorkQueue::with_places) of each task.
+pub fn without_places() -> impl Iterator<Item = &'static Entry> {
+    ALL.iter().copied().filter(|entry| find(entry.name).is_ok_and(|chosen| !chosen.needs_places()))
 }
 
 /// The balancers in a list `NAME[:key=value,..],NAME,..`.
@@ -175,6 +203,11 @@ pub trait Balancer: Send + Sync {
     fn is_checked(&self, shares: &Shares, placement: &Placement) -> bool {
         let _ = (shares, placement);
         true
+    }
+
+    /// Whether it goes by the tasks' places; see [`WorkQueue::with_places`].
+    fn needs_places(&self) -> bool {
+        false
     }
 
     /// One node's part in the phase. The phase's work queue holds the node's tasks, before and after. [`Phase::carry_out`] runs it.

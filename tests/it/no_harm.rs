@@ -103,7 +103,7 @@ fn run(balancer: &str, topology: &str, powers: &[u64], loads: &[u64], weights: &
     Setup { plain, ..Setup::new(balancer, overlay, powers) }.run(tasks(loads, weights))
 }
 
-/// What a referee found: each made the slowest rank slower, and does so if the rule is followed plainly.
+/// What a referee found: each made the slowest rank slower, and does so if the rule is followed plainly; `direct` and `optimal` repair it by now.
 #[test]
 fn the_examples_make_nobody_slower() {
     let heavy: Vec<u64> = (0..20).map(|task| if task == 10 { 1_000_000 } else { 1 }).collect();
@@ -122,9 +122,10 @@ fn the_examples_make_nobody_slower() {
     ];
     for (balancer, topology, powers, loads, weights) in examples {
         let plain = run(balancer, topology, powers, loads, weights, true);
-        assert!(plain.slowest[1] > plain.slowest[0] && !plain.declined, "{balancer}: {:?}", plain.slowest);
+        let repairs = ["direct", "optimal"].contains(balancer);
+        assert!((plain.slowest[1] > plain.slowest[0] || repairs) && !plain.declined, "{balancer}: {:?}", plain.slowest);
         let outcome = run(balancer, topology, powers, loads, weights, false);
-        assert!(outcome.slowest[1] <= outcome.slowest[0] && outcome.declined, "{balancer}: {:?}", outcome.slowest);
+        assert!(outcome.slowest[1] <= outcome.slowest[0] && (outcome.declined || repairs), "{balancer}: {:?}", outcome.slowest);
         assert_eq!(outcome.checksum_after(), outcome.checksum_before);
     }
 }
@@ -162,5 +163,5 @@ fn nearly_even_real_loads_become_no_worse() {
             worse_if_plain += u32::from(after > before && ["direct", "optimal"].contains(&entry.name));
         }
     }
-    assert!(worse_if_plain > 0, "direct and optimal made it worse when they rounded blindly");
+    assert_eq!(worse_if_plain, 0, "direct and optimal repair what they round blindly");
 }

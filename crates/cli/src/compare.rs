@@ -189,7 +189,9 @@ impl Request<'_> {
         let nodes = given.as_ref().map_or(ranks, Topology::nodes);
         let powers = settle::from_first(world, || self.powers.draw(nodes, ranks, seed).map(|(powers, _)| powers))?;
         let (mut contenders, mut objections) = (Vec::new(), Vec::new());
-        for balancer in &self.balancers {
+        // Unless they are asked for, those that go by places take part only where all tasks have some.
+        let by_place = self.arguments.balancer.is_some() || self.have_places(world)?;
+        for balancer in self.balancers.iter().filter(|balancer| by_place || !balancer.needs_places()) {
             let topology = given.clone().unwrap_or_else(|| balancer.entry.default_topology(ranks));
             match balancer.entry.objection(&topology) {
                 Some(objection) => objections.push((balancer.name.as_str(), objection)),
@@ -211,6 +213,16 @@ impl Request<'_> {
                 Ok((contenders, Some(format!("left out, since not made for --topology {topology}: {}", names.join(", ")))))
             }
             _ => Ok((contenders, None)),
+        }
+    }
+
+    /// Whether all tasks have places: those of a table may. One on standard input is read later, and once.
+    fn have_places(&self, world: &mut World) -> Result<bool> {
+        match &self.tasks {
+            Some(source @ TaskSource::Table { path, .. }) if self.loads.is_empty() && path.as_os_str() != "-" => {
+                settle::from_first(world, || Ok(source.measured()?.is_some_and(|run| !run.places.is_empty())))
+            }
+            _ => Ok(false),
         }
     }
 
