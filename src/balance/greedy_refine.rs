@@ -18,7 +18,7 @@ use crate::topology::Placement;
 pub(super) static ENTRY: Entry = Entry {
     name: "greedy-refine",
     title: "of longest first, differencing and refinement the one that moves least",
-    source: "Charm++'s GreedyRefineLB",
+    source: "after Charm++'s GreedyRefineLB",
     options: "tolerance=1.00",
     examples: &["greedy-refine", "greedy-refine:tolerance=1.1"],
     build,

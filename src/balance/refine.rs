@@ -19,7 +19,7 @@ use crate::topology::Placement;
 pub(super) static ENTRY: Entry = Entry {
     name: "refine",
     title: "work leaves the slowest rank as long as that helps",
-    source: "Charm++'s RefineLB; Kale and others",
+    source: "after Charm++'s RefineLB",
     options: "tolerance=1.00",
     examples: &["refine", "refine:tolerance=1.1"],
     build,

@@ -82,6 +82,11 @@ pub struct Arguments {
     #[arg(long, value_name = "ROUNDS", default_value_t = ROUNDS, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
 
+    /// Number of steps for which the loads stay as they are: the advice spreads the time of a phase over them, where loads are times
+    /// [default: until the first balancer pays]
+    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
+    steps: Option<u64>,
+
     /// Slow the last balancer down by this factor, to test the measurement (scripts/fairness)
     #[arg(long, value_name = "TIMES", hide = true, value_parser = handicap)]
     handicap: Option<f64>,
@@ -176,6 +181,7 @@ impl Request<'_> {
             contenders,
             cases,
             repeat: self.arguments.repeat,
+            lasting: self.arguments.steps,
             seed: self.arguments.world.seed,
             trace: self.arguments.trace.is_some(),
             plain: self.arguments.rule.plain,
