@@ -39,6 +39,18 @@ const BLOCKS: u64 = 32;
 pub(super) const ANY: &[Kind] =
     &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph];
 
+/// Nodes up to which it is decided within seconds who gets what, where that takes more than a few looks at each task.
+const DECIDED_UP_TO: u32 = 16_384;
+
+/// Why a rule that looks at tasks many times is the wrong tool on so many nodes.
+pub(super) fn too_many(topology: &Topology) -> Option<String> {
+    let nodes = topology.nodes();
+    let why = || {
+        format!("is the wrong tool on {nodes} nodes: beyond {DECIDED_UP_TO} deciding takes minutes; greedy, tempered and the walks go on")
+    };
+    (nodes > DECIDED_UP_TO).then(why)
+}
+
 /// What a node tells: weight and number of each row of its tasks that may move, and their places if these count.
 type Held = (Vec<(u64, u64)>, Vec<Place>);
 
@@ -196,22 +208,22 @@ impl Planned {
 
 /// What is assigned: tasks, or blocks of alike tasks.
 #[derive(Debug, Default, PartialEq)]
-struct Items {
-    weights: Vec<u64>,
-    lots: Vec<Lot>,
+pub(super) struct Items {
+    pub weights: Vec<u64>,
+    pub lots: Vec<Lot>,
     places: Vec<Place>,
 }
 
 /// Where some consecutive tasks of a node are among those that may move.
 #[derive(Debug, PartialEq, Eq)]
-struct Lot {
-    node: NodeId,
-    at: u64,
-    count: u64,
+pub(super) struct Lot {
+    pub node: NodeId,
+    pub at: u64,
+    pub count: u64,
 }
 
 impl Items {
-    fn of(held: &[Held]) -> Items {
+    pub fn of(held: &[Held]) -> Items {
         let tasks: u128 = held.iter().flat_map(|(rows, _)| rows).map(|(_, count)| u128::from(*count)).sum();
         let mut items = Items::default();
         for (node, (rows, places)) in (0..).zip(held) {

@@ -21,7 +21,9 @@ mod pslb;
 mod psts;
 mod rcb;
 mod refine;
+mod repair;
 mod sfc;
+mod tempered;
 #[cfg(test)]
 mod testing;
 mod twa;
@@ -59,12 +61,13 @@ pub const ALL: &[&Entry] = &[
     &chains::ENTRY,
     &rcb::ENTRY,
     &sfc::ENTRY,
+    &tempered::ENTRY,
     &none::ENTRY,
 ];
 
 /// The names of all, the simplest first: among balancers that do equally well the simplest is recommended. One exchange of loads and a direct
 /// transfer, then walks along links, then those that scan level by level or solve a flow problem.
-pub const SIMPLEST_FIRST: [&str; 17] = [
+pub const SIMPLEST_FIRST: [&str; 18] = [
     "none",
     "direct",
     "refine",
@@ -82,6 +85,7 @@ pub const SIMPLEST_FIRST: [&str; 17] = [
     "greedy-refine",
     "optimal",
     "psts",
+    "tempered",
 ];
 
 /// A balancer's place in the registry.
@@ -121,12 +125,15 @@ impl OnTopologies for Facts {
     }
 }
 
-/// The balancer that `NAME[:key=value,..]` names.
+/// The balancer that `NAME[:key=value,..]` names, or `NAME[..]+refine`: the same, and what whole tasks leave is repaired by pairs of ranks.
 ///
 /// # Errors
 /// If there is none of this name (the sentence lists all), or its options are wrong.
 pub fn find(spec: &str) -> Result<Chosen> {
-    Ok(registry::find(spec)?)
+    let Some(walk) = spec.strip_suffix(repair::SUFFIX) else { return Ok(registry::find(spec)?) };
+    let walk: Chosen = registry::find(walk)?;
+    let (name, entry) = (format!("{}{}", walk.name, repair::SUFFIX), walk.entry);
+    Ok(Chosen { name, entry, made: Box::new(repair::Repaired::new(walk)) })
 }
 
 /// All balancers but those that need a [place](WorkQueue::with_places) of each task.
@@ -136,7 +143,7 @@ pub fn without_places() -> impl Iterator<Item = &'static Entry> {
 
 /// The balancers in a list `NAME[:key=value,..],NAME,..`.
 pub fn listed(list: &str) -> Vec<String> {
-    registry::items::<Facts>(list)
+    crate::spec::items(list, |name| registry::knows::<Facts>(name.strip_suffix(repair::SUFFIX).unwrap_or(name)))
 }
 
 /// How a balancer decides what each node should have.
