@@ -358,6 +358,7 @@ fn accepted(offer: &Offered, load: &mut u64, share: u64, power: u64) -> Vec<u64>
 mod tests {
     use super::super::testing::Trial;
     use super::*;
+    use crate::load::Powers;
 
     fn max_over_mean(after: &[u64]) -> f64 {
         *after.iter().max().unwrap() as f64 * after.len() as f64 / after.iter().sum::<u64>() as f64
@@ -387,6 +388,21 @@ mod tests {
         let trial = Trial::of("tempered", "complete:8", &[100, 0, 30, 10, 0, 80, 20, 0]);
         assert!(max_over_mean(&trial.after) < 1.1, "{:?}", trial.after);
         assert!(Trial::of("tempered", "complete:1", &[5]).after == [5] && Trial::of("tempered", "complete:5", &[0; 5]).after == [0; 5]);
+    }
+
+    #[test]
+    fn in_whatever_order_messages_come_the_result_is_the_same() {
+        let loads = [40, 0, 13, 1, 7, 0, 25];
+        let of = |seed: u64| {
+            let trial = Trial::with("tempered", "complete:7", &loads, Powers::equal(7, 7), seed);
+            (trial.moves(), trial.after)
+        };
+        let calm = of(0);
+        // 10,000 orders with optimisation.
+        let orders = if cfg!(debug_assertions) { 400 } else { 10_000 };
+        for seed in 1..=orders {
+            assert_eq!(of(seed), calm, "order {seed}");
+        }
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn examples() -> String {
 #[derive(Args)]
 #[command(after_help = examples())]
 pub struct Arguments {
-    /// Balancers to compare, A,B:key=value,.. [default: all that fit]
+    /// Balancers to compare, A,B:key=value,..; A+refine repairs what whole tasks leave [default: all that fit]
     #[arg(long, value_name = "NAMES")]
     balancer: Option<String>,
 
@@ -56,7 +56,7 @@ pub struct Arguments {
     loads: Vec<String>,
 
     /// Real tasks, in addition to the loads or instead of them: lbaf:DIR[,set=NAME][,phase=N] are the task times of a real run as DARMA's LBAF has
-    /// them, a file for each rank, and FILE.csv a table with the columns rank,work,bytes (- is one on standard input; with ,unit=us work is
+    /// them, a file for each rank, and FILE.csv a table with the columns rank,work[,bytes,x,y,z] (- is one on standard input; with ,unit=us work is
     /// a time, also in ns, ms or s, and may have a fraction); the run's ranks are dealt out in blocks, loads are then work (ns or the table's
     /// units). files:DIR makes every file below DIR a task, its bytes the payload (what
     /// .gitignore ignores is left out); the files of a top-level folder lie together
