@@ -329,7 +329,7 @@ async fn route(ranks: &Group, node: &Node, own: Vec<Offered>) -> Result<Vec<Offe
     let mut here = own;
     for bit in 0..n.next_power_of_two().ilog2() {
         let step = 1 << bit;
-        let away = |offer: &Offered| (offer.to + n - me) % n >> bit & 1 == 1;
+        let away = |offer: &Offered| ((offer.to + n - me) % n) >> bit & 1 == 1;
         let (go, stay): (Vec<Offered>, Vec<Offered>) = here.into_iter().partition(away);
         node.send(ranks.node((me + step) % n), OFFER, &go);
         here = stay;

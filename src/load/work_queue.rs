@@ -19,7 +19,7 @@ pub struct WorkQueue {
     /// Boxed, since nearly no work queue has any.
     pinned: Option<Box<TaskBatch>>,
     /// Boxed for the same reason.
-    places: Option<Box<Vec<Place>>>,
+    places: Option<Box<[Place]>>,
 }
 
 /// Where a task lies in space; codes in one or two dimensions leave the last coordinates 0.
@@ -45,12 +45,12 @@ impl WorkQueue {
     /// The same with a place of each task that may move, in their order: what balancers by place (`rcb`, `sfc`) go by. Coordinates are finite. Places are
     /// looked at when a phase begins; they don't travel with the tasks.
     pub fn with_places(self, places: Vec<Place>) -> WorkQueue {
-        WorkQueue { places: Some(Box::new(places)), ..self }
+        WorkQueue { places: Some(places.into()), ..self }
     }
 
     /// The places of the tasks that may move, as they were given.
     pub fn places(&self) -> Option<&[Place]> {
-        self.places.as_deref().map(Vec::as_slice)
+        self.places.as_deref()
     }
 
     /// Number of tasks.

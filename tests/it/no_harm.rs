@@ -165,3 +165,25 @@ fn nearly_even_real_loads_become_no_worse() {
     }
     assert_eq!(worse_if_plain, 0, "direct and optimal repair what they round blindly");
 }
+
+/// Task times of real runs, of which some are pinned: refinement ends near the mean, and so do those that repair.
+#[test]
+fn whole_tasks_of_real_runs_end_near_the_mean() {
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/loads");
+    let (toy, colours) = (format!("lbaf:{data}/lbaf-toy-fewer-16ranks"), format!("lbaf:{data}/lbaf-nolb-8color-32ranks"));
+    for (source, ranks) in [(toy, 16), (format!("{colours},phase=301"), 32), (format!("{colours},phase=901"), 32)] {
+        let run = TaskSource::parse(&source).and_then(|source| source.measured()).expect("a readable run").expect("a measured run");
+        let max_over_mean = |balancer: &str| {
+            let topology = Topology::parse(if balancer.contains("cwa") { "hypercube" } else { "complete" }, ranks).expect("a topology");
+            let overlay = Overlay::one_host(topology, ranks).expect("a rank a node");
+            let queues = (0..ranks).map(|node| run.queue(node, ranks).expect("a queue")).collect();
+            let after = Setup::new(balancer, overlay, Powers::equal(ranks, ranks)).run(queues).after();
+            *after.iter().max().expect("a rank") as f64 * f64::from(ranks) / after.iter().sum::<u64>() as f64
+        };
+        let [greedy, kk, refine, both] = ["greedy", "kk", "refine", "greedy-refine"].map(max_over_mean);
+        let best = greedy.min(kk).min(refine);
+        assert!(refine <= 1.01 * best && both <= best + 1e-9, "{source}: {refine} and {both} against {best}");
+        assert!(["direct", "optimal"].map(max_over_mean).iter().all(|after| *after <= 1.06), "{source}");
+        assert!(max_over_mean("cwa+refine") <= 1.05 * greedy, "{source}");
+    }
+}
