@@ -42,7 +42,6 @@
 #![deny(missing_docs)]
 #![allow(rustdoc::private_intra_doc_links, reason = "the contract is told where its private parts are, too")]
 
-#[allow(missing_docs)]
 pub mod assign;
 pub mod balance;
 #[allow(missing_docs)]
@@ -60,7 +59,6 @@ pub mod schedule;
 pub mod spec;
 pub mod topology;
 pub mod transport;
-#[allow(missing_docs)]
 pub mod trigger;
 
 // Public for the laboratory and the program of this workspace only. No promise is made about these, and they are not documented.

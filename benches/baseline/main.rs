@@ -65,7 +65,7 @@ fn main() {
 }
 
 fn arguments() -> Result<Arguments> {
-    let names = balance::ALL.iter().map(|entry| entry.name).filter(|name| *name != "none");
+    let names = balance::without_places().map(|entry| entry.name).filter(|name| *name != "none");
     let mut found = Arguments {
         by_hand: None,
         zoltan: None,

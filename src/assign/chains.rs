@@ -11,7 +11,7 @@ use crate::load::RankTime;
 /// Cuts the tasks, in the order of their owners, with the least time of the slowest rank. Among cuts that are as good, each border lies as near as
 /// may be to where the owners' border is.
 ///
-/// O(n + m log n) for a probe of n tasks on m ranks, m log n probes.
+/// O(m log n) for a probe of n tasks on m ranks, and a probe for each bit of the limit; m log n probes where 64 bits can't tell limits apart.
 pub fn chains(problem: &Problem<'_>) -> Assignment {
     // The list's order is that of the owners: by owner, and then as each holds them.
     let mut order: Vec<usize> = (0..problem.weights.len()).collect();
@@ -27,7 +27,7 @@ pub fn chains(problem: &Problem<'_>) -> Assignment {
 }
 
 /// The same for tasks in any order, whoever owns them.
-pub(super) fn ordered_chains(problem: &Problem<'_>) -> Assignment {
+pub fn ordered_chains(problem: &Problem<'_>) -> Assignment {
     let list = List::new(problem);
     let limit = list.bottleneck();
     let cuts = list.cuts(limit);
@@ -83,11 +83,41 @@ impl<'a> List<'a> {
         (first..self.problem.ranks()).try_fold(from, |at, rank| self.longest(rank, at, limit)) == Some(self.tasks())
     }
 
-    /// The least limit that a cut can keep: Nicol's search. For each rank in turn the shortest piece is found whose time is a limit that suffices for the rest
-    /// as well; in every better cut the rank has one task less, and then may as well have all of these.
+    /// The least limit that a cut can keep.
     fn bottleneck(&self) -> RankTime {
+        let fixed = (0..self.problem.ranks()).map(|rank| self.time(rank, 0, 0)).max().unwrap_or(RankTime { work: 0, power: 1 });
+        if fixed.is_endless() {
+            return fixed;
+        }
+        self.by_value(fixed).unwrap_or_else(|| self.by_pieces(fixed))
+    }
+
+    /// By bisection of the limit, in units of time so short that no two different times of ranks lie between two of them. `None` if numbers of 64 bits are
+    /// too short for that.
+    fn by_value(&self, fixed: RankTime) -> Option<RankTime> {
+        let powers = self.problem.powers;
+        let fastest = (0..powers.len()).max_by_key(|rank| powers[*rank])?;
+        let power = powers[fastest];
+        let unit = if powers.iter().all(|other| *other == power) { power } else { power.checked_mul(power)? };
+        // The fastest could do all.
+        let all = self.time(fastest, 0, self.tasks()).max(fixed);
+        let product = u128::from(all.work) * u128::from(unit);
+        let (mut least, mut most) = (0, u64::try_from(product.checked_div(u128::from(all.power))? + 1).ok()?);
+        while least < most {
+            let middle = u64::midpoint(least, most);
+            if self.fits(0, 0, RankTime { work: middle, power: unit }) {
+                most = middle;
+            } else {
+                least = middle + 1;
+            }
+        }
+        Some(RankTime { work: least, power: unit })
+    }
+
+    /// Nicol's search. For each rank in turn the shortest piece is found whose time is a limit that suffices for the rest
+    /// as well; in every better cut the rank has one task less, and then may as well have all of these.
+    fn by_pieces(&self, fixed: RankTime) -> RankTime {
         let ranks = self.problem.ranks();
-        let fixed = (0..ranks).map(|rank| self.time(rank, 0, 0)).max().unwrap_or(RankTime { work: 0, power: 1 });
         let (mut best, mut from): (Option<RankTime>, usize) = (None, 0);
         for rank in 0..ranks {
             let limit = |until: usize| self.time(rank, from, until).max(fixed);
@@ -182,7 +212,11 @@ mod tests {
             let problem = Problem { weights: &weights, owners: &owners, fixed: &fixed, powers: &powers };
             let assignment = chains(&problem);
             prop_assert!(assignment.is_sorted());
-            prop_assert_eq!(problem.slowest(&problem.loads(&assignment)), by_dynamic_programming(&problem));
+            let best = by_dynamic_programming(&problem);
+            prop_assert_eq!(problem.slowest(&problem.loads(&assignment)), best);
+            let list = List::new(&problem);
+            let fixed = (0..powers.len()).map(|rank| list.time(rank, 0, 0)).max().unwrap();
+            prop_assert!(best.is_endless() || list.by_pieces(fixed) == best);
         }
     }
 }

@@ -4,9 +4,7 @@
 
 use super::chains::ordered_chains;
 use super::{Assignment, Problem};
-
-/// A place; codes in two dimensions leave the last coordinate 0.
-pub type Place = [f64; 3];
+use crate::load::Place;
 
 /// Bits of each coordinate on Hilbert's curve: three of them fit into 63 bits.
 const BITS: u32 = 21;

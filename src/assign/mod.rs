@@ -19,11 +19,11 @@ mod refine;
 
 use crate::load::RankTime;
 
-pub use chains::chains;
+pub use chains::{chains, ordered_chains};
 pub use differencing::differencing;
-pub use geometry::{Place, along_curve, bisection};
+pub use geometry::{along_curve, bisection};
 pub use greedy::greedy;
-pub use refine::{greedy_refine, refine};
+pub use refine::{frugal_refine, greedy_refine, refine};
 
 /// Tasks on ranks, and what the ranks can do.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 //!
 //! One task at a time goes from the slowest rank to the rank that is done first, of those that end sooner with it than the slowest does without: the
 //! one that comes nearest to making both equal. Where no task fits anywhere, one is swapped for a lighter one in the same way. What has moved goes
-//! back at the end where it slows nobody beyond the result.
+//! back at the end where it slows nobody beyond the result, also in exchange for what costs less.
 //!
 //! The time of the slowest rank falls with every step or the number of ranks that are that slow does, so this ends; it ends at an optimum of moves and
 //! swaps of the slowest rank. No bound on how far that is from the best of all assignments beyond longest task first's is claimed.
@@ -15,6 +15,9 @@ use crate::load::RankTime;
 /// Steps for each task, at most: whole weights can come nearer to each other by one unit at a time.
 const STEPS_PER_TASK: usize = 8;
 
+/// How many tasks are looked at, at most, for one that makes room.
+const LOOKS: usize = 1 << 24;
+
 /// Takes work off the slowest rank until that helps no more.
 ///
 /// O(log) for a move; a swap looks at all pairs of tasks of two ranks of which one is the slowest.
@@ -25,6 +28,21 @@ pub fn refine(problem: &Problem<'_>) -> Assignment {
     frugal.filter(|frugal| problem.moved(frugal) < problem.moved(&refined)).unwrap_or(refined)
 }
 
+/// [`refine`](fn@refine), or what moves less and lets the slowest rank take at most `tolerance` times (at least 1) as long.
+pub fn frugal_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
+    let refined = refine(problem);
+    if tolerance <= 1.0 {
+        return refined;
+    }
+    let loose = within(problem, scaled(problem.slowest(&problem.loads(&refined)), tolerance));
+    loose.filter(|loose| problem.moved(loose) < problem.moved(&refined)).unwrap_or(refined)
+}
+
+/// So many times as long.
+fn scaled(time: RankTime, factor: f64) -> RankTime {
+    RankTime { work: (time.work as f64 * factor.max(1.0)) as u64, power: time.power }
+}
+
 /// The same without a second try.
 fn evened(problem: &Problem<'_>) -> Assignment {
     let mut state = State::new(problem);
@@ -33,7 +51,7 @@ fn evened(problem: &Problem<'_>) -> Assignment {
             break;
         }
     }
-    state.go_home();
+    state.settle();
     state.assignment
 }
 
@@ -46,7 +64,7 @@ pub fn greedy_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
         let better = evened(&Problem { owners: &anew, ..*problem });
         for assignment in [anew, better] {
             let mut state = State::with(problem, assignment);
-            state.go_home();
+            state.settle();
             found.push(state.assignment);
         }
     }
@@ -58,8 +76,7 @@ pub fn greedy_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
     // As far as the tolerance goes, and as far as refinement came.
     let slowest = |assignment: &Assignment| problem.slowest(&problem.loads(assignment));
     let fastest = found.iter().map(slowest).min().unwrap_or(RankTime { work: 0, power: 1 });
-    let allowed = RankTime { work: (fastest.work as f64 * tolerance.max(1.0)) as u64, power: fastest.power };
-    found.extend(within(problem, allowed));
+    found.extend(within(problem, scaled(fastest, tolerance)));
     let good = found.into_iter().filter(|assignment| seconds(assignment) <= best * tolerance.max(1.0));
     // The first of those that move the same: refinement where it is as good.
     good.min_by_key(|assignment| problem.moved(assignment)).unwrap_or_else(|| problem.owners.to_vec())
@@ -74,7 +91,7 @@ fn within(problem: &Problem<'_>, limit: RankTime) -> Option<Assignment> {
     let mut state = State::new(problem);
     for _ in 0..STEPS_PER_TASK * problem.weights.len() {
         if state.order.last().is_none_or(|(time, _)| *time <= limit) {
-            state.go_home();
+            state.settle_within(limit);
             return Some(state.assignment);
         }
         if !state.give(&caps) {
@@ -231,15 +248,67 @@ impl<'a> State<'a> {
         best.map(|(_, task, other)| (task, other, to))
     }
 
-    /// Brings back what its owner can do within the time of the slowest rank, the heaviest first.
-    fn go_home(&mut self) {
-        let Some(&(slowest, _)) = self.order.last() else { return };
-        for task in self.problem.heaviest_first() {
-            let (owner, weight) = (self.problem.owners[task] as usize, self.problem.weights[task]);
-            if self.assignment[task] as usize != owner && self.problem.time(owner, self.loads[owner] + weight) <= slowest {
-                self.carry(task, owner);
+    /// Brings back what need not have moved, within the time of the slowest rank.
+    fn settle(&mut self) {
+        if let Some(&(slowest, _)) = self.order.last() {
+            self.settle_within(slowest);
+        }
+    }
+
+    /// The same within a limit that all ranks keep: tasks return to their owners, the heaviest first, where there is room for them, or where another
+    /// task that costs less movement can leave for them.
+    fn settle_within(&mut self, limit: RankTime) {
+        let caps: Vec<u64> = self.problem.powers.iter().map(|power| limit.most_work(*power)).collect();
+        let order = self.problem.heaviest_first();
+        let mut looks = LOOKS;
+        loop {
+            let mut settled = true;
+            for &task in &order {
+                let (at, owner, weight) = (self.assignment[task] as usize, self.problem.owners[task] as usize, self.problem.weights[task]);
+                if at == owner || weight == 0 {
+                    continue;
+                }
+                if self.loads[owner].saturating_add(weight) <= caps[owner] {
+                    self.carry(task, owner);
+                    settled = false;
+                } else if weight <= caps[owner] && looks > 0 {
+                    looks = looks.saturating_sub(self.held[owner].len());
+                    if let Some((other, to)) = self.exchange(task, &caps) {
+                        self.carry(other, to);
+                        self.carry(task, owner);
+                        settled = false;
+                    }
+                }
+            }
+            if settled {
+                return;
             }
         }
+    }
+
+    /// Which task best leaves a rank, and for which other one, so that one of the rank's own can return to it: with all within their caps, and less work
+    /// away from its owner.
+    fn exchange(&self, task: usize, caps: &[u64]) -> Option<(usize, usize)> {
+        let (at, owner, weight) = (self.assignment[task] as usize, self.problem.owners[task] as usize, self.problem.weights[task]);
+        let needed = (self.loads[owner] + weight).saturating_sub(caps[owner]);
+        let idle = self.order.first().map_or(at, |(_, rank)| *rank);
+        let mut best: Option<(u64, usize, usize)> = None;
+        for &(leaving, other) in self.held[owner].range((needed.max(1), 0)..) {
+            let home = self.problem.owners[other] as usize;
+            // What is away afterwards of these two.
+            for to in [at, home, idle] {
+                let held = if to == at { self.loads[at] - weight } else { self.loads[to] };
+                if to == owner || held.saturating_add(leaving) > caps[to] {
+                    continue;
+                }
+                let away = if to == home { 0 } else { leaving };
+                let was_away = weight + if home == owner { 0 } else { leaving };
+                if away < was_away && best.is_none_or(|(least, ..)| away.saturating_sub(was_away - weight) < least) {
+                    best = Some((away.saturating_sub(was_away - weight), other, to));
+                }
+            }
+        }
+        best.filter(|(more, ..)| *more < weight).map(|(_, other, to)| (other, to))
     }
 }
 

@@ -7,6 +7,7 @@
 //! 1. All-gather of the loads.
 //! 2. Quotas of the total; surpluses and deficits.
 //! 3. A node with a surplus sends its part of the row of surpluses; a node with a deficit receives from those that it knows to send.
+//! 4. Tasks of several units only: what they leave is repaired as [`refine`](super::refine) does it, from where the tasks are by then.
 //!
 //! ```text
 //!   loads      9  1  0  6       surpluses  |00000|33|        0 -> 1: 3,  0 -> 2: 2,  3 -> 2: 2
@@ -23,13 +24,14 @@
 //! Tasks of several units (if the nodes know that there are such): a node tells in a second all-gather between which two amounts it can
 //! round its surplus, and all choose, in node order, those whose sums follow the sums of the surpluses. The row of what is really given is
 //! parted where the middle units of tasks lie nearest to the borders between deficits, so each of these borders moves by half a task at
-//! the most, and every node ends within one task, the largest, of its quota. This takes another all-gather.
+//! the most, and every node ends within one task, the largest, of its quota. This takes another all-gather, and so does the repair, in which every node tells
+//! all its tasks; it leaves each node as near to its quota as that, or as near as it was.
 //!
 //! Limit: every node holds all n loads until it has decided. In a simulation, which holds all nodes, they share one list and one plan.
 
 use std::rc::Rc;
 
-use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, central};
 use crate::error::Result;
 use crate::load::{Aim, Quota, Shares, TaskBatch};
 use crate::node::collective::FEW;
@@ -61,7 +63,7 @@ fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
     Ok(Box::new(Direct))
 }
 
-fn cost(topology: &Topology) -> Cost {
+pub(super) fn cost(topology: &Topology) -> Cost {
     let (gather, transfers) = (gather_cost(topology.nodes()), u64::from(topology.nodes()) - 1);
     Cost { steps: gather.steps + transfers.min(1), messages: gather.messages + transfers, bytes: gather.bytes + transfers * TRANSFER_BYTES }
 }
@@ -103,6 +105,14 @@ impl Balancer for Direct {
     }
 }
 
+/// By rank, what its nodes should end with together.
+pub(super) fn quota_of_ranks(phase: &Phase<'_>, quota: &Quota) -> Rc<[u64]> {
+    let placement = &phase.node.overlay().placement;
+    let mut by_rank = vec![0; placement.ranks() as usize];
+    (0..placement.nodes()).for_each(|node| by_rank[placement.rank_of(node) as usize] += quota.of(node));
+    by_rank.into()
+}
+
 pub(super) async fn exchange(phase: &mut Phase<'_>) -> Result<()> {
     let (node, me) = (phase.node, phase.node.me());
     let load = phase.load();
@@ -116,6 +126,8 @@ pub(super) async fn exchange(phase: &mut Phase<'_>) -> Result<()> {
     let quota = phase.quota(total_of(&loads));
     let plan = loads.derive(|loads| Planned::new(loads, quota));
     let mine = plan.quota.of(me);
+    // Computed once for all nodes that share the list.
+    let whole = phase.shares.are_weighted().then(|| loads.derive(|_| QuotaOfRanks(quota_of_ranks(phase, &plan.quota))));
     node.charge(loads.len() as u64);
     let above = load.saturating_sub(mine);
     let (mut surplus, partners) = if phase.shares.are_weighted() {
@@ -147,8 +159,16 @@ pub(super) async fn exchange(phase: &mut Phase<'_>) -> Result<()> {
             phase.mover.take_in::<()>(src).await?;
         }
     }
-    Ok(())
+
+    // Step 4.
+    match whole {
+        Some(quota) => central::repair(phase, quota.0.clone()).await,
+        None => Ok(()),
+    }
 }
+
+/// What [`quota_of_ranks`] says.
+pub(super) struct QuotaOfRanks(pub Rc<[u64]>);
 
 /// For tasks of several units: surpluses as they can be given, and deficits, by node.
 ///

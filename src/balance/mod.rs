@@ -3,10 +3,16 @@
 //! A balancer decides, the [mover](crate::node::migrate) moves. One file each; the [registry](ALL) is data that the command line, `list`, the
 //! documentation's table and the tests go through. To add a balancer, write its file and enter it there.
 
+mod all;
+mod central;
+mod chains;
 mod cwa;
 mod dem;
 mod diffusion;
 mod direct;
+mod greedy;
+mod greedy_refine;
+mod kk;
 mod kwa;
 mod mwa;
 #[doc(hidden)]
@@ -15,6 +21,11 @@ mod none;
 mod optimal;
 mod pslb;
 mod psts;
+mod rcb;
+mod refine;
+mod repair;
+mod sfc;
+mod tempered;
 #[cfg(test)]
 mod testing;
 mod twa;
@@ -26,6 +37,7 @@ use std::rc::Rc;
 
 use log::debug;
 
+pub use self::all::{ALL, SIMPLEST_FIRST};
 use crate::error::Result;
 use crate::load::{Aim, Powers, Quota, RankTime, Shares, TaskBatch, Transfer, WorkQueue};
 use crate::node::migrate::Mover;
@@ -33,28 +45,6 @@ use crate::node::{Gathered, Node};
 use crate::registry::{self, OnTopologies, Registered};
 use crate::spec::{InvalidSpec, Options};
 use crate::topology::{Kind, NodeId, Overlay, Placement, Topology};
-
-/// All balancers, in the order in which they are shown.
-pub const ALL: &[&Entry] = &[
-    &twa::ENTRY,
-    &cwa::ENTRY,
-    &mwa::ENTRY,
-    &kwa::ENTRY,
-    &dem::ENTRY,
-    &diffusion::fos::ENTRY,
-    &diffusion::sos::ENTRY,
-    &diffusion::ops::ENTRY,
-    &pslb::ENTRY,
-    &psts::ENTRY,
-    &direct::ENTRY,
-    &optimal::ENTRY,
-    &none::ENTRY,
-];
-
-/// The names of all, the simplest first: among balancers that do equally well the simplest is recommended. One exchange of loads and a direct
-/// transfer, then walks along links, then those that scan level by level or solve a flow problem.
-pub const SIMPLEST_FIRST: [&str; 13] =
-    ["none", "direct", "cwa", "dem", "pslb", "twa", "mwa", "kwa", "fos", "sos", "ops", "optimal", "psts"];
 
 /// A balancer's place in the registry.
 pub type Entry = registry::Entry<Facts>;
@@ -93,17 +83,25 @@ impl OnTopologies for Facts {
     }
 }
 
-/// The balancer that `NAME[:key=value,..]` names.
+/// The balancer that `NAME[:key=value,..]` names, or `NAME[..]+refine`: the same, and what whole tasks leave is repaired by pairs of ranks.
 ///
 /// # Errors
 /// If there is none of this name (the sentence lists all), or its options are wrong.
 pub fn find(spec: &str) -> Result<Chosen> {
-    Ok(registry::find(spec)?)
+    let Some(walk) = spec.strip_suffix(repair::SUFFIX) else { return Ok(registry::find(spec)?) };
+    let walk: Chosen = registry::find(walk)?;
+    let (name, entry) = (format!("{}{}", walk.name, repair::SUFFIX), walk.entry);
+    Ok(Chosen { name, entry, made: Box::new(repair::Repaired::new(walk)) })
+}
+
+/// All balancers but those that need a [place](WorkQueue::with_places) of each task.
+pub fn without_places() -> impl Iterator<Item = &'static Entry> {
+    ALL.iter().copied().filter(|entry| find(entry.name).is_ok_and(|chosen| !chosen.needs_places()))
 }
 
 /// The balancers in a list `NAME[:key=value,..],NAME,..`.
 pub fn listed(list: &str) -> Vec<String> {
-    registry::items::<Facts>(list)
+    crate::spec::items(list, |name| registry::knows::<Facts>(name.strip_suffix(repair::SUFFIX).unwrap_or(name)))
 }
 
 /// How a balancer decides what each node should have.
@@ -170,6 +168,11 @@ pub trait Balancer: Send + Sync {
     fn is_checked(&self, shares: &Shares, placement: &Placement) -> bool {
         let _ = (shares, placement);
         true
+    }
+
+    /// Whether it goes by the tasks' places; see [`WorkQueue::with_places`].
+    fn needs_places(&self) -> bool {
+        false
     }
 
     /// One node's part in the phase. The phase's work queue holds the node's tasks, before and after. [`Phase::carry_out`] runs it.

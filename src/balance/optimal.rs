@@ -7,6 +7,7 @@
 //! 2. Quotas of the total. Every link is two arcs of unbounded capacity and cost 1, nodes above their quotas are sources, nodes below them
 //!    sinks: the cheapest flow says how many tasks cross which link. All nodes solve it alike, without a message.
 //! 3. A node receives from all neighbours that the flow sends to it; then it sends to all that it sends to.
+//! 4. Tasks of several units only: what they leave is repaired as [`refine`](super::refine) does it, by transfers that go straight.
 //!
 //! ```text
 //!   loads   9 --- 1 --- 0 --- 6      quotas 4 each      0 -> 1: 5, 1 -> 2: 2, 3 -> 2: 2      9 task-hops
@@ -23,7 +24,7 @@
 //! where one process holds all nodes, these share one list of loads, and the flow is solved once for all of them. Virtual time is charged for it on every node, a tick for each node
 //! and round, of which there are as many as the diameter.
 
-use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, direct};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, central, direct};
 use crate::error::{Error, Result};
 use crate::flow::{self, Carry};
 use crate::load::{Quota, Shares};
@@ -139,6 +140,7 @@ async fn carry(phase: &mut Phase<'_>) -> Result<()> {
     let solved = loads.derive(|loads| Solved::new(node.topology(), loads, quota));
     let solved = Result::as_ref(&solved).map_err(Error::clone)?;
     let (mine, parts) = (solved.quota.of(node.me()), solved.parts(node.me()));
+    let whole = phase.shares.are_weighted().then(|| loads.derive(|_| direct::QuotaOfRanks(direct::quota_of_ranks(phase, &solved.quota))));
     drop(loads);
     let rounds = u64::from(node.topology().diameter());
     node.charge(u64::from(node.nodes()) * rounds);
@@ -154,7 +156,12 @@ async fn carry(phase: &mut Phase<'_>) -> Result<()> {
         after -= amount;
         phase.give(dst, &(), amount, after, mine);
     }
-    Ok(())
+
+    // Step 4.
+    match whole {
+        Some(quota) => central::repair(phase, quota.0.clone()).await,
+        None => Ok(()),
+    }
 }
 
 impl Solved {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{find, no_harm};
-use crate::load::{Plan, Powers, Shares, WorkQueue};
+use crate::load::{Place, Plan, Powers, Segment, Shares, TaskBatch, WorkQueue};
 use crate::phase::{self, Setting};
 use crate::topology::{Overlay, Topology};
 use crate::transport::record::Counts;
@@ -42,6 +42,49 @@ impl Trial {
     /// The same by the balancer's rule as it is printed.
     pub fn plain(balancer: &str, topology: &str, loads: &[u64], powers: Powers) -> Trial {
         Trial::on(balancer, topology, loads, Shares::new(powers).plainly(), 0)
+    }
+
+    /// Runs it on the complete graph with tasks of these weights, of which each node in turn has so many, one range of ids.
+    pub fn weighing(balancer: &str, tasks: &[u64], weights: &[u64], powers: &[u64]) -> Trial {
+        let shares = Shares::new(Powers::listed(powers.to_vec()).unwrap()).weighted();
+        let mut tasks_of: Vec<TaskBatch> = Vec::new();
+        let mut ids = (0..).zip(weights);
+        for count in tasks {
+            let task = |(id, weight): (u64, &u64)| Segment::row(id, 1, *weight, bytes::Bytes::new()).unwrap();
+            tasks_of.push(ids.by_ref().take(*count as usize).map(task).collect());
+        }
+        Trial::of_queues(balancer, shares, move |node| WorkQueue::new(tasks_of[node as usize].clone()))
+    }
+
+    fn of_queues(balancer: &str, shares: Shares, queue: impl Fn(u32) -> WorkQueue + 'static) -> Trial {
+        let nodes = shares.powers().nodes();
+        let overlay = Overlay::one_host(Topology::parse("complete", nodes).unwrap(), nodes).unwrap();
+        let loads: Vec<u64> = (0..nodes).map(|node| queue(node).work()).collect();
+        let chosen = find(balancer).unwrap();
+        let quota = chosen.aims(&overlay, &loads, &shares).to_vec();
+        let setting = Rc::new(Setting {
+            balancer: Rc::new(chosen),
+            shares,
+            queue: Rc::new(move |node| Ok(queue(node))),
+            plan: true,
+            weighted: true,
+            trace: None,
+        });
+        let mut world = World::simulated(nodes, sim::Model::default());
+        let (outcome, queues) = phase::run_and_keep(&mut world, &overlay, &setting).unwrap();
+        let phase::Outcome { finals: after, plan, counts, declined, .. } = outcome.unwrap();
+        let stayed = queues.iter().map(WorkQueue::own_work).collect();
+        Trial { plan, after, stayed, quota, counts, declined }
+    }
+
+    /// Runs it on the complete graph with unit tasks at these places, by node.
+    pub fn at(balancer: &str, places: &[Vec<Place>]) -> Trial {
+        let nodes = places.len() as u32;
+        let loads: Vec<u64> = places.iter().map(|places| places.len() as u64).collect();
+        let places = places.to_vec();
+        Trial::of_queues(balancer, Shares::new(Powers::equal(nodes, nodes)), move |node| {
+            WorkQueue::numbered(&loads, node).with_places(places[node as usize].clone())
+        })
     }
 
     fn on(balancer: &str, topology: &str, loads: &[u64], shares: Shares, seed: u64) -> Trial {

@@ -6,8 +6,9 @@ use std::rc::Rc;
 use bytes::Bytes;
 
 use super::status::{Failure, Result, Status};
-use crate::assign::{self, Place, Problem};
+use crate::assign::{self, Problem};
 use crate::balance::{self, Phase};
+use crate::load::Place;
 use crate::load::{Powers, Segment, Shares, Task, TaskBatch, WorkQueue};
 use crate::node;
 use crate::spec::{InvalidSpec, Options, Spec};

@@ -5,7 +5,8 @@ use super::capacity;
 use super::status::{Failure, Result};
 use super::units::units;
 use super::verdict::{Judged, Ratios};
-use crate::assign::{Place, Problem};
+use crate::assign::Problem;
+use crate::load::Place;
 
 /// Everything that a plan is made from, in the order of the owners.
 pub struct All {

@@ -11,7 +11,7 @@ use super::options::ByRank;
 use super::route::{Places, Route};
 use super::status::{Failure, Result};
 use super::verdict::Verdict;
-use crate::assign::Place;
+use crate::load::Place;
 
 /// What a plan is made of, by item. What is `None` is 1, 0 and not pinned for all.
 #[derive(Clone, Copy, Debug, Default)]

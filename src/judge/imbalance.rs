@@ -47,6 +47,19 @@ pub fn finishes(loads: &[u64], powers: &[u64]) -> Vec<f64> {
     loads.iter().zip(powers).map(|(load, power)| mean.in_tasks(RankTime { work: *load, power: *power })).collect()
 }
 
+/// A lower bound of max/mean (see [`Imbalance`]) for whole tasks of so much work together, of which the largest has `largest` units, with so
+/// much pinned on each rank: all work over all power, whole units of it, the largest task on the fastest rank, and what is pinned where it is.
+pub fn bound(total: u64, largest: u64, pinned: &[u64], powers: &[u64]) -> f64 {
+    let mean = total as f64 / powers.len().max(1) as f64;
+    if total == 0 {
+        return 1.0;
+    }
+    let fastest = powers.iter().copied().max().unwrap_or(0);
+    let largest = MeanPower::of(powers).in_tasks(RankTime { work: largest, power: fastest });
+    let least = least_finish(total, powers).max(largest).max(finish(pinned, powers));
+    (least / mean).max(1.0)
+}
+
 /// The earliest finish (see [`finish`]) that any distribution of `total` whole tasks has. With equal powers: the mean, rounded up.
 pub fn least_finish(total: u64, powers: &[u64]) -> f64 {
     let sum: u128 = powers.iter().map(|power| u128::from(*power)).sum();
@@ -121,6 +134,17 @@ mod tests {
     use proptest::prelude::*;
 
     /// Powers are summed once: a sum for each of a million ranks would take an hour.
+    #[test]
+    fn no_assignment_of_whole_tasks_is_below_the_bound() {
+        assert_eq!(bound(16, 6, &[0, 0], &[1, 1]), 1.0);
+        assert_eq!(bound(16, 12, &[0, 0], &[1, 1]), 1.5, "the largest task");
+        assert_eq!(bound(16, 12, &[0, 0], &[1, 3]), 1.0, "which the faster rank takes");
+        assert_eq!(bound(16, 1, &[14, 0], &[1, 1]), 1.75, "what is pinned");
+        assert_eq!(bound(3, 1, &[0, 0], &[1, 1]), 4.0 / 3.0, "whole units");
+        assert_eq!(bound(0, 0, &[0, 0], &[1, 1]), 1.0);
+        assert!(bound(5, 1, &[1, 0], &[0, 1]).is_infinite());
+    }
+
     #[test]
     fn a_million_ranks_are_no_trouble() {
         let ends = finishes(&vec![3; 1_000_000], &vec![2; 1_000_000]);

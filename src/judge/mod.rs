@@ -12,6 +12,6 @@ mod sharing;
 
 pub use deviation::{best_deviation, deviation};
 pub use hops::optimum;
-pub use imbalance::{Imbalance, break_even_task_ticks, by_rank, finish, finishes, imbalance, least_finish};
+pub use imbalance::{Imbalance, bound, break_even_task_ticks, by_rank, finish, finishes, imbalance, least_finish};
 pub use locality::{Breach, least_held, locality_breach, minimum_nonlocal, nonlocal};
 pub use sharing::{CoreGroup, makespan};

@@ -22,4 +22,4 @@ pub use power::Powers;
 pub use quota::{Quota, Shares};
 pub use rank_time::RankTime;
 pub use task_batch::{Segment, Task, TaskBatch, TaskId};
-pub use work_queue::WorkQueue;
+pub use work_queue::{Place, WorkQueue};

@@ -1,10 +1,11 @@
 //! Tasks, and lots of them that lie together.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 
 use super::position::Aim;
+use crate::topology::NodeId;
 
 /// A task's number, unique in the whole job.
 pub type TaskId = u64;
@@ -111,6 +112,11 @@ impl Segment {
         self.first = self.first.wrapping_add(head);
         self.count -= head;
         front
+    }
+
+    /// Cuts the first tasks off, or all of them.
+    fn cut_or_all(&mut self, head: u64) -> Segment {
+        if head < self.count { self.cut(head) } else { std::mem::replace(self, Segment::range(0, 0)) }
     }
 
     /// Where in this row tasks lie whose ids are in some rows (in ascending order, apart from each other): from which to which one.
@@ -348,6 +354,34 @@ impl TaskBatch {
         }
         *self = kept;
         taken
+    }
+
+    /// Takes the tasks at some places, of which `at` is that of the first task: first place, number and who gets them, in ascending order and apart
+    /// from each other. Both what is taken and what is left keep their order.
+    pub(super) fn take_places(&mut self, at: u64, parts: &[(u64, u64, NodeId)], taken: &mut BTreeMap<NodeId, TaskBatch>) {
+        let (mut at, mut kept) = (at, TaskBatch::default());
+        let mut parts = parts[parts.partition_point(|(first, count, _)| first + count <= at)..].iter().peekable();
+        for mut segment in std::mem::take(self).segments {
+            let end = at + segment.len();
+            while at < end {
+                let Some(&&(first, count, dst)) = parts.peek().filter(|(first, ..)| *first < end) else {
+                    kept.push(segment.cut_or_all(end - at));
+                    at = end;
+                    break;
+                };
+                if at < first {
+                    kept.push(segment.cut_or_all(first - at));
+                    at = first;
+                }
+                let until = (first + count).min(end);
+                taken.entry(dst).or_default().push(segment.cut_or_all(until - at));
+                at = until;
+                if until == first + count {
+                    parts.next();
+                }
+            }
+        }
+        *self = kept;
     }
 
     /// Work units of the lightest task.

@@ -1,5 +1,7 @@
 //! The tasks that a node holds.
 
+use std::collections::BTreeMap;
+
 use super::position::Aim;
 use super::{Checksum, Segment, TaskBatch, TaskId};
 use crate::topology::NodeId;
@@ -16,7 +18,12 @@ pub struct WorkQueue {
     behind: TaskBatch,
     /// Boxed, since nearly no work queue has any.
     pinned: Option<Box<TaskBatch>>,
+    /// Boxed for the same reason.
+    places: Option<Box<[Place]>>,
 }
+
+/// Where a task lies in space; codes in one or two dimensions leave the last coordinates 0.
+pub type Place = [f64; 3];
 
 impl WorkQueue {
     /// A work queue of a node's own tasks.
@@ -33,6 +40,17 @@ impl WorkQueue {
     /// The same with tasks of the node's own that may not move.
     pub fn with_pinned(self, pinned: TaskBatch) -> WorkQueue {
         WorkQueue { pinned: (!pinned.is_empty()).then(|| Box::new(pinned)), ..self }
+    }
+
+    /// The same with a place of each task that may move, in their order: what balancers by place (`rcb`, `sfc`) go by. Coordinates are finite. Places are
+    /// looked at when a phase begins; they don't travel with the tasks.
+    pub fn with_places(self, places: Vec<Place>) -> WorkQueue {
+        WorkQueue { places: Some(places.into()), ..self }
+    }
+
+    /// The places of the tasks that may move, as they were given.
+    pub fn places(&self) -> Option<&[Place]> {
+        self.places.as_deref()
     }
 
     /// Number of tasks.
@@ -193,6 +211,31 @@ impl WorkQueue {
         let mut taken = self.before.take_rows(&chosen);
         taken.append(self.behind.take_rows(&chosen));
         taken
+    }
+
+    /// Takes the tasks at some places among those that may move, counted from 0 in their order: first place, number and who gets them, in ascending
+    /// order and apart from each other. What each gets keeps its order.
+    pub fn take_places(&mut self, parts: &[(u64, u64, NodeId)]) -> BTreeMap<NodeId, TaskBatch> {
+        let (mut taken, mut at) = (BTreeMap::new(), 0);
+        for lot in [&mut self.before, &mut self.own, &mut self.behind] {
+            let tasks = lot.len();
+            lot.take_places(at, parts, &mut taken);
+            at += tasks;
+        }
+        taken
+    }
+
+    /// Weight and number of the tasks in each row of alike tasks that may move, in their order.
+    pub fn movable_rows(&self) -> Vec<(u64, u64)> {
+        let mut rows: Vec<(u64, u64)> = Vec::new();
+        let lots = [&self.before, &self.own, &self.behind];
+        for segment in lots.into_iter().flat_map(TaskBatch::segments) {
+            match rows.last_mut() {
+                Some((weight, count)) if *weight == segment.weight() => *count += segment.len(),
+                _ => rows.push((segment.weight(), segment.len())),
+            }
+        }
+        rows
     }
 
     /// Puts arrived tasks behind all others.
@@ -368,6 +411,35 @@ mod tests {
             prop_assert!(taken.segments().flat_map(Segment::tasks).all(|task| there.contains(&(task.id, task.weight))));
             prop_assert_eq!(queue.own(), own);
             prop_assert_eq!(taken.segments().map(Checksum::of).fold(queue.checksum(), Checksum::and), sum);
+        }
+
+        #[test]
+        fn tasks_are_taken_from_their_places(
+            counts in prop::collection::vec((1u64..9, any::<bool>(), 0..3), 0..8),
+            whose in prop::collection::vec(0u32..4, 72),
+        ) {
+            let (mut queue, mut next) = (WorkQueue::default(), 100);
+            for (count, with_payload, lot) in counts {
+                let segment = if with_payload { row(next, count) } else { range(next, count) };
+                match lot {
+                    0 => queue.before.push(segment),
+                    1 => queue.own.push(segment),
+                    _ => queue.behind.push(segment),
+                }
+                next += count + 5;
+            }
+            let (before, sum) = (ids(queue.segments()), queue.checksum());
+            prop_assert_eq!(queue.movable_rows().iter().map(|(_, count)| count).sum::<u64>(), before.len() as u64);
+            // Node 0 keeps its own.
+            let parts: Vec<(u64, u64, u32)> = (0..before.len()).filter(|at| whose[*at] > 0).map(|at| (at as u64, 1, whose[at])).collect();
+            let taken = queue.take_places(&parts);
+            let of = |node: u32| (0..before.len()).filter(|at| whose[*at] == node).map(|at| before[at]).collect::<Vec<u64>>();
+            prop_assert_eq!(ids(queue.segments()), of(0));
+            for node in 1..4 {
+                prop_assert_eq!(taken.get(&node).map_or(Vec::new(), |batch| ids(batch.segments())), of(node));
+            }
+            let moved = taken.values().flat_map(TaskBatch::segments).map(Checksum::of).fold(queue.checksum(), Checksum::and);
+            prop_assert_eq!(moved, sum);
         }
 
         #[test]

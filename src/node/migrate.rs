@@ -120,6 +120,33 @@ impl<'a> Mover<'a> {
         work
     }
 
+    /// Sends the tasks at some places of the work queue; see [`WorkQueue::take_places`].
+    pub async fn deal_out(&mut self, parts: &[(u64, u64, NodeId)]) {
+        for (dst, batch) in self.queue.take_places(parts) {
+            self.node.ready_to_send().await;
+            self.send(dst, &(), batch);
+        }
+    }
+
+    /// Receives what these nodes, in ascending order, have dealt out to this one. What comes from nodes before this one goes in front of all others, so
+    /// that tasks in the order of their nodes stay in it.
+    ///
+    /// # Errors
+    /// If a rank is lost or a message is garbled.
+    pub async fn take_in_order(&mut self, sources: &[NodeId]) -> Result<()> {
+        let mut in_front = TaskBatch::default();
+        for src in sources {
+            let arrival = self.receive::<()>(*src).await?;
+            if *src < self.node.me() {
+                in_front.append(arrival.batch);
+            } else {
+                self.queue.put_behind(arrival.batch);
+            }
+        }
+        self.queue.put_before(in_front);
+        Ok(())
+    }
+
     /// Receives what a node sends. The tasks are the caller's to put onto the work queue.
     ///
     /// # Errors

@@ -18,6 +18,10 @@ pub(crate) mod balance {
     pub const TWA_TOTAL: Tag = Tag::new(0x0112, "twa total");
     pub const DEM_LOAD: Tag = Tag::new(0x0121, "dem load");
     pub const DIFFUSION_LOAD: Tag = Tag::new(0x0131, "load of a diffusion step");
+    pub const PAIR: Tag = Tag::new(0x0135, "tasks of a pair's rank");
+    pub const GOSSIP: Tag = Tag::new(0x0141, "gossip of light ranks");
+    pub const OFFER: Tag = Tag::new(0x0142, "offers on their way");
+    pub const ANSWER: Tag = Tag::new(0x0143, "answer to an offer");
     /// The guarantee that no phase makes the slowest rank slower.
     pub const OF_VIRTUAL: Tag = Tag::new(0x01f1, "load of a virtual node");
     pub const TO_VIRTUAL: Tag = Tag::new(0x01f2, "slowest rank");
@@ -109,7 +113,19 @@ mod tests {
             (
                 "balance",
                 0x0100..=0x01ff,
-                vec![b::CWA_SUM, b::TWA_SUM, b::TWA_TOTAL, b::DEM_LOAD, b::DIFFUSION_LOAD, b::OF_VIRTUAL, b::TO_VIRTUAL],
+                vec![
+                    b::CWA_SUM,
+                    b::TWA_SUM,
+                    b::TWA_TOTAL,
+                    b::DEM_LOAD,
+                    b::DIFFUSION_LOAD,
+                    b::PAIR,
+                    b::GOSSIP,
+                    b::OFFER,
+                    b::ANSWER,
+                    b::OF_VIRTUAL,
+                    b::TO_VIRTUAL,
+                ],
             ),
             ("schedule", 0x0200..=0x02ff, vec![s::TASKS, s::ANSWERS, s::POLICY, s::WAVE, s::REPORT, s::BEGIN, s::FROZEN]),
             (

@@ -16,7 +16,9 @@ fn every_command_has_a_page() {
         .split("Commands:\n")
         .nth(1)
         .and_then(|rest| rest.split("\n\n").next())
-        .map(|list| list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next()))
+        .map(|list| {
+            list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next())
+        })
         .unwrap()
         .filter(|name| *name != "help")
         .collect();

@@ -66,6 +66,7 @@ impl Setup {
         let placement = &self.overlay.placement;
         assert_eq!((queues.len(), self.powers.nodes()), (placement.nodes() as usize, placement.nodes()));
         let before: Vec<u64> = queues.iter().map(WorkQueue::work).collect();
+        let queues: Vec<WorkQueue> = if self.chosen.needs_places() { queues.into_iter().map(placed).collect() } else { queues };
         let checksum_before = checksum(&queues);
         let pinned = queues.iter().map(|queue| queue.pinned().map_or(0, TaskBatch::work)).collect();
         let shares = Shares::new(self.powers.clone()).with_pinned(pinned);
@@ -125,6 +126,14 @@ impl Setup {
         let tasks = InitialTasks::new(loads, 0).expect("tasks that can be numbered");
         self.run((0..self.powers.nodes()).map(|node| tasks.queue(node).expect("tasks without payload")).collect())
     }
+}
+
+/// The same tasks at places that their ids tell, scattered over a square.
+fn placed(queue: WorkQueue) -> WorkQueue {
+    let pinned = queue.pinned().map_or(0, TaskBatch::len);
+    let tasks = queue.segments().flat_map(Segment::tasks).take((queue.len() - pinned) as usize);
+    let places = tasks.map(|task| [(task.id * 37 % 101) as f64, (task.id * 59 % 97) as f64, 0.0]).collect();
+    queue.with_places(places)
 }
 
 impl Outcome {

@@ -1,7 +1,7 @@
 //! Tasks of several work units, and tasks that may not move, through every balancer of the registry.
 
 use bytes::Bytes;
-use equipoise::balance::{ALL, Entry};
+use equipoise::balance::{ALL, Entry, without_places};
 use equipoise::flow::least_hops;
 use equipoise::judge;
 use equipoise::load::{Powers, Segment, Shares, Task, TaskBatch, WorkQueue};
@@ -99,8 +99,11 @@ fn check(entry: &Entry, setup: &Setup, queues: Vec<WorkQueue>) -> Result<Outcome
     // Those that agree on how tasks are rounded tell each other more than they must for unit tasks.
     let nodes = u64::from(topology.nodes());
     let agreed = match (entry.name, topology) {
-        ("direct", _) | ("optimal", Topology::Complete(_)) if largest > 1 => u64::from(nodes.next_power_of_two().ilog2()),
+        // The repair gathers once more, and sends from each node to each other one at the most.
+        ("direct" | "optimal", _) if largest > 1 => 2 * u64::from(nodes.next_power_of_two().ilog2()) + nodes,
         // At every level.
+        // One message for each pair of nodes.
+        ("greedy" | "refine" | "greedy-refine" | "kk" | "chains" | "rcb" | "sfc", _) if largest > 1 => nodes,
         ("psts", _) if largest > 1 => u64::from(nodes.next_power_of_two().ilog2()) * dimensions(topology),
         _ => 0,
     };
@@ -168,7 +171,7 @@ proptest! {
     /// Objects of one unit are balanced as ranges are.
     #[test]
     fn unit_tasks_move_as_ranges_do(case in case()) {
-        for entry in ALL {
+        for entry in without_places() {
             let setup = case.setup(entry);
             let queues = queues(&case, setup.powers.nodes(), Weights::Unit, 0.0);
             let loads: Vec<u64> = queues.iter().map(WorkQueue::len).collect();
@@ -185,7 +188,9 @@ fn even_loads_end_within_a_task_a_dimension() {
     let specs = ["hypercube:4", "mesh:4x4", "torus:4x4", "tree:binary,nodes=15", "grid:2x2x2x2", "grid:3x6", "line:9", "complete:16"];
     for (spec, seed) in specs.iter().flat_map(|spec| (0..12).map(move |seed| (spec, seed))) {
         let topology = Topology::parse(spec, 1).expect("a topology");
-        for entry in ALL.iter().filter(|entry| entry.facts.promises.exact && entry.objection(&topology).is_none()) {
+        // A cut of an ordered list bounds the slowest rank only.
+        let bounded = |entry: &&&Entry| entry.facts.promises.exact && entry.name != "chains" && entry.objection(&topology).is_none();
+        for entry in ALL.iter().filter(bounded) {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             let mut next = 0;
             let mut queue = |_| -> WorkQueue {

@@ -44,7 +44,7 @@ pub struct Arguments {
     loads: Option<String>,
 
     /// Real tasks instead of loads: lbaf:DIR[,set=NAME][,phase=N] are the task times of a real run as DARMA's LBAF has them, a file for
-    /// each rank, and FILE.csv a table with the columns rank,work,bytes (- is one on standard input; with ,unit=us work is a time, also in
+    /// each rank, and FILE.csv a table with the columns rank,work[,bytes,x,y,z] (- is one on standard input; with ,unit=us work is a time, also in
     /// ns, ms or s, and may have a fraction); the run's ranks are dealt out in blocks, loads are then work (ns or the table's units). files:DIR makes every file below DIR a task, its bytes the payload (what .gitignore ignores is left
     /// out); the files of a top-level folder lie together
     #[arg(long, value_name = "SOURCE", value_parser = any_bytes(), conflicts_with_all = ["loads", "payload", "weights", "pinned"])]

@@ -42,7 +42,7 @@ fn examples() -> String {
 #[derive(Args)]
 #[command(after_help = examples())]
 pub struct Arguments {
-    /// Balancers to compare, A,B:key=value,.. [default: all that fit]
+    /// Balancers to compare, A,B:key=value,..; A+refine repairs what whole tasks leave [default: all that fit]
     #[arg(long, value_name = "NAMES")]
     balancer: Option<String>,
 
@@ -56,7 +56,7 @@ pub struct Arguments {
     loads: Vec<String>,
 
     /// Real tasks, in addition to the loads or instead of them: lbaf:DIR[,set=NAME][,phase=N] are the task times of a real run as DARMA's LBAF has
-    /// them, a file for each rank, and FILE.csv a table with the columns rank,work,bytes (- is one on standard input; with ,unit=us work is
+    /// them, a file for each rank, and FILE.csv a table with the columns rank,work[,bytes,x,y,z] (- is one on standard input; with ,unit=us work is
     /// a time, also in ns, ms or s, and may have a fraction); the run's ranks are dealt out in blocks, loads are then work (ns or the table's
     /// units). files:DIR makes every file below DIR a task, its bytes the payload (what
     /// .gitignore ignores is left out); the files of a top-level folder lie together
@@ -81,6 +81,11 @@ pub struct Arguments {
     /// enough, since all rounds are the same
     #[arg(long, value_name = "ROUNDS", default_value_t = ROUNDS, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
+
+    /// Number of steps for which the loads stay as they are: the advice spreads the time of a phase over them, where loads are times
+    /// [default: until the first balancer pays]
+    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
+    steps: Option<u64>,
 
     /// Slow the last balancer down by this factor, to test the measurement (scripts/fairness)
     #[arg(long, value_name = "TIMES", hide = true, value_parser = handicap)]
@@ -176,6 +181,7 @@ impl Request<'_> {
             contenders,
             cases,
             repeat: self.arguments.repeat,
+            lasting: self.arguments.steps,
             seed: self.arguments.world.seed,
             trace: self.arguments.trace.is_some(),
             plain: self.arguments.rule.plain,
@@ -189,7 +195,9 @@ impl Request<'_> {
         let nodes = given.as_ref().map_or(ranks, Topology::nodes);
         let powers = settle::from_first(world, || self.powers.draw(nodes, ranks, seed).map(|(powers, _)| powers))?;
         let (mut contenders, mut objections) = (Vec::new(), Vec::new());
-        for balancer in &self.balancers {
+        // Unless they are asked for, those that go by places take part only where all tasks have some.
+        let by_place = self.arguments.balancer.is_some() || self.have_places(world)?;
+        for balancer in self.balancers.iter().filter(|balancer| by_place || !balancer.needs_places()) {
             let topology = given.clone().unwrap_or_else(|| balancer.entry.default_topology(ranks));
             match balancer.entry.objection(&topology) {
                 Some(objection) => objections.push((balancer.name.as_str(), objection)),
@@ -211,6 +219,16 @@ impl Request<'_> {
                 Ok((contenders, Some(format!("left out, since not made for --topology {topology}: {}", names.join(", ")))))
             }
             _ => Ok((contenders, None)),
+        }
+    }
+
+    /// Whether all tasks have places: those of a table may. One on standard input is read later, and once.
+    fn have_places(&self, world: &mut World) -> Result<bool> {
+        match &self.tasks {
+            Some(source @ TaskSource::Table { path, .. }) if self.loads.is_empty() && path.as_os_str() != "-" => {
+                settle::from_first(world, || Ok(source.measured()?.is_some_and(|run| !run.places.is_empty())))
+            }
+            _ => Ok(false),
         }
     }
 

@@ -198,7 +198,10 @@ const WEIGHTS: [(&str, &str); 5] = [
 const TASKS: [(&str, &str); 3] = [
     ("files:DIR", "every file below a folder is a task, its bytes the payload"),
     ("lbaf:DIR[,set=NAME][,phase=N]", "the task times of a real run, as DARMA's LBAF has them; tasks that are not migratable stay"),
-    ("FILE.csv[,unit=us]", "a table of tasks: rank,work,bytes (- for one on standard input); with a unit (ns, us, ms, s) work is a time"),
+    (
+        "FILE.csv[,unit=us]",
+        "a table of tasks: rank,work[,bytes,x,y,z] (- for one on standard input); with a unit (ns, us, ms, s) work is a time",
+    ),
 ];
 
 const NETWORKS: [(&str, &str); 3] = [

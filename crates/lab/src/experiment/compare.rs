@@ -27,6 +27,8 @@ pub struct CompareSpec {
     /// Number of rounds. Each runs all combinations once, with the contenders in another order, so that drift of the machine affects all alike.
     pub repeat: u32,
     pub seed: u64,
+    /// How many steps the loads stay as they are; `None`: until the first of the balancers pays.
+    pub lasting: Option<u64>,
     /// Whether to record a trace, in one more round that is not measured; see [`MOST_NODES`](equipoise::phase::trace::MOST_NODES).
     pub trace: bool,
     /// Whether to follow the balancers' rules as printed in their sources, even where they make the slowest rank slower.
@@ -118,6 +120,14 @@ pub struct CompareRecord {
     /// Time until all ranks are done with the cores that they have, in the same unit; longer than `finish` where ranks share cores.
     pub makespan_before: f64,
     pub makespan_after: f64,
+    /// The least max/mean over ranks that any assignment of these tasks can have, as far as it is known: all work over all power, the largest task on
+    /// the fastest rank, what is pinned where it is.
+    pub imbalance_bound: f64,
+    /// How far the imbalance after the phase is above that, as a part of it.
+    pub above_bound: f64,
+    /// How many steps the loads stay as they are, if that was said: over so many the phase's time is spread.
+    #[serde(skip)]
+    pub lasting: Option<u64>,
     /// Rank in the list of the simplest balancers, which decides between equally good ones.
     #[serde(skip)]
     pub simplicity: usize,
@@ -200,7 +210,8 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
     }
     let result = |(case, combinations): (&Case, Vec<Combination>)| {
         let loads = Rc::new(case.loads.clone());
-        let records = combinations.into_iter().map(|combination| combination.record(&loads, &site)).collect::<Result<_>>()?;
+        let records = combinations.into_iter().map(|combination| combination.record(&loads, &site)).collect::<Result<Vec<_>>>()?;
+        let records = records.into_iter().map(|record| CompareRecord { lasting: spec.lasting, ..record }).collect();
         Ok(CaseResult { loads, records })
     };
     spec.cases.iter().zip(cases).map(result).collect()
@@ -319,6 +330,9 @@ impl MeasuredPhase<'_> {
             finish_after: judged.finish_after,
             makespan_before: judged.makespan_before,
             makespan_after: judged.makespan_after,
+            imbalance_bound: judged.imbalance_bound,
+            above_bound: judged.imbalance.after.max_over_mean / judged.imbalance_bound - 1.0,
+            lasting: None,
             simplicity: balancer.entry.simplicity(),
             map: LoadMap {
                 topology: topology.clone(),

@@ -27,6 +27,8 @@ pub(super) struct Judged {
     /// Time until all ranks are done with the cores that they have, in the same unit.
     pub makespan_before: f64,
     pub makespan_after: f64,
+    /// The least max/mean over ranks that any assignment of these tasks can have, as far as it is known: see [`judge::bound`].
+    pub imbalance_bound: f64,
 }
 
 impl Judged {
@@ -45,7 +47,10 @@ impl Judged {
         let powers = by_rank(&shares.powers().to_vec());
         let (before, after) = (by_rank(&loads), by_rank(&outcome.finals));
         let makespan = |loads: &[u64]| judge::makespan(&judge::finishes(loads, &powers), &site.groups);
+        let mut pinned = tasks.amounts().pinned.clone();
+        pinned.resize(topology.nodes() as usize, 0);
         Judged {
+            imbalance_bound: judge::bound(total, tasks.amounts().largest, &by_rank(&pinned), &powers),
             minimum_nonlocal: judge::minimum_nonlocal(&loads, &reachable),
             exact: outcome.finals == reachable,
             quota,

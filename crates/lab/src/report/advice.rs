@@ -87,12 +87,23 @@ impl Standing<'_> {
     }
 }
 
-/// The objective: time until all ranks are done after the phase; where loads are times, the time of the phase is added.
-fn goal(record: &CompareRecord) -> f64 {
+/// The objective: time until all ranks are done after the phase; where loads are times, the time of the phase is added, spread over so many
+/// steps.
+fn goal(record: &CompareRecord, steps: u64) -> f64 {
     match record.weighing.unit_seconds {
-        Some(seconds) => record.makespan_after * seconds * 1e3 + record.ms_median,
+        Some(seconds) => record.makespan_after * seconds * 1e3 + record.ms_median / steps.max(1) as f64,
         None => record.makespan_after,
     }
+}
+
+/// Over how many steps the price of a phase is spread: as many as were said, or else until the first of these balancers pays.
+fn steps<'a>(records: impl Iterator<Item = &'a CompareRecord>) -> u64 {
+    let until_it_pays = |record: &CompareRecord| {
+        let gained = (record.makespan_before - record.makespan_after) * record.weighing.unit_seconds? * 1e3;
+        (gained > 0.0).then(|| (record.ms_median / gained).ceil().max(1.0) as u64)
+    };
+    let of = |record: &CompareRecord| record.lasting.or_else(|| until_it_pays(record));
+    records.filter_map(of).min().unwrap_or(1)
 }
 
 /// The balancers that were among the best most often, all in the same cases.
@@ -100,8 +111,9 @@ fn best<'a>(cases: &[&'a CaseResult]) -> Vec<Standing<'a>> {
     let mut standings: Vec<Standing<'a>> = Vec::new();
     for (number, case) in cases.iter().enumerate() {
         let paying = || case.records.iter().enumerate().filter(|(_, record)| record.break_even_us.is_some());
-        let least = paying().map(|(_, record)| goal(record)).fold(f64::INFINITY, f64::min);
-        for (contender, record) in paying().filter(|(_, record)| goal(record) <= least * AS_GOOD) {
+        let steps = steps(paying().map(|(_, record)| record));
+        let least = paying().map(|(_, record)| goal(record, steps)).fold(f64::INFINITY, f64::min);
+        for (contender, record) in paying().filter(|(_, record)| goal(record, steps) <= least * AS_GOOD) {
             match standings.iter_mut().find(|standing| standing.contender == contender) {
                 Some(standing) => {
                     standing.cases.push(number);
@@ -271,7 +283,7 @@ pub(crate) mod tests {
         let balancer = Rc::new(balance::find("direct").unwrap());
         let contenders = vec![BalancerContender { balancer, overlay, powers: Powers::equal(4, 4) }];
         let cases = vec![Case { loads: LoadSource::Own, tasks }];
-        let spec = CompareSpec { contenders, cases, repeat: 1, seed: 1, trace: false, plain: false };
+        let spec = CompareSpec { contenders, cases, repeat: 1, seed: 1, lasting: None, trace: false, plain: false };
         compare(&mut world, &spec, |_, _, _| {}).unwrap().remove(0).records.remove(0)
     }
 
@@ -395,6 +407,12 @@ pub(crate) mod tests {
                 .ends_with("balancing costs 25.0 ms (it pays if the loads stay alike for 3 steps or more).")
         );
         assert_eq!(step_of(1.0, 1.0, 0.1), "a step takes 1.00 s now and 1.00 s after; balancing costs 100 ms (it never pays)");
+        // Over many steps the better balance does make up for it; a phase that pays after three steps is judged over three.
+        let over = |steps: Option<u64>| {
+            on_one([timed("direct", 0.34, 10.5), timed("cwa", 5.0, 10.0)].map(|record| CompareRecord { lasting: steps, ..record }))
+        };
+        assert!(over(Some(1)).starts_with("On these 4 ranks use direct: ") && over(Some(100)).starts_with("On these 4 ranks use cwa: "));
+        assert_eq!(steps([timed("direct", 25.0, 10.0), timed("cwa", 90.0, 10.0)].iter()), 3);
         // Without a unit tiny lengths would be told.
         let mut huge = timed("direct", 0.34, 10.0);
         (huge.weighing.unit_seconds, huge.makespan_before, huge.makespan_after) = (None, 3e9, 1e9);

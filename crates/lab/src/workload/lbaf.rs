@@ -159,7 +159,14 @@ pub fn read(folder: &Path, set: Option<&OsStr>, phase: Option<u64>) -> Result<Me
         }
         messages.extend(found.communications);
     }
-    let mut run = MeasuredTasks { ranks: files.len() as u32, tasks, communications: Vec::new(), left_out: 0, seconds_per_unit: Some(1e-9) };
+    let mut run = MeasuredTasks {
+        ranks: files.len() as u32,
+        tasks,
+        places: Vec::new(),
+        communications: Vec::new(),
+        left_out: 0,
+        seconds_per_unit: Some(1e-9),
+    };
     join(&mut run, &messages);
     Ok(run)
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::source::TASKS;
 use super::tasks::Amounts;
 use equipoise::error::{Error, Result};
-use equipoise::load::{Segment, Task, TaskBatch, WorkQueue};
+use equipoise::load::{Place, Segment, Task, TaskBatch, WorkQueue};
 use equipoise::memory;
 use equipoise::topology::NodeId;
 
@@ -19,6 +19,8 @@ pub struct MeasuredTasks {
     pub ranks: u32,
     /// In the order of their ranks.
     pub tasks: Vec<MeasuredTask>,
+    /// Where each lies; empty where that is not known.
+    pub places: Vec<Place>,
     /// What tasks said to each other, where that is known.
     pub communications: Vec<Communication>,
     /// Communications that were left out, since one of their tasks is not among these.
@@ -117,11 +119,16 @@ impl MeasuredTasks {
         zeros.resize(largest as usize, 0);
         let zeros = Bytes::from(zeros);
         let (mut movable, mut pinned) = (TaskBatch::default(), TaskBatch::default());
+        let mut places = Vec::new();
         for (id, task) in held() {
+            if !task.pinned {
+                places.extend(self.places.get(id as usize));
+            }
             let segment = Segment::from(Task { id, weight: task.work, payload: zeros.slice(..task.bytes as usize) });
             if task.pinned { pinned.push(segment) } else { movable.push(segment) }
         }
-        Ok(WorkQueue::new(movable).with_pinned(pinned))
+        let queue = WorkQueue::new(movable).with_pinned(pinned);
+        Ok(if self.places.is_empty() { queue } else { queue.with_places(places) })
     }
 }
 
@@ -139,7 +146,7 @@ mod tests {
             let mut tasks: Vec<MeasuredTask> =
                 tasks.into_iter().map(|(rank, work, bytes, pinned)| MeasuredTask { rank, name: None, work, bytes, pinned }).collect();
             tasks.sort_by_key(|task| task.rank);
-            let run = MeasuredTasks { ranks: 9, tasks, communications: Vec::new(), left_out: 0, seconds_per_unit: None };
+            let run = MeasuredTasks { ranks: 9, tasks, places: Vec::new(), communications: Vec::new(), left_out: 0, seconds_per_unit: None };
             let amounts = run.amounts(nodes).unwrap();
             let queues: Vec<WorkQueue> = (0..nodes).map(|node| run.queue(node, nodes).unwrap()).collect();
             prop_assert_eq!(queues.iter().map(WorkQueue::work).collect::<Vec<_>>(), amounts.work);

@@ -1,6 +1,7 @@
 //! Tasks in a table of comma-separated values: `rank,work,bytes`, a line for each task.
 //!
-//! The first line names the columns, in any order; `bytes` may be missing. Ranks are numbered from 0, the largest that is named is the
+//! The first line names the columns, in any order; `bytes` may be missing. Columns `x`, `y` and `z` say where a task lies, for balancers by place; those that
+//! are missing are 0. Ranks are numbered from 0, the largest that is named is the
 //! last. Work is a whole number of units, whatever they are; or a time, where the unit is known (`FILE.csv,unit=us`, or a column `work_us`),
 //! and then it may have a fraction. Values may stand in quotes. Semicolons or tabs may stand instead of commas. What follows a `#` at the
 //! beginning of a line is a comment.
@@ -14,6 +15,7 @@ use super::source::TASKS;
 use super::text;
 use super::time::TimeUnit;
 use equipoise::error::{Error, Result};
+use equipoise::load::Place;
 use equipoise::names;
 use equipoise::topology::MAX_NODES;
 
@@ -36,6 +38,8 @@ struct Columns {
     rank: usize,
     work: usize,
     bytes: Option<usize>,
+    /// Where x, y and z are; empty if there is none of them.
+    axes: Vec<(usize, &'static str, usize)>,
     /// What the column's name says that work is given in.
     unit: Option<TimeUnit>,
 }
@@ -52,6 +56,7 @@ fn parse(text: &str, unit: Option<TimeUnit>) -> Result<MeasuredTasks, String> {
     };
     let mut tasks = Vec::new();
     let mut works = Vec::new();
+    let mut places: Vec<(u32, Place)> = Vec::new();
     for (number, values) in lines {
         let at = |why: String| format!(", line {number}: {why}");
         if values.len() != columns.count {
@@ -76,6 +81,19 @@ fn parse(text: &str, unit: Option<TimeUnit>) -> Result<MeasuredTasks, String> {
         let bytes = columns.bytes.map_or(Ok(0), |column| number_in("bytes", column))?;
         let work = value("work", columns.work)?;
         works.push((number, read_work(work, unit).map_err(|why| at(format!("work: {why}")))?));
+        let mut place = [0.0; 3];
+        for (axis, name, column) in &columns.axes {
+            let text = value(name, *column)?;
+            place[*axis] = text.parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(|| {
+                at(format!(
+                    "{name}: {}",
+                    if text.is_empty() { "a number is missing".into() } else { format!("\"{}\" is not a finite number", shortened(text)) }
+                ))
+            })?;
+        }
+        if !columns.axes.is_empty() {
+            places.push((on as u32, place));
+        }
         tasks.push(MeasuredTask { rank: on as u32, name: None, work: 0, bytes, pinned: false });
     }
     if tasks.is_empty() {
@@ -83,7 +101,10 @@ fn parse(text: &str, unit: Option<TimeUnit>) -> Result<MeasuredTasks, String> {
     }
     let seconds_per_unit = put_in_order(&mut tasks, &works, unit)?;
     let ranks = tasks.last().map_or(0, |task| task.rank + 1);
-    Ok(MeasuredTasks { ranks, tasks, communications: Vec::new(), left_out: 0, seconds_per_unit })
+    // In the order of the tasks.
+    places.sort_by_key(|(rank, _)| *rank);
+    let places = places.into_iter().map(|(_, place)| place).collect();
+    Ok(MeasuredTasks { ranks, tasks, places, communications: Vec::new(), left_out: 0, seconds_per_unit })
 }
 
 fn read_work(text: &str, unit: Option<TimeUnit>) -> Result<Decimal, String> {
@@ -132,10 +153,11 @@ impl Columns {
             };
             column(name).ok_or_else(|| at(format!("there is no column {name}; it is to name rank, work and, if need be, bytes{alone}")))
         };
-        let columns = Columns { count: names.len(), rank: needed("rank")?, work: needed("work")?, bytes: column("bytes"), unit };
+        let axes = (0..).zip(["x", "y", "z"]).filter_map(|(axis, name)| Some((axis, name, column(name)?))).collect();
+        let columns = Columns { count: names.len(), rank: needed("rank")?, work: needed("work")?, bytes: column("bytes"), axes, unit };
         for (index, name) in names.iter().enumerate() {
-            if !["rank", "work", "bytes"].contains(&name.as_str()) {
-                return Err(at(format!("the column \"{}\" is unknown; known are rank, work and bytes", shortened(name))));
+            if !["rank", "work", "bytes", "x", "y", "z"].contains(&name.as_str()) {
+                return Err(at(format!("the column \"{}\" is unknown; known are rank, work, bytes, x, y and z", shortened(name))));
             }
             if names[..index].contains(name) {
                 return Err(at(format!("there are two columns {name}")));
@@ -191,6 +213,14 @@ mod tests {
     }
 
     #[test]
+    fn tasks_may_have_places() {
+        let run = parse("z,rank,work,x\n1,2,7,0.5\n-2,0,9,1e3\n3,2,1,4\n", None).unwrap();
+        assert_eq!(run.places, [[1e3, 0.0, -2.0], [0.5, 0.0, 1.0], [4.0, 0.0, 3.0]]);
+        assert_eq!(run.queue(2, 3).unwrap().places(), Some([[0.5, 0.0, 1.0], [4.0, 0.0, 3.0]].as_slice()));
+        assert_eq!(parse("rank,work\n0,1\n", None).unwrap().queue(0, 1).unwrap().places(), None);
+    }
+
+    #[test]
     fn quotes_and_other_separators_are_read() {
         for text in ["\"rank\",\"work\"\r\n\"1\",\"20\"\r\n0,3\r\n", "rank;work\n1;20\n0;3\n", "rank\twork\n1\t20\n0\t3\n"] {
             assert_eq!(rows(&parse(text, None).unwrap()), [(0, 3, 0), (1, 20, 0)], "{text:?}");
@@ -229,7 +259,7 @@ mod tests {
                 "rank work\n0 1\n",
                 ", line 1: there is no column rank; it is to name rank, work and, if need be, bytes; commas, semicolons or tabs are to separate the columns",
             ),
-            ("rank,work,colour\n0,1,2\n", ", line 1: the column \"colour\" is unknown; known are rank, work and bytes"),
+            ("rank,work,colour\n0,1,2\n", ", line 1: the column \"colour\" is unknown; known are rank, work, bytes, x, y and z"),
             ("# two\nrank,work,rank\n0,1,2\n", ", line 2: there are two columns rank"),
             ("rank,work,work_us\n0,1,2\n", ", line 1: there are two columns work"),
             ("rank,work\n0,\n", ", line 2: work: a number is missing"),
@@ -242,6 +272,8 @@ mod tests {
             ("rank,work_s\n0,1\n0,18446744074\n", ", line 3: work: it is beyond 2^64 - 1 ns"),
             ("rank,work_s\n0,0.0000000001\n", ", line 2: work: 0.0000000001 has more than 9 digits after the point"),
             ("rank,work_s\n0,nan\n", ", line 2: work: \"nan\" is not a finite number"),
+            ("rank,work,x\n0,1,inf\n", ", line 2: x: \"inf\" is not a finite number"),
+            ("rank,work,x,y\n0,1,2,\n", ", line 2: y: a number is missing"),
             ("rank,work,bytes\n", ": the table holds no tasks"),
             ("", ", line 1: there is no column rank; it is to name rank, work and, if need be, bytes"),
         ] {

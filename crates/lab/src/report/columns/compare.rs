@@ -2,7 +2,7 @@
 
 use super::super::figures::{self, bytes, duration_us, ratio, three, two, whole};
 use super::{Column, Tabular, Value};
-use crate::experiment::CompareRecord;
+use crate::experiment::{CompareRecord, LoadUnit};
 use equipoise::topology::Topology;
 
 /// Times below this many milliseconds are those of doing nothing, on real ranks.
@@ -90,6 +90,13 @@ impl Tabular for CompareRecord {
                 .reads(|r| r.weighing.unit_seconds.map_or("-".into(), |seconds| duration_us(r.makespan_after * seconds * 1e6)))
                 .when(|records| records.iter().any(|r| r.weighing.unit_seconds.is_some()))
                 .about("length of a step after the phase, where loads are times"),
+            new("imbalance_bound", |r| r.imbalance_bound.csv()),
+            new("above_bound", |r| r.above_bound.csv())
+                .heading("above\nbound")
+                .unit("%")
+                .reads(|r| if r.above_bound.is_finite() { format!("{:.1}", 100.0 * r.above_bound) } else { "-".into() })
+                .when(|records| records.iter().any(|r| r.weighing.unit == LoadUnit::Work))
+                .about("imbalance above the least that whole tasks can have: all work over all power, the\nlargest task on the fastest rank, what is pinned"),
         ]
     }
 }

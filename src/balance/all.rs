@@ -1,0 +1,57 @@
+//! The list of balancers.
+
+use super::{
+    Entry, chains, cwa, dem, diffusion, direct, greedy, greedy_refine, kk, kwa, mwa, none, optimal, pslb, psts, rcb, refine, sfc, tempered,
+    twa,
+};
+
+/// All balancers, in the order in which they are shown.
+pub const ALL: &[&Entry] = &[
+    &twa::ENTRY,
+    &cwa::ENTRY,
+    &mwa::ENTRY,
+    &kwa::ENTRY,
+    &dem::ENTRY,
+    &diffusion::fos::ENTRY,
+    &diffusion::sos::ENTRY,
+    &diffusion::ops::ENTRY,
+    &pslb::ENTRY,
+    &psts::ENTRY,
+    &direct::ENTRY,
+    &optimal::ENTRY,
+    &greedy::ENTRY,
+    &refine::ENTRY,
+    &greedy_refine::ENTRY,
+    &kk::ENTRY,
+    &chains::ENTRY,
+    &rcb::ENTRY,
+    &sfc::ENTRY,
+    &tempered::ENTRY,
+    &none::ENTRY,
+];
+
+/// The names of all, the simplest first: among balancers that do equally well the simplest is recommended. One exchange of loads and a direct
+/// transfer, then walks along links, then those that scan level by level or solve a flow problem.
+pub const SIMPLEST_FIRST: [&str; 21] = [
+    "none",
+    "direct",
+    "refine",
+    "greedy",
+    "cwa",
+    "dem",
+    "pslb",
+    "twa",
+    "mwa",
+    "kwa",
+    "fos",
+    "sos",
+    "ops",
+    "chains",
+    "sfc",
+    "rcb",
+    "kk",
+    "greedy-refine",
+    "optimal",
+    "psts",
+    "tempered",
+];

@@ -1,0 +1,282 @@
+//! What the balancers have in common that know every task: each node tells all others what it holds, all compute the same assignment, and tasks go
+//! straight where they belong.
+//!
+//! 1. All-gather of the rows of alike tasks (weight and number) of each node, and of their places where these count.
+//! 2. All nodes assign the tasks to ranks, alike; in simulation, where the nodes share what they gathered, once for all.
+//! 3. Each node sends what does not stay, one message for each destination, and receives from those that it knows to send.
+//!
+//! ```text
+//!   node 0   5x1 3x2   \                      /  node 0 keeps 5x1
+//!   node 1   1x9        >  the same everywhere  ->  sends 2x2 to 1, 1x2 to 2
+//!   node 2   -         /                      \  nodes 1, 2 receive from 0
+//! ```
+//!
+//! Cost: the all-gather of [`direct`](super::direct), with a row of tasks where that has a load; one step; at most a message for each pair of nodes.
+//!
+//! Guarantee: the times of all ranks are known before anything moves, so that what would make the slowest rank slower is not done at all. Unit tasks go as
+//! `direct` sends them, which ends at the quotas with the fewest tasks moved: no rule is better for those.
+//!
+//! Tasks are assigned to ranks, not to nodes: work on virtual nodes goes to the real node of some rank. Tasks without work stay where they are.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::{Cost, Phase, Stage, direct};
+use crate::assign::{self, Assignment, Problem};
+use crate::error::{Error, Result};
+use crate::load::Place;
+use crate::node::Gathered;
+use crate::node::migrate::TRANSFER_BYTES;
+use crate::topology::{Kind, NodeId, Topology};
+
+/// Up to so many tasks each is assigned for itself. Of more, those of long rows are assigned in blocks.
+const SINGLE_UP_TO: u64 = 1 << 18;
+
+/// Blocks of one size that a long row is cut into, before the rest is cut into smaller ones.
+const BLOCKS: u64 = 32;
+
+/// Tasks go straight to where they belong, on whatever topology.
+pub(super) const ANY: &[Kind] =
+    &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph];
+
+/// Nodes up to which it is decided within seconds who gets what, where that takes more than a few looks at each task.
+const DECIDED_UP_TO: u32 = 16_384;
+
+/// Why a rule that looks at tasks many times is the wrong tool on so many nodes.
+pub(super) fn too_many(topology: &Topology) -> Option<String> {
+    let nodes = topology.nodes();
+    let why = || {
+        format!("is the wrong tool on {nodes} nodes: beyond {DECIDED_UP_TO} deciding takes minutes; greedy, tempered and the walks go on")
+    };
+    (nodes > DECIDED_UP_TO).then(why)
+}
+
+/// What a node tells: weight and number of each row of its tasks that may move, and their places if these count.
+type Held = (Vec<(u64, u64)>, Vec<Place>);
+
+/// An assignment of whole tasks to ranks; the places are by task, and empty where they don't count.
+pub(super) trait Rule {
+    /// Whether places count.
+    const BY_PLACE: bool = false;
+
+    /// The name in sentences.
+    const NAME: &'static str = "";
+
+    /// The rank of each task.
+    fn assign(&self, problem: &Problem<'_>, places: &[Place]) -> Assignment;
+
+    /// Whether an assignment is worth carrying out; work units by rank, before and after, without what is pinned where there is no power.
+    fn accepts(&self, problem: &Problem<'_>, before: &[u64], after: &[u64]) -> bool {
+        let _ = (problem, before, after);
+        true
+    }
+}
+
+/// Upper bound of what a phase of unit tasks costs.
+pub(super) fn cost(topology: &Topology) -> Cost {
+    direct::cost(topology)
+}
+
+/// The same where each node may send to each other one.
+pub(super) fn cost_of_all(topology: &Topology) -> Cost {
+    let (gather, n) = (direct::gather_cost(topology.nodes()), u64::from(topology.nodes()));
+    let pairs = n * (n - 1);
+    // A row of weight and number instead of a load, and places of 24 bytes, are as long as there are tasks.
+    Cost { steps: gather.steps + pairs.min(1), messages: gather.messages + pairs, bytes: gather.bytes + pairs * TRANSFER_BYTES }
+}
+
+/// A phase by this rule for tasks of several units, and by quotas for unit tasks.
+pub(super) async fn balance(phase: &mut Phase<'_>, rule: &impl Rule) -> Result<()> {
+    if phase.shares.are_weighted() { exchange(phase, rule).await } else { direct::exchange(phase).await }
+}
+
+/// A phase by this rule, whatever the tasks.
+pub(super) async fn exchange<R: Rule>(phase: &mut Phase<'_>, rule: &R) -> Result<()> {
+    let (node, me) = (phase.node, phase.node.me());
+
+    // Step 1.
+    phase.enter(Stage::Information);
+    let queue = &phase.mover.queue;
+    let places = if R::BY_PLACE { queue.places().map_or_else(Vec::new, <[Place]>::to_vec) } else { Vec::new() };
+    let held: Gathered<Held> = direct::gather(node, (queue.movable_rows(), places)).await?;
+
+    // Step 2.
+    phase.enter(Stage::Decision);
+    if R::BY_PLACE {
+        check_places(R::NAME, &held)?;
+    }
+    let planned = held.derive(|held| Planned::new(phase, held, rule));
+    drop(held);
+    node.charge(planned.tasks);
+    if planned.declined {
+        phase.decline();
+    }
+
+    // Step 3.
+    phase.enter(Stage::Exchange);
+    phase.mover.deal_out(&planned.parts[me as usize]).await;
+    phase.mover.take_in_order(&planned.sources[me as usize]).await
+}
+
+/// Repairs what whole tasks have left of these quotas: [`refine`](super::refine) from where the tasks are by now, unless that would take a rank further than
+/// the largest task from its quota, and further than it was.
+pub(super) async fn repair(phase: &mut Phase<'_>, quota: Rc<[u64]>) -> Result<()> {
+    exchange(phase, &Repair { quota }).await
+}
+
+struct Repair {
+    /// By rank.
+    quota: Rc<[u64]>,
+}
+
+impl Rule for Repair {
+    fn assign(&self, problem: &Problem<'_>, _: &[Place]) -> Assignment {
+        assign::refine(problem)
+    }
+
+    fn accepts(&self, problem: &Problem<'_>, before: &[u64], after: &[u64]) -> bool {
+        let largest = problem.weights.iter().copied().max().unwrap_or(0);
+        let both = before.iter().zip(after).zip(self.quota.iter());
+        both.into_iter().all(|((before, after), quota)| after.abs_diff(*quota) <= before.abs_diff(*quota).max(largest))
+    }
+}
+
+/// Every task needs its place.
+fn check_places(name: &str, held: &[Held]) -> Result<()> {
+    for (node, (rows, places)) in held.iter().enumerate() {
+        let (tasks, places) = (rows.iter().map(|(_, count)| count).sum::<u64>(), places.len() as u64);
+        if places != tasks {
+            let has = if places == 0 { "none".into() } else { places.to_string() };
+            return Err(Error::usage(format!(
+                "balancer {name} needs a place (x,y,z) of each task: node {node} has {tasks} tasks that may move, and places of {has}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What follows from all tasks.
+struct Planned {
+    /// By node: first place, number and destination of what leaves.
+    parts: Vec<Vec<(u64, u64, NodeId)>>,
+    /// By node: who sends to it.
+    sources: Vec<Vec<NodeId>>,
+    declined: bool,
+    /// How many were assigned, or blocks of them.
+    tasks: u64,
+}
+
+impl Planned {
+    fn new(phase: &Phase<'_>, held: &[Held], rule: &impl Rule) -> Planned {
+        let placement = &phase.node.overlay().placement;
+        let (shares, ranks) = (phase.shares, placement.ranks());
+        let items = Items::of(held);
+        let owners: Vec<u32> = items.lots.iter().map(|lot| placement.rank_of(lot.node)).collect();
+        let powers: Vec<u64> = (0..ranks).map(|rank| shares.powers().of(placement.real_node_of(rank))).collect();
+        let mut pinned = vec![0; ranks as usize];
+        for (node, work) in (0..).zip(shares.pinned()) {
+            pinned[placement.rank_of(node) as usize] += work;
+        }
+        // What is pinned where there is no power never ends, whatever the others do.
+        let fixed: Vec<u64> = pinned.iter().zip(&powers).map(|(work, power)| if *power > 0 { *work } else { 0 }).collect();
+        let problem = Problem { weights: &items.weights, owners: &owners, fixed: &fixed, powers: &powers };
+        let mut assignment = rule.assign(&problem, &items.places);
+        let (before, after) = (problem.loads(&owners), problem.loads(&assignment));
+        let slower = !shares.are_plain() && problem.slowest(&after) > problem.slowest(&before);
+        if slower || !rule.accepts(&problem, &before, &after) {
+            assignment.clone_from(&owners);
+        }
+        let mut planned =
+            Planned { parts: vec![Vec::new(); held.len()], sources: Vec::new(), declined: slower, tasks: items.lots.len() as u64 };
+        let mut sources = vec![BTreeSet::new(); held.len()];
+        for (lot, rank) in items.lots.iter().zip(&assignment) {
+            let dst = placement.real_node_of(*rank);
+            if dst == lot.node {
+                continue;
+            }
+            let parts = &mut planned.parts[lot.node as usize];
+            match parts.last_mut() {
+                Some((first, count, to)) if *to == dst && *first + *count == lot.at => *count += lot.count,
+                _ => parts.push((lot.at, lot.count, dst)),
+            }
+            sources[dst as usize].insert(lot.node);
+        }
+        planned.sources = sources.into_iter().map(|sources| sources.into_iter().collect()).collect();
+        planned
+    }
+}
+
+/// What is assigned: tasks, or blocks of alike tasks.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Items {
+    pub weights: Vec<u64>,
+    pub lots: Vec<Lot>,
+    places: Vec<Place>,
+}
+
+/// Where some consecutive tasks of a node are among those that may move.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Lot {
+    pub node: NodeId,
+    pub at: u64,
+    pub count: u64,
+}
+
+impl Items {
+    pub fn of(held: &[Held]) -> Items {
+        let tasks: u128 = held.iter().flat_map(|(rows, _)| rows).map(|(_, count)| u128::from(*count)).sum();
+        let mut items = Items::default();
+        for (node, (rows, places)) in (0..).zip(held) {
+            let mut at = 0;
+            for (weight, count) in rows {
+                let end = at + count;
+                while *weight > 0 && at < end {
+                    let count = if tasks <= u128::from(SINGLE_UP_TO) || !places.is_empty() { 1 } else { block(end - at) };
+                    items.weights.push(weight * count);
+                    items.places.extend(places.get(at as usize));
+                    items.lots.push(Lot { node, at, count });
+                    at += count;
+                }
+                at = end;
+            }
+        }
+        items
+    }
+}
+
+/// How many of so many alike tasks make the next block: with each half of what is left blocks become half as large, down to single tasks, so
+/// that the large ones carry the work and the small ones even it out.
+fn block(left: u64) -> u64 {
+    (left / (2 * BLOCKS)).checked_ilog2().map_or(1, |size| 1 << size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_rows_are_cut_into_blocks_down_to_single_tasks() {
+        let mut left = 1_000_000_000u64;
+        let mut blocks = Vec::new();
+        while left > 0 {
+            blocks.push(block(left));
+            left -= block(left);
+        }
+        assert_eq!(blocks.iter().sum::<u64>(), 1_000_000_000);
+        assert!(blocks.len() < 2_000 && blocks[0] <= 1_000_000_000 / 32 && blocks.ends_with(&[1; 64]), "{}", blocks.len());
+        assert!(blocks.is_sorted_by(|a, b| a >= b));
+    }
+
+    #[test]
+    fn tasks_are_items_with_their_places_among_those_that_may_move() {
+        let held = [(vec![(3, 2), (0, 4), (5, 1)], Vec::new()), (Vec::new(), Vec::new()), (vec![(1, 1)], Vec::new())];
+        let items = Items::of(&held);
+        assert_eq!(items.weights, [3, 3, 5, 1]);
+        let lots: Vec<_> = items.lots.iter().map(|lot| (lot.node, lot.at, lot.count)).collect();
+        assert_eq!(lots, [(0, 0, 1), (0, 1, 1), (0, 6, 1), (2, 0, 1)]);
+        // 10^9 alike tasks on each node are some thousand items.
+        let many = Items::of(&[(vec![(7, 1_000_000_000)], Vec::new()), (vec![(7, 1_000_000_000)], Vec::new())]);
+        assert!(many.lots.len() < 4_000);
+        assert_eq!(many.weights.iter().sum::<u64>(), 14_000_000_000);
+    }
+}

@@ -1,0 +1,72 @@
+//! Longest task first (R. L. Graham, Bounds on multiprocessing timing anomalies, SIAM J. Appl. Math. 17, 1969): the heaviest task goes to the rank that is done
+//! with it first, then the next; where tasks are now matters only among equals. What it does is in [`assign::greedy`](fn@crate::assign::greedy), how tasks get
+//! there in [`central`](super::central).
+//!
+//! ```text
+//!   tasks 5 4 3 3 3 on 3 ranks     5 | 4 | 3     then 3 | 3 to the two that are done first:     5 | 4 3 | 3 3
+//! ```
+//!
+//! Guarantee: at most 4/3 of the least possible time on equal ranks, twice on others. It moves nearly all tasks: the price of an assignment from nothing.
+
+use super::central::{self, Rule};
+use super::{Balancer, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running};
+use crate::assign::{self, Assignment, Problem};
+use crate::error::Result;
+use crate::load::{Place, Shares};
+use crate::topology::Placement;
+
+pub(super) static ENTRY: Entry = Entry {
+    name: "greedy",
+    title: "longest task first, each to the rank that is done with it first",
+    source: "Graham 1969",
+    options: "",
+    examples: &["greedy"],
+    build,
+    facts: Facts {
+        kinds: central::ANY,
+        refuses: |_| None,
+        quota: QuotaRule::Proportional,
+        promises: Promises { exact: true, local: true, ordered: false, optimal: false },
+        cost: central::cost,
+    },
+};
+
+struct Greedy;
+
+fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
+    Ok(Box::new(Greedy))
+}
+
+impl Rule for Greedy {
+    fn assign(&self, problem: &Problem<'_>, _: &[Place]) -> Assignment {
+        assign::greedy(problem)
+    }
+}
+
+impl Balancer for Greedy {
+    fn is_checked(&self, _: &Shares, _: &Placement) -> bool {
+        false
+    }
+
+    fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
+        Box::pin(central::balance(phase, self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Trial;
+
+    #[test]
+    fn unit_tasks_end_at_their_quotas_with_the_fewest_moved() {
+        let trial = Trial::of("greedy", "complete:4", &[9, 1, 0, 6]);
+        assert_eq!((trial.after.as_slice(), trial.task_hops()), ([4, 4, 4, 4].as_slice(), 7));
+        assert!(trial.kept_what_it_could(&[9, 1, 0, 6]));
+    }
+
+    #[test]
+    fn whole_tasks() {
+        let trial = Trial::weighing("greedy", &[5, 0, 0], &[3, 3, 5, 4, 3], &[1, 1, 1]);
+        assert_eq!(trial.after, [5, 7, 6]);
+    }
+}

@@ -1,0 +1,74 @@
+//! Of [longest task first](super::greedy), [differencing](super::kk), [refinement](super::refine) and refinement of the first two the one that moves least, among those whose
+//! slowest rank takes at most `tolerance` times as long as the best one's, after Charm++'s GreedyRefineLB. What it does is in
+//! [`assign::greedy_refine`], how tasks get there in [`central`](super::central).
+//!
+//! ```text
+//!   longest first 1.001  moves 900      refinement 1.004  moves 60      tolerance 1.00: the first;  1.01: the second
+//! ```
+//!
+//! Guarantee: never slower than any of them, times the tolerance.
+
+use super::central::{self, Rule};
+use super::{Balancer, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, refine};
+use crate::assign::{self, Assignment, Problem};
+use crate::error::Result;
+use crate::load::{Place, Shares};
+use crate::topology::Placement;
+
+pub(super) static ENTRY: Entry = Entry {
+    name: "greedy-refine",
+    title: "of longest first, differencing and refinement the one that moves least",
+    source: "after Charm++'s GreedyRefineLB",
+    options: "tolerance=1.00",
+    examples: &["greedy-refine", "greedy-refine:tolerance=1.1"],
+    build,
+    facts: Facts {
+        kinds: central::ANY,
+        refuses: central::too_many,
+        quota: QuotaRule::Proportional,
+        promises: Promises { exact: true, local: true, ordered: false, optimal: false },
+        cost: central::cost,
+    },
+};
+
+struct GreedyRefine {
+    tolerance: f64,
+}
+
+fn build(options: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
+    Ok(Box::new(GreedyRefine { tolerance: refine::tolerance(options)? }))
+}
+
+impl Rule for GreedyRefine {
+    fn assign(&self, problem: &Problem<'_>, _: &[Place]) -> Assignment {
+        assign::greedy_refine(problem, self.tolerance)
+    }
+}
+
+impl Balancer for GreedyRefine {
+    fn is_checked(&self, _: &Shares, _: &Placement) -> bool {
+        false
+    }
+
+    fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
+        Box::pin(refine::balance(phase, self, self.tolerance))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Trial;
+
+    #[test]
+    fn unit_tasks_end_at_their_quotas_with_the_fewest_moved() {
+        let trial = Trial::of("greedy-refine", "complete:4", &[9, 1, 0, 6]);
+        assert_eq!((trial.after.as_slice(), trial.task_hops()), ([4, 4, 4, 4].as_slice(), 7));
+        assert!(trial.kept_what_it_could(&[9, 1, 0, 6]));
+    }
+
+    #[test]
+    fn whole_tasks() {
+        let trial = Trial::weighing("greedy-refine", &[2, 2], &[5, 5, 4, 2], &[1, 1]);
+        assert_eq!(trial.after, [7, 9]);
+    }
+}

@@ -1,0 +1,91 @@
+//! Refinement from where tasks are, after the idea of Charm++'s RefineLB: the slowest rank gives a task to a rank that ends sooner with it, or swaps one for a lighter one,
+//! until neither helps. Everything else stays. What it does is in [`assign::refine`](fn@crate::assign::refine), how tasks get there in [`central`](super::central).
+//!
+//! ```text
+//!   5 5 | 4 2     5 gives nothing away: 4 + 2 + 5 = 11 > 10     but 5 for 2:     2 5 | 5 4
+//! ```
+//!
+//! `tolerance` is the factor over the best time found up to which fewer moves win.
+//!
+//! Guarantee: nobody becomes slower than the slowest was. What is even stays where it is; real loads end within a per cent of longest task first with a fraction of its moves.
+
+use super::central::{self, Rule};
+use super::{Balancer, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running};
+use crate::assign::{self, Assignment, Problem};
+use crate::error::Result;
+use crate::load::{Place, Shares};
+use crate::topology::Placement;
+
+pub(super) static ENTRY: Entry = Entry {
+    name: "refine",
+    title: "work leaves the slowest rank as long as that helps",
+    source: "after Charm++'s RefineLB",
+    options: "tolerance=1.00",
+    examples: &["refine", "refine:tolerance=1.1"],
+    build,
+    facts: Facts {
+        kinds: central::ANY,
+        refuses: central::too_many,
+        quota: QuotaRule::Proportional,
+        promises: Promises { exact: true, local: true, ordered: false, optimal: false },
+        cost: central::cost,
+    },
+};
+
+struct Refine {
+    tolerance: f64,
+}
+
+/// The option `tolerance`.
+pub(super) fn tolerance(options: &mut Options<'_>) -> Result<f64, InvalidSpec> {
+    Ok(options.real("tolerance", 1.0..=1e6)?.unwrap_or(1.0))
+}
+
+fn build(options: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
+    Ok(Box::new(Refine { tolerance: tolerance(options)? }))
+}
+
+impl Rule for Refine {
+    fn assign(&self, problem: &Problem<'_>, _: &[Place]) -> Assignment {
+        assign::frugal_refine(problem, self.tolerance)
+    }
+}
+
+/// A phase by a rule with a tolerance: at quotas unless something may be left for it.
+pub(super) async fn balance(phase: &mut Phase<'_>, rule: &impl Rule, tolerance: f64) -> Result<()> {
+    if tolerance > 1.0 { central::exchange(phase, rule).await } else { central::balance(phase, rule).await }
+}
+
+impl Balancer for Refine {
+    fn is_checked(&self, _: &Shares, _: &Placement) -> bool {
+        false
+    }
+
+    fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
+        Box::pin(balance(phase, self, self.tolerance))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Trial;
+
+    #[test]
+    fn unit_tasks_end_at_their_quotas_with_the_fewest_moved() {
+        let trial = Trial::of("refine", "complete:4", &[9, 1, 0, 6]);
+        assert_eq!((trial.after.as_slice(), trial.task_hops()), ([4, 4, 4, 4].as_slice(), 7));
+        assert!(trial.kept_what_it_could(&[9, 1, 0, 6]));
+    }
+
+    #[test]
+    fn whole_tasks() {
+        let trial = Trial::weighing("refine", &[2, 2], &[5, 5, 4, 2], &[1, 1]);
+        assert_eq!(trial.after, [7, 9]);
+    }
+
+    #[test]
+    fn a_tolerance_leaves_more_where_it_is() {
+        let moved = |balancer: &str| Trial::of(balancer, "complete:4", &[12, 8, 8, 8]).moves().iter().map(|(.., tasks)| tasks).sum::<u64>();
+        assert_eq!((moved("refine"), moved("refine:tolerance=1.2"), moved("refine:tolerance=1.4")), (3, 2, 0));
+    }
+}

@@ -1,0 +1,149 @@
+//! `NAME+refine`: what whole tasks leave after any balancer is repaired by pairs of ranks, without an all-gather.
+//!
+//! 1. The balancer runs.
+//! 2. In round k of a sweep rank i and the rank whose number differs in bit k tell each other what tasks they hold, and share them as
+//!    [`refine`](super::refine) does for two ranks: both compute the same, and each sends what the other one gets.
+//!
+//! ```text
+//!   0 <-> 1   2 <-> 3   4 <-> 5      bit 0
+//!   0 <-----> 2   1 <-----> 3        bit 1; 4 and 5 have no partner among six
+//!   0 <-----------> 4                bit 2; 1 <-> 5
+//! ```
+//!
+//! Cost: two sweeps of ceil(log2 n) rounds, of a message and one with tasks from each rank; every rank knows its partner's tasks only.
+//!
+//! Guarantee: no pair's slower rank becomes slower, so the slowest of all does not either (with virtual nodes, which take no part, that is checked). Unit tasks
+//! are left as they are where the balancer is exact. It ends near the mean, and not at an optimum: pairs that never meet don't even out.
+//!
+//! Source: the rounds are those of dimension exchange (Cybenko 1989), with whole tasks.
+
+use super::central::{Items, Lot};
+use super::{Balancer, Chosen, Phase, Quota, Running, Stage};
+use crate::assign::{self, Problem};
+use crate::error::Result;
+use crate::load::{Shares, WorkQueue};
+use crate::node::Tag;
+use crate::topology::{NodeId, Overlay, Placement, Topology};
+
+const PAIR: Tag = crate::node::tags::balance::PAIR;
+
+/// What is written behind a balancer's name.
+pub(super) const SUFFIX: &str = "+refine";
+
+/// How often all bits are gone through.
+const SWEEPS: u32 = 2;
+
+pub(super) struct Repaired {
+    walk: Chosen,
+}
+
+impl Repaired {
+    pub(super) fn new(walk: Chosen) -> Repaired {
+        Repaired { walk }
+    }
+}
+
+impl Balancer for Repaired {
+    fn quota(&self, topology: &Topology, total: u64, shares: &Shares) -> Quota {
+        self.walk.quota(topology, total, shares)
+    }
+
+    fn reachable(&self, topology: &Topology, total: u64, shares: &Shares) -> Quota {
+        self.walk.reachable(topology, total, shares)
+    }
+
+    fn aims(&self, overlay: &Overlay, loads: &[u64], shares: &Shares) -> Quota {
+        self.walk.aims(overlay, loads, shares)
+    }
+
+    fn is_checked(&self, shares: &Shares, placement: &Placement) -> bool {
+        self.walk.is_checked(shares, placement) || placement.is_overlay()
+    }
+
+    fn needs_places(&self) -> bool {
+        self.walk.needs_places()
+    }
+
+    fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
+        Box::pin(async move {
+            self.walk.run(phase).await?;
+            if phase.shares.are_weighted() || !self.walk.entry.facts.promises.exact { sweep(phase).await } else { Ok(()) }
+        })
+    }
+}
+
+/// Step 2.
+async fn sweep(phase: &mut Phase<'_>) -> Result<()> {
+    let (node, me) = (phase.node, phase.node.me());
+    let ranks = node.overlay().placement.ranks();
+    // The first nodes are the ranks' own.
+    if me >= ranks {
+        return Ok(());
+    }
+    let bits = ranks.next_power_of_two().ilog2();
+    for partner in (0..SWEEPS).flat_map(|_| (0..bits).map(|bit| me ^ (1 << bit))) {
+        if partner >= ranks || phase.powers().of(me) == 0 && phase.powers().of(partner) == 0 {
+            continue;
+        }
+        phase.enter(Stage::Information);
+        let mine = held(phase.mover.queue);
+        node.send(partner, PAIR, &mine);
+        let theirs: Held = node.receive(partner, PAIR).await?;
+        phase.enter(Stage::Decision);
+        let (low, high) = (me.min(partner), me.max(partner));
+        let both = if me == low { [mine, theirs] } else { [theirs, mine] };
+        node.charge(both.iter().map(|(rows, _)| rows.len() as u64).sum());
+        let passes = shared(both, [low, high].map(|node| phase.powers().of(node)));
+        phase.enter(Stage::Exchange);
+        let gives = |from: NodeId| passes.iter().filter(move |lot| (if lot.node == 0 { low } else { high }) == from);
+        let parts: Vec<(u64, u64, NodeId)> = gives(me).map(|lot| (lot.at, lot.count, partner)).collect();
+        phase.mover.deal_out(&parts).await;
+        if gives(partner).next().is_some() {
+            phase.mover.take_in_order(&[partner]).await?;
+        }
+    }
+    Ok(())
+}
+
+/// A rank's tasks: weight and number of each row of those that may move, and the work of those that may not.
+type Held = (Vec<(u64, u64)>, u64);
+
+fn held(queue: &WorkQueue) -> Held {
+    (queue.movable_rows(), queue.work() - queue.movable())
+}
+
+/// What passes from one rank to the other, each by its place among the tasks of its own (node 0 is the first rank, node 1 the second).
+fn shared([first, second]: [Held; 2], powers: [u64; 2]) -> Vec<Lot> {
+    let fixed = [first.1, second.1];
+    let items = Items::of(&[(first.0, Vec::new()), (second.0, Vec::new())]);
+    let owners: Vec<u32> = items.lots.iter().map(|lot| lot.node).collect();
+    let assignment = assign::refine(&Problem { weights: &items.weights, owners: &owners, fixed: &fixed, powers: &powers });
+    items.lots.into_iter().zip(assignment).filter(|(lot, rank)| lot.node != *rank).map(|(lot, _)| lot).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Trial;
+    use super::*;
+
+    #[test]
+    fn two_ranks_share_what_they_hold() {
+        let passes = shared([(vec![(5, 2)], 1), (vec![(4, 1), (2, 1)], 0)], [1, 1]);
+        // 11 and 6: 5 for 2 makes 8 and 9.
+        assert_eq!(passes.iter().map(|lot| (lot.node, lot.at, lot.count)).collect::<Vec<_>>(), [(0, 0, 1), (1, 1, 1)]);
+        assert_eq!(shared([(vec![], 9), (vec![], 0)], [1, 1]), []);
+        assert_eq!(shared([(vec![(3, 2)], 0), (vec![], 0)], [0, 1]).len(), 2, "without power nothing stays");
+    }
+
+    #[test]
+    fn whole_tasks_are_repaired_and_unit_tasks_are_left() {
+        let weights = [9, 7, 7, 5, 5, 3, 8, 8, 1, 2, 6, 6, 4, 4, 3, 1];
+        let worst = |balancer: &str| *Trial::weighing(balancer, &[8, 2, 4, 2], &weights, &[1; 4]).after.iter().max().unwrap();
+        // 79 units.
+        assert!(worst("pslb+refine") <= worst("pslb"));
+        assert_eq!(worst("none+refine"), 20);
+        let (walk, repaired) = (Trial::of("cwa", "hypercube:2", &[9, 1, 0, 6]), Trial::of("cwa+refine", "hypercube:2", &[9, 1, 0, 6]));
+        assert_eq!((walk.plan, walk.counts), (repaired.plan, repaired.counts));
+        assert!(super::super::find("cwa+refined").is_err() && super::super::find("+refine").is_err());
+    }
+}
