@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
@@ -75,6 +75,8 @@ pub struct World {
     pub(super) state: RefCell<State>,
     /// Whether a callback runs.
     pub(super) in_callback: Cell<bool>,
+    /// Whether process functions run on other threads.
+    pub(super) has_workers: AtomicBool,
     owner: ThreadId,
     id: u64,
     rank: RankId,
@@ -154,7 +156,7 @@ impl World {
         static WORLDS: AtomicU64 = AtomicU64::new(1);
         let owner = std::thread::current().id();
         let id = WORLDS.fetch_add(1, Ordering::Relaxed);
-        World { state: RefCell::new(state), in_callback: Cell::new(false), owner, id, rank, ranks }
+        World { state: RefCell::new(state), in_callback: Cell::new(false), has_workers: AtomicBool::new(false), owner, id, rank, ranks }
     }
 
     /// This process's rank in the communicator.

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
@@ -212,8 +213,12 @@ impl World {
             let Some((_, process)) = checked else { return Err(Failure::usage("no process function")) };
             let ran = match workers {
                 0 => world.process_here(process, &mut on_result),
-                workers => world.process_there(workers, process, &mut on_result),
+                workers => {
+                    world.has_workers.store(true, Ordering::Relaxed);
+                    world.process_there(workers, process, &mut on_result)
+                }
             };
+            world.has_workers.store(false, Ordering::Relaxed);
             let mut state = world.state.borrow_mut();
             if ran.is_err() {
                 state.run = None;
@@ -233,8 +238,12 @@ impl World {
     /// # Errors
     /// Wrong usage, on another thread than the world's.
     pub fn progress(&self) -> Result<()> {
-        self.check_thread()?;
-        self.serve_others();
+        match self.check_thread() {
+            Ok(()) => self.serve_others(),
+            // The thread of the world answers others while worker threads compute.
+            Err(_) if self.has_workers.load(Ordering::Relaxed) => {}
+            Err(why) => return Err(why),
+        }
         Ok(())
     }
 
