@@ -119,11 +119,19 @@ pub fn assign(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
     })
 }
 
+fn common_factor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { common_factor(b, a % b) }
+}
+
 /// Where a balancer of the registry would bring the items: it runs on their numbers and weights, on simulated ranks.
 fn walk(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
     let problem = &items.problem;
     let ranks = problem.ranks() as u32;
-    let coarse = |weight: u64| (weight >> COARSER).max(u64::from(weight > 0));
+    // Items of one weight are unit tasks, and many weights have a common factor.
+    let coarsest = |weight: u64| (weight >> COARSER).max(u64::from(weight > 0));
+    let factor = problem.weights.iter().chain(problem.fixed).fold(0, |factor, weight| common_factor(factor, coarsest(*weight))).max(1);
+    let coarse = |weight: u64| coarsest(weight) / factor;
+    let are_units = problem.weights.iter().all(|weight| coarse(*weight) <= 1);
     let chosen = Rc::new(balance::find(spec)?);
     let mut world = World::simulated(ranks, sim::Model::default());
     world.reseed(items.seed);
@@ -136,7 +144,10 @@ fn walk(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
     let powers = Powers::listed(of_node(&|rank| problem.powers[rank as usize])).map_err(|why| Failure::usage(why.to_string()))?;
     let pinned = of_node(&|rank| coarse(problem.fixed[rank as usize]));
     let has_pinned = pinned.iter().any(|work| *work > 0);
-    let mut shares = Shares::new(powers).weighted();
+    let mut shares = Shares::new(powers);
+    if !are_units {
+        shares = shares.weighted();
+    }
     if has_pinned {
         shares = shares.with_pinned(pinned.clone());
     }

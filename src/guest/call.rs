@@ -449,5 +449,5 @@ impl State {
 
 /// Reads what another rank wrote.
 pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    wire::read(bytes).map_err(|why| Failure::new(Status::Failed, format!("another rank's words cannot be read: {why}")))
+    wire::read_value(bytes).map_err(|why| Failure::new(Status::Failed, format!("another rank's words cannot be read: {why}")))
 }

@@ -1,5 +1,17 @@
 //! Balancing inside somebody else's program, which has ranks, data and MPI of its own.
 //!
+//! ```no_run
+//! # fn chemistry(cell: &Vec<f64>) -> f64 { cell[0] }
+//! # fn step(comm: &impl equipoise::transport::mpi::rsmpi::traits::AsRaw<Raw = equipoise::transport::mpi::rsmpi::ffi::MPI_Comm>, cells: Vec<Vec<f64>>, cost: &[f64]) -> equipoise::guest::Result<()> {
+//! let world = equipoise::guest::World::of(comm, "balancer=refine")?;
+//! let plan = world.plan(cost)?;
+//! println!("{} now, {} after", plan.verdict().before, plan.verdict().after);
+//! let there = plan.move_vec(cells)?;
+//! let results = there.iter().map(chemistry).collect();
+//! let mine: Vec<f64> = plan.give_back(results)?;
+//! # Ok(()) }
+//! ```
+//!
 //! A [`World`] stands on a duplicate of a communicator, and changes nothing else in the process. Its calls are collective unless they say
 //! otherwise, and fail alike on all ranks.
 
@@ -22,6 +34,8 @@ mod steps;
 #[cfg(feature = "mpi")]
 mod tasks;
 mod units;
+#[cfg(feature = "mpi")]
+mod values;
 mod verdict;
 #[cfg(feature = "mpi")]
 mod world;
@@ -41,4 +55,6 @@ pub use route::Receive;
 pub use status::{Failure, Result, Status};
 #[cfg(feature = "mpi")]
 pub use tasks::Task;
+#[cfg(feature = "mpi")]
+pub use values::{Refused, WorldPlan};
 pub use verdict::Verdict;

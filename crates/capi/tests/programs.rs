@@ -116,6 +116,15 @@ fn everything_in_fortran() {
     }
 }
 
+#[test]
+fn a_guest_in_rust() {
+    let built = std::env::current_exe().unwrap();
+    let program = built.ancestors().nth(2).unwrap().join("examples/guest_in_rust");
+    for ranks in RANKS {
+        assert_eq!(on_ranks(ranks, &program, &[]), format!("guest_in_rust passes on {ranks}\n"));
+    }
+}
+
 /// Names of functions in the header.
 fn declared() -> BTreeSet<String> {
     let header = fs::read_to_string(format!("{HERE}/include/equipoise.h")).unwrap();
