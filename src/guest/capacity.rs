@@ -70,7 +70,10 @@ fn refusal(rooms: &Rooms<'_>, wanted: &[u32]) -> Failure {
     let fixed = Packing::emptied(rooms).used;
     if let Some(rank) = first_over(&fixed, rooms.capacity) {
         let room = rooms.capacity[rank];
-        return Failure::usage(format!("option capacity: rank {rank} has room for {room} bytes, and its pinned items have {}", fixed[rank]));
+        return Failure::usage(format!(
+            "option capacity: rank {rank} has room for {room} bytes, and its pinned items have {}",
+            fixed[rank]
+        ));
     }
     let needed: u128 = rooms.bytes.iter().map(|bytes| u128::from(*bytes)).sum();
     let room: u128 = rooms.capacity.iter().map(|room| u128::from(*room)).sum();

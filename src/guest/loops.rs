@@ -50,7 +50,11 @@ fn terms(text: &str) -> Result<Terms> {
             (rule, None) => rule,
         };
         let roundings = [("up", Rounding::Up), ("ceil", Rounding::Up), ("down", Rounding::Down), ("floor", Rounding::Down)];
-        Ok::<_, InvalidSpec>(Terms { rule, rounding: options.choice("rounding", &roundings)?, least: options.whole("least", 1)?.unwrap_or(1) })
+        Ok::<_, InvalidSpec>(Terms {
+            rule,
+            rounding: options.choice("rounding", &roundings)?,
+            least: options.whole("least", 1)?.unwrap_or(1),
+        })
     });
     read.map_err(|why| Failure::usage(why.to_string()))
 }
@@ -166,7 +170,8 @@ impl World {
             let checked = free.ok_or_else(|| Failure::usage("too many loops are open")).and_then(|slot| Ok((slot, read?)));
             let (found, mine) = super::plan::split(checked);
             let hash = |text: &str| text.bytes().fold(17u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
-            let (slot, first, length, rule) = found.as_ref().map_or((0, 0, 0, 0), |(slot, (first, length, rule, _))| (*slot, *first, *length, hash(rule)));
+            let (slot, first, length, rule) =
+                found.as_ref().map_or((0, 0, 0, 0), |(slot, (first, length, rule, _))| (*slot, *first, *length, hash(rule)));
             state.agree(Op::LoopBegin, mine, &[("first iteration", first), ("number of iterations", length), ("rule", rule)])?;
             let Some((_, (.., terms))) = found else { return Err(Failure::usage("no loop")) };
             let weights = state.weights(world);

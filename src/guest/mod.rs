@@ -15,11 +15,11 @@
 //! A [`World`] stands on a duplicate of a communicator, and changes nothing else in the process. Its calls are collective unless they say
 //! otherwise, and fail alike on all ranks.
 
-mod balancers;
+pub(crate) mod balancers;
 #[cfg(feature = "mpi")]
 mod call;
 mod capacity;
-mod decide;
+pub(crate) mod decide;
 #[cfg(feature = "mpi")]
 mod loops;
 mod options;
@@ -33,10 +33,11 @@ mod step;
 mod steps;
 #[cfg(feature = "mpi")]
 mod tasks;
+pub(crate) mod travel;
 mod units;
 #[cfg(feature = "mpi")]
 mod values;
-mod verdict;
+pub(crate) mod verdict;
 #[cfg(feature = "mpi")]
 mod world;
 
@@ -55,6 +56,7 @@ pub use route::Receive;
 pub use status::{Failure, Result, Status};
 #[cfg(feature = "mpi")]
 pub use tasks::Task;
+pub use travel::Refused;
 #[cfg(feature = "mpi")]
-pub use values::{Refused, WorldPlan};
+pub use values::WorldPlan;
 pub use verdict::Verdict;

@@ -204,8 +204,23 @@ mod tests {
     #[test]
     fn what_is_unknown_is_refused_by_name() {
         let wrong = [
-            "balanser=refine", "balancer=magic", "tolerance=0.9", "tolerance=nan", "seed=-1", "timeout=0", "timeout=x", "trigger=moon",
-            "workers=-1", "on_error=maybe", "watchdog=-2", "unit=0", "powers=1,x", "powers=-1", "capacity=inf", "refine", "seed=",
+            "balanser=refine",
+            "balancer=magic",
+            "tolerance=0.9",
+            "tolerance=nan",
+            "seed=-1",
+            "timeout=0",
+            "timeout=x",
+            "trigger=moon",
+            "workers=-1",
+            "on_error=maybe",
+            "watchdog=-2",
+            "unit=0",
+            "powers=1,x",
+            "powers=-1",
+            "capacity=inf",
+            "refine",
+            "seed=",
         ];
         for text in wrong {
             let why = Options::parse(text).unwrap_err();

@@ -332,7 +332,12 @@ impl Plan {
         Plan {
             world: world.id(),
             number,
-            there: Route { leaving: leaving.clone(), arriving: arriving.clone(), items: answer.destinations.len(), arrivals: answer.sources.len() },
+            there: Route {
+                leaving: leaving.clone(),
+                arriving: arriving.clone(),
+                items: answer.destinations.len(),
+                arrivals: answer.sources.len(),
+            },
             back: Route { leaving: arriving, arriving: leaving, items: answer.sources.len(), arrivals: answer.destinations.len() },
             destinations: answer.destinations,
             sources: answer.sources,

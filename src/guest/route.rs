@@ -410,7 +410,8 @@ impl State {
     /// Exchanges buffers of known lengths.
     fn exchange(&mut self, route: &Route, out: Vec<Vec<u8>>, mut rooms: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         let leaving = route.leaving.iter().zip(&out).filter(|(_, bytes)| !bytes.is_empty());
-        let leaving: Vec<Leaving> = leaving.map(|((to, _), bytes)| Leaving { to: *to, from: bytes.as_ptr(), length: bytes.len() }).collect();
+        let leaving: Vec<Leaving> =
+            leaving.map(|((to, _), bytes)| Leaving { to: *to, from: bytes.as_ptr(), length: bytes.len() }).collect();
         let arriving = route.arriving.iter().zip(&mut rooms).filter(|(_, bytes)| !bytes.is_empty());
         let arriving: Vec<Arriving> =
             arriving.map(|((from, _), bytes)| Arriving { from: *from, into: bytes.as_mut_ptr(), length: bytes.len() }).collect();

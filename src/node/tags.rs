@@ -54,6 +54,13 @@ pub(crate) mod independent {
     pub const PRODUCT: Tag = Tag::new(0x0621, "products of tasks");
 }
 
+/// Messages of a program's own tasks that are balanced.
+pub(crate) mod redistribute {
+    use super::Tag;
+
+    pub const VALUES: Tag = Tag::new(0x7c01, "values of a program");
+}
+
 /// Messages of a phase's trace.
 pub(crate) mod phase {
     use super::Tag;

@@ -278,7 +278,13 @@ unsafe fn carry_each(
 /// # Safety
 /// See `equipoise.h`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn eqp_plan_move(w: *mut eqp_world, p: *mut eqp_plan, items: *const c_void, item_bytes: usize, out: *mut c_void) -> c_int {
+pub unsafe extern "C" fn eqp_plan_move(
+    w: *mut eqp_world,
+    p: *mut eqp_plan,
+    items: *const c_void,
+    item_bytes: usize,
+    out: *mut c_void,
+) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { carry(w, p, Call::Move, items, item_bytes, out) }
 }
@@ -301,7 +307,13 @@ pub unsafe extern "C" fn eqp_plan_move_var(
 /// # Safety
 /// See `equipoise.h`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn eqp_plan_return(w: *mut eqp_world, p: *mut eqp_plan, results: *const c_void, result_bytes: usize, out: *mut c_void) -> c_int {
+pub unsafe extern "C" fn eqp_plan_return(
+    w: *mut eqp_world,
+    p: *mut eqp_plan,
+    results: *const c_void,
+    result_bytes: usize,
+    out: *mut c_void,
+) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { carry(w, p, Call::Return, results, result_bytes, out) }
 }

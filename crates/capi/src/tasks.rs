@@ -67,7 +67,14 @@ pub unsafe extern "C" fn eqp_run(
 /// # Safety
 /// See `equipoise.h`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn eqp_put(w: *mut eqp_world, from: *mut eqp_task, body: *const c_void, size: usize, cost: f64, priority: c_int) -> c_int {
+pub unsafe extern "C" fn eqp_put(
+    w: *mut eqp_world,
+    from: *mut eqp_task,
+    body: *const c_void,
+    size: usize,
+    cost: f64,
+    priority: c_int,
+) -> c_int {
     // SAFETY: the caller's promise for all of them.
     unsafe {
         match from.cast::<Task<'_>>().as_ref() {

@@ -43,7 +43,8 @@ fn link(command: &mut Command) -> &mut Command {
 
 /// Compiles a program in C.
 fn compiled(source: &str, into: &Path) -> PathBuf {
-    let program = into.join("program");
+    let name = Path::new(source).file_stem().unwrap();
+    let program = into.join(name);
     let mut cc = Command::new("mpicc");
     cc.args(["-std=c11", "-D_DEFAULT_SOURCE", "-g", "-Wall", "-Wextra", "-Werror", "-I"]).arg(format!("{HERE}/include"));
     run(link(cc.arg(format!("{HERE}/{source}")).arg("-o").arg(&program)));
@@ -113,6 +114,28 @@ fn everything_in_fortran() {
     run(link(mpif90.arg("-o").arg(&program)));
     for ranks in RANKS {
         assert_eq!(on_ranks(ranks, &program, &[]), format!("fortran passes on {ranks}\n"));
+    }
+}
+
+/// They verify themselves; their times are printed.
+#[test]
+fn examples_in_c_and_fortran() {
+    let folder = tempfile::tempdir().unwrap();
+    for source in ["../../examples/c/uneven_cells.c", "../../examples/columns/columns.c"] {
+        let program = compiled(source, folder.path());
+        for ranks in [1, 3, 8] {
+            assert!(on_ranks(ranks, &program, &[]).contains("ms per step"), "{source}");
+        }
+    }
+    let program = folder.path().join("columns_in_fortran");
+    let mut mpif90 = Command::new("mpif90");
+    mpif90
+        .current_dir(folder.path())
+        .arg(format!("{HERE}/fortran/equipoise.f90"))
+        .arg(format!("{HERE}/../../examples/columns/columns.f90"));
+    run(link(mpif90.arg("-o").arg(&program)));
+    for ranks in [1, 3, 8] {
+        assert!(on_ranks(ranks, &program, &[]).contains("ms per step"));
     }
 }
 

@@ -200,7 +200,14 @@ impl Window {
         let raw = unsafe {
             check(
                 "MPI_Win_allocate",
-                ffi::MPI_Win_allocate((mine * 8) as ffi::MPI_Aint, 8, ffi::RSMPI_INFO_NULL, comm.raw, (&raw mut base).cast(), raw.as_mut_ptr()),
+                ffi::MPI_Win_allocate(
+                    (mine * 8) as ffi::MPI_Aint,
+                    8,
+                    ffi::RSMPI_INFO_NULL,
+                    comm.raw,
+                    (&raw mut base).cast(),
+                    raw.as_mut_ptr(),
+                ),
             )?;
             raw.assume_init()
         };
