@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::options::Options;
 use super::status::{Failure, Result, Status};
-use super::tasks::Run;
+use super::stealing::{Item, Run};
 use crate::topology::RankId;
 use crate::transport::mpi::guest::{self as carrier, Link, Patience, Word};
 use crate::transport::wire;
@@ -105,7 +105,7 @@ pub(super) struct State {
     pub item_bytes: f64,
     /// Loops that are open, by their shared number.
     pub loops: Vec<bool>,
-    pub roots: Vec<super::tasks::Item>,
+    pub roots: Vec<Item>,
     pub run: Option<Run>,
 }
 

@@ -28,6 +28,8 @@ mod plan;
 #[cfg(feature = "mpi")]
 mod route;
 mod status;
+#[cfg(feature = "mpi")]
+mod stealing;
 mod step;
 #[cfg(feature = "mpi")]
 mod steps;
