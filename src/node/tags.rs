@@ -131,6 +131,7 @@ mod tests {
                     i::PRODUCT,
                 ],
             ),
+            ("redistribute", 0x7c00..=0x7cff, vec![super::redistribute::VALUES]),
             ("phase", 0x7d00..=0x7dff, vec![p::CLOCK, p::CLOCK_ANSWER]),
             ("mover", 0x7e00..=0x7eff, vec![m::TASKS, m::BACK]),
             (

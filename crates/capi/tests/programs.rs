@@ -127,6 +127,12 @@ fn examples_in_c_and_fortran() {
             assert!(on_ranks(ranks, &program, &[]).contains("ms per step"), "{source}");
         }
     }
+    for (name, says) in [("zoltan_block", "after migration"), ("put_get", "rank 0")] {
+        let program = compiled(&format!("../../examples/c/{name}.c"), folder.path());
+        for ranks in [1, 3, 8] {
+            assert!(on_ranks(ranks, &program, &[]).contains(says), "{name}");
+        }
+    }
     let program = folder.path().join("columns_in_fortran");
     let mut mpif90 = Command::new("mpif90");
     mpif90

@@ -78,7 +78,13 @@ impl Foreign {
         // SAFETY: the MPI standard gives the function this signature (MPI_Fint is a C int in every MPI known).
         let convert: unsafe extern "C" fn(c_int) -> ffi::MPI_Comm = unsafe { mem::transmute(found) };
         // SAFETY: a call without conditions.
-        Ok(Foreign(unsafe { convert(number) }))
+        let found = unsafe { convert(number) };
+        // SAFETY: a handle of another size than a C int is a pointer in every MPI known.
+        let is_null = mem::size_of::<ffi::MPI_Comm>() == mem::size_of::<usize>() && unsafe { mem::transmute_copy::<_, usize>(&found) } == 0;
+        if is_null {
+            return Err(Error::usage(format!("no communicator has the number {number}")));
+        }
+        Ok(Foreign(found))
     }
 
     /// Checks that it is a communicator of one group that MPI can work with now.
