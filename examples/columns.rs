@@ -54,5 +54,5 @@ fn main() -> Result<(), Failure> {
         let [alone, lent] = seconds.map(|seconds| 1e3 * seconds / f64::from(STEPS));
         println!("{alone:.2} ms per step, lent {lent:.2} ms");
     }
-    world.close().map_err(|(_, failure)| failure)
+    world.close()
 }

@@ -92,7 +92,7 @@ impl All {
         let moving = || (0..owners.len()).filter(|item| owners[*item] != destinations[*item]);
         let bytes = moving().map(|item| self.bytes.get(item).copied().unwrap_or(0)).fold(0, u64::saturating_add);
         let moved = moving().count() as u64;
-        Decision { ratios, moved, bytes, destinations }
+        Decision { destinations, ratios, moved, bytes }
     }
 
     /// The balancer's assignment, and the items that it could choose a rank for.

@@ -57,7 +57,7 @@ pub use plan::{Given, Plan};
 pub use route::Receive;
 pub use status::{Failure, Result, Status};
 #[cfg(feature = "mpi")]
-pub use tasks::Task;
+pub use tasks::{Process, Task};
 pub use travel::Refused;
 #[cfg(feature = "mpi")]
 pub use values::WorldPlan;

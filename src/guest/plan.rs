@@ -327,7 +327,7 @@ fn answers(all: &All, decision: Decision, verdict: &Verdict) -> Vec<Answer> {
 
 impl Plan {
     fn of(world: &World, number: u64, answer: Answer) -> Plan {
-        let leaving = Places::by_rank(answer.destinations.iter().map(|rank| *rank));
+        let leaving = Places::by_rank(answer.destinations.iter().copied());
         let arriving = Places::by_rank(answer.sources.iter().map(|(rank, _)| *rank));
         Plan {
             world: world.id(),

@@ -27,6 +27,9 @@ struct Deeds {
     stops: bool,
 }
 
+/// What processes a task: other than 0 ends the run.
+pub type Process<'a> = &'a (dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync);
+
 /// A task that is processed: what its function does beyond computing.
 pub struct Task<'a> {
     root: Root,
@@ -115,17 +118,12 @@ impl World {
     ///
     /// # Errors
     /// A callback that returned other than 0: then all tasks are dropped.
-    pub fn run(&self, scheduler: &str, process: &(dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync), on_result: Option<Receive<'_>>) -> Result<()> {
+    pub fn run(&self, scheduler: &str, process: Process<'_>, on_result: Option<Receive<'_>>) -> Result<()> {
         self.run_if(scheduler, Ok(process), on_result)
     }
 
     #[doc(hidden)]
-    pub fn run_if(
-        &self,
-        name: &str,
-        process: Result<&(dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync)>,
-        mut on_result: Option<Receive<'_>>,
-    ) -> Result<()> {
+    pub fn run_if(&self, name: &str, process: Result<Process<'_>>, mut on_result: Option<Receive<'_>>) -> Result<()> {
         self.call(|world| {
             let checked = scheduler(name).and_then(|steals| Ok((steals, process?)));
             let (checked, mine) = super::plan::split(checked);
@@ -288,12 +286,7 @@ impl World {
         }
     }
 
-    fn process_there(
-        &self,
-        workers: usize,
-        process: &(dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync),
-        on_result: &mut Option<Receive<'_>>,
-    ) -> Result<()> {
+    fn process_there(&self, workers: usize, process: Process<'_>, on_result: &mut Option<Receive<'_>>) -> Result<()> {
         let (give, take) = mpsc::channel::<Item>();
         let take = Arc::new(Mutex::new(take));
         let (tell, hear) = mpsc::channel::<(Root, Deeds, Result<i32, String>)>();
@@ -348,11 +341,7 @@ fn refused(root: Root, answer: i32) -> Failure {
 }
 
 /// A worker thread: processes what it is given until there is no more.
-fn work(
-    take: &Mutex<mpsc::Receiver<Item>>,
-    tell: &mpsc::Sender<(Root, Deeds, Result<i32, String>)>,
-    process: &(dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync),
-) {
+fn work(take: &Mutex<mpsc::Receiver<Item>>, tell: &mpsc::Sender<(Root, Deeds, Result<i32, String>)>, process: Process<'_>) {
     let mut aligned = Aligned::new();
     loop {
         let next = take.lock().unwrap_or_else(PoisonError::into_inner).recv();

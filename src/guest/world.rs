@@ -76,17 +76,12 @@ impl World {
         Ok(world)
     }
 
-    /// Closes the world. All ranks must take part, but for a lost world, which is only left.
+    /// Closes the world: its communicators go back to MPI, and nothing can be called after that. All ranks must take part, but for a lost world,
+    /// which is only left.
     ///
     /// # Errors
-    /// Wrong usage if another rank calls something else; the world is open then, and given back.
-    pub fn close(self) -> Result<(), (World, Failure)> {
-        self.shut().map_err(|failure| (self, failure))
-    }
-
-    /// Closes the world, and leaves an empty one.
-    #[doc(hidden)]
-    pub fn shut(&self) -> Result<()> {
+    /// Wrong usage if another rank calls something else, or a loop is open; the world is open then.
+    pub fn close(&self) -> Result<()> {
         self.check_thread()?;
         {
             let Ok(mut state) = self.state.try_borrow_mut() else {

@@ -60,7 +60,7 @@ pub fn read_value<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unreadable> {
     }
     let config = bincode::config::standard().with_fixed_int_encoding().with_limit::<LARGE>();
     let (value, used) = bincode::serde::decode_from_slice(bytes, config).map_err(|why| Unreadable(why.to_string()))?;
-    if used != bytes.len() { Err(Unreadable(format!("{} bytes too many", bytes.len() - used))) } else { Ok(value) }
+    if used == bytes.len() { Ok(value) } else { Err(Unreadable(format!("{} bytes too many", bytes.len() - used))) }
 }
 
 /// Writes a control message's body, without memory of its own if it is short; see [`write()`].

@@ -69,7 +69,7 @@ pub unsafe extern "C" fn eqp_close(w: *mut *mut eqp_world) -> c_int {
     // SAFETY: NULL or open, by the caller's promise.
     let Some(world) = (unsafe { handle.as_ref() }) else { return 0 };
     let lost = world.world.lost();
-    let closed = guarded(|| world.world.shut());
+    let closed = guarded(|| world.world.close());
     let status = world.status(closed);
     if status == Status::Usage as c_int && lost.is_none() {
         return status;
