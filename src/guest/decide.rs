@@ -68,6 +68,7 @@ impl All {
     ///
     /// # Errors
     /// Wrong usage, if a capacity is not kept or all powers are 0.
+    #[cfg(any(feature = "mpi", test))]
     pub fn given(&self, destinations: Vec<u32>) -> Result<Decision> {
         self.check_powers()?;
         if let Some(capacity) = &self.capacity {
