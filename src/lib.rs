@@ -76,4 +76,4 @@ pub mod names;
 pub mod phase;
 
 pub use error::{Error, Result};
-pub use redistribute::{balance_vec, redistribute};
+pub use redistribute::{balance_vec, balance_weighed, redistribute, redistribute_weighed};

@@ -10,34 +10,78 @@
 //! # Ok::<(), equipoise::Error>(())
 //! ```
 
-use std::rc::Rc;
-
-use bytes::Bytes;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::agreement;
-use crate::balance::{self, Chosen, Phase};
-use crate::error::{Error, Result};
-use crate::load::{Checksum, Powers, Segment, Shares, Task, WorkQueue};
-use crate::node::{self, Node};
-use crate::phase::conserved;
-use crate::topology::{Overlay, RankId};
+use crate::balance;
+use crate::error::{Error, Result, Travelling};
+use crate::guest::decide::{All, Decision};
+use crate::guest::travel::carried;
+use crate::guest::{Refused, balancers};
+use crate::node::{self, Node, tags};
+use crate::topology::RankId;
 use crate::transport::wire;
 use crate::transport::world::World;
+
+/// How tasks are balanced.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Terms {
+    /// `NAME[:key=value,..]`: a balancer of the [registry](balance::ALL), or one that knows all weights, `refine` say.
+    pub balancer: String,
+    /// The factor over the best maximum found up to which fewer moves win; at least 1.
+    pub tolerance: f64,
+    /// Work per time of the ranks, relative to each other; empty if all are equal.
+    pub powers: Vec<f64>,
+    /// What repeats, repeats by it.
+    pub seed: u64,
+}
+
+impl Terms {
+    /// A balancer on equal ranks.
+    pub fn of(balancer: &str) -> Terms {
+        Terms { balancer: balancer.into(), tolerance: 1.0, powers: Vec::new(), seed: 0 }
+    }
+}
+
+/// A task with its weight.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weighed<T> {
+    /// What the program calls a task.
+    pub task: T,
+    /// Work in any unit: finite, at least 0.
+    pub weight: f64,
+    /// Whether it stays.
+    pub pinned: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Balanced<T> {
+    /// The tasks that are on this rank now.
+    pub tasks: Vec<T>,
+    /// Largest over mean of work over power, before.
+    pub before: f64,
+    /// The same after.
+    pub after: f64,
+    /// Number of tasks that changed their rank, of all ranks together.
+    pub moved: u64,
+    /// What it took on this rank.
+    pub seconds: f64,
+}
 
 /// Balances this rank's tasks with those of all other ranks, so that every rank ends with as many as any other, give or take one (what
 /// exactly, and at what cost, is the [balancer's](balance::ALL) affair; it is named as on the command line, `"direct"` say).
 ///
-/// Every rank calls this with its own tasks; which come back in which order is the balancer's affair, too. Tasks that leave a rank travel
-/// as bytes, and in every run it is checked that none is lost or doubled.
+/// Every rank calls this with its own tasks. Tasks that stay are returned as they were; those that leave travel as bytes, straight to where
+/// they end. They arrive by rank and place there. See [`balance_weighed`] for tasks with weights.
 ///
 /// A rank that comes late is waited for, however long it computes before its call: only a watchdog that was
 /// asked for ends a job, and only where all ranks are in the call.
 ///
 /// # Errors
-/// Wrong usage if there is no such balancer, on every rank if the ranks name different ones, or in a simulated world of several ranks
-/// (there use [`redistribute`]). On real ranks, a task that does not read back as what was written ends the job.
+/// Wrong usage if there is no such balancer, on every rank if the ranks name different ones or a task would not read back as what was written,
+/// or in a simulated world of several ranks (there use [`redistribute`]).
 pub fn balance_vec<T>(world: &mut World, balancer: &str, tasks: Vec<T>) -> Result<Vec<T>>
 where
     T: Serialize + DeserializeOwned + 'static,
@@ -50,6 +94,24 @@ where
     Ok(balanced.into_iter().flat_map(|(_, tasks)| tasks).collect())
 }
 
+/// The same for tasks of different weights, on ranks of different powers; some may have to stay.
+///
+/// # Errors
+/// As for [`balance_vec`], also where a weight is wrong; the tasks are given back.
+pub fn balance_weighed<T>(world: &mut World, terms: &Terms, tasks: Vec<Weighed<T>>) -> Result<Balanced<T>, Refused<T>>
+where
+    T: Serialize + DeserializeOwned + 'static,
+{
+    if world.held().len() != 1 {
+        let why =
+            Error::usage("balance_weighed takes the tasks of one rank, but all ranks of a simulation are here: use redistribute_weighed");
+        return Err(refused(why, tasks.into_iter().map(|weighed| weighed.task).collect()));
+    }
+    let mut tasks = Some(tasks);
+    let mut balanced = redistribute_weighed(world, terms, |_| tasks.take().unwrap_or_default())?;
+    balanced.pop().map(|(_, balanced)| balanced).ok_or_else(|| refused(Error::Failed("this rank's node left no result".into()), Vec::new()))
+}
+
 /// Balances the tasks of all ranks, in a world of any kind: `tasks` is asked for those of each rank that this process holds, and each
 /// rank's come back in rank order. See [`balance_vec`].
 ///
@@ -59,54 +121,180 @@ pub fn redistribute<T>(world: &mut World, balancer: &str, mut tasks: impl FnMut(
 where
     T: Serialize + DeserializeOwned + 'static,
 {
-    // Another balancer is another topology and other messages: nobody would ever get what he waits for.
-    if let Some((rank, first, other)) = agreement::difference(world, &balancer.to_string())? {
-        return Err(Error::usage(format!(
-            "rank {rank} balances with '{other}', rank 0 with '{first}'; all ranks must name the same balancer"
-        )));
-    }
-    let chosen = Rc::new(balance::find(balancer)?);
-    let topology = chosen.entry.default_topology(world.ranks());
-    let overlay = Overlay::new(topology, world.hosts())?;
-    let placement = &overlay.placement;
-    let shares = Shares::new(Powers::equal(placement.ranks(), placement.nodes()));
-    let results = node::run(world, &overlay, |node| {
-        let rank = node.rank_of(node.me());
-        let mine = if node.overlay().placement.is_virtual(node.me()) { Vec::new() } else { tasks(rank) };
-        let payloads: Vec<Bytes> = mine.iter().map(wire::write).collect();
-        drop(mine);
-        phase(node, chosen.clone(), shares.clone(), payloads)
-    })?;
-    let mut by_rank: Vec<(RankId, Vec<T>)> = world.held().map(|rank| (rank, Vec::new())).collect();
-    for (node, payloads) in results {
-        let rank = placement.rank_of(node);
-        let Ok(at) = by_rank.binary_search_by_key(&rank, |(rank, _)| *rank) else { continue };
-        for payload in payloads {
-            let task = wire::read(&payload).map_err(|why| Error::Failed(format!("a task does not read back as it was written: {why}")))?;
-            by_rank[at].1.push(task);
-        }
-    }
-    Ok(by_rank)
+    let unit = |task| Weighed { task, weight: 1.0, pinned: false };
+    let balanced = redistribute_weighed(world, &Terms::of(balancer), |rank| tasks(rank).into_iter().map(unit).collect())?;
+    Ok(balanced.into_iter().map(|(rank, balanced)| (rank, balanced.tasks)).collect())
 }
 
-/// One node's part: its tasks as bytes before, and after.
-async fn phase(node: Node, chosen: Rc<Chosen>, shares: Shares, payloads: Vec<Bytes>) -> Result<Vec<Bytes>> {
-    let apart = node.epoch(node::epochs::APART);
-    let everyone = apart.everyone();
-    let count = payloads.len() as u64;
-    let first = everyone.exclusive_scan(&apart, count, |a, b| a + b).await?.unwrap_or(0);
-    let task = |(id, payload)| Segment::from(Task { id, weight: 1, payload });
-    let mut queue = WorkQueue::new((first..).zip(payloads).map(task).collect());
-    let before = queue.checksum();
+/// The same for tasks of different weights. See [`balance_weighed`].
+///
+/// # Errors
+/// As for [`balance_weighed`]; the tasks of all ranks that this process holds are given back.
+pub fn redistribute_weighed<T>(
+    world: &mut World,
+    terms: &Terms,
+    mut tasks: impl FnMut(RankId) -> Vec<Weighed<T>>,
+) -> Result<Vec<(RankId, Balanced<T>)>, Refused<T>>
+where
+    T: Serialize + DeserializeOwned + 'static,
+{
+    let held: Vec<Vec<Weighed<T>>> = world.held().map(&mut tasks).collect();
+    let back = |why: Error, held: Vec<Vec<Weighed<T>>>| refused(why, held.into_iter().flatten().map(|weighed| weighed.task).collect());
+    // Another balancer has other results: nobody would ever get what he waits for.
+    match agreement::difference(world, terms) {
+        Ok(None) => {}
+        Ok(Some((rank, first, other))) => {
+            let (first, other) = (&first.balancer, &other.balancer);
+            let why = format!(
+                "rank {rank} balances with '{other}', rank 0 with '{first}'; all ranks must name the same balancer, on the same terms"
+            );
+            return Err(back(Error::usage(why), held));
+        }
+        Err(why) => return Err(back(why, held)),
+    }
+    let overlay = match terms.check(world.ranks()).and_then(|()| agreement::one_node_per_rank(world)) {
+        Ok(overlay) => overlay,
+        Err(why) => return Err(back(why, held)),
+    };
+    let first = world.held().start;
+    let mut held: Vec<Option<Vec<Weighed<T>>>> = held.into_iter().map(Some).collect();
+    let results = node::run(world, &overlay, |node| {
+        let mine = held.get_mut((node.me() - first) as usize).and_then(Option::take).unwrap_or_default();
+        balance(node, terms.clone(), mine)
+    });
+    let results = results.map_err(|why| refused(why, Vec::new()))?;
+    let mut balanced = Vec::new();
+    let mut kept = Vec::new();
+    let mut failed = None;
+    for (rank, outcome) in results {
+        match outcome {
+            Ok(outcome) => balanced.push((rank, outcome)),
+            Err((why, tasks)) => {
+                failed = failed.or(Some(why));
+                kept.extend(tasks);
+            }
+        }
+    }
+    match failed {
+        None => Ok(balanced),
+        Some(why) => Err(refused(why, kept)),
+    }
+}
 
-    let mut phase = Phase::begin(&node, &shares, &mut queue);
-    phase.carry_out(&*chosen.made).await?;
-    phase.end();
+impl Terms {
+    fn check(&self, ranks: u32) -> Result<()> {
+        if !balancers::CENTRAL.contains(&self.balancer.split(':').next().unwrap_or_default()) {
+            balance::find(&self.balancer)?;
+        }
+        balancers::check(&self.balancer).map_err(Error::from)?;
+        if !(self.tolerance.is_finite() && self.tolerance >= 1.0) {
+            return Err(Error::usage(format!("the tolerance must be a number of at least 1, and is {}", self.tolerance)));
+        }
+        if !self.powers.is_empty() && self.powers.len() != ranks as usize {
+            return Err(Error::usage(format!("there are {} powers, and {ranks} ranks", self.powers.len())));
+        }
+        match self.powers.iter().find(|power| !(power.is_finite() && **power >= 0.0)) {
+            Some(power) => Err(Error::usage(format!("a power must be a finite number of at least 0, and one is {power}"))),
+            None => Ok(()),
+        }
+    }
+}
 
-    let sums = (before, queue.checksum());
-    let (before, after) = everyone.all_reduce(&apart, sums, |a: (Checksum, Checksum), b| (a.0.and(b.0), a.1.and(b.1))).await?;
-    conserved(&chosen.name, &before, &after)?;
-    Ok(queue.segments().flat_map(Segment::tasks).map(|task| task.payload).collect())
+fn refused<T>(why: Error, values: Vec<T>) -> Refused<T> {
+    Refused { failure: why.into(), values }
+}
+
+/// What a node came to: its tasks and what happened, or why nothing did, and its tasks.
+type Outcome<T> = Result<Balanced<T>, (Error, Vec<T>)>;
+
+/// What all ranks hear of the decision.
+#[derive(Clone, Serialize, Deserialize)]
+struct Told {
+    counts: Vec<u64>,
+    destinations: Vec<u32>,
+    before: f64,
+    after: f64,
+    moved: u64,
+}
+
+/// One node's part. Errors that are the caller's are the node's result: an error of the program would end the whole job.
+async fn balance<T: Serialize + DeserializeOwned + 'static>(node: Node, terms: Terms, mine: Vec<Weighed<T>>) -> Result<Outcome<T>> {
+    let began = node.now();
+    let everyone = node.everyone();
+    let me = node.me();
+    let weights: Vec<f64> = mine.iter().map(|weighed| weighed.weight).collect();
+    let pinned: Vec<bool> = mine.iter().map(|weighed| weighed.pinned).collect();
+    let tasks: Vec<T> = mine.into_iter().map(|weighed| weighed.task).collect();
+    let wrong = weights.iter().position(|weight| !(weight.is_finite() && *weight >= 0.0));
+    let checked = match wrong {
+        Some(at) => Err(Error::usage(format!("rank {me}, task {at}: its weight must be finite and at least 0, and is {}", weights[at]))),
+        None => Ok((weights, pinned)),
+    };
+    let offer = match agreed(everyone.agree(&node, checked).await)? {
+        Ok(offer) => offer,
+        Err(why) => return Ok(Err((why, tasks))),
+    };
+    let offers = everyone.gather(&node, offer).await?;
+    let decided = (me == 0).then(|| decide(&terms, offers).map_err(Travelling::from));
+    let told: Result<Told, Travelling> = everyone.broadcast(&node, 0, decided).await?;
+    let told = match told {
+        Ok(told) => told,
+        Err(why) => return Ok(Err((why.into(), tasks))),
+    };
+    let first: u64 = told.counts.iter().take(me as usize).sum();
+    let mine = &told.destinations[first as usize..][..tasks.len()];
+    let mut leaving: Vec<Vec<Vec<u8>>> = vec![Vec::new(); node.nodes() as usize];
+    let mut written = Ok(());
+    for (at, (task, to)) in tasks.iter().zip(mine).enumerate().filter(|(_, (_, to))| **to != me) {
+        match carried(task, at) {
+            Ok(bytes) => leaving[*to as usize].push(bytes),
+            Err(why) => {
+                written = Err(Error::usage(format!("rank {me}, {}", why.text)));
+                break;
+            }
+        }
+    }
+    if let Err(why) = agreed(everyone.agree(&node, written).await)? {
+        return Ok(Err((why, tasks)));
+    }
+    for (to, values) in (0..).zip(leaving).filter(|(_, values)| !values.is_empty()) {
+        for value in values {
+            node.ready_to_send().await;
+            node.send_tasks(to, tags::redistribute::VALUES, bytes::Bytes::from(value), 1);
+        }
+    }
+    let mut staying = tasks.into_iter().zip(mine).filter(|(_, to)| **to == me).map(|(task, _)| task);
+    let mut here = Vec::new();
+    let owners = (0..).zip(&told.counts).flat_map(|(rank, count)| std::iter::repeat_n(rank, *count as usize));
+    for (owner, _) in owners.zip(&told.destinations).filter(|(_, to)| **to == me) {
+        if owner == me {
+            here.extend(staying.next());
+            continue;
+        }
+        let message = node.receive_message(Some(owner), tags::redistribute::VALUES).await?;
+        let value = wire::read_value(&message.body);
+        here.push(value.map_err(|why| Error::Failed(format!("a task does not read back as it was written: {why}")))?);
+    }
+    let seconds = node.now().saturating_sub(began) as f64 * 1e-9;
+    Ok(Ok(Balanced { tasks: here, before: told.before, after: told.after, moved: told.moved, seconds }))
+}
+
+/// What all ranks agreed on; a lost rank ends the run.
+fn agreed<T>(agreed: Result<T>) -> Result<Result<T>> {
+    match agreed {
+        Err(lost @ Error::RankLost { .. }) => Err(lost),
+        agreed => Ok(agreed),
+    }
+}
+
+fn decide(terms: &Terms, offers: Vec<(Vec<f64>, Vec<bool>)>) -> Result<Told> {
+    let counts: Vec<usize> = offers.iter().map(|(weights, _)| weights.len()).collect();
+    let powers = if terms.powers.is_empty() { vec![1.0; counts.len()] } else { terms.powers.clone() };
+    let (weights, pinned): (Vec<_>, Vec<_>) = offers.into_iter().unzip();
+    let all = All { weights: weights.concat(), pinned: pinned.concat(), bytes: Vec::new(), places: None, powers, capacity: None, counts };
+    let Decision { destinations, ratios, moved, .. } = all.decide(&terms.balancer, terms.tolerance, terms.seed)?;
+    let counts = all.counts.iter().map(|count| *count as u64).collect();
+    Ok(Told { counts, destinations, before: ratios.before, after: ratios.after, moved })
 }
 
 #[cfg(test)]
@@ -152,5 +340,48 @@ mod tests {
         assert_eq!(balance_vec(&mut world, "cwa", vec![3u8]).unwrap_err().exit_status(), 2);
         let unknown = redistribute(&mut world, "magic", |_| vec![0u8]).unwrap_err();
         assert!(unknown.to_string().contains("'magic'"));
+    }
+
+    #[test]
+    fn weights_powers_and_pins_count() {
+        // Cells of cost 100 to 2,020 on eight ranks, as many on each.
+        let cost = |rank: u32, at: u32| 100.0 + f64::from(rank * 4 + at) * 1920.0 / 31.0;
+        let tasks = |rank| (0..4).map(|at| Weighed { task: (rank, at), weight: cost(rank, at), pinned: at == 0 }).collect();
+        let mut world = World::simulated(8, sim::Model::default());
+        let balanced = redistribute_weighed(&mut world, &Terms::of("refine"), tasks).unwrap();
+        let (_, one) = &balanced[3];
+        assert!(one.before > 1.7 && one.after < 1.1 && one.moved > 0, "{} {} {}", one.before, one.after, one.moved);
+        assert!(balanced.iter().all(|(rank, balanced)| balanced.tasks.contains(&(*rank, 0))));
+        let loads = balanced.iter().map(|(_, balanced)| balanced.tasks.iter().map(|(rank, at)| cost(*rank, *at)).sum::<f64>());
+        let (sum, most) = loads.fold((0.0, 0.0f64), |(sum, most), load| (sum + load, most.max(load)));
+        assert!((one.after - most * 8.0 / sum).abs() < 1e-12);
+        let terms = Terms { powers: vec![0.0, 1.0], ..Terms::of("greedy") };
+        let mut world = World::simulated(2, sim::Model::default());
+        let balanced = redistribute_weighed(&mut world, &terms, |_| vec![Weighed { task: 7u8, weight: 1.0, pinned: false }]).unwrap();
+        assert_eq!((balanced[0].1.tasks.len(), balanced[1].1.tasks.len()), (0, 2));
+    }
+
+    #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+    enum Kind {
+        A,
+        #[serde(skip)]
+        Skipped,
+        C,
+    }
+
+    #[test]
+    fn what_stays_is_untouched_and_what_does_not_travel_is_given_back() {
+        let mut world = World::simulated(1, sim::Model::default());
+        assert_eq!(balance_vec(&mut world, "none", vec![Kind::Skipped, Kind::C]).unwrap(), [Kind::Skipped, Kind::C]);
+        let mut world = World::simulated(2, sim::Model::default());
+        let tasks =
+            |kind: Kind| move |rank| vec![Weighed { task: kind.clone(), weight: 1.0, pinned: false }; if rank == 0 { 4 } else { 0 }];
+        let refused = redistribute_weighed(&mut world, &Terms::of("refine"), tasks(Kind::Skipped)).unwrap_err();
+        assert_eq!(refused.values, vec![Kind::Skipped; 4]);
+        assert_eq!(refused.failure.status, crate::guest::Status::Usage);
+        assert_eq!(redistribute_weighed(&mut world, &Terms::of("refine"), tasks(Kind::A)).unwrap()[1].1.tasks.len(), 2);
+        let wrong = |_| vec![Weighed { task: 1u8, weight: f64::NAN, pinned: false }];
+        let refused = redistribute_weighed(&mut world, &Terms::of("refine"), wrong).unwrap_err();
+        assert!(refused.failure.text.contains("rank 0, task 0") && refused.values == [1, 1], "{refused}");
     }
 }

@@ -33,7 +33,7 @@ impl World {
         // SAFETY: the package passes what mpi4py says of a communicator that it holds.
         #[allow(unsafe_code, reason = "see above")]
         let opened =
-            py.detach(|| unsafe { guest::World::at(std::ptr::with_exposed_provenance::<c_void>(address), size, options) }.map(Shared));
+            py.detach(|| unsafe { guest::World::at(std::ptr::with_exposed_provenance::<c_void>(address), size, Ok(options)) }.map(Shared));
         let shared = opened.map_err(raised)?;
         let interrupted = || Python::attach(|py| py.check_signals().map_err(|why| said(py, &why)));
         shared.0.ask_while_waiting(interrupted).map_err(raised)?;
@@ -51,7 +51,7 @@ impl World {
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.shared.0.shut()).map_err(raised)
+        py.detach(|| self.shared.0.close()).map_err(raised)
     }
 
     fn set(&self, key: &str, value: &str) -> PyResult<()> {

@@ -36,7 +36,7 @@ pub struct Items<'a> {
 enum Central {
     None,
     Greedy,
-    Refine,
+    Refine(Option<f64>),
     GreedyRefine(Option<f64>),
     Differencing,
     Chains,
@@ -69,14 +69,8 @@ fn central(spec: &str) -> Result<Option<Central>> {
     let found = match parsed.name() {
         "none" => parsed.build(plain(Central::None)),
         "greedy" => parsed.build(plain(Central::Greedy)),
-        "refine" => parsed.build(plain(Central::Refine)),
-        "greedy-refine" => parsed.build(|options| match options.value("tolerance")? {
-            None => Ok(Central::GreedyRefine(None)),
-            Some(text) => match text.parse::<f64>() {
-                Ok(tolerance) if tolerance.is_finite() && tolerance >= 1.0 => Ok(Central::GreedyRefine(Some(tolerance))),
-                _ => Err(options.wrong("tolerance", text, "a number of at least 1")),
-            },
-        }),
+        "refine" => parsed.build(|options| Ok(Central::Refine(options.real("tolerance", 1.0..=1e6)?))),
+        "greedy-refine" => parsed.build(|options| Ok(Central::GreedyRefine(options.real("tolerance", 1.0..=1e6)?))),
         "kk" => parsed.build(plain(Central::Differencing)),
         "chains" => parsed.build(plain(Central::Chains)),
         "rcb" => parsed.build(plain(Central::Bisection)),
@@ -109,8 +103,7 @@ pub fn assign(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
     Ok(match central(spec)? {
         Some(Central::None) => problem.owners.to_vec(),
         Some(Central::Greedy) => assign::greedy(problem),
-        Some(Central::Refine) if items.tolerance > 1.0 => assign::greedy_refine(problem, items.tolerance),
-        Some(Central::Refine) => assign::refine(problem),
+        Some(Central::Refine(tolerance)) => assign::frugal_refine(problem, tolerance.unwrap_or(items.tolerance)),
         Some(Central::GreedyRefine(tolerance)) => assign::greedy_refine(problem, tolerance.unwrap_or(items.tolerance)),
         Some(Central::Differencing) => assign::differencing(problem),
         Some(Central::Chains) => assign::chains(problem),
@@ -120,11 +113,19 @@ pub fn assign(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
     })
 }
 
+fn common_factor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { common_factor(b, a % b) }
+}
+
 /// Where a balancer of the registry would bring the items: it runs on their numbers and weights, on simulated ranks.
 fn walk(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
     let problem = &items.problem;
     let ranks = problem.ranks() as u32;
-    let coarse = |weight: u64| (weight >> COARSER).max(u64::from(weight > 0));
+    // Items of one weight are unit tasks, and many weights have a common factor.
+    let coarsest = |weight: u64| (weight >> COARSER).max(u64::from(weight > 0));
+    let factor = problem.weights.iter().chain(problem.fixed).fold(0, |factor, weight| common_factor(factor, coarsest(*weight))).max(1);
+    let coarse = |weight: u64| coarsest(weight) / factor;
+    let are_units = problem.weights.iter().all(|weight| coarse(*weight) <= 1);
     let chosen = Rc::new(balance::find(spec)?);
     let mut world = World::simulated(ranks, sim::Model::default());
     world.reseed(items.seed);
@@ -137,7 +138,10 @@ fn walk(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
     let powers = Powers::listed(of_node(&|rank| problem.powers[rank as usize])).map_err(|why| Failure::usage(why.to_string()))?;
     let pinned = of_node(&|rank| coarse(problem.fixed[rank as usize]));
     let has_pinned = pinned.iter().any(|work| *work > 0);
-    let mut shares = Shares::new(powers).weighted();
+    let mut shares = Shares::new(powers);
+    if !are_units {
+        shares = shares.weighted();
+    }
     if has_pinned {
         shares = shares.with_pinned(pinned.clone());
     }

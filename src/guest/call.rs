@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::exchange::Interrupts;
 use super::options::Options;
 use super::status::{Failure, Result, Status};
-use super::tasks::Run;
+use super::stealing::{Item, Run};
 use crate::topology::RankId;
 use crate::transport::mpi::guest::{self as carrier, Link, Patience, Word};
 use crate::transport::wire;
@@ -78,6 +78,8 @@ pub struct World {
     pub(super) state: RefCell<State>,
     /// Whether a callback runs.
     pub(super) in_callback: Cell<bool>,
+    /// Whether process functions run on other threads.
+    pub(super) has_workers: AtomicBool,
     owner: ThreadId,
     id: u64,
     rank: RankId,
@@ -106,7 +108,7 @@ pub(super) struct State {
     pub item_bytes: f64,
     /// Loops that are open, by their shared number.
     pub loops: Vec<bool>,
-    pub roots: Vec<super::tasks::Item>,
+    pub roots: Vec<Item>,
     pub run: Option<Run>,
     pub interrupts: Interrupts,
 }
@@ -158,7 +160,7 @@ impl World {
         static WORLDS: AtomicU64 = AtomicU64::new(1);
         let owner = std::thread::current().id();
         let id = WORLDS.fetch_add(1, Ordering::Relaxed);
-        World { state: RefCell::new(state), in_callback: Cell::new(false), owner, id, rank, ranks }
+        World { state: RefCell::new(state), in_callback: Cell::new(false), has_workers: AtomicBool::new(false), owner, id, rank, ranks }
     }
 
     /// This process's rank in the communicator.
@@ -453,5 +455,5 @@ impl State {
 
 /// Reads what another rank wrote.
 pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    wire::read(bytes).map_err(|why| Failure::new(Status::Failed, format!("another rank's words cannot be read: {why}")))
+    wire::read_value(bytes).map_err(|why| Failure::new(Status::Failed, format!("another rank's words cannot be read: {why}")))
 }

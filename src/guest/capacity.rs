@@ -25,6 +25,7 @@ pub fn are_kept(assignment: &[u32], bytes: &[u64], capacity: &[u64]) -> bool {
 ///
 /// # Errors
 /// Wrong usage.
+#[cfg(any(feature = "_ranks", test))]
 pub fn check(assignment: &[u32], bytes: &[u64], capacity: &[u64]) -> Result<()> {
     let used = used(assignment, bytes, capacity.len());
     match first_over(&used, capacity) {

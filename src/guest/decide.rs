@@ -69,6 +69,7 @@ impl All {
     ///
     /// # Errors
     /// Wrong usage, if a capacity is not kept or all powers are 0.
+    #[cfg(any(feature = "_ranks", test))]
     pub fn given(&self, destinations: Vec<u32>) -> Result<Decision> {
         self.check_powers()?;
         if let Some(capacity) = &self.capacity {
@@ -93,7 +94,7 @@ impl All {
         let moving = || (0..owners.len()).filter(|item| owners[*item] != destinations[*item]);
         let bytes = moving().map(|item| self.bytes.get(item).copied().unwrap_or(0)).fold(0, u64::saturating_add);
         let moved = moving().count() as u64;
-        Decision { ratios, moved, bytes, destinations }
+        Decision { destinations, ratios, moved, bytes }
     }
 
     /// The balancer's assignment, and the items that it could choose a rank for.

@@ -1,13 +1,25 @@
 //! Balancing inside somebody else's program, which has ranks, data and MPI of its own.
 //!
+//! ```no_run
+//! # fn chemistry(cell: &Vec<f64>) -> f64 { cell[0] }
+//! # fn step(comm: &impl equipoise::transport::mpi::rsmpi::traits::AsRaw<Raw = equipoise::transport::mpi::rsmpi::ffi::MPI_Comm>, cells: Vec<Vec<f64>>, cost: &[f64]) -> equipoise::guest::Result<()> {
+//! let world = equipoise::guest::World::of(comm, "balancer=refine")?;
+//! let plan = world.plan(cost)?;
+//! println!("{} now, {} after", plan.verdict().before, plan.verdict().after);
+//! let there = plan.move_vec(cells)?;
+//! let results = there.iter().map(chemistry).collect();
+//! let mine: Vec<f64> = plan.give_back(results)?;
+//! # Ok(()) }
+//! ```
+//!
 //! A [`World`] stands on a duplicate of a communicator, and changes nothing else in the process. Its calls are collective unless they say
 //! otherwise, and fail alike on all ranks.
 
-mod balancers;
+pub(crate) mod balancers;
 #[cfg(feature = "_ranks")]
 mod call;
 mod capacity;
-mod decide;
+pub(crate) mod decide;
 #[cfg(feature = "_ranks")]
 mod exchange;
 #[cfg(feature = "_ranks")]
@@ -18,13 +30,18 @@ mod plan;
 #[cfg(feature = "_ranks")]
 mod route;
 mod status;
+#[cfg(feature = "_ranks")]
+mod stealing;
 mod step;
 #[cfg(feature = "_ranks")]
 mod steps;
 #[cfg(feature = "_ranks")]
 mod tasks;
+pub(crate) mod travel;
 mod units;
-mod verdict;
+#[cfg(feature = "_ranks")]
+mod values;
+pub(crate) mod verdict;
 #[cfg(feature = "_ranks")]
 mod world;
 
@@ -42,5 +59,8 @@ pub use plan::{Given, Plan};
 pub use route::Receive;
 pub use status::{Failure, Result, Status};
 #[cfg(feature = "_ranks")]
-pub use tasks::Task;
+pub use tasks::{Process, Task};
+pub use travel::Refused;
+#[cfg(feature = "_ranks")]
+pub use values::WorldPlan;
 pub use verdict::Verdict;

@@ -96,30 +96,7 @@ struct Answer {
 }
 
 impl World {
-    /// Plans where this rank's items should go, by their weights. Collective.
-    ///
-    /// # Errors
-    /// Wrong usage on all ranks, where a weight of one is wrong.
-    pub fn plan(&self, weights: &[f64]) -> Result<Plan> {
-        self.plan_of(&Given { items: weights.len(), weights: Some(weights), ..Given::default() })
-    }
-
-    /// The same by all that can be known of items. Collective.
-    ///
-    /// # Errors
-    /// As for [`plan`](World::plan); also where a capacity cannot be kept, or a destination is no rank.
-    pub fn plan_of(&self, given: &Given<'_>) -> Result<Plan> {
-        self.plan_if(Ok(given))
-    }
-
-    /// The same where it may be known already that this rank's arguments are wrong.
-    #[doc(hidden)]
-    pub fn plan_if(&self, given: Result<&Given<'_>>) -> Result<Plan> {
-        let op = if given.as_ref().is_ok_and(|given| given.destinations.is_some()) { Op::PlanFrom } else { Op::Plan };
-        self.plan_as(op, given)
-    }
-
-    /// The same, where `op` says whether somebody else has decided.
+    /// Makes a plan; `op` says whether somebody else has decided, and it may be known already that this rank's arguments are wrong.
     #[doc(hidden)]
     pub fn plan_as(&self, op: Op, given: Result<&Given<'_>>) -> Result<Plan> {
         self.call(|world| {
@@ -350,7 +327,7 @@ fn answers(all: &All, decision: Decision, verdict: &Verdict) -> Vec<Answer> {
 
 impl Plan {
     fn of(world: &World, number: u64, answer: Answer) -> Plan {
-        let leaving = Places::by_rank(answer.destinations.iter().map(|rank| *rank));
+        let leaving = Places::by_rank(answer.destinations.iter().copied());
         let arriving = Places::by_rank(answer.sources.iter().map(|(rank, _)| *rank));
         Plan {
             world: world.id(),

@@ -241,6 +241,9 @@ impl World {
     }
 }
 
+/// From each that something comes from: sizes of its items, and their bytes one behind the other.
+type Arrived = (Vec<Vec<u64>>, Vec<Vec<u8>>);
+
 /// Buffers for what is not in one piece in the caller's arrays.
 struct Staging {
     leaving: Vec<Option<Vec<u8>>>,
@@ -363,7 +366,7 @@ impl State {
 
     /// Sends items of any size, and gets those of others: their sizes, and their bytes one behind the other, for each that something comes
     /// from.
-    fn exchange_each(&mut self, op: Op, route: &Route, items: &[&[u8]], same: Same<'_>) -> Result<(Vec<Vec<u64>>, Vec<Vec<u8>>)> {
+    fn exchange_each(&mut self, op: Op, route: &Route, items: &[&[u8]], same: Same<'_>) -> Result<Arrived> {
         let me = self.link()?.rank;
         let out: Vec<Vec<u8>> = route
             .leaving

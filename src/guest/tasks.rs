@@ -1,91 +1,23 @@
 //! Tasks that create tasks: work stealing from random victims, roots on every rank, results to where the root was put.
 //!
-//! A rank processes its newest task of the highest priority. One without tasks asks a random other rank, which gives the oldest half of those of
-//! its highest priority, or says no. The end is found by a token that goes round and adds up messages sent and received (Mattern 1987): when all
-//! ranks were idle, as many were received as were sent, and that twice in a row with the same numbers, nothing is left.
+//! A rank processes its newest task of the highest priority; `stealing.rs` says how tasks spread and how the end is found.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
 
-use super::call::{Op, State, World, kinds, read};
+use super::call::{Op, World};
 use super::route::{Aligned, Receive};
 use super::status::{Failure, Result, Status};
-use crate::transport::mpi::guest::{Patience, Word};
-use crate::transport::wire;
-
-/// Kinds of letters.
-const ASK: i32 = kinds::RUN;
-const TASKS: i32 = kinds::RUN + 1;
-const RESULT: i32 = kinds::RUN + 2;
-const STOP: i32 = kinds::RUN + 3;
-const TOKEN: i32 = kinds::RUN + 4;
-const DONE: i32 = kinds::RUN + 5;
+use super::stealing::{Item, RESULT, Root, Run, STOP};
+use crate::transport::mpi::guest::Patience;
 
 /// How tasks are spread, by name.
 const SCHEDULERS: [&str; 2] = ["steal", "static"];
-
-/// Bytes of tasks that one rank gives another at a time, if there are several.
-const GIFT: usize = 1 << 20;
-
-/// Where the root of a task was put, and its number there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Root {
-    rank: u32,
-    index: u64,
-}
-
-/// A task that waits.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Item {
-    root: Root,
-    priority: i32,
-    body: Vec<u8>,
-}
-
-/// Messages with tasks or results.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Counts {
-    sent: u64,
-    received: u64,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Token {
-    counts: Counts,
-    /// Whether some rank was busy when it passed.
-    was_busy: bool,
-}
-
-/// A run that is going on.
-pub(super) struct Run {
-    number: u64,
-    rank: u32,
-    ranks: u32,
-    /// By priority and age; the last comes first.
-    queue: BTreeMap<(i32, u64), Item>,
-    age: u64,
-    counts: Counts,
-    /// Results that were not handed over yet: who computed it, the root's number, the bytes.
-    results: Vec<(u32, u64, Bytes)>,
-    steals: bool,
-    /// Whom this rank has asked.
-    asked: Option<u32>,
-    dice: u64,
-    /// The token, if it is here, and what rank 0 read from the last one.
-    token: Option<Token>,
-    last: Option<Counts>,
-    /// Tasks that run.
-    running: usize,
-    stopped: bool,
-    done: bool,
-    failure: Option<Failure>,
-}
 
 /// What a task did, where it runs on another thread.
 #[derive(Default)]
@@ -94,6 +26,9 @@ struct Deeds {
     results: Vec<Vec<u8>>,
     stops: bool,
 }
+
+/// What processes a task: other than 0 ends the run.
+pub type Process<'a> = &'a (dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync);
 
 /// A task that is processed: what its function does beyond computing.
 pub struct Task<'a> {
@@ -183,17 +118,12 @@ impl World {
     ///
     /// # Errors
     /// A callback that returned other than 0: then all tasks are dropped.
-    pub fn run(&self, scheduler: &str, process: &(dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync), on_result: Option<Receive<'_>>) -> Result<()> {
+    pub fn run(&self, scheduler: &str, process: Process<'_>, on_result: Option<Receive<'_>>) -> Result<()> {
         self.run_if(scheduler, Ok(process), on_result)
     }
 
     #[doc(hidden)]
-    pub fn run_if(
-        &self,
-        name: &str,
-        process: Result<&(dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync)>,
-        mut on_result: Option<Receive<'_>>,
-    ) -> Result<()> {
+    pub fn run_if(&self, name: &str, process: Result<Process<'_>>, mut on_result: Option<Receive<'_>>) -> Result<()> {
         self.call(|world| {
             let checked = scheduler(name).and_then(|steals| Ok((steals, process?)));
             let (checked, mine) = super::plan::split(checked);
@@ -212,8 +142,12 @@ impl World {
             let Some((_, process)) = checked else { return Err(Failure::usage("no process function")) };
             let ran = match workers {
                 0 => world.process_here(process, &mut on_result),
-                workers => world.process_there(workers, process, &mut on_result),
+                workers => {
+                    world.has_workers.store(true, Ordering::Relaxed);
+                    world.process_there(workers, process, &mut on_result)
+                }
             };
+            world.has_workers.store(false, Ordering::Relaxed);
             let mut state = world.state.borrow_mut();
             if ran.is_err() {
                 state.run = None;
@@ -233,8 +167,12 @@ impl World {
     /// # Errors
     /// Wrong usage, on another thread than the world's.
     pub fn progress(&self) -> Result<()> {
-        self.check_thread()?;
-        self.serve_others();
+        match self.check_thread() {
+            Ok(()) => self.serve_others(),
+            // The thread of the world answers others while worker threads compute.
+            Err(_) if self.has_workers.load(Ordering::Relaxed) => {}
+            Err(why) => return Err(why),
+        }
         Ok(())
     }
 
@@ -348,12 +286,7 @@ impl World {
         }
     }
 
-    fn process_there(
-        &self,
-        workers: usize,
-        process: &(dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync),
-        on_result: &mut Option<Receive<'_>>,
-    ) -> Result<()> {
+    fn process_there(&self, workers: usize, process: Process<'_>, on_result: &mut Option<Receive<'_>>) -> Result<()> {
         let (give, take) = mpsc::channel::<Item>();
         let take = Arc::new(Mutex::new(take));
         let (tell, hear) = mpsc::channel::<(Root, Deeds, Result<i32, String>)>();
@@ -408,11 +341,7 @@ fn refused(root: Root, answer: i32) -> Failure {
 }
 
 /// A worker thread: processes what it is given until there is no more.
-fn work(
-    take: &Mutex<mpsc::Receiver<Item>>,
-    tell: &mpsc::Sender<(Root, Deeds, Result<i32, String>)>,
-    process: &(dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync),
-) {
+fn work(take: &Mutex<mpsc::Receiver<Item>>, tell: &mpsc::Sender<(Root, Deeds, Result<i32, String>)>, process: Process<'_>) {
     let mut aligned = Aligned::new();
     loop {
         let next = take.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -424,195 +353,5 @@ fn work(
         if tell.send((item.root, deeds.into_inner(), answer)).is_err() {
             return;
         }
-    }
-}
-
-impl Run {
-    fn new(number: u64, rank: u32, ranks: u32, seed: u64, steals: bool) -> Run {
-        Run {
-            number,
-            rank,
-            ranks,
-            queue: BTreeMap::new(),
-            age: 0,
-            counts: Counts::default(),
-            results: Vec::new(),
-            steals: steals && ranks > 1,
-            asked: None,
-            dice: seed ^ (u64::from(rank) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15),
-            token: (rank == 0).then_some(Token { counts: Counts::default(), was_busy: true }),
-            last: None,
-            running: 0,
-            stopped: false,
-            done: false,
-            failure: None,
-        }
-    }
-
-    fn queue_up(&mut self, item: Item) {
-        if !self.stopped {
-            self.age += 1;
-            self.queue.insert((item.priority, self.age), item);
-        }
-    }
-
-    fn push(&mut self, root: Root, priority: i32, body: Vec<u8>) {
-        self.queue_up(Item { root, priority, body });
-    }
-
-    fn pop(&mut self) -> Option<Item> {
-        let (_, item) = self.queue.pop_last()?;
-        self.running += 1;
-        Some(item)
-    }
-
-    /// What another rank gets: the oldest half of the tasks of the highest priority.
-    fn spare(&mut self) -> Vec<Item> {
-        let Some((&(priority, _), _)) = self.queue.last_key_value() else { return Vec::new() };
-        let keys: Vec<(i32, u64)> = self.queue.range((priority, 0)..).map(|(key, _)| *key).collect();
-        // The last one stays with a rank that has nothing else to do.
-        let keep = usize::from(self.running == 0 && self.queue.len() == 1);
-        let count = keys.len().div_ceil(2).saturating_sub(keep);
-        let mut bytes = 0;
-        let mut gift = Vec::new();
-        for key in keys.into_iter().take(count) {
-            if bytes >= GIFT {
-                break;
-            }
-            if let Some(item) = self.queue.remove(&key) {
-                bytes += item.body.len();
-                gift.push(item);
-            }
-        }
-        gift
-    }
-
-    fn is_idle(&self) -> bool {
-        self.running == 0 && self.queue.is_empty() && self.results.is_empty()
-    }
-
-    /// Another rank, at random (xorshift).
-    fn victim(&mut self) -> u32 {
-        self.dice ^= self.dice << 13;
-        self.dice ^= self.dice >> 7;
-        self.dice ^= self.dice << 17;
-        let other = (self.dice % u64::from(self.ranks - 1)) as u32;
-        other + u32::from(other >= self.rank)
-    }
-}
-
-impl State {
-    /// Letters of runs that are over go.
-    fn purge(&mut self) {
-        let run = self.run.as_ref().map(|run| run.number);
-        if let Some(link) = &mut self.link {
-            while link.take(|word| word.kind >= kinds::RUN && Some(word.call) != run && word.call <= self.made).is_some() {}
-        }
-    }
-
-    /// Does what other ranks ask for, in a run; whether something was asked for.
-    pub fn serve(&mut self) -> Result<bool> {
-        let Some(number) = self.run.as_ref().map(|run| run.number) else { return Ok(false) };
-        let mut happened = false;
-        while let Some(word) = self.link()?.take(|word| word.kind >= kinds::RUN && word.call == number) {
-            happened = true;
-            self.has_progressed();
-            self.hear(&word)?;
-        }
-        Ok(happened)
-    }
-
-    fn hear(&mut self, word: &Word) -> Result<()> {
-        let Some(run) = &mut self.run else { return Ok(()) };
-        let number = run.number;
-        match word.kind {
-            ASK => {
-                let gift = run.spare();
-                run.counts.sent += u64::from(!gift.is_empty());
-                let body = wire::write(&gift);
-                self.link()?.send(word.from, TASKS, number, &body)?;
-            }
-            TASKS => {
-                let gift: Vec<Item> = read(&word.body)?;
-                run.asked = None;
-                run.counts.received += u64::from(!gift.is_empty());
-                gift.into_iter().for_each(|item| run.queue_up(item));
-            }
-            RESULT => {
-                let mut index = [0; 8];
-                let Some((head, _)) = word.body.split_at_checked(8) else {
-                    return Err(Failure::new(Status::Failed, "a result is cut off"));
-                };
-                index.copy_from_slice(head);
-                run.counts.received += 1;
-                run.results.push((word.from, u64::from_le_bytes(index), word.body.slice(8..)));
-            }
-            STOP => {
-                run.stopped = true;
-                run.queue.clear();
-            }
-            TOKEN => run.token = Some(read(&word.body)?),
-            DONE => run.done = true,
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// What a rank without tasks does: it passes the token on, and asks for tasks.
-    fn when_idle(&mut self) -> Result<()> {
-        let Some(run) = &mut self.run else { return Ok(()) };
-        if !run.is_idle() || run.done {
-            return Ok(());
-        }
-        let (number, ranks) = (run.number, run.ranks);
-        if let Some(token) = run.token.take() {
-            let counts = Counts { sent: token.counts.sent + run.counts.sent, received: token.counts.received + run.counts.received };
-            let mut to = run.rank + 1;
-            let mut next = Token { counts, was_busy: token.was_busy };
-            if run.rank == 0 {
-                // It has been round: the others' sums are in it.
-                let all = counts;
-                let is_quiet = !token.was_busy && all.sent == all.received;
-                if ranks == 1 || (is_quiet && run.last == Some(all)) {
-                    run.done = true;
-                    let link = self.link()?;
-                    for rank in 1..ranks {
-                        link.send(rank, DONE, number, &[])?;
-                    }
-                    return Ok(());
-                }
-                run.last = is_quiet.then_some(all);
-                to = 1;
-                next = Token { counts: Counts::default(), was_busy: false };
-            }
-            let to = to % ranks;
-            self.link()?.send(to, TOKEN, number, &wire::write(&next))?;
-        }
-        let Some(run) = &mut self.run else { return Ok(()) };
-        if run.steals && run.asked.is_none() && !run.stopped {
-            let victim = run.victim();
-            run.asked = Some(victim);
-            self.link()?.send(victim, ASK, number, &[])?;
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_highest_priority_is_taken_and_given_first() {
-        let mut run = Run::new(1, 0, 4, 7, true);
-        let root = Root { rank: 0, index: 0 };
-        for (priority, name) in [(0, 1), (5, 2), (5, 3), (5, 4), (-1, 5)] {
-            run.push(root, priority, vec![name]);
-        }
-        assert_eq!(run.pop().unwrap().body, [4]);
-        assert_eq!(run.spare().iter().map(|item| item.body[0]).collect::<Vec<_>>(), [2]);
-        assert_eq!(run.pop().unwrap().body, [3]);
-        assert_eq!(run.pop().unwrap().body, [1]);
-        assert!((0..100).all(|_| run.victim() != 0 && run.victim() < 4));
     }
 }

@@ -15,11 +15,11 @@ impl World {
     /// Wrong usage on all ranks, if some option is wrong on one of them.
     #[cfg(feature = "mpi")]
     pub fn of(comm: &impl ::mpi::traits::AsRaw<Raw = ::mpi::ffi::MPI_Comm>, options: &str) -> Result<World> {
-        World::open(|| Ok(Foreign::of(comm)), options)
+        World::open(|| Ok(Foreign::of(comm)), Ok(options))
     }
 
     /// Opens a world on the communicator whose handle of `size` bytes is at this address, so that whoever calls need not have the same
-    /// bindings. All its ranks must take part.
+    /// bindings. All its ranks must take part; the options may be known already to be wrong on this one.
     ///
     /// # Safety
     /// `size` bytes can be read there, and they are the handle of a communicator of the MPI that this library is linked with.
@@ -27,7 +27,7 @@ impl World {
     /// # Errors
     /// As for [`of`](World::of).
     #[allow(unsafe_code, reason = "hands on the promise of its caller")]
-    pub unsafe fn at(address: *const c_void, size: usize, options: &str) -> Result<World> {
+    pub unsafe fn at(address: *const c_void, size: usize, options: Result<&str>) -> Result<World> {
         // SAFETY: the caller's promise.
         World::open(|| unsafe { Foreign::at(address, size) }, options)
     }
@@ -36,11 +36,11 @@ impl World {
     ///
     /// # Errors
     /// As for [`of`](World::of).
-    pub fn of_fortran(number: i32, options: &str) -> Result<World> {
+    pub fn of_fortran(number: i32, options: Result<&str>) -> Result<World> {
         World::open(|| Foreign::of_fortran(number), options)
     }
 
-    fn open(comm: impl FnOnce() -> crate::Result<Foreign>, options: &str) -> Result<World> {
+    fn open(comm: impl FnOnce() -> crate::Result<Foreign>, options: Result<&str>) -> Result<World> {
         if !carrier::is_active() {
             return Err(Failure::usage("MPI is not initialised, or finalised already"));
         }
@@ -51,7 +51,7 @@ impl World {
         }
         let comm = comm()?;
         comm.check()?;
-        let read = Options::parse(options);
+        let read = options.and_then(Options::parse);
         let link = Link::open(comm)?;
         let (rank, ranks) = (link.rank, link.ranks);
         let (options, mine) = match read {
@@ -61,15 +61,10 @@ impl World {
             }
             Err(why) => (Options::default(), Err(why)),
         };
-        let is_wrong = mine.is_err();
         let world = World::with(State::new(link, options), rank, ranks);
         let agreed = world.call(|world| {
             let mut state = world.state.borrow_mut();
-            // A rank whose options are wrong has others than the rest for that reason.
-            if is_wrong {
-                return state.agree(Op::Open, mine, &[]).map(drop);
-            }
-            state.agree(Op::Open, Ok(()), &[]).map(drop)
+            state.agree(Op::Open, mine, &[]).map(drop)
         });
         if let Err(failure) = agreed {
             // All ranks are here: the duplicates go back.
@@ -81,17 +76,12 @@ impl World {
         Ok(world)
     }
 
-    /// Closes the world. All ranks must take part, but for a lost world, which is only left.
+    /// Closes the world: its communicators go back to MPI, and nothing can be called after that. All ranks must take part, but for a lost world,
+    /// which is only left.
     ///
     /// # Errors
-    /// Wrong usage if another rank calls something else; the world is open then, and given back.
-    pub fn close(self) -> Result<(), (World, Failure)> {
-        self.shut().map_err(|failure| (self, failure))
-    }
-
-    /// Closes the world, and leaves an empty one.
-    #[doc(hidden)]
-    pub fn shut(&self) -> Result<()> {
+    /// Wrong usage if another rank calls something else, or a loop is open; the world is open then.
+    pub fn close(&self) -> Result<()> {
         self.check_thread()?;
         {
             let Ok(mut state) = self.state.try_borrow_mut() else {

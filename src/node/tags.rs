@@ -59,6 +59,13 @@ pub(crate) mod independent {
     pub const PRODUCT: Tag = Tag::new(0x0621, "products of tasks");
 }
 
+/// Messages of a program's own tasks that are balanced.
+pub(crate) mod redistribute {
+    use super::Tag;
+
+    pub const VALUES: Tag = Tag::new(0x7c01, "values of a program");
+}
+
 /// Messages of a phase's trace.
 pub(crate) mod phase {
     use super::Tag;
@@ -145,6 +152,7 @@ mod tests {
                     i::PRODUCT,
                 ],
             ),
+            ("redistribute", 0x7c00..=0x7cff, vec![super::redistribute::VALUES]),
             ("phase", 0x7d00..=0x7dff, vec![p::CLOCK, p::CLOCK_ANSWER]),
             ("mover", 0x7e00..=0x7eff, vec![m::TASKS, m::BACK]),
             (

@@ -41,6 +41,27 @@ pub fn write<T: Serialize>(value: &T) -> Bytes {
     Bytes::from(out)
 }
 
+/// Writes a program's value, of any size.
+///
+/// # Errors
+/// If the value's `Serialize` refuses, with the reason.
+pub fn try_write<T: Serialize>(value: &T) -> Result<Vec<u8>, String> {
+    let mut out = Vec::new();
+    bincode::serde::encode_into_std_write(value, &mut out, config()).map_err(|why| why.to_string())?;
+    Ok(out)
+}
+
+/// Reads what [`try_write`] wrote, all of it. The bound on what is allocated grows with the bytes.
+pub fn read_value<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unreadable> {
+    const LARGE: usize = 1 << 38;
+    if bytes.len() <= CONTROL_LIMIT {
+        return read(bytes);
+    }
+    let config = bincode::config::standard().with_fixed_int_encoding().with_limit::<LARGE>();
+    let (value, used) = bincode::serde::decode_from_slice(bytes, config).map_err(|why| Unreadable(why.to_string()))?;
+    if used == bytes.len() { Ok(value) } else { Err(Unreadable(format!("{} bytes too many", bytes.len() - used))) }
+}
+
 /// Writes a control message's body, without memory of its own if it is short; see [`write()`].
 pub fn write_body<T: Serialize>(value: &T) -> Body {
     let mut bytes = [0; SHORT];

@@ -12,6 +12,8 @@ mod faults;
 #[path = "../files/mod.rs"]
 mod files;
 #[cfg(feature = "mpi")]
+mod guest_in_rust;
+#[cfg(feature = "mpi")]
 mod guests;
 mod independent;
 mod launch;
@@ -56,6 +58,8 @@ fn book() -> Book {
     // Programs that use MPI themselves do so through the crate `mpi`.
     #[cfg(feature = "mpi")]
     guests::enter(&mut book);
+    #[cfg(feature = "mpi")]
+    guest_in_rust::enter(&mut book);
     #[cfg(feature = "mpi")]
     communicators::enter(&mut book);
     signals::enter(&mut book);

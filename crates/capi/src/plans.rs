@@ -71,6 +71,9 @@ impl Arrays {
     /// The arrays have `n` values each, and coordinates `n` times the dimensions.
     unsafe fn given<'a>(self) -> Result<Given<'a>> {
         let n = self.n;
+        if n > isize::MAX as usize / 64 {
+            return usage(format!("{n} items are too many"));
+        }
         // SAFETY: the caller's promise for all of them.
         unsafe {
             let coordinates = match self.dimensions {
@@ -104,7 +107,6 @@ unsafe fn make(w: *mut eqp_world, call: Call, arrays: Arrays, out: *mut *mut eqp
     let status = unsafe {
         on(w, |world| {
             let given = match has_out {
-                true if arrays.n > isize::MAX as usize / 64 => usage(format!("{} items are too many", arrays.n)),
                 true => arrays.given(),
                 false => usage("out is NULL"),
             };

@@ -14,11 +14,17 @@ thread_local! {
     static UNOPENED: RefCell<CString> = RefCell::default();
 }
 
+/// The options; wrong ones are told to the other ranks.
+///
+/// # Safety
+/// `options` is NULL or ends with a zero.
+unsafe fn read<'a>(options: *const c_char, out: *mut *mut eqp_world) -> Result<&'a str> {
+    // SAFETY: the caller's promise.
+    if out.is_null() { usage("out is NULL") } else { unsafe { text(options, "options") } }
+}
+
 fn opened(out: *mut *mut eqp_world, open: impl FnOnce() -> Result<World>) -> c_int {
-    let world = match out.is_null() {
-        true => usage("out is NULL"),
-        false => guarded(open),
-    };
+    let world = guarded(open);
     match world {
         Ok(world) => {
             let handle = Box::new(eqp_world { world, error: Mutex::default() });
@@ -43,7 +49,7 @@ fn opened(out: *mut *mut eqp_world, open: impl FnOnce() -> Result<World>) -> c_i
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eqp_open(comm: *const c_void, comm_size: usize, options: *const c_char, out: *mut *mut eqp_world) -> c_int {
     // SAFETY: the caller's promise for both.
-    opened(out, || unsafe { World::at(comm, comm_size, text(options, "options")?) })
+    opened(out, || unsafe { World::at(comm, comm_size, read(options, out)) })
 }
 
 /// # Safety
@@ -51,7 +57,7 @@ pub unsafe extern "C" fn eqp_open(comm: *const c_void, comm_size: usize, options
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eqp_open_fortran(comm: c_int, options: *const c_char, out: *mut *mut eqp_world) -> c_int {
     // SAFETY: the caller's promise.
-    opened(out, || World::of_fortran(comm, unsafe { text(options, "options")? }))
+    opened(out, || World::of_fortran(comm, unsafe { read(options, out) }))
 }
 
 /// # Safety
@@ -63,7 +69,7 @@ pub unsafe extern "C" fn eqp_close(w: *mut *mut eqp_world) -> c_int {
     // SAFETY: NULL or open, by the caller's promise.
     let Some(world) = (unsafe { handle.as_ref() }) else { return 0 };
     let lost = world.world.lost();
-    let closed = guarded(|| world.world.shut());
+    let closed = guarded(|| world.world.close());
     let status = world.status(closed);
     if status == Status::Usage as c_int && lost.is_none() {
         return status;

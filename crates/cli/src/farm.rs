@@ -237,12 +237,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     if status == 0 { Ok(()) } else { Err(Ending::Said(status)) }
 }
 
-#[cfg(feature = "mpi")]
+#[cfg(feature = "_ranks")]
 fn is_launched() -> Result<bool> {
     launcher::started(&equipoise::transport::mpi::library(), launcher::variable)
 }
 
-#[cfg(not(feature = "mpi"))]
+#[cfg(not(feature = "_ranks"))]
 fn is_launched() -> Result<bool> {
     match launcher::rank(launcher::variable) {
         Some(_) => Err(Error::usage("farm: this program was built without real ranks (feature `mpi`)")),

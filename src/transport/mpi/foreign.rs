@@ -41,9 +41,9 @@ impl Foreign {
     /// The communicator that a Fortran program knows by this number.
     ///
     /// # Errors
-    /// If this MPI has no way to say.
+    /// Wrong usage if there is none.
     pub fn of_fortran(number: c_int) -> Result<Foreign> {
-        mpi::comm_of_fortran(number).map(Foreign).ok_or_else(|| Error::Failed("this MPI has no MPI_Comm_f2c".into()))
+        mpi::comm_of_fortran(number).map(Foreign).ok_or_else(|| Error::usage(format!("no communicator has the number {number}")))
     }
 
     /// Checks that it is a communicator of one group that MPI can work with now.

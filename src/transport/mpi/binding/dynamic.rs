@@ -392,7 +392,7 @@ pub unsafe fn comm_at(address: *const c_void, size: usize) -> Result<MPI_Comm, u
     }))
 }
 
-/// The communicator that a Fortran program knows by this number. `None` if this MPI has no way to say.
+/// The communicator that a Fortran program knows by this number. `None` if there is none.
 pub fn comm_of_fortran(number: c_int) -> Option<MPI_Comm> {
     let mpi = mpi();
     if mpi.family == Family::Mpich {
@@ -403,5 +403,6 @@ pub fn comm_of_fortran(number: c_int) -> Option<MPI_Comm> {
     // SAFETY: the MPI standard gives both functions this signature (MPI_Fint is a C int in every MPI known).
     let convert = unsafe { std::mem::transmute::<usize, unsafe extern "C" fn(c_int) -> Handle>(address) };
     // SAFETY: a call without conditions.
-    Some(unsafe { convert(number) })
+    let comm = unsafe { convert(number) };
+    (comm.0 != 0).then_some(comm)
 }

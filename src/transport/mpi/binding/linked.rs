@@ -121,7 +121,7 @@ unsafe extern "C" {
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
 }
 
-/// The communicator that a Fortran program knows by this number. `None` if this MPI has no way to say.
+/// The communicator that a Fortran program knows by this number. `None` if there is none.
 pub fn comm_of_fortran(number: c_int) -> Option<MPI_Comm> {
     // MPICH's handles are the numbers themselves, and its `MPI_Comm_f2c` may be a macro.
     if size_of::<MPI_Comm>() == size_of::<c_int>() {
@@ -136,5 +136,8 @@ pub fn comm_of_fortran(number: c_int) -> Option<MPI_Comm> {
     // SAFETY: the MPI standard gives the function this signature (MPI_Fint is a C int in every MPI known).
     let convert: unsafe extern "C" fn(c_int) -> MPI_Comm = unsafe { std::mem::transmute(found) };
     // SAFETY: a call without conditions.
-    Some(unsafe { convert(number) })
+    let comm = unsafe { convert(number) };
+    // SAFETY: a handle of another size than a C int is a pointer in every MPI known.
+    let is_null = size_of::<MPI_Comm>() == size_of::<usize>() && unsafe { std::mem::transmute_copy::<_, usize>(&comm) } == 0;
+    (!is_null).then_some(comm)
 }

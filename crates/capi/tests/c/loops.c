@@ -1,0 +1,129 @@
+/* Loops and steps. */
+#include "check.h"
+#include <unistd.h>
+
+int main(int argc, char **argv) {
+    begin(&argc, &argv);
+    eqp_world *w = NULL;
+    OK(EQP_OPEN(MPI_COMM_WORLD, "", &w));
+    const char *rules[] = {"static", "cyclic", "ss", "fixed", "fixed:chunk=3", "single", "gss", "fac2", "tss", "wf", "awf", "af", "gss:least=4", NULL};
+    enum { MOST = 400 };
+    uint64_t first[] = {0, 5, 1ull << 40, 7}, length[] = {MOST, 37, 100, 0};
+    for (int r = 0; r < 14; r++)
+        for (int c = 0; c < 4; c++) {
+            static int mine[MOST], all[MOST];
+            memset(mine, 0, sizeof mine);
+            eqp_loop *l = NULL;
+            OK(eqp_loop_begin(w, first[c], first[c] + length[c], rules[r], &l));
+            uint64_t from, to;
+            int more;
+            while ((more = eqp_loop_next(l, &from, &to)) == 1) {
+                CHECK(from >= first[c] && from < to && to <= first[c] + length[c]);
+                for (uint64_t i = from; i < to; i++) mine[i - first[c]]++;
+            }
+            CHECK(more == 0 && eqp_loop_next(l, &from, &to) == 0);
+            OK(eqp_loop_end(&l));
+            CHECK(l == NULL && eqp_loop_end(&l) == EQP_OK);
+            MPI_Allreduce(mine, all, MOST, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+            for (uint64_t i = 0; i < MOST; i++) CHECK(all[i] == (i < length[c]));
+        }
+    /* Two loops at once. */
+    eqp_loop *outer = NULL, *inner = NULL;
+    uint64_t from, to, mine = 0, all;
+    OK(eqp_loop_begin(w, 0, 20, "ss", &outer));
+    OK(eqp_loop_begin(w, 0, 30, "gss", &inner));
+    while (eqp_loop_next(outer, &from, &to) == 1) mine += to - from;
+    while (eqp_loop_next(inner, &from, &to) == 1) mine += to - from;
+    if (ranks > 1) FAILS(EQP_USAGE, "loop", eqp_loop_end(rank == 0 ? &outer : &inner));
+    OK(eqp_loop_end(&outer));
+    FAILS(EQP_USAGE, "open", eqp_close(&w));
+    OK(eqp_loop_end(&inner));
+    MPI_Allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(all == 50);
+    /* One leaves early: the others take the rest. */
+    OK(eqp_loop_begin(w, 0, 100, "ss", &outer));
+    mine = 0;
+    if (rank > 0 || ranks == 1)
+        while (eqp_loop_next(outer, &from, &to) == 1) mine += to - from;
+    OK(eqp_loop_end(&outer));
+    MPI_Allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(all == 100);
+    /* All leave early. */
+    OK(eqp_loop_begin(w, 0, 100, "ss", &outer));
+    CHECK(eqp_loop_next(outer, &from, &to) == 1 && to == from + 1);
+    FAILS(EQP_USAGE, "not taken", eqp_loop_end(&outer));
+    CHECK(outer == NULL);
+    /* Rank 0's first iteration lasts until the others have done all the rest: nobody needs rank 0 for that, nor its calls of MPI. */
+    if (ranks > 1) {
+        char folder[64] = "/tmp/equipoise-loop-XXXXXX", file[128];
+        if (rank == 0) CHECK(mkdtemp(folder));
+        MPI_Bcast(folder, sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
+        OK(eqp_loop_begin(w, 0, 200, "ss", &outer));
+        mine = 0;
+        if (rank == 0) {
+            CHECK(eqp_loop_next(outer, &from, &to) == 1);
+            mine = 1;
+            MPI_Barrier(MPI_COMM_WORLD);
+            for (int r = 1; r < ranks; r++) {
+                snprintf(file, sizeof file, "%s/%d", folder, r);
+                for (int tries = 0; access(file, F_OK); tries++) {
+                    CHECK(tries < 60000);
+                    usleep(1000);
+                }
+                unlink(file);
+            }
+            rmdir(folder);
+            CHECK(eqp_loop_next(outer, &from, &to) == 0);
+        } else {
+            MPI_Barrier(MPI_COMM_WORLD);
+            while (eqp_loop_next(outer, &from, &to) == 1) mine += to - from;
+            snprintf(file, sizeof file, "%s/%d", folder, rank);
+            FILE *done = fopen(file, "w");
+            CHECK(done);
+            fclose(done);
+        }
+        OK(eqp_loop_end(&outer));
+        MPI_Allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+        CHECK(all == 200);
+    }
+
+    /* Steps. */
+    int now, firsts = 0;
+    OK(eqp_set(w, "trigger", "every=3"));
+    for (int step = 1; step <= 9; step++) {
+        OK(eqp_step(w, 1.0 + rank, &now));
+        CHECK(now == (step % 3 == 0));
+    }
+    OK(eqp_set(w, "trigger", "never"));
+    OK(eqp_step(w, rank, &now));
+    CHECK(now == 0);
+    const char *triggers[] = {"menon", "excess", "interval", "zhai", "boulmier", "procassini", "marquez", "threshold=1.2"};
+    for (int t = 0; t < 8; t++) {
+        OK(eqp_set(w, "trigger", triggers[t]));
+        for (int step = 0; step < 50; step++) {
+            /* Even: nobody balances. */
+            OK(eqp_step(w, 1.0, &now));
+            CHECK(now == 0);
+        }
+        for (int step = 0; step < 50; step++) {
+            OK(eqp_step(w, 1.0 + rank * step, &now));
+            int most;
+            MPI_Allreduce(&now, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+            CHECK(most == now);
+            firsts += now;
+        }
+    }
+    CHECK(ranks == 1 ? firsts == 0 : firsts > 0);
+    /* After a step, a plan knows whether it pays. */
+    double weight[2] = {rank == 0 ? 9 : 1, rank == 0 ? 9 : 1};
+    eqp_plan *p = NULL;
+    OK(eqp_step(w, 100, &now));
+    OK(eqp_plan_make(w, 2, weight, NULL, NULL, &p));
+    eqp_verdict v;
+    OK(eqp_plan_verdict(p, &v));
+    CHECK(v.pays == (ranks > 1));
+    eqp_plan_free(&p);
+    OK(eqp_close(&w));
+    end("loops");
+    return 0;
+}

@@ -1,0 +1,124 @@
+/* Tasks that create tasks. */
+#include "check.h"
+#include <stdatomic.h>
+#include <unistd.h>
+
+typedef struct { int depth, width; char fill[40]; } body;
+
+static _Atomic long processed, results, sum;
+static eqp_world *w;
+static int stops, refuse_at = -1;
+
+static int grow(void *context, eqp_task *task, const void *bytes, size_t size) {
+    const body *mine = bytes;
+    if (context != &stops || size != sizeof *mine || ((uintptr_t)bytes & 15)) return 1;
+    processed++;
+    if (mine->depth == refuse_at) return 3;
+    if (stops && mine->depth == 2) return eqp_stop(task);
+    if (mine->depth == 0) {
+        usleep(200);
+        if (eqp_progress(w)) return 1;
+        long leaf = 1;
+        return eqp_result(task, &leaf, sizeof leaf);
+    }
+    body child = {mine->depth - 1, mine->width, ""};
+    for (int i = 0; i < mine->width; i++)
+        if (eqp_put(w, task, &child, sizeof child, 0, i)) return 1;
+    return eqp_put(NULL, task, &child, sizeof child, NAN, 0) == EQP_USAGE ? 0 : 1;
+}
+
+static int gathers(void *context, int from, uint64_t index, const void *bytes, size_t size) {
+    if (context != &stops || from < 0 || from >= ranks || index >= 2 || size != sizeof(long)) return 1;
+    results++;
+    sum += *(const long *)bytes;
+    return 0;
+}
+
+static int big(void *context, eqp_task *task, const void *bytes, size_t size) {
+    (void)context;
+    usleep(1000);
+    for (size_t i = 0; i < size; i++)
+        if (((const unsigned char *)bytes)[i] != 7) return 1;
+    return eqp_result(task, bytes, size);
+}
+static int big_result(void *context, int from, uint64_t index, const void *bytes, size_t size) {
+    (void)from, (void)index;
+    *(size_t *)context += size;
+    for (size_t i = 0; i < size; i++)
+        if (((const unsigned char *)bytes)[i] != 7) return 1;
+    return 0;
+}
+
+static long all(long mine) {
+    long total;
+    MPI_Allreduce(&mine, &total, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+    return total;
+}
+
+static void clear(void) {
+    processed = 0;
+    results = 0;
+    sum = 0;
+}
+
+int main(int argc, char **argv) {
+    begin(&argc, &argv);
+    OK(EQP_OPEN(MPI_COMM_WORLD, "seed=3", &w));
+    const char *schedulers[] = {"steal", "static", NULL};
+    for (int workers = 0; workers < 3; workers += 2)
+        for (int s = 0; s < 3; s++) {
+            OK(eqp_set(w, "workers", workers ? "2" : "0"));
+            /* Two roots on each rank: 1 + 3 + 9 + 27 + 81 tasks, 81 leaves. */
+            clear();
+            body root = {4, 3, ""};
+            for (int i = 0; i < 2; i++) OK(eqp_put(w, NULL, &root, sizeof root, 1.5, 0));
+            OK(eqp_run(w, schedulers[s], grow, &stops, gathers));
+            CHECK(results == 162 && sum == 162);
+            CHECK(all(processed) == 2L * ranks * 121);
+            if (s == 1) CHECK(processed == 242);
+            /* All on the last rank; results home to it. */
+            clear();
+            if (rank == ranks - 1)
+                for (int i = 0; i < 2; i++) OK(eqp_put(w, NULL, &root, sizeof root, 0, 0));
+            OK(eqp_run(w, schedulers[s], grow, &stops, gathers));
+            CHECK(results == (rank == ranks - 1 ? 162 : 0) && all(processed) == 242);
+            if (s != 1 && ranks > 1 && ranks <= 3 && !workers) CHECK(processed > 0);
+            /* Results are not wanted; nothing to do. */
+            if (rank == 0) OK(eqp_put(w, NULL, &root, sizeof root, 0, 0));
+            OK(eqp_run(w, schedulers[s], grow, &stops, NULL));
+            clear();
+            OK(eqp_run(w, schedulers[s], grow, &stops, gathers));
+            CHECK(all(processed) == 0 && results == 0);
+            /* Stop: no error, and not all is done. */
+            stops = 1;
+            clear();
+            root.width = 8;
+            OK(eqp_put(w, NULL, &root, sizeof root, 0, 0));
+            OK(eqp_run(w, schedulers[s], grow, &stops, gathers));
+            CHECK(all(processed) < (long)ranks * 4681);
+            stops = 0;
+            /* One refuses: all have 6, tasks are dropped, and the world goes on. */
+            root.width = 3;
+            if (rank == 0) OK(eqp_put(w, NULL, &root, sizeof root, 0, 0));
+            refuse_at = 1;
+            FAILS(EQP_CALLBACK, "returned 3", eqp_run(w, schedulers[s], grow, &stops, gathers));
+            refuse_at = -1;
+            clear();
+            OK(eqp_run(w, schedulers[s], grow, &stops, gathers));
+            CHECK(all(processed) == 0);
+        }
+    /* Large bodies and results. */
+    size_t size = 3 << 20, got = 0;
+    void *bytes = malloc(size);
+    memset(bytes, 7, size);
+    if (rank == 0)
+        for (int i = 0; i < 12; i++) OK(eqp_put(w, NULL, bytes, size, 0, 0));
+    OK(eqp_run(w, "steal", big, &got, big_result));
+    CHECK(got == (rank == 0 ? 12 * size : 0));
+    OK(eqp_put(w, NULL, NULL, 0, 0, 0));
+    OK(eqp_run(w, "steal", big, &got, NULL));
+    free(bytes);
+    OK(eqp_close(&w));
+    end("tasks");
+    return 0;
+}
