@@ -11,6 +11,7 @@ use bytes::{Buf, Bytes};
 use super::ffi::{self, Comm, Letter, MOST_BODIES, Mailbox, Outgoing, Receiving, Sends};
 use super::foreign::{Arriving, Foreign, Leaving, Transfers, Window};
 use super::pool::Pool;
+use super::shared_memory::{self, Memory};
 use crate::error::{Error, Result};
 use crate::topology::RankId;
 
@@ -33,6 +34,12 @@ const ARRAY: i32 = 2;
 /// Numbers that all ranks share, for loops.
 pub(crate) const SHARED: usize = 64;
 
+/// Where shared numbers are.
+enum Shared {
+    Memory(Memory),
+    Window(Window),
+}
+
 /// What came from another rank.
 pub(crate) struct Word {
     pub from: RankId,
@@ -54,7 +61,7 @@ pub(crate) struct Link {
     bodies: Vec<(Word, Receiving)>,
     /// What is here and was not asked for yet.
     ready: VecDeque<Word>,
-    window: Option<Window>,
+    shared: Option<Shared>,
 }
 
 /// Whether MPI runs in this process.
@@ -88,7 +95,7 @@ impl Link {
             pool: Pool::new(SPARE),
             bodies: Vec::new(),
             ready: VecDeque::new(),
-            window: None,
+            shared: None,
         })
     }
 
@@ -184,32 +191,60 @@ impl Link {
         Ok(Moving(unsafe { Transfers::begin(&self.data, ARRAY, PIECE, arriving, leaving)? }))
     }
 
-    /// Makes the numbers that all ranks share, if there are none. All ranks must take part.
+    /// Makes the numbers that all ranks share, if there are none: in memory where all are on one host, otherwise by one-sided calls. All ranks
+    /// must take part.
     pub fn share(&mut self) -> Result<()> {
-        if self.window.is_none() {
-            self.window = Some(Window::allocate(&self.data, SHARED)?);
+        if self.shared.is_some() {
+            return Ok(());
         }
+        let made = if self.rank == 0 { Memory::create(SHARED) } else { None };
+        let mut mine = [0u8; shared_memory::NAME];
+        if let Some((_, name)) = &made {
+            mine[..name.len()].copy_from_slice(name.as_bytes());
+        }
+        let names = self.data.all_gather(&mine)?;
+        let name = String::from_utf8_lossy(&names[..shared_memory::NAME]).trim_end_matches('\0').to_string();
+        let memory = match made {
+            Some((memory, _)) => Some(memory),
+            None if self.rank > 0 && !name.is_empty() => Memory::open(&name, SHARED),
+            None => None,
+        };
+        let all_have = self.data.all_gather(&[u8::from(memory.is_some())])?.iter().all(|has| *has == 1);
+        if self.rank == 0 && !name.is_empty() {
+            shared_memory::remove(&name);
+        }
+        self.shared = Some(match memory {
+            Some(memory) if all_have => Shared::Memory(memory),
+            _ => Shared::Window(Window::allocate(&self.data, SHARED)?),
+        });
         Ok(())
     }
 
-    /// Adds to a shared number; what it was before. No rank has to do anything for that.
+    /// Adds to a shared number; what it was before. On one host no rank has to do anything for that; between hosts rank 0's MPI may want to be called.
     pub fn add(&self, at: usize, value: u64) -> Result<u64> {
-        self.window()?.add(at, value)
+        match self.shared()? {
+            Shared::Memory(memory) => Ok(memory.add(at, value)),
+            Shared::Window(window) => window.add(at, value),
+        }
     }
 
     /// Sets a shared number that nobody else changes now.
     pub fn set(&self, at: usize, value: u64) -> Result<()> {
-        self.window()?.set(at, value).map(drop)
+        match self.shared()? {
+            Shared::Memory(memory) => memory.set(at, value),
+            Shared::Window(window) => _ = window.set(at, value)?,
+        }
+        Ok(())
     }
 
-    fn window(&self) -> Result<&Window> {
-        self.window.as_ref().ok_or_else(|| Error::Failed("no numbers are shared".into()))
+    fn shared(&self) -> Result<&Shared> {
+        self.shared.as_ref().ok_or_else(|| Error::Failed("no numbers are shared".into()))
     }
 
     /// Gives everything back to MPI. All ranks must take part, and no letter may be on its way.
     pub fn close(self) -> Result<()> {
         self.mailbox.close()?;
-        if let Some(window) = self.window {
+        if let Some(Shared::Window(window)) = self.shared {
             window.free()?;
         }
         self.data.free()?;

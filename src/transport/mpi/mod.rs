@@ -41,6 +41,9 @@ mod outbox;
 mod outgoing;
 mod pool;
 mod port;
+// Memory that ranks of one host share.
+#[allow(unsafe_code)]
+mod shared_memory;
 pub mod signals;
 mod watchdog;
 mod workers;

@@ -54,7 +54,10 @@ int main(int argc, char **argv) {
     wrong_rank = ranks - 1;
     eqp_world *opened = NULL;
     SAME(EQP_USAGE, "out", EQP_OPEN(MPI_COMM_WORLD, "", is_wrong() ? NULL : &opened));
-    CHECK(opened == NULL && eqp_open_fortran(1 << 20, "", &w) == EQP_USAGE);
+    CHECK(opened == NULL);
+#ifdef OPEN_MPI /* others have no way to tell a number that is no communicator's */
+    CHECK(eqp_open_fortran(1 << 20, "", &w) == EQP_USAGE);
+#endif
     OK(eqp_open_fortran(MPI_Comm_c2f(MPI_COMM_WORLD), NULL, &w));
     OK(eqp_close(&w));
     OK(EQP_OPEN(MPI_COMM_WORLD, NULL, &w));

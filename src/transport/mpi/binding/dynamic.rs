@@ -135,7 +135,7 @@ impl Mpi {
         let constants = loaded.family.constants();
         let address = |name| library::address(&loaded.library, name).ok_or_else(|| format!("{} has no {name}", loaded.found));
         let handle = |constant| match constant {
-            Constant::Symbol(name) => address(name).map(Handle),
+            Constant::Symbol(name) => library::object(loaded, name).map(Handle).ok_or_else(|| format!("{} has no {name}", loaded.found)),
             Constant::Value(value) => Ok(Handle(value)),
         };
         // SAFETY: as for the other functions; lists are passed by address.

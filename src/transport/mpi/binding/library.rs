@@ -24,6 +24,8 @@ pub struct Loaded {
     /// The file, and how it was found.
     pub found: String,
     pub library: Library,
+    /// Whether the process had it already.
+    is_the_program_s: bool,
 }
 
 /// Where to look, and what is said of a library that was found there.
@@ -90,11 +92,19 @@ fn open(candidate: &Candidate) -> Result<Loaded, String> {
     if !has(&library, "MPI_Init_thread") {
         return Err(format!("{} is no MPI library: it has no MPI_Init_thread", candidate.file));
     }
-    Ok(Loaded { family, found: format!("{}, {}, {}", candidate.file, candidate.how, family.name()), library })
+    let found = format!("{}, {}, {}", candidate.file, candidate.how, family.name());
+    Ok(Loaded { family, found, library, is_the_program_s: candidate.loaded_only })
 }
 
 fn has(library: &Library, symbol: &str) -> bool {
     address(library, symbol).is_some()
+}
+
+/// The address of one of the library's objects. A program that is linked with the library may have a copy of it, which everybody uses then (a copy
+/// relocation), so the program is asked first.
+pub fn object(loaded: &Loaded, symbol: &str) -> Option<usize> {
+    let of_program = loaded.is_the_program_s.then(|| address(&Library::this(), symbol)).flatten();
+    of_program.or_else(|| address(&loaded.library, symbol))
 }
 
 /// The address of a symbol.
