@@ -75,7 +75,13 @@ where
         let mine = if node.overlay().placement.is_virtual(node.me()) { Vec::new() } else { tasks(rank) };
         let payloads: Vec<Bytes> = mine.iter().map(wire::write).collect();
         drop(mine);
-        phase(node, chosen.clone(), shares.clone(), payloads)
+        let (count, chosen, shares) = (payloads.len() as u64, chosen.clone(), shares.clone());
+        let task = |(id, payload)| Segment::from(Task { id, weight: 1, payload });
+        let queue = move |first: u64| WorkQueue::new((first..).zip(payloads).map(task).collect());
+        async move {
+            let queue = phase(node, chosen, shares, count, queue).await?;
+            Ok(queue.segments().flat_map(Segment::tasks).map(|task| task.payload).collect::<Vec<_>>())
+        }
     })?;
     let mut by_rank: Vec<(RankId, Vec<T>)> = world.held().map(|rank| (rank, Vec::new())).collect();
     for (node, payloads) in results {
@@ -89,14 +95,18 @@ where
     Ok(by_rank)
 }
 
-/// One node's part: its tasks as bytes before, and after.
-async fn phase(node: Node, chosen: Rc<Chosen>, shares: Shares, payloads: Vec<Bytes>) -> Result<Vec<Bytes>> {
+/// One node's part: the tasks that it ends with. `queue` makes those with which it begins, `count` tasks, from the number of the first.
+pub(crate) async fn phase(
+    node: Node,
+    chosen: Rc<Chosen>,
+    shares: Shares,
+    count: u64,
+    queue: impl FnOnce(u64) -> WorkQueue,
+) -> Result<WorkQueue> {
     let apart = node.epoch(node::epochs::APART);
     let everyone = apart.everyone();
-    let count = payloads.len() as u64;
     let first = everyone.exclusive_scan(&apart, count, |a, b| a + b).await?.unwrap_or(0);
-    let task = |(id, payload)| Segment::from(Task { id, weight: 1, payload });
-    let mut queue = WorkQueue::new((first..).zip(payloads).map(task).collect());
+    let mut queue = queue(first);
     let before = queue.checksum();
 
     let mut phase = Phase::begin(&node, &shares, &mut queue);
@@ -106,7 +116,7 @@ async fn phase(node: Node, chosen: Rc<Chosen>, shares: Shares, payloads: Vec<Byt
     let sums = (before, queue.checksum());
     let (before, after) = everyone.all_reduce(&apart, sums, |a: (Checksum, Checksum), b| (a.0.and(b.0), a.1.and(b.1))).await?;
     conserved(&chosen.name, &before, &after)?;
-    Ok(queue.segments().flat_map(Segment::tasks).map(|task| task.payload).collect())
+    Ok(queue)
 }
 
 #[cfg(test)]

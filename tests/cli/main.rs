@@ -9,6 +9,7 @@ mod huge_pages;
 mod input;
 mod logging;
 mod memory;
+mod networks;
 mod programs;
 mod readers;
 mod refusals;

@@ -11,6 +11,7 @@ mod files;
 mod guests;
 mod independent;
 mod launch;
+mod networks;
 mod phases;
 mod real;
 mod reports;
@@ -52,6 +53,7 @@ fn book() -> Book {
     guests::enter(&mut book);
     signals::enter(&mut book);
     starts::enter(&mut book);
+    networks::enter(&mut book);
     book
 }
 
@@ -70,5 +72,6 @@ fn main() {
     arguments.test_threads.get_or_insert(1);
     let mut trials = book.trials();
     trials.append(&mut commands::trials());
+    trials.append(&mut networks::trials());
     libtest_mimic::run(&arguments, trials).exit();
 }

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::launch::{self, Ending};
-use crate::{balance, compare, divide, list, reproduce, run, start, terminal};
+use crate::{advise, balance, compare, divide, list, probe, reproduce, run, start, terminal};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use equipoise::names;
@@ -22,6 +22,9 @@ Examples:
   mpirun -n 8 equipoise divide --input FILE --kernel count
                                                   one file, so that all ranks finish together
   equipoise divide --model --topology hypercube:4 one load that can be cut anywhere
+  mpirun -n 8 equipoise probe                     what the network and the ranks are like
+  equipoise advise --loads 19,11,2,9 --task-seconds 0.001
+                                                  whether balancing pays
   equipoise list                                  what there is to choose from
   equipoise reproduce                             a paper's figures, and ours
 
@@ -45,6 +48,8 @@ enum Command {
     Compare(compare::Arguments),
     Run(run::Arguments),
     Divide(Box<divide::Arguments>),
+    Probe(probe::Arguments),
+    Advise(advise::Arguments),
     List(list::Arguments),
     Reproduce(reproduce::Arguments),
 }
@@ -106,6 +111,8 @@ impl Command {
             Command::Compare(arguments) => compare::run(&arguments),
             Command::Run(arguments) => run::run(&arguments),
             Command::Divide(arguments) => divide::run(&arguments),
+            Command::Probe(arguments) => probe::run(&arguments),
+            Command::Advise(arguments) => advise::run(&arguments),
             Command::List(arguments) => launch::meet().and_then(|()| Ok(list::run(&arguments)?)),
             Command::Reproduce(arguments) => launch::meet().and_then(|()| Ok(reproduce::run(&arguments)?)),
         }
@@ -146,7 +153,7 @@ fn refused(why: &clap::Error) -> ExitCode {
 }
 
 /// Options that take names of files, which need be no text.
-const ANY_BYTES: [&str; 14] = [
+const ANY_BYTES: [&str; 17] = [
     "--input",
     "--to",
     "--calibration",
@@ -161,6 +168,9 @@ const ANY_BYTES: [&str; 14] = [
     "--weights",
     "--topology",
     "--workload",
+    "--network",
+    "--write",
+    "--simgrid",
 ];
 
 /// The sentence about the first argument that is no text in UTF-8, though its option takes nothing else.

@@ -1,5 +1,6 @@
 //! The command `equipoise`.
 
+mod advise;
 mod allocator;
 mod balance;
 mod command;
@@ -10,6 +11,7 @@ mod launch;
 mod list;
 mod options;
 mod output;
+mod probe;
 mod reproduce;
 mod run;
 mod start;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::columns::{self, PhaseNode, RankShare, Tabular};
-use crate::experiment::{BalanceRecord, CaseResult, RunRecord, SpreadRecord};
+use crate::experiment::{BalanceRecord, CaseResult, ProbeRecord, RunRecord, SpreadRecord};
 
 /// Writes the records of a comparison, with a header.
 ///
@@ -35,6 +35,14 @@ pub fn run(out: impl Write, records: &[RunRecord]) -> io::Result<()> {
 /// If the writer fails.
 pub fn spread(out: impl Write, record: &SpreadRecord) -> io::Result<()> {
     table(out, RankShare::of(record).collect::<Vec<_>>().iter())
+}
+
+/// Writes the links that a probe measured, with a header.
+///
+/// # Errors
+/// If the writer fails.
+pub fn probe(out: impl Write, record: &ProbeRecord) -> io::Result<()> {
+    table(out, record.links.iter())
 }
 
 fn table<'a, R: Tabular + 'a>(out: impl Write, rows: impl Iterator<Item = &'a R>) -> io::Result<()> {

@@ -90,6 +90,13 @@ impl Tabular for CompareRecord {
                 .reads(|r| r.weighing.unit_seconds.map_or("-".into(), |seconds| duration_us(r.makespan_after * seconds * 1e6)))
                 .when(|records| records.iter().any(|r| r.weighing.unit_seconds.is_some()))
                 .about("length of a step after the phase, where loads are times"),
+            new("ms_predicted", |r| r.ms_predicted.csv())
+                .heading("predicted")
+                .unit("ms")
+                .reads(|r| r.ms_predicted.map_or("-".into(), three))
+                .when(|records| records.iter().any(|r| r.ms_predicted.is_some()))
+                .about("time of the phase simulated on the network of --network FILE.toml")
+                .only_then(),
         ]
     }
 }
