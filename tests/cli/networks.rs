@@ -137,7 +137,9 @@ fn a_network_that_was_written_is_read_again() {
 
 #[test]
 fn what_is_slow_fails_a_strict_probe() {
-    let probe = |network: &str, more: &[&str]| run(&[&["probe", "--sim", "8", "--compute", "0.01", "--network", network], more].concat());
+    let probe = |network: &str, more: &[&str]| {
+        run(&[&["probe", "--sim", "8", "--repeat", "9", "--compute", "0.01", "--network", network], more].concat())
+    };
     let with_slow_host = toml(&cluster(Some(2)));
     let with_slow_host = with_slow_host.to_str().unwrap();
     let (status, out, errors) = probe(with_slow_host, &["--strict", "--output", "json"]);
@@ -170,6 +172,39 @@ fn times_are_printed_as_the_osu_benchmarks_do() {
     let row = out.lines().find(|line| line.starts_with("1048576 ")).unwrap();
     let numbers: Vec<f64> = row.split_whitespace().map(|word| word.parse().unwrap()).collect();
     assert!(numbers.len() == 2 && (numbers[1] - 2851.0).abs() < 2.0, "{row}");
+}
+
+/// SimGrid is the oracle for the platform, where its Python module is installed.
+#[test]
+fn simgrid_has_the_same_times() {
+    let has_simgrid =
+        std::process::Command::new("python3").args(["-c", "import simgrid"]).output().is_ok_and(|output| output.status.success());
+    if !has_simgrid {
+        eprintln!("SKIPPED: there is no Python module simgrid (Debian: python3-simgrid)");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (platform, probed) = (folder.path().join("platform.xml"), folder.path().join("probe.json"));
+    let network = toml(&cluster(None));
+    let (status, out, _) = run(&[
+        "probe",
+        "--sim",
+        "8",
+        "--network",
+        network.to_str().unwrap(),
+        "--repeat",
+        "4",
+        "--output",
+        "json",
+        "--simgrid",
+        platform.to_str().unwrap(),
+    ]);
+    assert_eq!(status, 0);
+    assert!(fs::read_to_string(&platform).unwrap().contains("<link id=\"port-3\""), "the hosts' ports are shared");
+    fs::write(&probed, out).unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/simgrid");
+    let output = std::process::Command::new("python3").arg(script).arg(&platform).arg(&probed).output().unwrap();
+    assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
@@ -245,6 +280,8 @@ fn wrong_usage_is_one_sentence() {
         (&["probe", "--sim", "2", "--write", "network.txt"], "--write network.txt: the name must end with .toml"),
         (&["probe", "--sim", "2", "--write", "/no/such/x.toml"], "--write /no/such/x.toml: it cannot be written"),
         (&["probe", "--sim", "2", "--compute", "0"], "it must be a number of seconds from 0.001 to 3600"),
+        (&["compare", "--network", "zero"], "--network zero: on real ranks it must be a FILE.toml to predict with"),
+        (&["balance", "--network", "zero"], "--network: it is the network of simulated ranks; say --sim RANKS, too"),
         (&["probe"], "there are no ranks to run on; type `mpirun -n 8 equipoise probe ..`"),
     ] {
         let (status, out, errors) = run(arguments);
@@ -254,4 +291,16 @@ fn wrong_usage_is_one_sentence() {
     let good = toml(&cluster(None));
     let (status, _, errors) = run(&["balance", "--sim", "8", "--sim-hosts", "2", "--network", good.to_str().unwrap()]);
     assert!(status == 2 && errors.contains("--sim-hosts: the hosts are those of --network "), "{errors}");
+}
+
+#[test]
+fn a_tree_of_hosts_crosses_between_them_least() {
+    let crossed = |topology: &str| {
+        let line =
+            lines(&format!("compare --sim 16 --sim-hosts 4,cyclic --balancer twa --topology {topology} --payload 100 --output json"))
+                .remove(0);
+        assert_eq!(line["imbalance_after"].as_f64(), Some(1.0));
+        line["host_bytes"].as_u64().unwrap()
+    };
+    assert!(crossed("tree:hosts") < crossed("tree:binary"), "{} {}", crossed("tree:hosts"), crossed("tree:binary"));
 }

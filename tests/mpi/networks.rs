@@ -26,6 +26,7 @@ pub fn trials() -> Vec<Trial> {
     vec![
         Trial::test("probe under mpirun writes a network that simulations and advice read", written),
         Trial::test("advise under mpirun measures the network first", advised),
+        Trial::test("compare under mpirun predicts with a measured network", predicted),
     ]
 }
 
@@ -95,4 +96,38 @@ fn advised() -> Result<(), Failed> {
     let arguments = ["advise", "--loads", "1,2", "--task-seconds", "1"];
     let outcome = launch::under_mpirun(program, &arguments, 3, LIMIT, None)?;
     Ok(outcome.expect(2, LIMIT, &[("--loads: 2 numbers for", 1)])?)
+}
+
+fn predicted() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let network = folder.path().join("network.toml");
+    std::fs::write(&network, "[[host]]\nname = \"a\"\nranks = [0, 1, 2]\n[within]\nlatency = \"20us\"\nper_byte = \"2.7ns\"\n")?;
+    let (network, csv) = (network.to_string_lossy(), folder.path().join("table.csv"));
+    let program = Path::new(env!("CARGO_BIN_EXE_equipoise"));
+    let common = ["compare", "--balancer", "direct,cwa", "--loads", "90,0,0", "--output", "json"];
+    let real = [&common[..], &["--repeat", "1", "--network", &network, "--csv", &csv.to_string_lossy()]].concat();
+    let outcome = launch::under_mpirun(program, &real, 3, LIMIT, None)?;
+    outcome.expect(0, LIMIT, &[])?;
+    // What is predicted is what the simulation of the same command takes.
+    let output = std::process::Command::new(program).args(common).args(["--sim", "3", "--network", &network]).output()?;
+    let simulated = String::from_utf8_lossy(&output.stdout).into_owned();
+    for (real, simulated) in outcome.stdout.lines().zip(simulated.lines()) {
+        let (real, simulated) = (json(real)?, json(simulated)?);
+        if real["ms_predicted"] != simulated["ms_median"] || real["ms_predicted"].is_null() || simulated.get("ms_predicted").is_some() {
+            return Err(format!("{real}\n{simulated}").into());
+        }
+    }
+    let table = std::fs::read_to_string(&csv)?;
+    if outcome.stdout.lines().count() != 2 || !table.lines().next().is_some_and(|header| header.ends_with(",ms_predicted")) {
+        return Err(format!("{}\n{table}", outcome.told()).into());
+    }
+    for (arguments, says) in [
+        (&["balance", "--network", &network][..], "--network: it is the network of simulated ranks; say --sim RANKS, too"),
+        (&["compare", "--network", "zero"], "--network zero: on real ranks it must be a FILE.toml to predict with"),
+        (&["compare", "--network", "/no/such.toml"], "--network /no/such.toml: the file cannot be read"),
+    ] {
+        let outcome = launch::under_mpirun(program, arguments, 3, LIMIT, None)?;
+        outcome.expect(2, LIMIT, &[(says, 1)])?;
+    }
+    Ok(())
 }

@@ -33,7 +33,7 @@ use verdict::{Slow, SlowLink};
 pub const MOST_RANKS: u32 = 4_096;
 /// Latencies between ranks are kept for the picture up to this number.
 const MOST_DRAWN: usize = 64;
-/// A pair of hosts is described by itself where it takes so much longer than the median.
+/// A pair of hosts is described by itself where messages take so many times as long as the model says, or as much less.
 const APART: f64 = 1.5;
 
 /// What a probe found. Serialised, it is what `probe --output json` prints.
@@ -136,12 +136,11 @@ fn record(spec: &ProbeSpec, hosts: &Hosts, times: &[RankTimes], name: &str, site
     let speeds = speeds(times);
     let contention = contention(times);
     let ranks_on: Vec<Vec<u32>> = (0..hosts.count()).map(|host| hosts.ranks_on(host)).collect();
-    let most = ranks_on.iter().map(Vec::len).max().unwrap_or(1) as f64;
-    // Half way between every rank for itself, and all of a host one after another.
-    let shared = hosts.count() > 1 && most > 1.0 && contention.is_some_and(|factor| factor > (1.0 + most) / 2.0);
     let within = link(spec, times.iter().map(|rank| &rank.within));
-    let between = link(spec, times.iter().map(|rank| &rank.between)).map(|(link, sizes)| (MeasuredLink { shared, ..link }, sizes));
-    let (slow, false_alarms, slow_pairs) = slow(hosts, times);
+    let most = ranks_on.iter().map(Vec::len).max().unwrap_or(1);
+    let between = link(spec, times.iter().map(|rank| &rank.between))
+        .map(|(link, sizes)| (MeasuredLink { shared: is_shared(&link, most, contention), ..link }, sizes));
+    let (slow, false_alarms) = slow(hosts, times);
     let plain = |found: &Option<(MeasuredLink, Vec<Timed>)>| found.as_ref().map(|(link, _)| *link);
     let (within_link, between_link) = (plain(&within), plain(&between));
     let measured = Measured {
@@ -150,7 +149,7 @@ fn record(spec: &ProbeSpec, hosts: &Hosts, times: &[RankTimes], name: &str, site
         speeds: speeds.iter().map(|speed| Speed::new(*speed).unwrap_or_default()).collect(),
         within: MeasuredLink { shared: false, ..within_link.or(between_link).unwrap_or_default() },
         between: between_link,
-        pairs: pairs(times, hosts, &slow_pairs, between_link.unwrap_or_default()),
+        pairs: pairs(times, hosts, between_link.unwrap_or_default()),
     };
     let links = [("within", within), ("hosts", between)].into_iter().filter_map(|(between, found)| Some((between, found?)));
     let latencies = times.iter().zip(0..).flat_map(|(rank, me)| rank.ranks.iter().map(move |(other, ticks)| (me, *other, us(*ticks))));
@@ -219,6 +218,13 @@ fn contention(times: &[RankTimes]) -> Option<f64> {
     Some(median(&all(|rank| &rank.together))? / median(&all(|rank| &rank.alone))?.max(1.0))
 }
 
+/// Whether the ranks of a host send through one port: then a message waits for those of the others. The line is drawn half way between that and each for itself.
+fn is_shared(link: &MeasuredLink, ranks: usize, contention: Option<f64>) -> bool {
+    let (busy, alone) = (link.transmission(on_the_wire(LARGE)) as f64, link.passage(on_the_wire(LARGE)) as f64);
+    let others = ranks.saturating_sub(1) as f64;
+    others > 0.0 && contention.is_some_and(|factor| factor > 1.0 + others * busy / alone / 2.0)
+}
+
 /// The median over the rounds of what ranks took on average.
 fn reductions(spec: &ProbeSpec, times: &[RankTimes]) -> Vec<Timed> {
     let of_size = |(size, bytes): (usize, &usize)| {
@@ -247,14 +253,14 @@ fn host_links(times: &[RankTimes], hosts: &Hosts) -> Vec<(u32, u32, f64, f64)> {
     by_pair(times, hosts).iter().filter_map(entry).collect()
 }
 
-/// Everything that is slow, how likely a false alarm is, and the pairs of hosts that the slow links are.
-fn slow(hosts: &Hosts, times: &[RankTimes]) -> (Vec<Slow>, f64, Vec<SlowLink>) {
+/// Everything that is slow, and how likely a false alarm is.
+fn slow(hosts: &Hosts, times: &[RankTimes]) -> (Vec<Slow>, f64) {
     let rounds = times.iter().map(|rank| rank.kernel.len()).min().unwrap_or(0);
     let several = hosts.count() > 1;
     let judged = verdict::candidates(hosts.count(), times.len() as u32);
     let false_alarms = verdict::false_alarms(judged, rounds);
     if rounds < verdict::rounds_needed(judged) {
-        return (Vec::new(), false_alarms, Vec::new());
+        return (Vec::new(), false_alarms);
     }
     let candidates: Vec<Vec<u32>> = match several {
         true => (0..hosts.count()).map(|host| hosts.ranks_on(host)).collect(),
@@ -290,7 +296,7 @@ fn slow(hosts: &Hosts, times: &[RankTimes]) -> (Vec<Slow>, f64, Vec<SlowLink>) {
         };
         Slow { host: None, rank: None, link: Some(link), factor }
     }));
-    (slow, false_alarms, links)
+    (slow, false_alarms)
 }
 
 /// A link is named once, with the larger factor; a pair is not named besides its host.
@@ -318,19 +324,16 @@ fn merge(links: &mut Vec<SlowLink>, found: SlowLink) {
     links.push(found);
 }
 
-/// The pairs of hosts that the model of all others would be wrong about.
-fn pairs(times: &[RankTimes], hosts: &Hosts, slow: &[SlowLink], usual: MeasuredLink) -> BTreeMap<(u32, u32), MeasuredLink> {
-    let is_slow = |(low, high): (u32, u32)| {
-        slow.iter().any(|link| match link {
-            SlowLink::Of(host, _) => *host == low || *host == high,
-            SlowLink::Between(a, b, _) => (*a, *b) == (low, high),
-        })
-    };
+/// The pairs of hosts that the model of all others would be wrong about: those in other racks, and slow links.
+fn pairs(times: &[RankTimes], hosts: &Hosts, usual: MeasuredLink) -> BTreeMap<(u32, u32), MeasuredLink> {
     let (header, whole) = (on_the_wire(0), on_the_wire(LARGE));
     let described = |(pair, times): (&(u32, u32), &&HostTimes)| {
         let (small, large) = (median(&times.small)?, median(&times.large)?);
-        let apart = |took: f64, bytes: u64| took > APART * usual.passage(bytes) as f64;
-        if !is_slow(*pair) || !(apart(small, header) || apart(large, whole)) {
+        let is_apart = |took: f64, bytes: u64| {
+            let ratio = took / usual.passage(bytes) as f64;
+            !(1.0 / APART..=APART).contains(&ratio)
+        };
+        if !is_apart(small, header) && !is_apart(large, whole) {
             return None;
         }
         let consent = usual.start_up(whole) - usual.start_up(header);
