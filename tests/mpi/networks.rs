@@ -102,10 +102,11 @@ fn predicted() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let network = folder.path().join("network.toml");
     std::fs::write(&network, "[[host]]\nname = \"a\"\nranks = [0, 1, 2]\n[within]\nlatency = \"20us\"\nper_byte = \"2.7ns\"\n")?;
-    let (network, csv) = (network.to_string_lossy(), folder.path().join("table.csv"));
+    let csv = folder.path().join("table.csv");
+    let (network, table) = (network.to_string_lossy(), csv.to_string_lossy());
     let program = Path::new(env!("CARGO_BIN_EXE_equipoise"));
     let common = ["compare", "--balancer", "direct,cwa", "--loads", "90,0,0", "--output", "json"];
-    let real = [&common[..], &["--repeat", "1", "--network", &network, "--csv", &csv.to_string_lossy()]].concat();
+    let real = [&common[..], &["--repeat", "1", "--network", &network, "--csv", &table]].concat();
     let outcome = launch::under_mpirun(program, &real, 3, LIMIT, None)?;
     outcome.expect(0, LIMIT, &[])?;
     // What is predicted is what the simulation of the same command takes.
