@@ -258,7 +258,7 @@ impl Question {
             crossover_steps: (gain > 0.0).then(|| (cost * steps / gain).floor() as u64 + 1),
             crossover_arriving_seconds: seconds(self.request_and_task()),
             certainty: certainty(margin, self.error()),
-            about_even: margin <= ABOUT_EVEN && margin >= 1.0 / ABOUT_EVEN,
+            about_even: (1.0 / ABOUT_EVEN..=ABOUT_EVEN).contains(&margin),
             choices: all
                 .iter()
                 .map(|judged| Choice {

@@ -101,7 +101,7 @@ struct Targets {
 
 pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     if let Some(path) = &arguments.write
-        && !names::text(path.as_os_str()).ends_with(".toml")
+        && path.extension().is_none_or(|end| end != "toml")
     {
         let name = names::shown(path);
         return Err(Error::usage(format!("--write {name}: the name must end with .toml, as --network takes it")).into());
@@ -116,7 +116,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         let rounds = arguments.repeat.unwrap_or(ROUNDS.max(needed));
         let each = arguments.compute * 1e9 / f64::from(rounds);
         let spec = ProbeSpec::full(rounds, (each as u64).max(1));
-        let name = arguments.write.as_ref().map_or_else(|| "probed".to_string(), |path| names::shown(path).to_string());
+        let name = arguments.write.as_ref().map_or_else(|| "probed".to_string(), |path| names::shown(path));
         let record = experiment::probe(world, &spec, &name, arguments.world.seed)?;
         let environment = launch::environment(world);
         let is_slow = record.as_ref().is_some_and(|record| !record.slow.is_empty());

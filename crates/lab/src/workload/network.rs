@@ -97,7 +97,7 @@ pub fn is_file(option: &str) -> bool {
 /// Wrong usage, in one sentence with the line, if the file can't be read or is not such a description.
 pub fn read(name: &str) -> Result<Measured> {
     let path = names::path(name);
-    let shown = names::shown(&path).to_string();
+    let shown = names::shown(&path);
     let text =
         text::read(Path::new(&path)).map_err(|why| Error::unreadable("network", format!(" {shown}: the file cannot be read"), why))?;
     parse(&shown, &text)
@@ -334,7 +334,7 @@ per_byte = "10.8ns"
     fn what_is_wrong_is_named_with_its_line() {
         let said = |from: &str, to: &str| {
             assert!(CLUSTER.contains(from), "{from}");
-            parse("x.toml", &CLUSTER.replacen(from, to, 1)).map(|_| String::new()).unwrap_or_else(|why| why.to_string())
+            parse("x.toml", &CLUSTER.replacen(from, to, 1)).map_or_else(|why| why.to_string(), |_| String::new())
         };
         for (from, to, sentence) in [
             (

@@ -112,8 +112,8 @@ mod tests {
 
     #[test]
     fn a_rendezvous_is_found_where_it_begins() {
-        for index in 4..9 {
-            let rendezvous = Some(Rendezvous { bytes: SIZES[index], latency: 30_000 });
+        for bytes in &SIZES[4..9] {
+            let rendezvous = Some(Rendezvous { bytes: *bytes, latency: 30_000 });
             let given = MeasuredLink { latency: 20_000, per_byte: 500, rendezvous, ..MeasuredLink::default() };
             let found = link(&points(&given)).unwrap();
             assert_eq!((found.latency, found.per_byte, found.rendezvous), (20_000, 500, rendezvous));
