@@ -91,7 +91,7 @@ impl Tabular for CompareRecord {
                 .when(|records| records.iter().any(|r| r.weighing.unit_seconds.is_some()))
                 .about("length of a step after the phase, where loads are times"),
             new("ms_predicted", |r| r.ms_predicted.csv())
-                .heading("predicted")
+                .heading("pre\u{ad}dicted")
                 .unit("ms")
                 .reads(|r| r.ms_predicted.map_or("-".into(), three))
                 .when(|records| records.iter().any(|r| r.ms_predicted.is_some()))
