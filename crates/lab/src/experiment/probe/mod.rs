@@ -26,7 +26,7 @@ use super::cores;
 use super::site::Site;
 use fit::median;
 pub use program::ProbeSpec;
-use program::{HostTimes, LARGE, LinkTimes, RankTimes, on_the_wire};
+use program::{HostTimes, LARGE, LinkTimes, RankTimes, RanksByHost, on_the_wire};
 use verdict::{Slow, SlowLink};
 
 /// More ranks are refused: every rank is measured against up to 64 others.
@@ -123,7 +123,8 @@ pub fn probe(world: &mut World, spec: &ProbeSpec, name: &str, seed: u64) -> Resu
     };
     let (overlay, hosts, spec) = (one_node_per_rank(world)?, world.hosts(), Rc::new(spec.clone()));
     let zeros = Bytes::from(vec![0; spec.sizes.iter().copied().max().unwrap_or(0).max(LARGE)]);
-    let times = node::run(world, &overlay, |node| program::program(node, spec.clone(), hosts.clone(), zeros.clone()))?;
+    let by_host = Rc::new(RanksByHost::of(&hosts));
+    let times = node::run(world, &overlay, |node| program::program(node, spec.clone(), by_host.clone(), zeros.clone()))?;
     let Some((_, times)) = times.into_iter().find(|(node, _)| *node == 0) else { return Ok(None) };
     Ok(Some(record(&spec, &hosts, &times, name, site, cores_per_rank)))
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use equipoise::Result;
 use equipoise::node::{HEADER_BYTES, Node, Tag, Ticks};
 use equipoise::phase::trace::clock_offset;
-use equipoise::topology::{Hosts, NodeId};
+use equipoise::topology::{HostId, Hosts, NodeId};
 use serde::{Deserialize, Serialize};
 
 use super::fit::median;
@@ -91,7 +91,7 @@ pub struct RankTimes {
 }
 
 /// One rank's part; what all measured comes at node 0, by rank.
-pub async fn program(node: Node, spec: Rc<ProbeSpec>, hosts: Hosts, zeros: Bytes) -> Result<Vec<RankTimes>> {
+pub async fn program(node: Node, spec: Rc<ProbeSpec>, hosts: Rc<RanksByHost>, zeros: Bytes) -> Result<Vec<RankTimes>> {
     let probe = Probe::new(&node, &spec, hosts, zeros);
     let iterations = probe.calibrate().await?;
     let mut times = RankTimes { reductions: vec![Vec::new(); spec.reductions.len()], ..RankTimes::default() };
@@ -124,25 +124,44 @@ pub async fn program(node: Node, spec: Rc<ProbeSpec>, hosts: Hosts, zeros: Bytes
     node.everyone().gather(&node, times).await
 }
 
+/// The ranks of each host, found once for all nodes of a process.
+pub struct RanksByHost(Vec<Vec<NodeId>>);
+
+impl RanksByHost {
+    /// Those of a map of hosts.
+    pub fn of(hosts: &Hosts) -> RanksByHost {
+        let mut ranks = vec![Vec::new(); hosts.count() as usize];
+        (0..hosts.ranks()).for_each(|rank| ranks[hosts.host_of(rank) as usize].push(rank));
+        RanksByHost(ranks)
+    }
+
+    fn count(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    fn ranks(&self, host: HostId) -> &[NodeId] {
+        &self.0[host as usize]
+    }
+}
+
 /// A rank and its place among hosts.
 struct Probe<'a> {
     node: &'a Node,
     spec: &'a ProbeSpec,
-    hosts: Hosts,
+    hosts: Rc<RanksByHost>,
     me: NodeId,
-    /// The ranks of this rank's host, and this one's place among them.
-    mine: Vec<NodeId>,
+    /// This rank's host, and its place among the ranks there.
+    host: HostId,
     place: usize,
     /// As long as the longest body; all bodies are slices of it.
     zeros: Bytes,
 }
 
 impl<'a> Probe<'a> {
-    fn new(node: &'a Node, spec: &'a ProbeSpec, hosts: Hosts, zeros: Bytes) -> Probe<'a> {
-        let me = node.me();
-        let mine = hosts.ranks_on(hosts.host_of(me));
-        let place = mine.iter().position(|rank| *rank == me).unwrap_or(0);
-        Probe { node, spec, hosts, me, mine, place, zeros }
+    fn new(node: &'a Node, spec: &'a ProbeSpec, hosts: Rc<RanksByHost>, zeros: Bytes) -> Probe<'a> {
+        let (me, host) = (node.me(), node.host_of(node.me()));
+        let place = hosts.ranks(host).iter().position(|rank| *rank == me).unwrap_or(0);
+        Probe { node, spec, hosts, me, host, place, zeros }
     }
 
     async fn barrier(&self) -> Result<()> {
@@ -222,8 +241,8 @@ impl<'a> Probe<'a> {
 
     /// The rank on another host that has the same place there.
     fn counterpart(&self, round: u32) -> Option<(u32, NodeId)> {
-        let host = rounds::partner(self.hosts.count(), round, self.hosts.host_of(self.me))?;
-        self.hosts.ranks_on(host).get(self.place).map(|rank| (host, *rank))
+        let host = rounds::partner(self.hosts.count(), round, self.host)?;
+        self.hosts.ranks(host).get(self.place).map(|rank| (host, *rank))
     }
 
     /// All pairs of hosts, by the first rank of each.
@@ -249,7 +268,7 @@ impl<'a> Probe<'a> {
     /// The rank with which this one measures links in a round: the first two ranks of a host within, the first ranks of two hosts between.
     async fn sizes(&self, round: u32, times: &mut RankTimes) -> Result<()> {
         let within = match self.place {
-            0 | 1 => self.mine.get(1 - self.place).copied(),
+            0 | 1 => self.hosts.ranks(self.host).get(1 - self.place).copied(),
             _ => None,
         };
         if let Some(other) = within {
