@@ -19,7 +19,7 @@ fn main() -> Result<()> {
     let network = arguments.next().map_or(Ok(sim::Network::default()), |text| sim::Network::parse(&text))?;
     let nodes = 1u32.checked_shl(dimension.min(24)).unwrap_or(1);
     let overlay = topology::Overlay::one_host(topology::Topology::parse(&format!("hypercube:{}", dimension.min(24)), nodes)?, nodes)?;
-    let mut world = World::simulated(nodes, sim::Model { network, ..sim::Model::default() });
+    let mut world = World::simulated(nodes, sim::Model { network: network.clone(), ..sim::Model::default() });
 
     let start = Instant::now();
     let sums = node::run(&mut world, &overlay, |node| async move {

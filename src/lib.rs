@@ -42,6 +42,7 @@
 #![deny(missing_docs)]
 #![allow(rustdoc::private_intra_doc_links, reason = "the contract is told where its private parts are, too")]
 
+pub mod advice;
 pub mod assign;
 pub mod balance;
 #[allow(missing_docs)]

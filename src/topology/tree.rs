@@ -2,7 +2,7 @@
 //!
 //! Wu 1997 (section 4) numbers trees so. The subtree of node v is then the range `v..v + n_v`, with n_v its size.
 
-use super::{InvalidTopology, MAX_NODES, NodeId};
+use super::{Hosts, InvalidTopology, MAX_NODES, NodeId};
 
 /// The root's entry in the list of parents.
 const NO_PARENT: NodeId = NodeId::MAX;
@@ -72,6 +72,23 @@ impl Tree {
             ahead.extend((first..end).rev().map(|child| (child, node)));
         }
         Tree::of(parents, Some(arity))
+    }
+
+    /// The tree of a cluster: a binary tree of the ranks of each host, and a binary tree of these. Only one link for each host but the first joins ranks of
+    /// different hosts. The nodes of a host are consecutive, hosts in their order, as [`PlacementRule::Hosts`](super::PlacementRule::Hosts)
+    /// places them.
+    pub fn of_hosts(hosts: &Hosts) -> Self {
+        let above = Tree::heap_shaped(hosts.count(), 2);
+        let mut parents: Vec<NodeId> = Vec::with_capacity(hosts.ranks() as usize);
+        let mut first: Vec<NodeId> = Vec::with_capacity(hosts.count() as usize);
+        for (host, parent) in (0..).zip(&above.parents) {
+            let begin = parents.len() as NodeId;
+            let inner = Tree::heap_shaped(hosts.ranks_on(host).len() as u32, 2);
+            parents.push(if *parent == NO_PARENT { NO_PARENT } else { first[*parent as usize] });
+            parents.extend(inner.parents.iter().skip(1).map(|inner| begin + inner));
+            first.push(begin);
+        }
+        Tree::of(parents, None)
     }
 
     /// The tree of parents known to be in preorder.
@@ -191,3 +208,24 @@ impl PartialEq for Tree {
 }
 
 impl Eq for Tree {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::{Overlay, PlacementRule, Topology};
+
+    #[test]
+    fn a_tree_of_hosts_crosses_between_hosts_once_for_each() {
+        for (ranks, hosts, cyclic) in [(16, 4, false), (16, 4, true), (13, 5, true), (7, 7, false), (5, 1, false), (1, 1, false)] {
+            let name = |rank: u32| format!("h{}", if cyclic { rank % hosts } else { rank * hosts / ranks });
+            let hosts = Hosts::from_names(&(0..ranks).map(name).collect::<Vec<_>>());
+            let tree = Tree::of_hosts(&hosts);
+            let given: Vec<_> = tree.parents().collect();
+            assert_eq!(Tree::from_parents(&given).unwrap(), tree, "in preorder");
+            let overlay = Overlay::placed(Topology::Tree(tree.clone().into()), hosts.clone(), PlacementRule::Hosts, 1).unwrap();
+            let host = |node| hosts.host_of(overlay.placement.rank_of(node));
+            let crossing = (1..ranks).filter(|node| tree.parent(*node).is_some_and(|parent| host(parent) != host(*node))).count();
+            assert_eq!((tree.nodes(), crossing as u32), (ranks, hosts.count() - 1));
+        }
+    }
+}

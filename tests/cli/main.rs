@@ -11,6 +11,7 @@ mod input;
 mod logging;
 mod manual;
 mod memory;
+mod networks;
 mod programs;
 mod readers;
 mod refusals;

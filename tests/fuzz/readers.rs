@@ -8,7 +8,7 @@ use std::path::Path;
 use equipoise::topology::Topology;
 use equipoise::transport::sim::Network;
 use equipoise::{balance, names, schedule};
-use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern, graphs, independent};
+use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern, graphs, independent, network};
 
 use crate::bytes;
 use crate::dice::Dice;
@@ -27,6 +27,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("options", specifications),
     ("wire", |dice, _, _| bytes::wire(dice)),
     ("migrate", |dice, _, _| bytes::migrate(dice)),
+    ("networks", |dice, _, ranks| network_file(dice, ranks)),
 ];
 
 /// Plays the cases from one to another (without the last). In `notes` is the number of the one that goes on, and then what panicked.
@@ -101,6 +102,26 @@ fn graph(dice: &mut Dice, ranks: usize) -> Said {
         }
         Err(why) => Some(equipoise::Error::from(why).to_string()),
     }
+}
+
+/// A measured network: what is read is written and read again, for any number of ranks.
+fn network_file(dice: &mut Dice, ranks: usize) -> Said {
+    let mut text = String::new();
+    for rank in 0..ranks {
+        text.push_str(&format!("[[host]]\nname = \"h{rank}\"\nranks = [{rank}]\nspeeds = [{}]\n", dice.one(&["1.0", "0.25", "1e3"])));
+    }
+    for link in ["[within]", "[between]"] {
+        let (latency, per_byte) = (dice.one(&["0ns", "20us", "1.5ms"]), dice.one(&["1ps", "2.7ns", "0ns"]));
+        text.push_str(&format!("{link}\nlatency = \"{latency}\"\nper_byte = \"{per_byte}\"\nerror = 0.1\n"));
+    }
+    let text = if dice.percent(70) { dice.mistaken(text.as_bytes()) } else { text.into_bytes() };
+    let measured = match network::parse("net.toml", &String::from_utf8_lossy(&text)) {
+        Ok(measured) => measured,
+        Err(why) => return Some(why.to_string()),
+    };
+    let again = network::parse("net.toml", &network::write(&measured)).expect("what was written is read");
+    assert_eq!((&again.hosts, &again.speeds, again.between.is_some()), (&measured.hosts, &measured.speeds, measured.between.is_some()));
+    measured.on(1 + dice.below(40) as u32).err().map(|why| why.to_string())
 }
 
 fn problem(dice: &mut Dice, folder: &Path, ranks: u32) -> Said {

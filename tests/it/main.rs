@@ -1,5 +1,6 @@
 //! Everything that is tested from outside and needs no MPI, in one binary.
 
+mod advice;
 #[path = "../contract/mod.rs"]
 mod contract;
 mod contract_in_sim;

@@ -17,6 +17,7 @@ mod guest_in_rust;
 mod guests;
 mod independent;
 mod launch;
+mod networks;
 mod phases;
 mod real;
 mod reports;
@@ -64,6 +65,7 @@ fn book() -> Book {
     communicators::enter(&mut book);
     signals::enter(&mut book);
     starts::enter(&mut book);
+    networks::enter(&mut book);
     book
 }
 
@@ -83,5 +85,6 @@ fn main() {
     let mut trials = book.trials();
     trials.append(&mut commands::trials());
     trials.append(&mut farms::trials());
+    trials.append(&mut networks::trials());
     libtest_mimic::run(&arguments, trials).exit();
 }

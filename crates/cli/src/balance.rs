@@ -33,7 +33,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "cwa")]
     balancer: String,
 
-    /// hypercube[:D] | mesh[:RxC[xK]] | torus[:..] | tree[:binary | :kary=K | :parents=-,0,1,1,..] | grid[:PxQx..] | line | ring |
+    /// hypercube[:D] | mesh[:RxC[xK]] | torus[:..] | tree[:binary | :kary=K | :hosts | :parents=-,0,1,1,..] | grid[:PxQx..] | line | ring |
     /// complete | graph:FILE (a line `a b` for each link, or METIS's format); without a size it is fitted to the ranks, with virtual nodes if they don't fill it [default: the balancer's own]
     #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes())]
     topology: Option<String>,

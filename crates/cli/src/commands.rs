@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::launch::{self, Ending};
-use crate::{balance, compare, divide, farm, list, manual, reproduce, run, start, terminal, when};
+use crate::{advise, balance, compare, divide, farm, list, manual, probe, reproduce, run, start, terminal, when};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use equipoise::names;
@@ -24,6 +24,9 @@ Examples:
   equipoise farm jobs.txt                         a list of commands, each once; also on ranks
   equipoise divide --model --topology hypercube:4 one load that can be cut anywhere
   equipoise when --series FILE --cost 12          when balancing would have paid
+  mpirun -n 8 equipoise probe                     what the network and the ranks are like
+  equipoise advise --loads 19,11,2,9 --task-seconds 0.001
+                                                  whether balancing pays
   equipoise list                                  what there is to choose from
   equipoise reproduce                             a paper's figures, and ours
 
@@ -49,6 +52,8 @@ enum Command {
     Divide(Box<divide::Arguments>),
     When(when::Arguments),
     Farm(Box<farm::Arguments>),
+    Probe(probe::Arguments),
+    Advise(advise::Arguments),
     List(list::Arguments),
     Reproduce(reproduce::Arguments),
     #[command(hide = true)]
@@ -126,6 +131,8 @@ impl Command {
             Command::Divide(arguments) => divide::run(&arguments),
             Command::When(arguments) => launch::meet().and_then(|()| Ok(when::run(&arguments)?)),
             Command::Farm(arguments) => farm::run(&arguments),
+            Command::Probe(arguments) => probe::run(&arguments),
+            Command::Advise(arguments) => advise::run(&arguments),
             Command::List(arguments) => launch::meet().and_then(|()| Ok(list::run(&arguments)?)),
             Command::Reproduce(arguments) => launch::meet().and_then(|()| Ok(reproduce::run(&arguments)?)),
             Command::Completions(arguments) => launch::meet().and_then(|()| Ok(manual::complete(&arguments, Cli::command())?)),
@@ -168,7 +175,7 @@ fn refused(why: &clap::Error) -> ExitCode {
 }
 
 /// Options that take names of files, which need be no text.
-const ANY_BYTES: [&str; 15] = [
+const ANY_BYTES: [&str; 18] = [
     "--input",
     "--to",
     "--calibration",
@@ -184,6 +191,9 @@ const ANY_BYTES: [&str; 15] = [
     "--topology",
     "--workload",
     "--series",
+    "--network",
+    "--write",
+    "--simgrid",
 ];
 
 /// The sentence about the first argument that is no text in UTF-8, though its option takes nothing else.

@@ -7,6 +7,7 @@ use clap::Args;
 use equipoise::balance::{self, Chosen};
 use equipoise::load::Powers;
 use equipoise::topology::{Overlay, Topology};
+use equipoise::transport::sim::Measured;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::experiment::compare::{BalancerContender, Case};
@@ -15,7 +16,7 @@ use equipoise_lab::experiment::{
 };
 use equipoise_lab::report::columns::legend;
 use equipoise_lab::report::{advice, csv, html, json, table, trace};
-use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
+use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern, network};
 
 use super::launch::{self, Ending};
 use super::options::{Output, ROUNDS, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input, handicap};
@@ -149,7 +150,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     let (weights, pins) = arguments.kind.parse(arguments.world.seed)?;
     let request = Request { arguments, balancers, loads, powers: PowerPattern::parse(&arguments.powers)?, weights, pins, tasks };
 
-    launch::within(&arguments.world, |world| {
+    if let (None, Some(name)) = (arguments.world.sim, arguments.world.network.as_deref())
+        && !network::is_file(name)
+    {
+        return Err(
+            Error::usage(format!("--network {name}: on real ranks it must be a FILE.toml to predict with; or say --sim RANKS")).into()
+        );
+    }
+    launch::within(&WorldOptions { predicts: true, ..arguments.world.clone() }, |world| {
         let files = match world.is_first() {
             true => Files::create(arguments.csv.as_ref(), arguments.report.as_ref(), arguments.trace.as_ref()),
             false => Ok(Files::default()),
@@ -185,7 +193,18 @@ impl Request<'_> {
             seed: self.arguments.world.seed,
             trace: self.arguments.trace.is_some(),
             plain: self.arguments.rule.plain,
+            prediction: self.prediction(world)?,
         })
+    }
+
+    /// The network to predict with, on real ranks; rank 0 has it.
+    fn prediction(&self, world: &mut World) -> Result<Option<Rc<Measured>>> {
+        let Some(file) = self.arguments.world.network.as_deref().filter(|_| !world.is_simulated()) else { return Ok(None) };
+        let read = match world.is_first() {
+            true => network::read(file).and_then(|network| network.on(world.ranks())).map(|network| Some(Rc::new(network))),
+            false => Ok(None),
+        };
+        settle::agree(world, read)
     }
 
     /// The balancers that can run, each on its topology; and what to say about the others.

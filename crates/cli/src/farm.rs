@@ -219,6 +219,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         true => alone(&settings, helper, quiet)?,
         false => {
             let world = WorldOptions {
+                predicts: false,
                 sim: None,
                 network: None,
                 sim_hosts: None,

@@ -9,7 +9,7 @@ use equipoise::transport::sim;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::experiment::Environment;
-use equipoise_lab::workload::memory;
+use equipoise_lab::workload::{memory, network};
 
 use super::options::WorldOptions;
 use super::start;
@@ -153,7 +153,12 @@ impl From<Error> for Ending {
 /// # Errors
 /// Wrong usage if there are neither real nor simulated ranks, the ranks are each alone, or they were not started alike.
 fn open(options: &WorldOptions, workers: u32) -> Result<Option<World>, Ending> {
-    let Some(ranks) = options.sim else { return real(options, workers).map(Some) };
+    let Some(ranks) = options.sim else {
+        if options.network.is_some() && !options.predicts {
+            return Err(Ending::Unsaid(Error::usage("--network: it is the network of simulated ranks; say --sim RANKS, too")));
+        }
+        return real(options, workers).map(Some);
+    };
     meet()?;
     match speaks() {
         true => Ok(Some(World::from(simulated(ranks, options, workers)?))),
@@ -163,10 +168,20 @@ fn open(options: &WorldOptions, workers: u32) -> Result<Option<World>, Ending> {
 
 fn simulated(ranks: u32, options: &WorldOptions, workers: u32) -> Result<sim::World> {
     memory::check_simulated(ranks, memory::available())?;
-    let network = options.network.as_deref().map(sim::Network::parse).transpose()?.unwrap_or_default();
+    let (network, speeds) = match options.network.as_deref() {
+        Some(file) if network::is_file(file) => {
+            if options.sim_hosts.is_some() {
+                return Err(Error::usage(format!("--sim-hosts: the hosts are those of --network {file}")));
+            }
+            let measured = network::read(file)?.on(ranks)?;
+            let speeds = measured.speeds.clone();
+            (measured.network(), speeds)
+        }
+        model => (model.map(sim::Network::parse).transpose()?.unwrap_or_default(), Vec::new()),
+    };
     let hosts = options.sim_hosts.map(|hosts| hosts.of(ranks)).transpose()?;
     let timeout = options.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
-    Ok(sim::World::new(ranks, sim::Model { network, hosts, seed: options.seed, timeout, workers, ..sim::Model::default() }))
+    Ok(sim::World::new(ranks, sim::Model { network, speeds, hosts, seed: options.seed, timeout, workers, ..sim::Model::default() }))
 }
 
 /// The form of this very command that would run, as far as one can say it briefly.

@@ -204,10 +204,11 @@ const TASKS: [(&str, &str); 3] = [
     ),
 ];
 
-const NETWORKS: [(&str, &str); 3] = [
+const NETWORKS: [(&str, &str); 4] = [
     ("zero", "messages take no time (one tick)"),
     ("switched:latency=20us,per_byte=2.7ns[,contention]", "start-up and bytes for each message"),
     ("hops:latency=20us,per_byte=2.7ns[,contention]", "start-up and bytes for each hop along the topology"),
+    ("FILE.toml", "hosts, links and speeds as `equipoise probe --write` measured them"),
 ];
 
 fn topology(kind: Kind) -> Choice {
@@ -215,7 +216,10 @@ fn topology(kind: Kind) -> Choice {
         Kind::Hypercube => choice(("hypercube[:D]", "the binary cube of dimension D")),
         Kind::Mesh => choice(("mesh[:RxC[xK]]", "a mesh, row by row")),
         Kind::Torus => choice(("torus[:RxC[xK]]", "a mesh that closes around its edges")),
-        Kind::Tree => choice(("tree[:binary | :kary=K | :parents=-,0,1,1,..]", "a rooted tree, numbered in preorder")),
+        Kind::Tree => choice((
+            "tree[:binary | :kary=K | :hosts | :parents=-,0,1,1,..]",
+            "a rooted tree, numbered in preorder; hosts: one link for each host",
+        )),
         Kind::Grid => choice(("grid[:PxQx..]", "the hyper-grid of Savvas and Kechadi 2004, of any dimension")),
         Kind::Line => choice(("line[:N]", "nodes in a row")),
         Kind::Ring => choice(("ring[:N]", "nodes in a circle")),

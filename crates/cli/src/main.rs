@@ -1,5 +1,6 @@
 //! The command `equipoise`.
 
+mod advise;
 mod allocator;
 mod balance;
 mod command;
@@ -12,6 +13,7 @@ mod list;
 mod manual;
 mod options;
 mod output;
+mod probe;
 mod reproduce;
 mod run;
 mod start;

@@ -11,7 +11,7 @@ use equipoise::{Error, Result};
 use equipoise_lab::workload::{Pins, WeightPattern};
 
 /// Which ranks a command runs on.
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(next_help_heading = "Ranks")]
 pub struct WorldOptions {
     /// Number of ranks to simulate in virtual time, without MPI; leave it out to run on real ranks (under mpirun)
@@ -20,9 +20,14 @@ pub struct WorldOptions {
 
     /// The simulated network: zero | switched | hops, the last two with :latency=20us,per_byte=2.7ns,contention.
     /// switched: a message costs its start-up and its bytes; hops: the same for every hop along the topology; contention: messages wait
-    /// for each other [default: switched:latency=20us,per_byte=2.7ns]
-    #[arg(long, value_name = "MODEL", requires = "sim")]
+    /// for each other. FILE.toml is a network that `equipoise probe --write` measured: its hosts, links and speeds
+    /// [default: switched:latency=20us,per_byte=2.7ns]. On real ranks `compare` takes a file, and predicts times with it
+    #[arg(long, value_name = "MODEL", value_parser = any_bytes())]
     pub network: Option<String>,
+
+    /// Whether the command takes a network on real ranks, to predict with.
+    #[arg(skip)]
+    pub predicts: bool,
 
     /// Number of hosts of the simulated ranks, filled in blocks (HOSTS) or in turn (HOSTS,cyclic), to see how much crosses between hosts
     /// [default: 1]

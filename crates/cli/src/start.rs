@@ -7,7 +7,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::{Deserialize, Serialize};
 
 /// Files that rank 0 alone writes: other ranks may name others, but not none.
-const WRITTEN_BY_RANK_0: [&str; 5] = ["csv", "report", "trace", "to", "gantt"];
+const WRITTEN_BY_RANK_0: [&str; 7] = ["csv", "report", "trace", "to", "gantt", "write", "simgrid"];
 
 /// More of a value tells nobody anything.
 #[cfg(any(feature = "_ranks", test))]

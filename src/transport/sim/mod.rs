@@ -27,6 +27,7 @@
 
 mod calendar;
 mod engine;
+mod measured;
 mod network;
 mod order;
 mod port;
@@ -37,9 +38,11 @@ mod state;
 mod traffic;
 mod units;
 
+pub use measured::{Measured, MeasuredLink, Rendezvous};
 pub use network::{Link, Network};
 pub use rules::{Messages, Rules};
 pub use speed::Speed;
+pub use units::{format as format_duration, format_ticks, parse as parse_duration};
 
 use log::debug;
 
@@ -54,9 +57,9 @@ use crate::transport::Ticks;
 pub struct Model {
     /// What messages cost.
     pub network: Network,
-    /// Speed by rank; empty if all are 1.
+    /// Speed by rank; empty if all are 1. A measured network's speeds have to be put here, too.
     pub speeds: Vec<Speed>,
-    /// Host by rank; `None` if all ranks share one.
+    /// Host by rank; `None` if all ranks share one, or the network says which.
     pub hosts: Option<Hosts>,
     /// The seed that programs see.
     pub seed: u64,
@@ -112,7 +115,11 @@ impl World {
 
     /// Which ranks share a host.
     pub fn hosts(&self) -> Hosts {
-        self.model.hosts.clone().unwrap_or_else(|| Hosts::single(self.ranks))
+        let measured = match &self.model.network {
+            Network::Measured(measured) => Some(measured.hosts.clone()),
+            _ => None,
+        };
+        self.model.hosts.clone().or(measured).unwrap_or_else(|| Hosts::single(self.ranks))
     }
 
     /// The model, to change it between runs.
@@ -152,6 +159,12 @@ impl World {
         }
         if speeds != 0 && speeds != ranks as usize {
             return Err(Error::usage(format!("a simulation of {ranks} ranks: there are {speeds} speeds, one for each rank is needed")));
+        }
+        if let Network::Measured(measured) = &self.model.network
+            && measured.hosts.ranks() != ranks
+        {
+            let has = measured.hosts.ranks();
+            return Err(Error::usage(format!("a simulation of {ranks} ranks: the network {} has {has}", measured.name)));
         }
         if self.model.workers == 0 {
             return Err(Error::usage(format!("a simulation of {ranks} ranks: a rank needs at least one worker")));

@@ -1,9 +1,11 @@
 //! What a message costs on its way: the models of links.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::measured::Measured;
 use super::units;
 use crate::spec::{InvalidSpec, Options, Spec};
 use crate::transport::Ticks;
@@ -11,8 +13,8 @@ use crate::transport::Ticks;
 /// How messages between ranks travel. Between nodes of one rank a message costs one tick, whatever the network.
 ///
 /// Text form: `zero`, `switched:latency=20us,per_byte=2.7ns` or `hops:latency=20us,per_byte=2.7ns`, the last
-/// two also with `,contention`. What is left out is as in the default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// two also with `,contention`. What is left out is as in the default. A measured network is shown by its name, which does not read back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Network {
     /// Every message takes one tick.
@@ -23,6 +25,9 @@ pub enum Network {
     /// Store and forward along the topology's route: start-up plus bytes for each hop from rank to rank. With contention each directed
     /// link passes one message at a time, first come, first served, and is busy for the message's bytes.
     Hops(Link),
+    /// Hosts and links that were measured. A rank's port passes one message at a time and keeps the gap between two; where the link between
+    /// hosts is shared, so does a host's port.
+    Measured(Arc<Measured>),
 }
 
 /// What one passage costs.
@@ -95,6 +100,8 @@ impl Network {
     /// Whether a later message between two nodes could overtake an earlier one, were it let.
     pub(super) fn may_overtake(&self) -> bool {
         match self {
+            // A message that waits for its receiver's consent does not hold up the next.
+            Network::Measured(_) => true,
             Network::Zero => false,
             Network::Switched(link) | Network::Hops(link) => link.per_byte > 0 && !link.contention,
         }
@@ -107,6 +114,7 @@ impl fmt::Display for Network {
             Network::Zero => return f.write_str("zero"),
             Network::Switched(link) => ("switched", link),
             Network::Hops(link) => ("hops", link),
+            Network::Measured(measured) => return f.write_str(&measured.name),
         };
         write!(f, "{name}:latency={},per_byte={}", units::format_ticks(link.latency), units::format(link.per_byte))?;
         f.write_str(if link.contention { ",contention" } else { "" })

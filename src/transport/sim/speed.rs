@@ -27,7 +27,13 @@ impl Speed {
     pub fn ratio(numerator: u64, denominator: u64) -> Result<Speed> {
         match (numerator, denominator) {
             (0, _) | (_, 0) => Err(Error::usage(format!("a rank's speed must be above 0, not {numerator}/{denominator}"))),
-            _ => Ok(Speed { numerator, denominator }),
+            _ => {
+                let (mut divisor, mut rest) = (numerator, denominator);
+                while rest > 0 {
+                    (divisor, rest) = (rest, divisor % rest);
+                }
+                Ok(Speed { numerator: numerator / divisor, denominator: denominator / divisor })
+            }
         }
     }
 
@@ -41,6 +47,11 @@ impl Speed {
             return Err(Error::usage(format!("a rank's speed must be from 0.000001 to 10^12, not {speed}")));
         }
         Speed::ratio(scaled as u64, DECIMALS as u64)
+    }
+
+    /// The speed as a floating-point number.
+    pub fn value(self) -> f64 {
+        self.numerator as f64 / self.denominator as f64
     }
 
     /// The time for what takes a rank of speed 1 so long.
@@ -68,6 +79,7 @@ mod tests {
         for speed in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-9, 1e13] {
             assert!(Speed::new(speed).is_err(), "{speed}");
         }
+        assert_eq!(Speed::new(0.5), Speed::ratio(3, 6), "in lowest terms");
         assert!(Speed::ratio(0, 1).is_err() && Speed::ratio(1, 0).is_err());
     }
 }

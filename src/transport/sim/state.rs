@@ -191,7 +191,7 @@ impl State {
             outbox: vec![0; nodes as usize],
             ready: Vec::new(),
             lost: BTreeSet::new(),
-            links: Links::new(model.network, overlay.placement.ranks()),
+            links: Links::new(model.network.clone(), overlay.placement.ranks()),
             disturbance: Disturbance::new(model.rules.clone()),
             workers: BTreeMap::new(),
             running: 0,

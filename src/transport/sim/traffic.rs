@@ -4,17 +4,21 @@ use std::collections::HashMap;
 
 use log::{Level, log_enabled, trace};
 
+use super::measured::Measured;
 use super::network::{Link, Network};
 use super::state::{Due, State};
-use crate::topology::{NodeId, Overlay, Placement};
+use crate::topology::{NodeId, Overlay, Placement, RankId};
 use crate::transport::{Envelope, Event, Message, Ticks, wire};
 
 /// The network's links, and until when each is busy.
 pub(super) struct Links {
     network: Network,
-    /// Switched, by rank.
+    /// Switched and measured, by rank.
     out: Vec<Ticks>,
     into: Vec<Ticks>,
+    /// Measured, by host.
+    host_out: Vec<Ticks>,
+    host_into: Vec<Ticks>,
     /// Hops, by directed link. Looked up and thinned out, never walked in an order that shows.
     between: HashMap<(NodeId, NodeId), Ticks>,
     thin_out_at: usize,
@@ -22,11 +26,40 @@ pub(super) struct Links {
 
 impl Links {
     pub fn new(network: Network, ranks: u32) -> Links {
-        let ports = match network {
-            Network::Switched(link) if link.contention => ranks as usize,
-            _ => 0,
+        let (ports, hosts) = match &network {
+            Network::Switched(link) if link.contention => (ranks, 0),
+            Network::Measured(measured) => (ranks, measured.hosts.count()),
+            _ => (0, 0),
         };
-        Links { network, out: vec![0; ports], into: vec![0; ports], between: HashMap::new(), thin_out_at: 1024 }
+        let free = |ports: u32| vec![0; ports as usize];
+        let (out, into, host_out, host_into) = (free(ports), free(ports), free(hosts), free(hosts));
+        Links { network, out, into, host_out, host_into, between: HashMap::new(), thin_out_at: 1024 }
+    }
+
+    /// When the beginning of a message that leaves at `now` is at its destination, on a measured network.
+    fn leave_measured(&mut self, measured: &Measured, from: RankId, to: RankId, now: Ticks, bytes: u64) -> Ticks {
+        let link = measured.link(from, to);
+        let busy = link.transmission(bytes);
+        let mut start = reserve(&mut self.out[from as usize], now, link.occupancy(bytes));
+        let (source, target) = (measured.hosts.host_of(from), measured.hosts.host_of(to));
+        if link.shared && source != target {
+            start = reserve(&mut self.host_out[source as usize], start, busy);
+        }
+        let ahead = link.start_up(bytes);
+        // On a link that costs nothing the message takes its one tick here.
+        start.saturating_add(if ahead == 0 && busy == 0 { 1 } else { ahead })
+    }
+
+    /// When the last byte of a message whose beginning is at its destination at `now` arrives, on a measured network.
+    fn arrive_measured(&mut self, measured: &Measured, from: RankId, to: RankId, now: Ticks, bytes: u64) -> Ticks {
+        let link = measured.link(from, to);
+        let busy = link.transmission(bytes);
+        let (source, target) = (measured.hosts.host_of(from), measured.hosts.host_of(to));
+        let mut start = now;
+        if link.shared && source != target {
+            start = reserve(&mut self.host_into[target as usize], start, busy);
+        }
+        reserve(&mut self.into[to as usize], start, link.occupancy(bytes)).saturating_add(busy)
     }
 
     /// When a message that is ready at `now` gets the link, which then is busy for `busy` ticks.
@@ -48,6 +81,11 @@ fn reserve(free: &mut Ticks, now: Ticks, busy: Ticks) -> Ticks {
 
 fn size(message: &Message) -> u64 {
     (wire::HEADER + message.body.len()) as u64
+}
+
+/// The ranks of a message's sender and receiver.
+fn ranks_of(overlay: &Overlay, message: &Message) -> (RankId, RankId) {
+    (overlay.placement.rank_of(message.envelope.src), overlay.placement.rank_of(message.envelope.dst))
 }
 
 /// Whether two nodes share a rank, so that nothing between them needs the network.
@@ -72,16 +110,21 @@ impl State {
         if share_rank(&overlay.placement, src, dst) {
             return self.arrive(message, now.saturating_add(1));
         }
-        let cost = match self.links.network {
-            Network::Zero => 1,
-            Network::Switched(link) | Network::Hops(link) if link.contention => {
-                if now > self.now {
-                    self.calendar.enter(now, Due::Leave(message));
-                } else {
-                    self.leave(overlay, message);
-                }
-                return;
+        let waits = match &self.links.network {
+            Network::Switched(link) | Network::Hops(link) => link.contention,
+            Network::Measured(_) => true,
+            Network::Zero => false,
+        };
+        if waits {
+            if now > self.now {
+                self.calendar.enter(now, Due::Leave(message));
+            } else {
+                self.leave(overlay, message);
             }
+            return;
+        }
+        let cost = match self.links.network {
+            Network::Zero | Network::Measured(_) => 1,
             Network::Switched(link) => link.passage(size(&message)),
             Network::Hops(link) => {
                 let mut at = src;
@@ -98,6 +141,11 @@ impl State {
     /// A message leaves its node, and waits for those before it.
     pub fn leave(&mut self, overlay: &Overlay, message: Message) {
         match self.links.network {
+            Network::Measured(ref measured) => {
+                let (measured, bytes, (from, to)) = (measured.clone(), size(&message), ranks_of(overlay, &message));
+                let head = self.links.leave_measured(&measured, from, to, self.now, bytes);
+                self.calendar.enter(head, Due::Head(message));
+            }
             Network::Zero => self.arrive(message, self.now.saturating_add(1)),
             Network::Switched(link) => {
                 let busy = link.transmission(size(&message));
@@ -116,6 +164,11 @@ impl State {
 
     /// The beginning of a message is at its destination's port.
     pub fn head(&mut self, overlay: &Overlay, message: Message) {
+        if let Network::Measured(measured) = &self.links.network {
+            let (measured, bytes, (from, to)) = (measured.clone(), size(&message), ranks_of(overlay, &message));
+            let at = self.links.arrive_measured(&measured, from, to, self.now, bytes);
+            return self.arrive(message, at);
+        }
         let Network::Switched(link) = self.links.network else { return self.arrive(message, self.now) };
         let busy = link.transmission(size(&message));
         let port = &mut self.links.into[overlay.placement.rank_of(message.envelope.dst) as usize];

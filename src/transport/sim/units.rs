@@ -6,7 +6,7 @@ const UNITS: [(&str, u128); 5] = [("s", 1_000_000_000_000), ("ms", 1_000_000_000
 pub(super) const PER_TICK: u64 = 1_000;
 
 /// Reads a number with a unit, in picoseconds. `None` if it is not one, is no whole number of picoseconds, or does not fit.
-pub(super) fn parse(text: &str) -> Option<u64> {
+pub fn parse(text: &str) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at(end);
     let (_, unit) = UNITS.iter().find(|(name, _)| *name == unit)?;
@@ -21,12 +21,12 @@ pub(super) fn parse(text: &str) -> Option<u64> {
 }
 
 /// Writes picoseconds in the largest unit of which there is at least one; [`parse`] reads it back.
-pub(super) fn format(picoseconds: u64) -> String {
+pub fn format(picoseconds: u64) -> String {
     write(u128::from(picoseconds))
 }
 
 /// Writes ticks likewise.
-pub(super) fn format_ticks(ticks: u64) -> String {
+pub fn format_ticks(ticks: u64) -> String {
     write(u128::from(ticks) * u128::from(PER_TICK))
 }
 

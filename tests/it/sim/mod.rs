@@ -4,6 +4,7 @@ mod clock;
 mod collectives;
 mod failures;
 mod links;
+mod measured;
 mod orders;
 mod runs;
 mod stuck;

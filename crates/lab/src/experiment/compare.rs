@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::balance::OPTIMUM_UP_TO;
 use super::judged::Judged;
 use super::load_source::LoadSource;
+use super::prediction;
 use super::ranking;
 use super::site::{Imbalances, LoadMap, Site, milliseconds};
 use super::statistics::{self, Estimate};
@@ -18,6 +19,7 @@ use equipoise::load::Powers;
 use equipoise::phase::trace::{MOST_PASSAGES, NodeTrace, Trace};
 use equipoise::phase::{self, Outcome, Setting};
 use equipoise::topology::Overlay;
+use equipoise::transport::sim::Measured;
 use equipoise::transport::world::World;
 
 /// Contenders, cases and number of rounds of a comparison.
@@ -33,6 +35,8 @@ pub struct CompareSpec {
     pub trace: bool,
     /// Whether to follow the balancers' rules as printed in their sources, even where they make the slowest rank slower.
     pub plain: bool,
+    /// On real ranks: the measured network on which each phase is simulated, too, to lay the predicted time beside the measured one.
+    pub prediction: Option<Rc<Measured>>,
 }
 
 /// A balancer on its topology.
@@ -128,6 +132,9 @@ pub struct CompareRecord {
     /// How many steps the loads stay as they are, if that was said: over so many the phase's time is spread.
     #[serde(skip)]
     pub lasting: Option<u64>,
+    /// Milliseconds predicted by simulating the phase on a measured network; left out if nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ms_predicted: Option<f64>,
     /// Rank in the list of the simplest balancers, which decides between equally good ones.
     #[serde(skip)]
     pub simplicity: usize,
@@ -210,8 +217,11 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
     }
     let result = |(case, combinations): (&Case, Vec<Combination>)| {
         let loads = Rc::new(case.loads.clone());
-        let records = combinations.into_iter().map(|combination| combination.record(&loads, &site)).collect::<Result<Vec<_>>>()?;
-        let records = records.into_iter().map(|record| CompareRecord { lasting: spec.lasting, ..record }).collect();
+        let record = |combination: Combination| {
+            let predicted = combination.predicted(spec)?;
+            Ok(CompareRecord { ms_predicted: predicted, lasting: spec.lasting, ..combination.record(&loads, &site)? })
+        };
+        let records = combinations.into_iter().map(record).collect::<Result<_>>()?;
         Ok(CaseResult { loads, records })
     };
     spec.cases.iter().zip(cases).map(result).collect()
@@ -236,6 +246,16 @@ impl<'a> Combination<'a> {
             trace: None,
         });
         Combination { contender, case, setting, samples: Vec::new(), first: None, trace: None }
+    }
+
+    /// What the phase would take on the network to predict with; `None` without one, and where this process has not all tasks.
+    fn predicted(&self, spec: &CompareSpec) -> Result<Option<f64>> {
+        match &spec.prediction {
+            Some(network) if self.case.tasks.are_numbered() => {
+                prediction::predicted_ms(network, &self.contender.overlay, &self.setting, spec.seed)
+            }
+            _ => Ok(None),
+        }
     }
 
     fn record(self, loads: &Rc<LoadSource>, site: &Site) -> Result<CompareRecord> {
@@ -333,6 +353,7 @@ impl MeasuredPhase<'_> {
             imbalance_bound: judged.imbalance_bound,
             above_bound: judged.imbalance.after.max_over_mean / judged.imbalance_bound - 1.0,
             lasting: None,
+            ms_predicted: None,
             simplicity: balancer.entry.simplicity(),
             map: LoadMap {
                 topology: topology.clone(),

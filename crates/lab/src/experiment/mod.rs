@@ -5,6 +5,7 @@
 //! and all leave records that say by themselves where and on what they were made. What must be the same on all ranks before a run is
 //! [settled](settle) first.
 
+pub mod advise;
 pub mod ahmad1994;
 pub mod balance;
 pub mod blazewicz1995;
@@ -17,6 +18,8 @@ pub mod handicap;
 pub mod independent;
 mod judged;
 mod load_source;
+mod prediction;
+pub mod probe;
 pub mod ranking;
 pub mod responses;
 pub mod run;
@@ -36,6 +39,7 @@ pub use environment::Environment;
 pub use equipoise::phase::trace::Trace;
 pub use independent::{IndependentSpec, Scheduling, run_independent};
 pub use load_source::LoadSource;
+pub use probe::{ProbeRecord, ProbeSpec, probe};
 pub use ranking::{Ranking, Verdict};
 pub use responses::Responses;
 pub use run::{RunRecord, RunSpec, run};

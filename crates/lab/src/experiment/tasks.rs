@@ -176,6 +176,11 @@ impl Tasks {
         matches!(self.origin, Origin::Read(_))
     }
 
+    /// Whether tasks are made from their numbers, so that every process can make those of all nodes.
+    pub fn are_numbered(&self) -> bool {
+        matches!(self.origin, Origin::Numbered(_))
+    }
+
     /// Seconds per work unit, if the source gives them.
     pub fn unit_seconds(&self) -> Option<f64> {
         self.unit_seconds

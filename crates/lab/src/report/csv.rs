@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::columns::{self, PhaseNode, RankShare, Tabular};
-use crate::experiment::{BalanceRecord, CaseResult, RunRecord, SpreadRecord, WhenRecord};
+use crate::experiment::{BalanceRecord, CaseResult, ProbeRecord, RunRecord, SpreadRecord, WhenRecord};
 
 /// Writes the records of a comparison, with a header.
 ///
@@ -43,6 +43,14 @@ pub fn spread(out: impl Write, record: &SpreadRecord) -> io::Result<()> {
 /// If the writer fails.
 pub fn when(out: impl Write, records: &[WhenRecord]) -> io::Result<()> {
     table(out, records.iter())
+}
+
+/// Writes the links that a probe measured, with a header.
+///
+/// # Errors
+/// If the writer fails.
+pub fn probe(out: impl Write, record: &ProbeRecord) -> io::Result<()> {
+    table(out, record.links.iter())
 }
 
 fn table<'a, R: Tabular + 'a>(out: impl Write, rows: impl Iterator<Item = &'a R>) -> io::Result<()> {

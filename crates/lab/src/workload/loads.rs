@@ -57,6 +57,18 @@ impl LoadPattern {
         Ok(spec.build(|options| LoadPattern::read(&spec, options))?)
     }
 
+    /// How many numbers a list or a file has; `None` for a pattern, which fills any number of ranks.
+    ///
+    /// # Errors
+    /// If the file can't be read, or is no list of numbers.
+    pub fn listed(&self) -> Result<Option<usize>> {
+        match self {
+            LoadPattern::List(loads) => Ok(Some(loads.len())),
+            LoadPattern::File(path) => Ok(Some(items::numbers(WHAT, items::read(WHAT, path)?, whole)?.len())),
+            _ => Ok(None),
+        }
+    }
+
     fn read(spec: &Spec, options: &mut Options<'_>) -> Result<LoadPattern, InvalidSpec> {
         Ok(match spec.name() {
             // Twice the mean has to fit.

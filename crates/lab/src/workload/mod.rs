@@ -15,6 +15,7 @@ pub mod lbaf;
 pub mod loads;
 pub mod measured;
 pub mod memory;
+pub mod network;
 pub mod powers;
 pub mod series;
 mod source;

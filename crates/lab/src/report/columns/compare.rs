@@ -97,6 +97,13 @@ impl Tabular for CompareRecord {
                 .reads(|r| if r.above_bound.is_finite() { format!("{:.1}", 100.0 * r.above_bound) } else { "-".into() })
                 .when(|records| records.iter().any(|r| r.weighing.unit == LoadUnit::Work))
                 .about("imbalance above the least that whole tasks can have: all work over all power, the\nlargest task on the fastest rank, what is pinned"),
+            new("ms_predicted", |r| r.ms_predicted.csv())
+                .heading("pre\u{ad}dicted")
+                .unit("ms")
+                .reads(|r| r.ms_predicted.map_or("-".into(), three))
+                .when(|records| records.iter().any(|r| r.ms_predicted.is_some()))
+                .about("time of the phase simulated on the network of --network FILE.toml")
+                .only_then(),
         ]
     }
 }

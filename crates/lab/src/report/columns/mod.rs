@@ -6,6 +6,7 @@
 mod compare;
 mod division;
 mod nodes;
+mod probe;
 mod reproduction;
 mod run;
 mod spread;
@@ -29,6 +30,8 @@ pub struct Column<R> {
     key: Option<&'static str>,
     value: fn(&R) -> String,
     shown: Option<Shown<R>>,
+    /// Whether it is in CSV only where people see it.
+    only_then: bool,
 }
 
 /// The form of a column for people.
@@ -45,12 +48,12 @@ struct Shown<R> {
 impl<R> Column<R> {
     /// A column in CSV, which people do not see unless it is given a [`heading`](Column::heading).
     pub fn new(key: &'static str, value: fn(&R) -> String) -> Column<R> {
-        Column { key: Some(key), value, shown: None }
+        Column { key: Some(key), value, shown: None, only_then: false }
     }
 
     /// A column that is not in CSV.
     pub fn shown(heading: &'static str, cell: fn(&R) -> String) -> Column<R> {
-        Column { key: None, value: cell, shown: None }.heading(heading)
+        Column { key: None, value: cell, shown: None, only_then: false }.heading(heading)
     }
 
     /// Shows the column to people, as it is in CSV unless [`reads`](Column::reads) says otherwise.
@@ -84,6 +87,12 @@ impl<R> Column<R> {
     /// Shows the column only for rows of which this is true.
     pub fn when(self, when: fn(&[R]) -> bool) -> Column<R> {
         self.but(|shown| shown.when = when)
+    }
+
+    /// Leaves the column out of CSV, too, where people don't see it.
+    pub fn only_then(mut self) -> Column<R> {
+        self.only_then = true;
+        self
     }
 
     /// Aligns the column to the left, as text is.
@@ -128,9 +137,14 @@ impl<T: Value> Value for Option<T> {
 
 /// The header of a CSV file and its rows.
 pub(super) fn csv<'a, R: Tabular + 'a>(rows: impl Iterator<Item = &'a R>) -> (Vec<&'static str>, impl Iterator<Item = Vec<String>>) {
-    let columns: Vec<_> = R::columns().into_iter().filter_map(|column| Some((column.key?, column.value))).collect();
+    let rows: Vec<&R> = rows.collect();
+    let is_written = |column: &Column<R>| {
+        let is_seen = |shown: &Shown<R>| rows.iter().any(|row| (shown.when)(std::slice::from_ref(*row)));
+        !column.only_then || column.shown.as_ref().is_some_and(is_seen)
+    };
+    let columns: Vec<_> = R::columns().into_iter().filter(is_written).filter_map(|column| Some((column.key?, column.value))).collect();
     let keys = columns.iter().map(|(key, _)| *key).collect();
-    (keys, rows.map(move |row| columns.iter().map(|(_, value)| value(row)).collect()))
+    (keys, rows.into_iter().map(move |row| columns.iter().map(|(_, value)| value(row)).collect()))
 }
 
 /// A heading as people see it.

@@ -1,0 +1,179 @@
+//! `equipoise probe`: what the network and the ranks are like.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use equipoise::names;
+use equipoise::transport::world::World;
+use equipoise::{Error, Result};
+use equipoise_lab::experiment::probe::{LinkRecord, ProbeSpec, verdict};
+use equipoise_lab::experiment::{self, Environment, ProbeRecord, settle};
+use equipoise_lab::report::columns::legend;
+use equipoise_lab::report::{csv, json, probe as report, simgrid};
+use equipoise_lab::workload::network;
+
+use super::launch::{self, Ending};
+use super::options::{Output, WorldOptions};
+use super::output::{Files, Target};
+use super::terminal;
+
+const EXAMPLES: &str = "\
+Examples:
+  mpirun -n 16 equipoise probe --write cluster.toml
+  mpirun -n 64 --hostfile hosts equipoise probe --strict
+  equipoise probe --sim 16 --sim-hosts 4
+  equipoise compare --sim 64 --network cluster.toml
+
+A line of the table is a kind of link:
+{COLUMNS}The last sentence is the verdict. A host is slow if it takes 1.10 times as long as the median of all
+others (a link: 1.5 times), and is slower in all rounds; measurements of all are interleaved, so
+that drift affects them alike.";
+
+fn examples() -> String {
+    EXAMPLES.replace("{COLUMNS}", &legend::<LinkRecord>())
+}
+
+/// Measure the network and the ranks: latency, bandwidth and speed, and which host or link is slow
+#[derive(Args)]
+#[command(after_help = examples())]
+pub struct Arguments {
+    /// Number of rounds; each measures everything once. Too few give no verdict [default: 12, or as many as a verdict takes]
+    #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: Option<u32>,
+
+    /// Seconds that each rank computes for its speed, over all rounds
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = computing)]
+    compute: f64,
+
+    /// Exit with status 1 if a host, rank or link is slow
+    #[arg(long)]
+    strict: bool,
+
+    #[command(flatten)]
+    world: WorldOptions,
+
+    /// Output format
+    #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
+    output: Output,
+
+    /// Print times by size in another program's format instead; osu: the tables of the OSU micro-benchmarks
+    #[arg(long, value_enum, value_name = "PROGRAM", conflicts_with = "output", help_heading = "Results")]
+    format: Option<Format>,
+
+    /// Write the network into this file, for --network FILE.toml and `equipoise advise`
+    #[arg(long, value_name = "FILE.toml", help_heading = "Results")]
+    write: Option<PathBuf>,
+
+    /// Write the network into this file as a platform for SimGrid
+    #[arg(long, value_name = "FILE.xml", help_heading = "Results")]
+    simgrid: Option<PathBuf>,
+
+    /// Also write table.csv (the links), records.jsonl (the result) and report.html (with heat maps) into this folder
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
+    report: Option<PathBuf>,
+}
+
+/// Number of rounds, where a verdict takes no more.
+const ROUNDS: u32 = 12;
+
+/// Programs whose format is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// The OSU micro-benchmarks
+    Osu,
+}
+
+/// A time for the kernels.
+fn computing(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.001..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("it must be a number of seconds from 0.001 to 3600".into()),
+    }
+}
+
+/// What is to be written.
+#[derive(Default)]
+struct Targets {
+    files: Files,
+    network: Option<Target>,
+    platform: Option<Target>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Ending> {
+    if let Some(path) = &arguments.write
+        && path.extension().is_none_or(|end| end != "toml")
+    {
+        let name = names::shown(path);
+        return Err(Error::usage(format!("--write {name}: the name must end with .toml, as --network takes it")).into());
+    }
+    launch::within(&arguments.world, |world| {
+        let targets = match world.is_first() {
+            true => targets(arguments),
+            false => Ok(Targets::default()),
+        };
+        let targets = settle::agree(world, targets)?;
+        let needed = verdict::rounds_needed(verdict::candidates(world.hosts().count(), world.ranks())) as u32;
+        let rounds = arguments.repeat.unwrap_or(ROUNDS.max(needed));
+        let each = arguments.compute * 1e9 / f64::from(rounds);
+        let spec = ProbeSpec::full(rounds, (each as u64).max(1));
+        let name = arguments.write.as_ref().map_or_else(|| "probed".to_string(), |path| names::shown(path));
+        let record = experiment::probe(world, &spec, &name, arguments.world.seed)?;
+        let environment = launch::environment(world);
+        let is_slow = record.as_ref().is_some_and(|record| !record.slow.is_empty());
+        let shown = record.map_or(Ok(()), |record| show(arguments, &record, &environment, targets));
+        settle::agree(world, shown)?;
+        judge(world, arguments.strict, is_slow)
+    })
+}
+
+fn targets(arguments: &Arguments) -> Result<Targets> {
+    let target = |option: &str, path: &Option<PathBuf>| path.as_ref().map(|path| Target::create(option, path)).transpose();
+    Ok(Targets {
+        files: Files::create(None, arguments.report.as_ref(), None)?,
+        network: target("--write", &arguments.write)?,
+        platform: target("--simgrid", &arguments.simgrid)?,
+    })
+}
+
+/// With `--strict` what is slow is a failure, on all ranks alike.
+fn judge(world: &mut World, strict: bool, is_slow: bool) -> Result<()> {
+    if !strict {
+        return Ok(());
+    }
+    match settle::from_first(world, || Ok(is_slow))? {
+        true => Err(Error::Failed("--strict: something is slow; see the verdict".into())),
+        false => Ok(()),
+    }
+}
+
+fn show(arguments: &Arguments, record: &ProbeRecord, environment: &Environment, targets: Targets) -> Result<()> {
+    match (arguments.format, arguments.output) {
+        (Some(Format::Osu), _) => terminal::print(|out| out.write_all(report::osu(record).as_bytes()))?,
+        (None, Output::Human) => terminal::print(|out| out.write_all(report::text(record, terminal::width()).as_bytes()))?,
+        (None, Output::Json) => terminal::print(|out| json::line(out, record))?,
+        (None, Output::Quiet) => {}
+    }
+    if let Some(target) = targets.network {
+        target.write(|out| out.write_all(network::write(&record.measured).as_bytes()))?;
+    }
+    if let Some(target) = targets.platform {
+        target.write(|out| simgrid::platform(out, &record.measured))?;
+    }
+    let Some(folder) = targets.files.report else { return Ok(()) };
+    folder.table.write(|out| csv::probe(out, record))?;
+    folder.records.write(|out| json::line(out, record))?;
+    Target::create("--report", &folder.page)?.write(|out| report::html(out, environment, record))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn computing_takes_a_while_and_ends() {
+        assert_eq!(computing("0.5"), Ok(0.5));
+        for wrong in ["0", "-1", "NaN", "1e9", "long", ""] {
+            assert!(computing(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! What a rank does in a probe: the same on real ranks and in simulation.
+
+use std::hint::black_box;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use equipoise::Result;
+use equipoise::node::{HEADER_BYTES, Node, Tag, Ticks};
+use equipoise::phase::trace::clock_offset;
+use equipoise::topology::{HostId, Hosts, NodeId};
+use serde::{Deserialize, Serialize};
+
+use super::fit::median;
+use super::rounds;
+
+const PING: Tag = Tag::new(30, "ping");
+const PONG: Tag = Tag::new(31, "pong");
+const BURST: Tag = Tag::new(32, "burst");
+const BURST_END: Tag = Tag::new(33, "end of a burst");
+const CROSSING: Tag = Tag::new(34, "crossing message");
+
+/// Body of the message with which the rates of all pairs of hosts are compared.
+pub const LARGE: usize = 64 << 10;
+/// Messages sent in a row to find the gap between them.
+const IN_A_ROW: u64 = 64;
+/// Clocks are compared on so many ranks.
+const MOST_CLOCKS: u32 = 1_024;
+/// Exchanges of which the shortest counts, for bodies below and above [`LARGE`].
+const TRIES: [u32; 2] = [10, 3];
+
+/// Operations in a row, where all ranks take part and none begins exactly with another: the mean counts.
+const IN_TURN: u32 = 4;
+
+/// What is measured, and how often.
+#[derive(Clone, Debug)]
+pub struct ProbeSpec {
+    /// Number of rounds; each measures everything once.
+    pub rounds: u32,
+    /// Ticks that the kernel computes in a round.
+    pub kernel: Ticks,
+    /// Sizes of the messages' bodies, ascending.
+    pub sizes: Vec<usize>,
+    /// Sizes of what is reduced over all ranks.
+    pub reductions: Vec<usize>,
+}
+
+impl ProbeSpec {
+    /// Everything, with this much computing for each rank in a number of rounds.
+    pub fn full(rounds: u32, kernel: Ticks) -> ProbeSpec {
+        let sizes = [0, 1, 4, 16, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20].to_vec();
+        ProbeSpec { rounds, kernel, sizes, reductions: vec![8, 1 << 10, 64 << 10] }
+    }
+
+    /// Enough to predict phases, in a moment.
+    pub fn quick() -> ProbeSpec {
+        ProbeSpec { rounds: 3, kernel: 5_000_000, sizes: vec![0, 64, 1 << 10, 16 << 10, 128 << 10], reductions: Vec::new() }
+    }
+}
+
+/// Times of one kind of link: of each size, each time that was measured; and gaps.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct LinkTimes {
+    pub by_size: Vec<Vec<f64>>,
+    pub gaps: Vec<f64>,
+}
+
+/// Times of the link to another host, by round: of an empty message and of one with [`LARGE`] bytes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct HostTimes {
+    pub host: u32,
+    pub small: Vec<f64>,
+    pub large: Vec<f64>,
+}
+
+/// What one rank measured, in ticks. Times of messages are those of one way, known to the one of the two that asked.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct RankTimes {
+    pub kernel: Vec<f64>,
+    /// Other rank, and the median over the rounds for an empty message.
+    pub ranks: Vec<(NodeId, f64)>,
+    pub hosts: Vec<HostTimes>,
+    pub within: LinkTimes,
+    pub between: LinkTimes,
+    /// By size, by round.
+    pub reductions: Vec<Vec<f64>>,
+    /// A message each way between two ranks: nobody else, and everybody at once.
+    pub alone: Vec<f64>,
+    pub together: Vec<f64>,
+    /// Clock of rank 0 minus this rank's.
+    pub clock_offset: i64,
+}
+
+/// One rank's part; what all measured comes at node 0, by rank.
+pub async fn program(node: Node, spec: Rc<ProbeSpec>, hosts: Rc<RanksByHost>, zeros: Bytes) -> Result<Vec<RankTimes>> {
+    let probe = Probe::new(&node, &spec, hosts, zeros);
+    let iterations = probe.calibrate().await?;
+    let mut times = RankTimes { reductions: vec![Vec::new(); spec.reductions.len()], ..RankTimes::default() };
+    let mut by_rank: Vec<(NodeId, Vec<f64>)> = Vec::new();
+    for round in 0..spec.rounds {
+        probe.barrier().await?;
+        times.kernel.push(probe.compute(iterations));
+        probe.barrier().await?;
+        probe.ranks(&mut by_rank).await?;
+        probe.barrier().await?;
+        probe.hosts(&mut times.hosts).await?;
+        probe.barrier().await?;
+        probe.sizes(round, &mut times).await?;
+        probe.barrier().await?;
+        probe.contention(round, &mut times).await?;
+        for (bytes, reduced) in spec.reductions.iter().zip(&mut times.reductions) {
+            probe.barrier().await?;
+            let began = node.now();
+            for _ in 0..IN_TURN {
+                node.everyone().all_reduce(&node, vec![0u8; *bytes], |mine, _| mine).await?;
+            }
+            reduced.push((node.now() - began) as f64 / f64::from(IN_TURN));
+        }
+    }
+    times.ranks = by_rank.into_iter().filter_map(|(rank, times)| Some((rank, median(&times)?))).collect();
+    // One rank after the other.
+    if node.nodes() <= MOST_CLOCKS {
+        times.clock_offset = clock_offset(&node).await?;
+    }
+    node.everyone().gather(&node, times).await
+}
+
+/// The ranks of each host, found once for all nodes of a process.
+pub struct RanksByHost(Vec<Vec<NodeId>>);
+
+impl RanksByHost {
+    /// Those of a map of hosts.
+    pub fn of(hosts: &Hosts) -> RanksByHost {
+        let mut ranks = vec![Vec::new(); hosts.count() as usize];
+        (0..hosts.ranks()).for_each(|rank| ranks[hosts.host_of(rank) as usize].push(rank));
+        RanksByHost(ranks)
+    }
+
+    fn count(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    fn ranks(&self, host: HostId) -> &[NodeId] {
+        &self.0[host as usize]
+    }
+}
+
+/// A rank and its place among hosts.
+struct Probe<'a> {
+    node: &'a Node,
+    spec: &'a ProbeSpec,
+    hosts: Rc<RanksByHost>,
+    me: NodeId,
+    /// This rank's host, and its place among the ranks there.
+    host: HostId,
+    place: usize,
+    /// As long as the longest body; all bodies are slices of it.
+    zeros: Bytes,
+}
+
+impl<'a> Probe<'a> {
+    fn new(node: &'a Node, spec: &'a ProbeSpec, hosts: Rc<RanksByHost>, zeros: Bytes) -> Probe<'a> {
+        let (me, host) = (node.me(), node.host_of(node.me()));
+        let place = hosts.ranks(host).iter().position(|rank| *rank == me).unwrap_or(0);
+        Probe { node, spec, hosts, me, host, place, zeros }
+    }
+
+    async fn barrier(&self) -> Result<()> {
+        self.node.everyone().barrier(self.node).await
+    }
+
+    fn is_simulated(&self) -> bool {
+        self.node.processor_time().is_none()
+    }
+
+    /// How many iterations of the kernel take the time asked for on node 0; all ranks compute as many.
+    async fn calibrate(&self) -> Result<u64> {
+        /// Long enough for a clock, short enough for an interrupt to be rare.
+        const NOTICEABLE: Ticks = 2_000_000;
+        let mut iterations = 1_000;
+        if self.me == 0 && !self.is_simulated() {
+            loop {
+                let began = self.node.now();
+                kernel(iterations);
+                let took = (self.node.now() - began).max(1);
+                if took >= NOTICEABLE {
+                    iterations = (iterations as f64 * self.spec.kernel as f64 / took as f64) as u64;
+                    break;
+                }
+                iterations *= 2;
+            }
+        }
+        self.node.everyone().broadcast(self.node, 0, Some(iterations.max(1))).await
+    }
+
+    /// Ticks that the kernel takes here.
+    fn compute(&self, iterations: u64) -> f64 {
+        let began = self.node.now();
+        self.node.charge(self.spec.kernel);
+        if !self.is_simulated() {
+            kernel(iterations);
+        }
+        (self.node.now() - began) as f64
+    }
+
+    /// Ticks of one way of a message with this body, the shortest of some; `None` at the one that answers.
+    async fn message(&self, other: NodeId, bytes: usize) -> Result<Option<f64>> {
+        let body = self.zeros.slice(..bytes);
+        let tries = TRIES[usize::from(bytes >= LARGE)];
+        let mut shortest: Option<Ticks> = None;
+        // The first does not count: the other may not be here yet, and real ranks connect.
+        for attempt in 0..=tries {
+            if self.me < other {
+                let began = self.node.now();
+                self.node.send_bytes(other, PING, body.clone());
+                self.node.receive_message(Some(other), PONG).await?;
+                let took = self.node.now() - began;
+                if attempt > 0 {
+                    shortest = Some(shortest.map_or(took, |shortest| shortest.min(took)));
+                }
+            } else {
+                self.node.receive_message(Some(other), PING).await?;
+                self.node.send_bytes(other, PONG, body.clone());
+            }
+        }
+        Ok(shortest.map(|ticks| ticks as f64 / 2.0))
+    }
+
+    /// All pairs of ranks, or a sample of them.
+    async fn ranks(&self, times: &mut Vec<(NodeId, Vec<f64>)>) -> Result<()> {
+        let ranks = self.node.nodes();
+        for round in rounds::rounds(ranks) {
+            let Some(other) = rounds::partner(ranks, round, self.me) else { continue };
+            let Some(took) = self.message(other, 0).await? else { continue };
+            match times.iter_mut().find(|(known, _)| *known == other) {
+                Some((_, known)) => known.push(took),
+                None => times.push((other, vec![took])),
+            }
+        }
+        Ok(())
+    }
+
+    /// The rank on another host that has the same place there.
+    fn counterpart(&self, round: u32) -> Option<(u32, NodeId)> {
+        let host = rounds::partner(self.hosts.count(), round, self.host)?;
+        self.hosts.ranks(host).get(self.place).map(|rank| (host, *rank))
+    }
+
+    /// All pairs of hosts, by the first rank of each.
+    async fn hosts(&self, times: &mut Vec<HostTimes>) -> Result<()> {
+        if self.place > 0 {
+            return Ok(());
+        }
+        for round in rounds::rounds(self.hosts.count()) {
+            let Some((host, other)) = self.counterpart(round) else { continue };
+            let (small, large) = (self.message(other, 0).await?, self.message(other, LARGE).await?);
+            let (Some(small), Some(large)) = (small, large) else { continue };
+            match times.iter_mut().find(|known| known.host == host) {
+                Some(known) => {
+                    known.small.push(small);
+                    known.large.push(large);
+                }
+                None => times.push(HostTimes { host, small: vec![small], large: vec![large] }),
+            }
+        }
+        Ok(())
+    }
+
+    /// The rank with which this one measures links in a round: the first two ranks of a host within, the first ranks of two hosts between.
+    async fn sizes(&self, round: u32, times: &mut RankTimes) -> Result<()> {
+        let within = match self.place {
+            0 | 1 => self.hosts.ranks(self.host).get(1 - self.place).copied(),
+            _ => None,
+        };
+        if let Some(other) = within {
+            self.link(other, &mut times.within).await?;
+        }
+        self.barrier().await?;
+        let all = rounds::rounds(self.hosts.count());
+        let Some(host_round) = all.get(round as usize % all.len().max(1)) else { return Ok(()) };
+        if let Some((_, other)) = self.counterpart(*host_round).filter(|_| self.place == 0) {
+            self.link(other, &mut times.between).await?;
+        }
+        Ok(())
+    }
+
+    async fn link(&self, other: NodeId, times: &mut LinkTimes) -> Result<()> {
+        times.by_size.resize(self.spec.sizes.len(), Vec::new());
+        for (bytes, known) in self.spec.sizes.iter().zip(&mut times.by_size) {
+            known.extend(self.message(other, *bytes).await?);
+        }
+        let one = self.burst(other, 1).await?;
+        let many = self.burst(other, IN_A_ROW).await?;
+        if let (Some(one), Some(many)) = (one, many) {
+            times.gaps.push((many - one).max(0.0) / (IN_A_ROW - 1) as f64);
+        }
+        Ok(())
+    }
+
+    /// Ticks until a number of empty messages sent in a row have been answered by one, the shortest of some; `None` at the one that answers.
+    async fn burst(&self, other: NodeId, messages: u64) -> Result<Option<f64>> {
+        let mut shortest: Option<Ticks> = None;
+        for _ in 0..TRIES[1] {
+            if self.me < other {
+                let began = self.node.now();
+                for _ in 0..messages {
+                    self.node.send_bytes(other, BURST, Bytes::new());
+                }
+                self.node.receive_message(Some(other), BURST_END).await?;
+                let took = self.node.now() - began;
+                shortest = Some(shortest.map_or(took, |shortest| shortest.min(took)));
+            } else {
+                for _ in 0..messages {
+                    self.node.receive_message(Some(other), BURST).await?;
+                }
+                self.node.send_bytes(other, BURST_END, Bytes::new());
+            }
+        }
+        Ok(shortest.map(|ticks| ticks as f64))
+    }
+
+    /// A message each way between two ranks of different hosts (of the same, if there is one host only): between the first two, then between all
+    /// at once.
+    async fn contention(&self, round: u32, times: &mut RankTimes) -> Result<()> {
+        let other = if self.hosts.count() > 1 {
+            let all = rounds::rounds(self.hosts.count());
+            let host_round = all.get(round as usize % all.len().max(1)).copied().unwrap_or(0);
+            self.counterpart(host_round).map(|(_, other)| other)
+        } else {
+            rounds::partner(self.node.nodes(), 0, self.me)
+        };
+        // The first pair is that of the first rank that has a partner; everybody knows whether it is itself.
+        let mine = other.map_or(u32::MAX, |other| other.min(self.me));
+        let first = self.node.everyone().all_reduce(self.node, mine, u32::min).await?;
+        if let Some(other) = other.filter(|_| mine == first) {
+            times.alone.push(self.exchange(other).await?);
+        }
+        self.barrier().await?;
+        if let Some(other) = other {
+            times.together.push(self.exchange(other).await?);
+        }
+        self.barrier().await
+    }
+
+    async fn exchange(&self, other: NodeId) -> Result<f64> {
+        let body = self.zeros.slice(..LARGE);
+        let began = self.node.now();
+        for _ in 0..IN_TURN {
+            self.node.send_bytes(other, CROSSING, body.clone());
+            self.node.receive_message(Some(other), CROSSING).await?;
+        }
+        Ok((self.node.now() - began) as f64 / f64::from(IN_TURN))
+    }
+}
+
+/// Bytes of a message with such a body, its header included.
+pub fn on_the_wire(body: usize) -> u64 {
+    HEADER_BYTES + body as u64
+}
+
+/// A fixed piece of computing that no compiler can shorten and that fits into registers: the logistic map.
+fn kernel(iterations: u64) -> f64 {
+    let mut x = black_box(0.3);
+    for _ in 0..iterations {
+        x = 3.9 * x * (1.0 - x);
+    }
+    black_box(x)
+}

@@ -1,0 +1,152 @@
+//! The simulated network is the oracle: what it is made of must come out.
+
+use equipoise::transport::sim::{Model, Network, Rendezvous, Rules};
+
+use super::*;
+
+fn found(ranks: u32, model: Model, spec: &ProbeSpec) -> ProbeRecord {
+    probe(&mut World::simulated(ranks, model), spec, "x.toml", 1).unwrap().unwrap()
+}
+
+fn spec() -> ProbeSpec {
+    ProbeSpec { reductions: vec![8, 1024], ..ProbeSpec::full(8, 1_000_000) }
+}
+
+/// `hosts` hosts of `each` ranks.
+fn cluster(hosts: u32, each: u32) -> Measured {
+    // One of the sizes that are measured, with its header.
+    let rendezvous = Some(Rendezvous { bytes: on_the_wire(16_384), latency: 35_000 });
+    Measured {
+        name: "given.toml".into(),
+        hosts: Hosts::from_names(&(0..hosts * each).map(|rank| format!("h{}", rank / each)).collect::<Vec<_>>()),
+        speeds: vec![Speed::default(); (hosts * each) as usize],
+        within: MeasuredLink { latency: 700, gap: 250, per_byte: 437, ..MeasuredLink::default() },
+        between: Some(MeasuredLink { latency: 21_000, gap: 900, per_byte: 2_703, rendezvous, shared: true, ..MeasuredLink::default() }),
+        pairs: BTreeMap::new(),
+    }
+}
+
+fn simulated(network: Measured) -> (u32, Model) {
+    let speeds = network.speeds.clone();
+    (network.hosts.ranks(), Model { speeds, network: network.network(), ..Model::default() })
+}
+
+#[test]
+fn a_switched_network_is_found_exactly() {
+    for ranks in [2, 3, 5, 8] {
+        let network = Network::parse("switched:latency=13us,per_byte=1.25ns").unwrap();
+        let record = found(ranks, Model { network, ..Model::default() }, &spec());
+        let [link] = &record.links[..] else { panic!("{:?}", record.links) };
+        assert_eq!((link.between, link.latency_us, link.bytes_per_second, link.gap_us), ("within", 13.0, Some(8e8), 0.0));
+        assert_eq!((link.rendezvous_bytes, link.shared), (None, false));
+        assert!((record.contention.unwrap() - 1.0).abs() < 0.01, "{:?}", record.contention);
+        assert!(link.error < 1e-4 && record.slow.is_empty());
+        assert_eq!(record.speeds, vec![1.0; ranks as usize]);
+        assert_eq!(record.latencies.len() as u32, ranks * (ranks - 1) / 2);
+        assert!(record.clock_offset_us.iter().all(|offset| offset.abs() < 0.01), "{:?}", record.clock_offset_us);
+        assert!(record.all_reduce[0].us >= 13.0 && record.all_reduce[1].us > record.all_reduce[0].us);
+    }
+}
+
+#[test]
+fn a_measured_network_comes_out_as_it_went_in() {
+    for (hosts, each) in [(2, 1), (2, 3), (3, 2), (4, 4)] {
+        let mut given = cluster(hosts, each);
+        let between = given.between.as_mut().unwrap();
+        between.shared &= each > 1;
+        if each == 1 {
+            given.within = MeasuredLink { shared: false, ..*between };
+        }
+        let (ranks, model) = simulated(given.clone());
+        let record = found(ranks, model, &spec());
+        let plain = |link: MeasuredLink| MeasuredLink { error: 0.0, ..link };
+        assert!(record.measured.error() < 1e-3, "{:?}", record.links);
+        assert_eq!(plain(record.measured.within), given.within, "{hosts} hosts of {each}");
+        assert_eq!(record.measured.between.map(plain), given.between, "{hosts} hosts of {each}");
+        assert_eq!((record.measured.pairs.len(), record.slow.len()), (0, 0), "{:?}", record.slow);
+        assert_eq!(record.host_links.len() as u32, hosts * (hosts - 1) / 2);
+    }
+}
+
+#[test]
+fn one_rank_has_speed_and_nothing_else() {
+    let record = found(1, Model::default(), &spec());
+    assert!(record.links.is_empty() && record.slow.is_empty() && record.contention.is_none());
+    assert_eq!((record.speeds, record.hosts), (vec![1.0], vec![vec![0]]));
+}
+
+/// Speeds that vary by rank, messages that are delayed at random; a new draw for each seed.
+fn noisy(seed: u64, network: Measured) -> (u32, Model) {
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let jitter = |speed: &Speed| Speed::new(speed.value() * rng.random_range(0.97..1.03)).unwrap();
+    let speeds = network.speeds.iter().map(jitter).collect();
+    let (ranks, model) = simulated(Measured { speeds, ..network });
+    (ranks, Model { rules: Rules::seeded(seed).delay_up_to(8_000), ..model })
+}
+
+fn named(record: &ProbeRecord) -> Vec<String> {
+    let name = |slow: &Slow| slow.host.clone().or(slow.link.clone()).or(slow.rank.map(|rank| rank.to_string())).unwrap_or_default();
+    record.slow.iter().map(name).collect()
+}
+
+#[test]
+fn a_slow_host_is_named_in_20_of_20_and_nobody_else() {
+    let quick = ProbeSpec { rounds: 12, ..ProbeSpec::quick() };
+    for seed in 0..20 {
+        let (ranks, model) = noisy(seed, cluster(8, 1));
+        assert_eq!(named(&found(ranks, model, &quick)), Vec::<String>::new(), "seed {seed}: a false alarm");
+        let mut network = cluster(8, 1);
+        let slow = seed as usize % 8;
+        network.speeds[slow] = Speed::ratio(4, 5).unwrap();
+        let (ranks, model) = noisy(seed, network);
+        let record = found(ranks, model, &quick);
+        assert_eq!(named(&record), [format!("h{slow}")], "seed {seed}");
+        assert!((record.slow[0].factor - 1.25).abs() < 0.08, "{:?}", record.slow);
+    }
+}
+
+#[test]
+fn a_slow_link_is_named_in_20_of_20_and_nobody_else() {
+    let quick = ProbeSpec { rounds: 12, ..ProbeSpec::quick() };
+    for seed in 0..20 {
+        let mut network = cluster(8, 1);
+        let usual = network.between.unwrap();
+        let slow = MeasuredLink { latency: 4 * usual.latency, per_byte: 4 * usual.per_byte, ..usual };
+        let (low, high) = (seed as u32 % 7, 7);
+        network.pairs.insert((low, high), slow);
+        let (ranks, model) = noisy(seed, network);
+        let record = found(ranks, model, &quick);
+        assert_eq!(named(&record), [format!("h{low}-h{high}")], "seed {seed}");
+        assert!((2.5..5.0).contains(&record.slow[0].factor), "{:?}", record.slow);
+        assert!(record.measured.pairs.contains_key(&(low, high)) && record.measured.pairs.len() == 1);
+        // All links of a host.
+        let mut network = cluster(8, 1);
+        let host = seed as u32 % 8;
+        network.pairs = (0..8).filter(|other| *other != host).map(|other| ((host.min(other), host.max(other)), slow)).collect();
+        let (ranks, model) = noisy(seed, network);
+        let record = found(ranks, model, &quick);
+        assert_eq!(named(&record), [format!("h{host}")], "seed {seed}");
+        assert!(record.slow[0].link.is_some() && record.measured.pairs.len() == 7);
+    }
+}
+
+#[test]
+fn on_one_host_a_rank_is_named() {
+    let mut speeds = vec![Speed::default(); 6];
+    speeds[4] = Speed::ratio(1, 2).unwrap();
+    let record = found(6, Model { speeds, ..Model::default() }, &spec());
+    assert_eq!(record.slow, [Slow { host: None, rank: Some(4), link: None, factor: 2.0 }]);
+    assert!((record.speeds[4] - 0.5 / (5.5 / 6.0)).abs() < 1e-9);
+}
+
+#[test]
+fn many_ranks_are_sampled_and_too_many_refused() {
+    let quick = ProbeSpec { rounds: 1, ..ProbeSpec::quick() };
+    let record = found(100, Model::default(), &quick);
+    assert_eq!((record.speeds.len(), record.latencies.len()), (100, 0));
+    assert_eq!(record.links[0].latency_us, 20.0);
+    let why = probe(&mut World::simulated(MOST_RANKS + 1, Model::default()), &quick, "", 1).unwrap_err();
+    assert_eq!(why.to_string(), "probe measures up to 4096 ranks, not 4097");
+}

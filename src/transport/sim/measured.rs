@@ -1,0 +1,188 @@
+//! A measured network: hosts with ranks of known speeds, and what a message costs within a host and between hosts.
+//!
+//! The model of a link is LogGP (Alexandrov, Ionescu, Schauser and Scheiman 1995) as one end sees it: a start-up (LogGP's L and both overheads),
+//! a gap g between messages of one sender, a time G for each byte, and the size from which a message waits for its receiver's consent
+//! (the rendezvous protocol), with what that takes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::speed::Speed;
+use super::units;
+use crate::error::{Error, Result};
+use crate::topology::{HostId, Hosts, RankId};
+use crate::transport::Ticks;
+
+/// What messages cost between two ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MeasuredLink {
+    /// Start-up in ticks: the time of an empty message.
+    pub latency: Ticks,
+    /// Minimum time between two messages of one sender, in ticks.
+    pub gap: Ticks,
+    /// Picoseconds for each byte, header included.
+    pub per_byte: u64,
+    /// Messages that have to ask their receiver first.
+    pub rendezvous: Option<Rendezvous>,
+    /// Whether all ranks of a host send and receive through one port. Within a host each rank has its own.
+    pub shared: bool,
+    /// Relative error of the model over the sizes measured; 0 if unknown.
+    pub error: f64,
+}
+
+/// From which size a message waits for its receiver, and what that takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rendezvous {
+    /// Smallest size in bytes, header included.
+    pub bytes: u64,
+    /// What it adds to the start-up, in ticks.
+    pub latency: Ticks,
+}
+
+impl MeasuredLink {
+    /// Ticks before the first byte of a message of this size is on its way.
+    pub fn start_up(&self, bytes: u64) -> Ticks {
+        let consent = self.rendezvous.filter(|rendezvous| bytes >= rendezvous.bytes).map_or(0, |rendezvous| rendezvous.latency);
+        self.latency.saturating_add(consent)
+    }
+
+    /// Ticks that the bytes of a message take, rounded up.
+    pub fn transmission(&self, bytes: u64) -> Ticks {
+        let picoseconds = u128::from(bytes) * u128::from(self.per_byte);
+        Ticks::try_from(picoseconds.div_ceil(u128::from(units::PER_TICK))).unwrap_or(Ticks::MAX)
+    }
+
+    /// Ticks for which a message keeps its sender's port: its bytes, and never less than the gap.
+    pub fn occupancy(&self, bytes: u64) -> Ticks {
+        self.transmission(bytes).max(self.gap)
+    }
+
+    /// Ticks from sending to arrival of a message that waits for no other.
+    pub fn passage(&self, bytes: u64) -> Ticks {
+        self.start_up(bytes).saturating_add(self.transmission(bytes)).max(1)
+    }
+}
+
+/// Hosts, links and speeds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// What people call it: the name of its file.
+    pub name: String,
+    /// The host of each rank.
+    pub hosts: Hosts,
+    /// Speed by rank; empty if all are 1.
+    pub speeds: Vec<Speed>,
+    /// Between ranks of one host.
+    pub within: MeasuredLink,
+    /// Between ranks of different hosts; `None` if there is one host.
+    pub between: Option<MeasuredLink>,
+    /// Pairs of hosts that differ from the others, the lower number first.
+    pub pairs: BTreeMap<(HostId, HostId), MeasuredLink>,
+}
+
+impl Measured {
+    /// The link between two ranks.
+    pub fn link(&self, a: RankId, b: RankId) -> &MeasuredLink {
+        let (a, b) = (self.hosts.host_of(a), self.hosts.host_of(b));
+        if a == b {
+            return &self.within;
+        }
+        let pair = self.pairs.get(&(a.min(b), a.max(b)));
+        pair.or(self.between.as_ref()).unwrap_or(&self.within)
+    }
+
+    /// The relative error of the model: that of its worst link.
+    pub fn error(&self) -> f64 {
+        [Some(self.within.error), self.between.map(|link| link.error)].into_iter().flatten().fold(0.0, f64::max)
+    }
+
+    /// The same cluster for another number of ranks. Fewer are the first ones; more are dealt out to copies of the hosts, in the same order and
+    /// with the same speeds, as if the cluster had been bought again. Copies are linked as hosts of the cluster are among each other.
+    ///
+    /// # Errors
+    /// Wrong usage if there are more ranks, but no link between hosts was measured.
+    pub fn on(&self, ranks: u32) -> Result<Measured> {
+        let own = self.hosts.ranks();
+        if ranks == own {
+            return Ok(self.clone());
+        }
+        if ranks > own && self.between.is_none() {
+            return Err(Error::input(
+                "network",
+                format!(
+                    " {}: it has {own} ranks on one host and no link between hosts, so it can't be extended to {ranks} ranks",
+                    self.name
+                ),
+            ));
+        }
+        let name = |rank: RankId| {
+            let host = self.hosts.name(self.hosts.host_of(rank % own));
+            match rank / own {
+                0 => host.to_string(),
+                copy => format!("{host}+{copy}"),
+            }
+        };
+        let hosts = Hosts::from_names(&(0..ranks).map(name).collect::<Vec<_>>());
+        let speeds = match self.speeds.len() {
+            0 => Vec::new(),
+            known => (0..ranks as usize).map(|rank| self.speeds[rank % known]).collect(),
+        };
+        // Hosts are numbered as ranks name them, so those that are left keep their numbers.
+        let pairs = self.pairs.iter().filter(|((_, high), _)| *high < hosts.count()).map(|(pair, link)| (*pair, *link)).collect();
+        Ok(Measured { hosts, speeds, pairs, ..self.clone() })
+    }
+
+    /// The same as a network of the simulator.
+    pub fn network(self) -> super::Network {
+        super::Network::Measured(Arc::new(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cluster() -> Measured {
+        let link = |latency| MeasuredLink { latency, per_byte: 1_000, ..MeasuredLink::default() };
+        Measured {
+            name: "x.toml".into(),
+            hosts: Hosts::from_names(&["a", "a", "b", "c"].map(String::from)),
+            speeds: vec![Speed::default(), Speed::ratio(1, 2).unwrap(), Speed::default(), Speed::default()],
+            within: link(10),
+            between: Some(link(100)),
+            pairs: BTreeMap::from([((1, 2), link(400))]),
+        }
+    }
+
+    #[test]
+    fn a_link_is_that_of_the_two_hosts() {
+        let cluster = cluster();
+        let latency = |a, b| cluster.link(a, b).latency;
+        assert_eq!([latency(0, 1), latency(0, 2), latency(3, 0), latency(2, 3), latency(3, 2)], [10, 100, 100, 400, 400]);
+    }
+
+    #[test]
+    fn more_ranks_are_on_copies_of_the_hosts() {
+        let six = cluster().on(6).unwrap();
+        assert_eq!(six.hosts.names(), ["a", "b", "c", "a+1"]);
+        assert_eq!((0..6).map(|rank| six.hosts.host_of(rank)).collect::<Vec<_>>(), [0, 0, 1, 2, 3, 3]);
+        assert_eq!(six.speeds[5], Speed::ratio(1, 2).unwrap());
+        assert_eq!([six.link(4, 5).latency, six.link(0, 4).latency, six.link(2, 3).latency], [10, 100, 400]);
+        let three = cluster().on(3).unwrap();
+        assert_eq!((three.hosts.count(), three.speeds.len(), three.pairs.len()), (2, 3, 0));
+        assert_eq!(cluster().on(4).unwrap(), cluster());
+        let lonely = Measured { hosts: Hosts::single(2), speeds: Vec::new(), between: None, ..cluster() };
+        assert_eq!(lonely.on(1).unwrap().hosts.ranks(), 1);
+        let why = lonely.on(3).unwrap_err().to_string();
+        assert_eq!(why, "network x.toml: it has 2 ranks on one host and no link between hosts, so it can't be extended to 3 ranks");
+    }
+
+    #[test]
+    fn a_message_costs_what_loggp_says() {
+        let rendezvous = Some(Rendezvous { bytes: 100, latency: 40 });
+        let link = MeasuredLink { latency: 20, gap: 8, per_byte: 1_500, rendezvous, ..MeasuredLink::default() };
+        assert_eq!((link.transmission(3), link.occupancy(3), link.passage(3)), (5, 8, 25));
+        assert_eq!((link.start_up(99), link.start_up(100), link.passage(100)), (20, 60, 210));
+        assert_eq!(MeasuredLink::default().passage(1 << 40), 1);
+    }
+}

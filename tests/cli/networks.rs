@@ -1,0 +1,306 @@
+//! `probe`, `advise`, and measured networks as files, from outside.
+
+use std::fs;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+use crate::contract::{Key, assert_keys, lines, number_or_null};
+use crate::files::file;
+
+const PROBE: &[Key] = &[
+    ("ranks", Value::is_u64),
+    ("hosts", |value| value.as_array().is_some_and(|hosts| hosts.iter().all(Value::is_array))),
+    ("links", Value::is_array),
+    ("speeds", |value| value.as_array().is_some_and(|speeds| speeds.iter().all(Value::is_f64))),
+    ("slow", Value::is_array),
+    ("cores_per_rank", Value::is_number),
+];
+
+const LINK: &[Key] = &[
+    ("between", |value| value == "within" || value == "hosts"),
+    ("latency_us", Value::is_f64),
+    ("gap_us", Value::is_f64),
+    ("bytes_per_second", number_or_null),
+    ("error", Value::is_f64),
+];
+
+const ADVISE: &[Key] = &[
+    ("pays", Value::is_boolean),
+    ("balancer", Value::is_string),
+    ("topology", Value::is_string),
+    ("gain_seconds", Value::is_f64),
+    ("cost_seconds", Value::is_f64),
+    ("crossover_imbalance", number_or_null),
+    ("crossover_task_seconds", number_or_null),
+];
+
+/// Four hosts of two ranks; what host `slow` computes takes 1 / 0.8 of the time.
+fn cluster(slow: Option<usize>) -> String {
+    let host = |host: usize| {
+        let speed = if slow == Some(host) { 0.8 } else { 1.0 };
+        format!("[[host]]\nname = \"h{host}\"\nranks = [{}, {}]\nspeeds = [{speed:.1}, {speed:.1}]\n\n", 2 * host, 2 * host + 1)
+    };
+    let hosts: String = (0..4).map(host).collect();
+    format!(
+        "{hosts}[within]\nlatency = \"700ns\"\ngap = \"250ns\"\nper_byte = \"0.437ns\"\n\n\
+         [between]\nlatency = \"21us\"\ngap = \"900ns\"\nper_byte = \"2.5ns\"\nshared = true\n"
+    )
+}
+
+/// A file of a network, which `--network` knows by its name.
+fn toml(text: &str) -> tempfile::TempPath {
+    let path = tempfile::Builder::new().suffix(".toml").tempfile().unwrap().into_temp_path();
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn run(arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::cargo_bin("equipoise").unwrap().args(arguments).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn probe_finds_the_simulated_network() {
+    for ranks in [1, 2, 5, 8] {
+        let probed =
+            lines(&format!("probe --sim {ranks} --network switched:latency=13us,per_byte=1.25ns --repeat 4 --compute 0.01 --output json"));
+        let [object] = &probed[..] else { panic!("{} lines", probed.len()) };
+        assert_keys(object, PROBE);
+        assert_eq!(object["ranks"], ranks);
+        assert_eq!(object["speeds"].as_array().unwrap().len(), ranks);
+        let links = object["links"].as_array().unwrap();
+        assert_eq!(links.len(), usize::from(ranks > 1));
+        for link in links {
+            assert_keys(link, LINK);
+            assert_eq!((link["between"].as_str(), link["latency_us"].as_f64()), (Some("within"), Some(13.0)));
+            assert_eq!(link["bytes_per_second"].as_f64(), Some(8e8));
+        }
+    }
+    let probed = lines("probe --sim 6 --sim-hosts 3 --repeat 4 --output json");
+    assert_eq!(probed[0]["hosts"], serde_json::json!([[0, 1], [2, 3], [4, 5]]));
+    let links = probed[0]["links"].as_array().unwrap();
+    assert_eq!(links.iter().map(|link| link["between"].as_str().unwrap()).collect::<Vec<_>>(), ["within", "hosts"]);
+}
+
+#[test]
+fn a_network_that_was_written_is_read_again() {
+    let given = toml(&cluster(None));
+    let folder = tempfile::tempdir().unwrap();
+    let (written, platform) = (folder.path().join("probed.toml"), folder.path().join("probed.xml"));
+    let (given, written, platform) = (given.to_str().unwrap(), written.to_str().unwrap(), platform.to_str().unwrap());
+    let report = folder.path().join("report");
+    let (status, _, errors) = run(&[
+        "probe",
+        "--sim",
+        "8",
+        "--network",
+        given,
+        "--repeat",
+        "4",
+        "--compute",
+        "0.01",
+        "--output",
+        "quiet",
+        "--write",
+        written,
+        "--simgrid",
+        platform,
+        "--report",
+        report.to_str().unwrap(),
+    ]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    let phase = |network: &str| {
+        let mut object = lines(&format!("balance --sim 8 --network {network} --loads hot:total=800 --payload 100 --output json")).remove(0);
+        object["network"] = Value::Null;
+        object
+    };
+    // To the nanosecond.
+    assert_eq!(phase(given), phase(written));
+    assert_eq!(phase(given)["hosts"], 4);
+    let xml = fs::read_to_string(platform).unwrap();
+    assert!(xml.contains("<host id=\"h3\" speed=\"1000000000f\" core=\"2\"/>"), "{xml}");
+    let page = fs::read_to_string(report.join("report.html")).unwrap();
+    assert!(page.contains("Latency between ranks") && page.contains("Bandwidth between hosts") && page.contains("h1 and h2: "), "{page}");
+    let table = fs::read_to_string(report.join("table.csv")).unwrap();
+    assert!(table.starts_with("between,latency_us,gap_us,bytes_per_second,") && table.lines().count() == 3, "{table}");
+    // Twice as many ranks are on as many hosts more.
+    assert_eq!(lines(&format!("balance --sim 16 --network {written} --output json"))[0]["hosts"], 8);
+    assert_eq!(lines(&format!("balance --sim 3 --network {written} --output json"))[0]["hosts"], 2);
+    for command in
+        ["compare --loads 9,0,0,0 --balancer cwa", "run --workload queens:n=6", "run --workload costs:tasks=20 --scheduler selfsched"]
+    {
+        assert_eq!(lines(&format!("{command} --sim 4 --network {written} --output json"))[0]["hosts"], 2, "{command}");
+    }
+}
+
+#[test]
+fn what_is_slow_fails_a_strict_probe() {
+    let probe = |network: &str, more: &[&str]| {
+        run(&[&["probe", "--sim", "8", "--repeat", "9", "--compute", "0.01", "--network", network], more].concat())
+    };
+    let with_slow_host = toml(&cluster(Some(2)));
+    let with_slow_host = with_slow_host.to_str().unwrap();
+    let (status, out, errors) = probe(with_slow_host, &["--strict", "--output", "json"]);
+    let object: Value = serde_json::from_str(&out).unwrap();
+    let slow = object["slow"].as_array().unwrap();
+    // The kernel's time is rounded up to a nanosecond.
+    let factor = slow[0]["factor"].as_f64().unwrap();
+    assert_eq!((status, slow.len(), slow[0]["host"].as_str()), (1, 1, Some("h2")));
+    assert!((factor - 1.25).abs() < 1e-4, "{factor}");
+    assert_eq!(errors, "equipoise: --strict: something is slow; see the verdict\n");
+    let (status, out, _) = probe(with_slow_host, &[]);
+    assert!(out.contains("Verdict: host h2 computes 20.0 % slower than the others (1.25 times as long)"), "{out}");
+    assert_eq!(status, 0);
+    let even = toml(&cluster(None));
+    let (status, out, errors) = probe(even.to_str().unwrap(), &["--strict"]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    assert!(out.contains("Verdict: nothing is slow (a false alarm has a probability of at most"), "{out}");
+    let link = toml(&format!("{}\n[[pair]]\nhosts = [\"h0\", \"h3\"]\nlatency = \"84us\"\nper_byte = \"10ns\"\n", cluster(None)));
+    let (status, out, _) = probe(link.to_str().unwrap(), &["--strict"]);
+    assert!(status == 1 && out.contains("Verdict: the link h0-h3 takes 4"), "{out}");
+}
+
+#[test]
+fn times_are_printed_as_the_osu_benchmarks_do() {
+    let (status, out, _) = run(&["probe", "--sim", "4", "--sim-hosts", "2", "--repeat", "4", "--format", "osu"]);
+    assert_eq!(status, 0);
+    for title in ["# Equipoise latency test, within hosts", "# Equipoise bandwidth, between hosts", "# Size          Latency (us)"] {
+        assert!(out.contains(title), "{out}");
+    }
+    let row = out.lines().find(|line| line.starts_with("1048576 ")).unwrap();
+    let numbers: Vec<f64> = row.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    assert!(numbers.len() == 2 && (numbers[1] - 2851.0).abs() < 2.0, "{row}");
+}
+
+/// SimGrid is the oracle for the platform, where its Python module is installed.
+#[test]
+fn simgrid_has_the_same_times() {
+    let has_simgrid =
+        std::process::Command::new("python3").args(["-c", "import simgrid"]).output().is_ok_and(|output| output.status.success());
+    if !has_simgrid {
+        eprintln!("SKIPPED: there is no Python module simgrid (Debian: python3-simgrid)");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (platform, probed) = (folder.path().join("platform.xml"), folder.path().join("probe.json"));
+    let network = toml(&cluster(None));
+    let (status, out, _) = run(&[
+        "probe",
+        "--sim",
+        "8",
+        "--network",
+        network.to_str().unwrap(),
+        "--repeat",
+        "4",
+        "--output",
+        "json",
+        "--simgrid",
+        platform.to_str().unwrap(),
+    ]);
+    assert_eq!(status, 0);
+    assert!(fs::read_to_string(&platform).unwrap().contains("<link id=\"port-3\""), "the hosts' ports are shared");
+    fs::write(&probed, out).unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/simgrid");
+    let output = std::process::Command::new("python3").arg(script).arg(&platform).arg(&probed).output().unwrap();
+    assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn advice_has_every_key_and_knows_the_ranks() {
+    let network = toml(&cluster(None));
+    let network = network.to_str().unwrap();
+    for (arguments, ranks) in [
+        ("--loads 19,11,2,9,0,9,10,4", 8),
+        ("--loads hot:total=100 --sim 5", 5),
+        (&*format!("--loads hot:total=100 --network {network}"), 8),
+        (&*format!("--loads 30,1,1 --network {network}"), 3),
+        (&*format!("--loads poisson:mean=9 --network {network} --sim 16"), 16),
+        ("--loads hot:total=100 --sim 4 --sim-hosts 2 --network zero", 4),
+    ] {
+        let advised = lines(&format!("advise {arguments} --task-seconds 0.001 --output json"));
+        let [object] = &advised[..] else { panic!("{} lines", advised.len()) };
+        assert_keys(object, ADVISE);
+        assert_eq!(object["ranks"], ranks, "{arguments}");
+        assert_eq!(object["pays"].as_bool().unwrap(), object["gain_seconds"].as_f64() > object["cost_seconds"].as_f64());
+    }
+    let listed = file("3,4,90\n1 # the last\n");
+    let advised = lines(&format!("advise --loads @{} --task-seconds 1 --steps 10 --output json", listed.to_str().unwrap()));
+    assert_eq!((advised[0]["ranks"].as_u64(), advised[0]["pays"].as_bool()), (Some(4), Some(true)));
+    // 90 seconds before, 25 after, ten times.
+    assert_eq!((advised[0]["gain_seconds"].as_f64(), advised[0]["gain_seconds_per_step"].as_f64()), (Some(650.0), Some(65.0)));
+}
+
+#[test]
+fn advice_turns_at_its_crossovers() {
+    let ask = |seconds: f64, more: &str| {
+        lines(&format!("advise --loads 40,12,9,11,8,10,9,13 --task-seconds {seconds} --output json {more}")).remove(0)
+    };
+    let object = ask(1e-3, "");
+    let (gain, cost) = (object["gain_seconds"].as_f64().unwrap(), object["cost_seconds"].as_f64().unwrap());
+    let least = object["crossover_task_seconds"].as_f64().unwrap();
+    assert!((least / (1e-3 * cost / gain) - 1.0).abs() < 1e-9);
+    assert_eq!([ask(least * 1.05, ""), ask(least * 0.9, "")].map(|object| object["pays"].as_bool()), [Some(true), Some(false)]);
+    let steps = ask(least / 7.5, "");
+    let needed = steps["crossover_steps"].as_u64().unwrap();
+    assert!((7..=9).contains(&needed), "{needed}");
+    assert_eq!(ask(least / 7.5, &format!("--steps {needed}"))["pays"], true);
+    let only = ask(1e-3, "--balancer twa");
+    assert_eq!((only["balancer"].as_str(), only["choices"].as_array().unwrap().len()), (Some("twa"), 1));
+}
+
+#[test]
+fn advice_for_people_begins_with_the_answer() {
+    let (status, out, _) = run(&["advise", "--loads", "19,11,2,9,0,9,10,4", "--task-seconds", "0.01"]);
+    assert!(status == 0 && out.starts_with("Balancing pays (certainty 9"), "{out}");
+    assert!(out.contains("All else being equal it pays from tasks of ") && out.contains("assumed, not measured"), "{out}");
+    let (_, out, _) = run(&["advise", "--loads", "19,11,2,9,0,9,10,4", "--task-seconds", "1e-7"]);
+    assert!(out.starts_with("Balancing does not pay (certainty "), "{out}");
+}
+
+#[test]
+fn wrong_usage_is_one_sentence() {
+    let wrong = toml(&cluster(None).replace("21us", "soon"));
+    let (wrong, missing) = (wrong.to_str().unwrap(), "/no/such/file.toml");
+    for (arguments, says) in [
+        (&["balance", "--sim", "8", "--network", wrong][..], ", line 27: latency is a whole number of nanoseconds, such as \"20us\""),
+        (&["balance", "--sim", "8", "--network", missing], "--network /no/such/file.toml: the file cannot be read: "),
+        (&["advise", "--loads", "3,4", "--task-seconds", "1", "--network", missing], "the file cannot be read: "),
+        (&["advise", "--loads", "3,4", "--task-seconds", "-1"], "--task-seconds: it must be a number of seconds above 0, not -1"),
+        (&["advise", "--loads", "3,4", "--task-seconds", "NaN"], "--task-seconds: it must be a number of seconds above 0, not NaN"),
+        (&["advise", "--loads", "hot:total=5", "--task-seconds", "1"], "for how many ranks? Say --sim RANKS, or --network FILE.toml"),
+        (&["advise", "--loads", "3,-4", "--task-seconds", "1"], "--loads, item 2"),
+        (&["advise", "--loads", "3,4", "--sim", "3", "--task-seconds", "1"], "--loads: 2 numbers for"),
+        (&["advise", "--loads", "3,4", "--task-seconds", "1", "--steps", "0"], "--steps <STEPS>"),
+        (&["advise", "--loads", "3,4", "--task-seconds", "1", "--balancer", "magic"], "'magic' is unknown"),
+        (&["advise", "--loads", "3,4", "--task-seconds", "1", "--network", "ether"], "'ether' is unknown"),
+        (&["advise", "--loads", "3,4"], "--task-seconds <SECONDS>"),
+        (&["probe", "--sim", "5000"], "probe measures up to 4096 ranks, not 5000"),
+        (&["probe", "--sim", "2", "--write", "network.txt"], "--write network.txt: the name must end with .toml"),
+        (&["probe", "--sim", "2", "--write", "/no/such/x.toml"], "--write /no/such/x.toml: it cannot be written"),
+        (&["probe", "--sim", "2", "--compute", "0"], "it must be a number of seconds from 0.001 to 3600"),
+        (&["compare", "--network", "zero"], "--network zero: on real ranks it must be a FILE.toml to predict with"),
+        (&["balance", "--network", "zero"], "--network: it is the network of simulated ranks; say --sim RANKS, too"),
+        (&["probe"], "there are no ranks to run on; type `mpirun -n 8 equipoise probe ..`"),
+    ] {
+        let (status, out, errors) = run(arguments);
+        assert_eq!((status, out.as_str(), errors.lines().count()), (2, "", 1), "{arguments:?}: {errors}");
+        assert!(errors.contains(says), "{arguments:?}: {errors}");
+    }
+    let good = toml(&cluster(None));
+    let (status, _, errors) = run(&["balance", "--sim", "8", "--sim-hosts", "2", "--network", good.to_str().unwrap()]);
+    assert!(status == 2 && errors.contains("--sim-hosts: the hosts are those of --network "), "{errors}");
+}
+
+#[test]
+fn a_tree_of_hosts_crosses_between_them_least() {
+    let crossed = |topology: &str| {
+        let line =
+            lines(&format!("compare --sim 16 --sim-hosts 4,cyclic --balancer twa --topology {topology} --payload 100 --output json"))
+                .remove(0);
+        assert_eq!(line["imbalance_after"].as_f64(), Some(1.0));
+        line["host_bytes"].as_u64().unwrap()
+    };
+    assert!(crossed("tree:hosts") < crossed("tree:binary"), "{} {}", crossed("tree:hosts"), crossed("tree:binary"));
+}

@@ -1,0 +1,124 @@
+//! Advice against outcomes: programs that balance and compute, against programs that compute at once, on simulated networks that the advice does not know
+//! exactly.
+
+use std::collections::BTreeMap;
+
+use equipoise::advice::{Advice, Question};
+use equipoise::topology::Hosts;
+use equipoise::transport::sim::{Measured, MeasuredLink, Model, Network, Rules, Speed};
+use equipoise::transport::world::World;
+use equipoise::{Result, redistribute};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+
+/// Two networks: four hosts with slow links between, and a fast one.
+fn network(which: usize) -> Measured {
+    let link = |latency, per_byte| MeasuredLink { latency, gap: latency / 20, per_byte, error: 0.05, ..MeasuredLink::default() };
+    let (names, between) = match which {
+        0 => (4, MeasuredLink { shared: true, ..link(50_000, 8_000) }),
+        _ => (8, link(5_000, 400)),
+    };
+    Measured {
+        name: format!("network{which}.toml"),
+        hosts: Hosts::from_names(&(0..8).map(|rank| format!("h{}", rank * names / 8)).collect::<Vec<_>>()),
+        speeds: vec![Speed::default(); 8],
+        within: link(700, 430),
+        between: Some(between),
+        pairs: BTreeMap::new(),
+    }
+}
+
+/// The same network as it really is: all links are off by up to 10 %, and messages are delayed.
+fn real(advised: &Measured, rng: &mut ChaCha8Rng) -> Model {
+    let mut off = |link: MeasuredLink| {
+        let mut times = |value: u64| (value as f64 * rng.random_range(0.9..1.1)) as u64;
+        MeasuredLink { latency: times(link.latency), per_byte: times(link.per_byte), ..link }
+    };
+    let (within, between) = (off(advised.within), advised.between.map(&mut off));
+    let most = between.map_or(within.latency, |link| link.latency) / 10;
+    let network = Measured { within, between, ..advised.clone() }.network();
+    Model { network, rules: Rules::seeded(rng.random()).delay_up_to(most), ..Model::default() }
+}
+
+fn loads(rng: &mut ChaCha8Rng) -> Vec<u64> {
+    let hot = rng.random_bool(0.5);
+    let mut loads: Vec<u64> = (0..8).map(|_| rng.random_range(0..40)).collect();
+    if hot {
+        loads[rng.random_range(0..8)] += 200;
+    }
+    loads
+}
+
+/// Seconds that balancing really takes, and the loads after it.
+fn outcome(model: Model, balancer: &str, loads: &[u64], payload: usize) -> Result<(f64, Vec<u64>)> {
+    let mut world = World::simulated(loads.len() as u32, model);
+    // A task's bytes, a number beside them.
+    let tasks = |rank: u32| vec![vec![0u8; payload]; loads[rank as usize] as usize];
+    let after = redistribute(&mut world, balancer, tasks)?;
+    let elapsed = world.as_simulation().map_or(0, |simulation| simulation.elapsed());
+    Ok((elapsed as f64 / 1e9, after.iter().map(|(_, tasks)| tasks.len() as u64).collect()))
+}
+
+/// Each case's gain is a given multiple of its real cost, by the duration of its tasks.
+#[test]
+fn advice_is_right_in_48_of_50_cases() -> Result<()> {
+    let mut rng = ChaCha8Rng::seed_from_u64(18);
+    let (mut right, mut even, mut pay) = (0, 0, 0);
+    let mut told = Vec::new();
+    for case in 0..50 {
+        let advised = network(case % 2);
+        let (loads, payload) = (loads(&mut rng), [64, 4096][case / 2 % 2]);
+        let ratio = 4f64.powf(rng.random_range(-1.0..1.0));
+        let ask = |seconds: f64| -> Result<Advice> {
+            Question::new(&loads, payload, seconds, &Network::Measured(advised.clone().into())).answer()
+        };
+        let model = real(&advised, &mut rng);
+        let most = |loads: &[u64]| loads.iter().copied().max().unwrap_or(0) as f64;
+        let outcome = |advice: &Advice| -> Result<(f64, f64)> {
+            let (cost, after) = outcome(model.clone(), &advice.balancer, &loads, payload as usize)?;
+            Ok((cost, most(&loads) - most(&after)))
+        };
+        // The balancer that is advised depends a little on the duration of tasks, which depends on what it costs.
+        let mut advice = ask(1e-4)?;
+        let mut seconds = 0.0;
+        for _ in 0..2 {
+            let (cost, units) = outcome(&advice)?;
+            seconds = ratio * cost / units;
+            advice = ask(seconds)?;
+        }
+        let (cost, units) = outcome(&advice)?;
+        let paid = units * seconds > cost;
+        even += usize::from(advice.about_even);
+        pay += usize::from(paid);
+        if advice.pays == paid || advice.about_even {
+            right += 1;
+        } else {
+            told.push(format!("case {case}: gain over cost {ratio:.2}, but {advice:?}"));
+        }
+    }
+    assert!((15..=35).contains(&pay), "{pay} cases in which it pays are no test");
+    assert!(right >= 48 && even <= 10, "{right} right, {even} about even: {told:#?}");
+    Ok(())
+}
+
+/// One program, two worlds: what is predicted is what a program sees on the very network.
+#[test]
+fn on_a_network_that_is_known_the_cost_is_exact() -> Result<()> {
+    for which in 0..2 {
+        let network = network(which);
+        let loads = [9, 0, 31, 4, 4, 90, 1, 17];
+        // Tasks that are vectors of bytes carry their length, too.
+        for balancer in ["direct", "cwa", "twa", "psts"] {
+            let question = Question {
+                balancers: vec![balancer.into()],
+                ..Question::new(&loads, 65, 1e-3, &Network::Measured(network.clone().into()))
+            };
+            let advice = question.answer()?;
+            let model = Model { network: network.clone().network(), ..Model::default() };
+            let (cost, after) = outcome(model, balancer, &loads, 64)?;
+            assert!((advice.cost_seconds / cost - 1.0).abs() < 0.02, "{balancer}: {} against {cost}", advice.cost_seconds);
+            assert_eq!((advice.after_seconds * 1e3).round() as u64, after.into_iter().max().unwrap());
+        }
+    }
+    Ok(())
+}
