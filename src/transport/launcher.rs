@@ -70,7 +70,7 @@ pub fn started(library: &str, env: impl Fn(&str) -> Option<String>) -> Result<bo
 /// then initialise MPI to meet the others, which would wait for it.
 pub fn has_company(library: impl FnOnce() -> String, env: impl Fn(&str) -> Option<String>) -> bool {
     // Without a launcher no MPI is looked for.
-    if rank(&env).is_none() {
+    if detect("", &env) == Launch::Alone {
         return false;
     }
     match detect(&library(), env) {

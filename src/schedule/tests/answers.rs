@@ -250,6 +250,8 @@ fn a_seed_repeats_a_run_to_the_tick() {
         let first = again(7);
         assert!(first.1.iter().any(|node| !node.trace.is_empty()));
         assert_eq!(first, again(7), "{scheduler}");
-        assert!(scheduler == "static" || first.1 != again(8).1, "{scheduler}");
+        // Nothing is left to chance where no task migrates: the criterion never asks for a phase here.
+        let by_chance = scheduler != "static" && !scheduler.starts_with("incremental:trigger=menon");
+        assert!(!by_chance || first.1 != again(8).1, "{scheduler}");
     }
 }
