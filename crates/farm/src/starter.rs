@@ -142,6 +142,13 @@ impl Started {
         }
     }
 
+    /// Whether nobody watches over it any more, since the starter was killed.
+    pub fn is_orphaned(&self) -> bool {
+        let hangs_up = || poll(&mut [PollFd::new(&self.lifeline, PollFlags::IN)], Some(&Timespec::default()));
+        // Before the starter is told that only the end is wanted, nothing comes from it.
+        !self.is_told && matches!(hangs_up(), Ok(1..))
+    }
+
     /// Ends it, with all that it has started.
     pub fn kill(&mut self) {
         if self.has_ended {
@@ -166,7 +173,8 @@ impl Drop for Started {
     }
 }
 
-fn gone() -> io::Error {
+/// What is said when the starter is gone.
+pub fn gone() -> io::Error {
     io::Error::other("the helper that starts programs has died")
 }
 

@@ -264,7 +264,8 @@ impl Lead {
 
     /// Hosts that have nothing left to do are given back.
     fn release_idle(&mut self) {
-        let busy: Vec<bool> = self.ranks.iter().map(|rank| rank.held > 0).collect();
+        // Where all tasks have ended nobody is busy, even if a rank has not said yet that it has room.
+        let busy: Vec<bool> = self.ranks.iter().map(|rank| rank.held > 0 && !self.out.is_empty()).collect();
         let released = self.hosts.release(&busy);
         self.sends.extend(released);
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
-use equipoise_farm::starter::Started;
+use equipoise_farm::starter::{self, Started};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use equipoise::error::{Error, Result};
@@ -35,6 +35,8 @@ pub enum Errors {
     Dropped,
 }
 
+/// How often it is looked at whether its starter still lives.
+const LOOK: Duration = Duration::from_millis(100);
 /// No sleep of ours is longer, whatever the patience.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
@@ -95,9 +97,9 @@ impl<T: Send + 'static> Process<T> {
         let since = Instant::now();
         let output = loop {
             let left = self.left(since)?;
-            match self.output.recv_timeout(left) {
+            match self.output.recv_timeout(left.min(LOOK)) {
                 Ok(output) => break output,
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => self.watch()?,
                 Err(RecvTimeoutError::Disconnected) => break Err(Error::Failed(format!("{}: its reader died", self.who))),
             }
         };
@@ -111,8 +113,18 @@ impl<T: Send + 'static> Process<T> {
         }
     }
 
+    /// If its starter was killed, it is ended here.
+    fn watch(&mut self) -> Result<()> {
+        if self.started.is_orphaned() {
+            self.started.kill();
+            return Err(Error::Failed(format!("{}: {}; there is no answer", self.who, starter::gone())));
+        }
+        Ok(())
+    }
+
     fn wait_for_room(&mut self, since: Instant) -> Result<()> {
-        let left = Timespec::try_from(self.left(since)?).ok();
+        self.watch()?;
+        let left = Timespec::try_from(self.left(since)?.min(LOOK)).ok();
         let Some(stdin) = &self.stdin else { return Ok(()) };
         match poll(&mut [PollFd::new(stdin, PollFlags::OUT)], left.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
