@@ -226,6 +226,23 @@ fn what_cannot_end_in_time_is_left() {
     assert!((2..=4).contains(&place.records("k").len()));
 }
 
+#[test]
+fn built_in_tasks_sleep_and_a_limit_stops_none_of_them() {
+    let place = Place::new();
+    place.expect(0, &["--sleep", "exponential:mean=1ms,tasks=300", "--workers", "4", "--journal", "j"]);
+    assert_eq!(place.records("j").len(), 300);
+    // Two at a time, 0.3 s each, and less than 2 s: 12 at most, and none that was begun is left.
+    let said = place.expect(
+        4,
+        &["--sleep", "fixed:time=0.3s,tasks=100,costs=known", "--workers", "2", "--walltime", "2", "--output", "json", "--journal", "k"],
+    );
+    let end: serde_json::Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    let (done, left) = (end["done"].as_u64().unwrap(), end["left"].as_u64().unwrap());
+    assert!(done + left == 100 && (2..=12).contains(&done), "{end}");
+    assert_eq!(place.records("k").values().filter(|records| records[0][16] == "done").count() as u64, done);
+    assert!(end["seconds"].as_f64().unwrap() >= done.div_ceil(2) as f64 * 0.3, "{end}");
+}
+
 /// Waits for something.
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();

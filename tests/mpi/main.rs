@@ -71,6 +71,10 @@ fn book() -> Book {
 
 fn main() {
     std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).expect("the project's root");
+    // Programs are started by a process of their own, as from the command line.
+    if equipoise_farm::helper::serve_if_called().is_some() {
+        return;
+    }
     let book = book();
     if book.play_rank() {
         return;

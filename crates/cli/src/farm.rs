@@ -18,6 +18,7 @@ use equipoise_farm::helper::running::now;
 use equipoise_farm::lead::{Audience, Lead};
 use equipoise_farm::limits::{Halt, SlotsGiven, allowed, end_of_allocation};
 use equipoise_farm::list::formats::Format;
+use equipoise_farm::list::sleep::Sleep;
 use equipoise_farm::list::template::{Template, array};
 use equipoise_farm::list::{Origin, line};
 use equipoise_farm::output::{self, Printer};
@@ -76,6 +77,11 @@ pub struct Arguments {
     /// Run this number of tasks that do nothing, to measure
     #[arg(long, value_name = "N", conflicts_with_all = ["list", "command"], help_heading = "Input")]
     empty: Option<u64>,
+
+    /// Built-in tasks that sleep, to compare schedulers: exponential:mean=10ms,tasks=N | uniform:min=5ms,max=500ms,tasks=N | fixed:time=1s,tasks=N;
+    /// and if need be ,seed=N ,costs=known ,speeds=1/2/4 (of the ranks, over and over)
+    #[arg(long, value_name = "LENGTHS", conflicts_with_all = ["list", "command", "args", "array", "empty"], help_heading = "Input")]
+    sleep: Option<String>,
 
     /// Whose list it is: plain | greasy | disbatch | parallel. Others' commands run by a shell
     #[arg(long, value_name = "FORMAT", requires = "list", default_value = "plain", help_heading = "Input")]
@@ -415,6 +421,10 @@ fn origin(arguments: &Arguments) -> Result<Origin> {
         let is_closed = file.as_os_str() == "-" && launch::speaks() && streams::input_was_closed();
         if is_closed { Err(Error::usage("farm -: standard input is closed")) } else { Ok(file.to_path_buf()) }
     };
+    if let Some(text) = &arguments.sleep {
+        let wrong = |why| Error::usage(format!("--sleep {}: {why}", names::one_line(text.clone())));
+        return Sleep::parse(text).map(Origin::Sleep).map_err(wrong);
+    }
     match (&arguments.list.first(), &arguments.args, &arguments.array, arguments.empty) {
         (Some(_), ..) if !arguments.command.is_empty() => {
             Err(Error::usage("farm: -- PROG needs --args FILE or --array A-B; a list has whole commands"))

@@ -144,6 +144,7 @@ impl Hand {
             workers: self.settings.workers,
             slots: self.slots.clone(),
             timeout: self.settings.timeout,
+            speed: self.settings.speed(self.rank),
             retries: self.settings.retries,
         };
         if self.helper.is_some() {

@@ -9,6 +9,7 @@
 //! - [`lead`] decides who gets which task when. It is a plain struct, without a network.
 //! - [`hand`] gives the tasks of one rank to its helper, and writes what became of them into the [`journal`].
 //! - [`helper`] is a small process that was started before MPI, and that starts the commands.
+//! - [`starter`] is its sister for programs that the caller talks to over pipes (`divide --command`).
 //! - [`engine`] puts a lead and hands together, in one process or over the ranks of a world.
 
 pub mod engine;
@@ -25,5 +26,6 @@ pub mod output;
 pub mod prepare;
 pub mod report;
 pub mod settings;
+pub mod starter;
 pub mod status;
 pub mod task;

@@ -12,6 +12,7 @@ use crate::helper::running::now;
 use crate::journal::past::{Past, Verdict};
 use crate::journal::{self, foreign, record};
 use crate::leases::{self, Leases};
+use crate::list::formats::Format;
 use crate::list::{Entry, List, Origin};
 use crate::report::Report;
 use crate::settings::Settings;
@@ -87,6 +88,7 @@ fn survey(settings: &Settings, ranks_of_host: u32) -> Result<Surveyed> {
     let file = match &settings.origin {
         Origin::Commands { file, .. } | Origin::Arguments { file, .. } => file,
         Origin::Empty(tasks) => return all(*tasks),
+        Origin::Sleep(sleep) => return all(sleep.tasks),
         Origin::Array { first, last, step, .. } => return all((last - first) / step + 1),
     };
     if settings.follow || !file.is_file() {
@@ -164,6 +166,30 @@ fn costs(settings: &Settings, past: &mut Past) -> Result<HashMap<u64, f64>> {
         costs.insert(seq, cost);
     }
     Ok(costs)
+}
+
+/// How long the commands of a list take, in seconds: as its lines say (`cost=`), or as a journal or job log of an earlier run has it.
+///
+/// # Errors
+/// Wrong usage if that is not known of a command, or if commands wait for each other.
+pub fn times(file: &Path, journal: Option<&Path>) -> Result<Vec<f64>> {
+    let mut settings = Settings::new(Origin::Commands { file: file.to_path_buf(), format: Format::Plain });
+    settings.costs = journal.map(Path::to_path_buf);
+    let mut past = Past::default();
+    let costs = costs(&settings, &mut past)?;
+    let (mut list, mut times) = (open(&settings)?, Vec::new());
+    while let Some(entry) = list.entry()? {
+        let Entry::Task(task) = entry else {
+            return Err(Error::usage("a comparison has independent tasks only, and the list has barriers".to_string()));
+        };
+        if !task.after.is_empty() {
+            return Err(Error::usage(format!("line {}: a comparison has independent tasks only", task.line)));
+        }
+        let known = task.cost.or_else(|| costs.get(&task.seq).copied()).or_else(|| past.learnt(&task.text));
+        let unknown = || Error::usage(format!("line {}: it is not known how long it takes; say #EQ cost=, or journal=", task.line));
+        times.push(known.ok_or_else(unknown)?);
+    }
+    Ok(times)
 }
 
 /// The tasks that would run, one after the other.

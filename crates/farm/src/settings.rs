@@ -114,6 +114,14 @@ impl Settings {
         }
     }
 
+    /// How fast a rank sleeps in built-in tasks.
+    pub fn speed(&self, rank: u32) -> f64 {
+        match &self.origin {
+            Origin::Sleep(sleep) => sleep.speed(rank),
+            _ => 1.0,
+        }
+    }
+
     /// The slots of a rank that is number `index` of `ranks` on its host.
     pub fn slots_of(&self, index: u32, ranks: u32) -> Slots {
         self.slots.as_ref().map_or_else(Slots::default, |given| given.of(index, ranks))

@@ -39,6 +39,8 @@ pub enum How {
     Shell,
     /// Nothing is run: a task of `--empty`.
     Empty,
+    /// A built-in task that sleeps: a task of `--sleep`.
+    Sleep,
 }
 
 /// Resources that a task takes of its rank's slots.

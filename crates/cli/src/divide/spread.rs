@@ -9,6 +9,7 @@ use equipoise::topology::Overlay;
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
+use equipoise_farm::starter;
 use equipoise_lab::divisible::spread::Records;
 use equipoise_lab::divisible::spread::plan::MOST_INSTALLMENTS;
 use equipoise_lab::experiment::spread::{Sink, SpreadOutcome};
@@ -181,6 +182,11 @@ pub fn run(input: PathBuf, options: &SpreadOptions, shared: &ModelOptions, world
     }
     let records = options.records.parse()?;
     let request = Request { options, shared, world, output, input, computation, records, speeds };
+    if programs.iter().any(|(_, program)| program.is_some()) {
+        // Before MPI: from then on this process must not fork.
+        let failed = |why| Error::Failed(format!("--command: the helper that starts programs cannot be started: {why}"));
+        starter::prepare().map_err(failed)?;
+    }
     let mut status = 0;
     launch::within(world, |world| {
         status = request.carry_out(world)?;

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -10,23 +11,38 @@ pub const VARIABLE: &str = "FARM_MARK";
 
 /// The mark of one helper's commands.
 #[derive(Clone, Debug)]
-pub struct Mark(OsString);
+pub struct Mark {
+    variable: &'static str,
+    value: OsString,
+}
 
 impl From<OsString> for Mark {
     fn from(value: OsString) -> Mark {
-        Mark(value)
+        Mark { variable: VARIABLE, value }
     }
 }
 
 impl Mark {
     /// A mark that no other process has.
     pub fn new() -> Mark {
+        Mark::of(VARIABLE)
+    }
+
+    /// The same with a variable of its own: who is started by a command of a farm keeps that one's mark, too.
+    pub fn of(variable: &'static str) -> Mark {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        Mark(format!("{}-{:x}", std::process::id(), now.as_nanos()).into())
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        Mark { variable, value: format!("{}-{:x}-{next}", std::process::id(), now.as_nanos()).into() }
+    }
+
+    /// One that another process has made.
+    pub fn again(variable: &'static str, value: &[u8]) -> Mark {
+        Mark { variable, value: OsStr::from_bytes(value).into() }
     }
 
     pub fn value(&self) -> &OsStr {
-        &self.0
+        &self.value
     }
 
     /// Kills all processes with this mark but the caller, and those that they start meanwhile.
@@ -42,7 +58,7 @@ impl Mark {
 
     /// The processes with this mark. Elsewhere than on Linux there is no such list.
     pub fn found(&self) -> Vec<Pid> {
-        let assignment = [VARIABLE.as_bytes(), b"=", self.0.as_bytes()].concat();
+        let assignment = [self.variable.as_bytes(), b"=", self.value.as_bytes()].concat();
         let has_mark = |pid: &Pid| {
             let read = std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero()));
             read.is_ok_and(|text| text.split(|byte| *byte == 0).any(|entry| entry == assignment))

@@ -19,20 +19,29 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::atomic::Ordering;
 
 use tempfile::TempDir;
 
-use crate::environment;
+use crate::{environment, starter};
 use mark::Mark;
 use protocol::{News, Order};
 
 /// What the program is called when it is a helper.
 const NAME: &str = "equipoise-helper";
 
-/// Serves as a helper, if that is what this process was started as.
+/// Serves as a helper, or as a [starter](crate::starter), if that is what this process was started as.
 pub fn serve_if_called() -> Option<ExitCode> {
+    starter::SERVES.store(true, Ordering::Relaxed);
     let mut words = std::env::args_os();
-    if words.next()?.as_os_str() != NAME {
+    let name = words.next()?;
+    if name.as_os_str() == starter::NAME {
+        return Some(match server::serve_starter() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        });
+    }
+    if name.as_os_str() != NAME {
         return None;
     }
     let (folder, mark) = (words.next()?, words.next()?);

@@ -35,6 +35,8 @@ pub struct Terms {
     pub slots: Slots,
     /// Seconds after which a task is stopped.
     pub timeout: Option<f64>,
+    /// How fast built-in tasks sleep; 1 if it is not said.
+    pub speed: f64,
     /// Further attempts at a task that failed.
     pub retries: u32,
 }

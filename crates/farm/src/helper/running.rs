@@ -88,7 +88,7 @@ impl Surroundings {
                 shell.arg("-c").arg(OsStr::from_bytes(&task.text));
                 shell
             }
-            How::Words | How::Empty => {
+            How::Words | How::Empty | How::Sleep => {
                 let words = line::words(&task.text).unwrap_or_default();
                 let missing = || Refusal { exit: NOT_FOUND, why: "there is no command".into() };
                 let (program, arguments) = words.split_first().ok_or_else(missing)?;

@@ -20,6 +20,7 @@ use super::protocol::{self, News, Order};
 use super::running::{NotStarted, Refusal, Running, Stopped, Surroundings, now};
 use super::slots::{Free, Taken};
 use crate::environment;
+use crate::list::sleep;
 use crate::task::{Capture, How, Kept, Outcome, State, TIMED_OUT, Task};
 
 /// How long news wait for others while tasks run.
@@ -38,10 +39,7 @@ const PATIENCE: u32 = 256;
 pub fn serve(folder: &Path, mark: &Mark) -> io::Result<()> {
     close_others();
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    // What ends the rank is the rank's business. Handlers, unlike ignored signals, are not inherited by what is started.
-    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2] {
-        signal_hook::flag::register(signal, std::sync::Arc::default())?;
-    }
+    hear_no_signals()?;
     let (children, notice) = UnixStream::pair()?;
     signal_hook::low_level::pipe::register(libc::SIGCHLD, notice)?;
     children.set_nonblocking(true)?;
@@ -54,6 +52,23 @@ pub fn serve(folder: &Path, mark: &Mark) -> io::Result<()> {
     mark.kill();
     let _ = std::fs::remove_dir_all(folder);
     served
+}
+
+/// Serves as a [starter](crate::starter) for the process at the other end of standard input, until that is closed.
+///
+/// # Errors
+/// If the system refuses what a starter needs.
+pub fn serve_starter() -> io::Result<()> {
+    close_others();
+    hear_no_signals()?;
+    crate::starter::serve(&UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?));
+    Ok(())
+}
+
+/// What ends the rank is the rank's business. Handlers, unlike ignored signals, are not inherited by what is started.
+fn hear_no_signals() -> io::Result<()> {
+    let signals = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
+    signals.into_iter().try_for_each(|signal| signal_hook::flag::register(signal, std::sync::Arc::default()).map(drop))
 }
 
 /// Closes what the rank's launcher has left open in it. Our own descriptors are closed when a command is executed.
@@ -74,6 +89,17 @@ struct Waiting {
     tries: u32,
 }
 
+/// A built-in task that sleeps.
+struct Sleeper {
+    seq: u64,
+    attempt: u32,
+    taken: Taken,
+    began: Instant,
+    until: Instant,
+    /// Seconds since 1970.
+    start: f64,
+}
+
 struct Server {
     socket: UnixStream,
     surroundings: Surroundings,
@@ -81,6 +107,7 @@ struct Server {
     queue: VecDeque<Waiting>,
     overtaken: u32,
     running: HashMap<Pid, (Running, u32)>,
+    sleeping: Vec<Sleeper>,
     collectors: Collectors,
     news: Vec<Outcome>,
     /// Commands for the host that have ended.
@@ -104,6 +131,7 @@ impl Server {
             queue: VecDeque::new(),
             overtaken: 0,
             running: HashMap::new(),
+            sleeping: Vec::new(),
             collectors: Collectors::new(folder),
             news: Vec::new(),
             on_host: Vec::new(),
@@ -147,6 +175,7 @@ impl Server {
                 while matches!((&*children).read(&mut buffer), Ok(read) if read > 0) {}
                 self.bury()?;
             }
+            self.wake();
             self.stop_what_is_late();
         }
         Ok(())
@@ -210,6 +239,13 @@ impl Server {
     fn start(&mut self, waiting: Waiting, taken: Taken) -> io::Result<()> {
         let Waiting { task, attempts, tries } = waiting;
         let attempt = attempts + 1;
+        if task.how == How::Sleep {
+            let began = Instant::now();
+            let seconds = sleep::seconds(&task.text) / self.surroundings.terms.speed;
+            let until = began + Duration::try_from_secs_f64(seconds).unwrap_or_default();
+            self.sleeping.push(Sleeper { seq: task.seq, attempt, taken, began, until, start: now() });
+            return Ok(());
+        }
         let (out, err) = (self.collectors.get()?, self.collectors.get()?);
         match self.surroundings.start(task, attempt, taken, out, err) {
             Ok(running) => _ = self.running.insert(running.pid(), (running, tries)),
@@ -309,7 +345,22 @@ impl Server {
         });
         let news = (!self.news.is_empty()).then_some(self.since + TOGETHER);
         let drain = self.drain.filter(|at| *at > Instant::now());
-        limits.chain(news).chain(drain).min()
+        let awake = self.sleeping.iter().map(|sleeper| sleeper.until);
+        limits.chain(news).chain(drain).chain(awake).min()
+    }
+
+    /// Built-in tasks that have slept enough have ended; when the job ends, those that have not are left.
+    fn wake(&mut self) {
+        let now = Instant::now();
+        let is_stopped = self.drain.is_some_and(|at| at <= now);
+        let (over, sleeping) = std::mem::take(&mut self.sleeping).into_iter().partition(|sleeper| is_stopped || sleeper.until <= now);
+        self.sleeping = sleeping;
+        for Sleeper { seq, attempt, taken, began, until, start } in over {
+            self.free.give_back(taken);
+            let state = if until <= now { State::Done } else { State::Left };
+            let runtime = began.elapsed().as_secs_f64();
+            self.note(Outcome { attempt, start, runtime, ..Outcome::without_run(seq, state) });
+        }
     }
 
     fn stop_what_is_late(&mut self) {

@@ -5,6 +5,7 @@
 
 pub mod counts;
 pub mod hosts;
+mod packing;
 pub mod pool;
 mod reading;
 mod sharing;
@@ -25,7 +26,7 @@ use crate::settings::{Settings, Shown};
 use crate::task::{How, Outcome, State, Task};
 use counts::Counts;
 use hosts::Hosts;
-use pool::{Numbers, Pool};
+use pool::{Numbers, Pool, Ready};
 use sharing::Sharing;
 
 /// Who hears what the lead has to say.
@@ -263,7 +264,8 @@ impl Lead {
 
     /// Hosts that have nothing left to do are given back.
     fn release_idle(&mut self) {
-        let busy: Vec<bool> = self.ranks.iter().map(|rank| rank.held > 0).collect();
+        // Where all tasks have ended nobody is busy, even if a rank has not said yet that it has room.
+        let busy: Vec<bool> = self.ranks.iter().map(|rank| rank.held > 0 && !self.out.is_empty()).collect();
         let released = self.hosts.release(&busy);
         self.sends.extend(released);
     }
@@ -281,7 +283,7 @@ impl Lead {
                 continue;
             }
             let most = self.room(at);
-            let tasks = self.pool.take(most, |task| now + task.least_time() <= last);
+            let tasks = self.take(most, last - now);
             if tasks.is_empty() {
                 continue;
             }
@@ -293,6 +295,17 @@ impl Lead {
             self.sends.push((at as u32, ToHand::Tasks(tasks)));
         }
         self.next_rank = (self.next_rank + 1) % ranks;
+    }
+
+    /// Takes tasks for a rank that can end in the time left.
+    fn take(&mut self, most: u64, left: f64) -> Vec<Ready> {
+        let workers = f64::from(self.settings.workers) * self.ranks.len() as f64;
+        // What takes nearly all of the time there is may need to be packed to fit.
+        let is_cut = self.counts.has_costs && left.is_finite() && self.pool.estimate() > 0.9 * workers * left;
+        match is_cut {
+            true => (0..most).map_while(|_| self.pool.take_packed(left)).collect(),
+            false => self.pool.take(most, |task| task.least_time() <= left),
+        }
     }
 
     /// How many tasks a rank gets now.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::packing;
 use crate::task::Task;
 
 /// A set of numbers of tasks, a bit each.
@@ -119,6 +120,17 @@ impl Pool {
         let taken: Vec<Ready> = keys.iter().filter_map(|key| self.ready.remove(key)).collect();
         self.bytes -= taken.iter().map(|(task, _)| task.text.len()).sum::<usize>();
         taken
+    }
+
+    /// Takes the task that is begun next where the time left does not suffice for all: one of those that together fill it best.
+    pub fn take_packed(&mut self, left: f64) -> Option<Ready> {
+        let step = self.ready.len().div_ceil(packing::CANDIDATES).max(1);
+        let candidates: Vec<_> = self.ready.iter().step_by(step).map(|(key, (task, _))| (*key, task.least_time())).collect();
+        let lengths: Vec<f64> = candidates.iter().map(|(_, length)| *length).collect();
+        let (key, _) = candidates[packing::best_first(&lengths, left)?];
+        let ready = self.ready.remove(&key)?;
+        self.bytes -= ready.0.text.len();
+        Some(ready)
     }
 
     /// Takes all that has not been dealt.

@@ -2,6 +2,7 @@
 
 pub mod formats;
 pub mod line;
+pub mod sleep;
 pub mod template;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -28,6 +29,8 @@ pub enum Origin {
     Array { first: u64, last: u64, step: u64, template: Template },
     /// This number of tasks that do nothing.
     Empty(u64),
+    /// Built-in tasks that sleep.
+    Sleep(sleep::Sleep),
 }
 
 /// What the list says next.
@@ -73,7 +76,7 @@ impl List {
     pub fn open(origin: &Origin, by_shell: bool, stdin: Option<Vec<u8>>, follow: bool) -> Result<List> {
         let lines = match origin {
             Origin::Commands { file, .. } | Origin::Arguments { file, .. } => Some(Lines::open(file, follow)?),
-            Origin::Array { .. } | Origin::Empty(_) => None,
+            Origin::Array { .. } | Origin::Empty(_) | Origin::Sleep(_) => None,
         };
         let by_shell = by_shell || matches!(origin, Origin::Commands { format, .. } if *format != Format::Plain);
         Ok(List {
@@ -103,6 +106,13 @@ impl List {
                 }
                 self.seq += 1;
                 Ok(Some(Entry::Task(Task { seq: self.seq, line: self.seq, how: How::Empty, ..Task::default() })))
+            }
+            Origin::Sleep(sleep) => {
+                if self.seq == sleep.tasks {
+                    return Ok(None);
+                }
+                self.seq += 1;
+                Ok(Some(Entry::Task(sleep.task(self.seq))))
             }
             Origin::Array { first, last, step, template } => {
                 let number = self.seq.checked_mul(*step).and_then(|far| far.checked_add(*first)).filter(|number| number <= last);
@@ -209,7 +219,7 @@ impl List {
         match &self.origin {
             Origin::Commands { file, .. } => format!("{}, line {number}", names::shown(file)),
             Origin::Arguments { file, .. } => format!("--args {}, line {number}", names::shown(file)),
-            Origin::Array { .. } | Origin::Empty(_) => format!("task {number}"),
+            Origin::Array { .. } | Origin::Empty(_) | Origin::Sleep(_) => format!("task {number}"),
         }
     }
 

@@ -1,14 +1,13 @@
 //! Output of shares: fetched in the order of the input, and reduced.
 
 use std::cell::RefCell;
-use std::process::Stdio;
 use std::rc::Rc;
 use std::time::Duration;
 
 use super::{Sink, SpreadSetting};
 use crate::divisible::spread::SpreadOrder;
 use crate::divisible::spread::collect;
-use crate::workload::kernels::{self, Process, Reduce, Sums};
+use crate::workload::kernels::{self, Errors, Process, Reduce, Sums};
 use equipoise::error::{Error, Result};
 use equipoise::node;
 use equipoise::transport::world::World;
@@ -108,7 +107,7 @@ impl Running {
             kept.extend_from_slice(bytes);
             Ok(())
         };
-        let process = Process::start(name.clone(), program, Stdio::inherit(), patience, Vec::new(), keep)?;
+        let process = Process::start(name.clone(), program, Errors::Shown, patience, Vec::new(), keep)?;
         Ok(Running { name, process })
     }
 

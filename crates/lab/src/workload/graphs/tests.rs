@@ -170,7 +170,7 @@ fn wrong_options_get_one_clear_sentence() {
     for (spec, sentence) in [
         (
             "queen:n=8",
-            "workload 'queen' is unknown; known are queens, fibonacci, uts, puzzle, primes, romberg, matmul, gauss, tree, stream, costs, loop, \
+            "workload 'queen' is unknown; known are queens, fibonacci, uts, puzzle, primes, romberg, matmul, gauss, tree, stream, costs, commands, loop, \
              mandelbrot, spmm",
         ),
         ("queens,n=8", "workload queens: options follow a colon, as in queens:n=8"),

@@ -66,7 +66,7 @@ fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
 }
 
 /// Tasks of these costs that do nothing but take their time.
-fn emulated(costs: Costs, arrivals: Vec<Cost>) -> Problem {
+pub(super) fn emulated(costs: Costs, arrivals: Vec<Cost>) -> Problem {
     let known = costs.tasks() as u64;
     Problem { costs, arrivals, plan: Plan::Emulated { spins: false, values: Vec::new() }, known, sequential: None, optimum: None }
 }

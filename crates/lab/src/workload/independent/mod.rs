@@ -1,5 +1,6 @@
 //! Independent tasks to schedule. One file each; the [registry](ALL) is data that the command line and `list` go through.
 
+mod commands;
 mod computed;
 mod costs;
 mod loops;
@@ -27,7 +28,7 @@ pub use matrix_market::Sparse;
 pub use spmm::Product;
 
 /// All workloads of independent tasks, in the order in which they are shown.
-pub const ALL: &[&Entry] = &[&costs::ENTRY, &loops::ENTRY, &mandelbrot::ENTRY, &spmm::ENTRY];
+pub const ALL: &[&Entry] = &[&costs::ENTRY, &commands::ENTRY, &loops::ENTRY, &mandelbrot::ENTRY, &spmm::ENTRY];
 
 /// A workload's place in the registry.
 pub type Entry = registry::Entry<Facts>;

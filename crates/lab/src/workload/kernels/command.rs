@@ -1,10 +1,9 @@
 //! Any program: run once on each share by `sh -c`, which it gets on its standard input.
 
-use std::process::Stdio;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::process::{self, Process};
+use super::process::{self, Errors, Process};
 use super::spool::Output;
 use crate::divisible::spread::{Kernel, Range};
 use equipoise::error::{Error, Result};
@@ -58,7 +57,7 @@ impl Command {
             false => format!("bytes {}..{} of the input", range.start, range.end),
         };
         let who = format!("--command '{command}' on {what} (node {node})");
-        let errors = if sample { Stdio::null() } else { Stdio::inherit() };
+        let errors = if sample { Errors::Dropped } else { Errors::Shown };
         let process = Process::start(who.clone(), command, errors, patience, output, Output::write)?;
         Ok(Command { command: command.into(), ok: ok.clone(), who, process })
     }

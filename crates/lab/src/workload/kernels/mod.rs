@@ -7,9 +7,7 @@ mod checksum;
 mod command;
 mod count;
 mod grep;
-mod guard;
 mod histogram;
-mod mark;
 mod pace;
 mod process;
 mod reduce;
@@ -26,7 +24,7 @@ use serde::de::DeserializeOwned;
 pub use command::OkStatus;
 pub use count::Counts;
 pub use pace::Pace;
-pub use process::{Process, how};
+pub use process::{Errors, Process, how};
 pub use reduce::{Reduce, Sums};
 
 use crate::divisible::spread::collect::Outputs;

@@ -1,53 +1,42 @@
-//! A program that runs beside us: started by `sh -c` in a process group of its own and with a mark, so that all of it can be ended, which is done when
-//! it has ended itself, too; and nobody waits for it for longer than it may stand still.
-//!
-//! It does not inherit what a launcher has told this rank. A program that initialises MPI (many do when they are imported) would otherwise take
-//! itself for the rank, and register as that with the launcher, which then waits for ever for one of the two.
+//! A program that runs beside us: started by `sh -c` in a process group of its own, so that all of it can be ended, which is done when it has ended
+//! itself, too; and nobody waits for it for longer than it may stand still. The [starter](equipoise_farm::starter) starts and buries it.
 
-use std::ffi::OsStr;
-use std::io::{self, Read, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use equipoise_farm::starter::{self, Started};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::guard::Guarded;
-use super::mark::{self, Mark};
 use equipoise::error::{Error, Result};
 
 /// What it writes goes into a `T`.
 pub struct Process<T> {
     /// How sentences about it begin.
     who: String,
-    child: Child,
-    mark: Mark,
-    /// Gone when it has ended.
-    guarded: Option<Guarded>,
+    started: Started,
     /// Gone when it does not want any more.
-    stdin: Option<ChildStdin>,
+    stdin: Option<PipeWriter>,
     output: Receiver<Result<T>>,
     /// It is killed when for so long it has not taken what it was given, written anything, or ended.
     patience: Duration,
     pulse: Pulse,
 }
 
-/// Begins only when it is told to, by a line on its input, so that none begins that is not under guard.
-const BEGIN: &str = r#"read -r begin && exec sh -c "$0""#;
-
-/// How the variables begin in which launchers tell a process which rank of which job it is. Those of the batch system stay.
-const LAUNCHERS: [&str; 11] =
-    ["OMPI_", "PMIX_", "PMI_", "PRTE_", "ORTE_", "HYDRA", "HYDI_", "MPI_LOCAL", "MV2_COMM_WORLD_", "MVP_COMM_WORLD_", "PALS_"];
-
-/// Whether a variable of this name is for a rank only.
-fn is_for_a_rank(name: &OsStr) -> bool {
-    LAUNCHERS.iter().any(|begins| name.as_encoded_bytes().starts_with(begins.as_bytes()))
+/// What becomes of its standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Errors {
+    /// It is ours.
+    Shown,
+    Dropped,
 }
 
+/// How often it is looked at whether its starter still lives.
+const LOOK: Duration = Duration::from_millis(100);
 /// No sleep of ours is longer, whatever the patience.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
@@ -55,40 +44,26 @@ impl<T: Send + 'static> Process<T> {
     /// Starts it. A thread gives `take` what it writes, so that it never waits for us while we wait for it.
     ///
     /// # Errors
-    /// If there is no shell, or it cannot be put under guard.
+    /// If there is no shell, or nobody who starts it.
     pub fn start(
         who: String,
         command: &str,
-        errors: Stdio,
+        errors: Errors,
         patience: Duration,
         output: T,
         take: fn(&mut T, &[u8]) -> Result<()>,
     ) -> Result<Process<T>> {
         let failed = |why: io::Error| Error::Failed(format!("{who}: it cannot be started: {why}"));
-        let mut shell = Command::new("sh");
-        shell.arg("-c").arg(BEGIN).arg(command).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
-        let mark = Mark::new();
-        std::env::vars_os().filter(|(name, _)| is_for_a_rank(name)).for_each(|(name, _)| _ = shell.env_remove(name));
-        let mut child = shell.env(mark::VARIABLE, mark.value()).process_group(0).spawn().map_err(failed)?;
-        let pulse = Pulse::new();
-        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let (started, stdin, stdout) = Started::new(command, errors == Errors::Shown).map_err(failed)?;
+        rustix::io::ioctl_fionbio(&stdin, true).map_err(|why| failed(why.into()))?;
+        let (pulse, (done, ended)) = (Pulse::new(), bounded(1));
         let (told, there) = (who.clone(), pulse.clone());
-        let (done, ended) = bounded(1);
-        // From here on the value ends the program when it goes away.
-        let mut process = Process { who, child, mark, guarded: None, stdin, output: ended, patience, pulse };
-        let failed = |why: io::Error| Error::Failed(format!("{told}: it cannot be started: {why}"));
-        process.guarded = Some(Guarded::new(process.group()).map_err(failed)?);
-        if let Some(stdin) = &mut process.stdin {
-            stdin.write_all(b"\n").map_err(failed)?;
-            rustix::io::ioctl_fionbio(stdin, true).map_err(|why| failed(why.into()))?;
-        }
-        let who = told.clone();
         let read = move || {
             // Nobody listens any more if the program was given up.
-            let _ = done.send(read_all(stdout, output, take, &there, &who));
+            let _ = done.send(read_all(stdout, output, take, &there, &told));
         };
         std::thread::Builder::new().name("output".into()).spawn(read).map_err(failed)?;
-        Ok(process)
+        Ok(Process { who, started, stdin: Some(stdin), output: ended, patience, pulse })
     }
 
     /// Gives it bytes. What it does not want any more, as `head` does not, is dropped: whether it is content, its exit status tells.
@@ -122,34 +97,34 @@ impl<T: Send + 'static> Process<T> {
         let since = Instant::now();
         let output = loop {
             let left = self.left(since)?;
-            match self.output.recv_timeout(left) {
+            match self.output.recv_timeout(left.min(LOOK)) {
                 Ok(output) => break output,
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => self.watch()?,
                 Err(RecvTimeoutError::Disconnected) => break Err(Error::Failed(format!("{}: its reader died", self.who))),
             }
         };
-        // Most end when their output does; a few go on.
-        let (since, mut nap) = (Instant::now(), Duration::from_micros(20));
+        let since = Instant::now();
         loop {
-            // Only seen at first: until it is buried nobody else gets its number, nor its group's.
-            let seen = waitid(WaitId::Pid(self.group()), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG);
-            let failed = |why: io::Error| Error::Failed(format!("{}: it cannot be waited for: {why}", self.who));
-            match seen {
-                Ok(Some(_)) => {
-                    self.kill_what_it_left();
-                    let status = self.child.wait().map_err(failed)?;
-                    self.guarded = None;
-                    return Ok((status, output));
-                }
-                Ok(None) | Err(rustix::io::Errno::INTR) => std::thread::sleep(self.left(since)?.min(nap)),
-                Err(why) => return Err(failed(why.into())),
+            let left = self.left(since)?;
+            let ended = self.started.ended(left).map_err(|why| Error::Failed(format!("{}: {why}", self.who)))?;
+            if let Some(status) = ended {
+                return Ok((status, output));
             }
-            nap = (2 * nap).min(Duration::from_millis(10));
         }
     }
 
+    /// If its starter was killed, it is ended here.
+    fn watch(&mut self) -> Result<()> {
+        if self.started.is_orphaned() {
+            self.started.kill();
+            return Err(Error::Failed(format!("{}: {}; there is no answer", self.who, starter::gone())));
+        }
+        Ok(())
+    }
+
     fn wait_for_room(&mut self, since: Instant) -> Result<()> {
-        let left = Timespec::try_from(self.left(since)?).ok();
+        self.watch()?;
+        let left = Timespec::try_from(self.left(since)?.min(LOOK)).ok();
         let Some(stdin) = &self.stdin else { return Ok(()) };
         match poll(&mut [PollFd::new(stdin, PollFlags::OUT)], left.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
@@ -163,7 +138,7 @@ impl<T: Send + 'static> Process<T> {
         match self.patience.checked_sub(still) {
             Some(left) if !left.is_zero() => Ok(left.min(LONGEST_WAIT)),
             _ => {
-                self.kill();
+                self.started.kill();
                 let (who, seconds) = (&self.who, self.patience.as_secs_f64());
                 Err(Error::Stuck {
                     report: format!(
@@ -172,37 +147,6 @@ impl<T: Send + 'static> Process<T> {
                 })
             }
         }
-    }
-}
-
-impl<T> Process<T> {
-    fn group(&self) -> Pid {
-        Pid::from_child(&self.child)
-    }
-
-    /// Ends what it has started. It must not be buried yet.
-    fn kill_what_it_left(&self) {
-        // There may be nobody left.
-        let _ = kill_process_group(self.group(), Signal::KILL);
-        self.mark.kill();
-    }
-
-    /// Ends it, with all that it has started.
-    fn kill(&mut self) {
-        if self.guarded.is_some() {
-            self.kill_what_it_left();
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        self.guarded = None;
-    }
-}
-
-impl<T> Drop for Process<T> {
-    /// One that was not waited for is not left behind.
-    fn drop(&mut self) {
-        self.stdin = None;
-        self.kill();
     }
 }
 
@@ -216,8 +160,7 @@ pub fn how(status: ExitStatus) -> String {
 }
 
 /// Reads to the end even if what comes cannot be kept: the program shall not hang.
-fn read_all<T>(stdout: Option<ChildStdout>, mut output: T, take: fn(&mut T, &[u8]) -> Result<()>, pulse: &Pulse, who: &str) -> Result<T> {
-    let Some(mut stdout) = stdout else { return Ok(output) };
+fn read_all<T>(mut stdout: PipeReader, mut output: T, take: fn(&mut T, &[u8]) -> Result<()>, pulse: &Pulse, who: &str) -> Result<T> {
     let mut buffer = vec![0; 64 << 10];
     let mut kept = Ok(());
     loop {
@@ -260,13 +203,14 @@ impl Pulse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::process::Pid;
 
     fn process(command: &str, seconds: f64) -> Process<Vec<u8>> {
         let keep = |kept: &mut Vec<u8>, bytes: &[u8]| {
             kept.extend_from_slice(bytes);
             Ok(())
         };
-        Process::start("it".into(), command, Stdio::null(), Duration::from_secs_f64(seconds), Vec::new(), keep).unwrap()
+        Process::start("it".into(), command, Errors::Dropped, Duration::from_secs_f64(seconds), Vec::new(), keep).unwrap()
     }
 
     fn is_there(pid: &[u8]) -> bool {
@@ -349,15 +293,5 @@ mod tests {
             process(&format!("setsid sh -c 'echo $$ >{0}.part; mv {0}.part {0}; sleep 1000' & sleep 1000", place.display()), 1.0);
         assert_eq!(program.end().unwrap_err().exit_status(), 3);
         assert!(goes(&std::fs::read(&place).unwrap()));
-    }
-
-    #[test]
-    fn a_program_is_no_rank() {
-        for name in ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_FD", "PRTE_X", "ORTE_X", "HYDRA_X", "HYDI_CONTROL_FD", "MPI_LOCALRANKID"] {
-            assert!(is_for_a_rank(name.as_ref()), "{name}");
-        }
-        for name in ["PATH", "SLURM_PROCID", "MPICC", "MPI_HOME", "PMIC", "EQUIPOISE_BIN", "MY_OMPI_X"] {
-            assert!(!is_for_a_rank(name.as_ref()), "{name}");
-        }
     }
 }

@@ -1,0 +1,210 @@
+//! The lead under a clock of our own: tasks of known lengths on ranks of different speed, without a process or a second of waiting.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use equipoise_farm::lead::{Audience, Lead};
+use equipoise_farm::list::sleep::{self, Sleep};
+use equipoise_farm::list::{Origin, formats::Format};
+use equipoise_farm::messages::{ToHand, ToLead};
+use equipoise_farm::output::{self, Printer};
+use equipoise_farm::prepare::prepare;
+use equipoise_farm::settings::{Settings, Shown, Walltime};
+use equipoise_farm::task::{How, Outcome, State, Task};
+
+struct Nobody;
+
+impl Audience for Nobody {
+    fn event(&mut self, _: &serde_json::Value) {}
+    fn remark(&mut self, _: &str) {}
+    fn joblog(&mut self, _: &str, _: &Outcome, _: &[u8]) {}
+}
+
+/// What came of a run.
+#[derive(Debug, Default)]
+struct Course {
+    /// When the last task ended.
+    end: f64,
+    /// Seconds that tasks ran which ended.
+    used: f64,
+    ended: usize,
+    /// Tasks that ran when the job was told to end without grace.
+    killed: usize,
+    left: u64,
+}
+
+/// A rank that runs its tasks in order, as its helper does.
+#[derive(Default)]
+struct Rank {
+    queue: VecDeque<Task>,
+    running: usize,
+}
+
+/// Nanoseconds, so that times can be sorted.
+fn ticks(seconds: f64) -> u64 {
+    (seconds * 1e9).round() as u64
+}
+
+/// Plays a job; a task's length on a rank is its length divided by the rank's speed.
+fn play(settings: &Settings, speeds: &[f64], length: impl Fn(&Task) -> f64) -> Course {
+    let prepared = prepare(settings, speeds.len() as u32).unwrap();
+    let hosts = vec!["host".to_string(); speeds.len()];
+    let began = settings.walltime.map_or(0.0, |walltime| walltime.end - walltime.length);
+    let mut lead = Lead::new(settings, prepared, hosts, Printer::new(output::standard(), false), Box::new(Nobody), began);
+    let mut ranks: Vec<Rank> = speeds.iter().map(|_| Rank::default()).collect();
+    let (mut course, mut now, mut deadline) = (Course { end: began, ..Course::default() }, began, f64::INFINITY);
+    // When, a number that keeps them apart, rank, Seq, seconds.
+    let mut ends: BinaryHeap<Reverse<(u64, u64, usize, u64, u64)>> = BinaryHeap::new();
+    let mut number = 0;
+    lead.begin(1, now).unwrap();
+    while !lead.is_over() {
+        let mut says = Vec::new();
+        for (to, message) in lead.take_sends() {
+            let rank = &mut ranks[to as usize];
+            match message {
+                ToHand::Begin { deadline: at, .. } => deadline = at.unwrap_or(f64::INFINITY),
+                ToHand::Tasks(tasks) => rank.queue.extend(tasks.into_iter().map(|(task, _)| task)),
+                ToHand::Drain { grace } => {
+                    if grace == 0.0 {
+                        course.killed += rank.running;
+                    }
+                    let left: Vec<Outcome> = rank.queue.drain(..).map(|task| Outcome::without_run(task.seq, State::Left)).collect();
+                    says.push((to, ToLead::Ended(left)));
+                }
+                ToHand::End => says.push((to, ToLead::Gone)),
+                ToHand::Skip(_) | ToHand::Pull { .. } | ToHand::OnHost { .. } => {}
+            }
+        }
+        for (to, rank) in ranks.iter_mut().enumerate() {
+            while rank.running < settings.workers as usize
+                && let Some(task) = rank.queue.pop_front()
+            {
+                assert!(now + task.least_time() <= deadline + 1e-6, "task {} cannot end in time", task.seq);
+                let seconds = length(&task) / speeds[to];
+                number += 1;
+                rank.running += 1;
+                ends.push(Reverse((ticks(now + seconds), number, to, task.seq, ticks(seconds))));
+            }
+        }
+        if !says.is_empty() {
+            says.into_iter().for_each(|(from, said)| lead.receive(from, said, now).unwrap());
+            continue;
+        }
+        match ends.pop() {
+            Some(Reverse((at, _, rank, seq, seconds))) => {
+                now = at as f64 / 1e9;
+                let runtime = seconds as f64 / 1e9;
+                ranks[rank].running -= 1;
+                (course.end, course.used, course.ended) = (now, course.used + runtime, course.ended + 1);
+                let outcome = Outcome { attempt: 1, runtime, ..Outcome::without_run(seq, State::Done) };
+                let freed = ToLead::Freed { tasks: 1, failed: 0, time: runtime, squares: runtime * runtime };
+                lead.receive(rank as u32, freed, now).unwrap();
+                lead.receive(rank as u32, ToLead::Ended(vec![outcome]), now).unwrap();
+            }
+            None if lead.is_over() => {}
+            None => {
+                now += 0.1;
+                lead.tick(now).unwrap();
+            }
+        }
+    }
+    lead.end(now).unwrap();
+    course.left = lead.counts.left;
+    course.end -= began;
+    course
+}
+
+/// The most seconds that two or three workers can use of `limit` each: whether each set of sums can be reached, task by task.
+fn best_packing(lengths: &[usize], limit: usize, workers: usize) -> usize {
+    let width = limit + 1;
+    let states = width.pow(workers as u32);
+    let mut reached = vec![false; states];
+    reached[0] = true;
+    for length in lengths {
+        for state in (0..states).rev().filter(|state| reached[*state]).collect::<Vec<_>>() {
+            for worker in 0..workers {
+                let step = width.pow(worker as u32);
+                if (state / step) % width + length <= limit {
+                    reached[state + length * step] = true;
+                }
+            }
+        }
+    }
+    let used = |state: usize| (0..workers).map(|worker| (state / width.pow(worker as u32)) % width).sum();
+    (0..states).filter(|state| reached[*state]).map(used).max().unwrap_or(0)
+}
+
+fn listed(lengths: &[usize]) -> (tempfile::NamedTempFile, Settings) {
+    let lines: String = lengths.iter().map(|length| format!("true {length} #EQ cost={length}\n")).collect();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), lines).unwrap();
+    let mut settings = Settings::new(Origin::Commands { file: file.path().to_path_buf(), format: Format::Plain });
+    settings.output = Shown::Nothing;
+    (file, settings)
+}
+
+/// Some lengths, scattered by a multiplicative generator.
+fn scattered(number: usize, from: usize, to: usize, seed: usize) -> Vec<usize> {
+    let mut state = seed;
+    let mut next = || {
+        state = state * 16807 % 2_147_483_647;
+        from + state % (to - from + 1)
+    };
+    (0..number).map(|_| next()).collect()
+}
+
+#[test]
+fn a_limit_that_cuts_is_used_as_by_the_best_packing_and_kills_nothing() {
+    let mut cases = vec![
+        (scattered(100, 1, 30, 7), 100, 2),
+        (scattered(100, 10, 60, 11), 120, 2),
+        (scattered(100, 1, 12, 5), 40, 3),
+        (scattered(100, 20, 45, 3), 100, 2),
+    ];
+    // One that is too long to be followed by another; the rest fills the time exactly.
+    let mut trap = vec![50; 99];
+    trap.push(60);
+    cases.push((trap, 100, 2));
+    cases.push(([vec![34; 60], vec![33; 40]].concat(), 100, 3));
+    for (lengths, limit, workers) in cases {
+        let best = best_packing(&lengths, limit, workers) as f64;
+        let (_file, mut settings) = listed(&lengths);
+        // A hundredth of the time is kept free: the limit is what is left of it.
+        let whole = limit as f64 / 0.99 + 1e-3;
+        settings.walltime = Some(Walltime { end: 1000.0 + whole, length: whole });
+        let course = play(&settings, &vec![1.0; workers], |task| task.cost.unwrap());
+        assert_eq!(course.killed, 0, "{course:?}");
+        assert_eq!(course.left as usize, 100 - course.ended);
+        assert!(course.used >= 0.95 * best, "of {best} s that can be used {course:?}");
+    }
+}
+
+#[test]
+fn what_can_all_end_in_time_does() {
+    let lengths = scattered(100, 1, 30, 9);
+    let sum: usize = lengths.iter().sum();
+    let (_file, mut settings) = listed(&lengths);
+    let whole = sum as f64 / 4.0 * 1.05 + 1.0;
+    settings.walltime = Some(Walltime { end: 1000.0 + whole, length: whole });
+    let course = play(&settings, &[1.0; 4], |task| task.cost.unwrap());
+    assert_eq!((course.ended, course.left, course.killed), (100, 0, 0));
+}
+
+#[test]
+fn ranks_of_different_speed_end_together() {
+    let speeds = [1.0, 2.0, 3.0, 4.0, 1.0, 2.0, 3.0, 4.0];
+    for seed in 1..=5 {
+        for (known, most) in [(",costs=known", 1.10), ("", 1.15)] {
+            let asked = Sleep::parse(&format!("uniform:min=5ms,max=500ms,tasks=500,seed={seed}{known}")).unwrap();
+            let bound = (1..=500).map(|seq| asked.seconds(seq)).sum::<f64>() / speeds.iter().sum::<f64>();
+            let mut settings = Settings::new(Origin::Sleep(asked));
+            settings.output = Shown::Nothing;
+            let course = play(&settings, &speeds, |task| {
+                assert_eq!(task.how, How::Sleep);
+                sleep::seconds(&task.text)
+            });
+            assert_eq!(course.ended, 500);
+            assert!(course.end <= most * bound, "seed {seed}{known}: {} s, and no schedule ends before {bound} s", course.end);
+        }
+    }
+}
