@@ -53,6 +53,10 @@ impl Balancer for GreedyRefine {
         false
     }
 
+    fn keeps_capacity(&self) -> bool {
+        true
+    }
+
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
         Box::pin(self.tolerance.balance(phase, self))
     }

@@ -1,8 +1,16 @@
 //! Balancers that know every task, on task times of real runs (tests/data/loads).
 
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use equipoise::assign::{self, Assignment, Problem};
+use equipoise::balance::find;
+use equipoise::load::Powers;
+use equipoise::phase::{self, Setting};
+use equipoise::topology::{Hosts, Overlay, PlacementRule, Topology};
+use equipoise::transport::sim::Model;
+use equipoise::transport::world::World;
+use equipoise_lab::experiment::Tasks;
 use equipoise_lab::workload::{MeasuredTasks, TaskSource};
 
 /// A run, and a lower bound of what moves in it.
@@ -31,9 +39,13 @@ const LOADS: [Load; 7] = [
     load("lbaf-nolb-8color-32ranks,phase=901", 32, 1.0102, 370_278_239),
 ];
 
-fn read(run: &str) -> MeasuredTasks {
+fn source(run: &str) -> TaskSource {
     let folder: PathBuf = [env!("CARGO_MANIFEST_DIR"), "tests", "data", "loads"].iter().collect();
-    TaskSource::parse(&format!("lbaf:{}/{run}", folder.display())).unwrap().measured().unwrap().unwrap()
+    TaskSource::parse(&format!("lbaf:{}/{run}", folder.display())).unwrap()
+}
+
+fn read(run: &str) -> MeasuredTasks {
+    source(run).measured().unwrap().unwrap()
 }
 
 /// What a problem is made of.
@@ -97,4 +109,45 @@ fn without_a_tolerance_the_best_maximum_is_kept_and_no_more_moves() {
     let (exact, refined) = (assign::frugal_refine(&problem, 1.0), assign::refine(&problem));
     assert_eq!(most(&problem, &exact), most(&problem, &refined));
     assert!(problem.moved(&exact) <= problem.moved(&refined));
+}
+
+/// Bytes and work of each rank after a phase within a capacity.
+fn within(balancer: &str, run: &str, capacity: &[u64]) -> equipoise::Result<Vec<(u64, u64)>> {
+    let ranks = capacity.len() as u32;
+    let mut world = World::simulated(ranks, Model::default());
+    let topology = Topology::parse("complete", ranks).unwrap();
+    let overlay = Overlay::placed(topology, Hosts::single(ranks), PlacementRule::Hosts, 1).unwrap();
+    let tasks = Tasks::of_source(&mut world, &source(run), [&overlay.placement])?.within(capacity.to_vec());
+    let setting = Rc::new(Setting {
+        balancer: Rc::new(find(balancer).unwrap()),
+        shares: tasks.shares(&Powers::equal(ranks, ranks), false),
+        queue: Rc::new(move |node| tasks.queue(node)),
+        plan: false,
+        weighted: true,
+        trace: None,
+    });
+    let (_, queues) = phase::run_and_keep(&mut world, &overlay, &setting)?;
+    let bytes = |queue: &equipoise::load::WorkQueue| queue.segments().map(|tasks| tasks.len() * tasks.size() as u64).sum();
+    Ok(queues.iter().map(|queue| (bytes(queue), queue.work())).collect())
+}
+
+#[test]
+fn capacities_are_kept() {
+    for balancer in ["greedy", "refine", "greedy-refine", "kk"] {
+        // Wide: LBAF itself, with this capacity, ends at an imbalance of 0.302. Narrow: 18 tasks of 1024 bytes, and some ranks begin with 22.
+        for (capacity, most) in [(8_000_000_000, 0.302), (18 * 1024, 0.302)] {
+            let after = within(balancer, "lbaf-toy-fewer-16ranks", &[capacity; 16]).unwrap();
+            assert!(after.iter().all(|(bytes, _)| *bytes <= capacity), "{balancer} within {capacity}: {after:?}");
+            assert_eq!(after.iter().map(|(bytes, _)| bytes).sum::<u64>(), 274 * 1024);
+            let (total, largest) = (after.iter().map(|(_, work)| work).sum::<u64>(), after.iter().map(|(_, work)| *work).max().unwrap());
+            let imbalance = largest as f64 * 16.0 / total as f64 - 1.0;
+            assert!(imbalance <= most, "{balancer} within {capacity}: {imbalance}");
+        }
+    }
+}
+
+#[test]
+fn what_has_no_room_is_refused_with_the_rank() {
+    let why = within("refine", "lbaf-toy-fewer-16ranks", &[17 * 1024; 16]).unwrap_err().to_string();
+    assert!(why.contains("does not fit") && why.contains("rank "), "{why}");
 }
