@@ -8,10 +8,14 @@
 //! - [`chains`](fn@chains): contiguous pieces of an ordered list, exactly (Pinar and Aykanat 2004).
 //! - [`bisection`] and [`along_curve`]: by places in space.
 //! - [`refine`](fn@refine): moves and swaps from where tasks are, away from the slowest rank.
+//! - [`capacity`]: bytes that ranks have room for, and rounds in which room is made first.
+//! - [`fewest`](fn@fewest): little movement for a given time of the slowest rank.
 //! - [`greedy_refine`]: of all of these the one that moves least among those that are good enough.
 
+pub mod capacity;
 mod chains;
 mod differencing;
+mod fewest;
 mod geometry;
 mod greedy;
 mod matching;
@@ -21,9 +25,10 @@ use crate::load::RankTime;
 
 pub use chains::{chains, ordered_chains};
 pub use differencing::differencing;
+pub use fewest::fewest;
 pub use geometry::{along_curve, bisection};
 pub use greedy::greedy;
-pub use refine::{frugal_refine, greedy_refine, refine};
+pub use refine::{TOLERANCE, frugal_refine, greedy_refine, refine};
 
 /// Tasks on ranks, and what the ranks can do.
 #[derive(Clone, Copy, Debug)]

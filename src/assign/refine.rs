@@ -9,11 +9,14 @@
 
 use std::collections::BTreeSet;
 
-use super::{Assignment, Problem, differencing, greedy};
+use super::{Assignment, Problem, differencing, fewest, greedy};
 use crate::load::RankTime;
 
 /// Steps for each task, at most: whole weights can come nearer to each other by one unit at a time.
 const STEPS_PER_TASK: usize = 8;
+
+/// The tolerance of balancers that are given none: most movement buys the last thousandths.
+pub const TOLERANCE: f64 = 1.009;
 
 /// How many tasks are looked at, at most, for one that makes room.
 const LOOKS: usize = 1 << 24;
@@ -28,14 +31,19 @@ pub fn refine(problem: &Problem<'_>) -> Assignment {
     frugal.filter(|frugal| problem.moved(frugal) < problem.moved(&refined)).unwrap_or(refined)
 }
 
-/// [`refine`](fn@refine), or what moves less and lets the slowest rank take at most `tolerance` times (at least 1) as long.
+/// [`refine`](fn@refine), or what moves less and lets the slowest rank take at most `tolerance` times (at least 1) as long, by the same rule or by
+/// [`fewest`](fn@fewest).
 pub fn frugal_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
     let refined = refine(problem);
-    if tolerance <= 1.0 {
-        return refined;
-    }
-    let loose = within(problem, scaled(problem.slowest(&problem.loads(&refined)), tolerance));
-    loose.filter(|loose| problem.moved(loose) < problem.moved(&refined)).unwrap_or(refined)
+    let limit = scaled(problem.slowest(&problem.loads(&refined)), tolerance);
+    // The first of those that move the same.
+    let found = std::iter::once(refined).chain(frugal(problem, limit));
+    found.min_by_key(|assignment| problem.moved(assignment)).unwrap_or_else(|| problem.owners.to_vec())
+}
+
+/// What little movement can be had for, within a limit.
+fn frugal(problem: &Problem<'_>, limit: RankTime) -> impl Iterator<Item = Assignment> {
+    within(problem, limit).into_iter().chain(fewest(problem, limit))
 }
 
 /// So many times as long.
@@ -76,7 +84,7 @@ pub fn greedy_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
     // As far as the tolerance goes, and as far as refinement came.
     let slowest = |assignment: &Assignment| problem.slowest(&problem.loads(assignment));
     let fastest = found.iter().map(slowest).min().unwrap_or(RankTime { work: 0, power: 1 });
-    found.extend(within(problem, scaled(fastest, tolerance)));
+    found.extend(frugal(problem, scaled(fastest, tolerance)));
     let good = found.into_iter().filter(|assignment| seconds(assignment) <= best * tolerance.max(1.0));
     // The first of those that move the same: refinement where it is as good.
     good.min_by_key(|assignment| problem.moved(assignment)).unwrap_or_else(|| problem.owners.to_vec())

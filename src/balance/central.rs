@@ -21,7 +21,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::{Cost, Phase, Stage, direct};
+use super::{Cost, Phase, Stage, direct, within};
 use crate::assign::{self, Assignment, Problem};
 use crate::error::{Error, Result};
 use crate::load::Place;
@@ -52,7 +52,7 @@ pub(super) fn too_many(topology: &Topology) -> Option<String> {
 }
 
 /// What a node tells: weight and number of each row of its tasks that may move, and their places if these count.
-type Held = (Vec<(u64, u64)>, Vec<Place>);
+pub(super) type Held = (Vec<(u64, u64)>, Vec<Place>);
 
 /// An assignment of whole tasks to ranks; the places are by task, and empty where they don't count.
 pub(super) trait Rule {
@@ -87,11 +87,15 @@ pub(super) fn cost_of_all(topology: &Topology) -> Cost {
 
 /// A phase by this rule for tasks of several units, and by quotas for unit tasks.
 pub(super) async fn balance(phase: &mut Phase<'_>, rule: &impl Rule) -> Result<()> {
-    if phase.shares.are_weighted() { exchange(phase, rule).await } else { direct::exchange(phase).await }
+    let by_task = phase.shares.are_weighted() || phase.shares.capacity().is_some();
+    if by_task { exchange(phase, rule).await } else { direct::exchange(phase).await }
 }
 
 /// A phase by this rule, whatever the tasks.
 pub(super) async fn exchange<R: Rule>(phase: &mut Phase<'_>, rule: &R) -> Result<()> {
+    if let Some(capacity) = phase.shares.capacity() {
+        return within::exchange(phase, rule, capacity).await;
+    }
     let (node, me) = (phase.node, phase.node.me());
 
     // Step 1.
@@ -168,23 +172,14 @@ struct Planned {
 
 impl Planned {
     fn new(phase: &Phase<'_>, held: &[Held], rule: &impl Rule) -> Planned {
-        let placement = &phase.node.overlay().placement;
-        let (shares, ranks) = (phase.shares, placement.ranks());
-        let items = Items::of(held);
-        let owners: Vec<u32> = items.lots.iter().map(|lot| placement.rank_of(lot.node)).collect();
-        let powers: Vec<u64> = (0..ranks).map(|rank| shares.powers().of(placement.real_node_of(rank))).collect();
-        let mut pinned = vec![0; ranks as usize];
-        for (node, work) in (0..).zip(shares.pinned()) {
-            pinned[placement.rank_of(node) as usize] += work;
-        }
-        // What is pinned where there is no power never ends, whatever the others do.
-        let fixed: Vec<u64> = pinned.iter().zip(&powers).map(|(work, power)| if *power > 0 { *work } else { 0 }).collect();
-        let problem = Problem { weights: &items.weights, owners: &owners, fixed: &fixed, powers: &powers };
+        let (placement, shares) = (&phase.node.overlay().placement, phase.shares);
+        let ground = Ground::new(phase, held);
+        let (problem, items) = (ground.problem(), &ground.items);
         let mut assignment = rule.assign(&problem, &items.places);
-        let (before, after) = (problem.loads(&owners), problem.loads(&assignment));
+        let (before, after) = (problem.loads(problem.owners), problem.loads(&assignment));
         let slower = !shares.are_plain() && problem.slowest(&after) > problem.slowest(&before);
         if slower || !rule.accepts(&problem, &before, &after) {
-            assignment.clone_from(&owners);
+            assignment = problem.owners.to_vec();
         }
         let mut planned =
             Planned { parts: vec![Vec::new(); held.len()], sources: Vec::new(), declined: slower, tasks: items.lots.len() as u64 };
@@ -203,6 +198,35 @@ impl Planned {
         }
         planned.sources = sources.into_iter().map(|sources| sources.into_iter().collect()).collect();
         planned
+    }
+}
+
+/// All tasks and ranks.
+pub(super) struct Ground {
+    pub items: Items,
+    owners: Vec<u32>,
+    fixed: Vec<u64>,
+    powers: Vec<u64>,
+}
+
+impl Ground {
+    pub fn new(phase: &Phase<'_>, held: &[Held]) -> Ground {
+        let placement = &phase.node.overlay().placement;
+        let (shares, ranks) = (phase.shares, placement.ranks());
+        let items = Items::of(held);
+        let owners = items.lots.iter().map(|lot| placement.rank_of(lot.node)).collect();
+        let powers: Vec<u64> = (0..ranks).map(|rank| shares.powers().of(placement.real_node_of(rank))).collect();
+        let mut pinned = vec![0; ranks as usize];
+        for (node, work) in (0..).zip(shares.pinned()) {
+            pinned[placement.rank_of(node) as usize] += work;
+        }
+        // What is pinned where there is no power never ends, whatever the others do.
+        let fixed = pinned.iter().zip(&powers).map(|(work, power)| if *power > 0 { *work } else { 0 }).collect();
+        Ground { items, owners, fixed, powers }
+    }
+
+    pub fn problem(&self) -> Problem<'_> {
+        Problem { weights: &self.items.weights, owners: &self.owners, fixed: &self.fixed, powers: &self.powers }
     }
 }
 

@@ -48,6 +48,10 @@ impl Balancer for Greedy {
         false
     }
 
+    fn keeps_capacity(&self) -> bool {
+        true
+    }
+
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
         Box::pin(central::balance(phase, self))
     }

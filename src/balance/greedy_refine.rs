@@ -6,10 +6,13 @@
 //!   longest first 1.001  moves 900      refinement 1.004  moves 60      tolerance 1.00: the first;  1.01: the second
 //! ```
 //!
+//! Without `tolerance` that is 1.009, and unit tasks end at their quotas.
+//!
 //! Guarantee: never slower than any of them, times the tolerance.
 
 use super::central::{self, Rule};
-use super::{Balancer, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, refine};
+use super::refine::Tolerance;
+use super::{Balancer, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running};
 use crate::assign::{self, Assignment, Problem};
 use crate::error::Result;
 use crate::load::{Place, Shares};
@@ -19,8 +22,8 @@ pub(super) static ENTRY: Entry = Entry {
     name: "greedy-refine",
     title: "of longest first, differencing and refinement the one that moves least",
     source: "after Charm++'s GreedyRefineLB",
-    options: "tolerance=1.00",
-    examples: &["greedy-refine", "greedy-refine:tolerance=1.1"],
+    options: "tolerance=1.009",
+    examples: &["greedy-refine", "greedy-refine:tolerance=1", "greedy-refine:tolerance=1.1"],
     build,
     facts: Facts {
         kinds: central::ANY,
@@ -32,16 +35,16 @@ pub(super) static ENTRY: Entry = Entry {
 };
 
 struct GreedyRefine {
-    tolerance: f64,
+    tolerance: Tolerance,
 }
 
 fn build(options: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
-    Ok(Box::new(GreedyRefine { tolerance: refine::tolerance(options)? }))
+    Ok(Box::new(GreedyRefine { tolerance: Tolerance::of(options)? }))
 }
 
 impl Rule for GreedyRefine {
     fn assign(&self, problem: &Problem<'_>, _: &[Place]) -> Assignment {
-        assign::greedy_refine(problem, self.tolerance)
+        assign::greedy_refine(problem, self.tolerance.factor())
     }
 }
 
@@ -50,8 +53,12 @@ impl Balancer for GreedyRefine {
         false
     }
 
+    fn keeps_capacity(&self) -> bool {
+        true
+    }
+
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
-        Box::pin(refine::balance(phase, self, self.tolerance))
+        Box::pin(self.tolerance.balance(phase, self))
     }
 }
 

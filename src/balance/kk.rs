@@ -47,6 +47,10 @@ impl Balancer for Differencing {
         false
     }
 
+    fn keeps_capacity(&self) -> bool {
+        true
+    }
+
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
         Box::pin(central::balance(phase, self))
     }

@@ -29,6 +29,7 @@ mod tempered;
 #[cfg(test)]
 mod testing;
 mod twa;
+mod within;
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -172,6 +173,11 @@ pub trait Balancer: Send + Sync {
 
     /// Whether it goes by the tasks' places; see [`WorkQueue::with_places`].
     fn needs_places(&self) -> bool {
+        false
+    }
+
+    /// Whether it keeps the ranks' capacities; see [`Shares::with_capacity`].
+    fn keeps_capacity(&self) -> bool {
         false
     }
 

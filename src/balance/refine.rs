@@ -5,7 +5,8 @@
 //!   5 5 | 4 2     5 gives nothing away: 4 + 2 + 5 = 11 > 10     but 5 for 2:     2 5 | 5 4
 //! ```
 //!
-//! `tolerance` is the factor over the best time found up to which fewer moves win.
+//! `tolerance` is the factor over the best time found up to which fewer moves win. Without it that is 1.009: the last thousandths of whole tasks take several times the
+//! movement of all that comes before them. Unit tasks end at their quotas unless a tolerance is given.
 //!
 //! Guarantee: nobody becomes slower than the slowest was. What is even stays where it is; real loads end within a per cent of longest task first with a fraction of its moves.
 
@@ -20,8 +21,8 @@ pub(super) static ENTRY: Entry = Entry {
     name: "refine",
     title: "work leaves the slowest rank as long as that helps",
     source: "after Charm++'s RefineLB",
-    options: "tolerance=1.00",
-    examples: &["refine", "refine:tolerance=1.1"],
+    options: "tolerance=1.009",
+    examples: &["refine", "refine:tolerance=1", "refine:tolerance=1.1"],
     build,
     facts: Facts {
         kinds: central::ANY,
@@ -33,27 +34,37 @@ pub(super) static ENTRY: Entry = Entry {
 };
 
 struct Refine {
-    tolerance: f64,
+    tolerance: Tolerance,
 }
 
-/// The option `tolerance`.
-pub(super) fn tolerance(options: &mut Options<'_>) -> Result<f64, InvalidSpec> {
-    Ok(options.real("tolerance", 1.0..=1e6)?.unwrap_or(1.0))
+/// The option `tolerance`, if it is given.
+#[derive(Clone, Copy)]
+pub(super) struct Tolerance(Option<f64>);
+
+impl Tolerance {
+    pub(super) fn of(options: &mut Options<'_>) -> Result<Tolerance, InvalidSpec> {
+        Ok(Tolerance(options.real("tolerance", 1.0..=1e6)?))
+    }
+
+    /// For whole tasks.
+    pub(super) fn factor(self) -> f64 {
+        self.0.unwrap_or(assign::TOLERANCE)
+    }
+
+    /// A phase by a rule with this tolerance: at quotas unless something may be left for it.
+    pub(super) async fn balance(self, phase: &mut Phase<'_>, rule: &impl Rule) -> Result<()> {
+        if self.0.is_some_and(|factor| factor > 1.0) { central::exchange(phase, rule).await } else { central::balance(phase, rule).await }
+    }
 }
 
 fn build(options: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
-    Ok(Box::new(Refine { tolerance: tolerance(options)? }))
+    Ok(Box::new(Refine { tolerance: Tolerance::of(options)? }))
 }
 
 impl Rule for Refine {
     fn assign(&self, problem: &Problem<'_>, _: &[Place]) -> Assignment {
-        assign::frugal_refine(problem, self.tolerance)
+        assign::frugal_refine(problem, self.tolerance.factor())
     }
-}
-
-/// A phase by a rule with a tolerance: at quotas unless something may be left for it.
-pub(super) async fn balance(phase: &mut Phase<'_>, rule: &impl Rule, tolerance: f64) -> Result<()> {
-    if tolerance > 1.0 { central::exchange(phase, rule).await } else { central::balance(phase, rule).await }
 }
 
 impl Balancer for Refine {
@@ -61,8 +72,12 @@ impl Balancer for Refine {
         false
     }
 
+    fn keeps_capacity(&self) -> bool {
+        true
+    }
+
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
-        Box::pin(balance(phase, self, self.tolerance))
+        Box::pin(self.tolerance.balance(phase, self))
     }
 }
 

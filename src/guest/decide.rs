@@ -1,11 +1,11 @@
 //! From what all ranks have to where each item goes.
 
 use super::balancers::{self, Items};
-use super::capacity;
 use super::status::{Failure, Result};
 use super::units::units;
 use super::verdict::{Judged, Ratios};
 use crate::assign::Problem;
+use crate::assign::capacity::{self, NoRoom, Rooms};
 use crate::load::Place;
 
 /// Everything that a plan is made from, in the order of the owners.
@@ -54,7 +54,9 @@ impl All {
         if let Some(capacity) = &self.capacity
             && !keeps(&destinations)
         {
-            destinations = capacity::keep(&capacity::Rooms { judged, bytes: &self.bytes, movable: &movable, capacity }, &destinations)?;
+            let Judged { weights, owners, powers, .. } = judged;
+            let rooms = Rooms { weights, owners, bytes: &self.bytes, movable: &movable, powers, capacity };
+            destinations = capacity::keep(&rooms, &destinations).map_err(refused)?;
         }
         let ratios = judged.ratios(&destinations);
         // Nothing moves for nothing; what is ordered by places may move for the order's sake.
@@ -73,7 +75,7 @@ impl All {
     pub fn given(&self, destinations: Vec<u32>) -> Result<Decision> {
         self.check_powers()?;
         if let Some(capacity) = &self.capacity {
-            capacity::check(&destinations, &self.bytes, capacity)?;
+            capacity::check(&destinations, &self.bytes, capacity).map_err(refused)?;
         }
         Ok(self.decided(&self.owners(), destinations))
     }
@@ -122,6 +124,10 @@ impl All {
         }
         Ok((destinations, movable))
     }
+}
+
+fn refused(why: NoRoom) -> Failure {
+    Failure::usage(format!("option capacity: {why}"))
 }
 
 /// Powers as whole numbers: as they are if they are whole and small, and otherwise in parts of the largest.

@@ -18,7 +18,6 @@
 pub(crate) mod balancers;
 #[cfg(feature = "_ranks")]
 mod call;
-mod capacity;
 pub(crate) mod decide;
 #[cfg(feature = "_ranks")]
 mod exchange;

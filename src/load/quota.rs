@@ -157,6 +157,8 @@ pub struct Shares {
     powers: Powers,
     weighted: bool,
     plain: bool,
+    /// Bytes by rank.
+    capacity: Option<Arc<[u64]>>,
     common: Arc<Common>,
 }
 
@@ -187,7 +189,7 @@ struct Kept {
 impl Shares {
     /// Shares in proportion to the powers, of unit tasks none of which is pinned.
     pub fn new(powers: Powers) -> Shares {
-        Shares { powers, weighted: false, plain: false, common: Arc::default() }
+        Shares { powers, weighted: false, plain: false, capacity: None, common: Arc::default() }
     }
 
     /// The same with so much pinned work on each node. Like the powers it is known on all nodes beforehand.
@@ -200,6 +202,17 @@ impl Shares {
     /// to agree on how such tasks are rounded do so only then.
     pub fn weighted(self) -> Shares {
         Shares { weighted: true, ..self }
+    }
+
+    /// The same on ranks each of which has room for so many bytes of tasks' payloads, known on all nodes beforehand. Only balancers that
+    /// [keep capacities](crate::balance::Balancer::keeps_capacity) look at it.
+    pub fn with_capacity(self, capacity: Vec<u64>) -> Shares {
+        Shares { capacity: Some(capacity.into()), ..self }
+    }
+
+    /// Bytes of payload that each rank has room for, if that is limited.
+    pub fn capacity(&self) -> Option<&[u64]> {
+        self.capacity.as_deref()
     }
 
     /// Whether some tasks may have several work units.

@@ -238,6 +238,20 @@ impl WorkQueue {
         rows
     }
 
+    /// Bytes of one task and number of tasks in each row of tasks of the same size that may move, in their order.
+    pub fn movable_bytes(&self) -> Vec<(u64, u64)> {
+        let mut rows: Vec<(u64, u64)> = Vec::new();
+        let lots = [&self.before, &self.own, &self.behind];
+        for segment in lots.into_iter().flat_map(TaskBatch::segments) {
+            let bytes = segment.size() as u64;
+            match rows.last_mut() {
+                Some((of_one, count)) if *of_one == bytes => *count += segment.len(),
+                _ => rows.push((bytes, segment.len())),
+            }
+        }
+        rows
+    }
+
     /// Puts arrived tasks behind all others.
     pub fn put_behind(&mut self, batch: TaskBatch) {
         self.behind.append(batch);

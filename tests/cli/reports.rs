@@ -73,3 +73,37 @@ fn a_slowed_contender_is_named_so_and_is_seen() {
         assert!(output.status.code() == Some(2) || !String::from_utf8_lossy(&output.stdout).contains("handicap"), "{wrong}");
     }
 }
+
+/// Seconds that the slowest rank takes for a step after the phase, by balancer; and the one that is recommended.
+fn advised(arguments: &str) -> (Vec<(String, f64)>, String) {
+    let run = |output: &str| {
+        let mut command = Command::cargo_bin("equipoise").unwrap();
+        let output = command.current_dir(crate::ROOT).args(arguments.split(' ')).args(["--output", output]).output().unwrap();
+        assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let rows = run("json").lines().filter_map(|line| {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        Some((row["balancer"].as_str()?.to_owned(), row["finish_after"].as_f64()?))
+    });
+    let rows = rows.collect();
+    let said = run("human");
+    let advice = said.split(" use ").last().unwrap();
+    (rows, advice.split([' ', ':']).next().unwrap().to_owned())
+}
+
+#[test]
+fn whoever_is_recommended_is_within_a_hundredth_of_the_best_on_real_loads() {
+    let eightfold = "tests/data/loads/lbaf-nolb-8color-32ranks";
+    for (ranks, run) in [
+        (16, "tests/data/loads/lbaf-toy-fewer-16ranks".to_owned()),
+        (32, format!("{eightfold},phase=101")),
+        (32, format!("{eightfold},phase=301")),
+        (32, format!("{eightfold},phase=901")),
+    ] {
+        let (rows, name) = advised(&format!("compare --sim {ranks} --tasks lbaf:{run}"));
+        let best = rows.iter().map(|(_, seconds)| *seconds).fold(f64::INFINITY, f64::min);
+        let (_, of_named) = rows.iter().find(|(balancer, _)| *balancer == name).unwrap_or_else(|| panic!("{name}: {rows:?}"));
+        assert!(rows.len() > 15 && *of_named <= 1.01 * best, "{name} on {run}: {of_named}, and the best is {best}");
+    }
+}

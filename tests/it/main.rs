@@ -16,6 +16,7 @@ mod measured;
 mod no_harm;
 mod placement;
 mod properties;
+mod rivals;
 mod runner;
 mod signals;
 mod sim;

@@ -42,7 +42,7 @@ proptest! {
 
     #[test]
     fn nobody_is_slower_than_the_slowest_was(case in cases()) {
-        for entry in ALL {
+        for entry in case.0.drawn(ALL.iter().copied()) {
             check(entry, &case)?;
         }
     }
@@ -50,7 +50,7 @@ proptest! {
     /// What goes back goes the same way whatever the network does.
     #[test]
     fn what_is_declined_does_not_depend_on_the_network(case in cases()) {
-        for entry in ALL {
+        for entry in case.0.drawn(ALL.iter().copied()) {
             let mut setup = case.0.setup(entry);
             let run = |setup: &Setup| setup.run(queues(&case.0, setup.powers.nodes(), case.1, case.2));
             let calm = run(&setup);

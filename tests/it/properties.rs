@@ -201,6 +201,15 @@ impl Case {
         }
     }
 
+    /// The balancers that this case is for: every other one, in turns, and one time in four the gossip, which sends by far the most messages. So a
+    /// property costs what it did with half the balancers, and over all cases each of them meets all kinds of topologies, powers and loads.
+    pub fn drawn(&self, entries: impl Iterator<Item = &'static Entry>) -> impl Iterator<Item = &'static Entry> {
+        // Whether messages are disturbed is in other bits.
+        let turn = self.seed >> 32;
+        let one_in = |entry: &Entry| if entry.name == "tempered" { 4 } else { 2 };
+        entries.zip(turn % 4..).filter(move |(entry, at)| at.is_multiple_of(one_in(entry))).map(|(entry, _)| entry)
+    }
+
     pub fn setup(&self, entry: &Entry) -> Setup {
         let topology = self.topology(entry);
         let powers = self.powers(topology.nodes());
@@ -284,7 +293,7 @@ proptest! {
 
     #[test]
     fn every_balancer_keeps_its_promises(case in case()) {
-        for entry in without_places() {
+        for entry in case.drawn(without_places()) {
             let mut setup = case.setup(entry);
             let loads = case.loads(setup.powers.nodes());
             setup.disturbance = case.seed.is_multiple_of(2).then_some(case.seed);
@@ -297,7 +306,7 @@ proptest! {
     #[test]
     fn task_hops_are_at_least_the_optimum(case in case(), few in any::<bool>()) {
         let case = Case { ranks: if few { 1 + case.ranks % 4 } else { case.ranks }, ..case };
-        for entry in without_places() {
+        for entry in case.drawn(without_places()) {
             let setup = case.setup(entry);
             let outcome = setup.run_on_loads(&case.loads(setup.powers.nodes()));
             check_hops(entry, &setup, &outcome)?;
@@ -306,7 +315,7 @@ proptest! {
 
     #[test]
     fn the_same_seed_gives_the_same_run(case in case()) {
-        for entry in without_places() {
+        for entry in case.drawn(without_places()) {
             let mut setup = case.setup(entry);
             let loads = case.loads(setup.powers.nodes());
             setup.disturbance = Some(case.seed);
@@ -328,7 +337,7 @@ proptest! {
     #[test]
     fn payloads_arrive_as_they_left(case in case()) {
         let content = |id: u64| Bytes::from((0..id % 50).map(|at| (id + at) as u8).collect::<Vec<u8>>());
-        for entry in without_places() {
+        for entry in case.drawn(without_places()) {
             let setup = case.setup(entry);
             let mut next = 1 << 40;
             let mut queue = |load: u64| {

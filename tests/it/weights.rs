@@ -141,7 +141,7 @@ proptest! {
 
     #[test]
     fn tasks_of_several_units_end_near_the_quotas(case in case(), weights in weights(), pinned in prop::sample::select(vec![0.0, 0.0, 0.1, 0.5])) {
-        for entry in ALL {
+        for entry in case.drawn(ALL.iter().copied()) {
             let mut setup = case.setup(entry);
             setup.disturbance = case.seed.is_multiple_of(2).then_some(case.seed);
             let queues = queues(&case, setup.powers.nodes(), weights, pinned);
@@ -151,7 +151,7 @@ proptest! {
 
     #[test]
     fn unit_tasks_end_as_near_as_what_is_pinned_lets_them(case in case(), pinned in prop::sample::select(vec![0.1, 0.5, 0.9])) {
-        for entry in ALL {
+        for entry in case.drawn(ALL.iter().copied()) {
             let setup = case.setup(entry);
             let queues = queues(&case, setup.powers.nodes(), Weights::Unit, pinned);
             let fixed: Vec<u64> = queues.iter().map(|queue| queue.pinned().map_or(0, TaskBatch::work)).collect();
@@ -171,7 +171,7 @@ proptest! {
     /// Objects of one unit are balanced as ranges are.
     #[test]
     fn unit_tasks_move_as_ranges_do(case in case()) {
-        for entry in without_places() {
+        for entry in case.drawn(without_places()) {
             let setup = case.setup(entry);
             let queues = queues(&case, setup.powers.nodes(), Weights::Unit, 0.0);
             let loads: Vec<u64> = queues.iter().map(WorkQueue::len).collect();

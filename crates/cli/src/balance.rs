@@ -141,6 +141,8 @@ impl Request<'_> {
         if self.arguments.trace.is_some() {
             check_trace(&topology)?;
         }
+        self.arguments.rule.check(&self.balancer)?;
+        let capacity = self.arguments.rule.capacity(ranks)?;
         let nodes = topology.nodes();
         let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement, seed)?;
         let mut given_powers = None;
@@ -157,6 +159,10 @@ impl Request<'_> {
                 let weights = settle::from_first(world, || self.weights.draw(count, seed))?;
                 Tasks::weighing(world, loads, self.arguments.payload, weights, self.pins)?
             }
+        };
+        let tasks = match capacity {
+            Some(capacity) => tasks.within(capacity),
+            None => tasks,
         };
         let wants_moves = self.arguments.output == Output::Json || self.arguments.report.is_some();
         Ok(BalanceSpec {

@@ -215,8 +215,12 @@ impl Request<'_> {
         let powers = settle::from_first(world, || self.powers.draw(nodes, ranks, seed).map(|(powers, _)| powers))?;
         let (mut contenders, mut objections) = (Vec::new(), Vec::new());
         // Unless they are asked for, those that go by places take part only where all tasks have some.
-        let by_place = self.arguments.balancer.is_some() || self.have_places(world)?;
-        for balancer in self.balancers.iter().filter(|balancer| by_place || !balancer.needs_places()) {
+        let is_chosen = self.arguments.balancer.is_some();
+        let by_place = is_chosen || self.have_places(world)?;
+        // The same goes for those that keep no capacities.
+        let suits = |balancer: &&Rc<Chosen>| (by_place || !balancer.needs_places()) && (is_chosen || self.arguments.rule.admits(balancer));
+        for balancer in self.balancers.iter().filter(suits) {
+            self.arguments.rule.check(balancer)?;
             let topology = given.clone().unwrap_or_else(|| balancer.entry.default_topology(ranks));
             match balancer.entry.objection(&topology) {
                 Some(objection) => objections.push((balancer.name.as_str(), objection)),
@@ -267,6 +271,9 @@ impl Request<'_> {
         if let Some(source) = &self.tasks {
             let placements = contenders.iter().map(|contender| &contender.overlay.placement);
             cases.push(Case { loads: LoadSource::Tasks(source.clone()), tasks: Tasks::of_source(world, source, placements)? });
+        }
+        if let Some(capacity) = self.arguments.rule.capacity(ranks)? {
+            cases.iter_mut().for_each(|case| case.tasks = case.tasks.clone().within(capacity.clone()));
         }
         Ok(cases)
     }

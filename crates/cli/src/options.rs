@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use equipoise::balance::Chosen;
 use equipoise::names;
 use equipoise::topology::{Hosts, MAX_NODES, PlacementRule};
 use equipoise::{Error, Result};
@@ -97,13 +98,56 @@ pub struct TaskOptions {
     pinned: Option<String>,
 }
 
-/// Whether balancers may make the slowest rank slower.
+/// What balancers have to keep.
 #[derive(Args)]
 pub struct RuleOptions {
+    /// Bytes of tasks' payloads that a rank has room for, after the phase and during it: 8e9, or a number for each rank, 8e9,4e9. Tasks move in
+    /// rounds where room must be made first. For greedy, refine, greedy-refine and kk
+    #[arg(long, value_name = "BYTES")]
+    capacity: Option<String>,
+
     /// Follow the balancer's rule as its paper prints it, even where it makes the slowest rank (in work over power) slower;
     /// by default such moves are declined, and the result says so
     #[arg(long)]
     pub plain: bool,
+}
+
+impl RuleOptions {
+    /// Bytes that each of the ranks has room for, if that is limited.
+    pub fn capacity(&self, ranks: u32) -> Result<Option<Vec<u64>>> {
+        let Some(text) = &self.capacity else { return Ok(None) };
+        let wrong = |part: &str| Error::usage(format!("--capacity {text}: '{part}' is no number of bytes below 2^64"));
+        let listed = text.split(',').map(|part| bytes(part.trim()).ok_or_else(|| wrong(part))).collect::<Result<Vec<u64>>>()?;
+        match listed.len() {
+            1 => Ok(Some(vec![listed[0]; ranks as usize])),
+            given if given as u64 == u64::from(ranks) => Ok(Some(listed)),
+            given => Err(Error::usage(format!("--capacity {text}: there are {given} numbers for {ranks} ranks"))),
+        }
+    }
+
+    /// Wrong usage if a balancer does not keep the capacity that is given.
+    pub fn check(&self, balancer: &Chosen) -> Result<()> {
+        match &self.capacity {
+            Some(text) if !balancer.keeps_capacity() => {
+                let name = &balancer.name;
+                Err(Error::usage(format!(
+                    "--capacity {text}: balancer {name} keeps no capacities; greedy, refine, greedy-refine and kk do"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a balancer can take part.
+    pub fn admits(&self, balancer: &Chosen) -> bool {
+        self.capacity.is_none() || balancer.keeps_capacity()
+    }
+}
+
+/// A whole number, also as in 8e9.
+fn bytes(text: &str) -> Option<u64> {
+    let whole = |number: f64| (number.fract() == 0.0 && (0.0..1.8e19).contains(&number)).then_some(number as u64);
+    text.parse().ok().or_else(|| text.parse().ok().and_then(whole))
 }
 
 impl TaskOptions {

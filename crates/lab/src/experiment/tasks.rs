@@ -33,6 +33,8 @@ pub struct Tasks {
     amounts: Rc<Amounts>,
     payload: u64,
     unit_seconds: Option<f64>,
+    /// Bytes by rank.
+    capacity: Option<Rc<[u64]>>,
     origin: Origin,
 }
 
@@ -68,7 +70,15 @@ impl Tasks {
         let (amounts, tasks) = agree(world, tasks)?;
         let unit = if tasks.are_unit() { LoadUnit::Tasks } else { LoadUnit::Work };
         let count = tasks.total();
-        Ok(Tasks { count, unit, amounts: Rc::new(amounts), payload, unit_seconds: None, origin: Origin::Numbered(Rc::new(tasks)) })
+        Ok(Tasks {
+            count,
+            unit,
+            amounts: Rc::new(amounts),
+            payload,
+            unit_seconds: None,
+            capacity: None,
+            origin: Origin::Numbered(Rc::new(tasks)),
+        })
     }
 
     /// One task for each file; real node i holds the i-th part first. Every process reads what the nodes hold that it has in one of the
@@ -94,6 +104,7 @@ impl Tasks {
             amounts: Rc::new(amounts),
             payload,
             unit_seconds: None,
+            capacity: None,
             origin: Origin::Read(Rc::new(queues)),
         })
     }
@@ -115,7 +126,15 @@ impl Tasks {
         let (amounts, queues) = agree(world, made)?;
         let payload = run.bytes().checked_div(run.len()).unwrap_or(0);
         let origin = Origin::Read(Rc::new(queues));
-        Ok(Tasks { count: run.len(), unit: LoadUnit::Work, amounts: Rc::new(amounts), payload, unit_seconds: run.seconds_per_unit, origin })
+        Ok(Tasks {
+            count: run.len(),
+            unit: LoadUnit::Work,
+            amounts: Rc::new(amounts),
+            payload,
+            unit_seconds: run.seconds_per_unit,
+            capacity: None,
+            origin,
+        })
     }
 
     /// The tasks of a source.
@@ -153,11 +172,20 @@ impl Tasks {
         &self.amounts
     }
 
+    /// The same on ranks with room for so many bytes of them each.
+    pub fn within(self, capacity: Vec<u64>) -> Tasks {
+        Tasks { capacity: Some(capacity.into()), ..self }
+    }
+
     /// Shares by which a phase balances these tasks, for a power of each node; `plain`: by the balancer's rule as printed in its source.
     pub fn shares(&self, powers: &Powers, plain: bool) -> Shares {
         let shares = Shares::new(powers.clone());
         let shares = if plain { shares.plainly() } else { shares };
         let shares = if self.amounts.largest > 1 { shares.weighted() } else { shares };
+        let shares = match &self.capacity {
+            Some(capacity) => shares.with_capacity(capacity.to_vec()),
+            None => shares,
+        };
         if self.amounts.pinned.is_empty() {
             return shares;
         }
