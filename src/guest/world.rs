@@ -14,7 +14,10 @@ impl World {
     /// # Errors
     /// Wrong usage on all ranks, if some option is wrong on one of them.
     #[cfg(feature = "mpi")]
-    pub fn of(comm: &impl ::mpi::traits::AsRaw<Raw = ::mpi::ffi::MPI_Comm>, options: &str) -> Result<World> {
+    pub fn of(
+        comm: &impl crate::transport::mpi::rsmpi::traits::AsRaw<Raw = crate::transport::mpi::rsmpi::ffi::MPI_Comm>,
+        options: &str,
+    ) -> Result<World> {
         World::open(|| Ok(Foreign::of(comm)), Ok(options))
     }
 

@@ -82,7 +82,8 @@ fn advised(arguments: &str) -> (Vec<(String, f64)>, String) {
         assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
-    let rows = run("json").lines().filter_map(|line| {
+    let json = run("json");
+    let rows = json.lines().filter_map(|line| {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();
         Some((row["balancer"].as_str()?.to_owned(), row["finish_after"].as_f64()?))
     });

@@ -54,7 +54,8 @@ fn play(settings: &Settings, speeds: &[f64], length: impl Fn(&Task) -> f64) -> C
     let mut ranks: Vec<Rank> = speeds.iter().map(|_| Rank::default()).collect();
     let (mut course, mut now, mut deadline) = (Course { end: began, ..Course::default() }, began, f64::INFINITY);
     // When, a number that keeps them apart, rank, Seq, seconds.
-    let mut ends: BinaryHeap<Reverse<(u64, u64, usize, u64, u64)>> = BinaryHeap::new();
+    type End = Reverse<(u64, u64, usize, u64, u64)>;
+    let mut ends: BinaryHeap<End> = BinaryHeap::new();
     let mut number = 0;
     lead.begin(1, now).unwrap();
     while !lead.is_over() {

@@ -1,0 +1,149 @@
+//! What a farm shows and refuses: results, events, status, lists of others, wrong usage.
+
+use super::*;
+
+#[test]
+fn results_and_events() {
+    let place = Place::new();
+    let arguments =
+        ["--array", "1-4", "--output", "json", "--results", "r/{#}", "--", "sh", "-c", "echo {}; echo e{} >&2; exit $(({} % 2))"];
+    let output = place.farm(&arguments);
+    assert_eq!(output.status.code(), Some(1));
+    let events: Vec<serde_json::Value> =
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let end = events.last().unwrap();
+    let count = |key: &str| end[key].as_u64().unwrap();
+    assert_eq!(
+        (end["event"].as_str(), count("tasks"), count("done"), count("failed"), count("skipped"), count("left")),
+        (Some("end"), 4, 2, 2, 0, 0)
+    );
+    assert!(end["busy"].as_array().unwrap().len() == 1 && end["bound"].as_f64() > Some(0.0) && end["seconds"].as_f64() > Some(0.0));
+    assert_eq!(events.iter().filter(|event| event["event"] == "task").count(), 4);
+    assert_eq!(
+        (fs::read_to_string(place.path("r/3.out")).unwrap(), fs::read_to_string(place.path("r/3.err")).unwrap()),
+        ("3\n".into(), "e3\n".into())
+    );
+    assert_eq!(place.expect(0, &["--array", "1-4", "--results", "all", "--", "echo", "{}"]), "");
+    assert_eq!(fs::read_to_string(place.path("all/rank-0.out")).unwrap().lines().count(), 4);
+}
+
+#[test]
+fn slots_are_never_exceeded() {
+    let place = Place::new();
+    // Each notes the devices it has, and how many hold one at the same time.
+    let script = "for d in $(echo $CUDA_VISIBLE_DEVICES | tr , ' '); do mkdir lock$d || exit 1; done; sleep 0.03; \
+                  for d in $(echo $CUDA_VISIBLE_DEVICES | tr , ' '); do rmdir lock$d; done";
+    let list: String = (0..12).map(|n| format!("sh -c \"$SCRIPT\" #EQ gpus={}\n", 1 + n % 2)).collect();
+    place.list(list.replace("\"$SCRIPT\"", &format!("'{script}'").replace("' '", "\" \"")).as_bytes());
+    place.expect(0, &["jobs", "--slots", "cpus=4,gpus=3"]);
+    place.list(b"true #EQ gpus=4\n");
+    let said = place.farm(&["jobs", "--slots", "cpus=4,gpus=3"]);
+    assert!(
+        said.status.code() == Some(2)
+            && String::from_utf8_lossy(&said.stderr).contains("line 1: it needs gpus=4, and a rank has 3 (--slots)")
+    );
+}
+
+#[test]
+fn hosts_have_commands_of_their_own() {
+    let place = Place::new();
+    let release = "echo released $FARM_RELEASED of $FARM_HOST active $FARM_ACTIVE. >>hooks";
+    place.expect(
+        0,
+        &[
+            "--array",
+            "1-3",
+            "--setup",
+            "echo setup >>hooks",
+            "--teardown",
+            "echo teardown >>hooks",
+            "--release",
+            release,
+            "--",
+            "sh",
+            "-c",
+            "echo task >>hooks",
+        ],
+    );
+    let hooks = fs::read_to_string(place.path("hooks")).unwrap();
+    let lines: Vec<&str> = hooks.lines().collect();
+    assert!(
+        lines[0] == "setup"
+            && lines[1..4] == ["task"; 3]
+            && lines[4].starts_with("released ")
+            && lines[4].ends_with("active .")
+            && lines[5] == "teardown",
+        "{hooks}"
+    );
+}
+
+#[test]
+fn lists_of_others_are_read() {
+    let place = Place::new();
+    fs::create_dir(place.path("sub")).unwrap();
+    place.list(b"# list\necho a > f\n[# -1 #] cat f\n[@ sub @] basename $PWD\n");
+    assert_eq!(place.expect(0, &["jobs", "--format", "greasy", "--keep-order"]), "a\nsub\n");
+    place.list(b"#DISBATCH PREFIX echo x;\n#DISBATCH REPEAT 2 start 5 echo $DISBATCH_REPEAT_INDEX\n#DISBATCH BARRIER\necho last\n");
+    assert_eq!(place.expect(0, &["jobs", "--format", "disbatch", "--keep-order"]), "x\n5\nx\n6\nx\nlast\n");
+    assert_eq!(place.list(b"echo a | tr a b\n").expect(0, &["jobs", "--format", "parallel"]), "b\n");
+}
+
+#[test]
+fn a_list_that_grows_is_followed() {
+    let place = Place::new();
+    place.list(b"touch one\n");
+    let mut farm = place.command(&["jobs", "--follow"]).stderr(Stdio::null()).spawn().unwrap();
+    until("the first", || place.path("one").exists());
+    fs::OpenOptions::new()
+        .append(true)
+        .open(place.path("jobs"))
+        .and_then(|mut file| std::io::Write::write_all(&mut file, b"touch two\n"))
+        .unwrap();
+    until("the second", || place.path("two").exists());
+    kill("-TERM", farm.id());
+    assert_eq!(farm.wait().unwrap().code(), Some(0), "nothing is left");
+}
+
+#[test]
+fn status_reads_the_journal_alone() {
+    let place = Place::new();
+    place.expect(0, &["--array", "1-3", "--journal", "j", "--", "true"]);
+    assert!(place.expect(0, &["status", "j"]).contains("3 done, 0 failed, 0 skipped; "));
+    place.expect(2, &["status", "nowhere"]);
+}
+
+#[test]
+fn wrong_usage_is_said_once() {
+    let place = Place::new();
+    place.list(b"echo 'open\n");
+    for (arguments, says) in [
+        (&["jobs"][..], "equipoise: jobs, line 1: a quote is not closed\n"),
+        (&["nosuch"], "equipoise: farm nosuch: the list cannot be read: No such file or directory (os error 2)\n"),
+        (&["/"], "equipoise: farm /: it is a folder, not a list of commands\n"),
+        (&[], "equipoise: farm: which commands? Say FILE or - for a list, or --args FILE -- PROG, or --array A-B -- PROG\n"),
+        (&["jobs", "--", "x"], "equipoise: farm: -- PROG needs --args FILE or --array A-B; a list has whole commands\n"),
+        (&["jobs", "--resume"], "equipoise: --resume: what is finished is in the journal; say --journal DIR too\n"),
+        (&["jobs", "--format", "make"], "equipoise: --format make: unknown; known are plain, greasy, disbatch, parallel\n"),
+        (&["jobs", "--halt", "now"], "equipoise: --halt now: it must be now,fail=N or soon,fail=N, with a whole number N above 0\n"),
+        (&["jobs", "--timeout", "-1"], "equipoise: --timeout -1: it must be a number of seconds, or H:M:S\n"),
+        (&["jobs", "--scheduler", "sash"], "equipoise: --scheduler sash: a farm deals by selfsched:rule=RULE[,chunk=N]\n"),
+        (&["jobs", "--journal", "/proc/no"], "equipoise: jobs, line 1: a quote is not closed\n"),
+        (
+            &["--array", "3-1", "--", "x"],
+            "equipoise: --array 3-1: it must be a range of whole numbers with a step if need be, such as 1-100 or 1-10000:2\n",
+        ),
+    ] {
+        let output = place.farm(arguments);
+        assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(2), says), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_list_without_commands_is_done() {
+    let place = Place::new();
+    assert_eq!(place.list(b"# nothing\n").expect(0, &["jobs"]), "");
+    place.expect(0, &["--empty", "0"]);
+    place.expect(0, &["--empty", "5000", "--journal", "j"]);
+    let records = place.records("j");
+    assert!(records.len() == 5000 && records.values().all(|records| records.len() == 1));
+}
