@@ -213,25 +213,7 @@ impl Question {
         let hosts = self.hosts.clone();
         let model = Model { network: self.network.clone(), speeds: self.speeds.clone(), hosts, seed: self.seed, ..Model::default() };
         let mut world = World::simulated(ranks, model);
-        let topology = chosen.entry.default_topology(ranks);
-        let overlay = Overlay::placed(topology, world.hosts(), PlacementRule::Hosts, self.seed)?;
-        let shares = Shares::new(Powers::equal(ranks, overlay.topology.nodes()));
-        // All payloads are slices of one buffer.
-        let zeros = Bytes::from(vec![0; (loads.iter().max().copied().unwrap_or(0) * self.payload) as usize]);
-        let (payload, loads) = (self.payload, Rc::<[u64]>::from(loads));
-        let after = node::run(&mut world, &overlay, |node| {
-            let count = loads.get(node.me() as usize).copied().unwrap_or(0);
-            let body = zeros.slice(..(count * payload) as usize);
-            let queue = move |first| WorkQueue::new(Segment::row(first, count, 1, body).into_iter().collect());
-            let (chosen, shares) = (chosen.clone(), shares.clone());
-            async move { Ok(phase(node, chosen, shares, count, queue).await?.work()) }
-        })?;
-        let mut by_rank = vec![0; ranks as usize];
-        for (node, work) in after {
-            by_rank[overlay.placement.rank_of(node) as usize] += work;
-        }
-        let elapsed = world.as_simulation().map_or(0, |simulation| simulation.elapsed());
-        Ok((by_rank, seconds(elapsed)))
+        phase_of(&mut world, chosen, loads, self.payload, self.seed)
     }
 
     fn advice(&self, best: &Judged, all: &[Judged], ranks: RankId) -> Result<Advice> {
@@ -355,6 +337,34 @@ fn certainty(margin: f64, error: f64) -> f64 {
     }
     let deviations = margin.ln().abs() / error.ln_1p().max(1e-9);
     1.0 / (1.0 + (-1.702 * deviations).exp())
+}
+
+/// Loads by rank after a balancer's phase in a simulated world, and the seconds that it takes; for whoever compares predictions with outcomes.
+///
+/// # Errors
+/// What a simulation can fail with.
+#[doc(hidden)]
+pub fn phase_of(world: &mut World, chosen: &Rc<Chosen>, loads: &[u64], payload: u64, seed: u64) -> Result<(Vec<u64>, f64)> {
+    let ranks = world.ranks();
+    let topology = chosen.entry.default_topology(ranks);
+    let overlay = Overlay::placed(topology, world.hosts(), PlacementRule::Hosts, seed)?;
+    let shares = Shares::new(Powers::equal(ranks, overlay.topology.nodes()));
+    // All payloads are slices of one buffer.
+    let zeros = Bytes::from(vec![0; (loads.iter().max().copied().unwrap_or(0) * payload) as usize]);
+    let loads = Rc::<[u64]>::from(loads);
+    let after = node::run(world, &overlay, |node| {
+        let count = loads.get(node.me() as usize).copied().unwrap_or(0);
+        let body = zeros.slice(..(count * payload) as usize);
+        let queue = move |first| WorkQueue::new(Segment::row(first, count, 1, body).into_iter().collect());
+        let (chosen, shares) = (chosen.clone(), shares.clone());
+        async move { Ok(phase(node, chosen, shares, count, queue).await?.work()) }
+    })?;
+    let mut by_rank = vec![0; ranks as usize];
+    for (node, work) in after {
+        by_rank[overlay.placement.rank_of(node) as usize] += work;
+    }
+    let elapsed = world.as_simulation().map_or(0, |simulation| simulation.elapsed());
+    Ok((by_rank, seconds(elapsed)))
 }
 
 /// One node's part: the tasks that it ends with. `queue` makes those with which it begins, `count` tasks, from the number of the first.
