@@ -30,7 +30,7 @@ use protocol::{News, Order};
 /// What the program is called when it is a helper.
 const NAME: &str = "equipoise-helper";
 
-/// Serves as a helper, or as a [starter](crate::starter), if that is what this process was started as.
+/// Serves as a helper, or as a `starter`, if that is what this process was started as.
 pub fn serve_if_called() -> Option<ExitCode> {
     starter::SERVES.store(true, Ordering::Relaxed);
     let mut words = std::env::args_os();
