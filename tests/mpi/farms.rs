@@ -25,6 +25,7 @@ pub fn trials() -> Vec<Trial> {
     trials.push(Trial::test("a farm spares a dedicated rank 0", dedicated));
     trials.push(Trial::test("an MPI program in a farm is no rank", mpi_program));
     trials.push(Trial::test("mpi4py in a farm and under divide is no rank", mpi4py));
+    trials.push(Trial::test("a program of divide whose helper is killed ends the job", helper_of_divide));
     trials.push(Trial::test("a farm counts built-in sleeping tasks once, on 5 ranks of different speed", sleeping));
     trials.push(Trial::test("a farm under every rule runs each command once", rules));
     for victim in ["launcher", "rank 0", "another rank", "helper"] {
@@ -153,6 +154,31 @@ fn mpi4py() -> Result<(), Failed> {
     let words = ["divide", "--input", &place.text("input"), "--command", &command];
     let outcome = launch::under_mpirun(Path::new(PROGRAM), &words, 2, LIMIT, None)?;
     hold(outcome.status == Some(0) && outcome.stdout.starts_with("1\n1\n"), "the same under divide", &outcome)
+}
+
+/// Kills the process that starts the programs: they are gone, and the job ends with a sentence.
+fn helper_of_divide() -> Result<(), Failed> {
+    let place = Place::new()?;
+    fs::write(place.path("input"), "words\n".repeat(100_000))?;
+    let mark = place.text("mark");
+    let command = format!("echo >>{mark}; exec sh -c 'sleep 1000; exit' {mark}");
+    let words = ["divide", "--input", &place.text("input"), "--command", &command];
+    let mut job = launch::launcher(LIMIT)?;
+    job.args(["-n", "2", PROGRAM]).args(words).stdout(Stdio::null()).stderr(fs::File::create(place.path("said"))?);
+    let mut job = job.spawn()?;
+    until("the programs run", || fs::read_to_string(place.path("mark")).is_ok_and(|text| text.lines().count() == 2))?;
+    let helper = descendants(job.id()).into_iter().find(|(_, words)| words.starts_with("equipoise-starter"));
+    signal("-KILL", helper.ok_or("nobody starts programs")?.0)?;
+    let status = job.wait()?;
+    let said = fs::read_to_string(place.path("said"))?;
+    if status.success() || !said.contains("the helper that starts programs has died") {
+        return Err(format!("{status}: {said}").into());
+    }
+    until("the programs end", || {
+        let mut all = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let is_it = |words: Vec<u8>| words.split(|byte| *byte == 0).any(|word| word == mark.as_bytes());
+        !all.any(|entry| fs::read(entry.path().join("cmdline")).is_ok_and(is_it))
+    })
 }
 
 fn sleeping() -> Result<(), Failed> {

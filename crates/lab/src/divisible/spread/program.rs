@@ -24,6 +24,10 @@ use super::share::Share;
 
 const DONE: Tag = Tag::new(3, "a share's answer");
 
+/// Time that the other shares have to end once one has failed: those that fail for the same reason soon after it are compared with it, and
+/// the first in the input is reported. A program that would go on for hours does not keep the job.
+const GRACE: Ticks = 2_000_000_000;
+
 /// The plan of a distribution, which every node gets beforehand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpreadOrder {
@@ -69,7 +73,8 @@ pub struct SpreadEnding {
 /// One node's part. Node 0 gives the input and gets the ending.
 ///
 /// # Errors
-/// If node 0 cannot read the input, or a rank is lost. What goes wrong with a share's computation is in the ending.
+/// If node 0 cannot read the input, a rank is lost, or a share's computation fails and another is not over two seconds later. What goes wrong with a
+/// share's computation otherwise is in the ending.
 pub async fn distribute(
     node: Node,
     tree: Rc<SpreadTree>,
@@ -108,6 +113,7 @@ impl Part {
         let mut reports = vec![SpreadNodeReport::default(); nodes];
         let mut answers: Vec<Option<Result<Vec<u8>>>> = vec![None; nodes];
         let mut missing = order.ranges.iter().skip(1).filter(|range| !range.is_empty()).count();
+        let mut given_up = None;
         loop {
             while self.gate.is_open()
                 && let Some((owner, range)) = pieces.next()
@@ -120,6 +126,17 @@ impl Part {
             }
             if missing == 0 && self.share.is_over() && self.gate.is_empty() {
                 break;
+            }
+            let failure = self.share.failure().or_else(|| answers.iter().flatten().find_map(|answer| answer.as_ref().err()));
+            if let Some(why) = failure {
+                let end = *given_up.get_or_insert_with(|| {
+                    let end = self.node.now() + GRACE;
+                    self.node.set_timer(end);
+                    end
+                });
+                if self.node.now() >= end {
+                    return Err(why.clone());
+                }
             }
             if let Some(message) = self.next().await? {
                 let from = message.envelope.src as usize;

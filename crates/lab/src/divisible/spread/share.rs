@@ -83,6 +83,11 @@ impl Share {
             && (self.outcome.is_some() || (!self.is_due() && self.begun == 0))
     }
 
+    /// What went wrong with its computation.
+    pub fn failure(&self) -> Option<&Error> {
+        self.outcome.as_ref()?.as_ref().err()
+    }
+
     /// Lets the worker read the whole share by itself.
     pub fn read_oneself(&mut self, node: &Node, mut source: Box<dyn InputSource + Send>) {
         let range = self.range;
