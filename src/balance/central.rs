@@ -21,13 +21,13 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::{Cost, Phase, Stage, direct, within};
+use super::{Balancer, Cost, Phase, Running, Stage, direct, within};
 use crate::assign::{self, Assignment, Problem};
 use crate::error::{Error, Result};
-use crate::load::Place;
+use crate::load::{Place, Shares};
 use crate::node::Gathered;
 use crate::node::migrate::TRANSFER_BYTES;
-use crate::topology::{Kind, NodeId, Topology};
+use crate::topology::{Kind, NodeId, Placement, Topology};
 
 /// Up to so many tasks each is assigned for itself. Of more, those of long rows are assigned in blocks.
 const SINGLE_UP_TO: u64 = 1 << 18;
@@ -54,21 +54,66 @@ pub(super) fn too_many(topology: &Topology) -> Option<String> {
 /// What a node tells: weight and number of each row of its tasks that may move, and their places if these count.
 pub(super) type Held = (Vec<(u64, u64)>, Vec<Place>);
 
-/// An assignment of whole tasks to ranks; the places are by task, and empty where they don't count.
-pub(super) trait Rule {
+/// What an assignment goes by, beside the tasks and ranks.
+#[derive(Clone, Copy)]
+pub struct Given<'a> {
+    /// Tasks and ranks.
+    pub problem: Problem<'a>,
+    /// By task; empty where they don't count.
+    pub places: &'a [Place],
+    /// The factor over the best time found up to which fewer moves win, unless the rule has one of its own.
+    pub tolerance: f64,
+}
+
+/// An assignment of whole tasks to ranks that knows every task: a balancer, with [`Central`] around it.
+pub trait Rule {
     /// Whether places count.
-    const BY_PLACE: bool = false;
+    fn by_place(&self) -> bool {
+        false
+    }
+
+    /// Whether unit tasks go as [`direct`](super::direct) sends them, which no assignment of these improves.
+    fn leaves_units_to_quotas(&self) -> bool {
+        true
+    }
 
     /// The name in sentences.
-    const NAME: &'static str = "";
+    fn name(&self) -> &'static str;
 
     /// The rank of each task.
-    fn assign(&self, problem: &Problem<'_>, places: &[Place]) -> Assignment;
+    fn assign(&self, given: &Given<'_>) -> Assignment;
 
     /// Whether an assignment is worth carrying out; work units by rank, before and after, without what is pinned where there is no power.
     fn accepts(&self, problem: &Problem<'_>, before: &[u64], after: &[u64]) -> bool {
         let _ = (problem, before, after);
         true
+    }
+}
+
+/// The balancer that a rule is.
+pub(super) struct Central<R>(pub R);
+
+impl<R: Rule + Send + Sync> Balancer for Central<R> {
+    /// What is slower is declined before anything moves.
+    fn is_checked(&self, _: &Shares, _: &Placement) -> bool {
+        false
+    }
+
+    fn needs_places(&self) -> bool {
+        self.0.by_place()
+    }
+
+    fn keeps_capacity(&self) -> bool {
+        !self.0.by_place()
+    }
+
+    fn rule(&self) -> Option<&dyn Rule> {
+        Some(&self.0)
+    }
+
+    fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
+        let by_task = phase.shares.are_weighted() || phase.shares.capacity().is_some() || !self.0.leaves_units_to_quotas();
+        Box::pin(async move { if by_task { exchange(phase, &self.0).await } else { direct::exchange(phase).await } })
     }
 }
 
@@ -85,14 +130,8 @@ pub(super) fn cost_of_all(topology: &Topology) -> Cost {
     Cost { steps: gather.steps + pairs.min(1), messages: gather.messages + pairs, bytes: gather.bytes + pairs * TRANSFER_BYTES }
 }
 
-/// A phase by this rule for tasks of several units, and by quotas for unit tasks.
-pub(super) async fn balance(phase: &mut Phase<'_>, rule: &impl Rule) -> Result<()> {
-    let by_task = phase.shares.are_weighted() || phase.shares.capacity().is_some();
-    if by_task { exchange(phase, rule).await } else { direct::exchange(phase).await }
-}
-
 /// A phase by this rule, whatever the tasks.
-pub(super) async fn exchange<R: Rule>(phase: &mut Phase<'_>, rule: &R) -> Result<()> {
+pub(super) async fn exchange(phase: &mut Phase<'_>, rule: &dyn Rule) -> Result<()> {
     if let Some(capacity) = phase.shares.capacity() {
         return within::exchange(phase, rule, capacity).await;
     }
@@ -101,13 +140,13 @@ pub(super) async fn exchange<R: Rule>(phase: &mut Phase<'_>, rule: &R) -> Result
     // Step 1.
     phase.enter(Stage::Information);
     let queue = &phase.mover.queue;
-    let places = if R::BY_PLACE { queue.places().map_or_else(Vec::new, <[Place]>::to_vec) } else { Vec::new() };
+    let places = if rule.by_place() { queue.places().map_or_else(Vec::new, <[Place]>::to_vec) } else { Vec::new() };
     let held: Gathered<Held> = direct::gather(node, (queue.movable_rows(), places)).await?;
 
     // Step 2.
     phase.enter(Stage::Decision);
-    if R::BY_PLACE {
-        check_places(R::NAME, &held)?;
+    if rule.by_place() {
+        check_places(rule.name(), &held)?;
     }
     let planned = held.derive(|held| Planned::new(phase, held, rule));
     drop(held);
@@ -134,8 +173,12 @@ struct Repair {
 }
 
 impl Rule for Repair {
-    fn assign(&self, problem: &Problem<'_>, _: &[Place]) -> Assignment {
-        assign::refine(problem)
+    fn name(&self) -> &'static str {
+        "repair"
+    }
+
+    fn assign(&self, given: &Given<'_>) -> Assignment {
+        assign::refine(&given.problem)
     }
 
     fn accepts(&self, problem: &Problem<'_>, before: &[u64], after: &[u64]) -> bool {
@@ -171,11 +214,11 @@ struct Planned {
 }
 
 impl Planned {
-    fn new(phase: &Phase<'_>, held: &[Held], rule: &impl Rule) -> Planned {
+    fn new(phase: &Phase<'_>, held: &[Held], rule: &dyn Rule) -> Planned {
         let (placement, shares) = (&phase.node.overlay().placement, phase.shares);
         let ground = Ground::new(phase, held);
         let (problem, items) = (ground.problem(), &ground.items);
-        let mut assignment = rule.assign(&problem, &items.places);
+        let mut assignment = rule.assign(&ground.given());
         let (before, after) = (problem.loads(problem.owners), problem.loads(&assignment));
         let slower = !shares.are_plain() && problem.slowest(&after) > problem.slowest(&before);
         if slower || !rule.accepts(&problem, &before, &after) {
@@ -227,6 +270,10 @@ impl Ground {
 
     pub fn problem(&self) -> Problem<'_> {
         Problem { weights: &self.items.weights, owners: &self.owners, fixed: &self.fixed, powers: &self.powers }
+    }
+
+    pub fn given(&self) -> Given<'_> {
+        Given { problem: self.problem(), places: &self.items.places, tolerance: assign::TOLERANCE }
     }
 }
 

@@ -39,6 +39,7 @@ use std::rc::Rc;
 use log::debug;
 
 pub use self::all::{ALL, SIMPLEST_FIRST};
+pub use self::central::{Given, Rule};
 use crate::error::Result;
 use crate::load::{Aim, Powers, Quota, RankTime, Shares, TaskBatch, Transfer, WorkQueue};
 use crate::node::migrate::Mover;
@@ -179,6 +180,11 @@ pub trait Balancer: Send + Sync {
     /// Whether it keeps the ranks' capacities; see [`Shares::with_capacity`].
     fn keeps_capacity(&self) -> bool {
         false
+    }
+
+    /// The assignment that it carries out, if it is one that knows every task.
+    fn rule(&self) -> Option<&dyn Rule> {
+        None
     }
 
     /// One node's part in the phase. The phase's work queue holds the node's tasks, before and after. [`Phase::carry_out`] runs it.

@@ -10,12 +10,9 @@
 //!
 //! Guarantee: nobody becomes slower than the slowest was. What is even stays where it is; real loads end within a per cent of longest task first with a fraction of its moves.
 
-use super::central::{self, Rule};
-use super::{Balancer, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running};
-use crate::assign::{self, Assignment, Problem};
-use crate::error::Result;
-use crate::load::{Place, Shares};
-use crate::topology::Placement;
+use super::central::{self, Central, Given, Rule};
+use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
+use crate::assign::{self, Assignment};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "refine",
@@ -46,38 +43,31 @@ impl Tolerance {
         Ok(Tolerance(options.real("tolerance", 1.0..=1e6)?))
     }
 
-    /// For whole tasks.
-    pub(super) fn factor(self) -> f64 {
-        self.0.unwrap_or(assign::TOLERANCE)
+    pub(super) fn or(self, given: &Given<'_>) -> f64 {
+        self.0.unwrap_or(given.tolerance)
     }
 
-    /// A phase by a rule with this tolerance: at quotas unless something may be left for it.
-    pub(super) async fn balance(self, phase: &mut Phase<'_>, rule: &impl Rule) -> Result<()> {
-        if self.0.is_some_and(|factor| factor > 1.0) { central::exchange(phase, rule).await } else { central::balance(phase, rule).await }
+    /// Whether even unit tasks may stay off their quotas.
+    pub(super) fn leaves_something(self) -> bool {
+        self.0.is_some_and(|factor| factor > 1.0)
     }
 }
 
 fn build(options: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
-    Ok(Box::new(Refine { tolerance: Tolerance::of(options)? }))
+    Ok(Box::new(Central(Refine { tolerance: Tolerance::of(options)? })))
 }
 
 impl Rule for Refine {
-    fn assign(&self, problem: &Problem<'_>, _: &[Place]) -> Assignment {
-        assign::frugal_refine(problem, self.tolerance.factor())
-    }
-}
-
-impl Balancer for Refine {
-    fn is_checked(&self, _: &Shares, _: &Placement) -> bool {
-        false
+    fn name(&self) -> &'static str {
+        ENTRY.name
     }
 
-    fn keeps_capacity(&self) -> bool {
-        true
+    fn leaves_units_to_quotas(&self) -> bool {
+        !self.tolerance.leaves_something()
     }
 
-    fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
-        Box::pin(self.tolerance.balance(phase, self))
+    fn assign(&self, given: &Given<'_>) -> Assignment {
+        assign::frugal_refine(&given.problem, self.tolerance.or(given))
     }
 }
 
