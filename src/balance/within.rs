@@ -87,7 +87,7 @@ struct Round {
 fn planned(phase: &Phase<'_>, all: &[Told], rule: &dyn Rule, capacity: &[u64]) -> Result<Planned, NoRoom> {
     let placement = &phase.node.overlay().placement;
     let held: Vec<Held> = all.iter().map(|(held, ..)| held.clone()).collect();
-    let ground = Ground::new(phase, &held);
+    let ground = Ground::new(phase, &held, false);
     let (problem, lots) = (ground.problem(), &ground.items.lots);
     let mut bytes: Vec<u64> = Vec::with_capacity(lots.len() + capacity.len());
     let mut fixed_bytes = vec![0u64; capacity.len()];

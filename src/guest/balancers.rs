@@ -52,7 +52,12 @@ pub fn assign(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
     if chosen.needs_places() && items.places.is_none() {
         return Err(Failure::usage(format!("balancer {spec} needs coordinates: make the plan with them (eqp_plan_make_at)")));
     }
-    let given = Given { problem: items.problem, places: items.places.unwrap_or_default(), tolerance: items.tolerance };
+    if chosen.rule().is_some_and(balance::Rule::by_links) {
+        return Err(Failure::usage(format!("balancer {spec} needs to know which tasks talk to each other, and a plan does not")));
+    }
+    // Its program's ranks are taken to be on one host.
+    let hosts = vec![0; items.problem.ranks()];
+    let given = Given { problem: items.problem, places: items.places.unwrap_or_default(), hosts: &hosts, neighbours: None, tolerance: items.tolerance };
     match chosen.rule() {
         Some(rule) => Ok(rule.assign(&given)),
         None => walk(chosen, items),

@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use equipoise::balance;
+use equipoise::load::Powers;
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
@@ -24,6 +25,7 @@ pub fn enter(book: &mut Book) {
             name: "tasks of all sizes, some pinned, on unequal ranks",
             check: |world| every(world, "uniform:1..10", "exponential:mean=10", Some("p=0.3")),
         },
+        Case { name: "partitions computed elsewhere", check: partitions },
     ];
     let limit = Duration::from_secs(150);
     book.suite(Suite { name: "phases", ranks: &[1, 2, 3, 5, 8], limit, options: small_limits(), cases });
@@ -59,6 +61,44 @@ fn every(world: &mut World, powers: &str, weights: &str, pins: Option<&str>) -> 
         return Err(Error::Failed("no phase was declined".into()));
     }
     Ok(())
+}
+
+/// A file with a part for each task, in both forms, and one that is for other tasks. Rank r has r + 1 tasks at first; all go one rank on.
+fn partitions(world: &mut World) -> Result<()> {
+    let ranks = world.ranks();
+    let first_of = |rank: u32| u64::from(rank) * u64::from(rank + 1) / 2;
+    let tasks = first_of(ranks);
+    let next = |task: u64| ((0..ranks).rfind(|rank| first_of(*rank) <= task).unwrap_or(0) + 1) % ranks;
+    let lines: String = (0..tasks).map(|task| format!("{}\n", next(task))).collect();
+    let named: String = (0..tasks).rev().map(|task| format!("{task} {}\n", next(task))).collect();
+    let loads: Vec<u64> = (1..=u64::from(ranks)).collect();
+    let run = |world: &mut World, text: &str| {
+        let parts = balance::read_partition(text, ranks).map_err(Error::Failed)?;
+        let spec = BalanceSpec {
+            balancer: Rc::new(balance::from_parts("next.part", parts)),
+            overlay: Overlay::new(Topology::parse("complete", ranks)?, world.hosts())?,
+            tasks: Tasks::numbered(world, loads.clone(), 700)?,
+            powers: Powers::equal(ranks, ranks),
+            given_powers: None,
+            seed: 1,
+            moves: true,
+            optimum: false,
+            trace: false,
+            plain: false,
+        };
+        experiment::balance(world, &spec)
+    };
+    for text in [&lines, &named] {
+        let Some(record) = run(world, text)? else { continue };
+        let expected: Vec<u64> = (0..ranks).map(|rank| u64::from((rank + ranks - 1) % ranks) + 1).collect();
+        if record.finals != expected || record.declined || record.transfers != u64::from(if ranks > 1 { ranks } else { 0 }) {
+            return Err(Error::Failed(format!("the tasks did not go where the file says: {record:?}")));
+        }
+    }
+    match run(world, &format!("{lines}0\n")) {
+        Err(why) if why.to_string().contains(&format!("it has the parts of {} tasks, and there are {tasks}", tasks + 1)) => Ok(()),
+        other => Err(Error::Failed(format!("a file for other tasks was taken: {other:?}"))),
+    }
 }
 
 fn record(world: &mut World, balancer: &str, [powers, weights]: [&str; 2], pins: Option<&str>, seed: u64) -> Result<Option<BalanceRecord>> {
