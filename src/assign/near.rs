@@ -44,7 +44,8 @@ impl Neighbours {
     /// Bytes that leave their rank.
     pub fn crossing(&self, assignment: &[u32]) -> f64 {
         let of_task = |task: usize| {
-            let to_tasks = self.tasks[task].iter().filter(|(other, _)| assignment[*other] != assignment[task]).map(|(_, bytes)| bytes / 2.0);
+            let to_tasks =
+                self.tasks[task].iter().filter(|(other, _)| assignment[*other] != assignment[task]).map(|(_, bytes)| bytes / 2.0);
             let to_ranks = self.ranks[task].iter().filter(|(rank, _)| *rank != assignment[task]).map(|(_, bytes)| *bytes);
             to_tasks.chain(to_ranks).sum::<f64>()
         };
@@ -88,7 +89,10 @@ pub fn near(problem: &Problem<'_>, neighbours: &Neighbours, assignment: Assignme
                         // What they say to each other crosses before and after.
                         of(from) - of(to) + bytes - at_home - 2.0 * neighbours.between(task, other)
                     };
-                    let best = (0..weights.len()).filter(fits).map(|other| (gain(other), other)).max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+                    let best = (0..weights.len())
+                        .filter(fits)
+                        .map(|other| (gain(other), other))
+                        .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
                     match best {
                         Some((gain, other)) if gain > 0.0 => Some(other),
                         _ => continue,

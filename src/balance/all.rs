@@ -1,8 +1,8 @@
 //! The list of balancers.
 
 use super::{
-    Entry, chains, cwa, dem, diffusion, direct, greedy, greedy_refine, hierarchical, kk, kwa, mwa, none, optimal, pslb, psts, rcb, refine, sfc, tempered,
-    twa,
+    Entry, chains, cwa, dem, diffusion, direct, greedy, greedy_refine, hierarchical, kk, kwa, mwa, none, optimal, pslb, psts, rcb, refine,
+    sfc, tempered, twa,
 };
 
 /// All balancers, in the order in which they are shown.

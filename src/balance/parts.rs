@@ -15,7 +15,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Balancer, Chosen, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, central, direct, slowest_of};
+use super::{
+    Balancer, Chosen, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, central, direct, slowest_of,
+};
 use crate::error::{Error, Result};
 use crate::load::{Shares, TaskBatch};
 use crate::node::Gathered;
@@ -232,8 +234,9 @@ mod tests {
         let queue = move |node: u32| {
             let first = 2 * u64::from(node);
             Ok(match pinned && node == 2 {
-                true => WorkQueue::new([row(node, first, 1)].into_iter().collect())
-                    .with_pinned([row(node, first + 1, 1)].into_iter().collect()),
+                true => {
+                    WorkQueue::new([row(node, first, 1)].into_iter().collect()).with_pinned([row(node, first + 1, 1)].into_iter().collect())
+                }
                 false => WorkQueue::new([row(node, first, 2)].into_iter().collect()),
             })
         };

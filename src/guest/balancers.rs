@@ -57,7 +57,13 @@ pub fn assign(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
     }
     // Its program's ranks are taken to be on one host.
     let hosts = vec![0; items.problem.ranks()];
-    let given = Given { problem: items.problem, places: items.places.unwrap_or_default(), hosts: &hosts, neighbours: None, tolerance: items.tolerance };
+    let given = Given {
+        problem: items.problem,
+        places: items.places.unwrap_or_default(),
+        hosts: &hosts,
+        neighbours: None,
+        tolerance: items.tolerance,
+    };
     match chosen.rule() {
         Some(rule) => Ok(rule.assign(&given)),
         None => walk(chosen, items),

@@ -257,7 +257,19 @@ fn outcome(tally: Tally, setting: &Setting, placement: &Placement) -> Result<Out
         }
         Crossings { before: Crossing::of(links, &were, placement), after: Crossing::of(links, &are, placement) }
     });
-    Ok(Outcome { finals, stayed, work: work.map(|work| *work), plan: Plan::new(moves), transfers, counts, elapsed, times, declined, crossings, trace })
+    Ok(Outcome {
+        finals,
+        stayed,
+        work: work.map(|work| *work),
+        plan: Plan::new(moves),
+        transfers,
+        counts,
+        elapsed,
+        times,
+        declined,
+        crossings,
+        trace,
+    })
 }
 
 /// Checks that what all nodes hold together is after a phase what it was before.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use equipoise::balance;
-use equipoise::load::Powers;
+use equipoise::load::{Link, Powers};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
@@ -25,6 +25,7 @@ pub fn enter(book: &mut Book) {
             name: "tasks of all sizes, some pinned, on unequal ranks",
             check: |world| every(world, "uniform:1..10", "exponential:mean=10", Some("p=0.3")),
         },
+        Case { name: "tasks that talk to each other", check: talking },
         Case { name: "partitions computed elsewhere", check: partitions },
     ];
     let limit = Duration::from_secs(150);
@@ -59,6 +60,44 @@ fn every(world: &mut World, powers: &str, weights: &str, pins: Option<&str>) -> 
     let any = if weights == "unit" { powers != "equal" } else { ranks == 5 };
     if world.is_first() && any && ranks > 2 && declined == 0 {
         return Err(Error::Failed("no phase was declined".into()));
+    }
+    Ok(())
+}
+
+/// Task i talks to the task that has its place on the next rank: what crosses is the same as in simulation, and less with locality.
+fn talking(world: &mut World) -> Result<()> {
+    const EACH: u64 = 6;
+    let ranks = world.ranks();
+    let all = u64::from(ranks) * EACH;
+    let run = |world: &mut World, balancer: &str| {
+        let links = (0..all).map(|task| Link { ends: (task, (task + EACH) % all), bytes: 100.0 }).collect();
+        let spec = BalanceSpec {
+            balancer: Rc::new(balance::find(balancer)?),
+            overlay: Overlay::new(Topology::parse("complete", ranks)?, world.hosts())?,
+            tasks: Tasks::numbered(world, vec![EACH; ranks as usize], 700)?.linked(links),
+            powers: Powers::equal(ranks, ranks),
+            given_powers: None,
+            seed: 1,
+            moves: true,
+            optimum: false,
+            trace: false,
+            plain: false,
+        };
+        let record = experiment::balance(world, &spec)?;
+        Ok::<_, Error>(record.map(|record| (record.finals.clone(), record.messages, record.crossings)))
+    };
+    for balancer in ["refine", "refine:locality=0", "refine:locality=0.5"] {
+        let Some(real) = run(world, balancer)? else { continue };
+        let simulated = run(&mut World::simulated(ranks, sim::Model::default()), balancer)?;
+        if Some(&real) != simulated.as_ref() {
+            return Err(Error::Failed(format!("{balancer}: {real:?} on ranks, {simulated:?} in simulation")));
+        }
+        let crossings = real.2.unwrap_or_default();
+        let crosses = if ranks > 1 { 100.0 * all as f64 } else { 0.0 };
+        let is_better = ranks == 1 || crossings.after.ranks < crosses;
+        if crossings.before.ranks != crosses || is_better == (balancer == "refine" && ranks > 1) {
+            return Err(Error::Failed(format!("{balancer}: {crossings:?}")));
+        }
     }
     Ok(())
 }

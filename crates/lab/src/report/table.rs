@@ -6,8 +6,8 @@ use super::advice;
 use super::columns::{self, Heading, Tabular};
 use super::figures::{bytes, duration_us, payload, ratio, several, three, whole};
 use crate::experiment::balance::Embedded;
-use equipoise::load::Crossings;
 use crate::experiment::{BalanceRecord, CaseResult, CompareRecord, LoadUnit, Site};
+use equipoise::load::Crossings;
 
 /// Maximum number of entries of a list that is shown to people.
 const LISTED: usize = 64;
