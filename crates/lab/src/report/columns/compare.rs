@@ -42,7 +42,7 @@ impl Tabular for CompareRecord {
             new("task_hops", |r| r.task_hops.csv())
                 .heading("task-hops")
                 .reads(hops)
-                .about("tasks times links crossed; in brackets: over the minimum, where all\nnodes reached their quotas"),
+                .about("tasks times links crossed, to be compared within one topology only; in brackets:\nover its minimum, where all nodes reached their quotas"),
             new("hops_ratio", |r| r.hops_ratio.csv()),
             new("steps", |r| r.steps.csv()).heading("steps").about("longest chain of dependent messages"),
             new("messages", |r| r.messages.csv()).heading("msgs").reads(|r| whole(r.messages)).about("messages between ranks"),
