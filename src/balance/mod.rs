@@ -188,6 +188,15 @@ pub trait Balancer: Send + Sync {
         false
     }
 
+    /// Whether it is made for so many tasks.
+    ///
+    /// # Errors
+    /// Wrong usage if it is for another number of them; a phase ends with the same.
+    fn check_tasks(&self, tasks: u64) -> Result<()> {
+        let _ = tasks;
+        Ok(())
+    }
+
     /// The assignment that it carries out, if it is one that knows every task.
     fn rule(&self) -> Option<&dyn Rule> {
         None

@@ -185,10 +185,7 @@ impl Parts {
         phase.enter(Stage::Decision);
         let judged = all.derive(|all| Judged::of(all, phase.shares, placement));
         drop(all);
-        if judged.tasks != self.rank_of.len() as u64 {
-            let (given, name) = (self.rank_of.len(), &self.name);
-            return Err(Error::usage(format!("balancer {name}: it has the parts of {given} tasks, and there are {}", judged.tasks)));
-        }
+        self.check_tasks(judged.tasks)?;
         let is_refused = judged.is_slower && !phase.shares.are_plain();
         if is_refused || judged.is_stuck {
             phase.decline();
@@ -208,6 +205,14 @@ impl Balancer for Parts {
     /// What is slower is refused as a whole.
     fn is_checked(&self, _: &Shares, _: &Placement) -> bool {
         false
+    }
+
+    fn check_tasks(&self, tasks: u64) -> Result<()> {
+        let (given, name) = (self.rank_of.len() as u64, &self.name);
+        if given == tasks {
+            return Ok(());
+        }
+        Err(Error::usage(format!("balancer {name}: it has the parts of {given} tasks, and there are {tasks}")))
     }
 
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {

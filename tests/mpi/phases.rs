@@ -25,11 +25,14 @@ pub fn enter(book: &mut Book) {
             name: "tasks of all sizes, some pinned, on unequal ranks",
             check: |world| every(world, "uniform:1..10", "exponential:mean=10", Some("p=0.3")),
         },
-        Case { name: "tasks that talk to each other", check: talking },
-        Case { name: "partitions computed elsewhere", check: partitions },
     ];
     let limit = Duration::from_secs(150);
     book.suite(Suite { name: "phases", ranks: &[1, 2, 3, 5, 8], limit, options: small_limits(), cases });
+    let cases = vec![
+        Case { name: "tasks that talk to each other", check: talking },
+        Case { name: "partitions computed elsewhere", check: partitions },
+    ];
+    book.suite(Suite { name: "numbered tasks", ranks: &[1, 2, 3, 5, 8], limit, options: small_limits(), cases });
 }
 
 /// Every balancer on its own topology, which on 3 and 5 ranks may have virtual nodes; few tasks, so that rounding matters.
@@ -102,7 +105,7 @@ fn talking(world: &mut World) -> Result<()> {
     Ok(())
 }
 
-/// A file with a part for each task, in both forms, and one that is for other tasks. Rank r has r + 1 tasks at first; all go one rank on.
+/// A file with a part for each task, in both forms. Rank r has r + 1 tasks at first; all go one rank on.
 fn partitions(world: &mut World) -> Result<()> {
     let ranks = world.ranks();
     let first_of = |rank: u32| u64::from(rank) * u64::from(rank + 1) / 2;
@@ -134,10 +137,7 @@ fn partitions(world: &mut World) -> Result<()> {
             return Err(Error::Failed(format!("the tasks did not go where the file says: {record:?}")));
         }
     }
-    match run(world, &format!("{lines}0\n")) {
-        Err(why) if why.to_string().contains(&format!("it has the parts of {} tasks, and there are {tasks}", tasks + 1)) => Ok(()),
-        other => Err(Error::Failed(format!("a file for other tasks was taken: {other:?}"))),
-    }
+    Ok(())
 }
 
 fn record(world: &mut World, balancer: &str, [powers, weights]: [&str; 2], pins: Option<&str>, seed: u64) -> Result<Option<BalanceRecord>> {

@@ -162,6 +162,7 @@ impl Request<'_> {
                 Tasks::weighing(world, loads, self.arguments.payload, weights, self.pins)?
             }
         };
+        balancer.check_tasks(tasks.count())?;
         let tasks = settle::linked(world, tasks, self.arguments.rule.communications.as_deref())?;
         let tasks = match capacity {
             Some(capacity) => tasks.within(capacity),

@@ -181,6 +181,9 @@ impl Request<'_> {
             _ => world.ranks(),
         };
         let cases = self.cases(world, nodes, &contenders)?;
+        for case in &cases {
+            contenders.iter().try_for_each(|contender| contender.balancer.check_tasks(case.tasks.count()))?;
+        }
         // Said when all else is in order: wrong usage gets one line.
         left_out.iter().for_each(|remark| terminal::remark(remark));
         Ok(CompareSpec {
