@@ -331,8 +331,8 @@ impl Ground {
             }
             rank_of.extend(ids(&names.pinned).map(|id| (id, placement.rank_of(node))));
         }
-        let none = || self.items.lots.len();
-        let mut found = Neighbours { tasks: vec![Vec::new(); none()], ranks: vec![Vec::new(); none()] };
+        let count = self.items.lots.len();
+        let mut found = Neighbours { tasks: vec![Vec::new(); count], ranks: vec![Vec::new(); count] };
         for Link { ends: (a, b), bytes } in phase.shares.links().unwrap_or_default() {
             match (item_of.get(a), item_of.get(b)) {
                 (Some(a), Some(b)) if a != b => {
