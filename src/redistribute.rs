@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use crate::agreement;
 use crate::balance;
 use crate::error::{Error, Result, Travelling};
+use crate::guest::Refused;
 use crate::guest::decide::{All, Decision};
 use crate::guest::travel::carried;
-use crate::guest::{Refused, balancers};
 use crate::node::{self, Node, tags};
 use crate::topology::RankId;
 use crate::transport::wire;
@@ -183,10 +183,7 @@ where
 
 impl Terms {
     fn check(&self, ranks: u32) -> Result<()> {
-        if !balancers::CENTRAL.contains(&self.balancer.split(':').next().unwrap_or_default()) {
-            balance::find(&self.balancer)?;
-        }
-        balancers::check(&self.balancer).map_err(Error::from)?;
+        balance::find(&self.balancer)?;
         if !(self.tolerance.is_finite() && self.tolerance >= 1.0) {
             return Err(Error::usage(format!("the tolerance must be a number of at least 1, and is {}", self.tolerance)));
         }

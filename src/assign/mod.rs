@@ -8,6 +8,8 @@
 //! - [`chains`](fn@chains): contiguous pieces of an ordered list, exactly (Pinar and Aykanat 2004).
 //! - [`bisection`] and [`along_curve`]: by places in space.
 //! - [`refine`](fn@refine): moves and swaps from where tasks are, away from the slowest rank.
+//! - [`hierarchical`](fn@hierarchical): refinement between hosts, longest task first within them.
+//! - [`near`](fn@near): tasks that talk to each other come together.
 //! - [`capacity`]: bytes that ranks have room for, and rounds in which room is made first.
 //! - [`fewest`](fn@fewest): little movement for a given time of the slowest rank.
 //! - [`greedy_refine`]: of all of these the one that moves least among those that are good enough.
@@ -18,7 +20,9 @@ mod differencing;
 mod fewest;
 mod geometry;
 mod greedy;
+mod hierarchical;
 mod matching;
+mod near;
 mod refine;
 
 use crate::load::RankTime;
@@ -28,7 +32,9 @@ pub use differencing::differencing;
 pub use fewest::fewest;
 pub use geometry::{along_curve, bisection};
 pub use greedy::greedy;
-pub use refine::{TOLERANCE, frugal_refine, greedy_refine, refine};
+pub use hierarchical::hierarchical;
+pub use near::{Neighbours, near};
+pub use refine::{TOLERANCE, frugal_refine, greedy_refine, local_refine, refine};
 
 /// Tasks on ranks, and what the ranks can do.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Assignment, Problem, differencing, fewest, greedy};
+use super::{Assignment, Neighbours, Problem, differencing, fewest, greedy, near};
 use crate::load::RankTime;
 
 /// Steps for each task, at most: whole weights can come nearer to each other by one unit at a time.
@@ -39,6 +39,19 @@ pub fn frugal_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
     // The first of those that move the same.
     let found = std::iter::once(refined).chain(frugal(problem, limit));
     found.min_by_key(|assignment| problem.moved(assignment)).unwrap_or_else(|| problem.owners.to_vec())
+}
+
+/// [`frugal_refine`], and then tasks that talk to each other come together, on ranks that take at most `1 + locality` times as long, and no longer than the slowest did. Of two ways, from there and from where
+/// tasks are (if that is within the limit), the one on which fewer bytes cross.
+pub fn local_refine(problem: &Problem<'_>, tolerance: f64, neighbours: &Neighbours, locality: f64) -> Assignment {
+    let refined = frugal_refine(problem, tolerance);
+    let before = problem.slowest(&problem.loads(problem.owners));
+    let limit = scaled(problem.slowest(&problem.loads(&refined)), 1.0 + locality).min(before);
+    let is_within = before <= limit;
+    let starts = is_within.then(|| problem.owners.to_vec()).into_iter().chain([refined]);
+    let found = starts.map(|start| near(problem, neighbours, start, limit));
+    let best = found.min_by(|a, b| neighbours.crossing(a).total_cmp(&neighbours.crossing(b)).then(problem.moved(a).cmp(&problem.moved(b))));
+    best.unwrap_or_else(|| problem.owners.to_vec())
 }
 
 /// What little movement can be had for, within a limit.

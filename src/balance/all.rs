@@ -1,8 +1,8 @@
 //! The list of balancers.
 
 use super::{
-    Entry, chains, cwa, dem, diffusion, direct, greedy, greedy_refine, kk, kwa, mwa, none, optimal, pslb, psts, rcb, refine, sfc, tempered,
-    twa,
+    Entry, chains, cwa, dem, diffusion, direct, greedy, greedy_refine, hierarchical, kk, kwa, mwa, none, optimal, pslb, psts, rcb, refine,
+    sfc, tempered, twa,
 };
 
 /// All balancers, in the order in which they are shown.
@@ -22,6 +22,7 @@ pub const ALL: &[&Entry] = &[
     &greedy::ENTRY,
     &refine::ENTRY,
     &greedy_refine::ENTRY,
+    &hierarchical::ENTRY,
     &kk::ENTRY,
     &chains::ENTRY,
     &rcb::ENTRY,
@@ -32,7 +33,7 @@ pub const ALL: &[&Entry] = &[
 
 /// The names of all, the simplest first: among balancers that do equally well the simplest is recommended. One exchange of loads and a direct
 /// transfer, then walks along links, then those that scan level by level or solve a flow problem.
-pub const SIMPLEST_FIRST: [&str; 21] = [
+pub const SIMPLEST_FIRST: [&str; 22] = [
     "none",
     "direct",
     "refine",
@@ -51,6 +52,7 @@ pub const SIMPLEST_FIRST: [&str; 21] = [
     "rcb",
     "kk",
     "greedy-refine",
+    "hierarchical",
     "optimal",
     "psts",
     "tempered",

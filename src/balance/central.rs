@@ -18,16 +18,16 @@
 //!
 //! Tasks are assigned to ranks, not to nodes: work on virtual nodes goes to the real node of some rank. Tasks without work stay where they are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::{Cost, Phase, Stage, direct, within};
-use crate::assign::{self, Assignment, Problem};
+use super::{Balancer, Cost, Phase, Running, Stage, direct, within};
+use crate::assign::{self, Assignment, Neighbours, Problem};
 use crate::error::{Error, Result};
-use crate::load::Place;
+use crate::load::{Link, Place, Segment, Shares, TaskBatch, TaskId, WorkQueue};
 use crate::node::Gathered;
 use crate::node::migrate::TRANSFER_BYTES;
-use crate::topology::{Kind, NodeId, Topology};
+use crate::topology::{Kind, NodeId, Placement, Topology};
 
 /// Up to so many tasks each is assigned for itself. Of more, those of long rows are assigned in blocks.
 const SINGLE_UP_TO: u64 = 1 << 18;
@@ -54,21 +54,75 @@ pub(super) fn too_many(topology: &Topology) -> Option<String> {
 /// What a node tells: weight and number of each row of its tasks that may move, and their places if these count.
 pub(super) type Held = (Vec<(u64, u64)>, Vec<Place>);
 
-/// An assignment of whole tasks to ranks; the places are by task, and empty where they don't count.
-pub(super) trait Rule {
+/// What an assignment goes by, beside the tasks and ranks.
+#[derive(Clone, Copy)]
+pub struct Given<'a> {
+    /// Tasks and ranks.
+    pub problem: Problem<'a>,
+    /// By task; empty where they don't count.
+    pub places: &'a [Place],
+    /// The host of each rank.
+    pub hosts: &'a [u32],
+    /// What tasks say to each other, where the rule goes by that.
+    pub neighbours: Option<&'a Neighbours>,
+    /// The factor over the best time found up to which fewer moves win, unless the rule has one of its own.
+    pub tolerance: f64,
+}
+
+/// An assignment of whole tasks to ranks that knows every task: a balancer, with [`Central`] around it.
+pub trait Rule {
     /// Whether places count.
-    const BY_PLACE: bool = false;
+    fn by_place(&self) -> bool {
+        false
+    }
+
+    /// Whether it goes by what tasks say to each other.
+    fn by_links(&self) -> bool {
+        false
+    }
+
+    /// Whether unit tasks go as [`direct`](super::direct) sends them, which no assignment of these improves.
+    fn leaves_units_to_quotas(&self) -> bool {
+        true
+    }
 
     /// The name in sentences.
-    const NAME: &'static str = "";
+    fn name(&self) -> &'static str;
 
     /// The rank of each task.
-    fn assign(&self, problem: &Problem<'_>, places: &[Place]) -> Assignment;
+    fn assign(&self, given: &Given<'_>) -> Assignment;
 
     /// Whether an assignment is worth carrying out; work units by rank, before and after, without what is pinned where there is no power.
     fn accepts(&self, problem: &Problem<'_>, before: &[u64], after: &[u64]) -> bool {
         let _ = (problem, before, after);
         true
+    }
+}
+
+/// The balancer that a rule is.
+pub(super) struct Central<R>(pub R);
+
+impl<R: Rule + Send + Sync> Balancer for Central<R> {
+    /// What is slower is declined before anything moves.
+    fn is_checked(&self, _: &Shares, _: &Placement) -> bool {
+        false
+    }
+
+    fn needs_places(&self) -> bool {
+        self.0.by_place()
+    }
+
+    fn keeps_capacity(&self) -> bool {
+        !self.0.by_place() && !self.0.by_links()
+    }
+
+    fn rule(&self) -> Option<&dyn Rule> {
+        Some(&self.0)
+    }
+
+    fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
+        let by_task = phase.shares.are_weighted() || phase.shares.capacity().is_some() || !self.0.leaves_units_to_quotas();
+        Box::pin(async move { if by_task { exchange(phase, &self.0).await } else { direct::exchange(phase).await } })
     }
 }
 
@@ -85,14 +139,8 @@ pub(super) fn cost_of_all(topology: &Topology) -> Cost {
     Cost { steps: gather.steps + pairs.min(1), messages: gather.messages + pairs, bytes: gather.bytes + pairs * TRANSFER_BYTES }
 }
 
-/// A phase by this rule for tasks of several units, and by quotas for unit tasks.
-pub(super) async fn balance(phase: &mut Phase<'_>, rule: &impl Rule) -> Result<()> {
-    let by_task = phase.shares.are_weighted() || phase.shares.capacity().is_some();
-    if by_task { exchange(phase, rule).await } else { direct::exchange(phase).await }
-}
-
 /// A phase by this rule, whatever the tasks.
-pub(super) async fn exchange<R: Rule>(phase: &mut Phase<'_>, rule: &R) -> Result<()> {
+pub(super) async fn exchange(phase: &mut Phase<'_>, rule: &dyn Rule) -> Result<()> {
     if let Some(capacity) = phase.shares.capacity() {
         return within::exchange(phase, rule, capacity).await;
     }
@@ -101,16 +149,22 @@ pub(super) async fn exchange<R: Rule>(phase: &mut Phase<'_>, rule: &R) -> Result
     // Step 1.
     phase.enter(Stage::Information);
     let queue = &phase.mover.queue;
-    let places = if R::BY_PLACE { queue.places().map_or_else(Vec::new, <[Place]>::to_vec) } else { Vec::new() };
+    let places = if rule.by_place() { queue.places().map_or_else(Vec::new, <[Place]>::to_vec) } else { Vec::new() };
+    let mine = rule.by_links().then(|| Names::of(queue));
     let held: Gathered<Held> = direct::gather(node, (queue.movable_rows(), places)).await?;
+    let names: Option<Gathered<Names>> = match mine {
+        Some(_) if phase.shares.links().is_none() => return Err(no_links(rule.name())),
+        Some(mine) => Some(direct::gather(node, mine).await?),
+        None => None,
+    };
 
     // Step 2.
     phase.enter(Stage::Decision);
-    if R::BY_PLACE {
-        check_places(R::NAME, &held)?;
+    if rule.by_place() {
+        check_places(rule.name(), &held)?;
     }
-    let planned = held.derive(|held| Planned::new(phase, held, rule));
-    drop(held);
+    let planned = held.derive(|held| Planned::new(phase, held, names.as_deref(), rule));
+    drop((held, names));
     node.charge(planned.tasks);
     if planned.declined {
         phase.decline();
@@ -134,8 +188,12 @@ struct Repair {
 }
 
 impl Rule for Repair {
-    fn assign(&self, problem: &Problem<'_>, _: &[Place]) -> Assignment {
-        assign::refine(problem)
+    fn name(&self) -> &'static str {
+        "repair"
+    }
+
+    fn assign(&self, given: &Given<'_>) -> Assignment {
+        assign::refine(&given.problem)
     }
 
     fn accepts(&self, problem: &Problem<'_>, before: &[u64], after: &[u64]) -> bool {
@@ -143,6 +201,32 @@ impl Rule for Repair {
         let both = before.iter().zip(after).zip(self.quota.iter());
         both.into_iter().all(|((before, after), quota)| after.abs_diff(*quota) <= before.abs_diff(*quota).max(largest))
     }
+}
+
+/// Rows of consecutive numbers (ids) of a node's tasks: those that may move, in their order, and those that may not.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Names {
+    movable: Vec<(TaskId, u64)>,
+    pinned: Vec<(TaskId, u64)>,
+}
+
+impl Names {
+    fn of(queue: &WorkQueue) -> Names {
+        let row = |segment: &Segment| (segment.first(), segment.len());
+        let pinned = queue.pinned().into_iter().flat_map(TaskBatch::segments);
+        Names { movable: queue.movable_segments().map(row).collect(), pinned: pinned.map(row).collect() }
+    }
+}
+
+fn ids(rows: &[(TaskId, u64)]) -> impl Iterator<Item = TaskId> {
+    rows.iter().flat_map(|(first, count)| *first..first + count)
+}
+
+/// The error of a rule that goes by what is not known.
+fn no_links(name: &str) -> Error {
+    Error::usage(format!(
+        "balancer {name}:locality needs to know which tasks talk to each other: LBAF's data say it, or --communications FILE"
+    ))
 }
 
 /// Every task needs its place.
@@ -171,11 +255,12 @@ struct Planned {
 }
 
 impl Planned {
-    fn new(phase: &Phase<'_>, held: &[Held], rule: &impl Rule) -> Planned {
+    fn new(phase: &Phase<'_>, held: &[Held], names: Option<&[Names]>, rule: &dyn Rule) -> Planned {
         let (placement, shares) = (&phase.node.overlay().placement, phase.shares);
-        let ground = Ground::new(phase, held);
+        let ground = Ground::new(phase, held, names.is_some());
         let (problem, items) = (ground.problem(), &ground.items);
-        let mut assignment = rule.assign(&problem, &items.places);
+        let neighbours = names.map(|names| ground.neighbours(names, phase));
+        let mut assignment = rule.assign(&Given { neighbours: neighbours.as_ref(), ..ground.given() });
         let (before, after) = (problem.loads(problem.owners), problem.loads(&assignment));
         let slower = !shares.are_plain() && problem.slowest(&after) > problem.slowest(&before);
         if slower || !rule.accepts(&problem, &before, &after) {
@@ -207,13 +292,15 @@ pub(super) struct Ground {
     owners: Vec<u32>,
     fixed: Vec<u64>,
     powers: Vec<u64>,
+    hosts: Vec<u32>,
 }
 
 impl Ground {
-    pub fn new(phase: &Phase<'_>, held: &[Held]) -> Ground {
+    /// `single`: each task is assigned for itself, however many there are.
+    pub fn new(phase: &Phase<'_>, held: &[Held], single: bool) -> Ground {
         let placement = &phase.node.overlay().placement;
         let (shares, ranks) = (phase.shares, placement.ranks());
-        let items = Items::of(held);
+        let items = Items::of(held, single);
         let owners = items.lots.iter().map(|lot| placement.rank_of(lot.node)).collect();
         let powers: Vec<u64> = (0..ranks).map(|rank| shares.powers().of(placement.real_node_of(rank))).collect();
         let mut pinned = vec![0; ranks as usize];
@@ -222,11 +309,46 @@ impl Ground {
         }
         // What is pinned where there is no power never ends, whatever the others do.
         let fixed = pinned.iter().zip(&powers).map(|(work, power)| if *power > 0 { *work } else { 0 }).collect();
-        Ground { items, owners, fixed, powers }
+        Ground { items, owners, fixed, powers, hosts: (0..ranks).map(|rank| placement.host_of(rank)).collect() }
     }
 
     pub fn problem(&self) -> Problem<'_> {
         Problem { weights: &self.items.weights, owners: &self.owners, fixed: &self.fixed, powers: &self.powers }
+    }
+
+    /// What the items say to each other, and to tasks that stay where they are.
+    fn neighbours(&self, names: &[Names], phase: &Phase<'_>) -> Neighbours {
+        let placement = &phase.node.overlay().placement;
+        let mut rank_of: BTreeMap<TaskId, u32> = BTreeMap::new();
+        let mut item_of: BTreeMap<TaskId, usize> = BTreeMap::new();
+        let mut lots = self.items.lots.iter().enumerate().peekable();
+        for (node, names) in (0..).zip(names) {
+            for (at, id) in (0..).zip(ids(&names.movable)) {
+                match lots.next_if(|(_, lot)| lot.node == node && lot.at == at) {
+                    Some((item, _)) => drop(item_of.insert(id, item)),
+                    None => drop(rank_of.insert(id, placement.rank_of(node))),
+                }
+            }
+            rank_of.extend(ids(&names.pinned).map(|id| (id, placement.rank_of(node))));
+        }
+        let count = self.items.lots.len();
+        let mut found = Neighbours { tasks: vec![Vec::new(); count], ranks: vec![Vec::new(); count] };
+        for Link { ends: (a, b), bytes } in phase.shares.links().unwrap_or_default() {
+            match (item_of.get(a), item_of.get(b)) {
+                (Some(a), Some(b)) if a != b => {
+                    found.tasks[*a].push((*b, *bytes));
+                    found.tasks[*b].push((*a, *bytes));
+                }
+                (Some(item), None) => found.ranks[*item].extend(rank_of.get(b).map(|rank| (*rank, *bytes))),
+                (None, Some(item)) => found.ranks[*item].extend(rank_of.get(a).map(|rank| (*rank, *bytes))),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    pub fn given(&self) -> Given<'_> {
+        Given { problem: self.problem(), places: &self.items.places, hosts: &self.hosts, neighbours: None, tolerance: assign::TOLERANCE }
     }
 }
 
@@ -247,7 +369,7 @@ pub(super) struct Lot {
 }
 
 impl Items {
-    pub fn of(held: &[Held]) -> Items {
+    pub fn of(held: &[Held], single: bool) -> Items {
         let tasks: u128 = held.iter().flat_map(|(rows, _)| rows).map(|(_, count)| u128::from(*count)).sum();
         let mut items = Items::default();
         for (node, (rows, places)) in (0..).zip(held) {
@@ -255,7 +377,7 @@ impl Items {
             for (weight, count) in rows {
                 let end = at + count;
                 while *weight > 0 && at < end {
-                    let count = if tasks <= u128::from(SINGLE_UP_TO) || !places.is_empty() { 1 } else { block(end - at) };
+                    let count = if single || tasks <= u128::from(SINGLE_UP_TO) || !places.is_empty() { 1 } else { block(end - at) };
                     items.weights.push(weight * count);
                     items.places.extend(places.get(at as usize));
                     items.lots.push(Lot { node, at, count });
@@ -294,12 +416,12 @@ mod tests {
     #[test]
     fn tasks_are_items_with_their_places_among_those_that_may_move() {
         let held = [(vec![(3, 2), (0, 4), (5, 1)], Vec::new()), (Vec::new(), Vec::new()), (vec![(1, 1)], Vec::new())];
-        let items = Items::of(&held);
+        let items = Items::of(&held, false);
         assert_eq!(items.weights, [3, 3, 5, 1]);
         let lots: Vec<_> = items.lots.iter().map(|lot| (lot.node, lot.at, lot.count)).collect();
         assert_eq!(lots, [(0, 0, 1), (0, 1, 1), (0, 6, 1), (2, 0, 1)]);
         // 10^9 alike tasks on each node are some thousand items.
-        let many = Items::of(&[(vec![(7, 1_000_000_000)], Vec::new()), (vec![(7, 1_000_000_000)], Vec::new())]);
+        let many = Items::of(&[(vec![(7, 1_000_000_000)], Vec::new()), (vec![(7, 1_000_000_000)], Vec::new())], false);
         assert!(many.lots.len() < 4_000);
         assert_eq!(many.weights.iter().sum::<u64>(), 14_000_000_000);
     }

@@ -12,11 +12,11 @@
 //!
 //! Cost: an all-gather, and a step in which each task goes where it belongs, at once.
 
-use super::central::{self, Rule};
+use super::central::{self, Given, Rule};
 use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, direct};
-use crate::assign::{self, Assignment, Problem};
+use crate::assign::{self, Assignment};
 use crate::error::Result;
-use crate::load::{Place, Quota, Shares};
+use crate::load::{Quota, Shares};
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::topology::{NodeId, Placement, Topology};
 
@@ -50,14 +50,22 @@ fn cost(topology: &Topology) -> Cost {
 }
 
 impl Rule for Chains {
-    fn assign(&self, problem: &Problem<'_>, _: &[Place]) -> Assignment {
-        assign::ordered_chains(problem)
+    fn name(&self) -> &'static str {
+        ENTRY.name
+    }
+
+    fn assign(&self, given: &Given<'_>) -> Assignment {
+        assign::ordered_chains(&given.problem)
     }
 }
 
 impl Balancer for Chains {
     fn is_checked(&self, _: &Shares, _: &Placement) -> bool {
         false
+    }
+
+    fn rule(&self) -> Option<&dyn Rule> {
+        Some(self)
     }
 
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {

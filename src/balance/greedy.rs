@@ -8,12 +8,9 @@
 //!
 //! Guarantee: at most 4/3 of the least possible time on equal ranks, twice on others. It moves nearly all tasks: the price of an assignment from nothing.
 
-use super::central::{self, Rule};
-use super::{Balancer, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running};
-use crate::assign::{self, Assignment, Problem};
-use crate::error::Result;
-use crate::load::{Place, Shares};
-use crate::topology::Placement;
+use super::central::{self, Central, Given, Rule};
+use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
+use crate::assign::{self, Assignment};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "greedy",
@@ -34,26 +31,16 @@ pub(super) static ENTRY: Entry = Entry {
 struct Greedy;
 
 fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
-    Ok(Box::new(Greedy))
+    Ok(Box::new(Central(Greedy)))
 }
 
 impl Rule for Greedy {
-    fn assign(&self, problem: &Problem<'_>, _: &[Place]) -> Assignment {
-        assign::greedy(problem)
-    }
-}
-
-impl Balancer for Greedy {
-    fn is_checked(&self, _: &Shares, _: &Placement) -> bool {
-        false
+    fn name(&self) -> &'static str {
+        ENTRY.name
     }
 
-    fn keeps_capacity(&self) -> bool {
-        true
-    }
-
-    fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
-        Box::pin(central::balance(phase, self))
+    fn assign(&self, given: &Given<'_>) -> Assignment {
+        assign::greedy(&given.problem)
     }
 }
 

@@ -10,13 +10,10 @@
 //!
 //! Guarantee: never slower than any of them, times the tolerance.
 
-use super::central::{self, Rule};
+use super::central::{self, Central, Given, Rule};
 use super::refine::Tolerance;
-use super::{Balancer, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running};
-use crate::assign::{self, Assignment, Problem};
-use crate::error::Result;
-use crate::load::{Place, Shares};
-use crate::topology::Placement;
+use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
+use crate::assign::{self, Assignment};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "greedy-refine",
@@ -39,26 +36,20 @@ struct GreedyRefine {
 }
 
 fn build(options: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
-    Ok(Box::new(GreedyRefine { tolerance: Tolerance::of(options)? }))
+    Ok(Box::new(Central(GreedyRefine { tolerance: Tolerance::of(options)? })))
 }
 
 impl Rule for GreedyRefine {
-    fn assign(&self, problem: &Problem<'_>, _: &[Place]) -> Assignment {
-        assign::greedy_refine(problem, self.tolerance.factor())
-    }
-}
-
-impl Balancer for GreedyRefine {
-    fn is_checked(&self, _: &Shares, _: &Placement) -> bool {
-        false
+    fn name(&self) -> &'static str {
+        ENTRY.name
     }
 
-    fn keeps_capacity(&self) -> bool {
-        true
+    fn leaves_units_to_quotas(&self) -> bool {
+        !self.tolerance.leaves_something()
     }
 
-    fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
-        Box::pin(self.tolerance.balance(phase, self))
+    fn assign(&self, given: &Given<'_>) -> Assignment {
+        assign::greedy_refine(&given.problem, self.tolerance.or(given))
     }
 }
 

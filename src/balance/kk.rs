@@ -7,12 +7,9 @@
 //!
 //! It is made for ranks of equal power with nothing pinned. Elsewhere it is longest task first and then refinement, and no longer differencing.
 
-use super::central::{self, Rule};
-use super::{Balancer, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running};
-use crate::assign::{self, Assignment, Problem};
-use crate::error::Result;
-use crate::load::{Place, Shares};
-use crate::topology::Placement;
+use super::central::{self, Central, Given, Rule};
+use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
+use crate::assign::{self, Assignment};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "kk",
@@ -33,26 +30,16 @@ pub(super) static ENTRY: Entry = Entry {
 struct Differencing;
 
 fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
-    Ok(Box::new(Differencing))
+    Ok(Box::new(Central(Differencing)))
 }
 
 impl Rule for Differencing {
-    fn assign(&self, problem: &Problem<'_>, _: &[Place]) -> Assignment {
-        assign::differencing(problem)
-    }
-}
-
-impl Balancer for Differencing {
-    fn is_checked(&self, _: &Shares, _: &Placement) -> bool {
-        false
+    fn name(&self) -> &'static str {
+        ENTRY.name
     }
 
-    fn keeps_capacity(&self) -> bool {
-        true
-    }
-
-    fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
-        Box::pin(central::balance(phase, self))
+    fn assign(&self, given: &Given<'_>) -> Assignment {
+        assign::differencing(&given.problem)
     }
 }
 

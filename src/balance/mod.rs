@@ -12,6 +12,7 @@ mod diffusion;
 mod direct;
 mod greedy;
 mod greedy_refine;
+mod hierarchical;
 mod kk;
 mod kwa;
 mod mwa;
@@ -19,6 +20,7 @@ mod mwa;
 pub mod no_harm;
 mod none;
 mod optimal;
+mod parts;
 mod pslb;
 mod psts;
 mod rcb;
@@ -39,6 +41,8 @@ use std::rc::Rc;
 use log::debug;
 
 pub use self::all::{ALL, SIMPLEST_FIRST};
+pub use self::central::{Given, Rule};
+pub use self::parts::{from_parts, partition_file, read_partition};
 use crate::error::Result;
 use crate::load::{Aim, Powers, Quota, RankTime, Shares, TaskBatch, Transfer, WorkQueue};
 use crate::node::migrate::Mover;
@@ -87,8 +91,11 @@ impl OnTopologies for Facts {
 /// The balancer that `NAME[:key=value,..]` names, or `NAME[..]+refine`: the same, and what whole tasks leave is repaired by pairs of ranks.
 ///
 /// # Errors
-/// If there is none of this name (the sentence lists all), or its options are wrong.
+/// If there is none of this name (the sentence lists all), or its options are wrong; for `from:FILE`, which is made by [`from_parts`].
 pub fn find(spec: &str) -> Result<Chosen> {
+    if partition_file(spec).is_some() {
+        return Err(parts::not_read().into());
+    }
     let Some(walk) = spec.strip_suffix(repair::SUFFIX) else { return Ok(registry::find(spec)?) };
     let walk: Chosen = registry::find(walk)?;
     let (name, entry) = (format!("{}{}", walk.name, repair::SUFFIX), walk.entry);
@@ -102,7 +109,7 @@ pub fn without_places() -> impl Iterator<Item = &'static Entry> {
 
 /// The balancers in a list `NAME[:key=value,..],NAME,..`.
 pub fn listed(list: &str) -> Vec<String> {
-    crate::spec::items(list, |name| registry::knows::<Facts>(name.strip_suffix(repair::SUFFIX).unwrap_or(name)))
+    crate::spec::items(list, |name| name == "from" || registry::knows::<Facts>(name.strip_suffix(repair::SUFFIX).unwrap_or(name)))
 }
 
 /// How a balancer decides what each node should have.
@@ -179,6 +186,20 @@ pub trait Balancer: Send + Sync {
     /// Whether it keeps the ranks' capacities; see [`Shares::with_capacity`].
     fn keeps_capacity(&self) -> bool {
         false
+    }
+
+    /// Whether it is made for so many tasks.
+    ///
+    /// # Errors
+    /// Wrong usage if it is for another number of them; a phase ends with the same.
+    fn check_tasks(&self, tasks: u64) -> Result<()> {
+        let _ = tasks;
+        Ok(())
+    }
+
+    /// The assignment that it carries out, if it is one that knows every task.
+    fn rule(&self) -> Option<&dyn Rule> {
+        None
     }
 
     /// One node's part in the phase. The phase's work queue holds the node's tasks, before and after. [`Phase::carry_out`] runs it.

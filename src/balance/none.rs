@@ -1,6 +1,8 @@
 //! No balancing: every task stays where it is. What everything else is compared with.
 
+use super::central::{Given, Rule};
 use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running};
+use crate::assign::Assignment;
 use crate::error::Result;
 use crate::load::Shares;
 use crate::topology::{Kind, Placement};
@@ -27,9 +29,23 @@ fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
     Ok(Box::new(Nothing))
 }
 
+impl Rule for Nothing {
+    fn name(&self) -> &'static str {
+        ENTRY.name
+    }
+
+    fn assign(&self, given: &Given<'_>) -> Assignment {
+        given.problem.owners.to_vec()
+    }
+}
+
 impl Balancer for Nothing {
     fn is_checked(&self, _: &Shares, _: &Placement) -> bool {
         false
+    }
+
+    fn rule(&self) -> Option<&dyn Rule> {
+        Some(self)
     }
 
     fn run<'a>(&'a self, _: &'a mut Phase<'_>) -> Running<'a> {

@@ -39,7 +39,8 @@ pub(super) static ENTRY: Entry = Entry {
     examples: &["optimal"],
     build,
     facts: Facts {
-        kinds: &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph],
+        // First a topology that walks have, too: on the complete graph it is `direct`.
+        kinds: &[Kind::Hypercube, Kind::Complete, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph],
         refuses: |_| None,
         quota: QuotaRule::Proportional,
         promises: Promises { exact: true, local: true, ordered: false, optimal: true },

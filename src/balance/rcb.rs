@@ -9,12 +9,9 @@
 //!
 //! Near tasks stay together, wherever they were. Each cut is off by less than the task on it. It needs a place of each task.
 
-use super::central::{self, Rule};
-use super::{Balancer, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running};
-use crate::assign::{self, Assignment, Problem};
-use crate::error::Result;
-use crate::load::{Place, Shares};
-use crate::topology::Placement;
+use super::central::{self, Central, Given, Rule};
+use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
+use crate::assign::{self, Assignment};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "rcb",
@@ -35,29 +32,24 @@ pub(super) static ENTRY: Entry = Entry {
 struct Bisection;
 
 fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
-    Ok(Box::new(Bisection))
+    Ok(Box::new(Central(Bisection)))
 }
 
 impl Rule for Bisection {
-    const BY_PLACE: bool = true;
-    const NAME: &'static str = "rcb";
-
-    fn assign(&self, problem: &Problem<'_>, places: &[Place]) -> Assignment {
-        assign::bisection(problem, places)
+    fn name(&self) -> &'static str {
+        ENTRY.name
     }
-}
 
-impl Balancer for Bisection {
-    fn needs_places(&self) -> bool {
+    fn by_place(&self) -> bool {
         true
     }
 
-    fn is_checked(&self, _: &Shares, _: &Placement) -> bool {
+    fn leaves_units_to_quotas(&self) -> bool {
         false
     }
 
-    fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
-        Box::pin(central::exchange(phase, self))
+    fn assign(&self, given: &Given<'_>) -> Assignment {
+        assign::bisection(&given.problem, given.places)
     }
 }
 

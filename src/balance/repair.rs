@@ -115,7 +115,7 @@ fn held(queue: &WorkQueue) -> Held {
 /// What passes from one rank to the other, each by its place among the tasks of its own (node 0 is the first rank, node 1 the second).
 fn shared([first, second]: [Held; 2], powers: [u64; 2]) -> Vec<Lot> {
     let fixed = [first.1, second.1];
-    let items = Items::of(&[(first.0, Vec::new()), (second.0, Vec::new())]);
+    let items = Items::of(&[(first.0, Vec::new()), (second.0, Vec::new())], false);
     let owners: Vec<u32> = items.lots.iter().map(|lot| lot.node).collect();
     let assignment = assign::refine(&Problem { weights: &items.weights, owners: &owners, fixed: &fixed, powers: &powers });
     items.lots.into_iter().zip(assignment).filter(|(lot, rank)| lot.node != *rank).map(|(lot, _)| lot).collect()

@@ -11,12 +11,9 @@
 //! The slowest rank is as fast as any cut of this order makes it. Regions are less compact than those of [`rcb`](super::rcb), but a small change of the work moves
 //! borders by little. It needs a place of each task.
 
-use super::central::{self, Rule};
-use super::{Balancer, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running};
-use crate::assign::{self, Assignment, Problem};
-use crate::error::Result;
-use crate::load::{Place, Shares};
-use crate::topology::Placement;
+use super::central::{self, Central, Given, Rule};
+use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
+use crate::assign::{self, Assignment};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "sfc",
@@ -38,29 +35,24 @@ struct Curve;
 
 fn build(options: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
     options.choice("curve", &[("hilbert", ())])?;
-    Ok(Box::new(Curve))
+    Ok(Box::new(Central(Curve)))
 }
 
 impl Rule for Curve {
-    const BY_PLACE: bool = true;
-    const NAME: &'static str = "sfc";
-
-    fn assign(&self, problem: &Problem<'_>, places: &[Place]) -> Assignment {
-        assign::along_curve(problem, places)
+    fn name(&self) -> &'static str {
+        ENTRY.name
     }
-}
 
-impl Balancer for Curve {
-    fn needs_places(&self) -> bool {
+    fn by_place(&self) -> bool {
         true
     }
 
-    fn is_checked(&self, _: &Shares, _: &Placement) -> bool {
+    fn leaves_units_to_quotas(&self) -> bool {
         false
     }
 
-    fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
-        Box::pin(central::exchange(phase, self))
+    fn assign(&self, given: &Given<'_>) -> Assignment {
+        assign::along_curve(&given.problem, given.places)
     }
 }
 

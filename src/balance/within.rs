@@ -34,7 +34,7 @@ fn told(queue: &WorkQueue) -> Told {
 }
 
 /// A phase by this rule within capacities of the ranks.
-pub(super) async fn exchange(phase: &mut Phase<'_>, rule: &impl Rule, capacity: &[u64]) -> Result<()> {
+pub(super) async fn exchange(phase: &mut Phase<'_>, rule: &dyn Rule, capacity: &[u64]) -> Result<()> {
     let (node, me) = (phase.node, phase.node.me() as usize);
 
     // Step 1.
@@ -84,10 +84,10 @@ struct Round {
     sources: Vec<BTreeSet<NodeId>>,
 }
 
-fn planned(phase: &Phase<'_>, all: &[Told], rule: &impl Rule, capacity: &[u64]) -> Result<Planned, NoRoom> {
+fn planned(phase: &Phase<'_>, all: &[Told], rule: &dyn Rule, capacity: &[u64]) -> Result<Planned, NoRoom> {
     let placement = &phase.node.overlay().placement;
     let held: Vec<Held> = all.iter().map(|(held, ..)| held.clone()).collect();
-    let ground = Ground::new(phase, &held);
+    let ground = Ground::new(phase, &held, false);
     let (problem, lots) = (ground.problem(), &ground.items.lots);
     let mut bytes: Vec<u64> = Vec::with_capacity(lots.len() + capacity.len());
     let mut fixed_bytes = vec![0u64; capacity.len()];
@@ -124,7 +124,7 @@ fn planned(phase: &Phase<'_>, all: &[Told], rule: &impl Rule, capacity: &[u64]) 
     let owners: Vec<u32> = problem.owners.iter().copied().chain(ranks.clone()).collect();
     let powers: Vec<f64> = problem.powers.iter().map(|power| *power as f64).collect();
     bytes.extend(fixed_bytes);
-    let mut assignment: Vec<u32> = rule.assign(&problem, &[]).into_iter().chain(ranks).collect();
+    let mut assignment: Vec<u32> = rule.assign(&ground.given()).into_iter().chain(ranks).collect();
     if !capacity::are_kept(&assignment, &bytes, capacity) {
         let rooms = Rooms { weights: &weights, owners: &owners, bytes: &bytes, movable: &movable, powers: &powers, capacity };
         assignment = capacity::keep(&rooms, &assignment)?;

@@ -1,17 +1,16 @@
-//! Balancers by name, for whole items whose weights one rank knows: the assignments of [`assign`](crate::assign), and all balancers of the
-//! registry, which run in simulation on the items' numbers.
+//! Balancers by name, for whole items whose weights one rank knows. Those that know every task (the [rules](crate::balance::Rule)) assign them at once; all others
+//! run in simulation on the items' numbers.
 
 use std::rc::Rc;
 
 use bytes::Bytes;
 
 use super::status::{Failure, Result, Status};
-use crate::assign::{self, Problem};
-use crate::balance::{self, Phase};
+use crate::assign::Problem;
+use crate::balance::{self, Chosen, Given, Phase};
 use crate::load::Place;
 use crate::load::{Powers, Segment, Shares, Task, TaskBatch, WorkQueue};
 use crate::node;
-use crate::spec::{InvalidSpec, Options, Spec};
 use crate::topology::Overlay;
 use crate::transport::sim;
 use crate::transport::world::World;
@@ -31,64 +30,17 @@ pub struct Items<'a> {
     pub seed: u64,
 }
 
-/// An assignment by name.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Central {
-    None,
-    Greedy,
-    Refine(Option<f64>),
-    GreedyRefine(Option<f64>),
-    Differencing,
-    Chains,
-    Bisection,
-    Curve,
-}
-
-/// Names of the assignments.
-pub const CENTRAL: [&str; 8] = ["refine", "greedy", "greedy-refine", "kk", "chains", "rcb", "sfc", "none"];
-
-/// Checks that there is a balancer of that name, with these options.
+/// The balancer of that name.
 ///
 /// # Errors
 /// Wrong usage; the sentence lists the names.
-pub fn check(spec: &str) -> Result<()> {
-    central(spec)?;
-    Ok(())
+pub fn find(spec: &str) -> Result<Chosen> {
+    balance::find(spec).map_err(|why| Failure::usage(format!("option balancer: {why}")))
 }
 
 /// Whether it needs places in space.
 pub fn needs_places(spec: &str) -> bool {
-    matches!(central(spec), Ok(Some(Central::Bisection | Central::Curve)))
-}
-
-/// The assignment of that name; `None` if it is a balancer of the registry.
-fn central(spec: &str) -> Result<Option<Central>> {
-    let wrong = |why: InvalidSpec| Failure::usage(format!("option balancer: {why}"));
-    let parsed = Spec::parse("balancer", spec).map_err(wrong)?;
-    let plain = |what: Central| move |_: &mut Options<'_>| Ok::<_, InvalidSpec>(what);
-    let found = match parsed.name() {
-        "none" => parsed.build(plain(Central::None)),
-        "greedy" => parsed.build(plain(Central::Greedy)),
-        "refine" => parsed.build(|options| Ok(Central::Refine(options.real("tolerance", 1.0..=1e6)?))),
-        "greedy-refine" => parsed.build(|options| Ok(Central::GreedyRefine(options.real("tolerance", 1.0..=1e6)?))),
-        "kk" => parsed.build(plain(Central::Differencing)),
-        "chains" => parsed.build(plain(Central::Chains)),
-        "rcb" => parsed.build(plain(Central::Bisection)),
-        "sfc" => parsed.build(|options| {
-            options.choice("curve", &[("hilbert", ())])?;
-            Ok(Central::Curve)
-        }),
-        name => {
-            let Err(why) = balance::find(spec) else { return Ok(None) };
-            if balance::ALL.iter().any(|entry| entry.name == name) {
-                return Err(Failure::usage(format!("option balancer: {why}")));
-            }
-            let mut names: Vec<&str> = CENTRAL.to_vec();
-            names.extend(balance::ALL.iter().map(|entry| entry.name).filter(|name| !CENTRAL.contains(name)));
-            return Err(wrong(parsed.unknown(names)));
-        }
-    };
-    found.map(Some).map_err(wrong)
+    find(spec).is_ok_and(|chosen| chosen.needs_places())
 }
 
 /// The rank that each item goes to.
@@ -96,21 +48,26 @@ fn central(spec: &str) -> Result<Option<Central>> {
 /// # Errors
 /// If the balancer does not suit the ranks, or needs places that are missing.
 pub fn assign(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
-    let problem = &items.problem;
-    let places = || {
-        items.places.ok_or_else(|| Failure::usage(format!("balancer {spec} needs coordinates: make the plan with them (eqp_plan_make_at)")))
+    let chosen = find(spec)?;
+    if chosen.needs_places() && items.places.is_none() {
+        return Err(Failure::usage(format!("balancer {spec} needs coordinates: make the plan with them (eqp_plan_make_at)")));
+    }
+    if chosen.rule().is_some_and(balance::Rule::by_links) {
+        return Err(Failure::usage(format!("balancer {spec} needs to know which tasks talk to each other, and a plan does not")));
+    }
+    // Its program's ranks are taken to be on one host.
+    let hosts = vec![0; items.problem.ranks()];
+    let given = Given {
+        problem: items.problem,
+        places: items.places.unwrap_or_default(),
+        hosts: &hosts,
+        neighbours: None,
+        tolerance: items.tolerance,
     };
-    Ok(match central(spec)? {
-        Some(Central::None) => problem.owners.to_vec(),
-        Some(Central::Greedy) => assign::greedy(problem),
-        Some(Central::Refine(tolerance)) => assign::frugal_refine(problem, tolerance.unwrap_or(items.tolerance)),
-        Some(Central::GreedyRefine(tolerance)) => assign::greedy_refine(problem, tolerance.unwrap_or(items.tolerance)),
-        Some(Central::Differencing) => assign::differencing(problem),
-        Some(Central::Chains) => assign::chains(problem),
-        Some(Central::Bisection) => assign::bisection(problem, places()?),
-        Some(Central::Curve) => assign::along_curve(problem, places()?),
-        None => walk(spec, items)?,
-    })
+    match chosen.rule() {
+        Some(rule) => Ok(rule.assign(&given)),
+        None => walk(chosen, items),
+    }
 }
 
 fn common_factor(a: u64, b: u64) -> u64 {
@@ -118,7 +75,7 @@ fn common_factor(a: u64, b: u64) -> u64 {
 }
 
 /// Where a balancer of the registry would bring the items: it runs on their numbers and weights, on simulated ranks.
-fn walk(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
+fn walk(chosen: Chosen, items: &Items<'_>) -> Result<Vec<u32>> {
     let problem = &items.problem;
     let ranks = problem.ranks() as u32;
     // Items of one weight are unit tasks, and many weights have a common factor.
@@ -126,7 +83,7 @@ fn walk(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
     let factor = problem.weights.iter().chain(problem.fixed).fold(0, |factor, weight| common_factor(factor, coarsest(*weight))).max(1);
     let coarse = |weight: u64| coarsest(weight) / factor;
     let are_units = problem.weights.iter().all(|weight| coarse(*weight) <= 1);
-    let chosen = Rc::new(balance::find(spec)?);
+    let chosen = Rc::new(chosen);
     let mut world = World::simulated(ranks, sim::Model::default());
     world.reseed(items.seed);
     let overlay = Overlay::new(chosen.entry.default_topology(ranks), world.hosts()).map_err(crate::Error::from)?;
@@ -145,6 +102,7 @@ fn walk(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
     if has_pinned {
         shares = shares.with_pinned(pinned.clone());
     }
+    let name = chosen.name.clone();
     let results = node::run(&mut world, &overlay, |node| {
         let rank = node.rank_of(node.me());
         let is_real = !node.overlay().placement.is_virtual(node.me());
@@ -177,7 +135,7 @@ fn walk(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
     }
     let expected = problem.weights.iter().filter(|weight| **weight > 0).count();
     if found != expected {
-        return Err(Failure::new(Status::Failed, format!("balancer {spec} left {found} of {expected} items")));
+        return Err(Failure::new(Status::Failed, format!("balancer {name} left {found} of {expected} items")));
     }
     Ok(assignment)
 }
@@ -196,7 +154,7 @@ mod tests {
         let owners = vec![1; 40];
         let items = items(&weights, &owners, &[0, 7 << 40, 0, 0], &[1, 1, 1, 1]);
         let slowest = |assignment: &[u32]| *items.problem.loads(assignment).iter().max().unwrap();
-        for name in balance::ALL.iter().map(|entry| entry.name).chain(CENTRAL) {
+        for name in balance::ALL.iter().map(|entry| entry.name) {
             if needs_places(name) {
                 assert_eq!(assign(name, &items).unwrap_err().status, Status::Usage);
                 continue;
@@ -211,11 +169,11 @@ mod tests {
 
     #[test]
     fn unknown_names_are_answered_with_all() {
-        let why = check("magic").unwrap_err();
+        let why = find("magic").unwrap_err();
         assert!(why.text.contains("magic") && why.text.contains("refine") && why.text.contains("cwa"), "{}", why.text);
-        check("greedy-refine:tolerance=1.1").unwrap();
-        check("sfc:curve=hilbert").unwrap();
-        assert!(check("refine:x=1").unwrap_err().text.contains('x'));
-        assert!(check("greedy-refine:tolerance=0").is_err());
+        find("greedy-refine:tolerance=1.1").unwrap();
+        find("sfc:curve=hilbert").unwrap();
+        assert!(find("refine:x=1").unwrap_err().text.contains('x'));
+        assert!(find("greedy-refine:tolerance=0").is_err());
     }
 }

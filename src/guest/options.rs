@@ -102,7 +102,7 @@ impl Options {
         let duration = || Ok::<_, Failure>(Duration::from_secs_f64(seconds()?.min(1e9)));
         match key.trim() {
             "balancer" => {
-                balancers::check(value)?;
+                balancers::find(value)?;
                 self.balancer = value.into();
             }
             "tolerance" => self.tolerance = above(1.0, "a number of at least 1")?,

@@ -209,9 +209,8 @@ impl State {
         let mut best: Option<(f64, Verdict)> = None;
         let total: f64 = all.weights.iter().sum();
         let mean = unit * total / all.powers.len() as f64;
-        let names = balancers::CENTRAL.into_iter().chain(crate::balance::ALL.iter().map(|entry| entry.name));
         let mut refused = None;
-        for name in names.filter(|name| !balancers::needs_places(name)) {
+        for name in crate::balance::SIMPLEST_FIRST.into_iter().filter(|name| !balancers::needs_places(name)) {
             let began = Instant::now();
             let decision = match all.decide(name, self.options.tolerance, self.options.seed) {
                 Ok(decision) => decision,

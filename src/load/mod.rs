@@ -6,6 +6,7 @@
 
 mod checksum;
 mod costs;
+mod links;
 mod plan;
 mod position;
 mod power;
@@ -16,6 +17,7 @@ mod work_queue;
 
 pub use checksum::Checksum;
 pub use costs::{CYCLE, Cost, Costs, MOST, NEVER, mean_of_finite};
+pub use links::{Crossing, Crossings, Link};
 pub use plan::{Plan, Transfer};
 pub use position::{Aim, Positions};
 pub use power::Powers;

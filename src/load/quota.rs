@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::{Powers, RankTime};
+use super::{Link, Powers, RankTime};
 use crate::topology::Placement;
 
 /// The quotas of all nodes for one total. Sums over consecutive nodes take constant time.
@@ -159,6 +159,7 @@ pub struct Shares {
     plain: bool,
     /// Bytes by rank.
     capacity: Option<Arc<[u64]>>,
+    links: Option<Arc<[Link]>>,
     common: Arc<Common>,
 }
 
@@ -189,7 +190,7 @@ struct Kept {
 impl Shares {
     /// Shares in proportion to the powers, of unit tasks none of which is pinned.
     pub fn new(powers: Powers) -> Shares {
-        Shares { powers, weighted: false, plain: false, capacity: None, common: Arc::default() }
+        Shares { powers, weighted: false, plain: false, capacity: None, links: None, common: Arc::default() }
     }
 
     /// The same with so much pinned work on each node. Like the powers it is known on all nodes beforehand.
@@ -213,6 +214,16 @@ impl Shares {
     /// Bytes of payload that each rank has room for, if that is limited.
     pub fn capacity(&self) -> Option<&[u64]> {
         self.capacity.as_deref()
+    }
+
+    /// The same for tasks that talk to each other; all nodes know all links beforehand. A phase then finds what crosses ranks and hosts.
+    pub fn with_links(self, links: Arc<[Link]>) -> Shares {
+        Shares { links: Some(links), ..self }
+    }
+
+    /// Which tasks talk to each other, if that is known.
+    pub fn links(&self) -> Option<&[Link]> {
+        self.links.as_deref()
     }
 
     /// Whether some tasks may have several work units.

@@ -252,6 +252,11 @@ impl WorkQueue {
         rows
     }
 
+    /// The tasks that may move, in their order.
+    pub fn movable_segments(&self) -> impl Iterator<Item = &Segment> {
+        self.before.segments().chain(self.own.segments()).chain(self.behind.segments())
+    }
+
     /// Puts arrived tasks behind all others.
     pub fn put_behind(&mut self, batch: TaskBatch) {
         self.behind.append(batch);

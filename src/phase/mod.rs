@@ -7,6 +7,7 @@
 
 pub mod trace;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use log::debug;
@@ -14,9 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::balance::{Chosen, Phase, Times};
 use crate::error::{Error, Result};
-use crate::load::{Checksum, Plan, Shares, Transfer, WorkQueue};
+use crate::load::{Checksum, Crossing, Crossings, Plan, Shares, TaskId, Transfer, WorkQueue};
 use crate::node::{self, Node, Ticks, epochs};
-use crate::topology::{NodeId, Overlay};
+use crate::topology::{NodeId, Overlay, Placement};
 use crate::transport::record::Counts;
 use crate::transport::world::World;
 use trace::{NodeTrace, Notes};
@@ -55,6 +56,8 @@ pub struct Outcome {
     pub times: Times,
     /// Whether moves of the balancer's rule were declined, since they would have made the slowest rank slower.
     pub declined: bool,
+    /// Bytes between tasks that cross ranks and hosts, where it is known which tasks talk to each other.
+    pub crossings: Option<Crossings>,
     /// By node; empty if it was not wanted.
     pub trace: Vec<NodeTrace>,
 }
@@ -81,6 +84,8 @@ struct Tally {
     times: Times,
     declined: bool,
     trace: Vec<NodeTrace>,
+    /// Nodes with the numbers of their tasks before and after, where some talk to each other.
+    held: Vec<(NodeId, Vec<TaskId>, Vec<TaskId>)>,
     before: Checksum,
     after: Checksum,
 }
@@ -90,6 +95,7 @@ impl Tally {
         self.finals.append(&mut next.finals);
         self.moves.append(&mut next.moves);
         self.trace.append(&mut next.trace);
+        self.held.append(&mut next.held);
         let (elapsed, times) = if next.elapsed > self.elapsed { (next.elapsed, next.times) } else { (self.elapsed, self.times) };
         Tally {
             finals: self.finals,
@@ -105,6 +111,7 @@ impl Tally {
             times,
             declined: self.declined | next.declined,
             trace: self.trace,
+            held: self.held,
             before: self.before.and(next.before),
             after: self.after.and(next.after),
         }
@@ -149,6 +156,7 @@ fn balanced(world: &mut World, overlay: &Overlay, setting: &Rc<Setting>, keep: b
 async fn balance(node: Node, setting: Rc<Setting>, barrier: bool, keep: bool) -> Result<(Option<Box<Outcome>>, Option<Box<WorkQueue>>)> {
     let mut queue = (setting.queue)(node.me())?;
     let before = queue.checksum();
+    let held = setting.shares.links().map(|_| ids(&queue));
     if barrier {
         Box::pin(line_up(&node.epoch(epochs::APART))).await?;
     }
@@ -158,6 +166,7 @@ async fn balance(node: Node, setting: Rc<Setting>, barrier: bool, keep: bool) ->
     }
     tally.before = before;
     tally.after = queue.checksum();
+    tally.held.extend(held.map(|before| (node.me(), before, ids(&queue))));
     // Dropped at once where nobody wants it.
     let kept = keep.then(|| Box::new(queue));
     let outcome = Box::pin(close(node.epoch(epochs::APART), tally, setting)).await?;
@@ -217,6 +226,7 @@ async fn measure(node: &Node, setting: &Setting, queue: &mut WorkQueue) -> Resul
         times,
         declined,
         trace: notes.map(|notes| notes.of(node.me())).into_iter().collect(),
+        held: Vec::new(),
         before: Checksum::default(),
         after: Checksum::default(),
     }))
@@ -226,14 +236,40 @@ async fn measure(node: &Node, setting: &Setting, queue: &mut WorkQueue) -> Resul
 async fn close(node: Node, tally: Box<Tally>, setting: Rc<Setting>) -> Result<Option<Box<Outcome>>> {
     match node.everyone().reduce(&node, *tally, Tally::and).await? {
         None => Ok(None),
-        Some(tally) => outcome(tally, &setting.balancer.name).map(|outcome| Some(Box::new(outcome))),
+        Some(tally) => outcome(tally, &setting, &node.overlay().placement).map(|outcome| Some(Box::new(outcome))),
     }
 }
 
-fn outcome(tally: Tally, balancer: &str) -> Result<Outcome> {
-    let Tally { finals, stayed, work, moves, transfers, counts, elapsed, times, declined, trace, before, after } = tally;
-    conserved(balancer, &before, &after)?;
-    Ok(Outcome { finals, stayed, work: work.map(|work| *work), plan: Plan::new(moves), transfers, counts, elapsed, times, declined, trace })
+/// The numbers of a queue's tasks.
+fn ids(queue: &WorkQueue) -> Vec<TaskId> {
+    queue.segments().flat_map(|segment| segment.first()..segment.first() + segment.len()).collect()
+}
+
+fn outcome(tally: Tally, setting: &Setting, placement: &Placement) -> Result<Outcome> {
+    let Tally { finals, stayed, work, moves, transfers, counts, elapsed, times, declined, trace, held, before, after } = tally;
+    conserved(&setting.balancer.name, &before, &after)?;
+    let crossings = setting.shares.links().map(|links| {
+        let (mut were, mut are) = (BTreeMap::new(), BTreeMap::new());
+        for (node, before, after) in held {
+            let rank = placement.rank_of(node);
+            were.extend(before.into_iter().map(|id| (id, rank)));
+            are.extend(after.into_iter().map(|id| (id, rank)));
+        }
+        Crossings { before: Crossing::of(links, &were, placement), after: Crossing::of(links, &are, placement) }
+    });
+    Ok(Outcome {
+        finals,
+        stayed,
+        work: work.map(|work| *work),
+        plan: Plan::new(moves),
+        transfers,
+        counts,
+        elapsed,
+        times,
+        declined,
+        crossings,
+        trace,
+    })
 }
 
 /// Checks that what all nodes hold together is after a phase what it was before.

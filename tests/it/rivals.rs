@@ -151,3 +151,49 @@ fn what_has_no_room_is_refused_with_the_rank() {
     let why = within("refine", "lbaf-toy-fewer-16ranks", &[17 * 1024; 16]).unwrap_err().to_string();
     assert!(why.contains("does not fit") && why.contains("rank "), "{why}");
 }
+
+/// A phase with the run's ranks on hosts of this many each: max/mean, work that moved between hosts, and what tasks say over ranks before and after.
+fn on_hosts(balancer: &str, run: &str, ranks: u32, of_host: u32) -> (f64, u64, Option<[f64; 2]>) {
+    let hosts = Hosts::from_names(&(0..ranks).map(|rank| format!("host{}", rank / of_host)).collect::<Vec<_>>());
+    let mut world = World::simulated(ranks, Model { hosts: Some(hosts.clone()), ..Model::default() });
+    let overlay = Overlay::placed(Topology::parse("complete", ranks).unwrap(), hosts.clone(), PlacementRule::Hosts, 1).unwrap();
+    let tasks = Tasks::of_source(&mut world, &source(run), [&overlay.placement]).unwrap();
+    let setting = Rc::new(Setting {
+        balancer: Rc::new(find(balancer).unwrap()),
+        shares: tasks.shares(&Powers::equal(ranks, ranks), false),
+        queue: Rc::new(move |node| tasks.queue(node)),
+        plan: true,
+        weighted: true,
+        trace: None,
+    });
+    let outcome = phase::run(&mut world, &overlay, &setting).unwrap().unwrap();
+    let (total, most) = (outcome.finals.iter().sum::<u64>(), *outcome.finals.iter().max().unwrap());
+    let is_between = |sent: &&equipoise::load::Transfer| hosts.host_of(sent.src) != hosts.host_of(sent.dst);
+    let between = outcome.plan.transfers.iter().filter(is_between).map(|sent| sent.work).sum();
+    let said = outcome.crossings.map(|crossings| [crossings.before.ranks, crossings.after.ranks]);
+    (most as f64 * f64::from(ranks) / total as f64, between, said)
+}
+
+#[test]
+fn two_levels_move_little_between_hosts() {
+    for (run, ranks) in [("lbaf-toy-fewer-16ranks", 16), ("lbaf-nolb-8color-32ranks,phase=301", 32)] {
+        let (imbalance, between, _) = on_hosts("hierarchical", run, ranks, 4);
+        let (_, of_greedy, _) = on_hosts("greedy", run, ranks, 4);
+        let (of_refine, between_of_refine, _) = on_hosts("refine", run, ranks, 4);
+        assert!(imbalance <= 1.06 && imbalance <= of_refine * 1.05, "{run}: {imbalance}");
+        assert!(2 * between <= of_greedy, "{run}: {between} between hosts, by longest first {of_greedy}");
+        assert!(between <= between_of_refine, "{run}: {between} between hosts, by refinement {between_of_refine}");
+    }
+}
+
+#[test]
+fn locality_brings_together_what_talks_in_a_real_run() {
+    let run = "lbaf-synthetic-blocks-4ranks";
+    let (even, _, Some([before, plain])) = on_hosts("refine", run, 4, 4) else { panic!("{run} says what its tasks say") };
+    let (local, _, Some([same, near])) = on_hosts("refine:locality=0.1", run, 4, 4) else { panic!("likewise") };
+    assert_eq!(before, same);
+    assert!(local <= even * 1.1 + 1e-9, "{local} and {even}");
+    assert!(near <= plain, "{near} B cross with locality, and {plain} B without");
+    let (_, _, none) = on_hosts("refine", "lbaf-toy-fewer-16ranks", 16, 4);
+    assert_eq!(none, None, "nothing is known of the toy's communications");
+}

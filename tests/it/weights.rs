@@ -103,7 +103,7 @@ fn check(entry: &Entry, setup: &Setup, queues: Vec<WorkQueue>) -> Result<Outcome
         ("direct" | "optimal", _) if largest > 1 => 2 * u64::from(nodes.next_power_of_two().ilog2()) + nodes,
         // At every level.
         // One message for each pair of nodes.
-        ("greedy" | "refine" | "greedy-refine" | "kk" | "chains" | "rcb" | "sfc", _) if largest > 1 => nodes,
+        ("greedy" | "refine" | "greedy-refine" | "hierarchical" | "kk" | "chains" | "rcb" | "sfc", _) if largest > 1 => nodes,
         ("psts", _) if largest > 1 => u64::from(nodes.next_power_of_two().ilog2()) * dimensions(topology),
         _ => 0,
     };

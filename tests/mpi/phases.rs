@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use equipoise::balance;
+use equipoise::load::{Link, Powers};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
@@ -27,6 +28,11 @@ pub fn enter(book: &mut Book) {
     ];
     let limit = Duration::from_secs(150);
     book.suite(Suite { name: "phases", ranks: &[1, 2, 3, 5, 8], limit, options: small_limits(), cases });
+    let cases = vec![
+        Case { name: "tasks that talk to each other", check: talking },
+        Case { name: "partitions computed elsewhere", check: partitions },
+    ];
+    book.suite(Suite { name: "numbered tasks", ranks: &[1, 2, 3, 5, 8], limit, options: small_limits(), cases });
 }
 
 /// Every balancer on its own topology, which on 3 and 5 ranks may have virtual nodes; few tasks, so that rounding matters.
@@ -57,6 +63,79 @@ fn every(world: &mut World, powers: &str, weights: &str, pins: Option<&str>) -> 
     let any = if weights == "unit" { powers != "equal" } else { ranks == 5 };
     if world.is_first() && any && ranks > 2 && declined == 0 {
         return Err(Error::Failed("no phase was declined".into()));
+    }
+    Ok(())
+}
+
+/// Task i talks to the task that has its place on the next rank: what crosses is the same as in simulation, and less with locality.
+fn talking(world: &mut World) -> Result<()> {
+    const EACH: u64 = 6;
+    let ranks = world.ranks();
+    let all = u64::from(ranks) * EACH;
+    let run = |world: &mut World, balancer: &str| {
+        let links = (0..all).map(|task| Link { ends: (task, (task + EACH) % all), bytes: 100.0 }).collect();
+        let spec = BalanceSpec {
+            balancer: Rc::new(balance::find(balancer)?),
+            overlay: Overlay::new(Topology::parse("complete", ranks)?, world.hosts())?,
+            tasks: Tasks::numbered(world, vec![EACH; ranks as usize], 700)?.linked(links),
+            powers: Powers::equal(ranks, ranks),
+            given_powers: None,
+            seed: 1,
+            moves: true,
+            optimum: false,
+            trace: false,
+            plain: false,
+        };
+        let record = experiment::balance(world, &spec)?;
+        Ok::<_, Error>(record.map(|record| (record.finals.clone(), record.messages, record.crossings)))
+    };
+    for balancer in ["refine", "refine:locality=0", "refine:locality=0.5"] {
+        let Some(real) = run(world, balancer)? else { continue };
+        let simulated = run(&mut World::simulated(ranks, sim::Model::default()), balancer)?;
+        if Some(&real) != simulated.as_ref() {
+            return Err(Error::Failed(format!("{balancer}: {real:?} on ranks, {simulated:?} in simulation")));
+        }
+        let crossings = real.2.unwrap_or_default();
+        let crosses = if ranks > 1 { 100.0 * all as f64 } else { 0.0 };
+        let is_better = ranks == 1 || crossings.after.ranks < crosses;
+        if crossings.before.ranks != crosses || is_better == (balancer == "refine" && ranks > 1) {
+            return Err(Error::Failed(format!("{balancer}: {crossings:?}")));
+        }
+    }
+    Ok(())
+}
+
+/// A file with a part for each task, in both forms. Rank r has r + 1 tasks at first; all go one rank on.
+fn partitions(world: &mut World) -> Result<()> {
+    let ranks = world.ranks();
+    let first_of = |rank: u32| u64::from(rank) * u64::from(rank + 1) / 2;
+    let tasks = first_of(ranks);
+    let next = |task: u64| ((0..ranks).rfind(|rank| first_of(*rank) <= task).unwrap_or(0) + 1) % ranks;
+    let lines: String = (0..tasks).map(|task| format!("{}\n", next(task))).collect();
+    let named: String = (0..tasks).rev().map(|task| format!("{task} {}\n", next(task))).collect();
+    let loads: Vec<u64> = (1..=u64::from(ranks)).collect();
+    let run = |world: &mut World, text: &str| {
+        let parts = balance::read_partition(text, ranks).map_err(Error::Failed)?;
+        let spec = BalanceSpec {
+            balancer: Rc::new(balance::from_parts("next.part", parts)),
+            overlay: Overlay::new(Topology::parse("complete", ranks)?, world.hosts())?,
+            tasks: Tasks::numbered(world, loads.clone(), 700)?,
+            powers: Powers::equal(ranks, ranks),
+            given_powers: None,
+            seed: 1,
+            moves: true,
+            optimum: false,
+            trace: false,
+            plain: false,
+        };
+        experiment::balance(world, &spec)
+    };
+    for text in [&lines, &named] {
+        let Some(record) = run(world, text)? else { continue };
+        let expected: Vec<u64> = (0..ranks).map(|rank| u64::from((rank + ranks - 1) % ranks) + 1).collect();
+        if record.finals != expected || record.declined || record.transfers != u64::from(if ranks > 1 { ranks } else { 0 }) {
+            return Err(Error::Failed(format!("the tasks did not go where the file says: {record:?}")));
+        }
     }
     Ok(())
 }

@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use clap::Args;
 use equipoise::Result;
-use equipoise::balance;
 use equipoise::topology::Overlay;
 use equipoise::transport::world::World;
 use equipoise_lab::experiment::{self, BalanceRecord, BalanceSpec, Environment, Tasks, settle};
@@ -29,8 +28,9 @@ Examples:
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The balancer, NAME[:key=value,..]; `equipoise list` shows all
-    #[arg(long, value_name = "NAME", default_value = "cwa")]
+    /// The balancer, NAME[:key=value,..]; `equipoise list` shows all. from:FILE carries out a partition that another program has made (METIS, KaHIP, Zoltan): a
+    /// line for each task with its rank, or with its number and its rank
+    #[arg(long, value_name = "NAME", default_value = "cwa", value_parser = any_bytes())]
     balancer: String,
 
     /// hypercube[:D] | mesh[:RxC[xK]] | torus[:..] | tree[:binary | :kary=K | :hosts | :parents=-,0,1,1,..] | grid[:PxQx..] | line | ring |
@@ -87,7 +87,6 @@ pub struct Arguments {
 /// What the options ask for, as far as it is known without ranks.
 struct Request<'a> {
     arguments: &'a Arguments,
-    balancer: Rc<balance::Chosen>,
     loads: LoadPattern,
     powers: PowerPattern,
     weights: WeightPattern,
@@ -97,6 +96,8 @@ struct Request<'a> {
 
 pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     let texts = [
+        ("--balancer", Some(arguments.balancer.as_str())),
+        ("--communications", arguments.rule.communications.as_deref()),
         ("--topology", arguments.topology.as_deref()),
         ("--loads", arguments.loads.as_deref()),
         ("--tasks", arguments.tasks.as_deref()),
@@ -104,10 +105,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         ("--weights", Some(arguments.kind.weights.as_str())),
     ];
     check_standard_input(texts.into_iter().filter_map(|(option, text)| Some((option, text?))))?;
+    settle::check_balancer(&arguments.balancer)?;
     let (weights, pins) = arguments.kind.parse(arguments.world.seed)?;
     let request = Request {
         arguments,
-        balancer: Rc::new(balance::find(&arguments.balancer)?),
         loads: arguments.loads.as_deref().map(LoadPattern::parse).transpose()?.unwrap_or_default(),
         powers: PowerPattern::parse(&arguments.powers)?,
         weights,
@@ -130,7 +131,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
 impl Request<'_> {
     fn prepare(&self, world: &mut World) -> Result<BalanceSpec> {
         let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
-        let entry = self.balancer.entry;
+        let balancer = Rc::new(settle::balancer(world, &self.arguments.balancer)?);
+        let entry = balancer.entry;
         let topology = match &self.arguments.topology {
             Some(spec) => settle::topology(world, spec)?,
             None => entry.default_topology(ranks),
@@ -141,7 +143,7 @@ impl Request<'_> {
         if self.arguments.trace.is_some() {
             check_trace(&topology)?;
         }
-        self.arguments.rule.check(&self.balancer)?;
+        self.arguments.rule.check(&balancer)?;
         let capacity = self.arguments.rule.capacity(ranks)?;
         let nodes = topology.nodes();
         let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement, seed)?;
@@ -160,13 +162,15 @@ impl Request<'_> {
                 Tasks::weighing(world, loads, self.arguments.payload, weights, self.pins)?
             }
         };
+        balancer.check_tasks(tasks.count())?;
+        let tasks = settle::linked(world, tasks, self.arguments.rule.communications.as_deref())?;
         let tasks = match capacity {
             Some(capacity) => tasks.within(capacity),
             None => tasks,
         };
         let wants_moves = self.arguments.output == Output::Json || self.arguments.report.is_some();
         Ok(BalanceSpec {
-            balancer: self.balancer.clone(),
+            balancer,
             overlay,
             tasks,
             powers,

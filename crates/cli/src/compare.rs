@@ -43,8 +43,9 @@ fn examples() -> String {
 #[derive(Args)]
 #[command(after_help = examples())]
 pub struct Arguments {
-    /// Balancers to compare, A,B:key=value,..; A+refine repairs what whole tasks leave [default: all that fit]
-    #[arg(long, value_name = "NAMES")]
+    /// Balancers to compare, A,B:key=value,..; A+refine repairs what whole tasks leave, from:FILE is a partition as in `equipoise balance` [default: all
+    /// that fit]
+    #[arg(long, value_name = "NAMES", value_parser = any_bytes())]
     balancer: Option<String>,
 
     /// Topology for all balancers, as in `equipoise balance`; those that can't run on it are left out [default: each balancer's own]
@@ -115,7 +116,7 @@ pub struct Arguments {
 /// What the options ask for, as far as it is known without ranks.
 struct Request<'a> {
     arguments: &'a Arguments,
-    balancers: Vec<Rc<Chosen>>,
+    balancers: Vec<String>,
     loads: Vec<LoadPattern>,
     powers: PowerPattern,
     weights: WeightPattern,
@@ -125,6 +126,8 @@ struct Request<'a> {
 
 pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     let texts = [
+        ("--balancer", arguments.balancer.as_deref()),
+        ("--communications", arguments.rule.communications.as_deref()),
         ("--topology", arguments.topology.as_deref()),
         ("--tasks", arguments.tasks.as_deref()),
         ("--powers", Some(arguments.powers.as_str())),
@@ -137,16 +140,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     if loads.is_empty() && tasks.is_none() {
         loads.push(LoadPattern::default());
     }
-    let mut balancers = match &arguments.balancer {
-        Some(names) => balance::listed(names).iter().map(|name| balance::find(name)).collect::<Result<Vec<_>>>()?,
-        None => balance::ALL.iter().map(|entry| balance::find(entry.name)).collect::<Result<Vec<_>>>()?,
+    let balancers: Vec<String> = match &arguments.balancer {
+        Some(names) => balance::listed(names),
+        None => balance::ALL.iter().map(|entry| entry.name.into()).collect(),
     };
-    if let Some(times) = arguments.handicap
-        && let Some(last) = balancers.pop()
-    {
-        balancers.push(slowing::slowed(last, times));
-    }
-    let balancers = balancers.into_iter().map(Rc::new).collect();
+    balancers.iter().try_for_each(|name| settle::check_balancer(name))?;
     let (weights, pins) = arguments.kind.parse(arguments.world.seed)?;
     let request = Request { arguments, balancers, loads, powers: PowerPattern::parse(&arguments.powers)?, weights, pins, tasks };
 
@@ -183,6 +181,9 @@ impl Request<'_> {
             _ => world.ranks(),
         };
         let cases = self.cases(world, nodes, &contenders)?;
+        for case in &cases {
+            contenders.iter().try_for_each(|contender| contender.balancer.check_tasks(case.tasks.count()))?;
+        }
         // Said when all else is in order: wrong usage gets one line.
         left_out.iter().for_each(|remark| terminal::remark(remark));
         Ok(CompareSpec {
@@ -207,23 +208,35 @@ impl Request<'_> {
         settle::agree(world, read)
     }
 
+    /// The balancers that were asked for.
+    fn balancers(&self, world: &mut World) -> Result<Vec<Rc<Chosen>>> {
+        let mut found = self.balancers.iter().map(|name| settle::balancer(world, name)).collect::<Result<Vec<_>>>()?;
+        if let Some(times) = self.arguments.handicap
+            && let Some(last) = found.pop()
+        {
+            found.push(slowing::slowed(last, times));
+        }
+        Ok(found.into_iter().map(Rc::new).collect())
+    }
+
     /// The balancers that can run, each on its topology; and what to say about the others.
     fn contenders(&self, world: &mut World) -> Result<(Vec<BalancerContender>, Option<String>)> {
         let (ranks, seed) = (world.ranks(), self.arguments.world.seed);
         let given = self.arguments.topology.as_deref().map(|spec| settle::topology(world, spec)).transpose()?;
         let nodes = given.as_ref().map_or(ranks, Topology::nodes);
         let powers = settle::from_first(world, || self.powers.draw(nodes, ranks, seed).map(|(powers, _)| powers))?;
+        let balancers = self.balancers(world)?;
         let (mut contenders, mut objections) = (Vec::new(), Vec::new());
         // Unless they are asked for, those that go by places take part only where all tasks have some.
         let is_chosen = self.arguments.balancer.is_some();
         let by_place = is_chosen || self.have_places(world)?;
         // The same goes for those that keep no capacities.
         let suits = |balancer: &&Rc<Chosen>| (by_place || !balancer.needs_places()) && (is_chosen || self.arguments.rule.admits(balancer));
-        for balancer in self.balancers.iter().filter(suits) {
+        for balancer in balancers.iter().filter(suits) {
             self.arguments.rule.check(balancer)?;
             let topology = given.clone().unwrap_or_else(|| balancer.entry.default_topology(ranks));
             match balancer.entry.objection(&topology) {
-                Some(objection) => objections.push((balancer.name.as_str(), objection)),
+                Some(objection) => objections.push((balancer.name.clone(), objection)),
                 None => {
                     if self.arguments.trace.is_some() {
                         check_trace(&topology)?;
@@ -237,7 +250,7 @@ impl Request<'_> {
         match objections.first() {
             Some((_, objection)) if contenders.is_empty() => Err(objection.clone().into()),
             Some(_) if self.arguments.output == Output::Human => {
-                let names: Vec<&str> = objections.iter().map(|(name, _)| *name).collect();
+                let names: Vec<&str> = objections.iter().map(|(name, _)| name.as_str()).collect();
                 let topology = self.arguments.topology.as_deref().unwrap_or_default();
                 Ok((contenders, Some(format!("left out, since not made for --topology {topology}: {}", names.join(", ")))))
             }
@@ -271,6 +284,11 @@ impl Request<'_> {
         if let Some(source) = &self.tasks {
             let placements = contenders.iter().map(|contender| &contender.overlay.placement);
             cases.push(Case { loads: LoadSource::Tasks(source.clone()), tasks: Tasks::of_source(world, source, placements)? });
+        }
+        if let Some(file) = self.arguments.rule.communications.as_deref() {
+            for case in &mut cases {
+                case.tasks = settle::linked(world, case.tasks.clone(), Some(file))?;
+            }
         }
         if let Some(capacity) = self.arguments.rule.capacity(ranks)? {
             cases.iter_mut().for_each(|case| case.tasks = case.tasks.clone().within(capacity.clone()));

@@ -102,9 +102,14 @@ pub struct TaskOptions {
 #[derive(Args)]
 pub struct RuleOptions {
     /// Bytes of tasks' payloads that a rank has room for, after the phase and during it: 8e9, or a number for each rank, 8e9,4e9. Tasks move in
-    /// rounds where room must be made first. For greedy, refine, greedy-refine and kk
+    /// rounds where room must be made first. For greedy, refine, greedy-refine, hierarchical and kk
     #[arg(long, value_name = "BYTES")]
     capacity: Option<String>,
+
+    /// Which tasks talk to each other: a line `a b bytes` for each pair, tasks by their numbers, those of node 0 first. What crosses ranks and hosts is reported, and
+    /// refine:locality=0.05 goes by it. LBAF's data have their own
+    #[arg(long, value_name = "FILE", value_parser = any_bytes())]
+    pub communications: Option<String>,
 
     /// Follow the balancer's rule as its paper prints it, even where it makes the slowest rank (in work over power) slower;
     /// by default such moves are declined, and the result says so
@@ -131,7 +136,7 @@ impl RuleOptions {
             Some(text) if !balancer.keeps_capacity() => {
                 let name = &balancer.name;
                 Err(Error::usage(format!(
-                    "--capacity {text}: balancer {name} keeps no capacities; greedy, refine, greedy-refine and kk do"
+                    "--capacity {text}: balancer {name} keeps no capacities; greedy, refine, greedy-refine, hierarchical and kk do"
                 )))
             }
             _ => Ok(()),
@@ -169,7 +174,7 @@ pub fn any_bytes() -> impl TypedValueParser<Value = String> {
 /// Wrong usage that names two of them.
 pub fn check_standard_input<'a>(options: impl IntoIterator<Item = (&'static str, &'a str)>) -> Result<()> {
     let takes = |(option, text): (&'static str, &'a str)| {
-        let names_it = matches!(text.trim(), "-" | "@-" | "graph:-") || text.trim().starts_with("-,");
+        let names_it = matches!(text.trim(), "-" | "@-" | "graph:-" | "from:-") || text.trim().starts_with("-,");
         let in_it = text.split_once(':').into_iter().flat_map(|(_, options)| options.split(',')).filter_map(|piece| piece.split_once('='));
         let files = in_it.filter(|(key, value)| ["file", "times", "optimum"].contains(&key.trim()) && value.trim() == "-");
         std::iter::repeat_n(option, usize::from(names_it) + files.count())

@@ -13,7 +13,7 @@ use crate::workload::Decimal;
 use equipoise::balance::Chosen;
 use equipoise::error::Result;
 use equipoise::judge;
-use equipoise::load::{Powers, Shares};
+use equipoise::load::{Crossings, Powers, Shares};
 use equipoise::phase::trace::{MOST_PASSAGES, Trace};
 use equipoise::phase::{self, Outcome, Setting};
 use equipoise::topology::{Overlay, Topology};
@@ -111,6 +111,9 @@ pub struct BalanceRecord {
     /// Time until all ranks are done with the cores that they have, in unit tasks on a rank of average power.
     pub makespan_before: f64,
     pub makespan_after: f64,
+    /// Bytes between tasks that cross ranks and hosts, where it is known which tasks talk to each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crossings: Option<Crossings>,
     /// The same phase as a comparison records it. Reports are made of it.
     #[serde(skip)]
     pub phase: CompareRecord,
@@ -254,6 +257,7 @@ fn record(spec: &BalanceSpec, site: Site, shares: &Shares, mut outcome: Outcome)
         break_even_us: phase.break_even_us,
         makespan_before: phase.makespan_before,
         makespan_after: phase.makespan_after,
+        crossings: phase.crossings,
         phase,
     })
 }

@@ -15,7 +15,7 @@ use super::tasks::Tasks;
 use super::weighing::{LoadUnit, Weighing};
 use equipoise::balance::Chosen;
 use equipoise::error::{Error, Result};
-use equipoise::load::Powers;
+use equipoise::load::{Crossings, Powers};
 use equipoise::phase::trace::{MOST_PASSAGES, NodeTrace, Trace};
 use equipoise::phase::{self, Outcome, Setting};
 use equipoise::topology::Overlay;
@@ -129,6 +129,9 @@ pub struct CompareRecord {
     pub imbalance_bound: f64,
     /// How far the imbalance after the phase is above that, as a part of it.
     pub above_bound: f64,
+    /// Bytes between tasks that cross ranks and hosts, where it is known which tasks talk to each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crossings: Option<Crossings>,
     /// How many steps the loads stay as they are, if that was said: over so many the phase's time is spread.
     #[serde(skip)]
     pub lasting: Option<u64>,
@@ -352,6 +355,7 @@ impl MeasuredPhase<'_> {
             makespan_after: judged.makespan_after,
             imbalance_bound: judged.imbalance_bound,
             above_bound: judged.imbalance.after.max_over_mean / judged.imbalance_bound - 1.0,
+            crossings: outcome.crossings,
             lasting: None,
             ms_predicted: None,
             simplicity: balancer.entry.simplicity(),

@@ -1,12 +1,14 @@
 //! What all ranks must know or agree on before a run, over [`equipoise::agreement`]: a topology whose file rank 0 reads, and whether all were given the same.
 
 pub use equipoise::agreement::{agree, difference, from_first};
+use equipoise::balance::{self, Chosen};
 use equipoise::error::{Error, Result};
 use equipoise::names;
 use equipoise::topology::{Topology, Tree};
 use equipoise::transport::world::World;
 
-use crate::workload::text;
+use super::tasks::Tasks;
+use crate::workload::{links, text};
 
 /// The tree that is made of the hosts of a world, and not of the number of its ranks.
 const TREE_OF_HOSTS: &str = "tree:hosts";
@@ -24,4 +26,41 @@ pub fn topology(world: &mut World, spec: &str) -> Result<Topology> {
         text::read(&names::path(file)).map_err(|why| Error::unreadable("topology", format!(" graph:{file}: the file cannot be read"), why))
     })?;
     Ok(Topology::graph(file, &text)?)
+}
+
+/// The balancer that a specification means on all ranks of a world. The file of a partition is read by rank 0.
+///
+/// # Errors
+/// Wrong usage if there is no such balancer, the file can't be read, or is no partition of this many ranks.
+pub fn balancer(world: &mut World, spec: &str) -> Result<Chosen> {
+    let Some(file) = balance::partition_file(spec) else { return balance::find(spec) };
+    let ranks = world.ranks();
+    let parts = from_first(world, || {
+        let text = text::read(&names::path(file))
+            .map_err(|why| Error::unreadable("balancer", format!(" from:{file}: the file cannot be read"), why))?;
+        balance::read_partition(&text, ranks).map_err(|why| Error::input("balancer", format!(" from:{file}: {why}")))
+    })?;
+    Ok(balance::from_parts(file, parts))
+}
+
+/// Whether a specification can mean a balancer, as far as that is known without ranks and files.
+///
+/// # Errors
+/// Wrong usage if it can't.
+pub fn check_balancer(spec: &str) -> Result<()> {
+    match balance::partition_file(spec) {
+        Some("") => Err(Error::usage("balancer from: the name of a file is missing")),
+        Some(_) => Ok(()),
+        None => balance::find(spec).map(|_| ()),
+    }
+}
+
+/// Tasks with the links between them that a file gives, which rank 0 reads; the tasks as they are without one.
+///
+/// # Errors
+/// Wrong usage if the file can't be read, or names other tasks.
+pub fn linked(world: &mut World, tasks: Tasks, file: Option<&str>) -> Result<Tasks> {
+    let Some(file) = file else { return Ok(tasks) };
+    let links = from_first(world, || links::read(&names::path(file), tasks.count()))?;
+    Ok(tasks.linked(links))
 }

@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::settle::{agree, from_first};
 use super::weighing::LoadUnit;
 use crate::workload::files::FileTasks;
+use crate::workload::measured::Communication;
 use crate::workload::memory;
 use crate::workload::tasks::{Amounts, InitialTasks};
 use crate::workload::weights::{Pins, Weights};
 use crate::workload::{MeasuredTasks, TaskSource};
 use equipoise::error::{Error, Result};
-use equipoise::load::{Powers, Shares, WorkQueue};
+use equipoise::load::{Link, Powers, Shares, WorkQueue};
 use equipoise::topology::{Hosts, NodeId, Placement};
 use equipoise::transport::world::World;
 
@@ -35,6 +37,8 @@ pub struct Tasks {
     unit_seconds: Option<f64>,
     /// Bytes by rank.
     capacity: Option<Rc<[u64]>>,
+    /// Which tasks talk to each other.
+    links: Option<Arc<[Link]>>,
     origin: Origin,
 }
 
@@ -77,6 +81,7 @@ impl Tasks {
             payload,
             unit_seconds: None,
             capacity: None,
+            links: None,
             origin: Origin::Numbered(Rc::new(tasks)),
         })
     }
@@ -105,6 +110,7 @@ impl Tasks {
             payload,
             unit_seconds: None,
             capacity: None,
+            links: None,
             origin: Origin::Read(Rc::new(queues)),
         })
     }
@@ -126,6 +132,8 @@ impl Tasks {
         let (amounts, queues) = agree(world, made)?;
         let payload = run.bytes().checked_div(run.len()).unwrap_or(0);
         let origin = Origin::Read(Rc::new(queues));
+        let link = |said: &Communication| Link { ends: (said.from, said.to), bytes: said.bytes };
+        let links = (!run.communications.is_empty()).then(|| run.communications.iter().map(link).collect());
         Ok(Tasks {
             count: run.len(),
             unit: LoadUnit::Work,
@@ -133,6 +141,7 @@ impl Tasks {
             payload,
             unit_seconds: run.seconds_per_unit,
             capacity: None,
+            links,
             origin,
         })
     }
@@ -177,6 +186,11 @@ impl Tasks {
         Tasks { capacity: Some(capacity.into()), ..self }
     }
 
+    /// The same with links between them in place of those that their source gives.
+    pub fn linked(self, links: Vec<Link>) -> Tasks {
+        Tasks { links: Some(links.into()), ..self }
+    }
+
     /// Shares by which a phase balances these tasks, for a power of each node; `plain`: by the balancer's rule as printed in its source.
     pub fn shares(&self, powers: &Powers, plain: bool) -> Shares {
         let shares = Shares::new(powers.clone());
@@ -184,6 +198,10 @@ impl Tasks {
         let shares = if self.amounts.largest > 1 { shares.weighted() } else { shares };
         let shares = match &self.capacity {
             Some(capacity) => shares.with_capacity(capacity.to_vec()),
+            None => shares,
+        };
+        let shares = match &self.links {
+            Some(links) => shares.with_links(links.clone()),
             None => shares,
         };
         if self.amounts.pinned.is_empty() {

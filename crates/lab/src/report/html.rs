@@ -265,8 +265,10 @@ fn shares(record: &CompareRecord) -> [f64; 3] {
 }
 
 fn hops(records: &[CompareRecord]) -> CaptionedChart {
+    let several = records.iter().any(|record| record.topology != records[0].topology);
     let bar = |record: &CompareRecord| Bar {
-        name: record.balancer.clone(),
+        // Links are others on another topology.
+        name: if several { format!("{} ({})", record.balancer, record.map.topology.kind()) } else { record.balancer.clone() },
         parts: vec![(record.task_hops as f64, "plain")],
         mark: optimum(record).map(|optimum| optimum as f64),
         label: match optimum(record) {

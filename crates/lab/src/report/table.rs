@@ -7,6 +7,7 @@ use super::columns::{self, Heading, Tabular};
 use super::figures::{bytes, duration_us, payload, ratio, several, three, whole};
 use crate::experiment::balance::Embedded;
 use crate::experiment::{BalanceRecord, CaseResult, CompareRecord, LoadUnit, Site};
+use equipoise::load::Crossings;
 
 /// Maximum number of entries of a list that is shown to people.
 const LISTED: usize = 64;
@@ -94,6 +95,15 @@ pub fn balance(record: &BalanceRecord) -> String {
         messages.push_str(&format!(" ({} of them between hosts)", bytes(record.host_bytes)));
     }
     line("cost", messages);
+    if let Some(Crossings { before, after }) = record.crossings {
+        let hosts = if record.site.hosts > 1 {
+            format!(", {} and {} hosts", bytes(before.hosts as u64), bytes(after.hosts as u64))
+        } else {
+            String::new()
+        };
+        let (were, are) = (bytes(before.ranks as u64), bytes(after.ranks as u64));
+        line("talk", format!("{were} between tasks cross ranks before, {are} after{hosts}"));
+    }
     line(
         "time",
         format!(

@@ -12,6 +12,7 @@ pub mod independent;
 mod items;
 pub mod kernels;
 pub mod lbaf;
+pub mod links;
 pub mod loads;
 pub mod measured;
 pub mod memory;

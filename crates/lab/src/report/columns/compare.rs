@@ -42,7 +42,7 @@ impl Tabular for CompareRecord {
             new("task_hops", |r| r.task_hops.csv())
                 .heading("task-hops")
                 .reads(hops)
-                .about("tasks times links crossed; in brackets: over the minimum, where all\nnodes reached their quotas"),
+                .about("tasks times links crossed, to be compared within one topology only; in brackets:\nover its minimum, where all nodes reached their quotas"),
             new("hops_ratio", |r| r.hops_ratio.csv()),
             new("steps", |r| r.steps.csv()).heading("steps").about("longest chain of dependent messages"),
             new("messages", |r| r.messages.csv()).heading("msgs").reads(|r| whole(r.messages)).about("messages between ranks"),
@@ -104,8 +104,40 @@ impl Tabular for CompareRecord {
                 .when(|records| records.iter().any(|r| r.ms_predicted.is_some()))
                 .about("time of the phase simulated on the network of --network FILE.toml")
                 .only_then(),
+            new("crossing_before", |r| r.crossings.map(|c| c.before.ranks).csv())
+                .heading("talk\nbefore")
+                .reads(|r| r.crossings.map_or("-".into(), |c| bytes(c.before.ranks as u64)))
+                .when(talks)
+                .about("bytes between tasks that cross ranks before the phase")
+                .only_then(),
+            new("crossing_after", |r| r.crossings.map(|c| c.after.ranks).csv())
+                .heading("after")
+                .reads(|r| r.crossings.map_or("-".into(), |c| bytes(c.after.ranks as u64)))
+                .when(talks)
+                .about("the same after it")
+                .only_then(),
+            new("host_crossing_before", |r| r.crossings.map(|c| c.before.hosts).csv())
+                .heading("hosts\nbefore")
+                .reads(|r| r.crossings.map_or("-".into(), |c| bytes(c.before.hosts as u64)))
+                .when(talks_over_hosts)
+                .about("bytes between tasks that cross hosts before the phase")
+                .only_then(),
+            new("host_crossing_after", |r| r.crossings.map(|c| c.after.hosts).csv())
+                .heading("after")
+                .reads(|r| r.crossings.map_or("-".into(), |c| bytes(c.after.hosts as u64)))
+                .when(talks_over_hosts)
+                .about("the same after it")
+                .only_then(),
         ]
     }
+}
+
+fn talks(records: &[CompareRecord]) -> bool {
+    records.iter().any(|record| record.crossings.is_some())
+}
+
+fn talks_over_hosts(records: &[CompareRecord]) -> bool {
+    records.iter().any(|record| record.crossings.is_some() && record.site.hosts > 1)
 }
 
 /// Kind and size of the topology, with a star if it has more nodes than ranks.
