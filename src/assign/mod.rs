@@ -28,7 +28,7 @@ pub use differencing::differencing;
 pub use fewest::fewest;
 pub use geometry::{along_curve, bisection};
 pub use greedy::greedy;
-pub use refine::{TOLERANCE, frugal_refine, greedy_refine, refine};
+pub use refine::{TOLERANCE, frugal_refine, greedy_refine, quick_refine, refine};
 
 /// Tasks on ranks, and what the ranks can do.
 #[derive(Clone, Copy, Debug)]

@@ -103,7 +103,7 @@ pub fn assign(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
     Ok(match central(spec)? {
         Some(Central::None) => problem.owners.to_vec(),
         Some(Central::Greedy) => assign::greedy(problem),
-        Some(Central::Refine(tolerance)) => assign::frugal_refine(problem, tolerance.unwrap_or(items.tolerance)),
+        Some(Central::Refine(tolerance)) => assign::quick_refine(problem, tolerance.unwrap_or(items.tolerance)),
         Some(Central::GreedyRefine(tolerance)) => assign::greedy_refine(problem, tolerance.unwrap_or(items.tolerance)),
         Some(Central::Differencing) => assign::differencing(problem),
         Some(Central::Chains) => assign::chains(problem),

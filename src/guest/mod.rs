@@ -28,6 +28,8 @@ mod options;
 mod plan;
 #[cfg(feature = "_ranks")]
 mod route;
+#[cfg(feature = "_ranks")]
+mod scheduled;
 mod status;
 #[cfg(feature = "_ranks")]
 mod stealing;
@@ -41,6 +43,8 @@ mod units;
 #[cfg(feature = "_ranks")]
 mod values;
 pub(crate) mod verdict;
+#[cfg(feature = "_ranks")]
+mod voice;
 #[cfg(feature = "_ranks")]
 mod world;
 
