@@ -19,7 +19,7 @@ const STEPS_PER_TASK: usize = 8;
 pub const TOLERANCE: f64 = 1.009;
 
 /// Looks of [`quick_refine`] for less movement.
-const QUICK_LOOKS: u64 = 1 << 17;
+const QUICK_LOOKS: u64 = 1 << 14;
 
 /// How many tasks are looked at, at most, for one that makes room.
 const LOOKS: usize = 1 << 24;
@@ -40,7 +40,7 @@ pub fn frugal_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
     refine_with(problem, tolerance, fewest::LOOKS)
 }
 
-/// The same for who plans every step: the search for less movement ends after about a millisecond.
+/// The same for who plans every step: the search for less movement ends after some tenths of a millisecond.
 pub fn quick_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
     refine_with(problem, tolerance, QUICK_LOOKS)
 }

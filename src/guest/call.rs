@@ -11,6 +11,7 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::buffers::Buffers;
 use super::exchange::Interrupts;
 use super::options::Options;
 use super::scheduled::Nodes;
@@ -116,6 +117,7 @@ pub(super) struct State {
     /// For runs under schedulers of the registry, once there was one.
     pub nodes: Option<Nodes>,
     pub interrupts: Interrupts,
+    pub buffers: Buffers,
 }
 
 /// What all ranks have agreed on.
@@ -229,6 +231,7 @@ impl State {
             run: None,
             nodes: None,
             interrupts: Interrupts::default(),
+            buffers: Buffers::default(),
         }
     }
 

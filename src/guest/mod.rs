@@ -17,6 +17,8 @@
 
 pub(crate) mod balancers;
 #[cfg(feature = "_ranks")]
+mod buffers;
+#[cfg(feature = "_ranks")]
 mod call;
 pub(crate) mod decide;
 #[cfg(feature = "_ranks")]

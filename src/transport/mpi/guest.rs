@@ -276,27 +276,33 @@ fn garbled(rank: RankId) -> Error {
 /// of the wait so far, so what comes is seen soon in comparison.
 pub(crate) struct Patience {
     polls: u32,
+    /// How long it only lets others have the processor.
+    awake: Duration,
     since: Instant,
 }
 
 impl Patience {
     pub fn new() -> Patience {
-        Patience { polls: 0, since: Instant::now() }
+        Patience { polls: 0, awake: Duration::from_micros(100), since: Instant::now() }
+    }
+
+    /// Of a rank that knows that the others are at it, too.
+    pub fn eager() -> Patience {
+        Patience { awake: Duration::from_millis(2), ..Patience::new() }
     }
 
     /// Something has happened.
     pub fn reset(&mut self) {
-        *self = Patience::new();
+        *self = Patience { awake: self.awake, ..Patience::new() };
     }
 
     /// Nothing has happened.
     pub fn pause(&mut self) {
-        const SPIN: Duration = Duration::from_micros(50);
         const SHORTEST: Duration = Duration::from_micros(20);
         const LONGEST: Duration = Duration::from_micros(500);
         self.polls += 1;
         let waited = self.since.elapsed();
-        if self.polls < 20 || waited < SPIN {
+        if self.polls < 20 || waited < self.awake {
             std::thread::yield_now();
             return;
         }
