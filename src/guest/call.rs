@@ -124,6 +124,8 @@ pub(super) struct State {
 pub(super) struct Agreed {
     pub sums: Vec<f64>,
     pub most: Vec<f64>,
+    /// What ranks said to all.
+    pub said: Vec<(RankId, Vec<u8>)>,
 }
 
 /// What must be the same on all ranks: its name, and a number for it.
@@ -323,16 +325,43 @@ impl State {
         self.agree_with(op, mine, same, &[], &[])
     }
 
+    /// The same, and gives everybody's bytes to everybody, by rank.
+    pub fn agree_saying(&mut self, op: Op, mine: Result<()>, same: Same<'_>, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>> {
+        let rank = self.link()?.rank;
+        let mut said = self.agree_on(op, mine, same, (&[], &[]), vec![(rank, bytes)])?.said;
+        said.sort_by_key(|(rank, _)| *rank);
+        Ok(said.into_iter().map(|(_, bytes)| bytes).collect())
+    }
+
     /// The same, and adds up some numbers over all ranks and finds the largest of others.
     pub fn agree_with(&mut self, op: Op, mine: Result<()>, same: Same<'_>, sums: &[f64], most: &[f64]) -> Result<Agreed> {
+        self.agree_on(op, mine, same, (sums, most), Vec::new())
+    }
+
+    fn agree_on(
+        &mut self,
+        op: Op,
+        mine: Result<()>,
+        same: Same<'_>,
+        numbers: (&[f64], &[f64]),
+        said: Vec<(RankId, Vec<u8>)>,
+    ) -> Result<Agreed> {
         self.call += 1;
         let options = self.options.fingerprint();
         let link = self.link()?;
         let rank = link.rank;
         let failure = mine.err().map(|why| (rank, Failure::new(why.status, format!("rank {rank}: {}", why.text))));
         let same_here = std::iter::once(options).chain(same.iter().map(|(_, value)| *value)).map(|value| (value, rank)).collect();
-        let mut voice =
-            Voice { op: (op, rank), other: None, same: same_here, differs: None, sums: sums.to_vec(), most: most.to_vec(), failure };
+        let mut voice = Voice {
+            op: (op, rank),
+            other: None,
+            same: same_here,
+            differs: None,
+            sums: numbers.0.to_vec(),
+            most: numbers.1.to_vec(),
+            failure,
+            said,
+        };
         voice = self.say(voice)?;
         if let Some(other) = voice.other {
             let ((one, first), (two, second)) = if voice.op.1 < other.1 { (voice.op, other) } else { (other, voice.op) };
@@ -346,7 +375,7 @@ impl State {
             let name = if at == 0 { "options" } else { same.get(at as usize - 1).map_or("argument", |(name, _)| name) };
             return Err(Failure::usage(format!("rank {second}: {name}: not the same as on rank {first}")));
         }
-        Ok(Agreed { sums: voice.sums, most: voice.most })
+        Ok(Agreed { sums: voice.sums, most: voice.most, said: voice.said })
     }
 
     /// Rank 0 gets something from every rank, and gives something to every rank. All agree beforehand.

@@ -22,6 +22,8 @@ pub(super) struct Voice {
     pub sums: Vec<f64>,
     pub most: Vec<f64>,
     pub failure: Option<(RankId, Failure)>,
+    /// What ranks say to all.
+    pub said: Vec<(RankId, Vec<u8>)>,
 }
 
 impl Voice {
@@ -37,6 +39,7 @@ impl Voice {
         let differing = self.same.iter().zip(&more.same).position(|(a, b)| a.0 != b.0);
         let differs = differing.map(|at| (at as u32, self.same[at].1, more.same[at].1));
         self.differs = self.differs.or(more.differs).or(differs);
+        self.said.extend(more.said);
         self.sums.iter_mut().zip(&more.sums).for_each(|(sum, more)| *sum += more);
         self.most.iter_mut().zip(&more.most).for_each(|(most, more)| *most = most.max(*more));
         self

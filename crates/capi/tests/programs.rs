@@ -166,6 +166,20 @@ fn examples_in_c_and_fortran() {
     }
 }
 
+/// Every run of the particles verifies itself.
+#[test]
+fn particles_are_where_they_must_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled("../../examples/pic/pic.c", folder.path());
+    for distribution in ["geometric:0.9", "sinusoidal", "linear:1:3", "patch:5:20:3:30"] {
+        for ranks in [1, 2, 4, 7, 8] {
+            let arguments = ["-n", "5011", "-c", "40", "-s", "21", "-k", "1", "-m", "-2", "-d", distribution];
+            let said = on_ranks(ranks, &program, &arguments);
+            assert_eq!(said.matches("; verified").count(), 3, "{said}");
+        }
+    }
+}
+
 /// Names of functions in the header.
 fn declared() -> BTreeSet<String> {
     let header = fs::read_to_string(format!("{HERE}/include/equipoise.h")).unwrap();
