@@ -1,4 +1,5 @@
-/* Columns of chemistry whose costs differ by 1 to 50: lent, computed, brought home, every step. Prints the time per step with and without.
+/* Columns of chemistry whose costs differ by 1 to 50: lent, computed, brought home, every step. Prints the time per step with and without,
+ * and what part that is of what a perfect balance would gain: every rank computing for the mean of what all compute alone.
  *
  *   mpicc columns.c $(pkg-config --cflags --libs equipoise) -o columns && mpirun -n 8 ./columns [columns per rank] [steps]
  */
@@ -31,7 +32,7 @@ int main(int argc, char **argv) {
     int steps = argc > 2 ? atoi(argv[2]) : 5;
     column *columns = malloc((n + 1) * sizeof *columns);
     double *weight = malloc((n + 1) * sizeof *weight), *home = malloc((n + 1) * LEVELS * sizeof *home);
-    double seconds[2] = {0, 0};
+    double seconds[2] = {0, 0}, computing = 0, all;
     int wrong = 0;
     eqp_world *w = NULL;
     stop_on(w, EQP_OPEN(MPI_COMM_WORLD, "balancer=refine", &w));
@@ -58,13 +59,17 @@ int main(int argc, char **argv) {
                 free(there), free(results);
             } else {
                 for (size_t i = 0; i < n; i++) chemistry(&columns[i], home + LEVELS * i);
+                computing += MPI_Wtime() - begin;
             }
             MPI_Barrier(MPI_COMM_WORLD);
             seconds[lends] += MPI_Wtime() - begin;
             for (size_t i = 0; i < n; i++)
                 for (int k = 0; k < LEVELS; k++) wrong |= home[LEVELS * i + (size_t)k] != columns[i].level[k] * columns[i].cost;
         }
-    if (rank == 0) printf("%.2f ms per step, lent %.2f ms\n", 1e3 * seconds[0] / steps, 1e3 * seconds[1] / steps);
+    MPI_Allreduce(&computing, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    double gain = seconds[0] - seconds[1], perfect = seconds[0] - all / ranks;
+    if (rank == 0) printf("%.2f ms per step, lent %.2f ms", 1e3 * seconds[0] / steps, 1e3 * seconds[1] / steps);
+    if (rank == 0) printf(ranks > 1 ? "; %.2f of the gain of a perfect balance\n" : "\n", gain / perfect);
     stop_on(w, eqp_close(&w));
     free(columns), free(weight), free(home);
     MPI_Finalize();

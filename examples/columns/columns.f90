@@ -1,4 +1,5 @@
-! Columns of chemistry whose costs differ by 1 to 50: lent, computed, brought home, every step. Prints the time per step with and without.
+! Columns of chemistry whose costs differ by 1 to 50: lent, computed, brought home, every step. Prints the time per step with and without,
+! and what part that is of what a perfect balance would gain: every rank computing for the mean of what all compute alone.
 !
 !   mpif90 equipoise.f90 columns.f90 -lequipoise -o columns && mpirun -n 8 ./columns
 program columns
@@ -7,10 +8,12 @@ program columns
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: int64, real64
   implicit none
-  integer, parameter :: levels = 4, species = 2, n = 16, steps = 5
+  integer, parameter :: levels = 4, species = 2, n = 16
+  integer :: steps = 5
+  character(16) :: argument
   type(eqp_world) :: w
   type(eqp_plan) :: plan
-  real(real64) :: cost(n), field(species, levels, n), home(levels, n), seconds(0:1), begin
+  real(real64) :: cost(n), field(species, levels, n), home(levels, n), seconds(0:1), begin, computing, all
   real(real64), allocatable :: cost_there(:), there(:, :, :), results(:, :)
   integer(int64) :: here
   integer :: rank, ranks, ierr, step, lends, i, k
@@ -27,7 +30,12 @@ program columns
   call MPI_Comm_size(MPI_COMM_WORLD, ranks, ierr)
   call w%open(MPI_COMM_WORLD, 'balancer=refine', ierr)
   call stop_on(ierr)
+  if (command_argument_count() >= 1) then
+    call get_command_argument(command_argument_count(), argument)
+    read (argument, *) steps
+  end if
   seconds = 0
+  computing = 0
   do lends = 0, 1
     do step = 0, steps - 1
       ! Day on some ranks, night on others; the sun moves.
@@ -55,6 +63,7 @@ program columns
         deallocate (cost_there, there, results)
       else
         call chemistry(cost, field, home)
+        computing = computing + MPI_Wtime() - begin
       end if
       call MPI_Barrier(MPI_COMM_WORLD, ierr)
       seconds(lends) = seconds(lends) + MPI_Wtime() - begin
@@ -63,7 +72,15 @@ program columns
       end do
     end do
   end do
-  if (rank == 0) print '(f0.2,a,f0.2,a)', 1e3 * seconds(0) / steps, ' ms per step, lent ', 1e3 * seconds(1) / steps, ' ms'
+  call MPI_Allreduce(computing, all, 1, MPI_DOUBLE_PRECISION, MPI_SUM, MPI_COMM_WORLD, ierr)
+  if (rank == 0) then
+    write (*, '(f0.2,a,f0.2,a)', advance='no') 1e3 * seconds(0) / steps, ' ms per step, lent ', 1e3 * seconds(1) / steps, ' ms'
+    if (ranks > 1) then
+      print '(a,f4.2,a)', '; ', (seconds(0) - seconds(1)) / (seconds(0) - all / ranks), ' of the gain of a perfect balance'
+    else
+      print '(a)', ''
+    end if
+  end if
   call w%close(ierr)
   call MPI_Finalize(ierr)
 

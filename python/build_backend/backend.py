@@ -25,6 +25,15 @@ def build_program():
     shutil.copy2(target / "release" / "equipoise", SCRIPTS / "equipoise")
 
 
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    # maturin looks for the folder of scripts before there is anything in it.
+    SCRIPTS.mkdir(parents=True, exist_ok=True)
+    return maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
+
+
+prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     build_program()
     return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)

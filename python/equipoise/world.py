@@ -315,11 +315,13 @@ class Loan:
         wrong = None if error is None else (6, _told(error))
         if error is None and self.results is None:
             wrong = (2, "lend: the block ended without setting results")
-        try:
-            self._world._exchange("lend", b"", wrong)
-        except Error:
-            if error is None:
-                raise
+        if wrong is not None:
+            # The others hear of it where they give back.
+            try:
+                self._world._exchange("give_back", b"", wrong)
+            except Error:
+                if error is None:
+                    raise
             return False
         self.home = self.plan.give_back(self.results)
         self.items = self.results = None

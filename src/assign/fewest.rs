@@ -36,14 +36,19 @@ const ROUNDS: (usize, usize) = (40, 8);
 /// Most ranks that are ruined in a round.
 const RUINED: usize = 4;
 
-/// Looks at pairs of sets after which the search ends with what it has.
-const LOOKS: u64 = 1 << 22;
+/// Looks at pairs of sets after which the search ends with what it has, where planning may take its time.
+pub const LOOKS: u64 = 1 << 22;
 
 /// An assignment in which no rank takes longer than `limit`, with little work moved; `None` if the search finds none.
 ///
-/// The effort is bounded by a constant (some million looks), which is enough for some hundred ranks.
+/// The effort is bounded by a constant ([`LOOKS`]), which is enough for some hundred ranks.
 pub fn fewest(problem: &Problem<'_>, limit: RankTime) -> Option<Assignment> {
-    let mut search = Search::new(problem, limit);
+    fewest_within(problem, limit, LOOKS)
+}
+
+/// The same with an effort of so many looks.
+pub fn fewest_within(problem: &Problem<'_>, limit: RankTime, looks: u64) -> Option<Assignment> {
+    let mut search = Search::new(problem, limit, looks);
     // What must leave is what is too much, whatever the search does: with that it ends.
     let least = search.excess();
     let mut stream = ChaCha8Rng::seed_from_u64(0);
@@ -110,7 +115,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(problem: &'a Problem<'a>, limit: RankTime) -> Search<'a> {
+    fn new(problem: &'a Problem<'a>, limit: RankTime, looks: u64) -> Search<'a> {
         let caps = problem.powers.iter().map(|power| i128::from(limit.most_work(*power))).collect();
         let mut search = Search {
             problem,
@@ -120,7 +125,7 @@ impl<'a> Search<'a> {
             held: Vec::new(),
             price: PRICES.0,
             steps: BTreeMap::new(),
-            looks: LOOKS,
+            looks,
             gifts: Vec::new(),
         };
         search.restart(problem.owners);

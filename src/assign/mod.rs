@@ -34,7 +34,7 @@ pub use geometry::{along_curve, bisection};
 pub use greedy::greedy;
 pub use hierarchical::hierarchical;
 pub use near::{Neighbours, near};
-pub use refine::{TOLERANCE, frugal_refine, greedy_refine, local_refine, refine};
+pub use refine::{TOLERANCE, frugal_refine, greedy_refine, local_refine, quick_refine, refine};
 
 /// Tasks on ranks, and what the ranks can do.
 #[derive(Clone, Copy, Debug)]

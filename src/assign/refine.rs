@@ -18,6 +18,9 @@ const STEPS_PER_TASK: usize = 8;
 /// The tolerance of balancers that are given none: most movement buys the last thousandths.
 pub const TOLERANCE: f64 = 1.009;
 
+/// Looks of [`quick_refine`] for less movement.
+const QUICK_LOOKS: u64 = 1 << 14;
+
 /// How many tasks are looked at, at most, for one that makes room.
 const LOOKS: usize = 1 << 24;
 
@@ -34,10 +37,19 @@ pub fn refine(problem: &Problem<'_>) -> Assignment {
 /// [`refine`](fn@refine), or what moves less and lets the slowest rank take at most `tolerance` times (at least 1) as long, by the same rule or by
 /// [`fewest`](fn@fewest).
 pub fn frugal_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
+    refine_with(problem, tolerance, fewest::LOOKS)
+}
+
+/// The same for who plans every step: the search for less movement ends after some tenths of a millisecond.
+pub fn quick_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
+    refine_with(problem, tolerance, QUICK_LOOKS)
+}
+
+fn refine_with(problem: &Problem<'_>, tolerance: f64, looks: u64) -> Assignment {
     let refined = refine(problem);
     let limit = scaled(problem.slowest(&problem.loads(&refined)), tolerance);
     // The first of those that move the same.
-    let found = std::iter::once(refined).chain(frugal(problem, limit));
+    let found = std::iter::once(refined).chain(frugal(problem, limit, looks));
     found.min_by_key(|assignment| problem.moved(assignment)).unwrap_or_else(|| problem.owners.to_vec())
 }
 
@@ -55,8 +67,8 @@ pub fn local_refine(problem: &Problem<'_>, tolerance: f64, neighbours: &Neighbou
 }
 
 /// What little movement can be had for, within a limit.
-fn frugal(problem: &Problem<'_>, limit: RankTime) -> impl Iterator<Item = Assignment> {
-    within(problem, limit).into_iter().chain(fewest(problem, limit))
+fn frugal(problem: &Problem<'_>, limit: RankTime, looks: u64) -> impl Iterator<Item = Assignment> {
+    within(problem, limit).into_iter().chain(fewest::fewest_within(problem, limit, looks))
 }
 
 /// So many times as long.
@@ -97,7 +109,7 @@ pub fn greedy_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
     // As far as the tolerance goes, and as far as refinement came.
     let slowest = |assignment: &Assignment| problem.slowest(&problem.loads(assignment));
     let fastest = found.iter().map(slowest).min().unwrap_or(RankTime { work: 0, power: 1 });
-    found.extend(frugal(problem, scaled(fastest, tolerance)));
+    found.extend(frugal(problem, scaled(fastest, tolerance), fewest::LOOKS));
     let good = found.into_iter().filter(|assignment| seconds(assignment) <= best * tolerance.max(1.0));
     // The first of those that move the same: refinement where it is as good.
     good.min_by_key(|assignment| problem.moved(assignment)).unwrap_or_else(|| problem.owners.to_vec())

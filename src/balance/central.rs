@@ -67,6 +67,8 @@ pub struct Given<'a> {
     pub neighbours: Option<&'a Neighbours>,
     /// The factor over the best time found up to which fewer moves win, unless the rule has one of its own.
     pub tolerance: f64,
+    /// Whether plans are made often, as in every step of a program: then the search for less movement is short.
+    pub often: bool,
 }
 
 /// An assignment of whole tasks to ranks that knows every task: a balancer, with [`Central`] around it.
@@ -348,7 +350,14 @@ impl Ground {
     }
 
     pub fn given(&self) -> Given<'_> {
-        Given { problem: self.problem(), places: &self.items.places, hosts: &self.hosts, neighbours: None, tolerance: assign::TOLERANCE }
+        Given {
+            problem: self.problem(),
+            places: &self.items.places,
+            hosts: &self.hosts,
+            neighbours: None,
+            tolerance: assign::TOLERANCE,
+            often: false,
+        }
     }
 }
 

@@ -78,6 +78,7 @@ impl Rule for Refine {
     fn assign(&self, given: &Given<'_>) -> Assignment {
         match (self.locality, given.neighbours) {
             (Some(locality), Some(neighbours)) => assign::local_refine(&given.problem, self.tolerance.or(given), neighbours, locality),
+            _ if given.often => assign::quick_refine(&given.problem, self.tolerance.or(given)),
             _ => assign::frugal_refine(&given.problem, self.tolerance.or(given)),
         }
     }

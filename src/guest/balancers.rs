@@ -63,6 +63,7 @@ pub fn assign(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
         hosts: &hosts,
         neighbours: None,
         tolerance: items.tolerance,
+        often: true,
     };
     match chosen.rule() {
         Some(rule) => Ok(rule.assign(&given)),

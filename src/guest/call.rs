@@ -1,6 +1,7 @@
 //! Calls that all ranks make together: they agree on what they do before they do it, and hear of each other's failures.
 
 use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::ThreadId;
@@ -10,10 +11,13 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::buffers::Buffers;
 use super::exchange::Interrupts;
 use super::options::Options;
+use super::scheduled::Nodes;
 use super::status::{Failure, Result, Status};
 use super::stealing::{Item, Run};
+use super::voice::Voice;
 use crate::topology::RankId;
 use crate::transport::mpi::guest::{self as carrier, Link, Patience, Word};
 use crate::transport::wire;
@@ -92,7 +96,7 @@ pub(super) struct State {
     pub link: Option<Link>,
     pub options: Options,
     /// Number of the call.
-    call: u64,
+    pub(super) call: u64,
     lost: Option<Failure>,
     /// When this rank came into the call.
     since: Instant,
@@ -110,46 +114,18 @@ pub(super) struct State {
     pub loops: Vec<bool>,
     pub roots: Vec<Item>,
     pub run: Option<Run>,
+    /// For runs under schedulers of the registry, once there was one.
+    pub nodes: Option<Nodes>,
     pub interrupts: Interrupts,
-}
-
-/// What a rank brings to an agreement.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Voice {
-    op: (Op, RankId),
-    /// Another call, if there is one.
-    other: Option<(Op, RankId)>,
-    /// What must be the same, and the rank that said it; the first that is not.
-    same: Vec<(u64, RankId)>,
-    differs: Option<(u32, RankId, RankId)>,
-    sums: Vec<f64>,
-    most: Vec<f64>,
-    failure: Option<(RankId, Failure)>,
-}
-
-impl Voice {
-    fn and(mut self, more: Voice) -> Voice {
-        self.failure = match (self.failure, more.failure) {
-            (Some(one), Some(other)) => Some(if one.0 <= other.0 { one } else { other }),
-            (one, other) => one.or(other),
-        };
-        self.other = self.other.or(more.other).or((self.op.0 != more.op.0).then_some(more.op));
-        if self.other.is_some() {
-            return self;
-        }
-        let differing = self.same.iter().zip(&more.same).position(|(a, b)| a.0 != b.0);
-        let differs = differing.map(|at| (at as u32, self.same[at].1, more.same[at].1));
-        self.differs = self.differs.or(more.differs).or(differs);
-        self.sums.iter_mut().zip(&more.sums).for_each(|(sum, more)| *sum += more);
-        self.most.iter_mut().zip(&more.most).for_each(|(most, more)| *most = most.max(*more));
-        self
-    }
+    pub buffers: Buffers,
 }
 
 /// What all ranks have agreed on.
 pub(super) struct Agreed {
     pub sums: Vec<f64>,
     pub most: Vec<f64>,
+    /// What ranks said to all.
+    pub said: Vec<(RankId, Vec<u8>)>,
 }
 
 /// What must be the same on all ranks: its name, and a number for it.
@@ -255,7 +231,9 @@ impl State {
             loops: vec![false; carrier::SHARED],
             roots: Vec::new(),
             run: None,
+            nodes: None,
             interrupts: Interrupts::default(),
+            buffers: Buffers::default(),
         }
     }
 
@@ -322,7 +300,7 @@ impl State {
         self.since = Instant::now();
     }
 
-    fn wait(&mut self, kind: i32, from: RankId) -> Result<Word> {
+    pub(super) fn wait(&mut self, kind: i32, from: RankId) -> Result<Word> {
         let call = self.call;
         let mut patience = Patience::new();
         loop {
@@ -347,39 +325,44 @@ impl State {
         self.agree_with(op, mine, same, &[], &[])
     }
 
+    /// The same, and gives everybody's bytes to everybody, by rank.
+    pub fn agree_saying(&mut self, op: Op, mine: Result<()>, same: Same<'_>, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>> {
+        let rank = self.link()?.rank;
+        let mut said = self.agree_on(op, mine, same, (&[], &[]), vec![(rank, bytes)])?.said;
+        said.sort_by_key(|(rank, _)| *rank);
+        Ok(said.into_iter().map(|(_, bytes)| bytes).collect())
+    }
+
     /// The same, and adds up some numbers over all ranks and finds the largest of others.
     pub fn agree_with(&mut self, op: Op, mine: Result<()>, same: Same<'_>, sums: &[f64], most: &[f64]) -> Result<Agreed> {
+        self.agree_on(op, mine, same, (sums, most), Vec::new())
+    }
+
+    fn agree_on(
+        &mut self,
+        op: Op,
+        mine: Result<()>,
+        same: Same<'_>,
+        numbers: (&[f64], &[f64]),
+        said: Vec<(RankId, Vec<u8>)>,
+    ) -> Result<Agreed> {
         self.call += 1;
-        let call = self.call;
         let options = self.options.fingerprint();
         let link = self.link()?;
-        let (rank, ranks) = (link.rank, link.ranks);
+        let rank = link.rank;
         let failure = mine.err().map(|why| (rank, Failure::new(why.status, format!("rank {rank}: {}", why.text))));
         let same_here = std::iter::once(options).chain(same.iter().map(|(_, value)| *value)).map(|value| (value, rank)).collect();
-        let mut voice =
-            Voice { op: (op, rank), other: None, same: same_here, differs: None, sums: sums.to_vec(), most: most.to_vec(), failure };
-        // Up and down a binomial tree. The order of the sums is the tree's, so they are the same in every run.
-        let mut step = 1;
-        let mut children = Vec::new();
-        while step < ranks && rank & step == 0 {
-            if rank + step < ranks {
-                let word = self.wait(kinds::UP, rank + step)?;
-                voice = voice.and(read(&word.body)?);
-                children.push(rank + step);
-            }
-            step <<= 1;
-        }
-        if rank > 0 {
-            let parent = rank & (rank - 1);
-            self.link()?.send(parent, kinds::UP, call, &wire::write(&voice))?;
-            voice = read(&self.wait(kinds::DOWN, parent)?.body)?;
-        }
-        if !children.is_empty() {
-            let body = wire::write(&voice);
-            for child in children.into_iter().rev() {
-                self.link()?.send(child, kinds::DOWN, call, &body)?;
-            }
-        }
+        let mut voice = Voice {
+            op: (op, rank),
+            other: None,
+            same: same_here,
+            differs: None,
+            sums: numbers.0.to_vec(),
+            most: numbers.1.to_vec(),
+            failure,
+            said,
+        };
+        voice = self.say(voice)?;
         if let Some(other) = voice.other {
             let ((one, first), (two, second)) = if voice.op.1 < other.1 { (voice.op, other) } else { (other, voice.op) };
             let (one, two) = (one.name(), two.name());
@@ -392,7 +375,7 @@ impl State {
             let name = if at == 0 { "options" } else { same.get(at as usize - 1).map_or("argument", |(name, _)| name) };
             return Err(Failure::usage(format!("rank {second}: {name}: not the same as on rank {first}")));
         }
-        Ok(Agreed { sums: voice.sums, most: voice.most })
+        Ok(Agreed { sums: voice.sums, most: voice.most, said: voice.said })
     }
 
     /// Rank 0 gets something from every rank, and gives something to every rank. All agree beforehand.
@@ -446,6 +429,7 @@ impl State {
     /// Gives the communicators back. All agree beforehand.
     pub fn end(&mut self) -> Result<()> {
         self.flush()?;
+        drop(self.nodes.take().map(ManuallyDrop::into_inner));
         match self.link.take() {
             Some(link) => Ok(link.close()?),
             None => Ok(()),

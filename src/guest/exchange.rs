@@ -29,8 +29,7 @@ impl World {
             let mut state = world.state.borrow_mut();
             let name = name.bytes().fold(17u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
             let (mine, wrong) = super::plan::split(mine);
-            state.agree(Op::Exchange, wrong, &[("call", name)])?;
-            state.through_first(&mine.unwrap_or_default().to_vec(), |_, all| Ok(vec![all.clone(); all.len()]))
+            state.agree_saying(Op::Exchange, wrong, &[("call", name)], mine.unwrap_or_default().to_vec())
         })
     }
 

@@ -17,6 +17,8 @@
 
 pub(crate) mod balancers;
 #[cfg(feature = "_ranks")]
+mod buffers;
+#[cfg(feature = "_ranks")]
 mod call;
 pub(crate) mod decide;
 #[cfg(feature = "_ranks")]
@@ -28,6 +30,8 @@ mod options;
 mod plan;
 #[cfg(feature = "_ranks")]
 mod route;
+#[cfg(feature = "_ranks")]
+mod scheduled;
 mod status;
 #[cfg(feature = "_ranks")]
 mod stealing;
@@ -41,6 +45,8 @@ mod units;
 #[cfg(feature = "_ranks")]
 mod values;
 pub(crate) mod verdict;
+#[cfg(feature = "_ranks")]
+mod voice;
 #[cfg(feature = "_ranks")]
 mod world;
 

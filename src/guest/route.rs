@@ -3,6 +3,7 @@
 use std::mem;
 use std::time::Instant;
 
+use super::buffers::Buffers;
 use super::call::{Op, Same, State, World};
 use super::plan::Plan;
 use super::status::{Failure, Result, Status};
@@ -134,7 +135,7 @@ impl World {
             };
             let route = plan.map(|plan| if op == Op::Move { &plan.there } else { &plan.back });
             let prepared = mine.and_then(|()| match (route, &arrays) {
-                (Some(route), Some((from, into))) => route.prepare(world.rank(), from, into.len(), size),
+                (Some(route), Some((from, into))) => route.prepare(&mut state.buffers, world.rank(), from, into.len(), size),
                 _ => Err(Failure::usage("no plan")),
             });
             let (staging, mine) = super::plan::split(prepared);
@@ -252,20 +253,17 @@ struct Staging {
 
 impl Route {
     /// Checks the arrays, and makes room for what must be collected or spread.
-    fn prepare(&self, me: u32, from: &[u8], into: usize, size: usize) -> Result<Staging> {
+    fn prepare(&self, buffers: &mut Buffers, me: u32, from: &[u8], into: usize, size: usize) -> Result<Staging> {
         for (items, bytes, what) in [(self.items, from.len(), "given"), (self.arrivals, into, "to be received")] {
             if items.checked_mul(size) != Some(bytes) {
                 return Err(Failure::usage(format!("{bytes} bytes for {items} items of {size} that are {what}")));
             }
         }
-        let packed = |rank: &u32, places: &Places, is_there: bool| match places {
+        let mut packed = |rank: &u32, places: &Places, leaves: bool| match places {
             Places::List(list) if *rank != me && size > 0 => {
-                let mut buffer = room(if is_there { 0 } else { list.len() * size }, "items")?;
-                if is_there && !crate::memory::reserve(&mut buffer, list.len() * size) {
-                    return Err(Failure::memory("items that leave"));
-                }
-                if is_there {
-                    list.iter().for_each(|at| buffer.extend_from_slice(&from[at * size..(at + 1) * size]));
+                let mut buffer = buffers.take(list.len() * size, "items")?;
+                if leaves {
+                    list.iter().zip(buffer.chunks_exact_mut(size)).for_each(|(at, item)| item.copy_from_slice(&from[at * size..][..size]));
                 }
                 Ok(Some(buffer))
             }
@@ -348,6 +346,7 @@ impl State {
                 }
             }
         }
+        self.buffers.give(staging.leaving.into_iter().chain(staging.arriving).flatten());
         Ok(())
     }
 
@@ -357,7 +356,8 @@ impl State {
         // SAFETY: the callers of this keep the arrays until it returns, and forget their own if it fails; a caller's own arrays are used
         // only where no time limit ends the wait.
         let mut moving = unsafe { self.link()?.begin(arriving, leaving)? };
-        let mut patience = Patience::new();
+        // All ranks are here: it will not be long.
+        let mut patience = Patience::eager();
         while !moving.is_over()? {
             self.look(&mut patience, &|| "what a rank has to send".into())?;
         }

@@ -140,6 +140,13 @@ impl Run {
         gift
     }
 
+    /// All tasks that wait, the oldest first.
+    pub fn take_all(&mut self) -> Vec<Item> {
+        let mut all: Vec<((i32, u64), Item)> = std::mem::take(&mut self.queue).into_iter().collect();
+        all.sort_by_key(|((_, age), _)| *age);
+        all.into_iter().map(|(_, item)| item).collect()
+    }
+
     fn is_idle(&self) -> bool {
         self.running == 0 && self.queue.is_empty() && self.results.is_empty()
     }

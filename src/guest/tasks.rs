@@ -1,6 +1,7 @@
-//! Tasks that create tasks: work stealing from random victims, roots on every rank, results to where the root was put.
+//! Tasks that create tasks: roots on every rank, results to where the root was put.
 //!
-//! A rank processes its newest task of the highest priority; `stealing.rs` says how tasks spread and how the end is found.
+//! Under `steal` and `static` a rank processes its newest task of the highest priority; `stealing.rs` says how tasks spread and how the end
+//! is found. Every other scheduler is the registry's (`scheduled.rs`).
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,12 +13,11 @@ use bytes::Bytes;
 
 use super::call::{Op, World};
 use super::route::{Aligned, Receive};
+use super::scheduled;
 use super::status::{Failure, Result, Status};
 use super::stealing::{Item, RESULT, Root, Run, STOP};
+use crate::schedule::Chosen;
 use crate::transport::mpi::guest::Patience;
-
-/// How tasks are spread, by name.
-const SCHEDULERS: [&str; 2] = ["steal", "static"];
 
 /// What a task did, where it runs on another thread.
 #[derive(Default)]
@@ -88,13 +88,24 @@ fn check_cost(cost: f64) -> Result<()> {
     }
 }
 
-fn scheduler(name: &str) -> Result<bool> {
+/// How tasks are spread.
+enum Spread {
+    Steal,
+    Stay,
+    /// By a scheduler of the registry.
+    Under(Chosen),
+}
+
+fn scheduler(name: &str, ranks: u32, workers: usize) -> Result<Spread> {
     match name.trim() {
-        "" | "steal" => Ok(true),
-        "static" => Ok(false),
+        "" | "steal" => Ok(Spread::Steal),
+        "static" => Ok(Spread::Stay),
         name => {
-            let known = SCHEDULERS.join(", ");
-            Err(Failure::usage(format!("scheduler '{}' is unknown here; there are {known}", crate::spec::shown(name))))
+            let chosen = scheduled::find(name, ranks)?;
+            match workers {
+                0 => Ok(Spread::Under(chosen)),
+                _ => Err(Failure::usage(format!("scheduler {name} processes tasks on the calling thread: option workers must be 0"))),
+            }
         }
     }
 }
@@ -125,24 +136,27 @@ impl World {
     #[doc(hidden)]
     pub fn run_if(&self, name: &str, process: Result<Process<'_>>, mut on_result: Option<Receive<'_>>) -> Result<()> {
         self.call(|world| {
-            let checked = scheduler(name).and_then(|steals| Ok((steals, process?)));
+            let workers = world.state.borrow().options.workers;
+            let checked = scheduler(name, world.ranks(), workers).and_then(|spread| Ok((spread, process?)));
             let (checked, mine) = super::plan::split(checked);
-            let workers = {
+            {
                 let mut state = world.state.borrow_mut();
                 let roots = std::mem::take(&mut state.roots);
-                let steals = checked.is_some_and(|(steals, _)| steals);
-                state.agree(Op::Run, mine, &[("scheduler", u64::from(steals))])?;
+                let steals = matches!(checked, Some((Spread::Steal, _)));
+                let name = if steals { "steal" } else { name.trim() };
+                let hash = name.bytes().fold(17u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
+                state.agree(Op::Run, mine, &[("scheduler", hash)])?;
                 state.made += 1;
                 let (number, seed) = (state.made, state.options.seed);
                 let mut run = Run::new(number, world.rank(), world.ranks(), seed, steals);
                 roots.into_iter().for_each(|root| run.queue_up(root));
                 state.run = Some(run);
-                state.options.workers
-            };
-            let Some((_, process)) = checked else { return Err(Failure::usage("no process function")) };
-            let ran = match workers {
-                0 => world.process_here(process, &mut on_result),
-                workers => {
+            }
+            let Some((spread, process)) = checked else { return Err(Failure::usage("no process function")) };
+            let ran = match (spread, workers) {
+                (Spread::Under(chosen), _) => world.run_under(chosen, process, &mut on_result),
+                (_, 0) => world.process_here(process, &mut on_result),
+                (_, workers) => {
                     world.has_workers.store(true, Ordering::Relaxed);
                     world.process_there(workers, process, &mut on_result)
                 }
@@ -176,7 +190,7 @@ impl World {
         Ok(())
     }
 
-    fn serve_others(&self) {
+    pub(super) fn serve_others(&self) {
         // Errors show at the next wait.
         if let Ok(mut state) = self.state.try_borrow_mut()
             && state.link.as_mut().is_some_and(|link| link.poll().is_ok())
@@ -185,7 +199,7 @@ impl World {
         }
     }
 
-    fn with_run<T>(&self, what: impl FnOnce(&mut Run) -> T) -> Option<T> {
+    pub(super) fn with_run<T>(&self, what: impl FnOnce(&mut Run) -> T) -> Option<T> {
         self.state.borrow_mut().run.as_mut().map(what)
     }
 
@@ -223,13 +237,13 @@ impl World {
         }
     }
 
-    fn fails(&self, failure: Failure) {
+    pub(super) fn fails(&self, failure: Failure) {
         self.with_run(|run| run.failure.get_or_insert(failure).status);
         self.stop_run();
     }
 
     /// Hands results over.
-    fn hand_over(&self, on_result: &mut Option<Receive<'_>>) {
+    pub(super) fn hand_over(&self, on_result: &mut Option<Receive<'_>>) {
         let results = self.with_run(|run| std::mem::take(&mut run.results)).unwrap_or_default();
         let Some(on_result) = on_result else { return };
         let mut aligned = Aligned::new();
@@ -276,13 +290,18 @@ impl World {
             }
             let Some(item) = item else { continue };
             patience.reset();
-            let task = Task { root: item.root, place: Place::Here(self) };
-            let body = aligned.copy(&item.body);
-            let answer = self.back(|| process(&task, body));
+            self.process_one(process, &item, &mut aligned);
             self.with_run(|run| run.running -= 1);
-            if answer != 0 {
-                self.fails(refused(item.root, answer));
-            }
+        }
+    }
+
+    /// Processes a task on this thread.
+    pub(super) fn process_one(&self, process: &dyn Fn(&Task<'_>, &[u8]) -> i32, item: &Item, aligned: &mut Aligned) {
+        let task = Task { root: item.root, place: Place::Here(self) };
+        let body = aligned.copy(&item.body);
+        let answer = self.back(|| process(&task, body));
+        if answer != 0 {
+            self.fails(refused(item.root, answer));
         }
     }
 

@@ -106,11 +106,3 @@ fn hosts(world: &mut World) -> Result<()> {
     }
     Ok(())
 }
-
-pub async fn sum_of_ranks(node: Node) -> Result<()> {
-    let sum = node.everyone().all_reduce(&node, node.me(), |a, b| a + b).await?;
-    if sum != node.nodes() * (node.nodes() - 1) / 2 {
-        return Err(Error::Failed(format!("the sum is {sum}")));
-    }
-    Ok(())
-}

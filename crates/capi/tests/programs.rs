@@ -90,6 +90,8 @@ fn passes(name: &str, ranks: &[u32], arguments: &[&str]) {
 #[test]
 fn plans_in_c() {
     passes("plans", &RANKS, &[]);
+    // Beyond 16 ranks calls are agreed on by a tree.
+    passes("plans", &[18], &[]);
 }
 
 #[test]
@@ -161,6 +163,20 @@ fn examples_in_c_and_fortran() {
     run(link(mpif90.arg("-o").arg(&program)));
     for ranks in [1, 3, 8] {
         assert!(on_ranks(ranks, &program, &[]).contains("ms per step"));
+    }
+}
+
+/// Every run of the particles verifies itself.
+#[test]
+fn particles_are_where_they_must_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled("../../examples/pic/pic.c", folder.path());
+    for distribution in ["geometric:0.9", "sinusoidal", "linear:1:3", "patch:5:20:3:30"] {
+        for ranks in [1, 2, 4, 7, 8] {
+            let arguments = ["-n", "5011", "-c", "40", "-s", "21", "-k", "1", "-m", "-2", "-d", distribution];
+            let said = on_ranks(ranks, &program, &arguments);
+            assert_eq!(said.matches("; verified").count(), 3, "{said}");
+        }
     }
 }
 

@@ -78,6 +78,10 @@ impl Comm {
         Ok(Comm { raw, _here: std::marker::PhantomData })
     }
 
+    pub(super) fn raw(&self) -> mpi::MPI_Comm {
+        self.raw
+    }
+
     /// A second communicator over the same ranks.
     pub fn another(&self) -> Result<Comm> {
         Comm::duplicate(self.raw)

@@ -14,6 +14,7 @@ use super::pool::Pool;
 use super::shared_memory::{self, Memory};
 use crate::error::{Error, Result};
 use crate::topology::RankId;
+use crate::transport::world;
 
 /// Number of call and length of the body.
 const HEADER: usize = 16;
@@ -241,6 +242,11 @@ impl Link {
         self.shared.as_ref().ok_or_else(|| Error::Failed("no numbers are shared".into()))
     }
 
+    /// The same ranks as a world that runs programs of nodes, on duplicates of its own. All ranks must take part, as when it is dropped.
+    pub fn nodes(&self) -> Result<world::World> {
+        super::World::over(self.control.raw(), None, super::Options::default()).map(world::World::from)
+    }
+
     /// Gives everything back to MPI. All ranks must take part, and no letter may be on its way.
     pub fn close(self) -> Result<()> {
         self.mailbox.close()?;
@@ -266,33 +272,40 @@ fn garbled(rank: RankId) -> Error {
     Error::GarbledByRank { rank, what: "of a guest".into(), why: "its length is not what it announces".into() }
 }
 
-/// How a rank waits: it spins for a moment, and then sleeps longer and longer, so that ranks that share cores get them.
+/// How a rank waits: it spins for a moment, and then sleeps longer and longer, so that ranks that share cores get them. A nap is a small part
+/// of the wait so far, so what comes is seen soon in comparison.
 pub(crate) struct Patience {
     polls: u32,
+    /// How long it only lets others have the processor.
+    awake: Duration,
     since: Instant,
-    nap: Duration,
 }
 
 impl Patience {
     pub fn new() -> Patience {
-        Patience { polls: 0, since: Instant::now(), nap: Duration::from_micros(20) }
+        Patience { polls: 0, awake: Duration::from_micros(100), since: Instant::now() }
+    }
+
+    /// Of a rank that knows that the others are at it, too.
+    pub fn eager() -> Patience {
+        Patience { awake: Duration::from_millis(2), ..Patience::new() }
     }
 
     /// Something has happened.
     pub fn reset(&mut self) {
-        *self = Patience::new();
+        *self = Patience { awake: self.awake, ..Patience::new() };
     }
 
     /// Nothing has happened.
     pub fn pause(&mut self) {
-        const SPIN: Duration = Duration::from_micros(50);
+        const SHORTEST: Duration = Duration::from_micros(20);
         const LONGEST: Duration = Duration::from_micros(500);
         self.polls += 1;
-        if self.polls < 20 || self.since.elapsed() < SPIN {
+        let waited = self.since.elapsed();
+        if self.polls < 20 || waited < self.awake {
             std::thread::yield_now();
             return;
         }
-        std::thread::sleep(self.nap);
-        self.nap = (self.nap * 2).min(LONGEST);
+        std::thread::sleep((waited / 32).clamp(SHORTEST, LONGEST));
     }
 }

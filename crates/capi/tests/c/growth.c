@@ -19,6 +19,15 @@ static int descriptors(void) {
     return count;
 }
 
+/* The number that the next communicator gets: it stays where none are left behind. */
+static int next_communicator(void) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    int number = (int)MPI_Comm_c2f(comm);
+    MPI_Comm_free(&comm);
+    return number;
+}
+
 static int take(void *context, int from, uint64_t index, const void *bytes, size_t size) {
     (void)context, (void)from, (void)index, (void)bytes, (void)size;
     return 0;
@@ -51,6 +60,8 @@ static void once(eqp_world *w) {
     OK(eqp_loop_end(&l));
     OK(eqp_put(w, NULL, items, 8, 0, 0));
     OK(eqp_run(w, "steal", process, NULL, take));
+    OK(eqp_put(w, NULL, items, 8, 0, 0));
+    OK(eqp_run(w, "random", process, NULL, take));
 }
 
 int main(int argc, char **argv) {
@@ -60,21 +71,21 @@ int main(int argc, char **argv) {
     OK(EQP_OPEN(MPI_COMM_WORLD, "", &w));
     for (int i = 0; i < 100; i++) once(w);
     long before = resident();
-    int open = descriptors();
+    int open = descriptors(), communicator = next_communicator();
     for (long i = 0; i < times; i++) once(w);
-    CHECK(resident() - before < 4096 && descriptors() == open);
+    CHECK(resident() - before < 4096 && descriptors() == open && next_communicator() == communicator);
     OK(eqp_close(&w));
     for (int i = 0; i < 20; i++) {
         OK(EQP_OPEN(MPI_COMM_WORLD, "", &w));
         OK(eqp_close(&w));
     }
-    before = resident(), open = descriptors();
+    before = resident(), open = descriptors(), communicator = next_communicator();
     for (long i = 0; i < worlds; i++) {
         OK(EQP_OPEN(MPI_COMM_WORLD, "", &w));
         OK(eqp_close(&w));
         CHECK(EQP_OPEN(MPI_COMM_WORLD, rank == 0 ? "seed=x" : "", &w) == EQP_USAGE);
     }
-    CHECK(resident() - before < 4096 && descriptors() == open);
+    CHECK(resident() - before < 4096 && descriptors() == open && next_communicator() == communicator);
     end("growth");
     return 0;
 }

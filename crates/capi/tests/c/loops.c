@@ -87,6 +87,26 @@ int main(int argc, char **argv) {
         CHECK(all == 200);
     }
 
+    /* A dealer that computes stalls nobody: rank 0's iterations take 200 ms, those of others 1 ms. The others hardly idle until all is dealt.
+     * Where everything is slower (EQUIPOISE_SLOW), that is not measured. */
+    if (ranks > 1 && !getenv("EQUIPOISE_SLOW")) {
+        OK(eqp_loop_begin(w, 0, 600 * (uint64_t)(ranks - 1), "ss", &outer));
+        MPI_Barrier(MPI_COMM_WORLD);
+        double began = MPI_Wtime(), busy = 0, since, idle;
+        mine = 0;
+        while (eqp_loop_next(outer, &from, &to) == 1) {
+            since = MPI_Wtime();
+            usleep(rank == 0 ? 200000 : 1000);
+            busy += MPI_Wtime() - since;
+            mine += to - from;
+        }
+        idle = rank == 0 ? 0 : 1 - busy / (MPI_Wtime() - began);
+        OK(eqp_loop_end(&outer));
+        MPI_Allreduce(MPI_IN_PLACE, &idle, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        CHECK(idle < 0.1);
+        CHECK(rank > 0 || mine < 20);
+    }
+
     /* Steps. */
     int now, firsts = 0;
     OK(eqp_set(w, "trigger", "every=3"));

@@ -107,6 +107,34 @@ int main(int argc, char **argv) {
             OK(eqp_run(w, schedulers[s], grow, &stops, gathers));
             CHECK(all(processed) == 0);
         }
+    /* Under every scheduler of the registry: roots anywhere, results home, stopping, refusing. */
+    const char *others[] = {"hierarchical", "neighbour", "gradient", "cwn", "acwn", "rid", "gde", "incremental", "random", "steal:victim=topology"};
+    OK(eqp_set(w, "workers", "0"));
+    for (int s = 0; s < 10; s++) {
+        body root = {3, 3, ""};
+        clear();
+        for (int i = 0; i < 2; i++) OK(eqp_put(w, NULL, &root, sizeof root, 0, 0));
+        OK(eqp_run(w, others[s], grow, &stops, gathers));
+        CHECK(results == 54 && sum == 54 && all(processed) == 2L * ranks * 40);
+        clear();
+        OK(eqp_run(w, others[s], grow, &stops, gathers));
+        CHECK(all(processed) == 0 && results == 0);
+        stops = 1;
+        root.width = 8;
+        OK(eqp_put(w, NULL, &root, sizeof root, 0, 0));
+        OK(eqp_run(w, others[s], grow, &stops, gathers));
+        CHECK(all(processed) < (long)ranks * 585);
+        stops = 0;
+        root.width = 3;
+        if (rank == ranks - 1) OK(eqp_put(w, NULL, &root, sizeof root, 0, 0));
+        refuse_at = 1;
+        FAILS(EQP_CALLBACK, "returned 3", eqp_run(w, others[s], grow, &stops, gathers));
+        refuse_at = -1;
+    }
+    FAILS(EQP_USAGE, "hierarchical", eqp_run(w, rank == 0 ? "magic" : "steal", grow, &stops, gathers));
+    OK(eqp_set(w, "workers", "2"));
+    FAILS(EQP_USAGE, "workers", eqp_run(w, "rid", grow, &stops, gathers));
+    OK(eqp_set(w, "workers", "0"));
     /* Large bodies and results. */
     size_t size = 3 << 20, got = 0;
     void *bytes = malloc(size);
@@ -117,6 +145,11 @@ int main(int argc, char **argv) {
     CHECK(got == (rank == 0 ? 12 * size : 0));
     OK(eqp_put(w, NULL, NULL, 0, 0, 0));
     OK(eqp_run(w, "steal", big, &got, NULL));
+    got = 0;
+    if (rank == ranks - 1)
+        for (int i = 0; i < 12; i++) OK(eqp_put(w, NULL, bytes, size, 0, 0));
+    OK(eqp_run(w, "random", big, &got, big_result));
+    CHECK(got == (rank == ranks - 1 ? 12 * size : 0));
     free(bytes);
     OK(eqp_close(&w));
     end("tasks");
