@@ -37,6 +37,7 @@
 //! these is off, the nodes of a level agree in an all-gather how each rounds what it gives (not with `unit=first`), if they know that there
 //! are such tasks. Each level plans with the loads that are really there: all end within one largest task a dimension.
 
+mod grids;
 mod level;
 
 use std::ops::Range;
@@ -60,6 +61,7 @@ pub(super) static ENTRY: Entry = Entry {
     build,
     facts: Facts {
         kinds: &[Kind::Grid, Kind::Hypercube, Kind::Mesh, Kind::Line, Kind::Graph],
+        suited: Some(grids::suited),
         refuses: |_| None,
         quota: QuotaRule::Positional,
         promises: Promises { exact: true, local: false, ordered: false, optimal: false },
@@ -356,6 +358,18 @@ mod tests {
     /// The node that the paper calls v_ij.
     fn v(row: u32, column: u32) -> NodeId {
         (row - 1) * 6 + column - 1
+    }
+
+    #[test]
+    fn slow_links_of_a_graph_are_avoided() {
+        // Links 0-1 and 2-3 of the square are slow: they part it, and what can stay on either side does.
+        let trial = Trial::of("psts", "graph:edges=0-1-0.1,1-2,2-3-0.1,0-3", &[200, 200, 0, 0]);
+        let mut moves = trial.moves();
+        moves.sort_unstable();
+        assert_eq!(moves, [(0, 3, 100), (1, 2, 100)]);
+        // The way from 0 to 2 leads around the slow link, over 1.
+        let hops = |edges: &str| Trial::of("psts", &format!("graph:edges={edges}"), &[300, 0, 0]).task_hops();
+        assert_eq!((hops("0-1,1-2,0-2"), hops("0-1,1-2,0-2-0.001")), (200, 300));
     }
 
     #[test]

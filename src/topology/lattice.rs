@@ -212,7 +212,7 @@ impl Grid {
         Ok(Grid { lattice: Lattice::new("grid", dims)? })
     }
 
-    pub(super) fn of(dims: &[u32]) -> Self {
+    pub(crate) fn of(dims: &[u32]) -> Self {
         Grid { lattice: Lattice::of(dims) }
     }
 

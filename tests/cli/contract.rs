@@ -213,7 +213,7 @@ fn a_graph_is_read_from_its_file() {
         assert_keys(&lines[0], BALANCE);
         assert_eq!((lines[0]["topology"].as_str(), lines[0]["native"].as_bool()), (Some(graph.as_str()), Some(true)));
         assert_eq!((&lines[0]["embedding"]["grid"], &lines[0]["embedding"]["virtual_nodes"]), (&"grid:2x2x2".into(), &2.into()));
-        assert!(lines[0]["embedding"]["dilation"].as_u64().is_some_and(|dilation| (1..=3).contains(&dilation)));
+        assert!(lines[0]["embedding"]["dilation"].as_f64().is_some_and(|dilation| (1.0..=4.0).contains(&dilation)));
         if ["optimal", "direct", "psts"].contains(&balancer) {
             assert_eq!(lines[0]["final"], serde_json::json!([2, 2, 2, 2, 2, 2]), "{balancer}");
         }

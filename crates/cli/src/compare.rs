@@ -221,7 +221,7 @@ impl Request<'_> {
         let suits = |balancer: &&Rc<Chosen>| (by_place || !balancer.needs_places()) && (is_chosen || self.arguments.rule.admits(balancer));
         for balancer in self.balancers.iter().filter(suits) {
             self.arguments.rule.check(balancer)?;
-            let topology = given.clone().unwrap_or_else(|| balancer.entry.default_topology(ranks));
+            let topology = given.clone().unwrap_or_else(|| balancer.entry.topology_on(&world.network()));
             match balancer.entry.objection(&topology) {
                 Some(objection) => objections.push((balancer.name.as_str(), objection)),
                 None => {
