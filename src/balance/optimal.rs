@@ -1,4 +1,4 @@
-//! Balancing with the fewest task-hops: the min-cost flow that Wu 1997 (sections 2 and 7) measures the walks against.
+//! Balancing with the fewest task-hops: the min-cost flow that Wu 1997 (section 2) measures the walks against.
 //!
 //! A paper of 1997 could not afford it on its machine; from one exchange of the loads every node now solves the same flow problem within
 //! milliseconds, and carries out its own part of it.
@@ -36,7 +36,7 @@ use crate::topology::{Kind, NodeId, Placement, Topology};
 pub(super) static ENTRY: Entry = Entry {
     name: "optimal",
     title: "the fewest task-hops, by min-cost flow",
-    source: "Wu 1997, sections 2 and 7; Ford and Fulkerson 1962",
+    source: "Wu 1997, section 2; Ford and Fulkerson 1962",
     options: "",
     examples: &["optimal"],
     build,

@@ -21,8 +21,9 @@
 //! ```
 //!
 //! Cost: per dimension of side m with sub-grids of s nodes 2 ceil(log2 s) + ceil(log2 m) + 1 steps, nothing where m = 1. (The paper's scans
-//! pass from neighbour to neighbour: 2 (n_1 + .. + n_d - d) steps, equation 11; the best dimension is ceil(log2 n), equation 15.) While it
-//! decides, a node holds the totals of a dimension's m sub-grids: on a long line as many as `direct`.
+//! pass from neighbour to neighbour: 2 (n_1 + .. + n_d - d) steps, equation 11, so that ceil(log2 n) dimensions are best, equation 15. That is not so
+//! here: where all messages take equally long, one dimension is.) The default grid is the one with the least predicted time on the network at hand
+//! (`psts/grids.rs`). While it decides, a node holds the totals of a dimension's m sub-grids: on a long line as many as `direct`.
 //!
 //! Guarantees: the final loads are the nested shares, exactly; nodes and sub-grids of power 0 end with nothing. Not local: a sender's node
 //! gives its part even when it will get some back one dimension lower. Order is not kept.
@@ -30,7 +31,8 @@
 //! Departures from the paper: scans are trees of logarithmic depth; the levels follow each other, where the paper lets a sender move its
 //! surplus and balance inside at the same time, so that each level plans with the loads that are really there. Hypercubes are grids of
 //! sides of two, meshes and lines are grids as they are. A graph is embedded into a grid first (the paper's first phase, see
-//! [`Embedding`]); virtual nodes, which have neither power nor load, take no part, and tasks go over the graph's own links.
+//! [`Embedding`]); virtual nodes, which have neither power nor load, take no part, and tasks go over the graph's own links, around those that
+//! are slower than a way around them.
 //!
 //! Tasks of several units: a node's last units leave, with the tasks whose middle unit is among them, and each goes where its middle unit goes
 //! (`unit=first`: the first one). A border so moves by half a task at the most. Lest a node that gets from many others sums up what each of

@@ -1,7 +1,7 @@
 //! A graph in a hyper-grid: the first phase of Savvas and Kechadi 2004, section 3.
 //!
-//! The grid has dimension ceil(log2 n), the best one (equation 15), and sides of two. The nodes are bisected, one dimension after the other
-//! from the highest: a half is what lies nearer to one of two nodes that are far from each other. Which half comes first is turned so that
+//! The grid has dimension ceil(log2 n), as equation 15 has it, and sides of two. The nodes are bisected, one dimension after the other
+//! from the highest: a half is what lies nearer to one of two nodes that are far from each other, where a link is as long as the reciprocal of its bandwidth. Which half comes first is turned so that
 //! it faces the first half of the part next to it. Places without a node are *virtual nodes*, without power and without load; links of the
 //! grid that the graph does not have are *virtual links*. Nothing takes part in the phase for a virtual node, and tasks go straight to their
 //! destination over the graph's own links.

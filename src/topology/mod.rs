@@ -72,7 +72,7 @@ pub enum Topology {
     Hypercube(Hypercube),
     /// A mesh of any dimension, row-major; wrapped around it is a torus, and in one dimension a ring.
     Mesh(Mesh),
-    /// A rooted tree, numbered in preorder (Wu 1997, section 4).
+    /// A rooted tree, numbered in preorder (Wu 1997, section 3.1).
     Tree(Arc<Tree>),
     /// The hyper-grid of Savvas and Kechadi 2004, with links between direct neighbours.
     Grid(Grid),

@@ -12,7 +12,7 @@ use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::divisible::spread::Records;
-use equipoise_lab::experiment::spread::{Answer, SpreadOutcome, SpreadRecord, SpreadSpec, spread};
+use equipoise_lab::experiment::spread::{Answer, Distribution, SpreadOutcome, SpreadRecord, SpreadSpec, spread};
 use equipoise_lab::workload::kernels::{Computation, OkStatus, Reduce};
 use rand::rngs::ChaCha8Rng;
 use rand::seq::IndexedRandom;
@@ -106,6 +106,7 @@ fn spec(world: &World, input: &Path, computation: Computation) -> Result<SpreadS
         reduce: Reduce::Concat,
         records: Records::Lines,
         overlay,
+        distribution: Distribution::Tree,
         installments: None,
         calibration: None,
         pace: None,

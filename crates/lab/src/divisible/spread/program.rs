@@ -22,7 +22,7 @@ use equipoise::topology::NodeId;
 use super::cut::InputSource;
 use super::share::Share;
 
-const DONE: Tag = Tag::new(3, "a share's answer");
+pub(super) const DONE: Tag = Tag::new(3, "a share's answer");
 
 /// The plan of a distribution, which every node gets beforehand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -191,7 +191,7 @@ impl Part {
     }
 }
 
-fn unexpected(message: &Message) -> Error {
+pub(super) fn unexpected(message: &Message) -> Error {
     Error::Garbled { from: message.envelope.src, what: format!("with tag {}", message.envelope.tag), why: "nobody waits for it".into() }
 }
 
