@@ -205,6 +205,30 @@ fn weights_are_compared() {
 }
 
 #[test]
+fn a_phase_pays_above_its_crossover() {
+    let mut paid = [false, false];
+    for seconds in [1e-7, 1e-6, 1e-5, 3e-5, 1e-4, 1e-3] {
+        let command = format!("compare --sim 8 --balancer psts,direct,cwa,none --task-seconds {seconds} --output json");
+        for record in lines(&command) {
+            let number = |key: &str| record[key].as_f64().unwrap();
+            if record["balancer"] == "none" {
+                assert!(record.get("crossover_excess").is_none(), "{record}");
+                continue;
+            }
+            let gained = (number("finish_before") - number("finish_after")) * seconds;
+            let pays = gained > number("ms_median") / 1e3;
+            let above = number("imbalance_before") - 1.0 > number("crossover_excess");
+            assert_eq!(above, pays, "{record}");
+            assert!(number("crossover_arrival") < number("crossover_excess") * 8.0 / 7.0, "{record}");
+            paid[usize::from(pays)] = true;
+        }
+    }
+    assert_eq!(paid, [true, true]);
+    // Nothing is said where nobody knows how long a task takes.
+    assert!(lines("compare --sim 8 --balancer direct --output json")[0].get("crossover_excess").is_none());
+}
+
+#[test]
 fn a_graph_is_read_from_its_file() {
     let file = file("# a ring of six\n0 1\n1 2\n2 3\n3 4\n4 5 0.5\n5 0\n");
     let graph = format!("graph:{}", file.display());

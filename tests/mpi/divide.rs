@@ -35,8 +35,15 @@ pub fn enter(book: &mut Book) {
         ]
     };
     let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(60)), ..mpi::Options::program() };
-    let layered = || vec![Case { name: "all kernels in layers", check: in_layers }, Case { name: "failures in layers", check: failing_in_layers }];
-    book.suite(Suite { name: "layers", ranks: &[1, 2, 4, 8, 16], limit: Duration::from_secs(150), options: options.clone(), cases: layered() });
+    let layered =
+        || vec![Case { name: "all kernels in layers", check: in_layers }, Case { name: "failures in layers", check: failing_in_layers }];
+    book.suite(Suite {
+        name: "layers",
+        ranks: &[1, 2, 4, 8, 16],
+        limit: Duration::from_secs(150),
+        options: options.clone(),
+        cases: layered(),
+    });
     for (name, ranks) in [("3 ranks have no layers", 3), ("5 ranks have no layers", 5)] {
         book.job(
             name,
