@@ -164,7 +164,7 @@ impl Layers {
                 }
             }
         }
-        routes.links.values_mut().for_each(|ranges| merge(ranges));
+        routes.links.values_mut().for_each(merge);
         routes
     }
 }
@@ -245,8 +245,11 @@ mod tests {
 
     fn cut(plan: &SpreadPlan) -> Vec<Range> {
         let mut at = 0;
-        let lengths = plan.lengths().into_iter();
-        lengths.map(|length| Range { start: std::mem::replace(&mut at, at + length), end: at }).collect()
+        let behind = |length: u64| {
+            at += length;
+            Range { start: at - length, end: at }
+        };
+        plan.lengths().into_iter().map(behind).collect()
     }
 
     #[test]
