@@ -48,6 +48,8 @@ static ENTRY: Entry = Entry {
     build: |_| Ok(Box::new(Diffusion { rounds: 32 })),
     facts: Facts {
         kinds: &[Kind::Ring],
+        suited: None,
+        suited: None,
         refuses: |_| None,
         quota: QuotaRule::None,
         promises: Promises { exact: false, local: false, ordered: false, optimal: false },

@@ -158,7 +158,7 @@ impl Question {
         let mut refused = None;
         for name in names {
             let chosen = Rc::new(balance::find(&name)?);
-            let topology = chosen.entry.default_topology(ranks);
+            let topology = chosen.entry.topology_on(&self.world(ranks).network());
             match chosen.entry.objection(&topology) {
                 Some(objection) => refused = refused.or(Some(objection)),
                 None => judged.push(self.judge(chosen, ranks)?),
@@ -196,7 +196,8 @@ impl Question {
     fn judge(&self, chosen: Rc<Chosen>, ranks: RankId) -> Result<Judged> {
         let (loads, cost) = self.predict(&chosen, ranks, &self.loads)?;
         let (before, after) = (self.step(&self.loads), self.step(&loads));
-        Ok(Judged { gain: (before - after) * self.steps as f64, cost, after, chosen, topology: String::new() }.on(ranks))
+        let topology = chosen.entry.topology_on(&self.world(ranks).network()).name();
+        Ok(Judged { gain: (before - after) * self.steps as f64, cost, after, chosen, topology })
     }
 
     /// Seconds of a step with these loads: those of the slowest rank.
@@ -210,10 +211,16 @@ impl Question {
 
     /// Loads by rank after a balancer's phase, and the seconds that it takes.
     fn predict(&self, chosen: &Rc<Chosen>, ranks: RankId, loads: &[u64]) -> Result<(Vec<u64>, f64)> {
+        phase_of(&mut self.world(ranks), chosen, loads, self.payload, self.seed)
+    }
+
+    /// The ranks, simulated.
+    fn world(&self, ranks: RankId) -> World {
         let hosts = self.hosts.clone();
-        let model = Model { network: self.network.clone(), speeds: self.speeds.clone(), hosts, seed: self.seed, ..Model::default() };
-        let mut world = World::simulated(ranks, model);
-        phase_of(&mut world, chosen, loads, self.payload, self.seed)
+        World::simulated(
+            ranks,
+            Model { network: self.network.clone(), speeds: self.speeds.clone(), hosts, seed: self.seed, ..Model::default() },
+        )
     }
 
     fn advice(&self, best: &Judged, all: &[Judged], ranks: RankId) -> Result<Advice> {
@@ -286,10 +293,6 @@ struct Judged {
 }
 
 impl Judged {
-    fn on(self, ranks: RankId) -> Judged {
-        Judged { topology: self.chosen.entry.default_topology(ranks).name(), ..self }
-    }
-
     fn net(&self) -> f64 {
         self.gain - self.cost
     }
@@ -345,8 +348,7 @@ fn certainty(margin: f64, error: f64) -> f64 {
 /// What a simulation can fail with.
 #[doc(hidden)]
 pub fn phase_of(world: &mut World, chosen: &Rc<Chosen>, loads: &[u64], payload: u64, seed: u64) -> Result<(Vec<u64>, f64)> {
-    let ranks = world.ranks();
-    let topology = chosen.entry.default_topology(ranks);
+    let (ranks, topology) = (world.ranks(), chosen.entry.topology_on(&world.network()));
     let overlay = Overlay::placed(topology, world.hosts(), PlacementRule::Hosts, seed)?;
     let shares = Shares::new(Powers::equal(ranks, overlay.topology.nodes()));
     // All payloads are slices of one buffer.

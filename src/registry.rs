@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use crate::spec::{self, InvalidSpec, Mistake, Options, Spec};
-use crate::topology::{Kind, Topology};
+use crate::topology::{Hosts, Kind, KnownNetwork, Topology};
 
 /// What is known of an entry beyond what all entries have; it stands for its room's registry.
 pub trait Registered: Sized + 'static {
@@ -61,6 +61,11 @@ pub trait OnTopologies: Registered {
         let _ = topology;
         None
     }
+
+    /// The topology that it gets on a network when none is asked for: of its first kind, fitted to the ranks, unless it has reasons for another.
+    fn suited(&self, network: &KnownNetwork<'_>) -> Topology {
+        Topology::fitted(self.kinds()[0], network.hosts().ranks())
+    }
 }
 
 impl<T: OnTopologies> Entry<T> {
@@ -75,9 +80,14 @@ impl<T: OnTopologies> Entry<T> {
         self.facts.refuses(topology).map(objection)
     }
 
-    /// The topology that it gets when none is asked for, fitted to the ranks.
+    /// The topology that it gets when none is asked for, on ranks of one host.
     pub fn default_topology(&self, ranks: u32) -> Topology {
-        Topology::fitted(self.facts.kinds()[0], ranks)
+        self.topology_on(&KnownNetwork::of_hosts(Hosts::single(ranks)))
+    }
+
+    /// The topology that it gets on a network when none is asked for.
+    pub fn topology_on(&self, network: &KnownNetwork<'_>) -> Topology {
+        self.facts.suited(network)
     }
 }
 

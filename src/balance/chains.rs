@@ -29,6 +29,8 @@ pub(super) static ENTRY: Entry = Entry {
     build,
     facts: Facts {
         kinds: central::ANY,
+        suited: None,
+        suited: None,
         refuses: |_| None,
         quota: QuotaRule::Proportional,
         promises: Promises { exact: true, local: false, ordered: true, optimal: false },

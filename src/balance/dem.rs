@@ -10,7 +10,8 @@
 //! 2. If these differ by more than 1, the one with more sends half the difference, rounded down. (Nodes of different powers: what makes both
 //!    take equally long, rounded down.)
 //!
-//! A graph has no dimensions, but its links fall into rounds as well, in which nobody has more than one partner (a colouring of the links).
+//! A graph has no dimensions, but its links fall into rounds as well, in which nobody has more than one partner (a colouring of the links). A link
+//! that is slower than a way around it (links of unequal bandwidths) takes no part.
 //!
 //! A hypercube has one round in each dimension. A side of a mesh has two: pairs (even, odd), then (odd, even); a ring closes in the second
 //! round if its length is even, in a third one if it is odd.
@@ -58,6 +59,8 @@ pub(super) static ENTRY: Entry = Entry {
     build,
     facts: Facts {
         kinds: &[Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph],
+        suited: None,
+        suited: None,
         refuses: |_| None,
         quota: QuotaRule::None,
         promises: Promises { exact: false, local: false, ordered: false, optimal: false },
@@ -112,7 +115,8 @@ fn cost(topology: &Topology) -> Cost {
         }
     }
     if let Topology::Graph(graph) = topology {
-        (rounds, pairs) = (graph.rounds().count() as u64, graph.links().len() as u64);
+        let talking = graph.rounds().flatten().flatten().count() as u64;
+        (rounds, pairs) = (graph.rounds().count() as u64, talking / 2);
     }
     // Two messages tell the loads of a pair, a third one may carry tasks.
     Cost { steps: 2 * rounds, messages: 3 * pairs, bytes: pairs * (2 * (HEADER_BYTES + 8) + TRANSFER_BYTES) }
@@ -330,6 +334,13 @@ mod tests {
         assert_eq!(Trial::of("dem", "line:5", &[25, 0, 0, 0, 0]).after, [13, 6, 6, 0, 0]);
         assert_eq!(Trial::of("dem:sweeps=2", "line:5", &[25, 0, 0, 0, 0]).after, [10, 6, 6, 2, 1]);
         assert_eq!(Trial::of("dem", "ring:5", &[25, 0, 0, 0, 0]).after, [7, 6, 6, 0, 6]);
+    }
+
+    #[test]
+    fn a_link_slower_than_a_way_around_takes_no_part() {
+        let moves = |edges: &str| Trial::of("dem", &format!("graph:edges={edges}"), &[300, 0, 0]).moves();
+        assert_eq!(moves("0-1,1-2,0-2"), [(0, 1, 150), (0, 2, 75), (1, 2, 37)]);
+        assert_eq!(moves("0-1,1-2,0-2-0.001"), [(0, 1, 150), (1, 2, 75)]);
     }
 
     #[test]

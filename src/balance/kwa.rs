@@ -48,6 +48,8 @@ pub(super) static ENTRY: Entry = Entry {
     build,
     facts: Facts {
         kinds: &[Kind::Torus, Kind::Mesh, Kind::Hypercube, Kind::Grid, Kind::Line, Kind::Ring],
+        suited: None,
+        suited: None,
         refuses: |_| None,
         quota: QuotaRule::Proportional,
         promises: Promises { exact: true, local: true, ordered: false, optimal: false },

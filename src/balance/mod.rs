@@ -49,7 +49,7 @@ use crate::node::migrate::Mover;
 use crate::node::{Gathered, Node};
 use crate::registry::{self, OnTopologies, Registered};
 use crate::spec::{InvalidSpec, Options};
-use crate::topology::{Kind, NodeId, Overlay, Placement, Topology};
+use crate::topology::{Kind, KnownNetwork, NodeId, Overlay, Placement, Topology};
 
 /// A balancer's place in the registry.
 pub type Entry = registry::Entry<Facts>;
@@ -61,6 +61,8 @@ pub type Chosen = registry::Chosen<Facts>;
 pub struct Facts {
     /// The kinds of topology that it runs on; the first is the one it gets when none is asked for.
     pub kinds: &'static [Kind],
+    /// The topology that it gets on a network when none is asked for; `None`: of its first kind, fitted to the ranks.
+    pub suited: Option<fn(&KnownNetwork<'_>) -> Topology>,
     /// What it asks of a topology beyond its kind (`None`: nothing), as a reason to refuse one: a clause that follows its name.
     pub refuses: fn(&Topology) -> Option<String>,
     /// How its quotas are defined.
@@ -85,6 +87,13 @@ impl OnTopologies for Facts {
 
     fn refuses(&self, topology: &Topology) -> Option<String> {
         (self.refuses)(topology)
+    }
+
+    fn suited(&self, network: &KnownNetwork<'_>) -> Topology {
+        match self.suited {
+            Some(suited) => suited(network),
+            None => Topology::fitted(self.kinds[0], network.hosts().ranks()),
+        }
     }
 }
 

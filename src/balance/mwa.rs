@@ -47,6 +47,7 @@ pub(super) static ENTRY: Entry = Entry {
     build,
     facts: Facts {
         kinds: &[Kind::Mesh],
+        suited: None,
         refuses,
         quota: QuotaRule::Proportional,
         promises: Promises { exact: true, local: true, ordered: false, optimal: false },

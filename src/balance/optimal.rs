@@ -1,4 +1,4 @@
-//! Balancing with the fewest task-hops: the min-cost flow that Wu 1997 (sections 2 and 7) measures the walks against.
+//! Balancing with the fewest task-hops: the min-cost flow that Wu 1997 (section 2) measures the walks against.
 //!
 //! A paper of 1997 could not afford it on its machine; from one exchange of the loads every node now solves the same flow problem within
 //! milliseconds, and carries out its own part of it.
@@ -6,6 +6,8 @@
 //! 1. All-gather of the loads.
 //! 2. Quotas of the total. Every link is two arcs of unbounded capacity and cost 1, nodes above their quotas are sources, nodes below them
 //!    sinks: the cheapest flow says how many tasks cross which link. All nodes solve it alike, without a message.
+//!    On a graph with unequal bandwidths a link costs the reciprocal of its own, so that slow links are avoided; what is least is then the time
+//!    that bytes spend on links, not the task-hops.
 //! 3. A node receives from all neighbours that the flow sends to it; then it sends to all that it sends to.
 //! 4. Tasks of several units only: what they leave is repaired as [`refine`](super::refine) does it, by transfers that go straight.
 //!
@@ -34,13 +36,15 @@ use crate::topology::{Kind, NodeId, Placement, Topology};
 pub(super) static ENTRY: Entry = Entry {
     name: "optimal",
     title: "the fewest task-hops, by min-cost flow",
-    source: "Wu 1997, sections 2 and 7; Ford and Fulkerson 1962",
+    source: "Wu 1997, section 2; Ford and Fulkerson 1962",
     options: "",
     examples: &["optimal"],
     build,
     facts: Facts {
         // First a topology that walks have, too: on the complete graph it is `direct`.
         kinds: &[Kind::Hypercube, Kind::Complete, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph],
+        suited: None,
+        suited: None,
         refuses: |_| None,
         quota: QuotaRule::Proportional,
         promises: Promises { exact: true, local: true, ordered: false, optimal: true },
@@ -102,11 +106,11 @@ fn cost(topology: &Topology) -> Cost {
         _ => links(topology).count() as u64,
     };
     let gather = direct::gather_cost(topology.nodes());
-    Cost {
-        steps: gather.steps + u64::from(topology.diameter()),
-        messages: gather.messages + crossed,
-        bytes: gather.bytes + crossed * TRANSFER_BYTES,
-    }
+    let descent = match topology {
+        Topology::Graph(graph) => graph.longest_descent(),
+        _ => topology.diameter(),
+    };
+    Cost { steps: gather.steps + u64::from(descent), messages: gather.messages + crossed, bytes: gather.bytes + crossed * TRANSFER_BYTES }
 }
 
 /// Every link once, from its lower end.
@@ -168,8 +172,10 @@ async fn carry(phase: &mut Phase<'_>) -> Result<()> {
 impl Solved {
     /// The cheapest flow from these loads to the quotas.
     fn new(topology: &Topology, loads: &[u64], quota: Quota) -> Result<Solved> {
-        let links: Vec<_> = links(topology).collect();
-        let least = flow::least_hops(topology.nodes(), &links, loads, &quota.to_vec());
+        let least = match topology {
+            Topology::Graph(graph) => flow::least_cost(topology.nodes(), graph.link_costs(), loads, &quota.to_vec()),
+            _ => flow::least_cost(topology.nodes(), links(topology).map(|link| (link, 1)), loads, &quota.to_vec()),
+        };
         let carries = least.map_err(|why| Error::Failed(format!("optimal on {topology}: {why}")))?.carries;
         let gives = ByNode::new(topology.nodes(), carries.iter().map(|carry| carry.src));
         let gets = ByNode::new(topology.nodes(), carries.iter().map(|carry| carry.dst));
@@ -210,6 +216,16 @@ mod tests {
         let trial = Trial::of("optimal", "line:4", &[9, 1, 0, 6]);
         assert_eq!((trial.moves(), trial.task_hops()), (vec![(0, 1, 5), (3, 2, 2), (1, 2, 2)], 9));
         assert_eq!(Trial::of("optimal", "complete:4", &[9, 1, 0, 6]).moves(), [(0, 1, 3), (0, 2, 2), (3, 2, 2)]);
+    }
+
+    #[test]
+    fn a_slow_link_is_left_alone_where_a_way_around_is_cheaper() {
+        let triangle = |bandwidth: &str| format!("graph:edges=0-1,1-2,0-2-{bandwidth}");
+        let moves = |bandwidth| Trial::of("optimal", &triangle(bandwidth), &[300, 0, 0]).moves();
+        assert_eq!(moves("1"), [(0, 1, 100), (0, 2, 100)]);
+        assert_eq!(moves("0.001"), [(0, 1, 200), (1, 2, 100)]);
+        // At 0.6 the way around takes longer: 2 against 1 / 0.6.
+        assert_eq!(moves("0.6"), [(0, 1, 100), (0, 2, 100)]);
     }
 
     #[test]

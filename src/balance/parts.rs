@@ -36,6 +36,7 @@ static ENTRY: Entry = Entry {
     build: unread,
     facts: Facts {
         kinds: central::ANY,
+        suited: None,
         refuses: |_| None,
         quota: QuotaRule::None,
         promises: Promises { exact: false, local: false, ordered: false, optimal: false },

@@ -21,8 +21,9 @@
 //! ```
 //!
 //! Cost: per dimension of side m with sub-grids of s nodes 2 ceil(log2 s) + ceil(log2 m) + 1 steps, nothing where m = 1. (The paper's scans
-//! pass from neighbour to neighbour: 2 (n_1 + .. + n_d - d) steps, equation 11; the best dimension is ceil(log2 n), equation 15.) While it
-//! decides, a node holds the totals of a dimension's m sub-grids: on a long line as many as `direct`.
+//! pass from neighbour to neighbour: 2 (n_1 + .. + n_d - d) steps, equation 11, so that ceil(log2 n) dimensions are best, equation 15. That is not so
+//! here: where all messages take equally long, one dimension is.) The default grid is the one with the least predicted time on the network at hand
+//! (`psts/grids.rs`). While it decides, a node holds the totals of a dimension's m sub-grids: on a long line as many as `direct`.
 //!
 //! Guarantees: the final loads are the nested shares, exactly; nodes and sub-grids of power 0 end with nothing. Not local: a sender's node
 //! gives its part even when it will get some back one dimension lower. Order is not kept.
@@ -30,13 +31,15 @@
 //! Departures from the paper: scans are trees of logarithmic depth; the levels follow each other, where the paper lets a sender move its
 //! surplus and balance inside at the same time, so that each level plans with the loads that are really there. Hypercubes are grids of
 //! sides of two, meshes and lines are grids as they are. A graph is embedded into a grid first (the paper's first phase, see
-//! [`Embedding`]); virtual nodes, which have neither power nor load, take no part, and tasks go over the graph's own links.
+//! [`Embedding`]); virtual nodes, which have neither power nor load, take no part, and tasks go over the graph's own links, around those that
+//! are slower than a way around them.
 //!
 //! Tasks of several units: a node's last units leave, with the tasks whose middle unit is among them, and each goes where its middle unit goes
 //! (`unit=first`: the first one). A border so moves by half a task at the most. Lest a node that gets from many others sums up what each of
 //! these is off, the nodes of a level agree in an all-gather how each rounds what it gives (not with `unit=first`), if they know that there
 //! are such tasks. Each level plans with the loads that are really there: all end within one largest task a dimension.
 
+mod grids;
 mod level;
 
 use std::ops::Range;
@@ -60,6 +63,8 @@ pub(super) static ENTRY: Entry = Entry {
     build,
     facts: Facts {
         kinds: &[Kind::Grid, Kind::Hypercube, Kind::Mesh, Kind::Line, Kind::Graph],
+        suited: Some(grids::suited),
+        suited: None,
         refuses: |_| None,
         quota: QuotaRule::Positional,
         promises: Promises { exact: true, local: false, ordered: false, optimal: false },
@@ -356,6 +361,18 @@ mod tests {
     /// The node that the paper calls v_ij.
     fn v(row: u32, column: u32) -> NodeId {
         (row - 1) * 6 + column - 1
+    }
+
+    #[test]
+    fn slow_links_of_a_graph_are_avoided() {
+        // Links 0-1 and 2-3 of the square are slow: they part it, and what can stay on either side does.
+        let trial = Trial::of("psts", "graph:edges=0-1-0.1,1-2,2-3-0.1,0-3", &[200, 200, 0, 0]);
+        let mut moves = trial.moves();
+        moves.sort_unstable();
+        assert_eq!(moves, [(0, 3, 100), (1, 2, 100)]);
+        // The way from 0 to 2 leads around the slow link, over 1.
+        let hops = |edges: &str| Trial::of("psts", &format!("graph:edges={edges}"), &[300, 0, 0]).task_hops();
+        assert_eq!((hops("0-1,1-2,0-2"), hops("0-1,1-2,0-2-0.001")), (200, 300));
     }
 
     #[test]

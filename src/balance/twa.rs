@@ -43,6 +43,8 @@ pub(super) static ENTRY: Entry = Entry {
     build,
     facts: Facts {
         kinds: &[Kind::Tree],
+        suited: None,
+        suited: None,
         refuses: |_| None,
         quota: QuotaRule::Proportional,
         promises: Promises { exact: true, local: true, ordered: false, optimal: true },

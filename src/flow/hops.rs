@@ -34,21 +34,32 @@ pub struct LeastHops {
 /// # Ok::<(), equipoise::flow::FlowError>(())
 /// ```
 pub fn least_hops(nodes: u32, edges: &[(u32, u32)], loads: &[u64], quota: &[u64]) -> Result<LeastHops, FlowError> {
+    least_cost(nodes, edges.iter().map(|ends| (*ends, 1)), loads, quota)
+}
+
+/// The same where a task carried over an edge costs what stands behind the edge: [`LeastHops::hops`] is then the sum of these costs.
+pub fn least_cost(
+    nodes: u32,
+    edges: impl IntoIterator<Item = ((u32, u32), u32)>,
+    loads: &[u64],
+    quota: &[u64],
+) -> Result<LeastHops, FlowError> {
+    let edges: Vec<((u32, u32), u32)> = edges.into_iter().collect();
     for found in [loads.len(), quota.len()] {
         if found != nodes as usize {
             return Err(FlowError::WrongLength { nodes, found });
         }
     }
     let mut network = Network::new(nodes);
-    for &(a, b) in edges {
-        network.arc(a, b, UNBOUNDED, 1);
-        network.arc(b, a, UNBOUNDED, 1);
+    for &((a, b), cost) in &edges {
+        network.arc(a, b, UNBOUNDED, cost);
+        network.arc(b, a, UNBOUNDED, cost);
     }
     let surplus: Vec<i128> = (loads.iter().zip(quota)).map(|(&load, &quota)| i128::from(load) - i128::from(quota)).collect();
     let flow = network.solve(&surplus)?;
     // A cheapest flow never uses both arcs of an edge: what crosses both ways could stay.
     let carries = (edges.iter().zip(flow.on.chunks_exact(2)))
-        .filter_map(|(&(a, b), both)| {
+        .filter_map(|(&((a, b), _), both)| {
             let (src, dst) = if both[0] > 0 { (a, b) } else { (b, a) };
             let amount = both[0].max(both[1]);
             (amount > 0).then_some(Carry { src, dst, amount })

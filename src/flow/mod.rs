@@ -29,7 +29,7 @@ mod residual;
 #[cfg(test)]
 mod tests;
 
-pub use hops::{Carry, LeastHops, least_hops};
+pub use hops::{Carry, LeastHops, least_cost, least_hops};
 
 use residual::Residual;
 

@@ -87,7 +87,7 @@ fn walk(chosen: Chosen, items: &Items<'_>) -> Result<Vec<u32>> {
     let chosen = Rc::new(chosen);
     let mut world = World::simulated(ranks, sim::Model::default());
     world.reseed(items.seed);
-    let overlay = Overlay::new(chosen.entry.default_topology(ranks), world.hosts()).map_err(crate::Error::from)?;
+    let overlay = Overlay::new(chosen.entry.topology_on(&world.network()), world.hosts()).map_err(crate::Error::from)?;
     let placement = &overlay.placement;
     let of_node = |values: &dyn Fn(u32) -> u64| -> Vec<u64> {
         let real = |node| !placement.is_virtual(node);

@@ -58,7 +58,9 @@ fn prefixes(surplus: &[i128]) -> Vec<i128> {
 }
 
 fn by_flow(topology: &Topology, loads: &[u64], quota: &[u64]) -> Result<u128> {
-    let beyond = |node: u32| topology.neighbours(node).into_iter().filter(move |other| *other > node).map(move |other| (node, other));
+    // A graph's link that is slower than a way around it is on no route.
+    let joins = |node: u32, other: &u32| *other > node && topology.distance(node, *other) == 1;
+    let beyond = |node: u32| topology.neighbours(node).into_iter().filter(move |other| joins(node, other)).map(move |other| (node, other));
     let links: Vec<(u32, u32)> = (0..topology.nodes()).flat_map(beyond).collect();
     let least = flow::least_hops(topology.nodes(), &links, loads, quota);
     least.map(|least| least.hops).map_err(|why| Error::Failed(format!("the least task-hops: {why}")))

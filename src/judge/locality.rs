@@ -3,8 +3,8 @@
 use crate::load::{Plan, Transfer};
 use crate::topology::NodeId;
 
-/// The least number of tasks that must leave their node to reach the quotas: what the nodes below them miss. (Wu 1997, section 6: minimal
-/// locality loss.) Both lists are by node, and `loads` sum to no more than u64 holds.
+/// The least number of tasks that must leave their node to reach the quotas: what the nodes below them miss. (Wu 1997, section 4, lemma 4:
+/// minimal locality loss.) Both lists are by node, and `loads` sum to no more than u64 holds.
 pub fn minimum_nonlocal(loads: &[u64], quota: &[u64]) -> u64 {
     loads.iter().zip(quota).map(|(load, quota)| quota.saturating_sub(*load)).sum()
 }

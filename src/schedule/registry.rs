@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::node::Ticks;
 use crate::registry::{self, OnTopologies, Registered, Unsuitable};
 use crate::spec::{self, InvalidSpec, Options, Spec};
-use crate::topology::{Kind, NodeId, Overlay, Topology};
+use crate::topology::{Hosts, Kind, KnownNetwork, NodeId, Overlay, Topology};
 
 /// Every kind of topology, for schedulers that don't look at it.
 pub(super) const ANY: &[Kind] =
@@ -111,11 +111,16 @@ impl Chosen {
         self.entry.objection(topology).or_else(balancers)
     }
 
-    /// The topology that it gets when none is asked for, fitted to the ranks.
+    /// The topology that it gets when none is asked for, on ranks of one host.
     pub fn default_topology(&self, ranks: u32) -> Topology {
+        self.topology_on(&KnownNetwork::of_hosts(Hosts::single(ranks)))
+    }
+
+    /// The topology that it gets on a network when none is asked for.
+    pub fn topology_on(&self, network: &KnownNetwork<'_>) -> Topology {
         match self.balancer() {
-            Some(balancer) => balancer.entry.default_topology(ranks),
-            None => self.entry.default_topology(ranks),
+            Some(balancer) => balancer.entry.topology_on(network),
+            None => self.entry.topology_on(network),
         }
     }
 }

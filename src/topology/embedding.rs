@@ -1,13 +1,13 @@
 //! A graph in a hyper-grid: the first phase of Savvas and Kechadi 2004, section 3.
 //!
-//! The grid has dimension ceil(log2 n), the best one (equation 15), and sides of two. The nodes are bisected, one dimension after the other
-//! from the highest: a half is what lies nearer to one of two nodes that are far from each other. Which half comes first is turned so that
+//! The grid has dimension ceil(log2 n), as equation 15 has it, and sides of two. The nodes are bisected, one dimension after the other
+//! from the highest: a half is what lies nearer to one of two nodes that are far from each other, where a link is as long as the reciprocal of its bandwidth. Which half comes first is turned so that
 //! it faces the first half of the part next to it. Places without a node are *virtual nodes*, without power and without load; links of the
 //! grid that the graph does not have are *virtual links*. Nothing takes part in the phase for a virtual node, and tasks go straight to their
 //! destination over the graph's own links.
 
 use super::NodeId;
-use super::graph::Graph;
+use super::graph::{FASTEST, Graph};
 
 /// Where the nodes of a graph are in a hyper-grid of sides of two.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +20,7 @@ pub struct Embedding {
     /// By node: its index in this order.
     index: Vec<u32>,
     virtual_links: u64,
-    longest: u32,
+    longest: f64,
     mean: f64,
 }
 
@@ -50,18 +50,19 @@ impl Embedding {
 
         // The grid's links between nodes, and how many links of the graph each stands for.
         let (mut links, mut sum, mut longest, mut virtual_links) = (0u64, 0u64, 0, 0);
+        let in_fastest = |cost: f64| cost / f64::from(FASTEST);
         for (at, place) in places.iter().enumerate() {
             for other in (0..dimension).map(|k| place | 1 << k).filter(|other| other != place) {
                 let Ok(other) = places.binary_search(&other) else { continue };
-                let distance = graph.distance(order[at], order[other]);
+                let cost = graph.cost(order[at], order[other]);
                 links += 1;
-                sum += u64::from(distance);
-                longest = longest.max(distance);
-                virtual_links += u64::from(distance > 1);
+                sum += cost;
+                longest = longest.max(cost);
+                virtual_links += u64::from(graph.distance(order[at], order[other]) > 1);
             }
         }
-        let mean = if links == 0 { 0.0 } else { sum as f64 / links as f64 };
-        Embedding { dimension, order, places, index, virtual_links, longest, mean }
+        let mean = if links == 0 { 0.0 } else { in_fastest(sum as f64) / links as f64 };
+        Embedding { dimension, order, places, index, virtual_links, longest: in_fastest(longest as f64), mean }
     }
 
     /// Dimension of the grid, all of whose sides are two.
@@ -98,13 +99,14 @@ impl Embedding {
         (1u64 << self.dimension) - self.order.len() as u64
     }
 
-    /// Links of the grid, between nodes, that the graph does not have.
+    /// Links of the grid, between nodes, that the graph does not have, or that are slower there than a way around.
     pub fn virtual_links(&self) -> u64 {
         self.virtual_links
     }
 
-    /// The dilation: the most links of the graph that a link of the grid stands for, and their mean.
-    pub fn dilation(&self) -> (u32, f64) {
+    /// The dilation: how much longer than over the graph's fastest link a byte takes over a link of the grid, at the most and on average. Where
+    /// all links have the same bandwidth it is the number of links that one of the grid stands for.
+    pub fn dilation(&self) -> (f64, f64) {
         (self.longest, self.mean)
     }
 }
@@ -116,14 +118,13 @@ fn bisected(
     beside: Option<(NodeId, NodeId)>,
 ) -> (Vec<NodeId>, Vec<NodeId>, Option<(NodeId, NodeId)>) {
     let Some(&any) = part.first() else { return (Vec::new(), Vec::new(), None) };
-    let farthest = |from: NodeId| part.iter().copied().max_by_key(|node| (graph.distance(from, *node), std::cmp::Reverse(*node)));
+    let farthest = |from: NodeId| part.iter().copied().max_by_key(|node| (graph.cost(from, *node), std::cmp::Reverse(*node)));
     let one = farthest(any).unwrap_or(any);
     let other = farthest(one).unwrap_or(one);
-    let turned = beside.is_some_and(|(near, far)| {
-        graph.distance(one, near) + graph.distance(other, far) > graph.distance(other, near) + graph.distance(one, far)
-    });
+    let turned =
+        beside.is_some_and(|(near, far)| graph.cost(one, near) + graph.cost(other, far) > graph.cost(other, near) + graph.cost(one, far));
     let (near, far) = if turned { (other, one) } else { (one, other) };
-    part.sort_by_key(|node| (i64::from(graph.distance(near, *node)) - i64::from(graph.distance(far, *node)), *node));
+    part.sort_by_key(|node| (i128::from(graph.cost(near, *node)) - i128::from(graph.cost(far, *node)), *node));
     let second = part.split_off(part.len().div_ceil(2));
     (part, second, Some((near, far)))
 }
@@ -140,9 +141,22 @@ mod tests {
         assert_eq!((embedding.dimension(), embedding.virtual_nodes()), (3, 2));
         assert_eq!(embedding.halves(0, 2), [0, 3, 6]);
         let square = Graph::read("ring", "0 1\n1 2\n2 3\n3 0").unwrap();
-        assert!(square.embedding().dilation().0 <= 2);
+        assert!(square.embedding().dilation().0 <= 2.0);
         let one = Graph::read("one", "0").unwrap();
-        assert_eq!((one.embedding().dimension(), one.embedding().dilation()), (0, (0, 0.0)));
+        assert_eq!((one.embedding().dimension(), one.embedding().dilation()), (0, (0.0, 0.0)));
+    }
+
+    #[test]
+    fn slow_links_part_what_they_join() {
+        // A square whose links 0-1 and 2-3 are slow: the halves are 0 with 3, and 1 with 2.
+        let square = Graph::read("square", "0 1 0.1\n1 2 1\n2 3 0.1\n3 0 1").unwrap();
+        let embedding = square.embedding();
+        let halves = embedding.halves(0, 1);
+        let mut first = embedding.order()[halves[0] as usize..halves[1] as usize].to_vec();
+        first.sort_unstable();
+        assert!(first == [0, 3] || first == [1, 2], "{first:?}");
+        // Two links of the grid are fast, two take ten times as long.
+        assert_eq!((embedding.dilation(), embedding.virtual_links()), ((10.0, 5.5), 0));
     }
 
     proptest! {
@@ -171,7 +185,7 @@ mod tests {
                     prop_assert!((middle - first) - (end - middle) <= 1);
                 }
             }
-            prop_assert!(embedding.dilation().0 <= graph.diameter());
+            prop_assert!(embedding.dilation().0 <= f64::from(graph.diameter()));
         }
     }
 }

@@ -10,7 +10,7 @@ impl Topology {
     /// Hypercube: the next power of two. Mesh and torus: R rows and C columns with C <= R <= 2C, the fewest nodes that hold the ranks,
     /// then the squarest. Tree: binary, as many nodes as ranks. Line, ring and complete: as many nodes as ranks; a graph, which has
     /// to be given, is the complete one. Grid: dimension
-    /// ceil(log2 ranks), the best one by Savvas and Kechadi 2004, equation 15, with sides of two. No ranks are fitted as one; more than
+    /// ceil(log2 ranks), with sides of two, as Savvas and Kechadi 2004, equation 15, have it; PSTS gets another by itself, if none is asked for. No ranks are fitted as one; more than
     /// 2^30 as 2^30, which [`super::Placement::new`] then refuses.
     pub fn fitted(kind: Kind, ranks: u32) -> Topology {
         let ranks = ranks.clamp(1, MAX_NODES);
@@ -35,7 +35,7 @@ impl Topology {
 /// Rows and columns of the mesh for `ranks` ranks: of all R x C with C <= R <= 2C that hold them, those with the fewest nodes, and of
 /// these the squarest.
 ///
-/// Powers of two so give Wu's M x M or M x M/2 (1997, section 7). Without the bound on R every count would be filled exactly, by a
+/// Powers of two so give Wu's M x M or M x M/2 (1997, section 5). Without the bound on R every count would be filled exactly, by a
 /// mesh of one column when it is prime; a few virtual nodes are cheaper than that mesh's diameter.
 fn near_square(ranks: u32) -> [u32; 2] {
     let mut best: Option<(u64, [u32; 2])> = None;

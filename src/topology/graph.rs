@@ -1,6 +1,7 @@
 //! Any connected network: nodes and links as an edge list gives them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::OnceLock;
 
 use super::embedding::Embedding;
@@ -10,7 +11,8 @@ use crate::names;
 /// The most nodes of a graph: distances between all of them are kept, two bytes a pair.
 pub const MAX_GRAPH_NODES: u32 = 4096;
 
-/// A connected graph. Of all shortest routes between two nodes messages take the one through the lowest neighbours.
+/// A connected graph. Messages take the cheapest route between two nodes, where a link costs what a byte takes on it: the reciprocal of its
+/// bandwidth. Of equally cheap routes it is one with the fewest hops, and of these the one through the lowest neighbours.
 #[derive(Debug)]
 pub struct Graph {
     /// What was given after `graph:`.
@@ -20,7 +22,12 @@ pub struct Graph {
     /// Neighbours of node v, in ascending order: `neighbours[first[v]..first[v + 1]]`.
     first: Vec<u32>,
     neighbours: Vec<NodeId>,
+    /// Hops of the cheapest route between two nodes.
     distances: Vec<u16>,
+    /// Its cost; empty where all links have the same bandwidth, so that costs are hops.
+    costs: Vec<u64>,
+    /// The links' costs, in the order of `neighbours`; empty as well.
+    link_costs: Vec<u32>,
     embedding: OnceLock<Embedding>,
     rounds: OnceLock<Vec<Vec<Option<NodeId>>>>,
 }
@@ -106,18 +113,24 @@ impl Graph {
         Ok((nodes, found.into_iter().map(|(ends, (_, bandwidth))| Link { ends, bandwidth }).collect()))
     }
 
-    /// The graph of known links, with all distances by breadth-first search.
+    /// The graph of known links, with all distances by breadth-first search, or Dijkstra's where bandwidths differ.
     fn of(source: &str, nodes: u32, links: Vec<Link>) -> Graph {
-        let mut beside: Vec<Vec<NodeId>> = vec![Vec::new(); nodes as usize];
-        for Link { ends: (a, b), .. } in &links {
-            beside[*a as usize].push(*b);
-            beside[*b as usize].push(*a);
+        let mut beside: Vec<Vec<(NodeId, u32)>> = vec![Vec::new(); nodes as usize];
+        let fastest = links.iter().map(|link| link.bandwidth).fold(0.0, f64::max);
+        for Link { ends: (a, b), bandwidth } in &links {
+            let cost = (f64::from(FASTEST) * fastest / bandwidth).round().min(f64::from(u32::MAX)) as u32;
+            beside[*a as usize].push((*b, cost));
+            beside[*b as usize].push((*a, cost));
         }
-        let (mut first, mut neighbours) = (vec![0], Vec::with_capacity(2 * links.len()));
+        let (mut first, mut neighbours, mut link_costs) = (vec![0], Vec::with_capacity(2 * links.len()), Vec::new());
         for mut others in beside {
             others.sort_unstable();
-            neighbours.append(&mut others);
+            neighbours.extend(others.iter().map(|(other, _)| *other));
+            link_costs.extend(others.iter().map(|(_, cost)| *cost));
             first.push(neighbours.len() as u32);
+        }
+        if link_costs.iter().all(|cost| *cost == FASTEST) {
+            link_costs = Vec::new();
         }
         let mut graph = Graph {
             source: names::one_line(source.to_string()),
@@ -125,9 +138,15 @@ impl Graph {
             first,
             neighbours,
             distances: Vec::new(),
+            costs: Vec::new(),
+            link_costs,
             embedding: OnceLock::new(),
             rounds: OnceLock::new(),
         };
+        if !graph.link_costs.is_empty() {
+            (graph.costs, graph.distances) = graph.cheapest_routes();
+            return graph;
+        }
         let mut distances = vec![UNREACHED; nodes as usize * nodes as usize];
         for (start, row) in (0..).zip(distances.chunks_mut(nodes as usize)) {
             row[start as usize] = 0;
@@ -143,6 +162,29 @@ impl Graph {
         }
         graph.distances = distances;
         graph
+    }
+
+    /// Costs and hops of the cheapest routes between all nodes.
+    fn cheapest_routes(&self) -> (Vec<u64>, Vec<u16>) {
+        let nodes = self.nodes() as usize;
+        let (mut costs, mut hops) = (vec![u64::MAX; nodes * nodes], vec![UNREACHED; nodes * nodes]);
+        for (start, (costs, hops)) in (0..).zip(costs.chunks_mut(nodes).zip(hops.chunks_mut(nodes))) {
+            (costs[start as usize], hops[start as usize]) = (0, 0);
+            let mut ahead = BinaryHeap::from([Reverse((0, 0, start))]);
+            while let Some(Reverse((cost, far, node))) = ahead.pop() {
+                if (cost, far) > (costs[node as usize], hops[node as usize]) {
+                    continue;
+                }
+                for (&other, link) in self.beside(node).iter().zip(self.costs_beside(node)) {
+                    let (known, found) = ((costs[other as usize], hops[other as usize]), (cost + u64::from(*link), far + 1));
+                    if found < known {
+                        (costs[other as usize], hops[other as usize]) = found;
+                        ahead.push(Reverse((found.0, found.1, other)));
+                    }
+                }
+            }
+        }
+        (costs, hops)
     }
 
     /// What was given after `graph:`: the name of its file as it is shown, or its edges.
@@ -176,11 +218,12 @@ impl Graph {
     }
 
     /// Rounds in which each link is used once and every node talks to one neighbour at the most, and each node's neighbour in them: a
-    /// colouring of the links, greedy, with less than twice as many rounds as the most links of a node.
+    /// colouring of the links, greedy, with less than twice as many rounds as the most links of a node. Links that are slower than a way
+    /// around them are left out.
     pub fn rounds(&self) -> impl Iterator<Item = &[Option<NodeId>]> {
         let colour = || {
             let mut rounds: Vec<Vec<Option<NodeId>>> = Vec::new();
-            for Link { ends: (a, b), .. } in &self.links {
+            for Link { ends: (a, b), .. } in self.links.iter().filter(|link| self.is_best(link.ends)) {
                 let free = |round: &Vec<Option<NodeId>>| round[*a as usize].is_none() && round[*b as usize].is_none();
                 let at = rounds.iter().position(free).unwrap_or_else(|| {
                     rounds.push(vec![None; self.nodes() as usize]);
@@ -192,6 +235,50 @@ impl Graph {
             rounds
         };
         self.rounds.get_or_init(colour).iter().map(Vec::as_slice)
+    }
+
+    /// Bandwidth of the link between two neighbours; 1 where there is none.
+    pub fn bandwidth(&self, a: NodeId, b: NodeId) -> f64 {
+        let at = self.links.binary_search_by_key(&(a.min(b), a.max(b)), |link| link.ends);
+        at.map_or(1.0, |at| self.links[at].bandwidth)
+    }
+
+    /// What a byte takes on the cheapest route between two nodes, if it takes [`FASTEST`] on the fastest link.
+    pub fn cost(&self, a: NodeId, b: NodeId) -> u64 {
+        match self.costs.is_empty() {
+            true => u64::from(FASTEST) * u64::from(self.distance(a, b)),
+            false => self.costs[a as usize * self.nodes() as usize + b as usize],
+        }
+    }
+
+    /// Every link once, in ascending order, with its cost for a unit carried: 1 where all links have the same bandwidth, otherwise
+    /// as [`cost`](Graph::cost).
+    pub fn link_costs(&self) -> Vec<((NodeId, NodeId), u32)> {
+        let cost = |(a, b): (NodeId, NodeId)| match self.link_costs.is_empty() {
+            true => 1,
+            false => self.beside(a).binary_search(&b).map_or(FASTEST, |at| self.costs_beside(a)[at]),
+        };
+        self.links.iter().map(|link| (link.ends, cost(link.ends))).collect()
+    }
+
+    /// The most links of a route of which each is nearer to its end, if a hop is as near as the fastest link makes it: the diameter where all links have
+    /// the same bandwidth.
+    pub fn longest_descent(&self) -> u32 {
+        let most = self.costs.iter().max().map(|most| most / u64::from(FASTEST));
+        most.map_or(self.diameter(), |most| u32::try_from(most).unwrap_or(u32::MAX).min(self.nodes() - 1))
+    }
+
+    /// Whether no way around the link between two neighbours is cheaper.
+    fn is_best(&self, (a, b): (NodeId, NodeId)) -> bool {
+        self.distance(a, b) == 1
+    }
+
+    /// The costs of the links to the nodes beside this one; empty where all links have the same bandwidth.
+    fn costs_beside(&self, node: NodeId) -> &[u32] {
+        match self.link_costs.is_empty() {
+            true => &[],
+            false => &self.link_costs[self.first[node as usize] as usize..self.first[node as usize + 1] as usize],
+        }
     }
 
     fn beside(&self, node: NodeId) -> &[NodeId] {
@@ -212,8 +299,14 @@ impl Graph {
     }
 
     pub(super) fn next_hop(&self, from: NodeId, to: NodeId) -> NodeId {
-        let nearer = |other: &&NodeId| self.distance(**other, to) < self.distance(from, to);
-        self.beside(from).iter().find(nearer).copied().unwrap_or(from)
+        if self.costs.is_empty() {
+            let nearer = |other: &&NodeId| self.distance(**other, to) < self.distance(from, to);
+            return self.beside(from).iter().find(nearer).copied().unwrap_or(from);
+        }
+        let whole = (self.cost(from, to), self.distance(from, to));
+        let on_route =
+            |(other, link): &(&NodeId, &u32)| (self.cost(**other, to) + u64::from(**link), self.distance(**other, to) + 1) == whole;
+        self.beside(from).iter().zip(self.costs_beside(from)).find(on_route).map_or(from, |(other, _)| *other)
     }
 
     pub(super) fn diameter(&self) -> u32 {
@@ -230,6 +323,9 @@ impl PartialEq for Graph {
 
 const UNREACHED: u16 = u16::MAX;
 
+/// The cost of the fastest link of a graph: costs of the others are rounded to a part of it.
+pub const FASTEST: u32 = 1000;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,7 +339,7 @@ mod tests {
         let graph = Graph::read("net.txt", "# a square with a tail\n0 1\n1, 2 2.5\n2 3\n\n0 3 # closes\n4 3\n").unwrap();
         assert_eq!((graph.nodes(), graph.diameter()), (5, 3));
         assert_eq!(graph.neighbours(3), [0, 2, 4]);
-        assert_eq!((graph.distance(1, 4), graph.next_hop(1, 4), graph.next_hop(0, 4), graph.next_hop(2, 2)), (3, 0, 3, 2));
+        assert_eq!((graph.distance(1, 4), graph.next_hop(1, 4), graph.next_hop(0, 4), graph.next_hop(2, 2)), (3, 2, 3, 2));
         assert_eq!(graph.links()[2], Link { ends: (1, 2), bandwidth: 2.5 });
         assert_eq!(graph.edges(), "edges=0-1,0-3,1-2-2.5,2-3,3-4");
         assert_eq!(Graph::read("one", "0").unwrap().nodes(), 1);
@@ -279,6 +375,26 @@ mod tests {
             let said = refusal(text);
             assert!(said.starts_with(&format!("topology graph:net.txt: {why}")), "{said}");
         }
+    }
+
+    #[test]
+    fn routes_avoid_slow_links_where_a_way_around_is_cheaper() {
+        let triangle = |bandwidth: &str| Graph::read("net", &format!("0 1 1\n1 2 1\n2 0 {bandwidth}\n")).unwrap();
+        let slow = triangle("0.001");
+        assert_eq!((slow.next_hop(0, 2), slow.next_hop(2, 0), slow.distance(0, 2), slow.diameter()), (1, 1, 2, 2));
+        assert_eq!((slow.cost(0, 1), slow.cost(0, 2)), (1_000, 2_000));
+        assert_eq!(slow.link_costs(), [((0, 1), 1_000), ((0, 2), 1_000_000), ((1, 2), 1_000)]);
+        // The link between 0 and 2 has no round.
+        assert_eq!(slow.rounds().map(<[_]>::to_vec).collect::<Vec<_>>(), [[Some(1), Some(0), None], [None, Some(2), Some(1)]]);
+        // Half as fast is as cheap as two hops, and fewer hops win.
+        let half = triangle("0.5");
+        assert_eq!((half.next_hop(0, 2), half.distance(0, 2), half.cost(0, 2), half.rounds().count()), (2, 1, 2_000, 3));
+        // The only way is taken whatever it costs.
+        let line = Graph::read("net", "0 1 0.001\n1 2 1\n").unwrap();
+        assert_eq!((line.next_hop(0, 2), line.cost(0, 2), line.bandwidth(1, 0)), (1, 1_001_000, 0.001));
+        // Only ratios count.
+        let same = Graph::read("net", "0 1 7\n1 2 7\n2 0 7\n").unwrap();
+        assert_eq!((same.cost(0, 2), same.link_costs()[1]), (1_000, ((0, 2), 1)));
     }
 
     #[test]

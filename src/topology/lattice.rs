@@ -1,7 +1,7 @@
 //! Meshes, tori, rings and hyper-grids: nodes at the integer points of a box, numbered row-major.
 //!
 //! The first dimension is the slowest: node = sum over k of coordinate k times stride k, the last stride being 1. A 2-D mesh
-//! `RxC` has R rows and C columns, node `i * C + j` in row i and column j (Wu 1997, section 5).
+//! `RxC` has R rows and C columns, node `i * C + j` in row i and column j (Wu 1997, section 3.3).
 
 use std::sync::Arc;
 
@@ -212,7 +212,7 @@ impl Grid {
         Ok(Grid { lattice: Lattice::new("grid", dims)? })
     }
 
-    pub(super) fn of(dims: &[u32]) -> Self {
+    pub(crate) fn of(dims: &[u32]) -> Self {
         Grid { lattice: Lattice::of(dims) }
     }
 

@@ -18,6 +18,7 @@ pub mod hadamard;
 mod hosts;
 mod hypercube;
 mod kind;
+mod known;
 mod lattice;
 mod line;
 mod metis;
@@ -40,6 +41,7 @@ pub use graph::{Graph, Link, MAX_GRAPH_NODES};
 pub use hosts::Hosts;
 pub use hypercube::Hypercube;
 pub use kind::Kind;
+pub use known::KnownNetwork;
 pub use lattice::{Grid, Mesh};
 pub use line::Line;
 pub use overlay::{MAX_VIRTUAL_PER_RANK, Overlay, Placement};
@@ -70,7 +72,7 @@ pub enum Topology {
     Hypercube(Hypercube),
     /// A mesh of any dimension, row-major; wrapped around it is a torus, and in one dimension a ring.
     Mesh(Mesh),
-    /// A rooted tree, numbered in preorder (Wu 1997, section 4).
+    /// A rooted tree, numbered in preorder (Wu 1997, section 3.1).
     Tree(Arc<Tree>),
     /// The hyper-grid of Savvas and Kechadi 2004, with links between direct neighbours.
     Grid(Grid),

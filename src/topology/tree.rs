@@ -1,6 +1,6 @@
 //! Rooted trees, numbered in preorder: the root is node 0, every node is followed by all its descendants.
 //!
-//! Wu 1997 (section 4) numbers trees so. The subtree of node v is then the range `v..v + n_v`, with n_v its size.
+//! Wu 1997 (section 3.1) numbers trees so. The subtree of node v is then the range `v..v + n_v`, with n_v its size.
 
 use super::{Hosts, InvalidTopology, MAX_NODES, NodeId};
 

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use super::mpi;
 use super::{Port, sim};
 use crate::error::Result;
-use crate::topology::{Hosts, NodeId, Overlay, RankId};
+use crate::topology::{Hosts, KnownNetwork, NodeId, Overlay, RankId};
 
 /// One node's program, ready to be polled.
 pub(crate) type Program<T> = Pin<Box<dyn Future<Output = Result<T>>>>;
@@ -103,6 +103,17 @@ impl World {
             #[cfg(feature = "_ranks")]
             Kind::Mpi(world) => world.rank() == 0,
             Kind::Sim(_) => true,
+        }
+    }
+
+    /// What is known of the network between the ranks: in simulation its model, on real ranks which of them share a host.
+    pub fn network(&self) -> KnownNetwork<'_> {
+        match &self.0 {
+            #[cfg(feature = "_ranks")]
+            Kind::Mpi(_) => KnownNetwork::of_hosts(self.hosts()),
+            Kind::Sim(world) => {
+                KnownNetwork::new(self.hosts(), |overlay, from, to, bytes| world.network().passage(overlay, from, to, bytes))
+            }
         }
     }
 

@@ -205,6 +205,30 @@ fn weights_are_compared() {
 }
 
 #[test]
+fn a_phase_pays_above_its_crossover() {
+    let mut paid = [false, false];
+    for seconds in [1e-7, 1e-6, 1e-5, 3e-5, 1e-4, 1e-3] {
+        let command = format!("compare --sim 8 --balancer psts,direct,cwa,none --task-seconds {seconds} --output json");
+        for record in lines(&command) {
+            let number = |key: &str| record[key].as_f64().unwrap();
+            if record["balancer"] == "none" {
+                assert!(record.get("crossover_excess").is_none(), "{record}");
+                continue;
+            }
+            let gained = (number("finish_before") - number("finish_after")) * seconds;
+            let pays = gained > number("ms_median") / 1e3;
+            let above = number("imbalance_before") - 1.0 > number("crossover_excess");
+            assert_eq!(above, pays, "{record}");
+            assert!(number("crossover_arrival") < number("crossover_excess") * 8.0 / 7.0, "{record}");
+            paid[usize::from(pays)] = true;
+        }
+    }
+    assert_eq!(paid, [true, true]);
+    // Nothing is said where nobody knows how long a task takes.
+    assert!(lines("compare --sim 8 --balancer direct --output json")[0].get("crossover_excess").is_none());
+}
+
+#[test]
 fn a_graph_is_read_from_its_file() {
     let file = file("# a ring of six\n0 1\n1 2\n2 3\n3 4\n4 5 0.5\n5 0\n");
     let graph = format!("graph:{}", file.display());
@@ -213,7 +237,7 @@ fn a_graph_is_read_from_its_file() {
         assert_keys(&lines[0], BALANCE);
         assert_eq!((lines[0]["topology"].as_str(), lines[0]["native"].as_bool()), (Some(graph.as_str()), Some(true)));
         assert_eq!((&lines[0]["embedding"]["grid"], &lines[0]["embedding"]["virtual_nodes"]), (&"grid:2x2x2".into(), &2.into()));
-        assert!(lines[0]["embedding"]["dilation"].as_u64().is_some_and(|dilation| (1..=3).contains(&dilation)));
+        assert!(lines[0]["embedding"]["dilation"].as_f64().is_some_and(|dilation| (1.0..=4.0).contains(&dilation)));
         if ["optimal", "direct", "psts"].contains(&balancer) {
             assert_eq!(lines[0]["final"], serde_json::json!([2, 2, 2, 2, 2, 2]), "{balancer}");
         }

@@ -10,6 +10,7 @@ mod figures;
 #[path = "../files/mod.rs"]
 mod files;
 mod flow_vectors;
+mod grids;
 mod independent;
 mod kernels;
 mod measured;

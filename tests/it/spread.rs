@@ -8,7 +8,7 @@ use equipoise::Result;
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::{sim, world::World};
 use equipoise_lab::divisible::spread::Records;
-use equipoise_lab::experiment::spread::{Answer, SpreadOutcome, SpreadSpec, spread};
+use equipoise_lab::experiment::spread::{Answer, Distribution, SpreadOutcome, SpreadSpec, spread};
 use equipoise_lab::workload::kernels::{Computation, OkStatus, Reduce};
 
 use crate::files::file;
@@ -21,6 +21,7 @@ fn spec(input: &Path, computation: &str, topology: &str, ranks: u32) -> SpreadSp
         reduce: Reduce::Concat,
         records: Records::Lines,
         overlay: Overlay::one_host(Topology::parse(topology, ranks).unwrap(), ranks).unwrap(),
+        distribution: Distribution::Tree,
         installments: None,
         calibration: None,
         pace: Some(vec![100e-9; ranks as usize]),
@@ -153,4 +154,66 @@ fn a_calibration_is_kept_and_judged() {
     std::fs::write(&kept, "{}").unwrap();
     let why = divided(&spec).map(|_| ()).unwrap_err().to_string();
     assert!(why.contains("no calibration that was written here"), "{why}");
+}
+
+/// Divides by the layered distribution, on a hypercube whose every directed link takes 200 ns a byte, as a node does to compute.
+fn in_layers(input: &Path, computation: &str, dimension: u32, records: Records) -> SpreadOutcome {
+    let ranks = 1 << dimension;
+    let mut spec = spec(input, computation, "hypercube", ranks);
+    (spec.distribution, spec.records, spec.pace) = (Distribution::Layers, records, Some(vec![200e-9; ranks as usize]));
+    let network = sim::Network::parse("hops:latency=1us,per_byte=200ns,contention").unwrap();
+    let mut world = World::simulated(ranks, sim::Model { network, ..sim::Model::default() });
+    spread(&mut world, &spec, Box::new(|_| Ok(()))).unwrap().expect("rank 0 is here")
+}
+
+#[test]
+fn the_layered_distribution_is_as_fast_as_the_papers_equations_say() {
+    let text = text(45_000);
+    let input = file(&text);
+    // For w Tcp = z Tcm.
+    let speedups = [1.0, 3.0 / 2.0, 15.0 / 7.0, 35.0 / 12.0, 315.0 / 83.0, 693.0 / 146.0];
+    for (dimension, speedup) in (0..).zip(speedups) {
+        let SpreadOutcome { answer, record } = in_layers(&input, "count", dimension, Records::Lines);
+        let layers = record.layers.as_ref().unwrap();
+        let case = format!("dimension {dimension}: {layers:?}, spread {}, {} against {}", record.spread, record.makespan, record.predicted);
+        assert!((layers.speedup / speedup - 1.0).abs() < 0.03 && (layers.model_speedup / speedup - 1.0).abs() < 0.01, "{case}");
+        assert!((layers.utilisation / (speedup / f64::from(1 << dimension)) - 1.0).abs() < 0.03, "{case}");
+        // All ranks finish together, when it was predicted.
+        assert!(record.spread < 0.02 && (record.predicted / record.makespan - 1.0).abs() < 0.02, "{case}");
+        // Answers are short: they cost some microseconds.
+        assert!(record.speedup <= layers.speedup && record.speedup > 0.99 * layers.speedup, "{case}");
+        assert!(matches!(answer, Answer::Counts(counts) if counts.bytes == text.len() as u64));
+        // Each rank sends over all its links to the next layer, and each layer's shares are alike.
+        assert_eq!(record.links.len(), (dimension << dimension >> 1) as usize, "{case}");
+    }
+}
+
+#[test]
+fn the_layered_distribution_gives_the_same_answers() {
+    let text = text(3_000);
+    let input = file(&text);
+    let expected = Answer::Checksum(blake3::hash(&text).to_hex().to_string());
+    for dimension in 0..=5 {
+        assert_eq!(in_layers(&input, "checksum", dimension, Records::Lines).answer, expected, "{dimension}");
+    }
+    for input in [file(""), file("no newline"), file("\n"), file("a\nb\nc\n")] {
+        for kernel in ["count", "checksum", "histogram", "histogram=numbers", "grep=b"] {
+            let layered = in_layers(&input, kernel, 3, Records::Lines).answer;
+            assert_eq!(layered, divided(&spec(&input, kernel, "hypercube", 8)).unwrap().0.answer, "{kernel}");
+        }
+    }
+}
+
+#[test]
+fn the_layered_distribution_says_what_it_needs() {
+    let input = file(text(1_000));
+    let refused = |topology: &str, ranks: u32, room: u64| {
+        let mut spec = spec(&input, "count", topology, ranks);
+        (spec.distribution, spec.room) = (Distribution::Layers, room);
+        divided(&spec).map(|_| ()).unwrap_err().to_string()
+    };
+    assert!(refused("hypercube", 6, 1 << 30).starts_with("distribution hypercube: it needs a power of two of ranks"));
+    assert!(refused("mesh", 4, 1 << 30).starts_with("distribution hypercube: it needs a hypercube, not mesh:2x2"));
+    let why = refused("hypercube", 4, 5_000);
+    assert!(why.starts_with("memory: rank ") && why.contains(" bytes until it has sent them on"), "{why}");
 }

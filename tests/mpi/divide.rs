@@ -12,7 +12,7 @@ use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::divisible::spread::Records;
-use equipoise_lab::experiment::spread::{Answer, SpreadOutcome, SpreadRecord, SpreadSpec, spread};
+use equipoise_lab::experiment::spread::{Answer, Distribution, SpreadOutcome, SpreadRecord, SpreadSpec, spread};
 use equipoise_lab::workload::kernels::{Computation, OkStatus, Reduce};
 use rand::rngs::ChaCha8Rng;
 use rand::seq::IndexedRandom;
@@ -35,6 +35,23 @@ pub fn enter(book: &mut Book) {
         ]
     };
     let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(60)), ..mpi::Options::program() };
+    let layered =
+        || vec![Case { name: "all kernels in layers", check: in_layers }, Case { name: "failures in layers", check: failing_in_layers }];
+    book.suite(Suite {
+        name: "layers",
+        ranks: &[1, 2, 4, 8, 16],
+        limit: Duration::from_secs(150),
+        options: options.clone(),
+        cases: layered(),
+    });
+    for (name, ranks) in [("3 ranks have no layers", 3), ("5 ranks have no layers", 5)] {
+        book.job(
+            name,
+            ranks,
+            || within(in_layers),
+            |outcome| outcome.expect(2, Duration::from_secs(60), &[("distribution hypercube: it needs a power of two of ranks", 1)]),
+        );
+    }
     book.suite(Suite { name: "divide", ranks: &[1, 2, 3, 4, 7, 8, 16], limit: Duration::from_secs(150), options, cases: cases() });
     book.job(
         "64 megabytes divided over 4 ranks",
@@ -106,6 +123,7 @@ fn spec(world: &World, input: &Path, computation: Computation) -> Result<SpreadS
         reduce: Reduce::Concat,
         records: Records::Lines,
         overlay,
+        distribution: Distribution::Tree,
         installments: None,
         calibration: None,
         pace: None,
@@ -253,6 +271,45 @@ fn text(world: &mut World, bytes: usize) -> Result<()> {
         check(world, &input, "grep=error: .*42", |spec| spec.installments = Some(1))?;
     }
     Ok(())
+}
+
+fn layered(spec: &mut SpreadSpec) {
+    (spec.distribution, spec.room) = (Distribution::Layers, 1 << 30);
+}
+
+/// All kernels, on texts that are shorter than there are ranks, of a few records, and of a megabyte and a half.
+fn in_layers(world: &mut World) -> Result<()> {
+    let long = prose(if world.is_first() { 3 << 19 } else { 0 });
+    let texts: [&[u8]; 5] = [b"", b"x", b"error\n\n1 \xff\nlast error", &b"1\n2\n2\n10\n010\n\n".repeat(500), &long];
+    for (index, text) in texts.into_iter().enumerate() {
+        let input = input(world, text);
+        for kernel in ["count", "grep=error", "histogram", "histogram=numbers", "checksum"] {
+            check(world, &input, kernel, layered).map_err(|why| match index {
+                0 => why,
+                _ => Error::Failed(format!("text {index}: {why}")),
+            })?;
+        }
+    }
+    let input = input(world, &long);
+    let mut spec = spec(world, &input, Computation::Command { command: "cat".into(), ok: OkStatus::default() })?;
+    layered(&mut spec);
+    let Some((outcome, output)) = divided(world, &spec)? else { return Ok(()) };
+    same("cat", output.len(), long.len())?;
+    same("bytes of cat", output == long, true)?;
+    // All ranks of a layer get as much, to a record.
+    let shares = outcome.record.shares;
+    let differ = |(node, share): (u32, &u64)| share.abs_diff(shares[(1usize << node.count_ones()) - 1]) > 1000;
+    same("nodes whose share is not that of their layer", (0..).zip(&shares).filter(|share| differ(*share)).count(), 0)
+}
+
+/// A program that fails on one share fails the division on all ranks, and the ranks can go on.
+fn failing_in_layers(world: &mut World) -> Result<()> {
+    let input = input(world, &b"a line\n".repeat(2000));
+    let mut spec = spec(world, &input, Computation::Command { command: "exit 7".into(), ok: OkStatus::default() })?;
+    layered(&mut spec);
+    let why = divided(world, &spec).map(|_| ()).err().map(|why| why.to_string()).unwrap_or_default();
+    same("a status that is wrong", why.contains("status 7"), true)?;
+    check(world, &input, "count", layered)
 }
 
 /// Runs a program on all shares; the status and the output come on the first rank.

@@ -135,7 +135,7 @@ impl Request<'_> {
         let entry = balancer.entry;
         let topology = match &self.arguments.topology {
             Some(spec) => settle::topology(world, spec)?,
-            None => entry.default_topology(ranks),
+            None => entry.topology_on(&world.network()),
         };
         if let Some(objection) = entry.objection(&topology) {
             return Err(objection.into());

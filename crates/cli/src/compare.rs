@@ -89,6 +89,11 @@ pub struct Arguments {
     #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
 
+    /// Seconds that a task (with weights: a work unit) takes on a rank of average power: adds the imbalance from which a phase pays, for the whole
+    /// load and for one arriving task [default: as --tasks says, if it does]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    task_seconds: Option<f64>,
+
     /// Slow the last balancer down by this factor, to test the measurement (scripts/fairness)
     #[arg(long, value_name = "TIMES", hide = true, value_parser = handicap)]
     handicap: Option<f64>,
@@ -111,6 +116,12 @@ pub struct Arguments {
     /// Write a timeline into this file, in Chrome's trace format (for ui.perfetto.dev): a row for each rank, messages as arrows
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     trace: Option<PathBuf>,
+}
+
+/// A number of seconds above 0.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.0 && seconds.is_finite());
+    seconds.ok_or_else(|| "it must be a number of seconds above 0, such as 0.001".into())
 }
 
 /// What the options ask for, as far as it is known without ranks.
@@ -191,6 +202,7 @@ impl Request<'_> {
             cases,
             repeat: self.arguments.repeat,
             lasting: self.arguments.steps,
+            task_seconds: self.arguments.task_seconds,
             seed: self.arguments.world.seed,
             trace: self.arguments.trace.is_some(),
             plain: self.arguments.rule.plain,
@@ -234,7 +246,7 @@ impl Request<'_> {
         let suits = |balancer: &&Rc<Chosen>| (by_place || !balancer.needs_places()) && (is_chosen || self.arguments.rule.admits(balancer));
         for balancer in balancers.iter().filter(suits) {
             self.arguments.rule.check(balancer)?;
-            let topology = given.clone().unwrap_or_else(|| balancer.entry.default_topology(ranks));
+            let topology = given.clone().unwrap_or_else(|| balancer.entry.topology_on(&world.network()));
             match balancer.entry.objection(&topology) {
                 Some(objection) => objections.push((balancer.name.clone(), objection)),
                 None => {

@@ -199,11 +199,10 @@ impl Arguments {
 
     /// The schedulers that can run, each on its topology.
     fn contenders(&self, world: &mut World, schedulers: Vec<Chosen>) -> Result<Vec<SchedulerContender>> {
-        let ranks = world.ranks();
         let given = self.topology.as_deref().map(|spec| settle::topology(world, spec)).transpose()?;
         let (mut contenders, mut objections) = (Vec::new(), Vec::new());
         for scheduler in schedulers {
-            let topology = given.clone().unwrap_or_else(|| scheduler.default_topology(ranks));
+            let topology = given.clone().unwrap_or_else(|| scheduler.topology_on(&world.network()));
             match scheduler.objection(&topology) {
                 Some(objection) => objections.push((scheduler.name.clone(), objection)),
                 None => contenders.push(SchedulerContender::new(scheduler, Overlay::new(topology, world.hosts())?)?),

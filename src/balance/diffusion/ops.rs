@@ -20,6 +20,8 @@ pub(in crate::balance) static ENTRY: Entry = Entry {
     build,
     facts: Facts {
         kinds: KINDS,
+        suited: None,
+        suited: None,
         refuses: |topology| match spectrum::distinct(topology, MOST) {
             Some(_) => None,
             None => Some(format!("takes a step for each distinct eigenvalue of the topology, and there are more than {MOST} there")),

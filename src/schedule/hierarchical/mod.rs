@@ -22,8 +22,8 @@
 //! Guarantee: within a region no processor is given a task while another has fewer.
 //!
 //! Where it departs from the paper:
-//! - Medians are those of `topology::hadamard`, regions disjoint and as equal as possible; by default regions hold at least four processors
-//!   (`medians=hadamard` takes the full code on small cubes too).
+//! - Medians are those of `topology::hadamard`, regions disjoint and as equal as possible; by default regions of a whole cube hold at least four processors,
+//!   and fewer where nodes are virtual: 4 and 1 on 5 ranks, 4, 4, 2 and 2 on 12 (`medians=hadamard` takes the full code on small cubes too).
 //! - Where regions have unequal numbers of processors the level-1 list counts graphs for each processor.
 //! - A graph stays in its region by design, so a single root would keep one region busy: fewer roots than two for each region are expanded by
 //!   the host, breadth first, until there are at least two sub-trees for each region (more where regions are unequal, so that the smallest gets

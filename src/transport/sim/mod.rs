@@ -122,6 +122,11 @@ impl World {
         self.model.hosts.clone().or(measured).unwrap_or_else(|| Hosts::single(self.ranks))
     }
 
+    /// What messages cost.
+    pub fn network(&self) -> &Network {
+        &self.model.network
+    }
+
     /// The model, to change it between runs.
     pub fn model(&mut self) -> &mut Model {
         &mut self.model

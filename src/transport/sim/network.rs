@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::measured::Measured;
 use super::units;
 use crate::spec::{InvalidSpec, Options, Spec};
+use crate::topology::{NodeId, Overlay, Topology};
 use crate::transport::Ticks;
 
 /// How messages between ranks travel. Between nodes of one rank a message costs one tick, whatever the network.
@@ -22,7 +23,8 @@ pub enum Network {
     /// A message takes the start-up plus its bytes, wherever it goes. With contention each rank has one port out and one port in:
     /// a port passes one message at a time, first come, first served, and is busy for the message's bytes, not for the start-up.
     Switched(Link),
-    /// Store and forward along the topology's route: start-up plus bytes for each hop from rank to rank. With contention each directed
+    /// Store and forward along the topology's route: start-up plus bytes for each hop from rank to rank; a byte takes a b-th of its time on a
+    /// link of a graph that has bandwidth b. With contention each directed
     /// link passes one message at a time, first come, first served, and is busy for the message's bytes.
     Hops(Link),
     /// Hosts and links that were measured. A rank's port passes one message at a time and keeps the gap between two; where the link between
@@ -69,6 +71,14 @@ impl Link {
         })
     }
 
+    /// The link between two neighbours of a topology: the bandwidth that a graph gives it counts.
+    pub fn between(self, topology: &Topology, a: NodeId, b: NodeId) -> Link {
+        match topology {
+            Topology::Graph(graph) => Link { per_byte: (self.per_byte as f64 / graph.bandwidth(a, b)).round() as u64, ..self },
+            _ => self,
+        }
+    }
+
     /// Ticks for which a message of so many bytes keeps the link busy, rounded up.
     pub fn transmission(&self, bytes: u64) -> Ticks {
         let picoseconds = u128::from(bytes) * u128::from(self.per_byte);
@@ -95,6 +105,28 @@ impl Network {
             _ => return Err(spec.unknown(["zero", "switched", "hops"])),
         };
         spec.build(|options| Link::read(options).map(network))
+    }
+
+    /// Ticks from sending to arrival of a message of so many bytes, header included, that waits for no other.
+    pub fn passage(&self, overlay: &Overlay, from: NodeId, to: NodeId, bytes: u64) -> Ticks {
+        let Overlay { topology, placement } = overlay;
+        let rank = |node| placement.rank_of(node);
+        if rank(from) == rank(to) {
+            return 1;
+        }
+        match self {
+            Network::Zero => 1,
+            Network::Switched(link) => link.passage(bytes),
+            Network::Hops(link) => {
+                let mut at = from;
+                let hop = |next| {
+                    let here = std::mem::replace(&mut at, next);
+                    if rank(here) == rank(next) { 0 } else { link.between(topology, here, next).passage(bytes) }
+                };
+                topology.route(from, to).map(hop).fold(0, Ticks::saturating_add)
+            }
+            Network::Measured(measured) => measured.link(rank(from), rank(to)).passage(bytes),
+        }
     }
 
     /// Whether a later message between two nodes could overtake an earlier one, were it let.

@@ -123,18 +123,7 @@ impl State {
             }
             return;
         }
-        let cost = match self.links.network {
-            Network::Zero | Network::Measured(_) => 1,
-            Network::Switched(link) => link.passage(size(&message)),
-            Network::Hops(link) => {
-                let mut at = src;
-                let crossings = overlay
-                    .topology
-                    .route(src, dst)
-                    .filter(|next| !share_rank(&overlay.placement, std::mem::replace(&mut at, *next), *next));
-                link.passage(size(&message)).saturating_mul(crossings.count() as u64)
-            }
-        };
+        let cost = self.links.network.passage(overlay, src, dst, size(&message));
         self.arrive(message, now.saturating_add(cost));
     }
 
@@ -190,6 +179,7 @@ impl State {
             let next = overlay.topology.next_hop(at, dst);
             if !share_rank(&overlay.placement, at, next) {
                 let bytes = size(&message);
+                let link = link.between(&overlay.topology, at, next);
                 let start = self.links.between(at, next, self.now, link.transmission(bytes));
                 self.calendar.enter(start.saturating_add(link.passage(bytes)), Due::Hop(message, next));
                 return;

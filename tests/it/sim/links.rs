@@ -100,6 +100,21 @@ fn hops_contend_for_directed_links() {
 }
 
 #[test]
+fn bandwidths_of_a_graphs_links_count() {
+    let at = |edges: &str, network: &str, sent: &[Sent]| arrivals(3, &format!("graph:edges={edges}"), network, sent);
+    // 500 bytes take 500 on a link of bandwidth 1, 1000 on one of 0.5, and 250 on one of 2.
+    assert_eq!(at("0-1-0.5,1-2", HOPS, &[(0, 0, 2, 500), (0, 1, 0, 500), (0, 2, 1, 500)]), [3500, 2000, 1500]);
+    assert_eq!(at("0-1-2,1-2", HOPS, &[(0, 0, 2, 500), (0, 0, 1, 500)]), [2750, 1250]);
+    // The way around a link a thousand times slower is taken.
+    assert_eq!(at("0-1,1-2,0-2-0.001", HOPS, &[(0, 0, 2, 500), (0, 2, 0, 500)]), [3000, 3000]);
+    assert_eq!(at("0-1,1-2,0-2", HOPS, &[(0, 0, 2, 500), (0, 2, 0, 500)]), [1500, 1500]);
+    // Where there is none, the slow link is busy for that long: 0..1000 and 1000..2000.
+    assert_eq!(at("0-1-0.5,1-2", HOPS_CONTENTION, &[(0, 0, 1, 500), (0, 0, 1, 500)]), [2000, 3000]);
+    // A switch has no such links.
+    assert_eq!(at("0-1-0.5,1-2", SWITCHED, &[(0, 0, 1, 500)]), [1500]);
+}
+
+#[test]
 fn a_message_to_itself_takes_one_tick_on_any_network() {
     for network in ["zero", SWITCHED, SWITCHED_CONTENTION, HOPS, HOPS_CONTENTION] {
         assert_eq!(arrivals(2, "complete", network, &[(40, 1, 1, 5000)]), [41], "{network}");

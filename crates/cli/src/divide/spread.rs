@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use equipoise::topology::Overlay;
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
@@ -12,7 +12,7 @@ use equipoise::{Error, Result};
 use equipoise_farm::starter;
 use equipoise_lab::divisible::spread::Records;
 use equipoise_lab::divisible::spread::plan::MOST_INSTALLMENTS;
-use equipoise_lab::experiment::spread::{Sink, SpreadOutcome};
+use equipoise_lab::experiment::spread::{Distribution, Sink, SpreadOutcome};
 use equipoise_lab::experiment::{self, SpreadSpec, settle};
 use equipoise_lab::report::{csv, json, spread, spread_page, trace};
 use equipoise_lab::workload::kernels::{Answer, Computation, OkStatus, Reduce};
@@ -25,7 +25,7 @@ use crate::output::{Files, Target};
 use crate::{streams, terminal};
 
 /// Options that the model does not use.
-pub const NAMES: [&str; 15] = [
+pub const NAMES: [&str; 16] = [
     "kernel",
     "command",
     "sample",
@@ -35,6 +35,7 @@ pub const NAMES: [&str; 15] = [
     "reduce",
     "ok_status",
     "records",
+    "distribution",
     "calibration",
     "baselines",
     "rate",
@@ -43,8 +44,10 @@ pub const NAMES: [&str; 15] = [
     "trace",
 ];
 
-/// The simulated network, unless another one is asked for.
+/// A network on which a rank has one port.
 const ONE_PORT: &str = "switched:contention";
+/// A network on which all links of a rank work at once.
+const ALL_PORTS: &str = "hops:contention";
 
 /// What is divided over ranks.
 #[derive(Args)]
@@ -95,6 +98,11 @@ pub struct SpreadOptions {
     #[arg(long, value_name = "RECORDS", requires = "input", default_value = "lines")]
     records: String,
 
+    /// How shares get to the ranks: tree (along the topology, through one port, piece by piece) | hypercube (all ports at once, layer by layer, over
+    /// all shortest routes, equal shares within a layer: Blazewicz and Drozdowski 1995; 2^d equal ranks)
+    #[arg(long, value_enum, value_name = "WAY", requires = "input", default_value = "tree")]
+    distribution: DistributionOption,
+
     /// Read the costs of computing and sending from this file if it exists; otherwise measure them and write them into it
     #[arg(long, value_name = "FILE", requires = "input")]
     calibration: Option<PathBuf>,
@@ -118,6 +126,22 @@ pub struct SpreadOptions {
     /// Write a timeline of transfers and computation into this file, predicted and measured, in Chrome's trace format (for ui.perfetto.dev)
     #[arg(long, value_name = "FILE", requires = "input", help_heading = "Results")]
     trace: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DistributionOption {
+    Tree,
+    Hypercube,
+}
+
+impl DistributionOption {
+    /// The network that is simulated unless another one is asked for: that of its model.
+    fn network(self) -> &'static str {
+        match self {
+            DistributionOption::Tree => ONE_PORT,
+            DistributionOption::Hypercube => ALL_PORTS,
+        }
+    }
 }
 
 /// A number of bytes with k, M or G after it.
@@ -180,6 +204,9 @@ pub fn run(input: PathBuf, options: &SpreadOptions, shared: &ModelOptions, world
     if input.as_os_str() == "-" && launch::speaks() && streams::input_was_closed() {
         return Err(Error::usage("--input -: standard input is closed").into());
     }
+    if options.distribution == DistributionOption::Hypercube {
+        check_layers(shared, speeds.as_deref())?;
+    }
     let records = options.records.parse()?;
     let request = Request { options, shared, world, output, input, computation, records, speeds };
     if programs.iter().any(|(_, program)| program.is_some()) {
@@ -195,13 +222,29 @@ pub fn run(input: PathBuf, options: &SpreadOptions, shared: &ModelOptions, world
     if status == 0 { Ok(()) } else { Err(Ending::Said(status)) }
 }
 
+/// Whether what else is asked for goes with the layered distribution.
+fn check_layers(shared: &ModelOptions, speeds: Option<&[f64]>) -> Result<()> {
+    if shared.installments.is_some_and(|number| number != 1) {
+        return Err(Error::usage("--installments: --distribution hypercube sends everything in one"));
+    }
+    if let Some(speeds) = speeds
+        && let Some(other) = speeds.iter().find(|speed| **speed != speeds[0])
+    {
+        return Err(Error::usage(format!(
+            "--speeds: --distribution hypercube divides among equal ranks, and {other} is not {}",
+            speeds[0]
+        )));
+    }
+    Ok(())
+}
+
 impl Request<'_> {
     fn carry_out(&self, world: &mut World) -> Result<i32> {
         if let Some(world) = world.as_simulation()
             && self.world.network.is_none()
         {
-            // A rank has one port, as the plan has it.
-            world.model().network = sim::Network::parse(ONE_PORT)?;
+            // Links as the plan has them.
+            world.model().network = sim::Network::parse(self.options.distribution.network())?;
         }
         let gantt = match &self.shared.gantt {
             Some(path) if world.is_first() => Target::create("--gantt", path).map(Some),
@@ -282,6 +325,10 @@ impl Request<'_> {
             reduce: options.reduce.as_deref().map(Reduce::parse).unwrap_or_default(),
             records: self.records,
             overlay,
+            distribution: match options.distribution {
+                DistributionOption::Tree => Distribution::Tree,
+                DistributionOption::Hypercube => Distribution::Layers,
+            },
             installments,
             calibration: options.calibration.clone(),
             pace: speeds.map(|speeds| speeds.iter().map(|speed| 1.0 / (speed * options.rate as f64)).collect()),

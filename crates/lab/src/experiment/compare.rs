@@ -5,6 +5,7 @@ use std::rc::Rc;
 use serde::Serialize;
 
 use super::balance::OPTIMUM_UP_TO;
+use super::crossover::{Crossover, PhaseCost};
 use super::judged::Judged;
 use super::load_source::LoadSource;
 use super::prediction;
@@ -31,6 +32,8 @@ pub struct CompareSpec {
     pub seed: u64,
     /// How many steps the loads stay as they are; `None`: until the first of the balancers pays.
     pub lasting: Option<u64>,
+    /// Seconds of a unit of work on a rank of average power, for the crossovers; `None`: as the tasks say, if they do.
+    pub task_seconds: Option<f64>,
     /// Whether to record a trace, in one more round that is not measured; see [`MOST_NODES`](equipoise::phase::trace::MOST_NODES).
     pub trace: bool,
     /// Whether to follow the balancers' rules as printed in their sources, even where they make the slowest rank slower.
@@ -135,6 +138,9 @@ pub struct CompareRecord {
     /// How many steps the loads stay as they are, if that was said: over so many the phase's time is spread.
     #[serde(skip)]
     pub lasting: Option<u64>,
+    /// The imbalance from which the phase pays; left out where nobody says how long tasks take.
+    #[serde(flatten)]
+    pub crossover: Option<Crossover>,
     /// Milliseconds predicted by simulating the phase on a measured network; left out if nobody asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ms_predicted: Option<f64>,
@@ -152,6 +158,24 @@ impl CompareRecord {
     /// Milliseconds of gathering information, deciding and exchanging tasks.
     pub fn parts(&self) -> [f64; 3] {
         [self.ms_information, self.ms_decision, self.ms_exchange]
+    }
+
+    /// The imbalance from which the phase pays, if a unit of work takes these seconds, or as long as the tasks say.
+    fn crossover_if(&self, task_seconds: Option<f64>) -> Option<Crossover> {
+        let unit = task_seconds.or(self.weighing.unit_seconds)?;
+        if self.imbalance_before > 1.0 && self.imbalance_after >= self.imbalance_before {
+            // What changes nothing pays for nothing.
+            return None;
+        }
+        let units = self.map.before.iter().map(|load| *load as f64).sum::<f64>();
+        Crossover::of(&PhaseCost {
+            phase: self.ms_median / 1e3,
+            without_exchange: (self.ms_information + self.ms_decision) / 1e3,
+            mean_step: units * unit / f64::from(self.site.ranks),
+            steps: self.lasting.unwrap_or(1),
+            after: self.imbalance_after,
+            ranks: self.site.ranks,
+        })
     }
 
     /// The confidence interval of the median time, where it was measured; simulated times repeat exactly.
@@ -222,7 +246,8 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
         let loads = Rc::new(case.loads.clone());
         let record = |combination: Combination| {
             let predicted = combination.predicted(spec)?;
-            Ok(CompareRecord { ms_predicted: predicted, lasting: spec.lasting, ..combination.record(&loads, &site)? })
+            let record = CompareRecord { ms_predicted: predicted, lasting: spec.lasting, ..combination.record(&loads, &site)? };
+            Ok(CompareRecord { crossover: record.crossover_if(spec.task_seconds), ..record })
         };
         let records = combinations.into_iter().map(record).collect::<Result<_>>()?;
         Ok(CaseResult { loads, records })
@@ -357,6 +382,7 @@ impl MeasuredPhase<'_> {
             above_bound: judged.imbalance.after.max_over_mean / judged.imbalance_bound - 1.0,
             crossings: outcome.crossings,
             lasting: None,
+            crossover: None,
             ms_predicted: None,
             simplicity: balancer.entry.simplicity(),
             map: LoadMap {

@@ -11,6 +11,7 @@ pub mod balance;
 pub mod blazewicz1995;
 pub mod compare;
 mod cores;
+pub mod crossover;
 pub mod division;
 pub mod environment;
 pub mod hamidzadeh1995;
@@ -34,6 +35,7 @@ pub mod wu1997;
 
 pub use balance::{BalanceRecord, BalanceSpec, balance};
 pub use compare::{CaseResult, CompareRecord, CompareSpec, compare};
+pub use crossover::Crossover;
 pub use division::ModelRecord;
 pub use environment::Environment;
 pub use equipoise::phase::trace::Trace;

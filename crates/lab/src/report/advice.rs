@@ -283,7 +283,17 @@ pub(crate) mod tests {
         let balancer = Rc::new(balance::find("direct").unwrap());
         let contenders = vec![BalancerContender { balancer, overlay, powers: Powers::equal(4, 4) }];
         let cases = vec![Case { loads: LoadSource::Own, tasks }];
-        let spec = CompareSpec { contenders, cases, repeat: 1, seed: 1, lasting: None, trace: false, plain: false, prediction: None };
+        let spec = CompareSpec {
+            contenders,
+            cases,
+            repeat: 1,
+            seed: 1,
+            lasting: None,
+            task_seconds: None,
+            trace: false,
+            plain: false,
+            prediction: None,
+        };
         compare(&mut world, &spec, |_, _, _| {}).unwrap().remove(0).records.remove(0)
     }
 

@@ -11,7 +11,7 @@ use super::gantt;
 use super::table::{self, lines, place};
 use crate::experiment::SpreadRecord;
 use crate::experiment::division::{Activity, GanttBar, GanttRow};
-use crate::experiment::spread::Answer;
+use crate::experiment::spread::{Answer, LayersRecord};
 
 /// Maximum number of ranks, and of links, that are listed for people.
 pub(super) const LISTED: usize = 32;
@@ -145,6 +145,11 @@ pub fn report(record: &SpreadRecord, answer: &Answer, width: u16) -> String {
         (false, false) => "as fast as it was in the run",
     };
     line("speedup", format!("{} against rank 0 alone, {} ({whence})", three(record.speedup), seconds(record.sequential)));
+    if let Some(layers) = &record.layers {
+        let LayersRecord { speedup, model_speedup, utilisation, model_utilisation, .. } = layers;
+        let (speedup, utilisation) = (format!("{} (model {})", three(*speedup), three(*model_speedup)), three(*utilisation));
+        line("layers", format!("speedup {speedup}, utilisation {utilisation} (model {}), answers left out", three(*model_utilisation)));
+    }
     line("costs", format!("{}, in {}", record.calibration, seconds(record.calibration_seconds)));
     if record.collecting > 0.0 {
         line("output", format!("collected in {} after that", seconds(record.collecting)));

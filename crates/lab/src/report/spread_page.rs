@@ -189,6 +189,7 @@ pub(super) mod tests {
             most_waiting: 9,
         };
         SpreadRecord {
+            layers: None,
             unpacked_from: None,
             input: "a<b>.txt".into(),
             bytes: 1000,

@@ -50,7 +50,7 @@ pub fn balance(record: &BalanceRecord) -> String {
     let mut out = format!("{} on {}, {}\n", record.balancer, topology(record), place(site));
     if let Some(Embedded { grid, virtual_nodes, virtual_links, dilation, mean_dilation }) = &record.embedding {
         let missing = format!("{}, {}", several(*virtual_nodes, "virtual node"), several(*virtual_links, "virtual link"));
-        out.push_str(&format!("  embedded   in {grid}: {missing}, dilation {dilation} ({} on average)\n", ratio(*mean_dilation)));
+        out.push_str(&format!("  embedded   in {grid}: {missing}, dilation {} ({} on average)\n", ratio(*dilation), ratio(*mean_dilation)));
     }
     let payload = if record.payload > 0 { format!(" {}", payload(record.payload, record.weighing.payload_is_mean)) } else { String::new() };
     let mut line = |name: &str, text: String| out.push_str(&format!("  {name:<11}{text}\n"));

@@ -26,7 +26,8 @@ pub enum LoadPattern {
     List(Vec<u64>),
     /// The same, in a file: numbers separated by commas, blanks or line ends, comments after `#`.
     File(PathBuf),
-    /// Uniform integers in `0..=2 * mean`, then adjusted to the exact mean: the test loads of Wu 1997, section 7. See
+    /// Uniform integers in `0..=2 * mean`, then adjusted to the exact mean. Wu 1997, section 5, says that loads are random
+    /// and have a given mean; the range is our choice. See
     /// [`LoadPattern::draw`].
     Uniform { mean: u64 },
     /// All tasks on one node.

@@ -15,13 +15,17 @@
 //! The paper lets a node drive all its links at once. A rank has one network card, so here a node serves one link at a time (one-port):
 //! only so much is under way from it as keeps the link busy. The paper's node also waits for its whole share and all it has to forward; here
 //! what is for others is forwarded piece by piece, so that a node far away waits for the slowest link on its way and not for each of them.
+//!
+//! The paper's own distribution is here as well, on hypercubes: [`layers`] says what goes where, [`flood`] is its rank program.
 
 pub mod calibrate;
 pub mod clock;
 pub mod collect;
 pub mod cut;
 pub mod demand;
+pub mod flood;
 pub mod kernel;
+pub mod layers;
 pub mod piece;
 pub mod plan;
 pub mod program;
@@ -31,6 +35,7 @@ pub mod tree;
 pub use calibrate::{LinkCosts, SpreadCosts};
 pub use cut::{InputSource, Records};
 pub use kernel::{Kernel, Kernels, Range};
+pub use layers::{Layers, Routes};
 pub use plan::{SpreadPlan, TimeInterval};
 pub use program::{SpreadEnding, SpreadNodeReport, SpreadOrder};
 pub use tree::SpreadTree;

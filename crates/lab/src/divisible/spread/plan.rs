@@ -249,7 +249,7 @@ fn given_sending(sending: f64, time: f64, served: &[Served], installments: u32) 
 }
 
 /// Whole bytes in proportion to the weights, adding up to `bytes`.
-fn whole(weights: &[f64], bytes: u64) -> Vec<u64> {
+pub(super) fn whole(weights: &[f64], bytes: u64) -> Vec<u64> {
     let sum: f64 = weights.iter().sum();
     let (mut reached, mut given) = (0.0, 0);
     let mut shares: Vec<u64> = weights

@@ -22,7 +22,7 @@ use equipoise::topology::NodeId;
 use super::cut::InputSource;
 use super::share::Share;
 
-const DONE: Tag = Tag::new(3, "a share's answer");
+pub(super) const DONE: Tag = Tag::new(3, "a share's answer");
 
 /// Time that the other shares have to end once one has failed: those that fail for the same reason soon after it are compared with it, and
 /// the first in the input is reported. A program that would go on for hours does not keep the job.
@@ -208,7 +208,7 @@ impl Part {
     }
 }
 
-fn unexpected(message: &Message) -> Error {
+pub(super) fn unexpected(message: &Message) -> Error {
     Error::Garbled { from: message.envelope.src, what: format!("with tag {}", message.envelope.tag), why: "nobody waits for it".into() }
 }
 

@@ -15,7 +15,7 @@ use equipoise::node::{Finished, Node, Ticks, Worker};
 use equipoise::topology::NodeId;
 
 /// Bytes that a worker takes between two checkpoints.
-const BITE: usize = 64 << 10;
+pub(super) const BITE: usize = 64 << 10;
 
 /// Computing intervals with a shorter pause between them are reported as one ..
 const PAUSE: Ticks = 20_000;

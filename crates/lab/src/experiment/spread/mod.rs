@@ -17,14 +17,15 @@ use std::time::{Duration, Instant};
 
 use self::input::{FoundInput, Input, InputStream};
 use self::record::Made;
-pub use self::record::{Baseline, LinkRecord, RankTimeline, Split, SpreadRecord};
+pub use self::record::{Baseline, LayersRecord, LinkRecord, RankTimeline, Split, SpreadRecord};
 use super::settle;
 use super::site::Site;
 pub use crate::divisible::spread::TimeInterval;
 use crate::divisible::spread::demand::on_demand;
+use crate::divisible::spread::flood::flood;
 use crate::divisible::spread::program::distribute;
 use crate::divisible::spread::{
-    InputSource, Range, Records, SpreadCosts, SpreadEnding, SpreadOrder, SpreadPlan, SpreadTree, clock, cut, plan,
+    InputSource, Layers, Range, Records, Routes, SpreadCosts, SpreadEnding, SpreadOrder, SpreadPlan, SpreadTree, clock, cut, plan,
 };
 pub use crate::workload::kernels::Answer;
 use crate::workload::kernels::{Computation, Desk, Pace, Reduce};
@@ -51,6 +52,7 @@ pub struct SpreadSpec {
     pub reduce: Reduce,
     pub records: Records,
     pub overlay: Overlay,
+    pub distribution: Distribution,
     /// `None` for the number that promises most.
     pub installments: Option<u32>,
     pub calibration: Option<PathBuf>,
@@ -66,6 +68,16 @@ pub struct SpreadSpec {
     pub seed: u64,
 }
 
+/// How shares get to their nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Distribution {
+    /// Down a tree of the topology's routes, through one port, piece by piece.
+    #[default]
+    Tree,
+    /// Layer by layer over all links of a hypercube, as Blazewicz and Drozdowski 1995 have it.
+    Layers,
+}
+
 /// Destination of collected output, on rank 0.
 pub type Sink = Box<dyn FnMut(&[u8]) -> Result<()>>;
 
@@ -79,6 +91,8 @@ pub struct SpreadOutcome {
 struct SpreadSetting {
     overlay: Overlay,
     tree: Rc<SpreadTree>,
+    /// Those of the distribution, if it is layered.
+    layers: Option<Layers>,
     computation: Computation,
     records: Records,
     length: u64,
@@ -94,16 +108,19 @@ struct SpreadSetting {
 pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink) -> Result<Option<SpreadOutcome>> {
     let mut input = opened(world, spec)?;
     let length = settle::from_first(world, || Ok(input.as_ref().map_or(0, InputSource::len)))?;
-    let setting = SpreadSetting::new(world, spec, length);
+    let setting = SpreadSetting::new(world, spec, length)?;
     let began = Instant::now();
     let (costs, calibration, predicts) = calibration::costs(world, &setting, input.as_mut(), spec.calibration.as_deref())?;
     let calibration_seconds = began.elapsed().as_secs_f64();
     // Where there is no input there are no costs, unless they were read from a file.
     let planner = costs.as_ref().filter(|_| input.is_some());
     let plan = if predicts { plan::plan } else { plan::in_proportion };
-    let planned = planner.map(|costs| plan(&setting.tree, costs, length, spec.installments, setting.room));
-    let (ordered, order) = setting.order(world, planned, planner, input.as_mut())?;
-    let (ending, offsets) = setting.distribute(world, &order, input.as_ref())?;
+    let planned = planner.map(|costs| match setting.layers {
+        Some(layers) => layers.plan(costs, length, predicts),
+        None => plan(&setting.tree, costs, length, spec.installments, setting.room),
+    });
+    let (ordered, order) = setting.order(world, planned, planner, input.as_mut(), setting.layers)?;
+    let (ending, offsets) = setting.distribute(world, &order, input.as_ref(), setting.layers)?;
     let checked = setting.answer(ending.as_ref(), input.as_ref());
     let answer = settle::agree(world, checked)?;
     let collecting = collecting::collect(world, &setting, &order, &spec.reduce, sink)?;
@@ -178,14 +195,22 @@ async fn put_aside(node: &Node, stream: InputStream) -> Result<Result<Input>> {
 }
 
 impl SpreadSetting {
-    fn new(world: &World, spec: &SpreadSpec, length: u64) -> SpreadSetting {
+    fn new(world: &World, spec: &SpreadSpec, length: u64) -> Result<SpreadSetting> {
+        let layers = match spec.distribution {
+            Distribution::Tree => None,
+            Distribution::Layers => {
+                let layers = Layers::of(&spec.overlay.topology, spec.overlay.placement.ranks());
+                Some(layers.map_err(|why| Error::input("distribution", format!(" hypercube: {why}")))?)
+            }
+        };
         let records = spec.computation.records(spec.records, length);
         let placement = &spec.overlay.placement;
         let pace = spec.pace.as_ref().map(|seconds| {
             let by_node = (0..placement.ranks()).map(|node| seconds.get(placement.rank_of(node) as usize).copied().unwrap_or(0.0));
             Rc::new(Pace { seconds: by_node.collect(), is_virtual: world.is_simulated() })
         });
-        SpreadSetting {
+        Ok(SpreadSetting {
+            layers,
             tree: Rc::new(SpreadTree::of(&spec.overlay.topology, placement.ranks())),
             overlay: spec.overlay.clone(),
             computation: spec.computation.clone(),
@@ -194,7 +219,7 @@ impl SpreadSetting {
             desk: spec.computation.desk(records, length, pace, spec.patience, spec.sample),
             room: spec.room,
             patience: spec.patience,
-        }
+        })
     }
 
     /// Cuts the input as planned, and announces the ranges to all ranks.
@@ -204,6 +229,7 @@ impl SpreadSetting {
         planned: Option<SpreadPlan>,
         costs: Option<&SpreadCosts>,
         input: Option<&mut Input>,
+        layers: Option<Layers>,
     ) -> Result<(Option<SpreadPlan>, Rc<SpreadOrder>)> {
         let mut kept = None;
         let made = settle::from_first(world, || {
@@ -211,7 +237,10 @@ impl SpreadSetting {
                 return Err(Error::Failed("there is no plan".into()));
             };
             let cuts = cut::cut(input, self.records, &planned.lengths())?;
-            let (plan, ranges) = planned.with_cuts(&self.tree, costs, &cuts);
+            let (plan, ranges) = match layers {
+                Some(layers) => layers.with_cuts(&planned, costs, &cuts),
+                None => planned.with_cuts(&self.tree, costs, &cuts),
+            };
             let order = SpreadOrder { ranges, installments: plan.installments, order: plan.order.clone(), room: self.room };
             kept = Some(plan);
             Ok(order)
@@ -219,13 +248,22 @@ impl SpreadSetting {
         Ok((kept, Rc::new(made)))
     }
 
-    fn distribute(&self, world: &mut World, order: &Rc<SpreadOrder>, input: Option<&Input>) -> Result<(Option<SpreadEnding>, Vec<i64>)> {
+    fn distribute(
+        &self,
+        world: &mut World,
+        order: &Rc<SpreadOrder>,
+        input: Option<&Input>,
+        layers: Option<Layers>,
+    ) -> Result<(Option<SpreadEnding>, Vec<i64>)> {
+        let routes = layers.map(|layers| Rc::new(layers.routes(&order.ranges)));
+        self.check_room(routes.as_deref())?;
         let source = input.map(|input| input.again().map(|again| again as Box<dyn InputSource>)).transpose();
         let mut source = settle::agree(world, source)?;
         let ranks = self.overlay.placement.ranks();
         let ended = node::run(world, &self.overlay, |node| {
             let source = if node.me() == 0 { source.take() } else { None };
             let (tree, order, kernels) = (self.tree.clone(), order.clone(), self.desk.clone());
+            let routes = routes.clone();
             async move {
                 if node.me() >= ranks {
                     return Ok((None, Vec::new()));
@@ -235,10 +273,31 @@ impl SpreadSetting {
                 if let Some(all) = node::Group::spaced(0, 1, ranks, node.me()) {
                     all.barrier(&apart).await?;
                 }
-                Ok((distribute(node, tree, order, kernels, source).await?, offsets))
+                let ending = match routes {
+                    Some(routes) => flood(node, routes, order, kernels, source).await?,
+                    None => distribute(node, tree, order, kernels, source).await?,
+                };
+                Ok((ending, offsets))
             }
         })?;
         Ok(ended.into_iter().map(|(_, ended)| ended).find(|(ending, _)| ending.is_some()).unwrap_or_default())
+    }
+
+    /// Whether every node has room for what it gets before it sends it on.
+    fn check_room(&self, routes: Option<&Routes>) -> Result<()> {
+        let Some(routes) = routes else { return Ok(()) };
+        let placement = &self.overlay.placement;
+        let volumes = (1..placement.ranks()).map(|node| (routes.volume(node), placement.rank_of(node)));
+        match volumes.max() {
+            Some((most, rank)) if most > self.room => Err(Error::input(
+                "memory",
+                format!(
+                    ": rank {rank} has to keep {most} bytes until it has sent them on (--distribution hypercube), {} are allowed",
+                    self.room
+                ),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// The answer, where node 0 is.
@@ -264,8 +323,8 @@ impl SpreadSetting {
                 _ => {
                     let make = if name == ALONE { plan::alone } else { plan::equal };
                     let planned = planner.map(|costs| make(&self.tree, costs, self.length));
-                    let (_, order) = self.order(world, planned, planner, input.as_deref_mut())?;
-                    self.distribute(world, &order, input.as_deref())?.0
+                    let (_, order) = self.order(world, planned, planner, input.as_deref_mut(), None)?;
+                    self.distribute(world, &order, input.as_deref(), None)?.0
                 }
             };
             self.desk.clear();

@@ -50,6 +50,9 @@ pub struct SpreadRecord {
     pub collecting: f64,
     pub split: Vec<Split>,
     pub links: Vec<LinkRecord>,
+    /// The layered distribution beside the paper's equations; left out where the distribution is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layers: Option<LayersRecord>,
     /// Times of other ways to divide the same input; empty unless requested.
     pub baselines: Vec<Baseline>,
     /// Why one of them was faster, if one was.
@@ -57,6 +60,18 @@ pub struct SpreadRecord {
     /// Predicted and measured timeline of each rank.
     #[serde(skip)]
     pub charts: Vec<[RankTimeline; 2]>,
+}
+
+/// A layered distribution, layer 0 first, by Blazewicz and Drozdowski 1995. They leave out how answers get back: `speedup` and
+/// `utilisation` are until the last rank has computed its share, the record's own `speedup` is until all answers are there.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LayersRecord {
+    /// The part of the input that a rank of each layer computes, by equations 2 and 3.
+    pub alpha: Vec<f64>,
+    pub speedup: f64,
+    pub model_speedup: f64,
+    pub utilisation: f64,
+    pub model_utilisation: f64,
 }
 
 /// Parts of a rank's time.
@@ -188,7 +203,13 @@ impl Made<'_> {
             };
             [expected, self.timeline(node)]
         });
+        let layers = setting.layers.map(|layers| {
+            let alpha = layers.shares(costs, setting.length, self.predicts);
+            let (speedup, model, ranks) = (ratio(sequential, most), 1.0 / alpha[0], f64::from(placement.ranks()));
+            LayersRecord { alpha, speedup, model_speedup: model, utilisation: speedup / ranks, model_utilisation: model / ranks }
+        });
         SpreadRecord {
+            layers,
             input: self.input.clone(),
             unpacked_from: self.unpacked_from,
             bytes: setting.length,

@@ -128,6 +128,19 @@ impl Tabular for CompareRecord {
                 .when(talks_over_hosts)
                 .about("the same after it")
                 .only_then(),
+            new("crossover_excess", |r| r.crossover.map(|crossover| crossover.crossover_excess).csv())
+                .heading("pays\nabove")
+                .reads(|r| r.crossover.map_or("-".into(), |crossover| ratio(1.0 + crossover.crossover_excess)))
+                .when(has_crossover)
+                .about("imbalance from which the phase pays with tasks as long as they are, with a core for\neach rank")
+                .only_then(),
+            new("crossover_arrival", |r| r.crossover.map(|crossover| crossover.crossover_arrival).csv())
+                .heading("arrival")
+                .unit("%")
+                .reads(|r| r.crossover.map_or("-".into(), |crossover| three(100.0 * crossover.crossover_arrival)))
+                .when(has_crossover)
+                .about("work of one arriving task from which a phase pays that shares it out, in percent of\nthe mean load of a rank")
+                .only_then(),
         ]
     }
 }
@@ -170,6 +183,10 @@ fn takes_nothing(record: &CompareRecord) -> bool {
 
 fn time(record: &CompareRecord) -> String {
     if takes_nothing(record) { format!("<{NOTHING}") } else { three(record.ms_median) }
+}
+
+fn has_crossover(records: &[CompareRecord]) -> bool {
+    records.iter().any(|record| record.crossover.is_some())
 }
 
 fn has_interval(record: &CompareRecord) -> bool {
