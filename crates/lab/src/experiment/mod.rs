@@ -19,6 +19,7 @@ pub mod independent;
 mod judged;
 mod load_source;
 mod prediction;
+pub mod papers;
 pub mod probe;
 pub mod ranking;
 pub mod responses;
