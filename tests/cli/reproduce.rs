@@ -14,7 +14,10 @@ fn examples_are_the_papers_step_by_step() {
     let (status, out, _) = reproduce("wu --example 1 --example 3 --example 4 --figure 3");
     assert_eq!(status, 0, "{out}");
     assert_eq!(out.matches("agrees").count(), 10, "{out}");
-    assert!(!out.contains("DIFFERS") && out.contains("4 claims: 2 reproduced, 2 reproduced under a stated reading, 0 not reproduced."), "{out}");
+    assert!(
+        !out.contains("DIFFERS") && out.contains("4 claims: 2 reproduced, 2 reproduced under a stated reading, 0 not reproduced."),
+        "{out}"
+    );
     // By its number it is the same paper.
     assert_eq!(reproduce("004 --example 1 --example 3 --example 4 --figure 3").1, out);
     let (status, out, _) = reproduce("psts --table 1");

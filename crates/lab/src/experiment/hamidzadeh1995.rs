@@ -87,7 +87,11 @@ mod tests {
                 let totals: Vec<[f64; 2]> = (0..seeds).map(|seed| totals(&figure.costs(processors, 100 + seed))).collect();
                 for (which, expected) in known.iter().enumerate() {
                     let mean = totals.iter().map(|both| both[which]).sum::<f64>() / seeds as f64;
-                    assert!((mean / expected[at] - 1.0).abs() <= allowed, "figure {number}, {processors}: {mean} instead of {}", expected[at]);
+                    assert!(
+                        (mean / expected[at] - 1.0).abs() <= allowed,
+                        "figure {number}, {processors}: {mean} instead of {}",
+                        expected[at]
+                    );
                 }
             }
         }

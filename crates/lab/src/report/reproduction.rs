@@ -18,9 +18,9 @@ pub fn claims(paper: Paper, judged: &[Judged], width: u16) -> String {
     let mut out = format!("{}\n", paper.citation());
     for one in judged {
         let as_recorded = match (one.recorded, one.as_recorded) {
-            (_, true) => String::new(),
             (Some(recorded), false) => format!(" (RECORDED: {})", recorded.name()),
-            (None, false) => " (no verdict is recorded)".into(),
+            (None, _) => " (no verdict is recorded yet)".into(),
+            _ => String::new(),
         };
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
@@ -45,7 +45,8 @@ pub fn claims(paper: Paper, judged: &[Judged], width: u16) -> String {
 /// How many of the claims have which verdict.
 fn counted(judged: &[Judged]) -> String {
     let of = |verdict| judged.iter().filter(|one| one.verdict == verdict).count();
-    let parts = [Verdict::Reproduced, Verdict::UnderReading, Verdict::NotReproduced].map(|verdict| format!("{} {}", of(verdict), verdict.name()));
+    let parts =
+        [Verdict::Reproduced, Verdict::UnderReading, Verdict::NotReproduced].map(|verdict| format!("{} {}", of(verdict), verdict.name()));
     format!("{}: {}", several(judged.len() as u64, "claim"), parts.join(", "))
 }
 
@@ -65,9 +66,11 @@ pub fn markdown(papers: &[(Paper, Vec<Judged>)]) -> String {
         let _ = writeln!(out, "\n### `{}` ({}): {}\n\n{}.\n", paper.name(), paper.number(), paper.citation(), counted(judged));
         out.push_str("| where | the paper says | paper | ours | cases | verdict |\n|---|---|---|---|--:|---|\n");
         for one in judged {
-            let because = [one.reading, one.why].into_iter().filter(|text| !text.is_empty()).map(|text| format!(": {text}")).collect::<String>();
-            let cells = [one.place, one.says, one.number, &one.ours, &one.cases.to_string(), &format!("**{}**{because}", one.verdict.name())]
-                .map(|cell| cell.replace('|', "\\|"));
+            let because =
+                [one.reading, one.why].into_iter().filter(|text| !text.is_empty()).map(|text| format!(": {text}")).collect::<String>();
+            let cells =
+                [one.place, one.says, one.number, &one.ours, &one.cases.to_string(), &format!("**{}**{because}", one.verdict.name())]
+                    .map(|cell| cell.replace('|', "\\|"));
             let _ = writeln!(out, "| {} |", cells.join(" | "));
         }
     }

@@ -71,7 +71,7 @@ pub struct Judged {
     /// Why it is not reproduced; empty if it is.
     pub why: &'static str,
     pub recorded: Option<Verdict>,
-    /// Whether the verdict is the recorded one.
+    /// Whether no other verdict is recorded.
     pub as_recorded: bool,
 }
 
@@ -105,7 +105,7 @@ impl Claim {
             reading: self.reading,
             why: if verdict == Verdict::NotReproduced { self.why } else { "" },
             recorded,
-            as_recorded: recorded == Some(verdict),
+            as_recorded: recorded.is_none_or(|recorded| recorded == verdict),
         }
     }
 

@@ -154,8 +154,10 @@ mod tests {
     #[test]
     fn a_family_is_wrong_as_seldom_as_it_says() {
         let mut rng = ChaCha8Rng::seed_from_u64(4);
-        let mut sample = |mean: f64| -> Mean { Mean::of(&(0..30).map(|_| mean + rng.random_range(-1.0..1.0)).collect::<Vec<_>>()).unwrap() };
-        let rejected = (0..1000).filter(|_| holm(&(0..10).map(|_| sample(0.0).below(0.0)).collect::<Vec<_>>()).iter().any(|p| *p < LEVEL)).count();
+        let mut sample =
+            |mean: f64| -> Mean { Mean::of(&(0..30).map(|_| mean + rng.random_range(-1.0..1.0)).collect::<Vec<_>>()).unwrap() };
+        let rejected =
+            (0..1000).filter(|_| holm(&(0..10).map(|_| sample(0.0).below(0.0)).collect::<Vec<_>>()).iter().any(|p| *p < LEVEL)).count();
         assert!((20..80).contains(&rejected), "{rejected} of 1000");
         assert!(all_above(&[(sample(1.0), 0.0), (sample(0.0), 0.0)]) && !all_above(&[(sample(1.0), 0.0), (sample(-1.0), 0.0)]));
         assert!(all_below(&[(sample(-1.0), 0.0)]) && !all_below(&[(sample(0.0), -1.0)]));

@@ -133,7 +133,13 @@ pub struct Job {
 }
 
 impl Job {
-    fn new(item: Item, name: impl Into<String>, x: f64, cases: [u32; 2], measure: impl Fn(u64, u32) -> Result<Vec<Value>> + Send + Sync + 'static) -> Job {
+    fn new(
+        item: Item,
+        name: impl Into<String>,
+        x: f64,
+        cases: [u32; 2],
+        measure: impl Fn(u64, u32) -> Result<Vec<Value>> + Send + Sync + 'static,
+    ) -> Job {
         Job { item, name: name.into(), x, cases, measure: Box::new(measure) }
     }
 

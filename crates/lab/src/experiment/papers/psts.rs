@@ -90,7 +90,9 @@ fn example() -> Result<Vec<Value>> {
             before > unit
         })
     };
-    for (name, node, unit, row, printed) in [("v22's unit 100 lands on node", 7, 100, 0..6, 2.0), ("v26's unit 200 lands on node", 11, 200, 12..18, 16.0)] {
+    for (name, node, unit, row, printed) in
+        [("v22's unit 100 lands on node", 7, 100, 0..6, 2.0), ("v26's unit 200 lands on node", 11, 200, 12..18, 16.0)]
+    {
         let to = lands(node, unit, row).ok_or_else(|| Error::Failed(format!("{name}: it is not sent")))?;
         values.push(Value::exact(name, f64::from(to), Some(printed), 1.0));
     }

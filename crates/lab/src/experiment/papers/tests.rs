@@ -52,7 +52,8 @@ fn a_verdict_that_is_not_the_recorded_one_is_seen() {
     };
     let records = Records::built_in().unwrap();
     let holds: fn(&Points) -> Option<Finding> = |points| claims::agreeing(&points.of(Item::Example(1)));
-    let fails: fn(&Points) -> Option<Finding> = |points| claims::agreeing(&points.of(Item::Example(1))).map(|found| Finding { holds: false, ..found });
+    let fails: fn(&Points) -> Option<Finding> =
+        |points| claims::agreeing(&points.of(Item::Example(1))).map(|found| Finding { holds: false, ..found });
     let judged = |claim: Claim| judge(Paper::Wu, &[claim], &points, &records).unwrap();
     let verdicts = [("", holds), ("a reading", holds), ("", fails)].map(|(reading, finding)| judged(claim(reading, finding))[0].clone());
     assert_eq!(verdicts.each_ref().map(|one| one.verdict), [Verdict::Reproduced, Verdict::UnderReading, Verdict::NotReproduced]);

@@ -48,7 +48,7 @@ const EXAMPLES: [Worked; 4] = [
     Worked {
         number: 1,
         balancer: "twa",
-        topology: "tree:parents=0,1,1,0,4,0,6,6",
+        topology: "tree:parents=-,0,1,1,0,4,0,6,6",
         loads: &[1, 4, 5, 11, 7, 2, 3, 3, 5],
         finals: &[5, 5, 5, 5, 5, 4, 4, 4, 4],
         moves: &[(1, 0, 5), (3, 1, 6), (4, 5, 2), (0, 6, 1), (6, 7, 1), (8, 6, 1)],
@@ -97,23 +97,35 @@ const EXAMPLES: [Worked; 4] = [
 ];
 
 pub(super) fn study() -> Study {
-    let mut jobs: Vec<Job> = EXAMPLES.iter().map(|example| Job::new(Item::Example(example.number), "steps", 0.0, [1, 1], |_, _| worked(example))).collect();
+    let mut jobs: Vec<Job> =
+        EXAMPLES.iter().map(|example| Job::new(Item::Example(example.number), "steps", 0.0, [1, 1], |_, _| worked(example))).collect();
     jobs.push(Job::new(Item::Figure(3), "optimum", 0.0, [1, 1], |_, _| {
         let optimum = judge::optimum(&Topology::parse("hypercube:3", 8)?, &FIGURE_1, &[8; 8])?;
         Ok(vec![Value::exact("fewest task-hops", optimum as f64, Some(21.0), 1.0)])
     }));
     jobs.push(Job::new(Item::Figure(9), "difference", 4.0, [200, 1000], dem_difference));
-    for (name, topology) in [("twa", "tree:binary,nodes=15"), ("cwa", "hypercube:4"), ("mwa", "mesh:4x4"), ("cwa", "hypercube:2"), ("cwa", "hypercube:1"), ("mwa", "mesh:2x2")] {
+    for (name, topology) in [
+        ("twa", "tree:binary,nodes=15"),
+        ("cwa", "hypercube:4"),
+        ("mwa", "mesh:4x4"),
+        ("cwa", "hypercube:2"),
+        ("cwa", "hypercube:1"),
+        ("mwa", "mesh:2x2"),
+    ] {
         let name = format!("{name} on {topology}");
         let balancer = name.split(' ').next().unwrap_or_default().to_string();
-        jobs.push(Job::new(Item::Section(4), name.clone(), 0.0, [100, 1000], move |seed, cases| properties(&balancer, topology, &name, seed, cases)));
+        jobs.push(Job::new(Item::Section(4), name.clone(), 0.0, [100, 1000], move |seed, cases| {
+            properties(&balancer, topology, &name, seed, cases)
+        }));
     }
     for (row, dimension) in (2..=6).enumerate() {
         for (column, mean) in MEANS.into_iter().enumerate() {
             let printed = TABLE[row][column];
             let cases = if dimension <= 4 { [1000, 1000] } else { [400, 1000] };
             let name = format!("dem, {} processors", 1 << dimension);
-            jobs.push(Job::new(Item::Table(1), name.clone(), mean as f64, cases, move |seed, cases| balanced(dimension, mean, printed, &name, seed, cases)));
+            jobs.push(Job::new(Item::Table(1), name.clone(), mean as f64, cases, move |seed, cases| {
+                balanced(dimension, mean, printed, &name, seed, cases)
+            }));
         }
     }
     for dimension in 2..=4u32 {
@@ -123,7 +135,9 @@ pub(super) fn study() -> Study {
                 let name = name.clone();
                 move |seed, cases| locality(dimension, mean, &name, seed, cases)
             }));
-            jobs.push(Job::new(Item::Figure(15), name.clone(), mean as f64, [500, 1000], move |seed, cases| dem_and_cwa(dimension, mean, &name, seed, cases)));
+            jobs.push(Job::new(Item::Figure(15), name.clone(), mean as f64, [500, 1000], move |seed, cases| {
+                dem_and_cwa(dimension, mean, &name, seed, cases)
+            }));
         }
     }
     let walks = [
@@ -141,7 +155,9 @@ pub(super) fn study() -> Study {
         for mean in MEANS {
             let name = format!("{balancer}, {processors} processors");
             let quick = if processors <= 64 { 100 } else { 12 };
-            jobs.push(Job::new(Item::Figure(figure), name.clone(), mean as f64, [quick, 100], move |seed, cases| cost(balancer, topology, mean, &name, seed, cases)));
+            jobs.push(Job::new(Item::Figure(figure), name.clone(), mean as f64, [quick, 100], move |seed, cases| {
+                cost(balancer, topology, mean, &name, seed, cases)
+            }));
         }
     }
     Study { jobs, claims: claims::all() }
@@ -157,7 +173,9 @@ fn worked(example: &Worked) -> Result<Vec<Value>> {
         Value::exact("task-hops", counts.task_hops as f64, Some(example.hops), 1.0),
     ];
     if !example.moves.is_empty() {
-        let sent = |&(src, dst, tasks): &(u32, u32, u64)| plan.transfers.iter().any(|one: &Transfer| (one.src, one.dst, one.tasks) == (src, dst, tasks));
+        let sent = |&(src, dst, tasks): &(u32, u32, u64)| {
+            plan.transfers.iter().any(|one: &Transfer| (one.src, one.dst, one.tasks) == (src, dst, tasks))
+        };
         let missing = example.moves.iter().filter(|one| !sent(one)).count();
         let more = plan.transfers.len().abs_diff(example.moves.len());
         values.push(Value::exact("moves that differ", (missing + more) as f64, Some(0.0), 1.0));

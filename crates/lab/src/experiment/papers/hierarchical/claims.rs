@@ -307,7 +307,8 @@ fn communication() -> Vec<Claim> {
                 let mut holds = true;
                 for curve in &curves {
                     let (slow, middle, fast) = (at(curve, 4.0)?, at(curve, 12.0)?, at(curve, 36.0)?);
-                    holds &= all_above(&[(difference(&slow, &middle), 0.1 * slow.value)]) && all_below(&[(difference(&middle, &fast), 0.1 * middle.value)]);
+                    holds &= all_above(&[(difference(&slow, &middle), 0.1 * slow.value)])
+                        && all_below(&[(difference(&middle, &fast), 0.1 * middle.value)]);
                 }
                 Finding::new(holds, &curves[0], format!("{}; {}", values(&curves[0]), values(&curves[1])))
             },
@@ -325,7 +326,11 @@ fn communication() -> Vec<Claim> {
                 let (low, high) = (fall(13)?, [fall(15)?, fall(16)?]);
                 let sharper: Vec<_> = high.iter().map(|high| (difference(high, &low), 0.0)).collect();
                 let all = points.curve(Item::Figure(16), "hierarchical");
-                Finding::new(all_above(&sharper), &all, format!("by {:.2} at 0.5, {:.2} and {:.2} at 0.7 and 0.8", low.value, high[0].value, high[1].value))
+                Finding::new(
+                    all_above(&sharper),
+                    &all,
+                    format!("by {:.2} at 0.5, {:.2} and {:.2} at 0.7 and 0.8", low.value, high[0].value, high[1].value),
+                )
             },
             ..section
         },

@@ -29,7 +29,8 @@ pub(super) fn all() -> Vec<Claim> {
             says: "There the two converge as the number of processors grows",
             reading: "r1; within 10 % on 20 processors, and more than 50 % apart on 2",
             judge: |points| {
-                let at = |x: f64| [2, 3, 4].map(|figure| points.at(Item::Figure(figure), LONGER, x)).into_iter().flatten().collect::<Vec<_>>();
+                let at =
+                    |x: f64| [2, 3, 4].map(|figure| points.at(Item::Figure(figure), LONGER, x)).into_iter().flatten().collect::<Vec<_>>();
                 let (few, many) = (at(2.0), at(20.0));
                 let holds = all_above(&against(&few, 0.5)) && all_below(&against(&many, 0.1));
                 Finding::new(holds, &many, format!("{}; {}", spread(&few), spread(&many)))
@@ -102,7 +103,8 @@ const ALL: &[Item] = &[
 
 /// The crossovers that the text gives. A claim names the figure and the number of processors.
 fn crossovers() -> Vec<Claim> {
-    const WHY: &str = "with r1 SASH is the faster from another number of processors on; no reading that was tried gives all nine crossovers";
+    const WHY: &str =
+        "with r1 SASH is the faster from another number of processors on; no reading that was tried gives all nine crossovers";
     macro_rules! crossover {
         ($id:literal, $figure:literal, $paper:literal, $why:expr) => {
             Claim {
@@ -149,7 +151,8 @@ fn first_faster(points: &Points, figure: u32) -> f64 {
 fn ordered(points: &Points, lines: &[[u32; 3]; 3]) -> Option<Finding> {
     let crossovers = lines.map(|line| line.map(|figure| first_faster(points, figure)));
     let may_be_by = |figure: u32, x: f64| points.at(Item::Figure(figure), LONGER, x).is_some_and(|point| point.low < 0.0);
-    let holds = lines.iter().zip(&crossovers).all(|(line, at)| (1..3).all(|next| at[next] <= at[next - 1] || may_be_by(line[next], at[next - 1])));
+    let holds =
+        lines.iter().zip(&crossovers).all(|(line, at)| (1..3).all(|next| at[next] <= at[next - 1] || may_be_by(line[next], at[next - 1])));
     let ours: Vec<String> = crossovers.iter().map(|line| line.map(|x| x.to_string()).join(", ")).collect();
     Finding::new(holds, &points.curve(Item::Figure(lines[0][0]), LONGER), ours.join("; "))
 }
