@@ -55,7 +55,7 @@ fn section_4() -> Vec<Claim> {
             id: "hierarchical-locality",
             place: "section 4.3.3",
             says: "Tasks run nearer to their parents than under distributed scheduling (loads 0.5 and 0.8)",
-            why: "under the baseline most tasks stay where they are born; the hierarchical scheme sends nearly each of them to some processor of its region",
+            why: "a migration of the baseline goes one hop, one of the hierarchical scheme to any processor of the region, up to three hops away",
             judge: |points| {
                 let what = "hops from birth to execution";
                 let (hierarchical, distributed) = (of(points, what, "hierarchical"), of(points, what, "distributed"));
@@ -81,7 +81,6 @@ fn section_4() -> Vec<Claim> {
             place: "section 4.3.4",
             says: "A task migrates at most once, and less often than under distributed scheduling",
             number: "at most 1",
-            why: "it is never more than once; but where loads are low the baseline leaves more tasks where they are, so that migrations are fewer there, not here",
             judge: |points| {
                 let what = "migrations of a task";
                 let (hierarchical, distributed) = (of(points, what, "hierarchical"), of(points, what, "distributed"));
