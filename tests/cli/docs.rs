@@ -6,13 +6,13 @@ const BEGIN: &str = "<!-- list -->\n";
 const END: &str = "<!-- end of list -->";
 
 /// The text between the marks of a page is what the program lists. With `UPDATE_DOCS=1` it is written anew.
-fn is_listed(page: &str, option: &str) {
+fn is_listed(page: &str, arguments: &[&str]) {
     let path = format!("{}/../../docs/{page}.md", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = text.split_once(BEGIN).expect("the list begins");
     let (table, after) = rest.split_once(END).expect("the list ends");
-    let output = Command::cargo_bin("equipoise").unwrap().args(["list", option]).output().unwrap();
-    assert!(output.status.success(), "list {option}");
+    let output = Command::cargo_bin("equipoise").unwrap().args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}");
     let listed = format!("\n{}\n", String::from_utf8(output.stdout).unwrap().trim());
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(path, format!("{before}{BEGIN}{listed}\n{END}{after}")).unwrap();
@@ -23,12 +23,17 @@ fn is_listed(page: &str, option: &str) {
 
 #[test]
 fn the_table_of_balancers_is_the_registrys() {
-    is_listed("balancers", "--markdown");
+    is_listed("balancers", &["list", "--markdown"]);
 }
 
 #[test]
 fn the_table_of_schedulers_is_the_registrys() {
-    is_listed("schedulers", "--markdown=schedulers");
+    is_listed("schedulers", &["list", "--markdown=schedulers"]);
+}
+
+#[test]
+fn the_papers_claims_are_those_that_are_recorded() {
+    is_listed("papers", &["reproduce", "--recorded"]);
 }
 
 /// Every name has a page of its own with these parts.

@@ -16,6 +16,7 @@ mod programs;
 mod readers;
 mod refusals;
 mod reports;
+mod reproduce;
 mod run;
 mod version;
 mod when;

@@ -16,7 +16,7 @@
 //!
 //! Cost: at most p messages a phase, and a message for each completion. Where it departs from the paper: the text takes the head of the
 //! queue at the end of a phase (`reading=literal`), with which best-first search keeps returning to shallow nodes and gives out next to
-//! nothing; the reading that gives the paper's figures takes the deepest node (`r1`). On real ranks phases go by the clock, the finishing
+//! nothing; the reading that is nearest to the paper's figures takes the deepest node (`r1`). On real ranks phases go by the clock, the finishing
 //! times are corrected by what was measured, and a worker that runs dry ends the phase at once. `clusters=hosts` gives each host a scheduler
 //! under a top one, as the authors announce (section 5).
 

@@ -20,7 +20,7 @@ pub struct Rules {
 pub const READINGS: [&str; 7] = ["r1", "r1b", "r2", "literal", "r2d", "r3", "r4"];
 
 impl Rules {
-    /// The reading that gives the paper's figures.
+    /// The reading that is nearest to the paper's figures: 4 of its 9 crossovers are equal, 8 within one.
     pub const R1: Rules = Rules { ties: Ties::Deeper, choice: Choice::Deepest, window: 1, most: 1000, v: CYCLE };
 
     /// The reading of this name, if there is one.

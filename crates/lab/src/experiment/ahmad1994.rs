@@ -12,7 +12,7 @@ use std::thread;
 
 use serde::Serialize;
 
-use super::run::{self, RunSpec, SchedulerContender};
+use super::run::{self, RunRecord, RunSpec, SchedulerContender};
 use crate::workload::graphs;
 use equipoise::error::{Error, Result};
 use equipoise::schedule;
@@ -150,29 +150,48 @@ pub fn reproduce(cases: &[AhmadCase], graphs: u32, seed: u64, progress: impl Fn(
     points.into_iter().map(|(_, point)| point).collect()
 }
 
-impl AhmadCase {
-    /// The workload, as `equipoise run --workload` takes it.
-    fn workload(&self, graphs: u32) -> String {
-        let AhmadCase { levels, children, utilisation, rate, .. } = self;
-        let rate = if *rate == 0 { "none".into() } else { rate.to_string() };
-        format!("stream:levels={levels},children={children},utilisation={utilisation},rate={rate},graphs={graphs}")
-    }
+/// A stream of random graphs on a hypercube.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GraphStream {
+    pub dimension: u32,
+    pub levels: u32,
+    pub children: u32,
+    pub utilisation: f64,
+    /// Migrations in a unit of time; 0 if they take no time.
+    pub rate: u32,
+    pub graphs: u32,
+}
 
-    fn measure(&self, graphs: u32, seed: u64) -> Result<AhmadPoint> {
+impl GraphStream {
+    /// Simulates it under a scheduler.
+    ///
+    /// # Errors
+    /// If there is no such scheduler, or the simulation fails.
+    pub fn run(&self, scheduler: &str, seed: u64, trace: bool) -> Result<RunRecord> {
+        let GraphStream { levels, children, utilisation, rate, graphs, .. } = self;
+        let rate = if *rate == 0 { "none".into() } else { rate.to_string() };
+        let workload = format!("stream:levels={levels},children={children},utilisation={utilisation},rate={rate},graphs={graphs}");
         let nodes = 1 << self.dimension;
         let topology = Topology::parse(&format!("hypercube:{}", self.dimension), nodes)?;
-        let name = topology.name();
         let model = sim::Model { network: sim::Network::Zero, seed, ..sim::Model::default() };
         let spec = RunSpec {
-            contenders: vec![SchedulerContender::new(schedule::find(self.scheduler)?, Overlay::one_host(topology, nodes)?)?],
-            workload: graphs::find(&self.workload(graphs))?,
+            contenders: vec![SchedulerContender::new(schedule::find(scheduler)?, Overlay::one_host(topology, nodes)?)?],
+            workload: graphs::find(&workload)?,
             workers: 1,
             repeat: None,
             seed,
-            trace: false,
+            trace,
         };
         let records = run::run(&mut World::simulated(nodes, model), &spec, |_, _, _| {})?;
-        let responses = records.first().and_then(|record| record.responses);
+        records.into_iter().next().ok_or_else(|| Error::Failed(format!("{scheduler}: nothing was recorded")))
+    }
+}
+
+impl AhmadCase {
+    fn measure(&self, graphs: u32, seed: u64) -> Result<AhmadPoint> {
+        let AhmadCase { dimension, levels, children, utilisation, rate, .. } = *self;
+        let record = GraphStream { dimension, levels, children, utilisation, rate, graphs }.run(self.scheduler, seed, false)?;
+        let (name, responses) = (record.topology, record.responses);
         let responses = responses.ok_or_else(|| Error::Failed(format!("{}: no graph was answered", self.scheduler)))?;
         let (measured, ci95) = (responses.response_mean, responses.response_ci95);
         // With fewer graphs than the tolerances are for, what chance does is added.

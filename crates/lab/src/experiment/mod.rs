@@ -19,6 +19,7 @@ pub mod handicap;
 pub mod independent;
 mod judged;
 mod load_source;
+pub mod papers;
 mod prediction;
 pub mod probe;
 pub mod ranking;

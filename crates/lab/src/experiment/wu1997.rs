@@ -172,7 +172,7 @@ fn point(series: &Series, bench: &mut Bench, index: usize, mean_load: u64, cases
 }
 
 /// A balancer on simulated nodes, on a network without latency: only amounts matter here.
-struct Bench {
+pub(super) struct Bench {
     world: World,
     overlay: Overlay,
     setting: Rc<Setting>,
@@ -180,12 +180,20 @@ struct Bench {
 
 impl Bench {
     fn new(balancer: &str, topology: Topology) -> Result<Bench> {
+        let powers = Powers::equal(topology.nodes(), topology.nodes());
+        Bench::with(balancer, topology, powers, sim::Model { network: sim::Network::Zero, ..sim::Model::default() })
+    }
+
+    /// Nodes of these powers on a network.
+    ///
+    /// # Errors
+    /// If there is no such balancer, or it does not run on the topology.
+    pub(super) fn with(balancer: &str, topology: Topology, powers: Powers, model: sim::Model) -> Result<Bench> {
         let nodes = topology.nodes();
-        let model = sim::Model { network: sim::Network::parse("zero")?, ..sim::Model::default() };
         let setting = Rc::new(Setting {
             balancer: Rc::new(balance::find(balancer)?),
             // The study is of the rules as they are printed.
-            shares: Shares::new(Powers::equal(nodes, nodes)).plainly(),
+            shares: Shares::new(powers).plainly(),
             queue: Rc::new(|_| Ok(WorkQueue::default())),
             plan: false,
             trace: None,
@@ -194,21 +202,48 @@ impl Bench {
         Ok(Bench { world: World::simulated(nodes, model), overlay: Overlay::one_host(topology, nodes)?, setting })
     }
 
-    /// The quantity of one random case; none if the case does not count.
-    fn sample(&mut self, quantity: WuQuantity, mean: u64, seed: u64) -> Result<Option<f64>> {
-        let topology = &self.overlay.topology;
-        let nodes = topology.nodes();
-        let loads: Rc<[u64]> = LoadPattern::Uniform { mean }.draw(nodes, nodes, seed)?.into();
-        let held = loads.clone();
-        Rc::make_mut(&mut self.setting).queue = Rc::new(move |node| {
+    /// A balancer by its name on a topology by its name, with equal powers.
+    ///
+    /// # Errors
+    /// As [`Bench::with`].
+    pub(super) fn of(balancer: &str, topology: &str) -> Result<Bench> {
+        Bench::new(balancer, Topology::parse(topology, 1)?)
+    }
+
+    pub(super) fn topology(&self) -> &Topology {
+        &self.overlay.topology
+    }
+
+    /// One phase with these loads of unit tasks.
+    ///
+    /// # Errors
+    /// If the balancer fails.
+    pub(super) fn phase(&mut self, loads: &[u64], plan: bool) -> Result<Outcome> {
+        let held: Rc<[u64]> = loads.into();
+        let setting = Rc::make_mut(&mut self.setting);
+        setting.plan = plan;
+        setting.queue = Rc::new(move |node| {
             let first = held[..node as usize].iter().sum();
             Ok(WorkQueue::new([Segment::range(first, held[node as usize])].into_iter().collect()))
         });
-        let outcome = phase::run(&mut self.world, &self.overlay, &self.setting)?;
-        let Outcome { finals, stayed, counts, .. } = outcome.ok_or_else(|| Error::Failed("a simulation left no outcome".into()))?;
+        phase::run(&mut self.world, &self.overlay, &self.setting)?.ok_or_else(|| Error::Failed("a simulation left no outcome".into()))
+    }
+
+    /// Random loads with exactly this mean.
+    ///
+    /// # Errors
+    /// If they do not fit.
+    pub(super) fn loads(&self, mean: u64, seed: u64) -> Result<Vec<u64>> {
+        let nodes = self.topology().nodes();
+        Ok(LoadPattern::Uniform { mean }.draw(nodes, nodes, seed)?)
+    }
+
+    /// The quantity of one random case; none if the case does not count.
+    fn sample(&mut self, quantity: WuQuantity, mean: u64, seed: u64) -> Result<Option<f64>> {
+        let loads = self.loads(mean, seed)?;
+        let Outcome { finals, stayed, counts, .. } = self.phase(&loads, false)?;
         let even = finals.iter().all(|load| *load == mean);
-        let quota = vec![mean; nodes as usize];
-        let excess = |value: u128, least: u128| (least > 0).then(|| (value as f64 - least as f64) / least as f64);
+        let quota = vec![mean; loads.len()];
         Ok(match quantity {
             WuQuantity::Balanced => Some(f64::from(u8::from(even))),
             _ if !even => None,
@@ -216,7 +251,12 @@ impl Bench {
                 let moved = loads.iter().sum::<u64>() - stayed;
                 excess(moved.into(), judge::minimum_nonlocal(&loads, &quota).into())
             }
-            WuQuantity::Cost => excess(counts.task_hops, judge::optimum(topology, &loads, &quota)?),
+            WuQuantity::Cost => excess(counts.task_hops, judge::optimum(self.topology(), &loads, &quota)?),
         })
     }
+}
+
+/// How much more than the least, in parts of it; none where nothing is the least.
+pub(super) fn excess(value: u128, least: u128) -> Option<f64> {
+    (least > 0).then(|| (value as f64 - least as f64) / least as f64)
 }

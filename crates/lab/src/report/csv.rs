@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::columns::{self, PhaseNode, RankShare, Tabular};
+use crate::experiment::papers::{Judged, Point};
 use crate::experiment::{BalanceRecord, CaseResult, ProbeRecord, RunRecord, SpreadRecord, WhenRecord};
 
 /// Writes the records of a comparison, with a header.
@@ -51,6 +52,22 @@ pub fn when(out: impl Write, records: &[WhenRecord]) -> io::Result<()> {
 /// If the writer fails.
 pub fn probe(out: impl Write, record: &ProbeRecord) -> io::Result<()> {
     table(out, record.links.iter())
+}
+
+/// Writes the points of papers, with a header.
+///
+/// # Errors
+/// If the writer fails.
+pub fn points(out: impl Write, points: &[Point]) -> io::Result<()> {
+    table(out, points.iter())
+}
+
+/// Writes the verdicts on papers' claims, with a header.
+///
+/// # Errors
+/// If the writer fails.
+pub fn claims(out: impl Write, judged: &[Judged]) -> io::Result<()> {
+    table(out, judged.iter())
 }
 
 fn table<'a, R: Tabular + 'a>(out: impl Write, rows: impl Iterator<Item = &'a R>) -> io::Result<()> {

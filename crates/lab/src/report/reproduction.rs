@@ -1,32 +1,78 @@
-//! The figures of a paper against ours, for people.
+//! What the papers say, and what came out: for people, and as the page of the documentation.
 
-use super::columns::Tabular;
+use std::fmt::Write;
+
+use comfy_table::{ContentArrangement, Table, presets};
+
+use super::figures::several;
 use super::table::{self, lines};
-use crate::experiment::ahmad1994::AhmadPoint;
-use crate::experiment::hamidzadeh1995::HamidzadehPoint;
-use crate::experiment::wu1997::WuPoint;
+use crate::experiment::papers::{Judged, Paper, Point, Verdict};
 
-/// Wu 1997: a table with a line for each point, and a sentence.
-pub fn points(points: &[WuPoint], width: u16) -> String {
-    judged(points, |point| point.agrees, width)
+/// A table with a line for each point.
+pub fn points(points: &[Point], width: u16) -> String {
+    lines(&table::of(points, width))
 }
 
-/// Hamidzadeh, Lilja and Atif 1995: the same of the points for which something is expected.
-pub fn totals(points: &[HamidzadehPoint], width: u16) -> String {
-    let compared: Vec<HamidzadehPoint> = points.iter().filter(|point| point.expected.is_some()).cloned().collect();
-    judged(&compared, |point| point.agrees, width)
+/// The claims of one paper, each with both numbers and its verdict, and a sentence that counts them.
+pub fn claims(paper: Paper, judged: &[Judged], width: u16) -> String {
+    let mut out = format!("{}\n", paper.citation());
+    for one in judged {
+        let as_recorded = match (one.recorded, one.as_recorded) {
+            (Some(recorded), false) => format!(" (RECORDED: {})", recorded.name()),
+            (None, _) => " (no verdict is recorded yet)".into(),
+            _ => String::new(),
+        };
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+        table.add_row(["", one.place, &one.says]);
+        for (name, text) in [("paper", one.number), ("ours", &with_cases(one)), ("reading", one.reading), ("why", one.why)] {
+            if !text.is_empty() {
+                table.add_row(["", name, text]);
+            }
+        }
+        let verdict = format!("{}{as_recorded}", one.verdict.name());
+        table.add_row(["", "verdict", &verdict]);
+        // All tables alike, so that texts stand below each other.
+        if let Some(column) = table.column_mut(1) {
+            column.set_constraint(comfy_table::ColumnConstraint::Absolute(comfy_table::Width::Fixed(24)));
+        }
+        let _ = write!(out, "\n{}", lines(&table));
+    }
+    let _ = writeln!(out, "\n{}.", counted(judged));
+    out
 }
 
-/// Ahmad, Ghafoor and Fox 1994: the same of response times.
-pub fn responses(points: &[AhmadPoint], width: u16) -> String {
-    judged(points, |point| point.agrees, width)
+/// How many of the claims have which verdict.
+fn counted(judged: &[Judged]) -> String {
+    let of = |verdict| judged.iter().filter(|one| one.verdict == verdict).count();
+    let parts =
+        [Verdict::Reproduced, Verdict::UnderReading, Verdict::NotReproduced].map(|verdict| format!("{} {}", of(verdict), verdict.name()));
+    format!("{}: {}", several(judged.len() as u64, "claim"), parts.join(", "))
 }
 
-fn judged<P: Tabular>(points: &[P], agrees: fn(&P) -> bool, width: u16) -> String {
-    let number = points.len();
-    let sentence = match points.iter().filter(|point| !agrees(point)).count() {
-        0 => format!("All {number} points agree with the expected values."),
-        off => format!("{off} of {number} points differ from the expected values by more than chance explains."),
-    };
-    format!("{}\n{sentence}\n", lines(&table::of(points, width)))
+fn with_cases(one: &Judged) -> String {
+    match one.cases {
+        0 | 1 => one.ours.clone(),
+        cases => format!("{} ({})", one.ours, several(cases, "case")),
+    }
+}
+
+/// The claims of all papers as Markdown, a table for each.
+pub fn markdown(papers: &[(Paper, Vec<Judged>)]) -> String {
+    let mut out = String::new();
+    let all: Vec<Judged> = papers.iter().flat_map(|(_, judged)| judged.clone()).collect();
+    let _ = writeln!(out, "{}.", counted(&all));
+    for (paper, judged) in papers {
+        let _ = writeln!(out, "\n### `{}` ({}): {}\n\n{}.\n", paper.name(), paper.number(), paper.citation(), counted(judged));
+        out.push_str("| where | the paper says | paper | ours | cases | verdict |\n|---|---|---|---|--:|---|\n");
+        for one in judged {
+            let because =
+                [one.reading, one.why].into_iter().filter(|text| !text.is_empty()).map(|text| format!(": {text}")).collect::<String>();
+            let cells =
+                [one.place, one.says, one.number, &one.ours, &one.cases.to_string(), &format!("**{}**{because}", one.verdict.name())]
+                    .map(|cell| cell.replace('|', "\\|"));
+            let _ = writeln!(out, "| {} |", cells.join(" | "));
+        }
+    }
+    out
 }

@@ -1,92 +1,53 @@
-//! The columns of a paper's figures against ours.
+//! The columns of a paper's points and of the verdicts on its claims.
 
-use super::{Column, Tabular};
-use crate::experiment::ahmad1994::AhmadPoint;
-use crate::experiment::hamidzadeh1995::{HamidzadehPoint, HamidzadehQuantity};
-use crate::experiment::wu1997::{WuPoint, WuQuantity};
+use super::{Column, Tabular, Value};
+use crate::experiment::papers::claims::short;
+use crate::experiment::papers::{Judged, Point};
 
-fn verdict(agrees: bool) -> String {
-    if agrees { "agrees" } else { "DIFFERS" }.into()
-}
-
-fn interval([low, high]: [f64; 2]) -> String {
-    format!("{low:.3}-{high:.3}")
-}
-
-fn expected(expected: f64, tolerance: f64) -> String {
-    format!("{expected:.3} ± {tolerance:.3}")
-}
-
-impl Tabular for WuPoint {
-    fn columns() -> Vec<Column<WuPoint>> {
-        let shown = Column::<WuPoint>::shown;
+impl Tabular for Point {
+    fn columns() -> Vec<Column<Point>> {
+        let new = Column::<Point>::new;
         vec![
-            shown("figure", |point| point.figure.to_string()).left(),
-            shown("balancer", |point| point.balancer.to_string()).left(),
-            shown("topology", |point| point.topology.to_string()).left(),
-            shown("quantity", |point| {
-                match point.quantity {
-                    WuQuantity::Balanced => "balanced",
-                    WuQuantity::Locality => "excess moved",
-                    WuQuantity::Cost => "excess hops",
-                }
-                .into()
-            })
-            .left(),
-            shown("mean load", |point| point.mean_load.to_string()),
-            shown("cases", |point| point.counted.to_string()),
-            shown("measured", |point| format!("{:.3}", point.measured)),
-            shown("95 % CI", |point| interval(point.ci95)),
-            shown("expected", |point| expected(point.expected, point.tolerance)),
-            shown("verdict", |point| verdict(point.agrees)),
+            new("paper", |point| point.paper.name().into()),
+            new("item", |point| point.item.to_string()).heading("item").left(),
+            new("curve", |point| point.curve.clone()).heading("curve").left(),
+            new("x", |point| point.x.csv()).heading("at").reads(|point| short(point.x)),
+            new("cases", |point| point.cases.csv()).heading("cases"),
+            new("value", |point| point.value.csv()).heading("ours").reads(|point| short(point.value)),
+            new("low", |point| point.low.csv()),
+            new("high", |point| point.high.csv()),
+            Column::shown("95 % CI", |point: &Point| match point.low == point.high {
+                true => "-".into(),
+                false => format!("{}-{}", short(point.low), short(point.high)),
+            }),
+            new("printed", |point| point.printed.csv())
+                .heading("paper")
+                .reads(|point| point.printed.map(short).unwrap_or_default())
+                .when(|points| points.iter().any(|point| point.printed.is_some())),
+            new("p", |point| point.p.csv()),
+            new("agrees", |point| point.agrees.csv())
+                .heading("verdict")
+                .reads(|point| point.agrees.map(|agrees| if agrees { "agrees" } else { "DIFFERS" }).unwrap_or_default().into())
+                .when(|points| points.iter().any(|point| point.agrees.is_some())),
         ]
     }
 }
 
-impl Tabular for HamidzadehPoint {
-    fn columns() -> Vec<Column<HamidzadehPoint>> {
-        let shown = Column::<HamidzadehPoint>::shown;
+impl Tabular for Judged {
+    fn columns() -> Vec<Column<Judged>> {
+        let new = Column::<Judged>::new;
         vec![
-            shown("figure", |point| point.figure.to_string()).left(),
-            shown("quantity", |point| {
-                match point.quantity {
-                    HamidzadehQuantity::Dss => "total time of dss",
-                    HamidzadehQuantity::Sash => "total time of sash",
-                    HamidzadehQuantity::Crossover => "crossover",
-                }
-                .into()
-            })
-            .left(),
-            shown("processors", |point| point.processors.map_or(String::new(), |processors| processors.to_string())),
-            shown("seeds", |point| point.seeds.to_string()),
-            shown("measured", |point| rounded(Some(point.measured))),
-            shown("expected", |point| rounded(point.expected)),
-            shown("tolerance", |point| rounded(Some(point.tolerance))),
-            shown("paper", |point| rounded(point.paper)),
-            shown("verdict", |point| verdict(point.agrees)),
-        ]
-    }
-}
-
-fn rounded(value: Option<f64>) -> String {
-    value.map_or(String::new(), |value| format!("{value:.0}"))
-}
-
-impl Tabular for AhmadPoint {
-    fn columns() -> Vec<Column<AhmadPoint>> {
-        let shown = Column::<AhmadPoint>::shown;
-        vec![
-            shown("figure", |point| if point.limit { "limit" } else { point.figure }.to_string()).left(),
-            shown("scheduler", |point| point.scheduler.to_string()).left(),
-            shown("levels", |point| point.levels.to_string()),
-            shown("children", |point| point.children.to_string()),
-            shown("utilisation", |point| point.utilisation.to_string()),
-            shown("rate", |point| if point.rate == 0 { "none".into() } else { point.rate.to_string() }),
-            shown("graphs", |point| point.graphs.to_string()),
-            shown("response", |point| format!("{:.3}", point.measured)),
-            shown("95 % CI", |point| interval(point.ci95)),
-            shown("expected", |point| expected(point.expected, point.tolerance)),
-            shown("verdict", |point| verdict(point.agrees)),
+            new("paper", |judged| judged.paper.name().into()),
+            new("claim", |judged| judged.claim.into()),
+            new("place", |judged| judged.place.into()),
+            new("says", |judged| judged.says.into()),
+            new("number", |judged| judged.number.into()),
+            new("ours", |judged| judged.ours.clone()),
+            new("cases", |judged| judged.cases.csv()),
+            new("verdict", |judged| judged.verdict.name().into()),
+            new("reading", |judged| judged.reading.into()),
+            new("why", |judged| judged.why.into()),
+            new("as_recorded", |judged| judged.as_recorded.csv()),
         ]
     }
 }

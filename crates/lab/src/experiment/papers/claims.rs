@@ -1,0 +1,178 @@
+//! What a paper says, and whether it came out.
+
+use serde::{Deserialize, Serialize};
+
+use super::evidence::Mean;
+use super::{Item, Paper, Point, Points, Record, Records};
+use equipoise::error::Result;
+
+/// Whether a claim came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Reproduced,
+    /// Under a reading that the paper does not state, which the claim names.
+    UnderReading,
+    NotReproduced,
+}
+
+impl Verdict {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Reproduced => "reproduced",
+            Verdict::UnderReading => "reproduced under a stated reading",
+            Verdict::NotReproduced => "not reproduced",
+        }
+    }
+}
+
+/// A checkable sentence of a paper.
+pub struct Claim {
+    /// Its key among the records.
+    pub id: &'static str,
+    /// Where the paper says it.
+    pub place: &'static str,
+    /// What is measured to judge it. All of them are needed.
+    pub items: &'static [Item],
+    /// What the paper says, in our words.
+    pub says: &'static str,
+    /// The number that it gives; empty if it gives none.
+    pub number: &'static str,
+    /// The reading under which it is judged; empty if the text says all.
+    pub reading: &'static str,
+    /// Why it is not so; empty for what is.
+    pub why: &'static str,
+    pub judge: fn(&Points) -> Option<Finding>,
+}
+
+/// What the points say to a claim.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    pub holds: bool,
+    /// Our numbers.
+    pub ours: String,
+    /// Random cases behind the weakest of them.
+    pub cases: u64,
+}
+
+/// A claim with what was found, and the record that it is compared with.
+#[derive(Clone, Debug, Serialize)]
+pub struct Judged {
+    pub paper: Paper,
+    pub claim: &'static str,
+    pub place: &'static str,
+    pub says: &'static str,
+    pub number: &'static str,
+    pub ours: String,
+    pub cases: u64,
+    pub verdict: Verdict,
+    pub reading: &'static str,
+    /// Why it is not reproduced; empty if it is.
+    pub why: &'static str,
+    pub recorded: Option<Verdict>,
+    /// Whether no other verdict is recorded.
+    pub as_recorded: bool,
+}
+
+/// Judges the claims for which all is measured.
+///
+/// # Errors
+/// If the records cannot be read.
+pub fn judge(paper: Paper, claims: &[Claim], points: &Points, records: &Records) -> Result<Vec<Judged>> {
+    let measured = |item: &Item| points.0.iter().any(|point| point.item == *item);
+    let ready = claims.iter().filter(|claim| claim.items.iter().all(measured));
+    Ok(ready.filter_map(|claim| Some(claim.found(paper, (claim.judge)(points)?, records.find(claim.id)))).collect())
+}
+
+impl Claim {
+    fn found(&self, paper: Paper, finding: Finding, recorded: Option<&Record>) -> Judged {
+        let verdict = match (finding.holds, self.reading) {
+            (true, "") => Verdict::Reproduced,
+            (true, _) => Verdict::UnderReading,
+            (false, _) => Verdict::NotReproduced,
+        };
+        let recorded = recorded.map(|record| record.verdict);
+        Judged {
+            paper,
+            claim: self.id,
+            place: self.place,
+            says: self.says,
+            number: self.number,
+            ours: finding.ours,
+            cases: finding.cases,
+            verdict,
+            reading: self.reading,
+            why: if verdict == Verdict::NotReproduced { self.why } else { "" },
+            recorded,
+            as_recorded: recorded.is_none_or(|recorded| recorded == verdict),
+        }
+    }
+
+    /// The claim as it is recorded, without measuring.
+    pub fn recorded(&self, paper: Paper, records: &Records) -> Option<Judged> {
+        let record = records.find(self.id)?;
+        let holds = record.verdict != Verdict::NotReproduced;
+        let finding = Finding { holds, ours: record.ours.clone(), cases: record.cases };
+        Some(Judged { verdict: record.verdict, as_recorded: true, ..self.found(paper, finding, Some(record)) })
+    }
+}
+
+impl Finding {
+    /// What the numbers of some points say.
+    pub(super) fn new(holds: bool, points: &[&Point], ours: impl Into<String>) -> Option<Finding> {
+        let cases = points.iter().map(|point| point.cases).min()?;
+        Some(Finding { holds, ours: ours.into(), cases })
+    }
+}
+
+/// Whether the paper's printed numbers of these points are ours, too; `None` if there are no points.
+pub(super) fn agreeing(points: &[&Point]) -> Option<Finding> {
+    let printed: Vec<&Point> = points.iter().copied().filter(|point| point.printed.is_some()).collect();
+    let holds = printed.iter().all(|point| point.agrees == Some(true));
+    Finding::new(holds, &printed, numbers(&printed))
+}
+
+/// All values of some points in their order: equal ones once if all are equal.
+pub(super) fn numbers(points: &[&Point]) -> String {
+    let texts: Vec<String> = points.iter().map(|point| number(point)).collect();
+    match texts.first() {
+        Some(first) if texts.iter().all(|text| text == first) => first.clone(),
+        _ => texts.join(", "),
+    }
+}
+
+/// A value with half the width of its interval: `0.25 ± 0.01`; without where nothing is random.
+pub(super) fn number(point: &Point) -> String {
+    let half = point.high - point.value;
+    if half <= 0.0 {
+        return short(point.value);
+    }
+    // One digit of the half width more than the first, and the value to the same place.
+    let decimals = (1 - half.log10().floor() as i32).clamp(0, 6) as usize;
+    format!("{:.decimals$} ± {half:.decimals$}", point.value)
+}
+
+/// Up to four significant digits, without zeros at the end.
+pub fn short(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() || value.fract() == 0.0 {
+        return format!("{value:.0}");
+    }
+    let decimals = (3 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
+    format!("{value:.decimals$}").trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+/// Means and bounds of the points.
+pub(super) fn against(points: &[&Point], bound: f64) -> Vec<(Mean, f64)> {
+    points.iter().map(|point| (point.mean, bound)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_digits_that_they_deserve() {
+        assert_eq!([0.0, 21.0, 0.466_666_7, 4.75, 1_234_567.5, 0.094_01].map(short), ["0", "21", "0.4667", "4.75", "1234568", "0.09401"]);
+    }
+}

@@ -1,0 +1,217 @@
+//! Blazewicz and Drozdowski 1995: the example of section 2 and figures 2 to 8, from the model's closed form.
+//!
+//! Nothing is random. The paper's distribution over ranks belongs here as `Section(2)`: executed finish times and speed-ups against equations 1 to 3.
+
+use super::super::blazewicz1995::figures;
+use super::claims::{agreeing, short};
+use super::{Claim, Finding, Item, Job, Point, Points, Study, Value};
+use crate::divisible::model::hypercube::shares;
+use equipoise::error::{Error, Result};
+
+pub(super) fn study() -> Study {
+    let mut jobs = vec![Job::new(Item::Example(1), "d = 2", 2.0, [1, 1], |_, _| Ok(example()))];
+    for number in 2..=8 {
+        jobs.push(Job::new(Item::Figure(number), "curves", 0.0, [1, 1], move |_, _| curves(number)));
+    }
+    Study { jobs, claims: claims() }
+}
+
+/// The example's shares, speed-up and utilisation, to four digits.
+fn example() -> Vec<Value> {
+    let alpha = shares(2, &1.0, &1.0, &1.0, &1.0).alpha;
+    let exact = |name: &str, ours: f64, printed: f64| Value::exact(name, ours, Some(printed), 1e-9);
+    vec![
+        exact("share in layer 0", alpha[0], 7.0 / 15.0),
+        exact("share in layer 1", alpha[1], 3.0 / 15.0),
+        exact("share in layer 2", alpha[2], 2.0 / 15.0),
+        exact("speed-up", 1.0 / alpha[0], 15.0 / 7.0),
+        exact("utilisation", 1.0 / alpha[0] / 4.0, 15.0 / 28.0),
+    ]
+}
+
+/// Every curve of a figure.
+fn curves(number: u32) -> Result<Vec<Value>> {
+    let figure = figures().into_iter().find(|figure| figure.number == number);
+    let figure = figure.ok_or_else(|| Error::Failed(format!("there is no figure {number}")))?;
+    let named = |name: &str, (x, y): (f64, f64)| Value { x: Some(x), ..Value::exact(name, y, None, 0.0) };
+    Ok(figure.curves.iter().flat_map(|curve| curve.points.iter().map(|point| named(&curve.name, *point))).collect())
+}
+
+const CLAIM: Claim = Claim { id: "", place: "section 3", items: &[], says: "", number: "", reading: "", why: "", judge: |_| None };
+
+/// The last value of a curve.
+fn last<'a>(points: &'a Points, figure: u32, curve: &str) -> Option<&'a Point> {
+    points.of(Item::Figure(figure)).into_iter().rfind(|point| point.curve == curve)
+}
+
+/// The place of a curve's largest value.
+fn fullest(points: &Points, curve: &str) -> Option<f64> {
+    points.curve(Item::Figure(3), curve).into_iter().max_by(|a, b| a.value.total_cmp(&b.value)).map(|point| point.x)
+}
+
+/// What two numbers say, in words.
+fn found(holds: bool, ours: String) -> Option<Finding> {
+    Some(Finding { holds, ours, cases: 1 })
+}
+
+fn claims() -> Vec<Claim> {
+    let mut claims = vec![
+        Claim {
+            id: "divisible-example",
+            place: "section 2, example",
+            items: &[Item::Example(1)],
+            says: "For d = 2 and all parameters 1 the layers' processors get 7/15, 3/15 and 2/15; speed-up 15/7, utilisation 15/28",
+            number: "0.4667, 0.2, 0.1333, 2.143, 0.5357",
+            judge: |points| agreeing(&points.of(Item::Example(1))),
+            ..CLAIM
+        },
+        Claim {
+            id: "divisible-figure-2",
+            items: &[Item::Figure(2)],
+            says: "The load of a processor decreases very fast across the layers",
+            judge: |points| {
+                let curve = points.curve(Item::Figure(2), "d = 12");
+                let falls = curve.windows(2).all(|pair| pair[1].value < pair[0].value);
+                let far = curve.last()?.value < curve.first()?.value / 100.0;
+                found(
+                    falls && far,
+                    format!("d = 12: {} in layer 0, {} in layer 12", short(curve.first()?.value), short(curve.last()?.value)),
+                )
+            },
+            reading: "in every layer, and to less than a hundredth in all, d = 12",
+            ..CLAIM
+        },
+        Claim {
+            id: "divisible-figure-3",
+            items: &[Item::Figure(3)],
+            says: "The fullest layer is the originator for small dimensions and an inner one for larger",
+            judge: |points| {
+                let (small, large) = (fullest(points, "d = 2")?, fullest(points, "d = 12")?);
+                found(small == 0.0 && large > 0.0 && large < 12.0, format!("layer {small} of d = 2, layer {large} of d = 12"))
+            },
+            ..CLAIM
+        },
+    ];
+    claims.extend(times());
+    claims.extend(speedups());
+    claims
+}
+
+fn times() -> Vec<Claim> {
+    vec![
+        Claim {
+            id: "divisible-figure-4-slow",
+            items: &[Item::Figure(4)],
+            says: "On slow processors (w = 10) the execution time can be reduced by two orders of magnitude",
+            number: "100 times",
+            reading: "within the figure's dimensions, up to 12",
+            judge: |points| {
+                let time = last(points, 4, "w = 10")?.value;
+                found(10.0 / time >= 100.0, format!("{} times: from 10 to {}", short(10.0 / time), short(time)))
+            },
+            ..CLAIM
+        },
+        Claim {
+            id: "divisible-figure-4-fast",
+            items: &[Item::Figure(4)],
+            says: "On fast processors (w = 0.1) the reduction is smaller",
+            judge: |points| {
+                let (fast, slow) = (0.1 / last(points, 4, "w = 0.1")?.value, 10.0 / last(points, 4, "w = 10")?.value);
+                found(fast < slow, format!("{} and {} times", short(fast), short(slow)))
+            },
+            ..CLAIM
+        },
+        Claim {
+            id: "divisible-figure-5-links",
+            items: &[Item::Figure(5)],
+            says: "A fast network (z = 0.1) shortens the execution more than a slow one (z = 10)",
+            judge: |points| {
+                let (fast, slow) = (last(points, 5, "z = 0.1")?.value, last(points, 5, "z = 10")?.value);
+                found(fast < slow, format!("{} and {} on d = 12", short(fast), short(slow)))
+            },
+            ..CLAIM
+        },
+        Claim {
+            id: "divisible-figure-5-ideal",
+            items: &[Item::Figure(5)],
+            says: "From z = 0.1 to the ideal network (z = 0) the time falls little in absolute terms",
+            reading: "little: by less than a tenth of the time on one processor, on every dimension",
+            judge: |points| {
+                let (real, ideal) = (points.curve(Item::Figure(5), "z = 0.1"), points.curve(Item::Figure(5), "z = 0"));
+                let most = real.iter().zip(&ideal).map(|(real, ideal)| real.value - ideal.value).fold(0.0, f64::max);
+                found(most < 0.1, format!("by {} at the most", short(most)))
+            },
+            ..CLAIM
+        },
+        Claim {
+            id: "divisible-figure-6",
+            items: &[Item::Figure(6)],
+            says: "The gain from parallel processing is larger for large tasks (Tcp = 10)",
+            judge: |points| {
+                let relative =
+                    ["Tcp = 0.1", "Tcp = 1", "Tcp = 10"].map(|curve| last(points, 6, curve).map_or(f64::NAN, |point| point.value));
+                let holds = relative[2] < relative[1] && relative[1] < relative[0];
+                found(holds, format!("relative times {} on d = 12", relative.map(short).join(", ")))
+            },
+            ..CLAIM
+        },
+    ]
+}
+
+fn speedups() -> Vec<Claim> {
+    vec![
+        Claim {
+            id: "divisible-figure-7-linear",
+            items: &[Item::Figure(7)],
+            says: "The speed-up is linear on a perfect network",
+            judge: |points| {
+                let curve = points.curve(Item::Figure(7), "z = 0");
+                let off = curve.iter().map(|point| (point.value / point.x - 1.0).abs()).fold(0.0, f64::max);
+                found(!curve.is_empty() && off < 1e-9, format!("{} on 4096 processors", short(curve.last()?.value)))
+            },
+            ..CLAIM
+        },
+        Claim {
+            id: "divisible-figure-7-levels",
+            items: &[Item::Figure(7)],
+            says: "For z above 0 the speed-up levels off very fast, especially for slow networks (z = 10)",
+            reading: "on 4096 processors it is far below linear, and below 3 for z = 10",
+            judge: |points| {
+                let speedups = ["z = 0.1", "z = 1", "z = 10"].map(|curve| last(points, 7, curve).map_or(f64::NAN, |point| point.value));
+                let holds = speedups[0] < 4096.0 / 10.0 && speedups[1] < speedups[0] && speedups[2] < 3.0;
+                found(holds, format!("{} on 4096 processors", speedups.map(short).join(", ")))
+            },
+            ..CLAIM
+        },
+        Claim {
+            id: "divisible-figure-8",
+            items: &[Item::Figure(8)],
+            says: "Utilisation decreases with the size of the network; it is 1 on the perfect network only",
+            judge: |points| {
+                let falls = |curve: &str| points.curve(Item::Figure(8), curve).windows(2).all(|pair| pair[1].value < pair[0].value);
+                let holds = ["z = 0.1", "z = 1", "z = 10"].into_iter().all(falls);
+                let ideal = last(points, 8, "z = 0")?.value;
+                let least = last(points, 8, "z = 0.1")?.value;
+                found(holds && (ideal - 1.0).abs() < 1e-9, format!("{} for z = 0, {} for z = 0.1 on d = 12", short(ideal), short(least)))
+            },
+            ..CLAIM
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Effort, Paper, Records, Verdict, judge, measure};
+    use super::*;
+
+    /// All of it takes no time, so that it is judged here as `equipoise reproduce` does.
+    #[test]
+    fn all_claims_are_as_recorded() {
+        let study = study();
+        let points = measure(Paper::Divisible, &study.jobs, Effort::Full, 1, |_| {}).unwrap();
+        let judged = judge(Paper::Divisible, &study.claims, &points, &Records::built_in().unwrap()).unwrap();
+        assert_eq!(judged.len(), study.claims.len());
+        assert!(judged.iter().all(|one| one.as_recorded), "{judged:#?}");
+        assert!(judged.iter().any(|one| one.verdict == Verdict::Reproduced));
+    }
+}

@@ -1,0 +1,354 @@
+//! What Ahmad, Ghafoor and Fox 1994 say, judged.
+
+use super::super::claims::{Claim, Finding, short};
+use super::super::evidence::{Mean, all_above, all_below, difference};
+use super::super::{Item, Point, Points};
+
+const CLAIM: Claim = Claim { id: "", place: "section 6.1", items: &[], says: "", number: "", reading: AGE, why: "", judge: |_| None };
+
+const AGE: &str = "neighbours announce their loads every half unit of time";
+
+pub(super) fn all() -> Vec<Claim> {
+    let mut claims = section_4();
+    claims.extend(load());
+    claims.extend(parallelism());
+    claims.extend(communication());
+    claims
+}
+
+/// A curve of a figure, from one place to another.
+fn part<'a>(points: &'a Points, figure: u32, curve: &'a str, from: f64, to: f64) -> Vec<&'a Point> {
+    points.curve(Item::Figure(figure), curve).into_iter().filter(|point| (from..=to).contains(&point.x)).collect()
+}
+
+/// How much the second curve of each pair lies above the first.
+fn gaps(lower: &[&Point], upper: &[&Point]) -> Vec<(Mean, f64)> {
+    lower.iter().zip(upper).map(|(lower, upper)| (difference(&upper.mean, &lower.mean), 0.0)).collect()
+}
+
+/// Whether the hierarchical curve lies below the distributed one from one place to another.
+fn better(points: &Points, figure: u32, name: &str, from: f64, to: f64) -> Option<Finding> {
+    let curves = ["hierarchical", "distributed"].map(|curve| format!("{curve}{name}"));
+    let [hierarchical, distributed] = curves.each_ref().map(|curve| part(points, figure, curve, from, to));
+    let ours = format!("{} against {}", values(&hierarchical), values(&distributed));
+    Finding::new(all_above(&gaps(&hierarchical, &distributed)), &hierarchical, ours)
+}
+
+fn values(points: &[&Point]) -> String {
+    points.iter().map(|point| format!("{:.2}", point.value)).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a curve's last point lies above its first by more than a part of it.
+fn rises(points: &[&Point], by: f64) -> Option<bool> {
+    let (first, last) = (points.first()?, points.last()?);
+    Some(all_above(&[(difference(&last.mean, &first.mean), by * first.value)]))
+}
+
+fn section_4() -> Vec<Claim> {
+    let section = Claim { items: &[Item::Section(4)], ..CLAIM };
+    fn of<'a>(points: &'a Points, what: &str, strategy: &str) -> Vec<&'a Point> {
+        let name = format!("{what}, {strategy}");
+        points.of(Item::Section(4)).into_iter().filter(|point| point.curve == name).collect()
+    }
+    vec![
+        Claim {
+            id: "hierarchical-locality",
+            place: "section 4.3.3",
+            says: "Tasks run nearer to their parents than under distributed scheduling (loads 0.5 and 0.8)",
+            why: "a migration of the baseline goes one hop, one of the hierarchical scheme to any processor of the region, up to three hops away",
+            judge: |points| {
+                let what = "hops from birth to execution";
+                let (hierarchical, distributed) = (of(points, what, "hierarchical"), of(points, what, "distributed"));
+                let ours = format!("{} against {} hops", values(&hierarchical), values(&distributed));
+                Finding::new(all_above(&gaps(&hierarchical, &distributed)), &hierarchical, ours)
+            },
+            ..section
+        },
+        Claim {
+            id: "hierarchical-sphere",
+            place: "section 4.3.3",
+            says: "All tasks of a graph stay within one sphere",
+            number: "at most 4 hops, the diameter of a sphere of radius 2",
+            reading: "regions are disjoint, with a diameter of 3",
+            judge: |points| {
+                let most = of(points, "most hops from birth to execution", "hierarchical");
+                Finding::new(most.iter().all(|point| point.value <= 4.0), &most, format!("at most {}", values(&most)))
+            },
+            ..section
+        },
+        Claim {
+            id: "hierarchical-migrations",
+            place: "section 4.3.4",
+            says: "A task migrates at most once, and less often than under distributed scheduling",
+            number: "at most 1",
+            judge: |points| {
+                let what = "migrations of a task";
+                let (hierarchical, distributed) = (of(points, what, "hierarchical"), of(points, what, "distributed"));
+                let fewer = hierarchical.iter().zip(&distributed).all(|(ours, theirs)| ours.value < theirs.value);
+                let ours = format!("{} against {}", values(&hierarchical), values(&distributed));
+                Finding::new(fewer && hierarchical.iter().all(|point| point.value <= 1.0), &hierarchical, ours)
+            },
+            ..section
+        },
+    ]
+}
+
+fn load() -> Vec<Claim> {
+    vec![
+        Claim {
+            id: "hierarchical-figure-6",
+            items: &[Item::Figure(6)],
+            says: "Binary trees: hierarchical scheduling is substantially faster, loads 0.5 to 0.9",
+            judge: |points| better(points, 6, "", 0.5, 0.9),
+            ..CLAIM
+        },
+        Claim {
+            id: "hierarchical-figure-6-smooth",
+            items: &[Item::Figure(6)],
+            says: "Its response time is rather even from load 0.4 to 0.7",
+            reading: "within 10 %",
+            judge: |points| {
+                let curve = part(points, 6, "hierarchical", 0.4, 0.7);
+                let first = curve.first()?.mean;
+                let rises: Vec<_> = curve[1..].iter().map(|point| (difference(&point.mean, &first), 0.1 * first.value)).collect();
+                Finding::new(all_below(&rises), &curve, values(&curve))
+            },
+            ..CLAIM
+        },
+        Claim {
+            id: "hierarchical-figure-6-high",
+            items: &[Item::Figure(6)],
+            says: "At load 0.9 hierarchical scheduling is still substantially better",
+            reading: "neighbours announce their loads every half unit of time; substantially: by a fifth at least",
+            judge: |points| {
+                let (ours, theirs) = (points.at(Item::Figure(6), "hierarchical", 0.9)?, points.at(Item::Figure(6), "distributed", 0.9)?);
+                let holds = all_above(&[(difference(&theirs.mean, &ours.mean), 0.2 * theirs.value)]);
+                Finding::new(holds, &[ours, theirs], format!("{} against {}", short(ours.value), short(theirs.value)))
+            },
+            ..CLAIM
+        },
+        Claim {
+            id: "hierarchical-figure-7",
+            items: &[Item::Figure(7)],
+            says: "Ternary trees: hierarchical scheduling is faster, loads 0.4 to 0.9",
+            judge: |points| better(points, 7, "", 0.4, 0.9),
+            ..CLAIM
+        },
+        Claim {
+            id: "hierarchical-figure-7-down",
+            items: &[Item::Figure(6), Item::Figure(7)],
+            says: "At low load its curve lies below that of binary trees (0.4, 0.5)",
+            judge: |points| shifted(points, "hierarchical", false),
+            ..CLAIM
+        },
+        Claim {
+            id: "hierarchical-figure-7-up",
+            items: &[Item::Figure(6), Item::Figure(7)],
+            says: "At low load the distributed curve lies above that of binary trees (0.4, 0.5)",
+            why: "more children in parallel shorten the response under the baseline, too",
+            judge: |points| shifted(points, "distributed", true),
+            ..CLAIM
+        },
+        Claim {
+            id: "hierarchical-figure-8",
+            items: &[Item::Figure(8)],
+            says: "Quaternary trees: hierarchical scheduling is faster, loads 0.4 to 0.9",
+            judge: |points| better(points, 8, "", 0.4, 0.9),
+            ..CLAIM
+        },
+        Claim {
+            id: "hierarchical-figure-8-gap",
+            items: &[Item::Figure(6), Item::Figure(8)],
+            says: "At low load (0.4) the difference is larger than with binary trees",
+            judge: |points| {
+                let gap = |figure| {
+                    let at = |curve| points.at(Item::Figure(figure), curve, 0.4);
+                    Some(difference(&at("distributed")?.mean, &at("hierarchical")?.mean))
+                };
+                let (binary, quaternary) = (gap(6)?, gap(8)?);
+                let holds = all_above(&[(difference(&quaternary, &binary), 0.0)]);
+                let all = points.curve(Item::Figure(8), "hierarchical");
+                Finding::new(holds, &all, format!("{:.2} against {:.2}", quaternary.value, binary.value))
+            },
+            ..CLAIM
+        },
+        Claim {
+            id: "hierarchical-figure-9-low",
+            items: &[Item::Figure(9)],
+            says: "Chains: at low load (0.4) distributed scheduling is marginally better",
+            judge: |points| {
+                let (ours, theirs) = (points.at(Item::Figure(9), "hierarchical", 0.4)?, points.at(Item::Figure(9), "distributed", 0.4)?);
+                let away = difference(&ours.mean, &theirs.mean);
+                let marginal = all_below(&[(away, 0.1 * ours.value)]) && away.below(0.0) >= 0.05;
+                Finding::new(marginal, &[ours, theirs], format!("{} against {}", short(ours.value), short(theirs.value)))
+            },
+            ..CLAIM
+        },
+        Claim {
+            id: "hierarchical-figure-9-high",
+            items: &[Item::Figure(9)],
+            says: "Chains: above load 0.5 hierarchical scheduling is better (0.6 to 0.9)",
+            judge: |points| better(points, 9, "", 0.6, 0.9),
+            ..CLAIM
+        },
+    ]
+}
+
+/// Whether a curve of figure 7 lies above, or below, that of figure 6 at low load.
+fn shifted(points: &Points, curve: &str, up: bool) -> Option<Finding> {
+    let (binary, ternary) = (part(points, 6, curve, 0.4, 0.5), part(points, 7, curve, 0.4, 0.5));
+    let gaps = gaps(&binary, &ternary);
+    let holds = if up { all_above(&gaps) } else { all_below(&gaps) };
+    Finding::new(holds, &ternary, format!("{} against {}", values(&ternary), values(&binary)))
+}
+
+const LOADS: [&str; 2] = [", load 0.5", ", load 0.8"];
+
+/// The findings for both loads together.
+fn both(findings: [Option<Finding>; 2]) -> Option<Finding> {
+    let [low, high] = findings;
+    let (low, high) = (low?, high?);
+    let ours = format!("load 0.5: {}; load 0.8: {}", low.ours, high.ours);
+    Some(Finding { holds: low.holds && high.holds, ours, cases: low.cases.min(high.cases) })
+}
+
+fn parallelism() -> Vec<Claim> {
+    const FLAT: &str = "the response does not grow by 2 % in simulation; no reading gives the rise";
+    let section = Claim { place: "section 6.2", ..CLAIM };
+    vec![
+        Claim {
+            id: "hierarchical-figure-10",
+            items: &[Item::Figure(10)],
+            says: "Roots with 2 to 12 children: hierarchical scheduling is faster at loads 0.5 and 0.8",
+            judge: |points| both(LOADS.map(|load| better(points, 10, load, 2.0, 12.0))),
+            ..section
+        },
+        Claim {
+            id: "hierarchical-figure-10-rise",
+            items: &[Item::Figure(10)],
+            says: "Its response time first decreases with the number of children, then increases",
+            reading: "from the least by 2 % at least up to 12 children",
+            why: "it goes on decreasing up to 12 children; no reading gives the rise",
+            judge: |points| {
+                both(LOADS.map(|load| {
+                    let name = format!("hierarchical{load}");
+                    let curve = points.curve(Item::Figure(10), &name);
+                    let least = curve.iter().min_by(|a, b| a.value.total_cmp(&b.value))?;
+                    let rises = all_above(&[(difference(&curve.last()?.mean, &least.mean), 0.02 * least.value)]);
+                    Finding::new(rises, &curve, values(&curve))
+                }))
+            },
+            ..section
+        },
+        Claim {
+            id: "hierarchical-figure-11-high",
+            items: &[Item::Figure(11)],
+            says: "Chains of up to 1 to 9 tasks more: at load 0.8 the response of both strategies increases slightly",
+            reading: "by 2 % at least from the shortest to the longest",
+            why: FLAT,
+            judge: |points| {
+                let curves = ["hierarchical, load 0.8", "distributed, load 0.8"].map(|curve| points.curve(Item::Figure(11), curve));
+                let holds = rises(&curves[0], 0.02)? && rises(&curves[1], 0.02)?;
+                Finding::new(holds, &curves[0], format!("{}; {}", values(&curves[0]), values(&curves[1])))
+            },
+            ..section
+        },
+        Claim {
+            id: "hierarchical-figure-11-low",
+            items: &[Item::Figure(11)],
+            says: "At load 0.5 it does not change significantly",
+            reading: "by less than 10 % for hierarchical scheduling",
+            judge: |points| {
+                let curve = points.curve(Item::Figure(11), "hierarchical, load 0.5");
+                let first = curve.first()?.mean;
+                let changes: Vec<_> = curve[1..].iter().map(|point| (difference(&point.mean, &first), 0.1 * first.value)).collect();
+                Finding::new(all_below(&changes), &curve, values(&curve))
+            },
+            ..section
+        },
+        Claim {
+            id: "hierarchical-figure-12",
+            items: &[Item::Figure(12)],
+            says: "Binary trees of 1 to 4 levels: hierarchical scheduling remains superior at loads 0.5 and 0.8",
+            judge: |points| both(LOADS.map(|load| better(points, 12, load, 1.0, 4.0))),
+            ..section
+        },
+        Claim {
+            id: "hierarchical-figure-12-rise",
+            items: &[Item::Figure(12)],
+            says: "The response increases with the number of levels at both loads",
+            reading: "that of hierarchical scheduling, by 2 % at least from one level to four",
+            why: "at load 0.5 it falls, since more tasks of a graph run in parallel; no reading gives the rise",
+            judge: |points| {
+                both(LOADS.map(|load| {
+                    let name = format!("hierarchical{load}");
+                    let curve = points.curve(Item::Figure(12), &name);
+                    Finding::new(rises(&curve, 0.02)?, &curve, values(&curve))
+                }))
+            },
+            ..section
+        },
+    ]
+}
+
+fn communication() -> Vec<Claim> {
+    let section = Claim { place: "section 6.3", items: &[Item::Figure(13), Item::Figure(14), Item::Figure(15), Item::Figure(16)], ..CLAIM };
+    vec![
+        Claim {
+            id: "hierarchical-figure-13-falls",
+            items: &[Item::Figure(13), Item::Figure(14)],
+            says: "At loads 0.5 and 0.6 the response falls rapidly from rate 4 to 12, then saturates",
+            reading: "it falls by 10 % at least up to rate 12, and by less than that from 12 to 36",
+            why: "it goes on falling by some more than 10 % after rate 12",
+            judge: |points| {
+                let curves = [13, 14].map(|figure| points.curve(Item::Figure(figure), "hierarchical"));
+                let at = |curve: &[&Point], rate: f64| curve.iter().find(|point| point.x == rate).map(|point| point.mean);
+                let mut holds = true;
+                for curve in &curves {
+                    let (slow, middle, fast) = (at(curve, 4.0)?, at(curve, 12.0)?, at(curve, 36.0)?);
+                    holds &= all_above(&[(difference(&slow, &middle), 0.1 * slow.value)])
+                        && all_below(&[(difference(&middle, &fast), 0.1 * middle.value)]);
+                }
+                Finding::new(holds, &curves[0], format!("{}; {}", values(&curves[0]), values(&curves[1])))
+            },
+            ..section
+        },
+        Claim {
+            id: "hierarchical-figure-15-sharper",
+            says: "At loads 0.7 and 0.8 it falls more sharply",
+            reading: "than at 0.5, by the difference of rates 4 and 36 under hierarchical scheduling",
+            judge: |points| {
+                let fall = |figure| {
+                    let at = |rate| points.at(Item::Figure(figure), "hierarchical", rate);
+                    Some(difference(&at(4.0)?.mean, &at(36.0)?.mean))
+                };
+                let (low, high) = (fall(13)?, [fall(15)?, fall(16)?]);
+                let sharper: Vec<_> = high.iter().map(|high| (difference(high, &low), 0.0)).collect();
+                let all = points.curve(Item::Figure(16), "hierarchical");
+                Finding::new(
+                    all_above(&sharper),
+                    &all,
+                    format!("by {:.2} at 0.5, {:.2} and {:.2} at 0.7 and 0.8", low.value, high[0].value, high[1].value),
+                )
+            },
+            ..section
+        },
+        Claim {
+            id: "hierarchical-figure-16-gap",
+            says: "At high rates the difference of the strategies grows with the load",
+            reading: "neighbours announce their loads every half unit of time; at rate 36, from 0.5 to 0.8",
+            judge: |points| {
+                let gap = |figure| {
+                    let at = |curve| points.at(Item::Figure(figure), curve, 36.0);
+                    Some(difference(&at("distributed")?.mean, &at("hierarchical")?.mean))
+                };
+                let gaps = [gap(13)?, gap(14)?, gap(15)?, gap(16)?];
+                let grows: Vec<_> = gaps.windows(2).map(|pair| (difference(&pair[1], &pair[0]), 0.0)).collect();
+                let all = points.curve(Item::Figure(16), "hierarchical");
+                let ours: Vec<String> = gaps.iter().map(|gap| format!("{:.2}", gap.value)).collect();
+                Finding::new(all_above(&grows), &all, ours.join(", "))
+            },
+            ..section
+        },
+    ]
+}

@@ -1,0 +1,297 @@
+//! The five papers: their tables and figures measured point by point, and what they say judged by these points.
+//!
+//! A paper's [study](Study) has *jobs*, each of which measures what one place of a figure or table shows, and *claims*, the checkable sentences of the
+//! paper. A claim is judged from measured points and gets a [`Verdict`], which is compared with the recorded one in `verdicts.toml`. Numbers to
+//! compare with are the paper's own, where it prints any.
+
+pub mod claims;
+mod divisible;
+pub mod evidence;
+mod hierarchical;
+mod psts;
+mod records;
+mod sash;
+mod wu;
+
+use std::fmt::{self, Display, Formatter};
+use std::num::NonZero;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use serde::{Serialize, Serializer};
+
+pub use claims::{Claim, Finding, Judged, Verdict, judge};
+use equipoise::error::{Error, Result};
+use evidence::Mean;
+pub use records::{Record, Records};
+
+/// One of the papers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Paper {
+    Hierarchical,
+    Divisible,
+    Sash,
+    Psts,
+    Wu,
+}
+
+impl Paper {
+    /// All, in the order of their numbers.
+    pub const ALL: [Paper; 5] = [Paper::Hierarchical, Paper::Divisible, Paper::Sash, Paper::Psts, Paper::Wu];
+
+    /// Name on the command line.
+    pub fn name(self) -> &'static str {
+        ["hierarchical", "divisible", "sash", "psts", "wu"][self as usize]
+    }
+
+    /// Number on the command line: `000` to `004`.
+    pub fn number(self) -> String {
+        format!("{:03}", self as usize)
+    }
+
+    /// Who wrote what.
+    pub fn citation(self) -> &'static str {
+        [
+            "Ahmad, Ghafoor and Fox 1994, hierarchical scheduling of dynamic task graphs on hypercubes",
+            "Blazewicz and Drozdowski 1995, divisible jobs on hypercubes",
+            "Hamidzadeh, Lilja and Atif 1995, dynamic scheduling in heterogeneous systems",
+            "Savvas and Kechadi 2004, dynamic task scheduling in computing clusters",
+            "Wu 1997, runtime parallel scheduling",
+        ][self as usize]
+    }
+
+    /// The paper of this name or number.
+    pub fn find(text: &str) -> Option<Paper> {
+        Paper::ALL.into_iter().find(|paper| paper.name() == text || paper.number() == text)
+    }
+
+    /// What is measured and judged of it.
+    pub fn study(self) -> Study {
+        match self {
+            Paper::Hierarchical => hierarchical::study(),
+            Paper::Divisible => divisible::study(),
+            Paper::Sash => sash::study(),
+            Paper::Psts => psts::study(),
+            Paper::Wu => wu::study(),
+        }
+    }
+}
+
+/// Part of a paper that can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Item {
+    Section(u32),
+    Example(u32),
+    Table(u32),
+    Figure(u32),
+}
+
+impl Display for Item {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Item::Section(number) => write!(f, "section {number}"),
+            Item::Example(number) => write!(f, "example {number}"),
+            Item::Table(number) => write!(f, "table {number}"),
+            Item::Figure(number) => write!(f, "figure {number}"),
+        }
+    }
+}
+
+impl Serialize for Item {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// What is measured and judged of one paper.
+pub struct Study {
+    pub jobs: Vec<Job>,
+    pub claims: Vec<Claim>,
+}
+
+/// The number of random cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    Quick,
+    /// The paper's.
+    Full,
+    Cases(u32),
+}
+
+/// One place of a figure or table: all curves there, measured on the same random cases.
+pub struct Job {
+    pub item: Item,
+    /// Distinguishes it from other jobs of the item; part of its seed.
+    pub name: String,
+    /// Place on the figure's axis, or the table's column.
+    pub x: f64,
+    /// Random cases: quick, full. Equal where nothing is random.
+    cases: [u32; 2],
+    measure: Box<dyn Fn(u64, u32) -> Result<Vec<Value>> + Send + Sync>,
+}
+
+impl Job {
+    fn new(
+        item: Item,
+        name: impl Into<String>,
+        x: f64,
+        cases: [u32; 2],
+        measure: impl Fn(u64, u32) -> Result<Vec<Value>> + Send + Sync + 'static,
+    ) -> Job {
+        Job { item, name: name.into(), x, cases, measure: Box::new(measure) }
+    }
+
+    fn cases(&self, effort: Effort) -> u32 {
+        match effort {
+            Effort::Quick => self.cases[0],
+            Effort::Full => self.cases[1],
+            // Where nothing is random, more cases are the same ones.
+            Effort::Cases(cases) if self.cases != [1, 1] => cases,
+            Effort::Cases(_) => 1,
+        }
+    }
+}
+
+/// What a job measured on one curve.
+#[derive(Clone, Debug)]
+pub struct Value {
+    curve: String,
+    /// Its own place, where a job measures several.
+    x: Option<f64>,
+    mean: Mean,
+    /// The paper's printed number, and with which probability ours differs by so much if both have the same cause.
+    printed: Option<(f64, f64)>,
+}
+
+impl Value {
+    fn new(curve: impl Into<String>, mean: Mean) -> Value {
+        Value { curve: curve.into(), x: None, mean, printed: None }
+    }
+
+    /// A number that is no sample, beside the paper's if it prints one. They agree if they are equal to the last printed digit.
+    fn exact(curve: impl Into<String>, value: f64, printed: Option<f64>, digit: f64) -> Value {
+        let judged = |printed: f64| (printed, if (value - printed).abs() <= digit / 2.0 + 1e-12 { 1.0 } else { 0.0 });
+        Value { curve: curve.into(), x: None, mean: Mean::exact(value), printed: printed.map(judged) }
+    }
+}
+
+/// A measured point.
+#[derive(Clone, Debug, Serialize)]
+pub struct Point {
+    pub paper: Paper,
+    pub item: Item,
+    pub curve: String,
+    pub x: f64,
+    /// Random cases that count.
+    pub cases: u64,
+    pub value: f64,
+    /// 95 % interval; the value itself where nothing is random.
+    pub low: f64,
+    pub high: f64,
+    /// The number that the paper prints.
+    pub printed: Option<f64>,
+    /// Probability of such a difference if both numbers have one cause, adjusted by Holm's method for all printed numbers of the item.
+    pub p: Option<f64>,
+    /// Whether ours agrees with it, at 5 % for all of the item together.
+    pub agrees: Option<bool>,
+    #[serde(skip)]
+    pub mean: Mean,
+}
+
+/// All points of some items of a paper.
+#[derive(Clone, Debug, Default)]
+pub struct Points(pub Vec<Point>);
+
+impl Points {
+    /// The points of one curve, by place.
+    pub fn curve<'a>(&'a self, item: Item, curve: &'a str) -> Vec<&'a Point> {
+        self.0.iter().filter(|point| point.item == item && point.curve == curve).collect()
+    }
+
+    /// All points of an item.
+    pub fn of(&self, item: Item) -> Vec<&Point> {
+        self.0.iter().filter(|point| point.item == item).collect()
+    }
+
+    /// One point.
+    pub fn at(&self, item: Item, curve: &str, x: f64) -> Option<&Point> {
+        self.0.iter().find(|point| point.item == item && point.curve == curve && point.x == x)
+    }
+}
+
+/// The seed of a job: its own stream of random numbers, whatever else is measured.
+fn seed_of(paper: Paper, job: &Job, seed: u64) -> u64 {
+    let name = format!("{}/{}/{}/{}/{seed}", paper.name(), job.item, job.name, job.x);
+    let hash = blake3::hash(name.as_bytes());
+    // Room above for the numbers of cases, which count from the seed.
+    hash.as_bytes()[..8].iter().fold(0u64, |all, byte| all << 8 | u64::from(*byte)) >> 8
+}
+
+/// Measures the jobs on all cores; `progress` is told the number of jobs done, in whatever order they end. The points are in the order of the jobs.
+///
+/// # Errors
+/// If a simulation fails.
+pub fn measure(paper: Paper, jobs: &[Job], effort: Effort, seed: u64, progress: impl Fn(usize) + Sync) -> Result<Points> {
+    let values: Mutex<Vec<(usize, Result<Vec<Value>>)>> = Mutex::new(Vec::new());
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get).min(jobs.len()) {
+            scope.spawn(|| {
+                while let Some((at, job)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, jobs.get(at)?))) {
+                    let measured = (job.measure)(seed_of(paper, job, seed), job.cases(effort));
+                    if let Ok(mut values) = values.lock() {
+                        values.push((at, measured));
+                        progress(values.len());
+                    }
+                }
+            });
+        }
+    });
+    let mut values = values.into_inner().map_err(|_| Error::Failed("a simulation ended in a panic".into()))?;
+    values.sort_unstable_by_key(|(at, _)| *at);
+    let mut points = Vec::new();
+    for (at, measured) in values {
+        let job = &jobs[at];
+        let failed = |why| Error::Failed(format!("{}, {} at {}: {why}", job.item, job.name, job.x));
+        points.extend(measured.map_err(failed)?.into_iter().map(|value| point(paper, job, value)));
+    }
+    judge_printed(&mut points);
+    Ok(Points(points))
+}
+
+fn point(paper: Paper, job: &Job, value: Value) -> Point {
+    let (low, high) = value.mean.interval();
+    Point {
+        paper,
+        item: job.item,
+        curve: value.curve,
+        x: value.x.unwrap_or(job.x),
+        cases: value.mean.cases,
+        value: value.mean.value,
+        low,
+        high,
+        printed: value.printed.map(|(printed, _)| printed),
+        p: value.printed.map(|(_, p)| p),
+        agrees: None,
+        mean: value.mean,
+    }
+}
+
+/// Adjusts the probabilities of each item's printed numbers, and judges them.
+fn judge_printed(points: &mut [Point]) {
+    let mut items: Vec<Item> = points.iter().map(|point| point.item).collect();
+    items.sort_unstable();
+    items.dedup();
+    for item in items {
+        let mut family: Vec<&mut Point> = points.iter_mut().filter(|point| point.item == item && point.p.is_some()).collect();
+        let adjusted = evidence::holm(&family.iter().filter_map(|point| point.p).collect::<Vec<_>>());
+        for (point, p) in family.iter_mut().zip(adjusted) {
+            (point.p, point.agrees) = (Some(p), Some(p >= evidence::LEVEL));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

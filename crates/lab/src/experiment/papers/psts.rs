@@ -1,0 +1,183 @@
+//! Savvas and Kechadi 2004: the example of section 4.2 (tables 1 to 5), equations 8 to 15 against simulated time, tables 6 and 7, figures 4 to 6.
+//!
+//! The paper times a machine of 2004 and does not say how long a task or a message takes there. Ours are simulated: a task of one unit takes 100 us,
+//! messages are those of the default network. Grids are named, so that nothing depends on which one `psts` would choose.
+
+mod claims;
+
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+
+use super::super::wu1997::Bench;
+use super::evidence::Mean;
+use super::{Item, Job, Study, Value};
+use equipoise::error::{Error, Result};
+use equipoise::judge;
+use equipoise::load::Powers;
+use equipoise::phase::Outcome;
+use equipoise::topology::Topology;
+use equipoise::transport::sim::{Model, Network};
+
+/// Table 1.
+const POWERS: [u64; 18] = [3, 4, 5, 2, 1, 5, 1, 2, 2, 1, 1, 3, 5, 1, 4, 2, 6, 2];
+const LOADS: [u64; 18] = [250, 300, 150, 100, 50, 150, 200, 300, 100, 400, 300, 700, 200, 50, 50, 200, 300, 200];
+/// Table 4, line M: what each node of the second row gives to other rows.
+const GIVEN: [f64; 6] = [120.0, 180.0, 60.0, 240.0, 180.0, 420.0];
+
+/// Tasks of the experiments, and how long one takes.
+const TASKS: u64 = 4000;
+const TASK_SECONDS: f64 = 100e-6;
+
+/// Grids by dimension for each number of nodes: the line, and the highest dimension that the paper took.
+const GRIDS: [(u32, &str, &str); 6] = [
+    (2, "grid:2", "grid:2"),
+    (4, "grid:4", "grid:2x2"),
+    (8, "grid:8", "grid:2x2x2"),
+    (16, "grid:16", "grid:2x2x2x2"),
+    (32, "grid:32", "grid:2x2x2x4"),
+    (64, "grid:64", "grid:2x2x4x4"),
+];
+
+pub(super) fn study() -> Study {
+    let mut jobs = vec![Job::new(Item::Table(1), "example", 0.0, [1, 1], |_, _| example())];
+    for (dimension, grid) in [(1, "grid:64"), (2, "grid:8x8"), (3, "grid:4x4x4"), (6, "grid:2x2x2x2x2x2")] {
+        jobs.push(Job::new(Item::Section(4), grid, f64::from(dimension), [3, 10], move |seed, cases| by_dimension(grid, seed, cases)));
+    }
+    for (nodes, line, high) in GRIDS {
+        let x = f64::from(nodes);
+        jobs.push(Job::new(Item::Table(6), "crossover", x, [5, 20], move |seed, cases| crossovers(nodes, line, high, seed, cases)));
+        jobs.push(Job::new(Item::Table(7), "crossover", x, [5, 20], move |seed, cases| arrival(nodes, line, seed, cases)));
+        jobs.push(Job::new(Item::Figure(4), "time", x, [5, 20], move |seed, cases| times("dim = 1", line, seed, cases)));
+        jobs.push(Job::new(Item::Figure(5), "time", x, [5, 20], move |seed, cases| times("dim > 1", high, seed, cases)));
+        jobs.push(Job::new(Item::Figure(6), "speed-up", x, [10, 50], move |seed, cases| speedup(high, seed, cases)));
+    }
+    Study { jobs, claims: claims::all() }
+}
+
+fn bench(grid: &str, powers: Powers, network: Network) -> Result<Bench> {
+    Bench::with("psts", Topology::parse(grid, 1)?, powers, Model { network, ..Model::default() })
+}
+
+fn equal(grid: &str, network: &str) -> Result<Bench> {
+    let nodes = Topology::parse(grid, 1)?.nodes();
+    bench(grid, Powers::equal(nodes, nodes), Network::parse(network)?)
+}
+
+fn powers(listed: Vec<u64>) -> Result<Powers> {
+    Powers::listed(listed).map_err(|why| Error::Failed(why.to_string()))
+}
+
+/// Tables 1 to 5: final loads against equation 4, and where units go.
+fn example() -> Result<Vec<Value>> {
+    let mut bench = bench("grid:3x6", powers(POWERS.to_vec())?, Network::Zero)?;
+    let Outcome { finals, plan, .. } = bench.phase(&LOADS, true)?;
+    let total: u64 = LOADS.iter().sum();
+    let mut values = Vec::new();
+    let off = finals.iter().zip(POWERS).filter(|(load, power)| **load != total * power / POWERS.iter().sum::<u64>()).count();
+    values.push(Value::exact("final loads that are not W tau / Pi", off as f64, Some(0.0), 1.0));
+    let between_rows = || plan.transfers.iter().filter(|sent| sent.src / 6 != sent.dst / 6);
+    let senders = between_rows().map(|sent| sent.src / 6 + 1).collect::<std::collections::BTreeSet<u32>>();
+    values.push(Value::exact("rows that send", senders.len() as f64, Some(1.0), 1.0));
+    for (node, printed) in (6..12).zip(GIVEN) {
+        let given: u64 = between_rows().filter(|sent| sent.src == node).map(|sent| sent.tasks).sum();
+        values.push(Value::exact(format!("given by v2{}", node - 5), given as f64, Some(printed), 1.0));
+    }
+    // A node gives its units in order to the nodes of a row: that of number `unit` goes where the sum passes it.
+    let lands = |node: u32, unit: u64, row: std::ops::Range<u32>| {
+        let mut before = 0;
+        row.into_iter().find(|to| {
+            before += between_rows().filter(|sent| (sent.src, sent.dst) == (node, *to)).map(|sent| sent.tasks).sum::<u64>();
+            before > unit
+        })
+    };
+    for (name, node, unit, row, printed) in
+        [("v22's unit 100 lands on node", 7, 100, 0..6, 2.0), ("v26's unit 200 lands on node", 11, 200, 12..18, 16.0)]
+    {
+        let to = lands(node, unit, row).ok_or_else(|| Error::Failed(format!("{name}: it is not sent")))?;
+        values.push(Value::exact(name, f64::from(to), Some(printed), 1.0));
+    }
+    Ok(values)
+}
+
+/// Loads of 4,000 tasks, each on a node drawn at random.
+fn scattered(nodes: u32, seed: u64) -> Vec<u64> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut loads = vec![0; nodes as usize];
+    (0..TASKS).for_each(|_| loads[rng.random_range(0..nodes) as usize] += 1);
+    loads
+}
+
+/// Time of a phase on 64 nodes, in milliseconds, on a switch and from hop to hop; and the longest chain of messages.
+fn by_dimension(grid: &str, seed: u64, cases: u32) -> Result<Vec<Value>> {
+    let mut samples: [Vec<f64>; 3] = Default::default();
+    let (mut switched, mut hops) = (equal(grid, "switched")?, equal(grid, "hops")?);
+    for case in 0..u64::from(cases) {
+        let loads = scattered(64, seed + case);
+        let outcome = switched.phase(&loads, false)?;
+        let each = [outcome.elapsed as f64 / 1e6, hops.phase(&loads, false)?.elapsed as f64 / 1e6, f64::from(outcome.counts.chain)];
+        samples.iter_mut().zip(each).for_each(|(list, sample)| list.push(sample));
+    }
+    named(["ms on a switch", "ms from hop to hop", "steps"], samples)
+}
+
+fn named<const N: usize>(curves: [&str; N], samples: [Vec<f64>; N]) -> Result<Vec<Value>> {
+    let value = |(curve, samples): (&str, Vec<f64>)| Some(Value::new(curve, Mean::of(&samples)?));
+    let values: Option<Vec<Value>> = curves.into_iter().zip(samples).map(value).collect();
+    values.ok_or_else(|| Error::Failed("a mean needs a case at least".into()))
+}
+
+/// The imbalance (largest load over ideal load, less 1) from which a phase pays: its time over the time of the ideal load.
+fn crossovers(nodes: u32, line: &str, high: &str, seed: u64, cases: u32) -> Result<Vec<Value>> {
+    let mut samples: [Vec<f64>; 2] = Default::default();
+    let mut benches = [equal(line, "switched")?, equal(high, "switched")?];
+    for case in 0..u64::from(cases) {
+        let loads = scattered(nodes, seed + case);
+        for (list, bench) in samples.iter_mut().zip(&mut benches) {
+            list.push(pays_from(bench.phase(&loads, false)?.elapsed, nodes));
+        }
+    }
+    named(["d = 1", "d > 1"], samples)
+}
+
+fn pays_from(elapsed: u64, nodes: u32) -> f64 {
+    elapsed as f64 / 1e9 / (TASKS as f64 / f64::from(nodes) * TASK_SECONDS)
+}
+
+/// The same where all is balanced but for one task that has arrived on the first node.
+fn arrival(nodes: u32, line: &str, seed: u64, cases: u32) -> Result<Vec<Value>> {
+    let mut bench = equal(line, "switched")?;
+    let mut samples = Vec::new();
+    for case in 0..u64::from(cases) {
+        let mut loads = vec![TASKS / u64::from(nodes); nodes as usize];
+        loads[((seed + case) % u64::from(nodes)) as usize] += 1;
+        samples.push(pays_from(bench.phase(&loads, false)?.elapsed, nodes));
+    }
+    named(["d = 1"], [samples])
+}
+
+/// Time of a phase over 4,000 tasks, in milliseconds.
+fn times(curve: &str, grid: &str, seed: u64, cases: u32) -> Result<Vec<Value>> {
+    let mut bench = equal(grid, "switched")?;
+    let nodes = bench.topology().nodes();
+    let mut samples = Vec::new();
+    for case in 0..u64::from(cases) {
+        samples.push(bench.phase(&scattered(nodes, seed + case), false)?.elapsed as f64 / 1e6);
+    }
+    named([curve], [samples])
+}
+
+/// How much sooner 4,000 tasks end with a phase than where they were placed: nodes have powers from 1 to 10, and all tasks are there at the beginning.
+fn speedup(grid: &str, seed: u64, cases: u32) -> Result<Vec<Value>> {
+    let nodes = Topology::parse(grid, 1)?.nodes();
+    let mut samples = Vec::new();
+    for case in 0..u64::from(cases) {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed + case);
+        let listed: Vec<u64> = (0..nodes).map(|_| rng.random_range(1..=10)).collect();
+        let loads = scattered(nodes, seed.rotate_left(32) + case);
+        let outcome = bench(grid, powers(listed.clone())?, Network::parse("switched")?)?.phase(&loads, false)?;
+        let before = judge::finishes(&loads, &listed).into_iter().fold(0.0, f64::max);
+        let after = judge::finishes(&outcome.finals, &listed).into_iter().fold(0.0, f64::max);
+        samples.push(before / (after + outcome.elapsed as f64 / 1e9 / TASK_SECONDS));
+    }
+    named(["speed-up"], [samples])
+}

@@ -1,0 +1,251 @@
+//! What Savvas and Kechadi 2004 say, judged.
+
+use super::super::claims::{Claim, Finding, agreeing, numbers, short};
+use super::super::evidence::{all_above, all_below, difference};
+use super::super::{Item, Point, Points};
+
+const CLAIM: Claim = Claim { id: "", place: "", items: &[], says: "", number: "", reading: "", why: "", judge: |_| None };
+
+/// How tables 6 and 7 and the figures are read.
+const TIMES: &str = "4,000 tasks of 100 us on random nodes, the default simulated network";
+
+const TREES: &str = "the paper's scans go from neighbour to neighbour; ours are trees, which take about twice the logarithm of the nodes";
+
+pub(super) fn all() -> Vec<Claim> {
+    let mut claims = example();
+    claims.extend(model());
+    claims.extend(tables());
+    claims.extend(figures());
+    claims
+}
+
+/// The points of table 1 whose names begin so.
+fn beginning<'a>(points: &'a Points, name: &str) -> Vec<&'a Point> {
+    points.of(Item::Table(1)).into_iter().filter(|point| point.curve.starts_with(name)).collect()
+}
+
+fn example() -> Vec<Claim> {
+    let example = Claim { items: &[Item::Table(1)], ..CLAIM };
+    vec![
+        Claim {
+            id: "psts-equation-4",
+            place: "section 4.2, table 1, equation 4",
+            says: "At the end each of the example's 18 nodes has W tau / Pi tasks",
+            number: "0 other loads",
+            judge: |points| agreeing(&beginning(points, "final")),
+            ..example
+        },
+        Claim {
+            id: "psts-table-3",
+            place: "section 4.2, table 3",
+            says: "Of the three rows the second alone is a sender",
+            number: "1 row",
+            judge: |points| agreeing(&beginning(points, "rows")),
+            ..example
+        },
+        Claim {
+            id: "psts-table-4",
+            place: "section 4.2, table 4",
+            says: "Tasks that the sender's nodes give to other rows",
+            number: "120, 180, 60, 240, 180, 420",
+            judge: |points| agreeing(&beginning(points, "given")),
+            ..example
+        },
+        Claim {
+            id: "psts-table-5",
+            place: "section 4.2, table 5",
+            says: "Unit 100 that v22 gives lands on v13, unit 200 of v26 on v35 (nodes 2 and 16, counted from 0)",
+            number: "2, 16",
+            reading: "v22 and v26, as the table has it; the sentence before it says v12 and v16",
+            judge: |points| agreeing(&beginning(points, "v2")),
+            ..example
+        },
+    ]
+}
+
+/// Whether the last grid of a curve is faster than all others; and all times.
+fn best_is_last(points: &Points, curve: &str) -> Option<Finding> {
+    let all = points.curve(Item::Section(4), curve);
+    let (last, others) = all.split_last()?;
+    let slower: Vec<_> = others.iter().map(|other| (difference(&other.mean, &last.mean), 0.0)).collect();
+    Finding::new(
+        others.iter().all(|other| other.value > last.value) && all_above(&slower),
+        &all,
+        format!("d = 1, 2, 3, 6: {} ms", values(&all)),
+    )
+}
+
+fn values(points: &[&Point]) -> String {
+    points.iter().map(|point| short(point.value)).collect::<Vec<_>>().join(", ")
+}
+
+fn model() -> Vec<Claim> {
+    let model = Claim { items: &[Item::Section(4)], ..CLAIM };
+    vec![
+        Claim {
+            id: "psts-equation-11",
+            place: "section 4, equations 8 to 11",
+            says: "The number of communication steps on a grid n1 x .. x nd is 2 (n1 + .. + nd - d); 64 nodes, d = 1, 2, 3, 6",
+            number: "126, 28, 18, 12",
+            why: TREES,
+            judge: |points| {
+                let steps = points.curve(Item::Section(4), "steps");
+                let holds = steps.iter().zip([126.0, 28.0, 18.0, 12.0]).all(|(ours, theirs)| ours.value == theirs);
+                Finding::new(holds, &steps, values(&steps))
+            },
+            ..model
+        },
+        Claim {
+            id: "psts-equation-15-hops",
+            place: "section 4.1, proposition 4.1, equation 15",
+            says: "PSTS is fastest on a grid of dimension ceil(log2 n), where messages go from hop to hop; 64 nodes",
+            number: "d = 6",
+            reading: "from hop to hop: a message's time grows with its distance in the grid",
+            why: "our scans are trees: three dimensions are faster than one or two, six are not faster than three",
+            judge: |points| best_is_last(points, "ms from hop to hop"),
+            ..model
+        },
+        Claim {
+            id: "psts-equation-15-switch",
+            place: "section 4.1, proposition 4.1, equation 15",
+            says: "PSTS is fastest on a grid of dimension ceil(log2 n), on a switch; 64 nodes",
+            number: "d = 6",
+            why: "the proof counts steps from neighbour to neighbour; with tree scans over a switch every further dimension adds messages, and the line is the fastest",
+            judge: |points| best_is_last(points, "ms on a switch"),
+            ..model
+        },
+    ]
+}
+
+fn tables() -> Vec<Claim> {
+    vec![
+        Claim {
+            id: "psts-table-6-values",
+            place: "section 5, table 6",
+            items: &[Item::Table(6)],
+            says: "The imbalance from which a phase pays on a line of 2, 4, 8, 16, 32, 64 nodes",
+            number: "1.0057, 0.6736, 0.4622, 2.0316, 2.7028, 3.0457",
+            why: "it is the time of a phase over that of the ideal load, so that it is a property of the machine; the paper tells neither of its own, and its figures are not monotone",
+            judge: |points| {
+                let line = points.curve(Item::Table(6), "d = 1");
+                let theirs = [1.0057, 0.6736, 0.4622, 2.0316, 2.7028, 3.0457];
+                let holds = line.iter().zip(theirs).all(|(ours, theirs)| (ours.value / theirs - 1.0).abs() < 0.1);
+                Finding::new(holds, &line, values(&line))
+            },
+            ..CLAIM
+        },
+        Claim {
+            id: "psts-table-6-rise",
+            place: "section 5, table 6",
+            items: &[Item::Table(6)],
+            says: "From 8 nodes on the imbalance from which a phase pays grows with their number",
+            reading: TIMES,
+            judge: |points| {
+                let line: Vec<&Point> = points.curve(Item::Table(6), "d = 1").into_iter().filter(|point| point.x >= 8.0).collect();
+                let rises: Vec<_> = line.windows(2).map(|pair| (difference(&pair[1].mean, &pair[0].mean), 0.0)).collect();
+                Finding::new(all_above(&rises), &line, values(&line))
+            },
+            ..CLAIM
+        },
+        Claim {
+            id: "psts-table-6-dimensions",
+            place: "section 5, table 6",
+            items: &[Item::Table(6)],
+            says: "It is lower on grids of more dimensions",
+            reading: TIMES,
+            why: "on a switch with tree scans a phase on more dimensions takes longer, see proposition 4.1",
+            judge: |points| {
+                let (line, high) = (points.curve(Item::Table(6), "d = 1"), points.curve(Item::Table(6), "d > 1"));
+                // On two nodes both are the same grid.
+                let lower: Vec<_> = line.iter().zip(&high).skip(1).map(|(line, high)| (difference(&high.mean, &line.mean), 0.0)).collect();
+                Finding::new(all_below(&lower), &high, values(&high))
+            },
+            ..CLAIM
+        },
+        Claim {
+            id: "psts-table-7-low",
+            place: "section 5, table 7",
+            items: &[Item::Table(7)],
+            says: "For one arriving task the imbalance from which a phase pays is low even on a line, at most 0.2033",
+            number: "0.2033, 0.1594, 0.1359, 0.1242, 0.1184, 0.1159",
+            reading: TIMES,
+            judge: |points| {
+                let line = points.curve(Item::Table(7), "d = 1");
+                let bounds: Vec<_> = line.iter().map(|point| (point.mean, 0.20333)).collect();
+                Finding::new(all_below(&bounds), &line, values(&line))
+            },
+            ..CLAIM
+        },
+        Claim {
+            id: "psts-table-7-falls",
+            place: "section 5, table 7",
+            items: &[Item::Table(7)],
+            says: "It falls with the number of nodes",
+            reading: TIMES,
+            why: "with a fixed number of tasks the ideal load falls as 1/n while a phase takes longer; it can fall only if most of a phase is work on the tasks that n nodes share",
+            judge: |points| {
+                let line = points.curve(Item::Table(7), "d = 1");
+                let falls: Vec<_> = line.windows(2).map(|pair| (difference(&pair[1].mean, &pair[0].mean), 0.0)).collect();
+                Finding::new(all_below(&falls), &line, values(&line))
+            },
+            ..CLAIM
+        },
+    ]
+}
+
+/// The time of figure 4 or 5 on the fewest and on the most nodes.
+fn ends(points: &Points, figure: u32, curve: &str) -> Option<(Point, Point)> {
+    let all = points.curve(Item::Figure(figure), curve);
+    Some(((*all.first()?).clone(), (*all.last()?).clone()))
+}
+
+fn figures() -> Vec<Claim> {
+    const SHARED: &str = "in the simulated network a phase is messages, which grow with the nodes; the paper's time is mostly work on the tasks, which the nodes share";
+    vec![
+        Claim {
+            id: "psts-figure-4",
+            place: "section 5, figure 4",
+            items: &[Item::Figure(4)],
+            says: "On lines the time of PSTS decreases as the number of nodes increases",
+            reading: TIMES,
+            why: SHARED,
+            judge: |points| {
+                let (few, many) = ends(points, 4, "dim = 1")?;
+                Finding::new(
+                    all_below(&[(difference(&many.mean, &few.mean), 0.0)]),
+                    &[&few, &many],
+                    format!("{} and {} ms on 2 and 64 nodes", short(few.value), short(many.value)),
+                )
+            },
+            ..CLAIM
+        },
+        Claim {
+            id: "psts-figure-5",
+            place: "section 5, figures 4 and 5",
+            items: &[Item::Figure(4), Item::Figure(5)],
+            says: "The overhead on grids of higher dimensions is significantly less than on lines",
+            reading: TIMES,
+            why: "with tree scans on a switch it is more, see proposition 4.1",
+            judge: |points| {
+                let (line, high) = (points.curve(Item::Figure(4), "dim = 1"), points.curve(Item::Figure(5), "dim > 1"));
+                let less: Vec<_> = line.iter().zip(&high).skip(1).map(|(line, high)| (difference(&high.mean, &line.mean), 0.0)).collect();
+                Finding::new(all_below(&less), &high, format!("{} ms; lines {} ms", values(&high), values(&line)))
+            },
+            ..CLAIM
+        },
+        Claim {
+            id: "psts-figure-6",
+            place: "section 5, figure 6",
+            items: &[Item::Figure(6)],
+            says: "The speed-up gained by PSTS decreases as the number of nodes increases, 4,000 tasks in all",
+            reading: "all tasks are there at the beginning, on random nodes with powers from 1 to 10",
+            why: "the more nodes, the larger the imbalance of random loads and powers, and a phase is short beside the tasks; without powers and with the paper's slower phases it may fall",
+            judge: |points| {
+                let all = points.curve(Item::Figure(6), "speed-up");
+                let (few, many) = (all.first()?, all.last()?);
+                Finding::new(all_below(&[(difference(&many.mean, &few.mean), 0.0)]), &all, numbers(&all))
+            },
+            ..CLAIM
+        },
+    ]
+}

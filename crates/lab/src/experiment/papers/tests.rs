@@ -1,0 +1,73 @@
+use super::*;
+
+fn values(seed: u64, cases: u32) -> Result<Vec<Value>> {
+    let samples: Vec<f64> = (0..cases).map(|case| ((seed + u64::from(case)) % 97) as f64).collect();
+    Mean::of(&samples).map(|mean| vec![Value::new("numbers", mean)]).ok_or_else(|| Error::Failed("no case".into()))
+}
+
+#[test]
+fn points_are_in_the_order_of_jobs_and_have_streams_of_their_own() {
+    let job = |x: u32| Job::new(Item::Figure(1), "one", f64::from(x), [20, 40], values);
+    let jobs: Vec<Job> = (0..30).map(job).collect();
+    let points = measure(Paper::Wu, &jobs, Effort::Quick, 1, |_| {}).unwrap();
+    assert_eq!(points.0.iter().map(|point| point.x).collect::<Vec<_>>(), (0..30).map(f64::from).collect::<Vec<_>>());
+    let again = measure(Paper::Wu, &jobs, Effort::Quick, 1, |_| {}).unwrap();
+    let numbers = |points: &Points| points.0.iter().map(|point| point.value.to_bits()).collect::<Vec<_>>();
+    assert_eq!(numbers(&points), numbers(&again));
+    let mut seeds: Vec<u64> = jobs.iter().map(|job| seed_of(Paper::Wu, job, 1)).collect();
+    seeds.extend(jobs.iter().flat_map(|job| [seed_of(Paper::Wu, job, 2), seed_of(Paper::Sash, job, 1)]));
+    seeds.sort_unstable();
+    seeds.dedup();
+    assert_eq!(seeds.len(), 90);
+    // A part of the jobs gives the same points.
+    let alone = measure(Paper::Wu, &jobs[7..8], Effort::Quick, 1, |_| {}).unwrap();
+    assert_eq!(alone.0[0].value.to_bits(), points.0[7].value.to_bits());
+    assert_eq!((points.0[0].cases, measure(Paper::Wu, &jobs, Effort::Full, 1, |_| {}).unwrap().0[0].cases), (20, 40));
+}
+
+#[test]
+fn printed_numbers_of_an_item_are_one_family() {
+    let job = |item: Item, p: f64| {
+        Job::new(item, "share", p, [1, 1], move |_, _| Ok(vec![Value { printed: Some((0.5, p)), ..Value::new("share", Mean::exact(0.5)) }]))
+    };
+    let jobs: Vec<Job> = [0.03, 0.9, 0.001].map(|p| job(Item::Table(1), p)).into_iter().chain([job(Item::Table(2), 0.03)]).collect();
+    let points = measure(Paper::Wu, &jobs, Effort::Quick, 1, |_| {}).unwrap();
+    // 0.03 of three is 0.06, 0.03 alone is itself.
+    assert_eq!(points.0.iter().map(|point| point.agrees).collect::<Vec<_>>(), [Some(true), Some(true), Some(false), Some(false)]);
+}
+
+#[test]
+fn a_verdict_that_is_not_the_recorded_one_is_seen() {
+    let jobs = [Job::new(Item::Example(1), "one", 0.0, [1, 1], |_, _| Ok(vec![Value::exact("hops", 16.0, Some(16.0), 1.0)]))];
+    let points = measure(Paper::Wu, &jobs, Effort::Quick, 1, |_| {}).unwrap();
+    let claim = |reading: &'static str, judge| Claim {
+        id: "wu-example-1",
+        place: "",
+        items: &[Item::Example(1)],
+        says: "",
+        number: "16",
+        reading,
+        why: "",
+        judge,
+    };
+    let records = Records::built_in().unwrap();
+    let holds: fn(&Points) -> Option<Finding> = |points| claims::agreeing(&points.of(Item::Example(1)));
+    let fails: fn(&Points) -> Option<Finding> =
+        |points| claims::agreeing(&points.of(Item::Example(1))).map(|found| Finding { holds: false, ..found });
+    let judged = |claim: Claim| judge(Paper::Wu, &[claim], &points, &records).unwrap();
+    let verdicts = [("", holds), ("a reading", holds), ("", fails)].map(|(reading, finding)| judged(claim(reading, finding))[0].clone());
+    assert_eq!(verdicts.each_ref().map(|one| one.verdict), [Verdict::Reproduced, Verdict::UnderReading, Verdict::NotReproduced]);
+    assert_eq!(verdicts.each_ref().map(|one| one.as_recorded), [true, false, false]);
+    // What was not measured is not judged.
+    let other = Claim { items: &[Item::Example(1), Item::Figure(9)], ..claim("", holds) };
+    assert!(judged(other).is_empty());
+}
+
+#[test]
+fn names_and_numbers_find_papers() {
+    for paper in Paper::ALL {
+        assert_eq!((Paper::find(paper.name()), Paper::find(&paper.number())), (Some(paper), Some(paper)));
+        assert!(!paper.citation().is_empty());
+    }
+    assert_eq!((Paper::find("005"), Paper::find("Wu")), (None, None));
+}

@@ -1,0 +1,301 @@
+//! Wu 1997: the worked examples, table I, figures 9 and 14 to 17, and the properties of section 4.
+//!
+//! Random loads are uniform in 0 to twice the mean, adjusted to the exact mean; the paper says only that they are random with this mean. An optimum
+//! is the exact one, by min-cost flow. DEM's locality and costs are means over the cases that it balances fully, as in the paper; CWA's of figure 15
+//! over the same cases, and once more over all.
+
+mod claims;
+
+use std::rc::Rc;
+
+use super::super::wu1997::{Bench, MEANS, excess};
+use super::evidence::{Mean, shares_differ};
+use super::{Item, Job, Study, Value};
+use equipoise::error::{Error, Result};
+use equipoise::judge;
+use equipoise::load::Transfer;
+use equipoise::phase::Outcome;
+use equipoise::topology::Topology;
+
+/// Table I: by number of processors from 4 to 64, then by mean load, the printed per cent of 1,000 cases.
+const TABLE: [[f64; 6]; 5] = [
+    [74.3, 75.3, 75.7, 75.1, 74.5, 74.6],
+    [31.2, 30.6, 34.8, 33.2, 36.2, 32.0],
+    [4.0, 5.8, 6.3, 7.6, 5.4, 7.7],
+    [0.0, 0.2, 0.1, 0.3, 0.2, 0.7],
+    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+];
+
+/// Random cases behind each number of the table.
+const TABLE_CASES: u64 = 1000;
+
+/// A worked example: the balancer, the topology, its loads, and what the paper prints of the end.
+struct Worked {
+    number: u32,
+    balancer: &'static str,
+    topology: &'static str,
+    loads: &'static [u64],
+    finals: &'static [u64],
+    /// From, to, tasks, in the paper's order; empty where it prints none.
+    moves: &'static [(u32, u32, u64)],
+    hops: f64,
+}
+
+/// Figure 1: a load distribution on a cube of dimension 3.
+const FIGURE_1: [u64; 8] = [19, 11, 2, 9, 0, 9, 10, 4];
+
+const EXAMPLES: [Worked; 4] = [
+    Worked {
+        number: 1,
+        balancer: "twa",
+        topology: "tree:parents=-,0,1,1,0,4,0,6,6",
+        loads: &[1, 4, 5, 11, 7, 2, 3, 3, 5],
+        finals: &[5, 5, 5, 5, 5, 4, 4, 4, 4],
+        moves: &[(1, 0, 5), (3, 1, 6), (4, 5, 2), (0, 6, 1), (6, 7, 1), (8, 6, 1)],
+        hops: 16.0,
+    },
+    Worked {
+        number: 2,
+        balancer: "dem",
+        topology: "hypercube:3",
+        loads: &FIGURE_1,
+        finals: &[8, 9, 8, 8, 7, 8, 8, 8],
+        moves: &[],
+        hops: 33.0,
+    },
+    Worked {
+        number: 3,
+        balancer: "cwa",
+        topology: "hypercube:3",
+        loads: &FIGURE_1,
+        finals: &[8; 8],
+        moves: &[(0, 4, 6), (1, 5, 3), (0, 2, 5), (5, 7, 2), (3, 2, 1), (5, 4, 2), (6, 7, 2)],
+        hops: 21.0,
+    },
+    Worked {
+        number: 4,
+        balancer: "mwa",
+        topology: "mesh:4x4",
+        loads: &[7, 12, 6, 16, 17, 3, 0, 15, 2, 13, 5, 5, 5, 6, 4, 12],
+        finals: &[8; 16],
+        moves: &[
+            (1, 5, 3),
+            (3, 7, 6),
+            (4, 8, 9),
+            (7, 11, 3),
+            (8, 12, 3),
+            (9, 13, 2),
+            (1, 0, 1),
+            (3, 2, 2),
+            (6, 5, 2),
+            (7, 6, 10),
+            (9, 10, 3),
+            (15, 14, 4),
+        ],
+        hops: 48.0,
+    },
+];
+
+pub(super) fn study() -> Study {
+    let mut jobs: Vec<Job> =
+        EXAMPLES.iter().map(|example| Job::new(Item::Example(example.number), "steps", 0.0, [1, 1], |_, _| worked(example))).collect();
+    jobs.push(Job::new(Item::Figure(3), "optimum", 0.0, [1, 1], |_, _| {
+        let optimum = judge::optimum(&Topology::parse("hypercube:3", 8)?, &FIGURE_1, &[8; 8])?;
+        Ok(vec![Value::exact("fewest task-hops", optimum as f64, Some(21.0), 1.0)])
+    }));
+    jobs.push(Job::new(Item::Figure(9), "difference", 4.0, [200, 1000], dem_difference));
+    for (name, topology) in [
+        ("twa", "tree:binary,nodes=15"),
+        ("cwa", "hypercube:4"),
+        ("mwa", "mesh:4x4"),
+        ("cwa", "hypercube:2"),
+        ("cwa", "hypercube:1"),
+        ("mwa", "mesh:2x2"),
+    ] {
+        let name = format!("{name} on {topology}");
+        let balancer = name.split(' ').next().unwrap_or_default().to_string();
+        jobs.push(Job::new(Item::Section(4), name.clone(), 0.0, [100, 1000], move |seed, cases| {
+            properties(&balancer, topology, &name, seed, cases)
+        }));
+    }
+    for (row, dimension) in (2..=6).enumerate() {
+        for (column, mean) in MEANS.into_iter().enumerate() {
+            let printed = TABLE[row][column];
+            let cases = if dimension <= 4 { [1000, 1000] } else { [400, 1000] };
+            let name = format!("dem, {} processors", 1 << dimension);
+            jobs.push(Job::new(Item::Table(1), name.clone(), mean as f64, cases, move |seed, cases| {
+                balanced(dimension, mean, printed, &name, seed, cases)
+            }));
+        }
+    }
+    for dimension in 2..=4u32 {
+        for mean in MEANS {
+            let name = format!("{} processors", 1 << dimension);
+            jobs.push(Job::new(Item::Figure(14), name.clone(), mean as f64, [500, 1000], {
+                let name = name.clone();
+                move |seed, cases| locality(dimension, mean, &name, seed, cases)
+            }));
+            jobs.push(Job::new(Item::Figure(15), name.clone(), mean as f64, [500, 1000], move |seed, cases| {
+                dem_and_cwa(dimension, mean, &name, seed, cases)
+            }));
+        }
+    }
+    let walks = [
+        (16, "cwa", "hypercube:6", 64),
+        (16, "cwa", "hypercube:8", 256),
+        (17, "mwa", "mesh:2x2", 4),
+        (17, "mwa", "mesh:4x2", 8),
+        (17, "mwa", "mesh:4x4", 16),
+        (17, "mwa", "mesh:8x4", 32),
+        (17, "mwa", "mesh:8x8", 64),
+        (17, "mwa", "mesh:16x8", 128),
+        (17, "mwa", "mesh:16x16", 256),
+    ];
+    for (figure, balancer, topology, processors) in walks {
+        for mean in MEANS {
+            let name = format!("{balancer}, {processors} processors");
+            let quick = if processors <= 64 { 100 } else { 12 };
+            jobs.push(Job::new(Item::Figure(figure), name.clone(), mean as f64, [quick, 100], move |seed, cases| {
+                cost(balancer, topology, mean, &name, seed, cases)
+            }));
+        }
+    }
+    Study { jobs, claims: claims::all() }
+}
+
+/// An example step by step: final loads and moves that are not the paper's, and its task-hops.
+fn worked(example: &Worked) -> Result<Vec<Value>> {
+    let mut bench = Bench::of(example.balancer, example.topology)?;
+    let Outcome { finals, plan, counts, .. } = bench.phase(example.loads, true)?;
+    let off = finals.iter().zip(example.finals).filter(|(ours, theirs)| ours != theirs).count();
+    let mut values = vec![
+        Value::exact("final loads that differ", off as f64, Some(0.0), 1.0),
+        Value::exact("task-hops", counts.task_hops as f64, Some(example.hops), 1.0),
+    ];
+    if !example.moves.is_empty() {
+        let sent = |&(src, dst, tasks): &(u32, u32, u64)| {
+            plan.transfers.iter().any(|one: &Transfer| (one.src, one.dst, one.tasks) == (src, dst, tasks))
+        };
+        let missing = example.moves.iter().filter(|one| !sent(one)).count();
+        let more = plan.transfers.len().abs_diff(example.moves.len());
+        values.push(Value::exact("moves that differ", (missing + more) as f64, Some(0.0), 1.0));
+    }
+    Ok(values)
+}
+
+/// The largest difference of loads after DEM on a 4-cube: over random cases, and with loads that it leaves as they are.
+fn dem_difference(seed: u64, cases: u32) -> Result<Vec<Value>> {
+    let mut bench = Bench::of("dem", "hypercube:4")?;
+    let mut difference = |loads: &[u64]| -> Result<u64> {
+        let finals = bench.phase(loads, false)?.finals;
+        Ok(finals.iter().max().unwrap_or(&0) - finals.iter().min().unwrap_or(&0))
+    };
+    // Neighbours differ by one, in which case DEM sends nothing: the number of ones in the node's address.
+    let worst = difference(&(0..16u64).map(|node| u64::from(node.count_ones())).collect::<Vec<_>>())?;
+    let draw = Bench::of("dem", "hypercube:4")?;
+    let mut largest = 0;
+    for case in 0..u64::from(cases) {
+        largest = largest.max(difference(&draw.loads(MEANS[case as usize % 6], seed + case)?)?);
+    }
+    Ok(vec![
+        Value::exact("with loads that differ by one along each link", worst as f64, Some(4.0), 1.0),
+        Value::new("largest of random loads", Mean { cases: cases.into(), ..Mean::exact(largest as f64) }),
+    ])
+}
+
+/// The worst of random cases: distance from the quotas; non-local tasks and task-hops above the fewest; and the longest chain of messages. Every
+/// other case has a total that the nodes do not divide.
+fn properties(balancer: &str, topology: &str, name: &str, seed: u64, cases: u32) -> Result<Vec<Value>> {
+    let mut bench = Bench::of(balancer, topology)?;
+    let nodes = u64::from(bench.topology().nodes());
+    let (mut uneven, mut nonlocal, mut hops, mut chain) = (0, 0, 0, 0);
+    for case in 0..u64::from(cases) {
+        let mut loads = bench.loads(MEANS[case as usize % 6], seed + case)?;
+        let remainder = if case % 2 == 0 { 0 } else { case % nodes };
+        loads[case as usize % nodes as usize] += remainder;
+        let Outcome { finals, stayed, counts, .. } = bench.phase(&loads, false)?;
+        uneven = uneven.max(finals.iter().max().unwrap_or(&0) - finals.iter().min().unwrap_or(&0));
+        chain = chain.max(counts.chain);
+        if remainder == 0 {
+            let moved = loads.iter().sum::<u64>() - stayed;
+            nonlocal = nonlocal.max(moved - judge::minimum_nonlocal(&loads, &finals));
+            hops = hops.max(counts.task_hops - judge::optimum(bench.topology(), &loads, &finals)?);
+        }
+    }
+    let worst = |what: &str, value: f64| Value::new(format!("{name}: {what}"), Mean { cases: cases.into(), ..Mean::exact(value) });
+    Ok(vec![
+        worst("difference of loads", uneven as f64),
+        worst("tasks moved above the fewest", nonlocal as f64),
+        worst("task-hops above the fewest", hops as f64),
+        worst("steps", f64::from(chain)),
+    ])
+}
+
+/// How often DEM balances fully, in per cent.
+fn balanced(dimension: u32, mean: u64, printed: f64, name: &str, seed: u64, cases: u32) -> Result<Vec<Value>> {
+    let mut bench = Bench::of("dem", &format!("hypercube:{dimension}"))?;
+    let mut even = Vec::new();
+    for case in 0..u64::from(cases) {
+        let finals = bench.phase(&bench.loads(mean, seed + case)?, false)?.finals;
+        even.push(if finals.iter().all(|load| *load == mean) { 100.0 } else { 0.0 });
+    }
+    let count = even.iter().filter(|share| **share > 0.0).count() as u64;
+    let theirs = (printed / 100.0 * TABLE_CASES as f64).round() as u64;
+    let p = shares_differ((count, cases.into()), (theirs, TABLE_CASES));
+    Ok(vec![Value { printed: Some((printed, p)), ..Value::new(name, mean_of(&even, name)?) }])
+}
+
+/// How many more tasks than necessary DEM moves, in parts of the fewest, over the cases that it balances.
+fn locality(dimension: u32, mean: u64, name: &str, seed: u64, cases: u32) -> Result<Vec<Value>> {
+    let mut bench = Bench::of("dem", &format!("hypercube:{dimension}"))?;
+    let mut samples = Vec::new();
+    for case in 0..u64::from(cases) {
+        let loads = bench.loads(mean, seed + case)?;
+        let Outcome { finals, stayed, .. } = bench.phase(&loads, false)?;
+        if finals.iter().all(|load| *load == mean) {
+            let moved = loads.iter().sum::<u64>() - stayed;
+            samples.extend(excess(moved.into(), judge::minimum_nonlocal(&loads, &finals).into()));
+        }
+    }
+    Ok(Mean::of(&samples).map(|mean| Value::new(name, mean)).into_iter().collect())
+}
+
+/// Task-hops above the fewest, in parts of these: of DEM and of CWA over the cases that DEM balances, of CWA over all, and how much DEM's are above
+/// twice CWA's.
+fn dem_and_cwa(dimension: u32, mean: u64, name: &str, seed: u64, cases: u32) -> Result<Vec<Value>> {
+    let topology = format!("hypercube:{dimension}");
+    let (mut dem, mut cwa) = (Bench::of("dem", &topology)?, Bench::of("cwa", &topology)?);
+    let quota: Rc<[u64]> = vec![mean; 1 << dimension].into();
+    let mut samples: [Vec<f64>; 4] = Default::default();
+    for case in 0..u64::from(cases) {
+        let loads = dem.loads(mean, seed + case)?;
+        let fewest = judge::optimum(dem.topology(), &loads, &quota)?;
+        let Some(by_cwa) = excess(cwa.phase(&loads, false)?.counts.task_hops, fewest) else { continue };
+        samples[2].push(by_cwa);
+        let Outcome { finals, counts, .. } = dem.phase(&loads, false)?;
+        if let (true, Some(by_dem)) = (*finals == *quota, excess(counts.task_hops, fewest)) {
+            samples[0].push(by_dem);
+            samples[1].push(by_cwa);
+            samples[3].push(by_dem - 2.0 * by_cwa);
+        }
+    }
+    let curves = ["dem", "cwa", "cwa over all cases", "dem less twice cwa"];
+    let values = curves.into_iter().zip(samples).map(|(curve, samples)| Some(Value::new(format!("{curve}, {name}"), Mean::of(&samples)?)));
+    Ok(values.flatten().collect())
+}
+
+/// Task-hops of a walk above the fewest, in parts of these.
+fn cost(balancer: &str, topology: &str, mean: u64, name: &str, seed: u64, cases: u32) -> Result<Vec<Value>> {
+    let mut bench = Bench::of(balancer, topology)?;
+    let mut samples = Vec::new();
+    for case in 0..u64::from(cases) {
+        let loads = bench.loads(mean, seed + case)?;
+        let Outcome { finals, counts, .. } = bench.phase(&loads, false)?;
+        samples.extend(excess(counts.task_hops, judge::optimum(bench.topology(), &loads, &finals)?));
+    }
+    Ok(vec![Value::new(name, mean_of(&samples, name)?)])
+}
+
+fn mean_of(samples: &[f64], name: &str) -> Result<Mean> {
+    Mean::of(samples).ok_or_else(|| Error::Failed(format!("{name}: no case counts")))
+}
