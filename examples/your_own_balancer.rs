@@ -49,7 +49,6 @@ static ENTRY: Entry = Entry {
     facts: Facts {
         kinds: &[Kind::Ring],
         suited: None,
-        suited: None,
         refuses: |_| None,
         quota: QuotaRule::None,
         promises: Promises { exact: false, local: false, ordered: false, optimal: false },

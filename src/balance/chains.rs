@@ -30,7 +30,6 @@ pub(super) static ENTRY: Entry = Entry {
     facts: Facts {
         kinds: central::ANY,
         suited: None,
-        suited: None,
         refuses: |_| None,
         quota: QuotaRule::Proportional,
         promises: Promises { exact: true, local: false, ordered: true, optimal: false },

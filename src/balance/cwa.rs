@@ -49,7 +49,6 @@ pub(super) static ENTRY: Entry = Entry {
     facts: Facts {
         kinds: &[Kind::Hypercube],
         suited: None,
-        suited: None,
         refuses: |_| None,
         quota: QuotaRule::Proportional,
         promises: Promises { exact: true, local: true, ordered: false, optimal: false },

@@ -60,7 +60,6 @@ pub(super) static ENTRY: Entry = Entry {
     facts: Facts {
         kinds: &[Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph],
         suited: None,
-        suited: None,
         refuses: |_| None,
         quota: QuotaRule::None,
         promises: Promises { exact: false, local: false, ordered: false, optimal: false },

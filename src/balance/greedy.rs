@@ -22,7 +22,6 @@ pub(super) static ENTRY: Entry = Entry {
     facts: Facts {
         kinds: central::ANY,
         suited: None,
-        suited: None,
         refuses: |_| None,
         quota: QuotaRule::Proportional,
         promises: Promises { exact: true, local: true, ordered: false, optimal: false },

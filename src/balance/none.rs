@@ -17,7 +17,6 @@ pub(super) static ENTRY: Entry = Entry {
     facts: Facts {
         kinds: &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph],
         suited: None,
-        suited: None,
         refuses: |_| None,
         quota: QuotaRule::None,
         promises: Promises { exact: false, local: true, ordered: true, optimal: false },

@@ -44,7 +44,6 @@ pub(super) static ENTRY: Entry = Entry {
         // First a topology that walks have, too: on the complete graph it is `direct`.
         kinds: &[Kind::Hypercube, Kind::Complete, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph],
         suited: None,
-        suited: None,
         refuses: |_| None,
         quota: QuotaRule::Proportional,
         promises: Promises { exact: true, local: true, ordered: false, optimal: true },

@@ -49,7 +49,6 @@ pub(super) static ENTRY: Entry = Entry {
     facts: Facts {
         kinds: &[Kind::Line, Kind::Complete],
         suited: None,
-        suited: None,
         refuses: |_| None,
         quota: QuotaRule::Positional,
         promises: Promises { exact: true, local: false, ordered: true, optimal: false },

@@ -64,7 +64,6 @@ pub(super) static ENTRY: Entry = Entry {
     facts: Facts {
         kinds: &[Kind::Grid, Kind::Hypercube, Kind::Mesh, Kind::Line, Kind::Graph],
         suited: Some(grids::suited),
-        suited: None,
         refuses: |_| None,
         quota: QuotaRule::Positional,
         promises: Promises { exact: true, local: false, ordered: false, optimal: false },

@@ -27,7 +27,6 @@ pub(super) static ENTRY: Entry = Entry {
     facts: Facts {
         kinds: central::ANY,
         suited: None,
-        suited: None,
         refuses: central::too_many,
         quota: QuotaRule::Proportional,
         promises: Promises { exact: true, local: true, ordered: false, optimal: false },

@@ -64,7 +64,6 @@ pub(super) static ENTRY: Entry = Entry {
     facts: Facts {
         kinds: central::ANY,
         suited: None,
-        suited: None,
         refuses: |_| None,
         quota: QuotaRule::None,
         promises: Promises { exact: false, local: false, ordered: false, optimal: false },

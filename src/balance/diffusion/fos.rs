@@ -19,7 +19,6 @@ pub(in crate::balance) static ENTRY: Entry = Entry {
     facts: Facts {
         kinds: KINDS,
         suited: None,
-        suited: None,
         refuses: |topology| refuses(Some(steps(topology, PART)), "which sos and ops need fewer of"),
         quota: QuotaRule::Proportional,
         promises: Promises { exact: false, local: false, ordered: false, optimal: false },

@@ -21,7 +21,6 @@ pub(in crate::balance) static ENTRY: Entry = Entry {
     facts: Facts {
         kinds: KINDS,
         suited: None,
-        suited: None,
         refuses: |topology| match spectrum::distinct(topology, MOST) {
             Some(_) => None,
             None => Some(format!("takes a step for each distinct eigenvalue of the topology, and there are more than {MOST} there")),

@@ -20,7 +20,6 @@ pub(in crate::balance) static ENTRY: Entry = Entry {
     facts: Facts {
         kinds: KINDS,
         suited: None,
-        suited: None,
         refuses: |topology| refuses(steps(topology, PART), "since what lies far apart has to flow that far"),
         quota: QuotaRule::Proportional,
         promises: Promises { exact: false, local: false, ordered: false, optimal: false },
