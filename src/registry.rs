@@ -27,7 +27,7 @@ pub struct Entry<T: Registered> {
     pub name: &'static str,
     /// What it is, in words.
     pub title: &'static str,
-    /// Author, year, section; empty where there is nobody to name.
+    /// Author, year, section; empty if there is no source.
     pub source: &'static str,
     /// Its options as `key=value, ..` with the default first; empty if it has none.
     pub options: &'static str,

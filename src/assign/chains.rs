@@ -26,7 +26,7 @@ pub fn chains(problem: &Problem<'_>) -> Assignment {
     assignment
 }
 
-/// The same for tasks in any order, whoever owns them.
+/// The same for tasks in any order, regardless of their owners.
 pub fn ordered_chains(problem: &Problem<'_>) -> Assignment {
     let list = List::new(problem);
     let limit = list.bottleneck();
@@ -64,7 +64,8 @@ impl<'a> List<'a> {
         self.problem.time(rank, self.problem.fixed[rank] + self.before[until] - self.before[from])
     }
 
-    /// Where the piece of a rank ends that begins here and takes as many tasks as it can within the limit; `None` if its fixed work is beyond it.
+    /// Returns the end of a rank's longest piece that begins at `from` and stays within the limit; `None` if the rank's fixed work exceeds the
+    /// limit.
     fn longest(&self, rank: usize, from: usize, limit: RankTime) -> Option<usize> {
         let room = limit.most_work(self.problem.powers[rank]).checked_sub(self.problem.fixed[rank])?;
         let end = self.before[from].saturating_add(room);

@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use super::matching::matched;
 use super::{Assignment, Problem, greedy, refine};
 
-/// Sets of tasks, at most as many as ranks; ranks that have none are left out. The heaviest comes first.
+/// Sets of tasks, at most one per rank, without empty ones, the heaviest first.
 struct Partition(Vec<Set>);
 
 struct Set {

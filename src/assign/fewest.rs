@@ -281,7 +281,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Tasks of the largest sets, for a rank with so many tasks.
+/// Number of tasks in the largest sets, for a rank with `tasks` tasks.
 fn together(tasks: usize) -> usize {
     let (mut sets, mut of_size) = (1, 1);
     for size in 0..TOGETHER {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Problem;
 
-/// Up to so many ranks the matching is the best one; with more it is made set by set, the one that keeps most first.
+/// Largest number of ranks for which the matching is optimal; with more it is made set by set, the one that keeps most first.
 const EXACT: usize = 256;
 
 /// The rank of each set. There are no more sets than ranks.

@@ -29,7 +29,7 @@ use crate::node::Gathered;
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::topology::{Kind, NodeId, Topology};
 
-/// Up to so many tasks each is assigned for itself. Of more, those of long rows are assigned in blocks.
+/// Largest number of tasks that are assigned one by one. With more, the tasks of long rows are assigned in blocks.
 const SINGLE_UP_TO: u64 = 1 << 18;
 
 /// Blocks of one size that a long row is cut into, before the rest is cut into smaller ones.
@@ -42,7 +42,7 @@ pub(super) const ANY: &[Kind] =
 /// Nodes up to which it is decided within seconds who gets what, where that takes more than a few looks at each task.
 const DECIDED_UP_TO: u32 = 16_384;
 
-/// Why a rule that looks at tasks many times is the wrong tool on so many nodes.
+/// Returns the reason why a rule that looks at tasks many times does not suit a topology of this size; `None` if it does.
 pub(super) fn too_many(topology: &Topology) -> Option<String> {
     let nodes = topology.nodes();
     let why = || {
@@ -268,8 +268,8 @@ impl Items {
     }
 }
 
-/// How many of so many alike tasks make the next block: with each half of what is left blocks become half as large, down to single tasks, so
-/// that the large ones carry the work and the small ones even it out.
+/// Size of the next block when `left` equal tasks are left: whenever half of them are assigned, blocks become half as large, down to single tasks,
+/// so that the large blocks carry the work and the small ones even it out.
 fn block(left: u64) -> u64 {
     (left / (2 * BLOCKS)).checked_ilog2().map_or(1, |size| 1 << size)
 }

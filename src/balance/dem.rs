@@ -1,7 +1,7 @@
 //! The Dimension Exchange Method, for hypercubes (Wu 1997, section 3.2, figure 7, after Cybenko 1989), and for meshes and tori (generalised
 //! dimension exchange, Xu and Lau 1995).
 //!
-//! Pairs of neighbours share what the two of them have, dimension after dimension. Nobody knows more than its neighbour's load, so the
+//! Pairs of neighbours share what the two of them have, dimension after dimension. No node knows more than its neighbour's load, so the
 //! method is simple, moves more than it has to, and ends near the balance but rarely on it.
 //!
 //! For each dimension k from 0 to d-1 (on a mesh: the sides from the last to the first), for each round of pairs in it:
@@ -10,7 +10,7 @@
 //! 2. If these differ by more than 1, the one with more sends half the difference, rounded down. (Nodes of different powers: what makes both
 //!    take equally long, rounded down.)
 //!
-//! A graph has no dimensions, but its links fall into rounds as well, in which nobody has more than one partner (a colouring of the links).
+//! A graph has no dimensions, but its links fall into rounds as well, in which no node has more than one partner (a colouring of the links).
 //!
 //! A hypercube has one round in each dimension. A side of a mesh has two: pairs (even, odd), then (odd, even); a ring closes in the second
 //! round if its length is even, in a third one if it is odd.
@@ -24,8 +24,8 @@
 //! Cost: two steps a round, one for the loads and one for the tasks (the paper counts an exchange of loads as two: 3d); the figures are for
 //! one sweep over all dimensions.
 //!
-//! Guarantees: on a d-cube of equal powers the loads differ by d at the most after one sweep. The slower node of a pair never becomes
-//! slower. Nothing is said about quotas. Virtual nodes get their share like all others, with the power of their rank.
+//! Guarantees: on a d-cube of equal powers the loads differ by at most d after one sweep. The slower node of a pair never becomes slower. Quotas are
+//! not guaranteed. Virtual nodes get their share like all others, with the power of their rank.
 //!
 //! Departures from the paper: it does not know powers; we share by time, which is its rule if they are equal, and on overlays
 //! [check](super::no_harm) at the end whether a rank with several nodes has become too slow. Plain shares are the paper's.
@@ -194,8 +194,8 @@ fn overshot(lambda: f64, amount: u64, most: u64) -> u64 {
     if lambda > 0.5 { wanted.min(most.saturating_sub(1)).max(amount) } else { amount }
 }
 
-/// How much the node with load `a` and power `p` of a pair gives, at the most how much, and whether it gives nothing where the paper's rule
-/// gives so much that the other would take longer than this one does now. Nothing if it does not take longer than the other.
+/// Amount that the node with load `a` and power `p` of a pair gives, the most that it may give, and whether it gives nothing because the amount by
+/// the paper's rule would make the other take longer than this one does now. Nothing if it does not take longer than the other.
 ///
 /// Both then take equally long: the share of the other is `(a + b) q / (p + q)`. On equal powers it is half the difference, rounded down.
 fn due((a, p): (u64, u64), (b, q): (u64, u64)) -> (u64, u64, bool) {

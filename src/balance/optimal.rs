@@ -20,9 +20,9 @@
 //! smaller of its load and its quota, since it receives before it sends and gives away what it received first. On the complete graph, where
 //! every missing task takes one hop, the row of surpluses fills the row of deficits: it is `direct` there.
 //!
-//! Limits: as `direct`, every node holds all n loads until it has decided. The flow takes under a second up to 4,096 nodes; in simulation,
-//! where one process holds all nodes, these share one list of loads, and the flow is solved once for all of them. Virtual time is charged for it on every node, a tick for each node
-//! and round, of which there are as many as the diameter.
+//! Limits: as `direct`, every node holds all n loads until it has decided. The flow takes under a second up to 4,096 nodes; in simulation, where one
+//! process holds all nodes, these share one list of loads, and the flow is solved once for all of them. Virtual time is charged for it on every
+//! node, a tick for each node and round; the number of rounds is the diameter.
 
 use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, central, direct};
 use crate::error::{Error, Result};

@@ -22,7 +22,7 @@
 //!
 //! Cost: per dimension of side m with sub-grids of s nodes 2 ceil(log2 s) + ceil(log2 m) + 1 steps, nothing where m = 1. (The paper's scans
 //! pass from neighbour to neighbour: 2 (n_1 + .. + n_d - d) steps, equation 11; the best dimension is ceil(log2 n), equation 15.) While it
-//! decides, a node holds the totals of a dimension's m sub-grids: on a long line as many as `direct`.
+//! decides, a node holds the totals of a dimension's m sub-grids: on a long line the same number as with `direct`.
 //!
 //! Guarantees: the final loads are the nested shares, exactly; nodes and sub-grids of power 0 end with nothing. Not local: a sender's node
 //! gives its part even when it will get some back one dimension lower. Order is not kept.
@@ -33,9 +33,9 @@
 //! [`Embedding`]); virtual nodes, which have neither power nor load, take no part, and tasks go over the graph's own links.
 //!
 //! Tasks of several units: a node's last units leave, with the tasks whose middle unit is among them, and each goes where its middle unit goes
-//! (`unit=first`: the first one). A border so moves by half a task at the most. Lest a node that gets from many others sums up what each of
-//! these is off, the nodes of a level agree in an all-gather how each rounds what it gives (not with `unit=first`), if they know that there
-//! are such tasks. Each level plans with the loads that are really there: all end within one largest task a dimension.
+//! (`unit=first`: the first one). So a border moves by at most half a task. To keep rounding errors of many senders from adding up on one receiver,
+//! the nodes of a level agree in an all-gather how each rounds what it gives (not with `unit=first`), if they know that there are such tasks. Each
+//! level plans with the actual loads: all end within one largest task per dimension.
 
 mod level;
 

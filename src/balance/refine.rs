@@ -8,7 +8,8 @@
 //! `tolerance` is the factor over the best time found up to which fewer moves win. Without it that is 1.009: the last thousandths of whole tasks take several times the
 //! movement of all that comes before them. Unit tasks end at their quotas unless a tolerance is given.
 //!
-//! Guarantee: nobody becomes slower than the slowest was. What is even stays where it is; real loads end within a per cent of longest task first with a fraction of its moves.
+//! Guarantee: no rank becomes slower than the slowest was. Balanced loads stay as they are; real loads end within a per cent of longest task first
+//! with a fraction of its moves.
 
 use super::central::{self, Rule};
 use super::{Balancer, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running};

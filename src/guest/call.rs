@@ -70,7 +70,7 @@ pub mod kinds {
     pub const RUN: i32 = 10;
 }
 
-/// The ranks of a communicator, inside somebody else's program.
+/// The ranks of a communicator, inside another program.
 ///
 /// Opened, it duplicates the communicator, and changes nothing else in the process. It is used by the thread that opened it. Dropping it
 /// does not communicate, and leaves its communicators to MPI; [`close`](World::close) gives them back.
@@ -207,7 +207,7 @@ impl World {
         Ok(())
     }
 
-    /// Makes a call: panics, and failures after which the world is lost, are told to the others.
+    /// Makes a call; panics, and failures after which the world is lost, are reported to the other ranks.
     pub(super) fn call<T>(&self, make: impl FnOnce(&World) -> Result<T>) -> Result<T> {
         self.enter()?;
         if let Ok(mut state) = self.state.try_borrow_mut() {

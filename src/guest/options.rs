@@ -29,7 +29,7 @@ pub enum ByRank {
     List(Vec<f64>),
 }
 
-/// What a world was told.
+/// Options of a world.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// `NAME[:key=value,..]`.

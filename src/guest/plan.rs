@@ -26,7 +26,7 @@ pub struct Given<'a> {
     pub pinned: Option<&'a [u8]>,
     /// Number of coordinates of an item, and all coordinates, item by item.
     pub coordinates: Option<(usize, &'a [f64])>,
-    /// The rank of each, where somebody else has decided.
+    /// The destination rank of each item, if the caller has decided itself.
     pub destinations: Option<&'a [i32]>,
 }
 
@@ -96,7 +96,7 @@ struct Answer {
 }
 
 impl World {
-    /// Makes a plan; `op` says whether somebody else has decided, and it may be known already that this rank's arguments are wrong.
+    /// Makes a plan. `op` says whether the caller has decided the destinations; `mine` may already be an error in this rank's arguments.
     #[doc(hidden)]
     pub fn plan_as(&self, op: Op, given: Result<&Given<'_>>) -> Result<Plan> {
         self.call(|world| {

@@ -66,7 +66,7 @@ pub fn least_finish(total: u64, powers: &[u64]) -> f64 {
     if total == 0 || sum == 0 {
         return if total == 0 { 0.0 } else { f64::INFINITY };
     }
-    // Nobody finishes earlier than with the floors of the exact shares. What rounding leaves, fewer tasks than ranks, goes where the next
+    // No rank finishes earlier than with the floor of its exact share. What rounding leaves, fewer tasks than ranks, goes where the next
     // task would be done first. A product beyond 128 bits is impossible: both factors have 64, since powers sum to less than 2^64.
     let floor = |power: u64| (u128::from(total) * u128::from(power) / sum) as u64;
     let shares: Vec<RankTime> = powers.iter().map(|power| RankTime { work: floor(*power), power: *power }).collect();

@@ -204,7 +204,7 @@ impl Shares {
         Shares { weighted: true, ..self }
     }
 
-    /// The same on ranks each of which has room for so many bytes of tasks' payloads, known on all nodes beforehand. Only balancers that
+    /// The same shares with a capacity per rank: the bytes of task payloads that it has room for, known on all nodes beforehand. Only balancers that
     /// [keep capacities](crate::balance::Balancer::keeps_capacity) look at it.
     pub fn with_capacity(self, capacity: Vec<u64>) -> Shares {
         Shares { capacity: Some(capacity.into()), ..self }
@@ -391,7 +391,7 @@ mod tests {
             let capped = Quota::from_shares(&quota).below(&caps).map_or(quota.clone(), |capped| capped.to_vec());
             prop_assert_eq!(capped.iter().sum::<u64>(), quota.iter().sum::<u64>());
             prop_assert!(capped.iter().zip(&caps).all(|(share, cap)| share <= cap));
-            // Nobody below its cap gets less than it should.
+            // A node below its cap gets no less than its quota.
             prop_assert!(capped.iter().zip(quota.iter().zip(&caps)).all(|(share, (quota, cap))| share >= quota.min(cap)));
         }
 

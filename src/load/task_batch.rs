@@ -23,7 +23,7 @@ pub struct Task {
 
 /// Some tasks that lie together: consecutive ids, the same weight, and payloads of the same size one behind the other in one buffer.
 ///
-/// A row of tasks is cut and handed on without a poll at the single ones, until somebody asks for [`tasks`](Segment::tasks). Unit tasks
+/// A row of tasks is cut and handed on without a look at its single tasks, until a caller asks for [`tasks`](Segment::tasks). Unit tasks
 /// without payload are a row whose buffer is empty, so a billion of them cost nothing; a task unlike its neighbours is a row of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
@@ -41,8 +41,8 @@ impl Segment {
         Segment { first, count, weight: 1, payload: Bytes::new() }
     }
 
-    /// So many tasks with consecutive ids and this weight each; their payloads share the buffer evenly. `None` if its length is no multiple
-    /// of their number.
+    /// Returns `count` tasks with consecutive ids and this weight each, whose payloads share the buffer evenly; `None` if the buffer's length is no
+    /// multiple of `count`.
     pub fn row(first: TaskId, count: u64, weight: u64, payload: Bytes) -> Option<Segment> {
         let even = if count == 0 { payload.is_empty() } else { (payload.len() as u64).is_multiple_of(count) };
         even.then_some(Segment { first, count, weight, payload })
@@ -167,7 +167,7 @@ pub struct TaskBatch {
 }
 
 impl TaskBatch {
-    /// An empty batch with room for so many segments.
+    /// Returns an empty batch with room for this number of segments.
     pub fn with_capacity(segments: usize) -> TaskBatch {
         TaskBatch { segments: VecDeque::with_capacity(segments), ..TaskBatch::default() }
     }

@@ -61,7 +61,7 @@ impl<'a> Mover<'a> {
         Mover { node, queue, sent: Vec::new(), logs: true, transfers: 0, step: 0, passages: None }
     }
 
-    /// Only counts transfers from now on: a million nodes need not keep a log that nobody reads.
+    /// Counts transfers from now on instead of logging them: a million nodes need not keep a log that is never read.
     pub fn only_count(&mut self) {
         self.logs = false;
     }
@@ -86,7 +86,7 @@ impl<'a> Mover<'a> {
         self.step = self.step.max(step);
     }
 
-    /// Sends tasks, and what the receiver must know beside them (an empty batch carries only that).
+    /// Sends tasks together with a message about them (with an empty batch, the message alone).
     pub fn send<T: Serialize>(&mut self, dst: NodeId, said: &T, batch: TaskBatch) {
         if let (Some(passages), false) = (&mut self.passages, batch.is_empty()) {
             passages.push(TraceEvent::Out { dst, work: batch.work() });
@@ -191,8 +191,8 @@ impl<'a> Mover<'a> {
         Ok((work, arrival.said))
     }
 
-    /// Receives from any nodes until what they say are so many units of a row, and returns the arrivals in the order of their sources. A
-    /// sender says how many units its part of the row has in common with the receiver's; its tasks may have more or fewer.
+    /// Receives from any nodes until the amounts that they announce add up to this number of units of a row, and returns the arrivals in the order
+    /// of their sources. A sender says how many units its part of the row has in common with the receiver's; its tasks may have more or fewer.
     ///
     /// # Errors
     /// If a rank is lost, a message is garbled, or more units come.
@@ -220,7 +220,7 @@ impl<'a> Mover<'a> {
     /// Everybody goes back through what went in and out of it, the last first: where tasks went out, some of them come back; where tasks
     /// came in, they leave again if this node would hold too much with them and with all that may still come back. From then on what it holds
     /// and what may come back is no more than the cap, or all of these tasks have left; in the end only its own could be there.
-    /// Nobody waits in a circle, since this is the order in which things happened, from its end.
+    /// No cycle of waiting nodes can arise, since all follow the order in which the transfers happened, from its end.
     ///
     /// # Errors
     /// If a rank is lost or a message is garbled.
@@ -262,7 +262,7 @@ impl<'a> Mover<'a> {
     }
 }
 
-/// Bytes, at the most, of a transfer of one range of tasks, beside what its sender has to say: header, step, number of rows, and one row.
+/// Upper bound on the bytes of a transfer of one range of tasks, without its sender's message: header, step, number of rows, and one row.
 pub const TRANSFER_BYTES: u64 = HEADER_BYTES + 3 + 1 + 10 + 10 + 1 + 1;
 
 /// What the walk has to say, the number of rows, the table of rows (first id, number of tasks, weight and payload bytes of each), and all

@@ -45,7 +45,7 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// With room for so many passages.
+    /// Returns notes with room for `limit` passages.
     pub fn new(limit: usize) -> Notes {
         Notes { tape: Rc::new(RefCell::new(MessageTrace::new(limit))), spans: Rc::default() }
     }

@@ -7,11 +7,10 @@ use super::{Complete, Grid, Hypercube, Kind, Line, MAX_NODES, Mesh, Topology, Tr
 impl Topology {
     /// The topology of the given kind fitted to `ranks` ranks.
     ///
-    /// Hypercube: the next power of two. Mesh and torus: R rows and C columns with C <= R <= 2C, the fewest nodes that hold the ranks,
-    /// then the squarest. Tree: binary, as many nodes as ranks. Line, ring and complete: as many nodes as ranks; a graph, which has
-    /// to be given, is the complete one. Grid: dimension
-    /// ceil(log2 ranks), the best one by Savvas and Kechadi 2004, equation 15, with sides of two. No ranks are fitted as one; more than
-    /// 2^30 as 2^30, which [`super::Placement::new`] then refuses.
+    /// Hypercube: the next power of two. Mesh and torus: R rows and C columns with C <= R <= 2C, the fewest nodes that hold the ranks, then the
+    /// squarest. Tree (binary), line, ring and complete: one node per rank. A graph has no shape of its own to fit, so it becomes the complete one.
+    /// Grid: dimension ceil(log2 ranks), the best one by Savvas and Kechadi 2004, equation 15, with sides of two. No ranks are fitted as one; more
+    /// than 2^30 as 2^30, which [`super::Placement::new`] then refuses.
     pub fn fitted(kind: Kind, ranks: u32) -> Topology {
         let ranks = ranks.clamp(1, MAX_NODES);
         match kind {

@@ -175,8 +175,8 @@ impl Graph {
         self.embedding.get_or_init(|| Embedding::of(self))
     }
 
-    /// Rounds in which each link is used once and every node talks to one neighbour at the most, and each node's neighbour in them: a
-    /// colouring of the links, greedy, with less than twice as many rounds as the most links of a node.
+    /// Each node's neighbour in each round of a schedule of the links: every link is used in one round, and a node has at most one neighbour per
+    /// round. This is a greedy colouring of the links, with fewer than twice as many rounds as the largest degree.
     pub fn rounds(&self) -> impl Iterator<Item = &[Option<NodeId>]> {
         let colour = || {
             let mut rounds: Vec<Vec<Option<NodeId>>> = Vec::new();

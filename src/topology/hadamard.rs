@@ -30,7 +30,7 @@ pub fn medians(n: u32, set: MedianSet) -> Result<Vec<NodeId>, InvalidTopology> {
     Ok(best_subcode(n, &code, most.max(1).ilog2()))
 }
 
-/// The fewest processors that a region should hold where the cube has as many.
+/// Smallest size of a region in processors, in cubes that have at least this number.
 const SMALLEST_REGION: usize = 4;
 
 /// The words of the Hadamard code of length `n`, 0 to 30: rows and complements, without duplicates, in ascending order.

@@ -24,7 +24,7 @@ use super::{HostId, Hosts, InvalidTopology, NodeId, Placement, RankId, Topology}
 /// How nodes are placed on ranks. Whatever the rule, node 0 is on rank 0, which speaks for all, and each rank has one real node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlacementRule {
-    /// Consecutive real nodes on each host; virtual nodes beside their neighbours. On one host, and on hosts that have consecutive ranks
+    /// Consecutive real nodes on each host; virtual nodes on the hosts of their neighbours. On one host, and on hosts that have consecutive ranks
     /// when all nodes are real, the same as the identity.
     #[default]
     Hosts,

@@ -31,7 +31,7 @@ enum Long {
     Row(Written),
 }
 
-/// A row with the number of its values in front. The bytes are put together when somebody looks at them.
+/// A row with the number of its values in front. The bytes are put together when they are first read.
 struct Written {
     row: Row,
     flat: OnceCell<Vec<u8>>,
@@ -110,7 +110,7 @@ impl Freight {
     }
 }
 
-/// An empty buffer with room for a message of so many bytes.
+/// Returns an empty buffer with room for a message of `bytes` bytes.
 ///
 /// # Errors
 /// If there is no memory for it.

@@ -14,8 +14,8 @@
 //!    When a run has ended, its messages are gone: no later run sees them.
 //! 6. **Loss is an event.** A named receive from a rank that died, with nothing left of it in the inbox, yields
 //!    [`Event::RankLost`]. Sends to it vanish.
-//! 7. **Watched.** A carrier notices that nobody makes [progress](Transport::progressed) and ends the run with
-//!    [`Error::Stuck`], saying who waits for whom.
+//! 7. **Watched.** A carrier notices that no node makes [progress](Transport::progressed) and ends the run with [`Error::Stuck`], which says which
+//!    node waits for which.
 
 mod body;
 mod inbox;
@@ -56,7 +56,7 @@ pub type Ticks = u64;
 /// What a program hears that uses a node's port after the node's run: it kept a clone of its node for too long.
 #[cold]
 fn used_after_its_run(node: NodeId, run: u32) {
-    // Whoever unwinds drops what it has, and must not panic again.
+    // A thread that unwinds drops its values, and must not panic again.
     if !std::thread::panicking() {
         panic!("node {node} is used after run {run} has ended; a `Node` belongs to the run that it was made for");
     }
@@ -278,7 +278,8 @@ pub(crate) trait Transport {
     /// Forgets a timer. Its event does not come any more, even if it has run out already and was not taken.
     fn cancel_timer(&self, timer: TimerId);
 
-    /// Starts work beside the program; an [`Event::Finished`] tells its end. More than the rank can do at once waits, first come, first served.
+    /// Starts work that runs concurrently with the program; an [`Event::Finished`] reports its end. Work beyond what the rank can do at once waits,
+    /// first come, first served.
     fn start(&self, scope: Scope, job: Job) -> WorkId;
 
     /// A worker for work that the program does itself, on its own thread. The default is that of real ranks.
@@ -286,8 +287,8 @@ pub(crate) trait Transport {
         Box::new(work::RealWorker::default())
     }
 
-    /// Processor time of the program's thread so far; `None` in the simulator, where nobody waits for a processor. Asking takes some tenths of a
-    /// microsecond.
+    /// Processor time of the program's thread so far; `None` in the simulator, where threads do not compete for processors. A call takes some tenths
+    /// of a microsecond.
     fn processor_time(&self) -> Option<Ticks> {
         None
     }

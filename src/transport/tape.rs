@@ -25,7 +25,7 @@ pub struct TraceEvent {
     pub bytes: u64,
 }
 
-/// The passages of one node, as many as fit.
+/// The recorded passages of one node, up to a limit.
 #[derive(Debug)]
 pub struct MessageTrace {
     limit: usize,
@@ -35,7 +35,7 @@ pub struct MessageTrace {
 }
 
 impl MessageTrace {
-    /// An empty tape for so many passages.
+    /// Returns an empty tape for `limit` passages.
     pub fn new(limit: usize) -> MessageTrace {
         MessageTrace { limit, passages: Vec::new(), missed: 0, numbers: BTreeMap::new() }
     }

@@ -1,4 +1,4 @@
-//! Work that runs beside a program: the two kinds, and what a piece of work sees of its world.
+//! Work that runs concurrently with a program: its two kinds, and what a piece of work sees of its world.
 //!
 //! *Opaque* work runs on a worker thread of its rank (in the simulator: for the virtual time that it says it takes).
 //! *Sliced* work can stop: it runs on the communication thread in slices, between polls of the network.
@@ -26,7 +26,7 @@ pub trait Worker {
     /// Computes for the given time: spins on real ranks (with checkpoints), passes virtual time in the simulator.
     fn spin(&mut self, ticks: Ticks);
 
-    /// How long the worker was told to [sleep](Worker::sleep) so far; 0 in the simulator.
+    /// Time that the worker has spent in [`sleep`](Worker::sleep) so far; 0 in the simulator.
     fn asleep(&self) -> Ticks {
         0
     }
@@ -154,7 +154,7 @@ pub struct Finished {
 pub struct Needed {
     /// Processor time, in ticks.
     pub processor: Ticks,
-    /// What it was told to sleep.
+    /// Time spent asleep.
     pub asleep: Ticks,
 }
 

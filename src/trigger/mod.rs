@@ -85,7 +85,7 @@ pub struct Watch {
     last: [Option<Step>; 3],
     /// Steps in a row that were above the threshold.
     above: u64,
-    /// Sums over the steps since then: of u, of u above the first one's, of max, and of what [`Criterion::Degradation`] adds up.
+    /// Sums over the steps since then: of u, of u above that of the first step, of max, and of the terms of [`Criterion::Degradation`].
     lost: f64,
     excess: f64,
     max: f64,
@@ -130,7 +130,7 @@ impl Watch {
         self.says(step, cost)
     }
 
-    /// Ranks were balanced, whoever wanted that: what was remembered is over.
+    /// Forgets the past steps: ranks were balanced, for whatever reason.
     pub fn balanced(&mut self) {
         *self = Watch { efficiency: self.efficiency, has_balanced: true, ..Watch::new(self.criterion) };
     }

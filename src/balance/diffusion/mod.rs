@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | [`fos`](fos) | `w - alpha L w` | ln e / ln g |
 //! | [`sos`](sos) | `beta (w - alpha L w) + (1 - beta) w'`, where w' is from the step before | the first k with r^k (1 + k sqrt(1 - g^2)) <= e |
-//! | [`ops`](ops) | `w - L w / lambda`, with another eigenvalue in each | the number of distinct ones beside 0: then nothing is left |
+//! | [`ops`](ops) | `w - L w / lambda`, with another eigenvalue in each | the number of distinct ones other than 0: then nothing is left |
 //!
 //! L is the Laplacian of the topology, with the eigenvalues 0 < lambda_2 <= .. <= lambda_n; alpha = 2 / (lambda_2 + lambda_n), and
 //! g = (lambda_n - lambda_2) / (lambda_n + lambda_2) is the second largest modulus of an eigenvalue of 1 - alpha L.
@@ -167,7 +167,7 @@ fn part(options: &mut Options<'_>) -> Result<f64, InvalidSpec> {
     Ok(options.real("part", 1e-6..=0.5)?.unwrap_or(PART))
 }
 
-/// What a phase of so many steps costs.
+/// Cost of a phase of `steps` steps.
 fn cost(topology: &Topology, steps: u32) -> Cost {
     let (links, steps) = (links(topology), u64::from(steps));
     let ends = 2 * links;

@@ -35,7 +35,7 @@ fn beta(gamma: f64) -> f64 {
     2.0 / (1.0 + (1.0 - gamma * gamma).sqrt())
 }
 
-/// What is left at most after so many steps.
+/// Upper bound on the remaining imbalance after `steps` steps, relative to that at the beginning.
 pub(super) fn left(gamma: f64, steps: u32) -> f64 {
     let decay = (beta(gamma) - 1.0).sqrt().powi(steps as i32);
     decay * (1.0 + f64::from(steps) * (1.0 - gamma * gamma).sqrt())

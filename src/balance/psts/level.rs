@@ -148,7 +148,7 @@ impl<'a> Level<'a> {
         parts
     }
 
-    /// How many units node `me` gets if so many are given.
+    /// Number of units that node `me` receives if `given` units are given.
     pub fn gets(&self, me: NodeId, given: u64) -> u64 {
         let (mine, planned) = (self.bounds.sub_grid_of(me), self.given());
         let row = self.surpluses.lacking(mine);

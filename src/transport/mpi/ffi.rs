@@ -153,7 +153,7 @@ impl Comm {
 
     /// Gives the communicator back to MPI. All ranks must take part.
     pub fn free(mut self) -> Result<()> {
-        // SAFETY: the communicator is ours, valid, and nobody uses it any more since `self` is consumed.
+        // SAFETY: the communicator is ours, valid, and not used any more since `self` is consumed.
         check("MPI_Comm_free", unsafe { mpi::MPI_Comm_free(&raw mut self.raw) })
     }
 }
@@ -226,7 +226,7 @@ impl Mailbox {
         let mut over: c_int = 0;
         requests[0] = self.request;
         requests[1..].iter_mut().zip(&*bodies).for_each(|(request, (_, body))| *request = body.request);
-        // SAFETY: these are requests that MPI gave, or null ones, which it passes over, and there is room for as many indices and statuses.
+        // SAFETY: these are requests that MPI gave, or null ones, which it passes over, and there is room for one index and one status per request.
         // The handles are copies: those that are over are set to null where they came from, below and by `note`; the buffers stay with
         // their owners meanwhile.
         check("MPI_Testsome", unsafe {
@@ -345,7 +345,7 @@ impl Receiving {
         Ok(self.pieces.is_empty())
     }
 
-    /// The bytes, once complete; nothing before that. Their buffer goes back to the pool when nobody has any of them.
+    /// The bytes, once complete; nothing before that. Their buffer goes back to the pool when the last slice of it is dropped.
     pub fn into_bytes(mut self, pool: &Pool) -> Bytes {
         if !self.pieces.is_empty() {
             return Bytes::new();
@@ -450,7 +450,7 @@ impl Sends {
         let looked_at = &mut self.requests[self.cursor..end];
         let mut indices = [0 as c_int; LOOK];
         let mut over: c_int = 0;
-        // SAFETY: `looked_at` holds requests that MPI gave, `indices` has room for as many, and statuses are not wanted.
+        // SAFETY: `looked_at` holds requests that MPI gave, `indices` has room for one index per request, and statuses are not wanted.
         check("MPI_Testsome", unsafe {
             let (incount, statuses) = (looked_at.len() as c_int, mpi::statuses_ignore());
             mpi::MPI_Testsome(incount, looked_at.as_mut_ptr(), &raw mut over, indices.as_mut_ptr(), statuses)

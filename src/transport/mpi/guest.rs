@@ -1,4 +1,4 @@
-//! The carrier of a guest: letters between ranks while somebody waits for them, transfers between callers' arrays, and shared numbers.
+//! The carrier of a guest: messages between ranks while a rank waits for them, transfers between callers' arrays, and shared numbers.
 //!
 //! Nothing runs between calls: no thread, no handler. A letter is short and comes through one posted receive, or it announces a body that
 //! follows on a second communicator.
@@ -228,7 +228,7 @@ impl Link {
         }
     }
 
-    /// Sets a shared number that nobody else changes now.
+    /// Sets a shared number that no other rank changes at the same time.
     pub fn set(&self, at: usize, value: u64) -> Result<()> {
         match self.shared()? {
             Shared::Memory(memory) => memory.set(at, value),

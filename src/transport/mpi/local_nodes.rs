@@ -75,7 +75,7 @@ impl Run {
         let local_node = &mut self.local_nodes[local_node];
         let wanted = matches!(&local_node.waits, Waits::Event(interest) if covers(interest, &event));
         local_node.inbox.push(event);
-        // Nobody polls a program that has ended, and a rank with something to poll does not sleep.
+        // A program that has ended is not polled, and a rank with something to poll does not sleep.
         local_node.dirty |= local_node.waits != Waits::Ended;
         wanted
     }

@@ -30,7 +30,7 @@ struct Spare {
 }
 
 impl Pool {
-    /// A pool that keeps so many bytes at the most.
+    /// Returns a pool that keeps at most `limit` bytes.
     pub fn new(limit: usize) -> Pool {
         Pool { spare: Arc::new(Mutex::new(Spare { buffers: VecDeque::new(), bytes: 0, limit })) }
     }

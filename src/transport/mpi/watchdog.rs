@@ -1,4 +1,4 @@
-//! Who notices that nobody makes progress.
+//! The watchdog: notices that no rank makes progress.
 //!
 //! A rank without progress for the timeout asks all others how long they have been without. If all have been for that long, or don't
 //! answer within a grace, the job is stuck: the asker says so and which ranks are silent, tells all to say what they wait for, and ends
@@ -50,7 +50,7 @@ impl Watch {
 pub(super) enum ControlMessage {
     /// How long have you been without progress?
     HowLong { round: u64 },
-    /// For so many nanoseconds.
+    /// Nanoseconds without progress, in reply to the question of this round.
     ThisLong { round: u64, nanos: u64 },
     /// Say what you wait for.
     Tell,
@@ -140,7 +140,7 @@ impl Watchdog {
                 if self.progress > *since {
                     self.phase = Phase::Quiet;
                 } else if youngest < self.timeout {
-                    // Somebody was at work when the question came; look again when that will be too long ago.
+                    // A rank was at work when the question came; look again when that will be too long ago.
                     self.not_before = now + (self.timeout - youngest) + self.stagger;
                     self.phase = Phase::Quiet;
                 } else if others().all(|rank| ages[rank as usize].is_some()) || now.duration_since(*since) >= self.grace {
@@ -187,7 +187,7 @@ impl Watchdog {
         }
     }
 
-    /// Leaves it to somebody else for a while.
+    /// Leaves the next question to another rank for a while.
     fn postpone(&mut self, now: Instant) {
         self.phase = Phase::Quiet;
         self.not_before = now + 2 * self.grace + self.stagger;

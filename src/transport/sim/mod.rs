@@ -20,7 +20,7 @@
 //!
 //! Links ([`Network`]), speeds ([`Speed`], which divide charges, work and slices, but not sleep), workers per rank, the outbox limit, and
 //! disturbances ([`Rules`]). A lost rank's programs are dropped with their results; what it had sent and had not arrived is lost with it;
-//! it goes on forwarding the messages of others, as a network does. A signal comes to every node.
+//! it goes on forwarding the messages of others, as a network does. Every node receives a signal.
 //!
 //! A run ends when all programs have ended, with the first error, or with [`Error::Stuck`] when nothing is left to happen or nothing but
 //! background messages, timers and polls of the network happened for [`Model::timeout`]. What is left of it is dropped.
@@ -103,7 +103,7 @@ pub struct World {
 }
 
 impl World {
-    /// A world of so many ranks.
+    /// Returns a world of `ranks` ranks.
     pub fn new(ranks: u32, model: Model) -> World {
         World { ranks, model, runs: 0, elapsed: 0 }
     }
@@ -135,7 +135,7 @@ impl World {
     /// Runs a program on every node; see [`transport::world::World::run`](crate::transport::world::World::run). Nodes of lost ranks have no result.
     ///
     /// # Errors
-    /// The first error of a program; [`Error::Stuck`] when nobody can go on; wrong usage if the model or the overlay does not fit the ranks.
+    /// The first error of a program; [`Error::Stuck`] when no node can go on; wrong usage if the model or the overlay does not fit the ranks.
     ///
     /// # Panics
     /// If a program panics, or sends to a node that is not there.

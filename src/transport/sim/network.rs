@@ -69,7 +69,7 @@ impl Link {
         })
     }
 
-    /// Ticks for which a message of so many bytes keeps the link busy, rounded up.
+    /// Ticks for which a message of `bytes` bytes keeps the link busy, rounded up.
     pub fn transmission(&self, bytes: u64) -> Ticks {
         let picoseconds = u128::from(bytes) * u128::from(self.per_byte);
         Ticks::try_from(picoseconds.div_ceil(u128::from(units::PER_TICK))).unwrap_or(Ticks::MAX)

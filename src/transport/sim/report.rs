@@ -1,4 +1,4 @@
-//! What a run says when nobody can go on: who waits for whom.
+//! The report of a run in which no node can go on: which node waits for which.
 
 use std::fmt::Write;
 

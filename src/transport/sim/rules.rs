@@ -98,7 +98,7 @@ impl Rules {
         Rules { shuffle: true, ..self }
     }
 
-    /// Delays the messages by so many ticks.
+    /// Delays the messages by `ticks` ticks.
     pub fn delay(mut self, messages: Messages, ticks: Ticks) -> Rules {
         self.slowed.push((messages, ticks));
         self

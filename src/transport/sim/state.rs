@@ -38,7 +38,7 @@ pub(super) enum Due {
     Wake(NodeId),
     /// A timer of a node may have run out.
     Timer(NodeId),
-    /// Opaque work comes to its rank's workers.
+    /// Hand opaque work to its rank's workers.
     Submit(Box<Opaque>),
     /// Work ends.
     Finish(Box<Ended>),
@@ -260,7 +260,7 @@ impl State {
         self.touch(number);
     }
 
-    /// An event comes to a node.
+    /// Delivers an event to a node.
     pub fn tell(&mut self, number: NodeId, event: Event) {
         let Some(node) = self.nodes.get_mut(number as usize) else { return };
         if !node.ended {
@@ -303,7 +303,7 @@ impl State {
         Some(Event::Timer { scope, timer })
     }
 
-    /// Ends a node: nothing happens to it any more. What it leaves is returned, to be dropped when nobody borrows the state.
+    /// Ends a node, which receives no events any more. Returns what it leaves, to be dropped when the state is not borrowed.
     pub fn end(&mut self, number: NodeId) -> Option<NodeState> {
         let node = self.nodes.get_mut(number as usize)?;
         // What it sent goes on, in order.
