@@ -416,7 +416,7 @@ mod tests {
             assert!(max_over_mean(&trial.after) < 1.1, "{}", max_over_mean(&trial.after));
             per_rank.push(trial.counts.messages as f64 / ranks as f64 / f64::from(ranks.ilog2()));
         }
-        // With sixteen times the ranks a rank sends less than half as many messages again, and fewer than 40.
+        // With sixteen times the ranks, messages per rank and doubling grow by less than half, and stay below 40.
         assert!(per_rank[1] < 1.5 * per_rank[0] && per_rank[1] < 40.0, "{per_rank:?}");
     }
 }

@@ -131,7 +131,7 @@ impl Trial {
         self.plan.transfers.iter().map(|t| (t.src, t.dst, t.tasks)).collect()
     }
 
-    /// Whether every node kept the minimum of its load and its quota of its own tasks, which means that it never held less.
+    /// Whether every node kept at least the smaller of its load and its quota of its own tasks, so that it never held less.
     pub fn kept_what_it_could(&self, loads: &[u64]) -> bool {
         self.stayed.iter().zip(loads).zip(&self.quota).all(|((&stayed, &load), &quota)| stayed >= load.min(quota))
     }

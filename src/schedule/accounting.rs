@@ -73,8 +73,8 @@ pub struct NodeReport {
     pub needed: Ticks,
     /// Of that, sleep.
     pub asleep: Ticks,
-    /// Spent otherwise: hearing, deciding, packing, joining. Beside the workers, unless tasks are executed on the communication thread. In
-    /// simulation this takes no time.
+    /// Time of the runtime itself: receiving, deciding, packing, joining. It passes concurrently with the workers, unless tasks are executed on the
+    /// communication thread. In simulation this takes no time.
     pub overhead: Ticks,
     /// Tasks that ended here.
     pub tasks: u64,
@@ -82,7 +82,7 @@ pub struct NodeReport {
     pub joins: u64,
     /// Tasks that were born here: roots, children, detached tasks and split-off parts.
     pub born: u64,
-    /// Of the tasks that ended here, those that nobody waited for.
+    /// Of the tasks that ended here, the number of detached ones, which no parent waited for.
     pub detached: u64,
     /// Migrations that left. A root on its way from the host to where it is first scheduled does not migrate yet.
     pub migrated_out: u64,

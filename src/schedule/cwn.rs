@@ -1,6 +1,6 @@
-//! Contracting within a neighbourhood: Kalé, "Comparing the performance of two dynamic load distribution methods", ICPP 1988; Shu and Kalé,
-//! "Dynamic scheduling of medium-grained processes on multicomputers", 1989. A new task goes downhill, from neighbour to neighbour, until
-//! nobody next to it has less to do; there it stays for good.
+//! Contracting within a neighbourhood: Kalé, "Comparing the performance of two dynamic load distribution methods", ICPP 1988; Shu and Kalé, "Dynamic
+//! scheduling of medium-grained processes on multicomputers", 1989. A new task goes downhill, from neighbour to neighbour, until no neighbour has
+//! less to do; there it stays for good.
 //!
 //! 1. A new task goes to the least loaded neighbour, ties random.
 //! 2. A node to which one comes keeps it if it has made `horizon` hops and no neighbour has strictly less load than the node, or if it has
@@ -10,7 +10,7 @@
 //!
 //! ```text
 //!   5 --- 3 --- 1 --- 2        a task spawned at 5 goes to 3, then to 1, and stays:
-//!         |     |              nobody next to it has less than 1
+//!         |     |              no neighbour has less than 1
 //!         4     2
 //! ```
 //!

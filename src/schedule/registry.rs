@@ -17,7 +17,7 @@ use crate::topology::{Kind, NodeId, Overlay, Topology};
 pub(super) const ANY: &[Kind] =
     &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph];
 
-/// Every kind of topology, for schedulers that know nobody but their neighbours.
+/// Every kind of topology, for schedulers whose nodes know only their neighbours.
 pub(super) const NEIGHBOURLY: &[Kind] =
     &[Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Complete, Kind::Graph];
 

@@ -15,13 +15,13 @@ use crate::topology::NodeId;
 /// What nodes tell each other along the tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Message {
-    /// Upwards: somebody below wishes for a phase.
+    /// Upwards: a node of the sub-tree requests a phase.
     Wish,
     /// Downwards: a round begins.
     Ask,
     /// Upwards: the loads of a sub-tree.
     Loads(LoadSummary),
-    /// Downwards: no phase follows from the round. Whether somebody idles.
+    /// Downwards: no phase follows from the round. Says whether a node idles.
     Over { idle: bool },
     /// Upwards: the loads of a sub-tree, and how long its nodes worked since the last round (published criteria).
     Steps(LoadSummary, Option<Worked>),
@@ -50,7 +50,7 @@ pub(super) struct Incremental {
     in_phase: bool,
     /// A wish went up from here in this round, or the last summary shows what it would have said.
     wished: bool,
-    /// Somebody idled in the last round.
+    /// Whether a node idled in the last round.
     somebody_idles: bool,
     /// Children below which all idle (`all`).
     idle_below: usize,
@@ -69,7 +69,7 @@ pub(super) struct Incremental {
 /// The host's control of rounds and phases.
 #[derive(Default)]
 struct RoundControl {
-    /// Somebody wishes for a phase.
+    /// Whether a node has requested a phase.
     wish: bool,
     /// From the asking to the decision.
     asked: Option<Ticks>,
@@ -90,7 +90,7 @@ struct RoundControl {
 impl Incremental {
     pub fn new(place: Place, rng: ChaCha8Rng, trigger: Trigger, period: Ticks, margin: f64) -> Incremental {
         let tree = Tree::new(place.me, place.host(), place.overlay.placement.nodes());
-        // A single real node balances with nobody, but what waits for a phase must get one.
+        // A single real node has no partner to balance with, but tasks that wait for a phase must get one.
         let waits = trigger == Trigger::All;
         let rounds = trigger.criterion().map(|criterion| Rounds::new(criterion, place.workers));
         let host =
@@ -121,7 +121,7 @@ impl Incremental {
         }
     }
 
-    /// Time has passed, in which as many workers worked as had something to do.
+    /// Accounts for the time that has passed, in which every worker with tasks worked.
     fn account(&mut self, view: &View) {
         self.worked += view.now.saturating_sub(self.accounted) * Ticks::from(self.at_work);
         self.accounted = view.now;
@@ -370,7 +370,7 @@ impl Policy for Incremental {
         self.account(view);
         self.in_phase = true;
         self.held.drain(..).for_each(|item| act.queue(item));
-        // A new user phase begins, of which nobody knows anything.
+        // A new user phase begins, of which nothing is known yet.
         (self.wished, self.somebody_idles, self.idle_below) = (false, false, 0);
         if let Some(host) = &mut self.host {
             host.wish = false;

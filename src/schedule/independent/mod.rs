@@ -183,7 +183,7 @@ pub(super) fn by_host(options: &mut Options<'_>) -> Result<bool, InvalidSpec> {
     Ok(options.choice("clusters", &[("none", false), ("hosts", true)])?.unwrap_or(false))
 }
 
-/// The node that a run's outcome comes to.
+/// The node that receives a run's outcome.
 const FIRST: NodeId = 0;
 /// Where figures are collected.
 const CLOSING: u32 = crate::node::epochs::CLOSING;

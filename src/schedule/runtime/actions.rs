@@ -51,7 +51,7 @@ impl<C: Computation> NodeRuntime<C> {
         self.node.send_bytes(to, POLICY, message);
     }
 
-    /// Gives what there is to spare to the nodes that asked for tasks.
+    /// Gives spare tasks to the nodes that asked for some.
     pub(super) fn share(&mut self) -> Result<()> {
         while self.tasks.longest_waiting().is_some() {
             let next_here = self.execution.workers().saturating_sub(self.running());

@@ -21,7 +21,7 @@ pub(super) enum Home {
     Parent { node: NodeId, frame: u64, index: u32 },
     /// The host: the task is the root of this graph.
     Root { graph: u64 },
-    /// Nobody.
+    /// No parent: the task is detached.
     Nobody,
 }
 

@@ -49,7 +49,7 @@ pub struct Plan {
     pub left: Vec<usize>,
     /// Tasks that no worker can run.
     pub aside: Vec<usize>,
-    /// Until then there was nothing to schedule, so that nobody waited for a schedule.
+    /// Time until which there was nothing to schedule, so that no worker waited for a schedule.
     pub nothing_until: Cost,
     pub tally: Tally,
 }

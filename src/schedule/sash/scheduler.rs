@@ -414,9 +414,9 @@ impl Scheduler {
     }
 }
 
-/// The places of the workers that a phase gives tasks to: all of them, if it lasts as long as assignments are sent ahead; otherwise those that
-/// run dry until then. The cost of a schedule is its last worker's end, so while others hold much, a task would go to whoever is cheapest,
-/// and the dry one would stay dry.
+/// The places of the workers that a phase gives tasks to: all of them, if it lasts as long as assignments are sent ahead; otherwise those that run
+/// dry until then. The cost of a schedule is its last worker's end, so while others hold much, a task would go to the cheapest worker, and the dry
+/// one would stay dry.
 fn candidates(workers: &[usize], finish: &[Cost], left: &[usize], costs: &Costs, until: Cost) -> Vec<usize> {
     let all = || 0..workers.len();
     let dry: Vec<usize> = all().filter(|place| finish[*place] <= until).collect();

@@ -49,7 +49,7 @@ pub struct Demand {
     pub rounds: u64,
 }
 
-/// Somebody that tasks are dealt to.
+/// A client: a node that tasks are dealt to.
 #[derive(Clone, Debug)]
 pub struct Client {
     pub node: NodeId,
@@ -187,8 +187,8 @@ impl Coordinator {
         self.asking.clear();
     }
 
-    /// What to ask of the source now, which it is, if there is one and it is time: somebody waits, or there is less than a task for every
-    /// second client.
+    /// The source and the request to send to it now; `None` if there is no source or it is too early. It is time when a client waits, or when less
+    /// than a task is left for every second client.
     pub fn demand(&mut self) -> Option<(NodeId, Demand)> {
         let (waits, left) = (!self.patient.is_empty(), self.dealer.left());
         let source = self.source.as_mut().filter(|source| !source.asked && !source.ended)?;

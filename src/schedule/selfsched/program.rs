@@ -337,7 +337,7 @@ impl Program {
         }
     }
 
-    /// How many chunks to ask for now: as many as it takes not to run dry while the answer is under way.
+    /// Number of chunks to request now, so that the node does not run dry while the answer is under way.
     fn wanted(&mut self) -> u64 {
         let held = self.executor.held();
         let mean = match self.executor.mean() {

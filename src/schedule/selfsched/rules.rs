@@ -10,7 +10,7 @@
 //! | `ss` | 1 | |
 //! | `fixed` | c | Kruskal and Weiss 1985 |
 //! | `fsc` | (sqrt(2) N (h/s) / (p sqrt(ln p)))^(2/3), where a task's time has the deviation s and an assignment costs h | Kruskal and Weiss 1985 |
-//! | `mfsc` | (N/p) / log2(N/p), rounded: about as many chunks as `fac2` | Banicescu, Ciorba and Srivastava 2013 |
+//! | `mfsc` | (N/p) / log2(N/p), rounded: about the same number of chunks as `fac2` | Banicescu, Ciorba and Srivastava 2013 |
 //! | `single` | N/p | |
 //! | `gss` | R/p | Polychronopoulos and Kuck 1987 |
 //! | `fac2` | p chunks of R/2p, R at the round's start | Hummel, Schonberg and Flynn 1992 |
@@ -267,14 +267,14 @@ impl Chunks {
         Some(self.rates.get(rank).copied().unwrap_or(1.0) * of_round / (2 * self.ranks) as f64)
     }
 
-    /// The size that is best for all chunks by Kruskal and Weiss; all on one rank, of which nobody need wait for another.
+    /// The best fixed size of chunks by Kruskal and Weiss; all tasks in one chunk on one rank, where no rank waits for another.
     fn fixed_size(&self, overhead: f64) -> f64 {
         let p = self.ranks as f64;
         let size = (2f64.sqrt() * self.tasks as f64 * overhead / (p * p.ln().sqrt())).powf(2.0 / 3.0);
         if self.ranks > 1 { size } else { self.tasks as f64 }
     }
 
-    /// The size of which there are about as many chunks as factoring makes.
+    /// The fixed size that gives about the same number of chunks as factoring.
     fn like_factoring(&self) -> u64 {
         let share = self.tasks.div_ceil(self.ranks) as f64;
         // Cariño's form of rounding, as programs print it.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A vertebra spawns the next one and a number of ribs; all take the same time. Nobody waits.
+/// A vertebra spawns the next one and a number of ribs; all take the same time, and all are detached.
 struct Spine {
     ribs: u32,
     cost: Ticks,
