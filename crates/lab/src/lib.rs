@@ -1,6 +1,6 @@
 //! The laboratory of Equipoise: what is run, how often and on what, and what comes out.
 //!
-//! - [`workload`]: what there is to balance: patterns of loads and powers, tasks, files; and graphs of tasks to schedule.
+//! - [`workload`]: inputs to balance: patterns of loads and powers, tasks, files; and graphs of tasks to schedule.
 //! - [`divisible`]: one load that can be cut anywhere: who gets how much, and when all is done.
 //! - [`experiment`]: what is run, how often and on what, and the records of it; the papers' studies.
 //! - [`bounds`]: lower bounds and heuristics for independent tasks.

@@ -11,7 +11,7 @@
 //!
 //! | trigger | who wishes | a phase begins if |
 //! |---|---|---|
-//! | `any` | a node whose worker idles; once it is known that one does, a node that has ready tasks to spare | one node idles and another has tasks to spare |
+//! | `any` | a node whose worker idles; once one is known to, a node with ready tasks to spare | one node idles and another has tasks to spare |
 //! | `predicted` | the same | and the longest queue shrinks by more than `margin` times what a phase takes, by the measured means of both, or the imbalance has lasted that long; a node keeps what it would execute while the phase lasts |
 //! | `periodic` | no node: the host asks every `period` | a node has tasks to spare, and loads differ by more than one |
 //! | a [published criterion](crate::trigger) | the same | and the criterion asks for it, to which a round is a step: how long nodes worked since the last round, the longest and on average, and what a phase costs |

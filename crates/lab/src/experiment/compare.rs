@@ -35,7 +35,7 @@ pub struct CompareSpec {
     pub trace: bool,
     /// Whether to follow the balancers' rules as printed in their sources, even where they make the slowest rank slower.
     pub plain: bool,
-    /// On real ranks: the measured network on which each phase is simulated, too, to lay the predicted time beside the measured one.
+    /// On real ranks: the measured network on which each phase is simulated, too, to compare the predicted time with the measured one.
     pub prediction: Option<Rc<Measured>>,
 }
 
@@ -129,10 +129,10 @@ pub struct CompareRecord {
     pub imbalance_bound: f64,
     /// How far the imbalance after the phase is above that, as a part of it.
     pub above_bound: f64,
-    /// How many steps the loads stay as they are, if that was said: over so many the phase's time is spread.
+    /// Number of steps for which the loads stay as they are, if given: the phase's time is spread over them.
     #[serde(skip)]
     pub lasting: Option<u64>,
-    /// Milliseconds predicted by simulating the phase on a measured network; left out if nobody asked.
+    /// Milliseconds predicted by simulating the phase on a measured network; left out if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ms_predicted: Option<f64>,
     /// Rank in the list of the simplest balancers, which decides between equally good ones.

@@ -172,7 +172,7 @@ impl Tasks {
         &self.amounts
     }
 
-    /// The same on ranks with room for so many bytes of them each.
+    /// The same tasks on ranks with a capacity in bytes each.
     pub fn within(self, capacity: Vec<u64>) -> Tasks {
         Tasks { capacity: Some(capacity.into()), ..self }
     }

@@ -68,7 +68,7 @@ impl Decimal {
         self.places
     }
 
-    /// It times a power of ten that has at least as many places; `None` beyond 2^64 - 1.
+    /// Returns it multiplied by a power of ten with at least its number of places; `None` beyond 2^64 - 1.
     pub(super) fn times(self, power: u64) -> Option<u64> {
         self.digits.checked_mul(power / 10u64.pow(u32::from(self.places)))
     }

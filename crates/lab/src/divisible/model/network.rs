@@ -58,8 +58,8 @@ pub fn routes(topology: &Topology, source: NodeId, ports: Ports) -> Vec<(NodeId,
 impl ModelNetwork {
     /// Of processors with the seconds that each takes for the whole load, and links from layer to layer, those of each receiver together.
     ///
-    /// Whoever serves several serves the fastest link first, and of links alike the lowest number. That is the best order without start-up
-    /// costs and returned results (Beaumont, Casanova, Legrand, Robert and Yang 2005).
+    /// A processor that serves several others serves the fastest link first, and of equal links the lowest number. That is the best order without
+    /// start-up costs and returned results (Beaumont, Casanova, Legrand, Robert and Yang 2005).
     pub fn new(source: usize, layer: Vec<u32>, seconds: Vec<f64>, links: Vec<ModelLink>) -> ModelNetwork {
         let mut out = vec![Vec::new(); layer.len()];
         let mut into = vec![Vec::new(); layer.len()];

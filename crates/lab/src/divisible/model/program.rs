@@ -186,7 +186,7 @@ impl LinearProgram<'_> {
         done
     }
 
-    /// The messages of a processor; the last one's end, if there is one.
+    /// Sends the messages of a processor; returns the end of the last one, if there are any.
     fn send(
         &self,
         rows: &mut Rows,

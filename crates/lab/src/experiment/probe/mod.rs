@@ -33,7 +33,7 @@ use verdict::{Slow, SlowLink};
 pub const MOST_RANKS: u32 = 4_096;
 /// Latencies between ranks are kept for the picture up to this number.
 const MOST_DRAWN: usize = 64;
-/// A pair of hosts is described by itself where messages take so many times as long as the model says, or as much less.
+/// Factor between measured and modelled times of messages, either way, from which on a pair of hosts is described by itself.
 const APART: f64 = 1.5;
 
 /// What a probe found. Serialised, it is what `probe --output json` prints.

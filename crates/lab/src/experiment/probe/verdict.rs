@@ -9,10 +9,10 @@
 //!
 //! # How often it is wrong
 //!
-//! A candidate that is as fast as the others is above the others' median in a round with a probability of one half at the most, whatever the
-//! distribution of the noise. If rounds are independent, it is so in all of R rounds with a probability of at most 1 / 2^R: 0.02 % for 12 rounds. The
-//! limits, 10 % for computing and 50 % for links, make it less; with [`false_alarms`] the report tells the bound for all candidates together.
-//! Where this bound is above 5 % there are too few rounds, and nobody is named: [`rounds_needed`] says how many it takes.
+//! A candidate that is as fast as the others is above the others' median in a round with a probability of at most one half, whatever the
+//! distribution of the noise. If rounds are independent, it is so in all of R rounds with a probability of at most 1 / 2^R: 0.02 % for 12 rounds.
+//! The limits, 10 % for computing and 50 % for links, make it less; with [`false_alarms`] the report gives the bound for all candidates together.
+//! Where this bound is above 5 % there are too few rounds, and no candidate is named: [`rounds_needed`] returns the number that is needed.
 
 use serde::Serialize;
 
@@ -119,7 +119,7 @@ fn misses(rounds: usize) -> usize {
     rounds / 32
 }
 
-/// An upper bound of the probability that any of so many healthy candidates is named.
+/// Upper bound on the probability that any of `candidates` healthy candidates is named.
 pub fn false_alarms(candidates: usize, rounds: usize) -> f64 {
     if rounds < LEAST_ROUNDS {
         return 0.0;
@@ -139,7 +139,7 @@ pub fn rounds_needed(candidates: usize) -> usize {
     (LEAST_ROUNDS..).find(|rounds| false_alarms(candidates, *rounds) <= MOST_FALSE_ALARMS).unwrap_or(LEAST_ROUNDS)
 }
 
-/// What is judged on so many hosts and ranks: hosts and links, each link by two sizes of messages; on one host, ranks.
+/// Number of candidates on these hosts and ranks: hosts and links, each link with two sizes of messages; on one host, ranks.
 pub fn candidates(hosts: u32, ranks: u32) -> usize {
     let (hosts, ranks) = (hosts as usize, ranks as usize);
     // Of many hosts each meets a sample of the others.

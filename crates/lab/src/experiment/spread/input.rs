@@ -326,7 +326,7 @@ mod tests {
         let mut read = Vec::new();
         input.again().unwrap().read(Range { start: 0, end: 8 }, &mut read).unwrap();
         assert!(input.check().is_ok() && read == b"one\ntwo\n");
-        // As many bytes; then more.
+        // The same number of bytes; then more.
         for (text, at) in [("ten", 0), ("more", 8)] {
             File::options().write(true).open(folder.path().join("kept")).unwrap().write_at(text.as_bytes(), at).unwrap();
             let why = input.check().unwrap_err();

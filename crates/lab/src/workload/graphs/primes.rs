@@ -45,7 +45,7 @@ const UP_TO_POWERS_OF_TEN: [u64; 12] =
 const BLOCK: u64 = 1 << 17;
 /// Picoseconds that a number takes, for the simulator: processor time measured on an Intel Xeon for n below a thousand million.
 const NUMBER: u64 = 1_000;
-/// Nanoseconds that a divisor takes in each block beside.
+/// Nanoseconds that a divisor takes in each block in addition.
 const DIVISOR: Ticks = 12;
 
 /// The computation: the number of primes up to a number.

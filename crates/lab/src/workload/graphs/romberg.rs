@@ -46,7 +46,7 @@ fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
 const MOST_HALVINGS: u32 = 40;
 /// Rows of Romberg's table: up to 2^6 strips.
 const ROWS: usize = 7;
-/// Agreement to so many units in the last place is all that sums of this length can have.
+/// Relative difference up to which sums of this length count as equal, since rounding allows no better agreement.
 const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
 /// What is integrated.

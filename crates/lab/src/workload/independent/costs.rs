@@ -76,7 +76,7 @@ pub(super) fn emulated(costs: Costs, arrivals: Vec<Cost>) -> Problem {
 enum Arrival {
     /// All are there.
     Before,
-    /// At random, so many in 1,000 cycles on average (a Poisson process).
+    /// At random, with this mean number in 1,000 cycles (a Poisson process).
     Rate(f64),
     /// As the file's first column says.
     Column,

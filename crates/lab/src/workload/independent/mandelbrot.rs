@@ -1,4 +1,4 @@
-//! A picture of the Mandelbrot set; a task is a row. Rows through the set take hundreds of times as long as those beside it.
+//! A picture of the Mandelbrot set; a task is a row. Rows through the set take hundreds of times as long as those outside it.
 
 use std::io::Write;
 use std::path::Path;
@@ -34,7 +34,7 @@ const MOST_POINTS: u64 = 1 << 28;
 pub struct Picture {
     pub width: u32,
     pub height: u32,
-    /// Iterations of a point at the most.
+    /// Maximum number of iterations of a point.
     pub limit: u32,
     /// The centre, and how wide the picture is, in the plane of complex numbers.
     pub centre: (f64, f64),

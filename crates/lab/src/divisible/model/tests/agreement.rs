@@ -150,8 +150,8 @@ fn dimensions_and_layers_count_all_processors() {
     }
 }
 
-/// Equal processors around a hub with one port: by the time that is left, whoever comes next receives and computes what fits into it. The time
-/// of all is found by halving an interval.
+/// Equal processors around a hub with one port: the next processor receives and computes what fits into the remaining time. The total time is found
+/// by halving an interval.
 fn star_with_startup(processors: u32, startup: f64, seconds: f64) -> f64 {
     let load_within = |time: f64| {
         let (mut load, mut left) = (time, time);
