@@ -1,4 +1,4 @@
-//! `equipoise list`: what there is to choose from.
+//! `equipoise list`: the registries' entries.
 
 use std::collections::BTreeMap;
 

@@ -27,7 +27,7 @@ const TICK: Duration = Duration::from_millis(100);
 const TO_HAND: Tag = Tag::new(0x41, "lead to hand");
 const TO_LEAD: Tag = Tag::new(0x42, "hand to lead");
 
-/// What happens to a rank beside messages.
+/// Events of a rank other than messages.
 pub enum Happening {
     News(Option<News>),
     Synced(io::Result<u64>),

@@ -221,7 +221,7 @@ impl Leases {
     }
 }
 
-/// A lock by a file; one that is old was left by somebody who died.
+/// A lock by a file; an old one was left by a process that died.
 struct Lock(PathBuf);
 
 impl Lock {

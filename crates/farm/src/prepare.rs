@@ -111,7 +111,7 @@ fn survey(settings: &Settings, ranks_of_host: u32) -> Result<Surveyed> {
 /// What earlier jobs have done, and `others` that run now.
 ///
 /// # Errors
-/// Wrong usage if there is a journal already and nobody said that the job goes on with it, or a log cannot be read.
+/// Wrong usage if there is a journal already and the job was not started to go on with it, or if a log cannot be read.
 pub fn past(settings: &Settings, others: &[u32]) -> Result<Past> {
     let mut past = Past::default();
     let goes_on = settings.resume || settings.retry_failed;

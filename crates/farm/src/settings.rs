@@ -33,7 +33,7 @@ pub struct Settings {
     pub retries: u32,
     /// Seconds that a task may take.
     pub timeout: Option<f64>,
-    /// Seconds that running tasks have to end when the job is told to.
+    /// Seconds that running tasks have to end when the job is asked to.
     pub grace: f64,
     /// When the job's time is over, in seconds since 1970, and how long it is from the beginning.
     pub walltime: Option<Walltime>,

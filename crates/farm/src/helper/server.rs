@@ -265,7 +265,7 @@ impl Server {
     /// Buries the commands that have ended, with what they have left running in their groups.
     fn bury(&mut self) -> io::Result<()> {
         loop {
-            // Only seen at first: until it is buried nobody else gets its number, nor its group's.
+            // Only seen at first: until it is reaped no other process gets its number, nor its group's.
             let Some(pid) = ended_child()? else { return Ok(()) };
             let running = self.running.remove(&pid);
             if let Some((running, _)) = &running {
@@ -394,7 +394,7 @@ fn wait4(pid: Pid) -> io::Result<(ExitStatus, libc::rusage)> {
 fn ended_child() -> io::Result<Option<Pid>> {
     let mut seen = MaybeUninit::<libc::siginfo_t>::zeroed();
     let options = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
-    // SAFETY: the place is ours; a `siginfo_t` of zeros is one, and stays so if nobody has ended. rustix does not tell which child it was.
+    // SAFETY: the place is ours; a `siginfo_t` of zeros is one, and stays so if no child has ended. rustix does not say which child it was.
     let (waited, seen) = unsafe { (libc::waitid(libc::P_ALL, 0, seen.as_mut_ptr(), options), seen.assume_init()) };
     if waited == 0 {
         // SAFETY: after a `waitid` that succeeded the field is that of a child, or zero.

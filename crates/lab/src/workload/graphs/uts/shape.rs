@@ -143,7 +143,7 @@ pub(super) struct Draw {
 enum Level {
     /// There are none.
     Barren,
-    /// This number.
+    /// This number of children.
     Certain(u32),
     /// From the geometric distribution: ln (1 - p).
     Geometric(f64),
