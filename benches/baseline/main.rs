@@ -128,7 +128,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// Who takes part.
+/// A contender.
 #[allow(clippy::large_enum_variant)]
 enum Contender {
     InC { name: &'static str, way: i32, library: usize },

@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(u64::from(trial.counts.chain - plain.counts.chain), steps);
         assert_eq!((trial.counts.messages - plain.counts.messages, trial.counts.bytes - plain.counts.bytes), (messages, bytes));
         assert_eq!(trial.plan, plain.plan);
-        // Who knows all loads pays nothing.
+        // A balancer that knows all loads pays nothing.
         let mixed = powers(&[1, 2, 3, 1, 2, 3, 1, 2]);
         let (trial, plain) =
             (Trial::with("direct", "complete:8", &loads, mixed.clone(), 0), Trial::plain("direct", "complete:8", &loads, mixed));

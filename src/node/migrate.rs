@@ -26,7 +26,7 @@ pub struct Mover<'a> {
     /// Whether each transfer is logged, or only counted.
     logs: bool,
     transfers: u64,
-    /// The step that this node's next transfer gets at the least: one more than that of the last one that it received.
+    /// Lower bound on the step of this node's next transfer: one more than that of the last transfer that it received.
     step: u32,
     /// What went out and came in, in its order, if it may have to be taken back.
     passages: Option<Vec<TraceEvent>>,
@@ -311,7 +311,7 @@ fn decode<T: DeserializeOwned>(body: &Bytes) -> Result<(T, TaskBatch), String> {
     let (said, mut at) = wire::read_compactly::<T>(body).map_err(|why| why.to_string())?;
     let mut number = || wire::read_number(body, &mut at).ok_or_else(short);
     let rows = number()?;
-    // A row takes four bytes at the least.
+    // A row takes at least four bytes.
     if rows > body.len() as u64 / 4 {
         return Err(short());
     }

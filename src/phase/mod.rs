@@ -111,7 +111,7 @@ impl Tally {
     }
 }
 
-/// Who has waited no longer than this is still awake; see [`line_up`].
+/// Longest wait after which a rank is certainly still awake; see [`line_up`].
 const AWAKE: Ticks = 50_000;
 /// Maximum number of barriers in [`line_up`]: with many ranks to a core waits never become short.
 const MOST_BARRIERS: u32 = 8;

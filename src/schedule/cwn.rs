@@ -5,8 +5,8 @@
 //! 1. A new task goes to the least loaded neighbour, ties random.
 //! 2. A node to which one comes keeps it if it has made `horizon` hops and no neighbour has strictly less load than the node, or if it has
 //!    made `radius` hops. Otherwise it goes on to the least loaded neighbour.
-//! 3. Loads are known from announcements, `age` apart at the least and only after something changed; on real ranks also from each task and
-//!    answer. Who sends a task adds it to what it knows of the receiver.
+//! 3. Loads are known from announcements, at least `age` apart and only after a change; on real ranks also from each task and answer. A node that
+//!    sends a task adds it to the load that it knows of the receiver.
 //!
 //! ```text
 //!   5 --- 3 --- 1 --- 2        a task spawned at 5 goes to 3, then to 1, and stays:
@@ -63,7 +63,7 @@ impl Scheduler for Cwn {
 /// How far a new task travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Distance {
-    /// Hops at the least.
+    /// Minimum number of hops.
     pub horizon: u32,
     /// Maximum number of hops.
     pub radius: u32,

@@ -87,7 +87,7 @@ struct Receiver {
     /// The load that the neighbours know.
     told: u32,
     bulletin: Bulletin,
-    /// Who was asked and has not answered.
+    /// The neighbours that were asked and have not answered.
     asked: BTreeSet<NodeId>,
     /// Whether it has received tasks since it last asked.
     was_given: bool,

@@ -1,4 +1,4 @@
-//! Who is next to whom: the networks that balancers and schedulers think in, and how their nodes sit on ranks.
+//! Topologies: the networks that balancers and schedulers work on, and the placement of their nodes on ranks.
 //!
 //! A [`Topology`] is a pure shape over nodes `0..nodes()`: neighbours, distances in hops, and one deterministic shortest route
 //! between any two nodes. It is parsed from a specification ([`Topology::parse`]) or fitted to a number of ranks

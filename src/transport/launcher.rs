@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 
-/// Who started this process.
+/// The launcher that started this process, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Launch {
     /// No launcher.

@@ -153,7 +153,7 @@ impl Envelope {
 /// A message that has arrived. The body is shared, never copied: slices of it keep it alive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Who sent it to whom, and what about.
+    /// Its sender, receiver and tag.
     pub envelope: Envelope,
     /// Its content.
     pub body: Body,

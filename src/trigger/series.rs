@@ -1,4 +1,4 @@
-//! What a series of steps costs under a criterion, and at the least.
+//! Cost of a series of steps under a criterion, and the minimum cost.
 
 use super::{Criterion, Step, Watch};
 

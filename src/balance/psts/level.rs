@@ -119,7 +119,7 @@ impl<'a> Level<'a> {
         self.surpluses.given_before(self.bounds.sub_grids())
     }
 
-    /// Who gets these units, in their order, and how many of them. The last that gets any takes also what is given beyond the plan.
+    /// The nodes that receive these units, in their order, each with its number of units. The last of them also takes what is given beyond the plan.
     pub fn owners(&self, units: Range<u64>) -> Vec<(NodeId, u64)> {
         let mut parts: Vec<(NodeId, u64)> = Vec::new();
         if units.is_empty() {

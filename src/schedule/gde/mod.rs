@@ -101,7 +101,7 @@ struct Exchanger {
     /// The neighbours by colour.
     partners: Vec<NodeId>,
     next: usize,
-    /// Who was made an offer and has not answered.
+    /// The node that was made an offer and has not answered.
     offered: Option<NodeId>,
     /// Exchanges after which this node still had nothing to do, one after the other.
     failures: u32,

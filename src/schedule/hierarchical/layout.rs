@@ -1,4 +1,4 @@
-//! Who schedules whom: the regions of a cube, with the processors that work in each.
+//! The hierarchy of schedulers: the regions of a cube, with the processors that work in each.
 
 use crate::error::Result;
 use crate::schedule::registry::Region;

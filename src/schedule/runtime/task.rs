@@ -14,7 +14,7 @@ pub(in crate::schedule) const TASKS: Tag = tags::schedule::TASKS;
 /// which they came into being.
 pub(in crate::schedule) const ANSWERS: Tag = tags::schedule::ANSWERS;
 
-/// Who waits for a task's answer.
+/// The receiver of a task's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Home {
     /// The join frame of this number on this node, where the task is child number `index`.

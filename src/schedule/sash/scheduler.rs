@@ -25,7 +25,7 @@ const BETWEEN_LOOKS: Ticks = 50_000;
 /// How far ahead assignments are sent at most, as a multiple of what is usual.
 const MOST_AHEAD: Ticks = 16;
 
-/// Who executes what a scheduler gives out: ranks, or hosts.
+/// The members that execute a scheduler's tasks: ranks, or hosts.
 pub struct Members {
     /// The columns of the matrix, in ascending order; the nodes that get messages; how many ranks execute there.
     columns: Vec<usize>,

@@ -78,10 +78,10 @@ pub struct Coordinator {
     clients: Vec<Client>,
     source: Option<Source>,
     answer: Tag,
-    /// Who asks by the model, sorted; when all who ask at the same time have been heard.
+    /// Requests by the model's time, sorted; served when all that are made at the same time have arrived.
     pending: BTreeSet<(Cost, usize)>,
     hearing: Option<TimerId>,
-    /// Who asks by the clock, for how many chunks; who waits for tasks to arrive, and when the next does.
+    /// Requests by the clock, each with its number of chunks; then the clients that wait for tasks to arrive, and the time of the next arrival.
     asking: Vec<(usize, u64)>,
     patient: Vec<(usize, u64)>,
     arrival: Option<TimerId>,

@@ -2,8 +2,8 @@
 //!
 //! 1. A rank that runs dry, or soon will, asks its coordinator and tells what it has measured since it asked last. Where tasks are short it
 //!    asks for several chunks at a time, so that a message is not the price of every task.
-//! 2. The [coordinator](super::coordinator) deals out tasks, those who ask at the same time in order of their numbers; what one rank gets
-//!    travels together. Who asks while nothing has arrived waits until something does.
+//! 2. The [coordinator](super::coordinator) deals out tasks, to ranks that ask at the same time in order of their numbers; the tasks of one rank
+//!    travel together. A rank that asks while no task has arrived waits until one does.
 //! 3. A rank that hears that nothing is left finishes what it holds and says so.
 
 use std::sync::Arc;
@@ -53,7 +53,7 @@ struct Finished {
     grants: u64,
 }
 
-/// Who a node is among the coordinators.
+/// A node's role among the coordinators.
 pub struct Seat {
     /// Whom it asks for tasks.
     pub coordinator: NodeId,
@@ -348,7 +348,7 @@ impl Program {
         let since = if held > 0 { self.last_end } else { now };
         let coming = held + self.asked * self.chunk;
         let runs_dry = since.saturating_add(mean.saturating_mul(coming));
-        // Who is dry asks even if nothing is to be fetched ahead.
+        // A rank that is dry asks even if nothing is to be fetched ahead.
         let lacks = (now + self.ahead).saturating_sub(runs_dry).max(u64::from(coming == 0));
         if lacks == 0 {
             // Without tasks the answer that is under way is what happens next.
@@ -395,7 +395,7 @@ impl Program {
 
     /// Asks earlier if tasks came when the rank had none any more, and in time again if that doesn't go on.
     fn adapt(&mut self, came_late: bool) {
-        // Who waits for tasks to arrive hasn't asked too late, nor who has asked for the first time.
+        // A rank that waits for tasks to arrive hasn't asked too late, nor has one that asks for the first time.
         if !self.work.arrivals().is_empty() || self.executor.mean().is_none() {
             return;
         }

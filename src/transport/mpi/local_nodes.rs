@@ -110,7 +110,7 @@ impl Run {
         })
     }
 
-    /// Who waits for what, a line per node.
+    /// Returns what each node waits for, a line per node.
     pub fn tell(&self) -> String {
         /// Maximum number of nodes that are listed.
         const LINES: usize = 16;

@@ -22,7 +22,7 @@
 //! Errors of MPI are returned by every call and end the job with a sentence that names the call: plain MPI cannot go on without a rank.
 
 pub mod abort;
-// Calls of C functions, each with its reason beside it.
+// Calls of C functions, each with the reason why it is sound.
 #[allow(unsafe_code, non_camel_case_types, non_snake_case)]
 mod binding;
 mod carrier;
@@ -31,7 +31,7 @@ mod executor;
 #[allow(unsafe_code)]
 pub(crate) mod foreign;
 pub(crate) mod guest;
-// Calls of C functions, each with its reason beside it.
+// Calls of C functions, each with the reason why it is sound.
 #[allow(unsafe_code)]
 mod ffi;
 mod heartbeat;

@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use crate::memory;
 
-/// Capacities are multiples of this at the least.
+/// Size of which all capacities are multiples.
 const PAGE: usize = 4096;
 
 pub(super) struct Pool {

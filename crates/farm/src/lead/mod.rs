@@ -1,6 +1,6 @@
 //! The lead, on rank 0: reads the list, deals tasks to ranks, counts what has ended, prints.
 //!
-//! A rank that has room gets as many tasks as it does in a tenth of a second, so that short tasks travel together and long ones alone; with
+//! A rank that has room gets the number of tasks that it does in a tenth of a second, so that short tasks travel together and long ones alone; with
 //! `--scheduler selfsched:rule=..` the number that the rule sets.
 
 pub mod counts;
@@ -29,7 +29,7 @@ use hosts::Hosts;
 use pool::{Numbers, Pool, Ready};
 use sharing::Sharing;
 
-/// Who hears what the lead has to say.
+/// The receiver of the lead's reports.
 pub trait Audience {
     /// An event of `--output json`.
     fn event(&mut self, event: &Value);

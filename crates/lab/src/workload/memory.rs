@@ -112,7 +112,7 @@ pub fn check_bytes(tasks: u64, asked: &str, needed: u128, available: Option<u64>
     }
 }
 
-/// What a simulated rank takes at the least, in bytes: measured with a balancer that does nothing, 1,760.
+/// Lower bound on the memory of a simulated rank, in bytes: 1,760 were measured with a balancer that does nothing.
 const SIMULATED_RANK: u128 = 1024;
 
 /// Refuses more simulated ranks than the `available` memory can hold.

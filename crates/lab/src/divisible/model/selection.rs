@@ -1,4 +1,4 @@
-//! Who takes part in a division that is found by linear program.
+//! Selection of the processors that take part in a division that is found by linear program.
 //!
 //! A message that carries nothing costs nothing, but in the program its receiver waits for it all the same, and its start-up cost is paid.
 //! Few start-up costs are decided exactly, with yes-or-no variables. For many, the program with costs in proportion to what is sent says who

@@ -1,4 +1,4 @@
-//! Who measures with whom, when: rounds of disjoint pairs, so that no measurement disturbs another.
+//! The schedule of measurements: rounds of disjoint pairs, so that no measurement disturbs another.
 
 /// Up to this number all pairs are measured; of more, a sample.
 pub const ALL_UP_TO: u32 = 64;
