@@ -141,7 +141,7 @@ impl<'a> Search<'a> {
         (0..self.caps.len()).map(|rank| self.above(rank, 0).unsigned_abs()).sum()
     }
 
-    /// What a rank has above its cap with so much more.
+    /// The amount by which a rank exceeds its cap with `more` in addition.
     fn above(&self, rank: usize, more: i128) -> i128 {
         (self.loads[rank] + more - self.caps[rank]).max(0)
     }

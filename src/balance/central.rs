@@ -39,7 +39,7 @@ const BLOCKS: u64 = 32;
 pub(super) const ANY: &[Kind] =
     &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph];
 
-/// Nodes up to which it is decided within seconds who gets what, where that takes more than a few looks at each task.
+/// Number of nodes up to which a rule that looks at each task more than a few times decides within seconds.
 const DECIDED_UP_TO: u32 = 16_384;
 
 /// Returns the reason why a rule that looks at tasks many times does not suit a topology of this size; `None` if it does.
@@ -163,7 +163,7 @@ fn check_places(name: &str, held: &[Held]) -> Result<()> {
 struct Planned {
     /// By node: first place, number and destination of what leaves.
     parts: Vec<Vec<(u64, u64, NodeId)>>,
-    /// By node: who sends to it.
+    /// By node, the nodes that send to it.
     sources: Vec<Vec<NodeId>>,
     declined: bool,
     /// How many were assigned, or blocks of them.

@@ -228,7 +228,7 @@ pub struct Phase<'a> {
 pub enum Stage {
     /// Nodes learn each other's loads.
     Information,
-    /// Nodes compute who sends how much to whom.
+    /// Nodes compute the flows between them.
     Decision,
     /// Tasks move.
     Exchange,
@@ -372,7 +372,7 @@ impl<'a> Phase<'a> {
         self.mover.queue.work()
     }
 
-    /// Gives a neighbour what a walk has planned: so much work, after which this node has `after` left by plan.
+    /// Gives a neighbour the amount of work that a walk has planned, after which this node has `after` left by plan.
     ///
     /// Unit tasks move as planned. Tasks of several units cannot be split, so a node holds more or less than planned. Each node continues from what
     /// it really holds, and corrects what it gives by this error, by at most half a task, so that errors do not add up where flows meet. A shortage

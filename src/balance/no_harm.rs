@@ -68,8 +68,8 @@ pub(super) async fn slowest(phase: &Phase<'_>) -> Result<Slowest> {
     Ok(Slowest { before, now, cap: caps[0] })
 }
 
-/// What each node of a rank may hold, if they may hold so much together: what it held at first, and of what the rank has room for beyond
-/// that as much as it holds more now.
+/// Caps of the nodes of a rank that may hold `most` together: what each held at first, plus its part of the rank's remaining room, up to what it
+/// holds more now.
 fn caps(held: &[Held], most: u64) -> Vec<u64> {
     let mut room = most.saturating_sub(held.iter().map(|held| held.0).sum());
     let mut caps: Vec<u64> = held

@@ -53,7 +53,7 @@ struct Optimal;
 struct Solved {
     quota: Quota,
     carries: Vec<Carry>,
-    /// Places in `carries` by who gives and by who gets it.
+    /// Places in `carries` by giving and by receiving node.
     gives: ByNode,
     gets: ByNode,
 }
@@ -84,7 +84,7 @@ impl ByNode {
     }
 }
 
-/// What a node gets from whom, and gives to whom.
+/// The amounts that a node receives from others and gives to others.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Parts {
     gets: Vec<(NodeId, u64)>,

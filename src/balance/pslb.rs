@@ -23,7 +23,7 @@
 //! give up its own tasks for others.
 //!
 //! Departures from the paper: the scan's tree has logarithmic depth. A receiver does not know who its sources are, but from its first unit
-//! and the total how many units lie elsewhere: it receives from anybody until these are accounted for, then puts the tasks in the order
+//! and the total how many units lie elsewhere: it receives from any node until these are accounted for, then puts the tasks in the order
 //! of their sources.
 //!
 //! Tasks of several units go where their middle unit goes (the paper: first unit; `unit=first` does that), so that a border between two owners moves

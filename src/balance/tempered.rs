@@ -12,7 +12,7 @@
 //!    answers, and the sender sends.
 //!
 //! ```text
-//!   gossip    4 -> 7 -> 2 ..      "4 lacks 9"               everybody knows some of those that lack
+//!   gossip    4 -> 7 -> 2 ..      "4 lacks 9"               every rank knows some of those that lack
 //!   offers    1: 5x3 to 4         4 takes 3x3               1 sends 3x3 to 4
 //! ```
 //!
@@ -317,7 +317,7 @@ fn drawn(lights: &[Light], rng: &mut ChaCha8Rng) -> usize {
 struct Offered {
     to: NodeId,
     from: NodeId,
-    /// Work and power of who offers.
+    /// Work and power of the offering rank.
     load: u64,
     power: u64,
     rows: Vec<(u64, u64)>,
@@ -339,8 +339,8 @@ async fn route(ranks: &Group, node: &Node, own: Vec<Offered>) -> Result<Vec<Offe
     Ok(here)
 }
 
-/// How many tasks of each row of an offer are taken by a rank with this load, share and power: what its share has room for; or one that leaves it faster
-/// than who offers it.
+/// How many tasks of each row of an offer are taken by a rank with this load, share and power: what its share has room for; or one task with which
+/// it is still faster than the offering rank.
 fn accepted(offer: &Offered, load: &mut u64, share: u64, power: u64) -> Vec<u64> {
     let senders = RankTime { work: offer.load, power: offer.power };
     let mut taken = Vec::with_capacity(offer.rows.len());

@@ -1,4 +1,4 @@
-//! What bindings for other languages need beyond the calls that programs make: everybody's bytes, giving a world up, and being interrupted.
+//! What bindings for other languages need beyond the calls that programs make: an all-gather of bytes, giving a world up, and being interrupted.
 
 use std::time::{Duration, Instant};
 

@@ -207,7 +207,7 @@ impl World {
     /// Closes a loop. Collective; a rank that comes early leaves the rest to the others.
     ///
     /// # Errors
-    /// Wrong usage, if some iterations were not taken by anybody.
+    /// Wrong usage, if some iterations were not taken by any rank.
     pub fn end_loop(&self, of: Loop) -> Result<()> {
         self.end_loop_if(Ok(&of))
     }

@@ -100,7 +100,7 @@ fn as_bytes(words: &[u128], length: usize) -> &[u8] {
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), length) }
 }
 
-/// What is called for each item that arrives: whose it was or who computed it, its index, its bytes. Other than 0: it is refused.
+/// What is called for each item that arrives: its owner or the rank that computed it, its index, its bytes. Other than 0: it is refused.
 pub type Receive<'a> = &'a mut dyn FnMut(u32, u64, &[u8]) -> i32;
 
 impl World {

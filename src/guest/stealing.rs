@@ -64,7 +64,7 @@ pub(super) struct Run {
     pub queue: BTreeMap<(i32, u64), Item>,
     pub age: u64,
     pub counts: Counts,
-    /// Results that were not handed over yet: who computed it, the root's number, the bytes.
+    /// Results that were not handed over yet: the rank that computed it, the root's number, the bytes.
     pub results: Vec<(u32, u64, Bytes)>,
     pub steals: bool,
     /// Whom this rank has asked.

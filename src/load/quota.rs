@@ -1,6 +1,6 @@
 //! Quotas: the load that each node should have.
 //!
-//! The rule of Wu 1997 (figure 4): everybody gets the average, the first R nodes one more. For unequal powers: in proportion to the power,
+//! The rule of Wu 1997 (figure 4): every node gets the average, the first R nodes one more. For unequal powers: in proportion to the power,
 //! exactly; what rounding leaves goes to the largest remainders, among equals to the lowest node. For equal powers the two are one rule.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -192,7 +192,7 @@ impl Shares {
         Shares { powers, weighted: false, plain: false, capacity: None, common: Arc::default() }
     }
 
-    /// The same with so much pinned work on each node. Like the powers it is known on all nodes beforehand.
+    /// The same shares with this amount of pinned work on each node. Like the powers it is known on all nodes beforehand.
     pub fn with_pinned(self, pinned: Vec<u64>) -> Shares {
         let pinned = if pinned.iter().all(|work| *work == 0) { Vec::new() } else { pinned };
         Shares { common: Arc::new(Common { pinned, ..Common::default() }), ..self }

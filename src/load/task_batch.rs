@@ -356,8 +356,8 @@ impl TaskBatch {
         taken
     }
 
-    /// Takes the tasks at some places, of which `at` is that of the first task: first place, number and who gets them, in ascending order and apart
-    /// from each other. Both what is taken and what is left keep their order.
+    /// Takes the tasks at some places, of which `at` is that of the first task: first place, number and receiver, in ascending order and not
+    /// overlapping. Both what is taken and what is left keep their order.
     pub(super) fn take_places(&mut self, at: u64, parts: &[(u64, u64, NodeId)], taken: &mut BTreeMap<NodeId, TaskBatch>) {
         let (mut at, mut kept) = (at, TaskBatch::default());
         let mut parts = parts[parts.partition_point(|(first, count, _)| first + count <= at)..].iter().peekable();

@@ -93,7 +93,7 @@ impl WorkQueue {
         self.own.work() + self.pinned().map_or(0, TaskBatch::work)
     }
 
-    /// Takes about so much work: foreign tasks first (the last that came), then own ones from the back.
+    /// Takes about this amount of work: foreign tasks first (the last that came), then own ones from the back.
     ///
     /// Unit tasks give the amount exactly. Among tasks of several units each is taken that fits into what is left, in this order; at the end one
     /// more, the lightest that is left, if the sum then is nearer to the amount. If the queue holds that much work, the sum differs from the amount
@@ -213,8 +213,8 @@ impl WorkQueue {
         taken
     }
 
-    /// Takes the tasks at some places among those that may move, counted from 0 in their order: first place, number and who gets them, in ascending
-    /// order and apart from each other. What each gets keeps its order.
+    /// Takes the tasks at some places among those that may move, counted from 0 in their order: first place, number and receiver, in ascending order
+    /// and not overlapping. What each gets keeps its order.
     pub fn take_places(&mut self, parts: &[(u64, u64, NodeId)]) -> BTreeMap<NodeId, TaskBatch> {
         let (mut taken, mut at) = (BTreeMap::new(), 0);
         for lot in [&mut self.before, &mut self.own, &mut self.behind] {

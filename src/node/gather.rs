@@ -123,7 +123,7 @@ where
         let more = match message.body.row() {
             Some(more) => more.clone(),
             None => {
-                // What came from elsewhere is looked at now, where it is known who sent it.
+                // What came from elsewhere is decoded now, where the sender is known.
                 let values: Vec<T> = super::open(&message, ALL_GATHER)?;
                 let numbers = values.len() as u64;
                 check_number(from, numbers, wanted)?;

@@ -1,8 +1,7 @@
 //! The mover: carries tasks from node to node, and keeps the books.
 //!
-//! A transfer is what the walk has to say, then the table of rows, then the payloads, in one flat buffer at its receiver, who slices the
-//! payloads out of it without copying, once for each row of tasks that are alike. The payloads of a single row are not copied at the sender's
-//! either.
+//! A transfer is what the walk has to say, then the table of rows, then the payloads, in one flat buffer at its receiver, which slices the payloads
+//! out of it without copying, once for each row of tasks that are alike. The payloads of a single row are not copied at the sender's either.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -107,7 +106,7 @@ impl<'a> Mover<'a> {
         }
     }
 
-    /// Takes about so much work off the work queue, foreign tasks first, and sends it; see [`WorkQueue::take`]. Returns how much it was.
+    /// Takes about this amount of work off the work queue, foreign tasks first, and sends it; see [`WorkQueue::take`]. Returns how much it was.
     pub fn give<T: Serialize>(&mut self, dst: NodeId, said: &T, amount: u64) -> u64 {
         self.give_within(dst, said, amount, u64::MAX)
     }

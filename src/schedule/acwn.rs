@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Cost: up to `radius` migrations a new task, none under saturation; a task that is redistributed may move again. Announcements as `cwn`'s. Guarantee:
-//! none; who idles next to a node with ready tasks is given some as soon as the node hears of it.
+//! none; an idle node next to a node with ready tasks is given some as soon as that node hears of it.
 //!
 //! The source's ideas are these three as we know them from its summaries; its figures (when is a node saturated, how much is redistributed, how
 //! often) are not known to us. Here: `saturation=3`; half of the difference; whenever loads change. Loads, announcements and streams: as `cwn`.

@@ -138,7 +138,7 @@ impl Contracting {
         }
     }
 
-    /// A task has come. If it goes on, the load stays the same, but who sent it believes it to be here.
+    /// Records that a task has arrived. If it goes on, the load stays the same, but its sender believes the task to be here.
     pub fn has_come(&mut self, origin: Origin, view: &View, act: &mut Actions<Load>) {
         if let Origin::Migrated { .. } = origin {
             self.changed(view, act);

@@ -62,7 +62,7 @@ impl Neighbourhood {
 /// When a node announces what is new of it: at once if it has been silent for a while, otherwise when that while has passed since the last time.
 /// A node of which nothing is new says nothing.
 pub(super) struct Bulletin {
-    /// Ticks between two announcements at the least.
+    /// Minimum number of ticks between two announcements.
     period: Ticks,
     /// The earliest time of the next.
     next: Ticks,
@@ -75,7 +75,7 @@ impl Bulletin {
         Bulletin { period, next: 0, waits: false }
     }
 
-    /// Ticks between two announcements at the least.
+    /// Minimum number of ticks between two announcements.
     pub fn period(&self) -> Ticks {
         self.period
     }

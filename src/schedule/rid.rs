@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(star([12, 0, 0]).requests(0), [(1, 3)]);
         assert_eq!(star([1, 1, 1]).requests(1), []);
         assert_eq!(star([9, 1, 1]).requests(5), []);
-        // 0.25 of a task is lacking: asked for by who has nothing to do at all.
+        // 0.25 of a task is lacking: asked for only by a node that has no tasks at all.
         assert_eq!(star([0, 1, 0]).requests(0), [(2, 1)]);
         assert_eq!(star([0, 0, 0]).requests(0), []);
         assert_eq!(star([u32::MAX; 3]).requests(0).len(), 3);

@@ -1,7 +1,7 @@
 //! Medians of a hypercube from Hadamard matrices.
 //!
 //! Ahmad, Ghafoor and Fox (1994, section 3) take as medians of Q_n the rows of a normalised Hadamard matrix of order n and their
-//! complements, read as node addresses: few, far apart (least distance n/2), and near to everybody (covering radius 2 on Q_8). Where
+//! complements, read as node addresses: few, far apart (least distance n/2), and near to every node (covering radius 2 on Q_8). Where
 //! no matrix of order n exists, the one of order 4 * ceil(n / 4) loses its first columns.
 //!
 //! Matrices are Sylvester's where the order is a power of two, otherwise Paley's, from quadratic residues: the first construction for

@@ -75,8 +75,8 @@ impl Body {
     }
 }
 
-/// What a message is sent with: its body, in two parts. The second part of a long message is sent from where it lies, without a copy;
-/// who receives it sees one body.
+/// What a message is sent with: its body, in two parts. The second part of a long message is sent from where it lies, without a copy; its receiver
+/// sees one body.
 #[derive(Clone, Debug)]
 pub struct Freight {
     /// The first part; the whole body of most messages.

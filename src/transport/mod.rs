@@ -82,7 +82,7 @@ impl fmt::Display for Scope {
     }
 }
 
-/// What a message is about. The name is for people: it appears in the dump of who waits for what.
+/// What a message is about. The name is for people: it appears in the report of what each node waits for.
 #[derive(Clone, Copy, Debug)]
 pub struct Tag {
     id: u16,
@@ -217,7 +217,7 @@ pub(crate) enum Wanted {
 }
 
 impl Interest {
-    /// Whether what is waited for may come from anybody.
+    /// Whether the awaited message may come from any node.
     #[cfg(feature = "_ranks")]
     pub fn is_open(&self) -> bool {
         !matches!(self.what, Wanted::Message { from: Some(_), .. })

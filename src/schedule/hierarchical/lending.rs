@@ -87,7 +87,7 @@ impl Lending {
         }
     }
 
-    /// What must be sent to whom, if anything, now that this region has `tasks` tasks.
+    /// Returns the announcements to send, if any, now that this region has `tasks` tasks.
     pub fn news(&mut self, tasks: usize) -> Option<News> {
         let tasks = tasks as u64;
         let has_fallen = tasks < std::mem::replace(&mut self.before, tasks);

@@ -9,7 +9,7 @@
 //! 4. If a phase begins, ready tasks are frozen and balanced (`runtime/phases.rs`); otherwise the host announces that none does, and whether a node
 //!    idles.
 //!
-//! | trigger | who wishes | a phase begins if |
+//! | trigger | requests a phase | a phase begins if |
 //! |---|---|---|
 //! | `any` | a node whose worker idles; once one is known to, a node with ready tasks to spare | one node idles and another has tasks to spare |
 //! | `predicted` | the same | and the longest queue shrinks by more than `margin` times what a phase takes, by the measured means of both, or the imbalance has lasted that long; a node keeps what it would execute while the phase lasts |

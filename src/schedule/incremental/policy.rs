@@ -275,7 +275,7 @@ impl Incremental {
     fn over(&mut self, idle: bool, view: &View, act: &mut Actions<Message>) {
         self.tree.children.iter().for_each(|child| act.tell(*child, Message::Over { idle }));
         self.somebody_idles = idle;
-        // From now on those wish who have something to spare; otherwise a wish that came too late for the summary is still valid.
+        // From now on nodes with tasks to spare request a phase; otherwise a wish that came too late for the summary is still valid.
         self.wished &= !idle;
         self.consider(view, act);
     }

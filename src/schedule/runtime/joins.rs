@@ -52,7 +52,7 @@ pub(super) struct Spawned<T> {
 }
 
 impl<T> Spawned<T> {
-    /// The tasks, each with who waits for its answer.
+    /// The tasks, each with the receiver of its answer.
     pub fn with_homes(self) -> impl Iterator<Item = (Home, T)> {
         let frame = self.frame;
         let home = move |index| frame.map_or(Home::Nobody, |(node, frame)| Home::Parent { node, frame, index });
@@ -134,7 +134,7 @@ impl<C: Computation> Joins<C> {
         }
     }
 
-    /// A part is split off a task: who waits for the task then waits for both. Returns who waits for the part.
+    /// Records that a part is split off a task: the receiver of the task's answer then waits for both. Returns the receiver of the part's answer.
     pub fn split(&mut self, task: ItemId, header: &mut TaskHeader) -> Home {
         header.divided = true;
         if header.home == Home::Nobody {

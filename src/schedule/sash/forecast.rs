@@ -59,7 +59,8 @@ impl Forecast {
         let finish = |worker: &Worker| {
             let factor = worker.factor();
             let mut held = worker.held.iter().map(|(_, estimate)| (*estimate as f64 * factor) as Cost);
-            // A task that takes longer than estimated is expected to take half as long again as it is late: who is held up isn't buried.
+            // A task that takes longer than estimated is expected to take half as long again as it is late: a worker that is held up is not written
+            // off.
             let late = |end: Cost| if end >= now { end } else { now.saturating_add((now - end) / 2) };
             let first = held.next().map_or(now, |first| late(worker.began.saturating_add(first)));
             held.fold(first, Cost::saturating_add)

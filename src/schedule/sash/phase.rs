@@ -38,7 +38,7 @@ impl Rules {
     }
 }
 
-/// What is to be done, and what has been given to whom.
+/// The tasks to be done, and the assignments made.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The columns of the workers, in ascending order.

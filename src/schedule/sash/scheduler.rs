@@ -80,7 +80,7 @@ pub struct Scheduler {
     ahead: Ticks,
     usual: Ticks,
     most: Ticks,
-    /// For a host's scheduler: who is above it, what came from there and is not scheduled yet, and whether that is all.
+    /// For a host's scheduler: the scheduler above it, the tasks received from there that are not scheduled yet, and whether these are all.
     above: Option<NodeId>,
     fresh: Vec<usize>,
     ended: bool,

@@ -34,7 +34,7 @@ pub struct Grant {
     /// What was dealt, and for how many requests; those that follow each other in one.
     pub chunks: Vec<Chunk>,
     pub answers: u64,
-    /// Whether there is nothing left for who asked.
+    /// Whether there is nothing left for the node that asked.
     pub ended: bool,
     /// When it is given, by the model.
     pub at: Cost,
@@ -81,9 +81,11 @@ pub struct Coordinator {
     /// Requests by the model's time, sorted; served when all that are made at the same time have arrived.
     pending: BTreeSet<(Cost, usize)>,
     hearing: Option<TimerId>,
-    /// Requests by the clock, each with its number of chunks; then the clients that wait for tasks to arrive, and the time of the next arrival.
+    /// Requests by the clock, each with its number of chunks.
     asking: Vec<(usize, u64)>,
+    /// Requests that wait for tasks to arrive.
     patient: Vec<(usize, u64)>,
+    /// The timer of the next arrival.
     arrival: Option<TimerId>,
     /// What was dealt to this node, until it is [taken](Coordinator::own).
     own: Vec<Grant>,
@@ -174,7 +176,7 @@ impl Coordinator {
         self.asking.splice(0..0, self.patient.drain(..));
     }
 
-    /// Serves all who ask, by the clock.
+    /// Serves all pending requests, by the clock.
     pub fn serve(&mut self) {
         if self.asking.is_empty() {
             return;

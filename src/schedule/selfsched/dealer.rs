@@ -18,7 +18,7 @@ pub struct Terms {
     pub affinity: bool,
 }
 
-/// The answer to who asks for tasks.
+/// The answer to a request for tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deal {
     Chunk(Chunk),

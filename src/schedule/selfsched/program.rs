@@ -61,7 +61,7 @@ pub struct Seat {
     pub own: Option<Coordinator>,
     /// If hosts have coordinators, and it deals out tasks to them.
     pub top: Option<Coordinator>,
-    /// How many nodes tell it when they have finished, itself among them, and to whom it goes on.
+    /// Number of nodes that report to it when they have finished, itself included, and the node to which it reports then.
     pub reports: u32,
     pub reports_to: Option<NodeId>,
 }
@@ -304,7 +304,7 @@ impl Program {
         }
     }
 
-    /// Serves all who ask, by the clock, and fetches what they are to get.
+    /// Serves all pending requests, by the clock, and fetches the tasks for them.
     fn serve(&mut self) {
         self.seat.top.iter_mut().for_each(Coordinator::serve);
         self.seat.take_supply();

@@ -165,7 +165,7 @@ impl Pause {
     const LOOKS: u32 = 20;
     /// .. and this time.
     const AWAKE: Duration = Duration::from_micros(50);
-    /// What may come from anybody is looked for at least this often within the time that the rank has waited for it.
+    /// Minimum number of polls for a message from any node, per time that the rank has waited for it.
     const PATIENCE: u32 = 500;
     const FIRST_NAP: Duration = Duration::from_micros(20);
     /// A program that takes longer than this between two polls computes, and does not only ask.

@@ -138,7 +138,7 @@ impl Comm {
         Ok(receiving)
     }
 
-    /// Starts to add up what everybody sent to this rank: `sent[r]` is what this rank sent to rank `r`. All ranks must take part.
+    /// Starts to add up what all ranks sent to this rank: `sent[r]` is what this rank sent to rank `r`. Collective: all ranks must call it.
     pub fn sum_for_me(&self, sent: Vec<u64>) -> Result<Summing> {
         let mut summing = Summing { request: no_request(), sent, sum: vec![0] };
         // SAFETY: one u64 per rank is read from `sent`, and one is written to `sum`; `summing` owns both until the request is over,

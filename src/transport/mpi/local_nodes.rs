@@ -102,7 +102,7 @@ impl Run {
         self.local_nodes.iter().any(|local_node| local_node.turn)
     }
 
-    /// Whether some program waits for what may come from anybody.
+    /// Whether some program waits for a message from any node.
     pub fn listens(&self) -> bool {
         self.local_nodes.iter().any(|local_node| match local_node.waits {
             Waits::Event(interest) => interest.is_open(),

@@ -85,7 +85,7 @@ impl Drop for Memory {
     }
 }
 
-/// Removes a name; who has opened the numbers keeps them.
+/// Removes a name; processes that have opened the numbers keep them.
 pub(super) fn remove(name: &str) {
     // A name that is gone already is as good.
     _ = std::fs::remove_file(Path::new(FOLDER).join(name));

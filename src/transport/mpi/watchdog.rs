@@ -35,7 +35,7 @@ impl Watch {
         }
     }
 
-    /// The same with a timeout of at most so much.
+    /// The same with a timeout of at most `most`.
     pub(super) fn at_most(self, most: Duration) -> Watch {
         match self {
             Watch::Off => Watch::Off,

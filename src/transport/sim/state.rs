@@ -1,4 +1,4 @@
-//! What a run knows: of each node, of what is to happen, and of who made progress.
+//! The state of a run: of each node, of the coming events, and of the progress made.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -103,7 +103,7 @@ impl Destination {
     }
 }
 
-/// A new file in the same folder, which only those may read who may read any file that is made there.
+/// A new file in the same folder, with the permissions that any new file gets there.
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut begins = std::ffi::OsString::from(".");

@@ -73,7 +73,7 @@ fn hear_no_signals() -> io::Result<()> {
 
 /// Closes what the rank's launcher has left open in it. Our own descriptors are closed when a command is executed.
 fn close_others() {
-    // SAFETY: nothing of this process is open yet but the three standard streams, so no descriptor that anybody holds is closed.
+    // SAFETY: nothing of this process is open yet but the three standard streams, so no descriptor that is in use is closed.
     #[cfg(target_os = "linux")]
     unsafe {
         libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32);

@@ -99,8 +99,8 @@ pub fn check(tasks: u64, payload: u64, available: Option<u64>) -> Result<()> {
     check_bytes(tasks, &format!("--payload {payload}"), needed(tasks, payload), available)
 }
 
-/// Refuses what needs more than the `available` memory: `tasks` is the largest number of tasks that one machine holds, `asked` the option
-/// that makes them need so much.
+/// Refuses what needs more than the `available` memory: `tasks` is the largest number of tasks that one machine holds, `asked` the option from which
+/// the need results.
 pub fn check_bytes(tasks: u64, asked: &str, needed: u128, available: Option<u64>) -> Result<()> {
     match available {
         Some(bytes) if needed > u128::from(bytes) => Err(Error::usage(format!(

@@ -100,7 +100,7 @@ fn has(library: &Library, symbol: &str) -> bool {
     address(library, symbol).is_some()
 }
 
-/// The address of one of the library's objects. A program that is linked with the library may have a copy of it, which everybody uses then (a copy
+/// The address of one of the library's objects. A program that is linked with the library may have a copy of it, which all code uses then (a copy
 /// relocation), so the program is asked first.
 pub fn object(loaded: &Loaded, symbol: &str) -> Option<usize> {
     let of_program = loaded.is_the_program_s.then(|| address(&Library::this(), symbol)).flatten();

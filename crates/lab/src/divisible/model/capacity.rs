@@ -2,7 +2,7 @@
 //!
 //! With start-up costs this is no longer in proportion: a link pays only when there is time for its start-up. It is a convex function of
 //! straight pieces, and so is that of what lies behind a link or in parallel. So the equal-finish rule with start-up costs has an exact
-//! solution, choosing who takes part along the way.
+//! solution, which also selects the processors that take part.
 
 /// Load as a function of time, from (0, 0) on, in straight pieces of increasing slope.
 #[derive(Clone, Debug, PartialEq)]

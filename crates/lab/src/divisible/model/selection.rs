@@ -1,8 +1,8 @@
 //! Selection of the processors that take part in a division that is found by linear program.
 //!
-//! A message that carries nothing costs nothing, but in the program its receiver waits for it all the same, and its start-up cost is paid.
-//! Few start-up costs are decided exactly, with yes-or-no variables. For many, the program with costs in proportion to what is sent says who
-//! is worth most; then the best number of these takes part.
+//! A message that carries nothing costs nothing, but in the program its receiver waits for it all the same, and its start-up cost is paid. Few
+//! start-up costs are decided exactly, with binary variables. For many, the program with costs in proportion to the load sent ranks the processors
+//! by their value; then the best number of these takes part.
 
 use super::network::ModelNetwork;
 use super::program::{LinearProgram, ProgramOutcome, ProgramTask, Startups};

@@ -12,9 +12,9 @@
 //!   collect     the shares' answers, in the order of the input
 //! ```
 //!
-//! The paper lets a node drive all its links at once. A rank has one network card, so here a node serves one link at a time (one-port):
-//! only so much is under way from it as keeps the link busy. The paper's node also waits for its whole share and all it has to forward; here
-//! what is for others is forwarded piece by piece, so that a node far away waits for the slowest link on its way and not for each of them.
+//! The paper lets a node drive all its links at once. A rank has one network card, so here a node serves one link at a time (one-port): the amount
+//! under way from it is just enough to keep the link busy. The paper's node also waits for its whole share and all it has to forward; here what is
+//! for others is forwarded piece by piece, so that a node far away waits for the slowest link on its way and not for each of them.
 
 pub mod calibrate;
 pub mod clock;

@@ -75,7 +75,7 @@ pub const MOST_INSTALLMENTS: u32 = 4096;
 const MOST_FITTED: u32 = 64;
 /// What more installments must gain to be chosen.
 const WORTH: f64 = 0.99;
-/// A second of computing costs at least so much less than nothing: keeps divisions away from zero.
+/// Smallest divisor, in seconds: keeps divisions away from zero.
 const LEAST: f64 = 1e-15;
 const BISECTIONS: u32 = 60;
 

@@ -328,7 +328,7 @@ impl<'a> Probe<'a> {
         } else {
             rounds::partner(self.node.nodes(), 0, self.me)
         };
-        // The first pair is that of the first rank that has a partner; everybody knows whether it is itself.
+        // The first pair is that of the first rank that has a partner; each rank knows whether it is one of them.
         let mine = other.map_or(u32::MAX, |other| other.min(self.me));
         let first = self.node.everyone().all_reduce(self.node, mine, u32::min).await?;
         if let Some(other) = other.filter(|_| mine == first) {

@@ -3,7 +3,7 @@
 /// Up to this number all pairs are measured; of more, a sample.
 pub const ALL_UP_TO: u32 = 64;
 
-/// The rounds of a tournament of `players` in which everybody meets: all of them (n - 1, or n if n is odd), or a sample of [`ALL_UP_TO`] spread
+/// The rounds of a tournament of `players` in which each pair meets: all of them (n - 1, or n if n is odd), or a sample of [`ALL_UP_TO`] spread
 /// evenly over them if there are more players.
 pub fn rounds(players: u32) -> Vec<u32> {
     let all = match players {

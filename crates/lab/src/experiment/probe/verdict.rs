@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::fit::median;
 
-/// A host or a rank that computes so much longer than the others is slow: the median of the rounds, and each round.
+/// Ratios to the others' computing time from which on a host or a rank is slow: of the median of the rounds, and of each round.
 const COMPUTING: Limits = Limits { median: 1.10, round: 1.03 };
 /// A link likewise.
 const LINK: Limits = Limits { median: 1.5, round: 1.2 };

@@ -6,7 +6,7 @@
 //!    nodes between two polls of the network.
 //! 2. Asked for a part, it gives away half of its stack, the end nearest the root, where the large sub-trees are expected.
 //! 3. Schedulers that move whole tasks only want many: so a task that has visited its share ends, and spawns what is on its stack, dealt
-//!    into two halves. The first shares are small, so that there is soon something for everybody, and double up to `grain`.
+//!    into two halves. The first shares are small, so that there are soon tasks for all ranks, and double up to `grain`.
 //! 4. Tasks are detached: the answers of all of them are summed.
 //!
 //! ```text
