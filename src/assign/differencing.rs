@@ -19,7 +19,7 @@ struct Set {
 }
 
 impl Partition {
-    /// How much heavier the heaviest set is than the lightest.
+    /// Weight of the heaviest set minus that of the lightest.
     fn difference(&self, ranks: usize) -> u64 {
         let lightest = if self.0.len() < ranks { 0 } else { self.0.last().map_or(0, |set| set.work) };
         self.0.first().map_or(0, |set| set.work) - lightest

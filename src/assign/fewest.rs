@@ -72,7 +72,7 @@ pub fn fewest(problem: &Problem<'_>, limit: RankTime) -> Option<Assignment> {
 /// Tasks that go from the first rank to the second, and back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Step {
-    /// How much lower it makes what is minimised, negated.
+    /// Change of the minimised quantity; negative if it becomes lower.
     change: i128,
     there: Set,
     back: Set,

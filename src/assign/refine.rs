@@ -18,7 +18,7 @@ const STEPS_PER_TASK: usize = 8;
 /// The tolerance of balancers that are given none: most movement buys the last thousandths.
 pub const TOLERANCE: f64 = 1.009;
 
-/// How many tasks are looked at, at most, for one that makes room.
+/// Maximum number of tasks that are searched for one that makes room.
 const LOOKS: usize = 1 << 24;
 
 /// Takes work off the slowest rank until that helps no more.

@@ -166,7 +166,7 @@ struct Planned {
     /// By node, the nodes that send to it.
     sources: Vec<Vec<NodeId>>,
     declined: bool,
-    /// How many were assigned, or blocks of them.
+    /// Number of tasks, or of blocks of tasks, that were assigned.
     tasks: u64,
 }
 

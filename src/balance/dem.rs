@@ -70,7 +70,7 @@ pub const MOST_SWEEPS: u32 = 1 << 16;
 
 const LOAD: Tag = crate::node::tags::balance::DEM_LOAD;
 
-/// How often the dimensions are gone through.
+/// Number of sweeps over the dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sweeps {
     Number(u32),

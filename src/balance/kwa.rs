@@ -173,7 +173,7 @@ impl Row {
         Row { side, at: side.coordinate(me) as usize, first, loads, delta: Vec::new() }
     }
 
-    /// How many parts the own one needs to know.
+    /// Number of parts that the node's own one needs to know.
     fn looked_at(&self) -> usize {
         if self.side.wraps { self.loads.len() } else { self.at + 1 }
     }

@@ -30,7 +30,7 @@ const PAIR: Tag = crate::node::tags::balance::PAIR;
 /// What is written behind a balancer's name.
 pub(super) const SUFFIX: &str = "+refine";
 
-/// How often all bits are gone through.
+/// Number of sweeps over all bits.
 const SWEEPS: u32 = 2;
 
 pub(super) struct Repaired {

@@ -339,7 +339,7 @@ async fn route(ranks: &Group, node: &Node, own: Vec<Offered>) -> Result<Vec<Offe
     Ok(here)
 }
 
-/// How many tasks of each row of an offer are taken by a rank with this load, share and power: what its share has room for; or one task with which
+/// Number of tasks of each row of an offer that a rank with this load, share and power takes: what its share has room for; or one task with which
 /// it is still faster than the offering rank.
 fn accepted(offer: &Offered, load: &mut u64, share: u64, power: u64) -> Vec<u64> {
     let senders = RankTime { work: offer.load, power: offer.power };

@@ -8,7 +8,7 @@ use super::status::{Failure, Result};
 /// Asked while a call waits; its failure ends the call, and the world.
 pub(super) type Ask = Box<dyn FnMut() -> Result<()>>;
 
-/// How often it is asked.
+/// Interval between two calls.
 const EVERY: Duration = Duration::from_millis(20);
 
 /// The question, and when it was asked last.

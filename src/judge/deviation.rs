@@ -1,4 +1,4 @@
-//! How far from the quotas loads are, and how near they could be.
+//! Deviation of loads from the quotas, and its minimum.
 
 /// The largest difference between a node's load and its quota, both by node.
 pub fn deviation(loads: &[u64], quota: &[u64]) -> u64 {

@@ -129,12 +129,12 @@ impl Segment {
         near.map(part).filter(|(from, until)| from < until)
     }
 
-    /// How many of these tasks, from one end, have no more than `work` units together.
+    /// Number of these tasks, from one end, that have at most `work` units together.
     fn fitting(&self, work: u64) -> u64 {
         work.checked_div(self.weight).map_or(self.count, |tasks| tasks.min(self.count))
     }
 
-    /// How many tasks aim before unit `cut` of a row in which the first begins at unit `start`.
+    /// Number of tasks that aim before unit `cut` of a row in which the first begins at unit `start`.
     fn aiming_before(&self, start: u64, cut: u64, aim: Aim) -> u64 {
         match cut.saturating_sub(aim.of(start, self.weight)) {
             0 => 0,
@@ -145,7 +145,7 @@ impl Segment {
         }
     }
 
-    /// How many tasks aim at unit `cut` or behind it, of a row in which the last ends before unit `end`.
+    /// Number of tasks that aim at unit `cut` or behind it, of a row in which the last ends before unit `end`.
     fn aiming_from(&self, end: u64, cut: u64, aim: Aim) -> u64 {
         self.count - self.aiming_before(end - self.work(), cut, aim)
     }

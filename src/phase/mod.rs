@@ -32,7 +32,7 @@ pub struct Setting {
     pub plan: bool,
     /// Whether tasks may have several work units.
     pub weighted: bool,
-    /// How many messages' ends are noted on each node; `None` if no trace is wanted.
+    /// Maximum number of sends and receives that each node records; `None` if no trace is wanted.
     pub trace: Option<usize>,
 }
 

@@ -62,7 +62,7 @@ const CLOCK_ANSWER: Tag = crate::node::tags::phase::CLOCK_ANSWER;
 /// Questions to node 0; the one answered fastest counts.
 const QUESTIONS: u32 = 9;
 
-/// How far node 0's clock is ahead of this node's, in ticks: all nodes ask it, one after the other, what time it is. An answer is taken to
+/// Node 0's clock minus this node's, in ticks: all nodes ask it, one after the other, what time it is. An answer is taken to
 /// have been given half way between question and arrival, so it is wrong by less than half of that time (Cristian 1989).
 ///
 /// # Errors

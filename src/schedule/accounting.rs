@@ -193,8 +193,7 @@ pub struct Summary {
     pub bound: Ticks,
     /// Sequential time over makespan and workers.
     pub efficiency: f64,
-    /// How much of the gain over one worker that the bound leaves possible was had: 1 at the bound, 0 where nothing was gained. `None` where
-    /// nothing could be gained.
+    /// Gain over one worker relative to the largest gain that the bound allows: 1 at the bound, 0 without gain. `None` where no gain is possible.
     pub gain: Option<f64>,
     pub migrated: u64,
     pub messages: u64,

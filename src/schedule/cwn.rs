@@ -60,7 +60,7 @@ impl Scheduler for Cwn {
     }
 }
 
-/// How far a new task travels.
+/// Limits of a new task's travel, in hops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Distance {
     /// Minimum number of hops.

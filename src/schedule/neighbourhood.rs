@@ -107,7 +107,7 @@ impl Bulletin {
 /// The longest [`pause`] after a first failure.
 pub(super) const FIRST_PAUSE: Ticks = 20_000;
 
-/// How long to wait after this number of failures one after the other: a random time, doubled on average with each, from 20 us up to 1 ms; or up to
+/// Time to wait after this number of successive failures: a random time, doubled on average with each, from 20 us up to 1 ms; or up to
 /// `longest`, if that is more.
 pub(super) fn pause(failures: u32, longest: Ticks, rng: &mut ChaCha8Rng) -> Ticks {
     const MOST: Ticks = 1_000_000;

@@ -22,7 +22,7 @@ pub struct ItemId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct New {
     pub item: ItemId,
-    /// How often it has migrated.
+    /// Number of its migrations.
     pub hops: u32,
 }
 
@@ -173,7 +173,7 @@ impl<M> Action<M> {
 pub struct PhaseEnd {
     /// Tasks that left the node.
     pub moved: u32,
-    /// How long it took there.
+    /// Execution time there.
     pub took: Ticks,
 }
 

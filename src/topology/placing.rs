@@ -145,7 +145,7 @@ impl<'a> Settlers<'a> {
     }
 }
 
-/// How much a link is used, in relation to others: in a hypercube, exactly the 2^(-k / 2) of dimension k.
+/// Use of a link relative to others: in a hypercube, exactly the 2^(-k / 2) of dimension k.
 fn link_use(a: NodeId, b: NodeId) -> u64 {
     const ONE: u64 = 1 << 20;
     ONE * (1 << 10) / (u64::from(a.abs_diff(b)).max(1) << 20).isqrt()

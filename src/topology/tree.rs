@@ -156,7 +156,7 @@ impl Tree {
         node.checked_sub(ancestor).is_some_and(|offset| offset < self.subtree_size(ancestor))
     }
 
-    /// How many hops a node is below the root.
+    /// Depth of a node: its distance from the root in hops.
     pub fn depth(&self, node: NodeId) -> u32 {
         self.depths[node as usize]
     }

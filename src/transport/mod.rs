@@ -139,7 +139,7 @@ pub struct Envelope {
     pub tag: u16,
     /// Length of the longest chain of dependent messages that ends with this one, as far as its sender knew (see [`record`]).
     pub chain: u32,
-    /// How many tasks travel in the message.
+    /// Number of tasks in the message.
     pub tasks: u64,
 }
 

@@ -26,7 +26,7 @@ pub struct Shelf {
 
 struct Kept {
     thing: Rc<dyn Any>,
-    /// How many members have not taken it.
+    /// Number of members that have not taken it.
     left: u32,
 }
 

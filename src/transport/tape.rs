@@ -18,7 +18,7 @@ pub struct TraceEvent {
     pub other: NodeId,
     pub epoch: u32,
     pub tag: u16,
-    /// How many of the same two nodes, epoch and tag went this way before: the same at both ends, since order is kept per pair.
+    /// Number of earlier messages with the same two nodes, epoch and tag: the same at both ends, since order is kept per pair.
     pub number: u32,
     pub tasks: u64,
     /// Header included.

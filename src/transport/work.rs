@@ -145,7 +145,7 @@ pub struct Finished {
     pub began: Ticks,
     /// When it ended, on the same clock.
     pub ended: Ticks,
-    /// How much of the time from `began` to `ended` it needed.
+    /// Part of the time from `began` to `ended` that it needed.
     pub needed: Needed,
 }
 

@@ -168,7 +168,7 @@ fn costs(settings: &Settings, past: &mut Past) -> Result<HashMap<u64, f64>> {
     Ok(costs)
 }
 
-/// How long the commands of a list take, in seconds: as its lines say (`cost=`), or as a journal or job log of an earlier run has it.
+/// Seconds that the commands of a list take: as its lines say (`cost=`), or as a journal or job log of an earlier run has it.
 ///
 /// # Errors
 /// Wrong usage if that is not known of a command, or if commands wait for each other.

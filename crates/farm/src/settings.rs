@@ -49,7 +49,7 @@ pub struct Settings {
     pub report: Option<PathBuf>,
     /// Estimated seconds by Seq, from a file.
     pub costs: Option<PathBuf>,
-    /// How many tasks are dealt at a time; by default what a rank does in a tenth of a second.
+    /// Rule for the number of tasks that are dealt at a time; by default what a rank does in a tenth of a second.
     pub rule: Option<Rule>,
     /// What standard output has.
     pub output: Shown,

@@ -231,7 +231,7 @@ fn take_over(socket: &UnixStream) -> Option<[OwnedFd; 3]> {
     }
 }
 
-/// How far a program is.
+/// Progress of a program.
 struct Course {
     /// Its owner waits for its output, or talks to it.
     is_wanted: bool,

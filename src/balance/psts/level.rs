@@ -114,7 +114,7 @@ impl<'a> Level<'a> {
         given_before(before)..given_before(before + load)
     }
 
-    /// How many units all senders give by plan.
+    /// Number of units that all senders give by plan.
     pub fn given(&self) -> u64 {
         self.surpluses.given_before(self.bounds.sub_grids())
     }

@@ -172,8 +172,8 @@ struct RootControl {
     opened: bool,
 }
 
-/// How many sub-trees it takes until each region gets `spread` of them, when they are spread in proportion to the processors; 0 where there is only
-/// one region.
+/// Number of sub-trees with which each region gets `spread` of them, when they are spread in proportion to the processors; 0 where there is only one
+/// region.
 fn enough(processors: &[u32], spread: usize) -> usize {
     let working = || processors.iter().filter(|processors| **processors > 0);
     match working().min() {

@@ -35,7 +35,7 @@ pub(super) struct Incremental {
     rng: ChaCha8Rng,
     trigger: Trigger,
     period: Ticks,
-    /// How many times its cost a phase must gain (`predicted`).
+    /// Minimum gain of a phase, as a multiple of its cost (`predicted`).
     margin: f64,
     /// Whether new tasks wait for the next phase (`all`), and those that do.
     waits: bool,
@@ -44,7 +44,7 @@ pub(super) struct Incremental {
 
     /// The loads summed up in this round so far and the number of children that are missing, from the question until this node has answered.
     round: Option<(LoadSummary, usize)>,
-    /// How long nodes below worked since the last round, and what this one had worked then (published criteria).
+    /// Work time of the nodes below since the last round, and of this one until then (published criteria).
     worked_below: Option<Worked>,
     reported: Ticks,
     in_phase: bool,
@@ -218,7 +218,7 @@ impl Incremental {
         }
     }
 
-    /// How long this node and those below worked since the last round.
+    /// Work time of this node and those below since the last round.
     fn worked_since(&mut self) -> Option<Worked> {
         let mine = Worked::of(self.worked - std::mem::replace(&mut self.reported, self.worked));
         let mine = Some(mine).filter(|_| self.place.me < self.place.real_nodes());

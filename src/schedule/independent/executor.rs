@@ -33,7 +33,7 @@ struct Piece {
 #[derive(Clone, Debug)]
 pub struct Done {
     pub tasks: Chunk,
-    /// How long the worker took for them.
+    /// Time that the worker took for them.
     pub took: Ticks,
 }
 
@@ -52,7 +52,7 @@ pub struct Executor {
     idle_since: Option<Ticks>,
     /// Executes what is short enough; `None` if all goes to the worker.
     inline: Option<Box<dyn Worker>>,
-    /// How long a task took of late.
+    /// Time of recent tasks.
     recent: Option<Ticks>,
     pub figures: Figures,
 }
@@ -148,7 +148,7 @@ impl Executor {
         }
     }
 
-    /// How many tasks make a piece.
+    /// Number of tasks in a piece.
     fn together(&self) -> u64 {
         match self.mean() {
             None => 1,

@@ -53,7 +53,7 @@ pub trait Independent: Send + Sync {
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
     pub rank: usize,
-    /// How long ago it should have begun by the model, in which messages take no time. An emulated task takes less by this time.
+    /// Delay against its beginning by the model, in which messages take no time. An emulated task takes less by this time.
     pub late: Ticks,
     /// Whether the worker comes from another task, without a pause.
     pub follows: bool,
@@ -67,7 +67,7 @@ pub struct Pace {
     /// Whether what the model says counts: messages and polls of the network take no time, search takes what the model says. That is what
     /// papers simulate. Otherwise the clock counts.
     pub by_model: bool,
-    /// How long before a rank runs dry more is fetched.
+    /// Time before a rank runs dry at which it fetches more tasks.
     pub ahead: Ticks,
     pub seed: u64,
 }

@@ -62,7 +62,7 @@ impl Layout {
 }
 
 impl Cluster {
-    /// How many of its ranks execute tasks.
+    /// Number of its ranks that execute tasks.
     pub fn width(&self) -> usize {
         self.workers.len().max(1)
     }

@@ -11,7 +11,7 @@ const ENOUGH: u64 = 3;
 /// A worker, as the scheduler knows it.
 #[derive(Clone, Debug, Default)]
 struct Worker {
-    /// How many ranks it is, if it is a host.
+    /// Number of its ranks, if it is a host.
     width: usize,
     /// Tasks that it holds, with their estimates.
     held: VecDeque<(usize, Cost)>,
@@ -28,7 +28,7 @@ impl Worker {
         self.held.len() < self.width
     }
 
-    /// How much longer its tasks take than estimated.
+    /// Ratio of its tasks' actual to estimated times.
     fn factor(&self) -> f64 {
         match self.completed >= ENOUGH && self.estimated > 0 {
             true => (self.measured as f64 / self.estimated as f64).clamp(0.01, 100.0),

@@ -81,7 +81,7 @@ impl Plan {
         Plan { finish: vec![0; workers.len()], workers, left, aside, nothing_until: 0, tally: Tally::default() }
     }
 
-    /// How long a phase that begins now may last: until the least loaded worker has finished.
+    /// Maximum duration of a phase that begins now: until the least loaded worker has finished.
     pub fn allotted(&self, now: Cost) -> Cost {
         self.finish.iter().copied().min().unwrap_or(0).saturating_sub(now)
     }

@@ -22,7 +22,7 @@ use crate::topology::NodeId;
 /// Time between two polls of the network by the scheduler.
 const BETWEEN_LOOKS: Ticks = 50_000;
 
-/// How far ahead assignments are sent at most, as a multiple of what is usual.
+/// Maximum time by which assignments are sent ahead, as a multiple of the usual one.
 const MOST_AHEAD: Ticks = 16;
 
 /// The members that execute a scheduler's tasks: ranks, or hosts.

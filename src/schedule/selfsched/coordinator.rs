@@ -45,7 +45,7 @@ pub struct Grant {
 pub struct Demand {
     /// By rank of the host, since the last request.
     pub measured: Vec<Measured>,
-    /// How many chunks for each of its ranks.
+    /// Number of chunks for each of its ranks.
     pub rounds: u64,
 }
 
@@ -89,7 +89,7 @@ pub struct Coordinator {
     arrival: Option<TimerId>,
     /// What was dealt to this node, until it is [taken](Coordinator::own).
     own: Vec<Grant>,
-    /// How many requests were granted.
+    /// Number of granted requests.
     pub grants: u64,
 }
 

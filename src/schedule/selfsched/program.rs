@@ -24,10 +24,10 @@ const FIRST: NodeId = 0;
 const REQUEST: Tag = crate::node::tags::independent::REQUEST;
 const FINISHED: Tag = crate::node::tags::independent::FINISHED;
 
-/// How long before it runs dry a rank asks at most, as a multiple of what is usual.
+/// Maximum time before it runs dry at which a rank asks, as a multiple of the usual one.
 const MOST_AHEAD: Ticks = 8;
 
-/// How long short tasks are executed between two polls of the network.
+/// Time for which short tasks are executed between two polls of the network.
 const SLICE: Ticks = 50_000;
 
 /// A coordinator that executes shorter tasks than it has asked for in this time polls the network only after it, or after it has dealt so
@@ -39,7 +39,7 @@ const MOST_DEALS: u32 = 16;
 struct Request {
     /// Since the last request.
     measured: Measured,
-    /// How many chunks are asked for.
+    /// Number of chunks requested.
     chunks: u64,
     /// When the rank has finished what it holds, by the model.
     free: Cost,
@@ -137,7 +137,7 @@ struct Program {
     executor: Executor,
     begun: Ticks,
     seat: Seat,
-    /// How long before it runs dry the rank asks, which adapts to how late answers came.
+    /// Time before it runs dry at which the rank asks; adapts to the delay of earlier answers.
     ahead: Ticks,
     /// Requests that may be under way at a time, and that are; tasks that the last of them brought.
     outstanding: u64,

@@ -1,4 +1,4 @@
-//! How many tasks a rank gets at a time: the rules of self-scheduling as plain functions.
+//! The rules of self-scheduling, as plain functions: the number of tasks that a rank gets at a time.
 //!
 //! With R tasks left of N, on p ranks; every chunk is at least one task and at most what is left. Published sources disagree on rounding;
 //! without another wish quotients are rounded up, but for the first chunk of `tss`, which is rounded down.
@@ -189,7 +189,7 @@ impl Chunks {
         }
     }
 
-    /// How many of the tasks that are left a rank gets now; 0 only if there are none.
+    /// Number of the remaining tasks that a rank gets now; 0 only if there are none.
     pub fn next(&mut self, rank: usize, left: u64) -> u64 {
         let up = self.rounding.unwrap_or(Rounding::Up);
         let p = self.ranks;

@@ -9,7 +9,7 @@ struct Spine {
 }
 
 impl Computation for Spine {
-    /// How many vertebrae follow; a rib is none.
+    /// Number of vertebrae that follow; `None` for a rib.
     type Task = Option<u32>;
     type Answer = u64;
     type Waiting = ();

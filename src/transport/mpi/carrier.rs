@@ -23,7 +23,7 @@ use crate::topology::{Overlay, RankId};
 use crate::transport::work::since;
 use crate::transport::{Envelope, Event, Finished, Freight, Message, Signal, Ticks, wire};
 
-/// How many messages one poll of the network takes at most, so that programs get to see them: while a program does not ask, what
+/// Maximum number of messages that one poll of the network takes, so that programs get to see them: while a program does not ask, what
 /// its rank cannot take yet stays with the senders.
 const BATCH: usize = 16;
 /// The same limit when a program asks what has arrived by now.

@@ -123,9 +123,9 @@ pub(super) fn quiesce(carrier: &Carrier, watched: bool) {
 
 /// Ends the job because of an error on this rank. If many ranks fail at once (they agreed on it, say), the lowest speaks for all.
 pub(super) fn fail(carrier: &Carrier, why: &Error) -> ! {
-    /// How long a rank listens whether a lower one fails too.
+    /// Time for which a rank listens whether a lower one fails too.
     const LISTEN: Duration = Duration::from_millis(100);
-    /// How long it leaves the ending of the job to that one.
+    /// Time for which it leaves the ending of the job to that one.
     const LEAVE: Duration = Duration::from_secs(5);
     debug!("rank {}: a program failed: {why}", carrier.rank);
     let state = &carrier.state;

@@ -407,7 +407,7 @@ pub(super) struct Sends {
     cursor: usize,
 }
 
-/// How many sends one look covers.
+/// Number of sends that one test covers.
 const LOOK: usize = 128;
 
 impl Sends {

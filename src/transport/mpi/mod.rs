@@ -105,7 +105,7 @@ pub struct Options {
     pub outbox: usize,
     /// Maximum number of bytes of receive buffers that are kept for reuse, once no slice of their old bodies is left.
     pub spare: usize,
-    /// How long sliced work runs between two polls of the network.
+    /// Time for which sliced work runs between two polls of the network.
     pub slice: Duration,
     /// The longest sleep of a rank whose worker is busy, or that others may ask and have asked lately.
     pub prompt_nap: Duration,

@@ -27,7 +27,7 @@ pub enum Watch {
 }
 
 impl Watch {
-    /// How long the watchdog waits, if there is one.
+    /// Timeout of the watchdog, if there is one.
     pub fn timeout(self) -> Option<Duration> {
         match self {
             Watch::Off => None,
@@ -48,7 +48,7 @@ impl Watch {
 /// Words between carriers. They are not counted, and no program sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ControlMessage {
-    /// How long have you been without progress?
+    /// Asks for the time without progress.
     HowLong { round: u64 },
     /// Nanoseconds without progress, in reply to the question of this round.
     ThisLong { round: u64, nanos: u64 },
@@ -74,7 +74,7 @@ pub(super) enum Action {
     End,
 }
 
-/// How long the others have to say what they wait for before the job ends.
+/// Time that the others have to report what they wait for before the job ends.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 pub(super) struct Watchdog {
@@ -83,7 +83,7 @@ pub(super) struct Watchdog {
     watch: Watch,
     timeout: Duration,
     grace: Duration,
-    /// How much later than rank 0 this rank asks.
+    /// Delay of this rank's question after rank 0's.
     stagger: Duration,
     progress: Instant,
     /// Not before this time does this rank ask (again).

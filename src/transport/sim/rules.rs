@@ -167,7 +167,7 @@ impl Disturbance {
         withheld
     }
 
-    /// How much later than on an undisturbed network the message arrives.
+    /// Delay of the message against an undisturbed network.
     pub fn delay(&mut self, envelope: &Envelope) -> Ticks {
         let mut delay = match self.rules.delay {
             Delay::None => 0,

@@ -214,7 +214,7 @@ impl State {
         self.nodes.get(node as usize).map_or(self.now, |state| state.clock.max(self.now))
     }
 
-    /// How long a rank needs for what takes a rank of speed 1 so long.
+    /// Ticks that a rank needs for work that takes a rank of speed 1 `ticks` ticks.
     pub fn scaled(&self, rank: RankId, ticks: Ticks) -> Ticks {
         self.model.speeds.get(rank as usize).map_or(ticks, |speed| speed.time(ticks))
     }

@@ -23,11 +23,11 @@ use crate::environment;
 use crate::list::sleep;
 use crate::task::{Capture, How, Kept, Outcome, State, TIMED_OUT, Task};
 
-/// How long news wait for others while tasks run.
+/// Time for which news wait for others while tasks run.
 const TOGETHER: Duration = Duration::from_millis(5);
 /// News are sent when they hold this much.
 const ENOUGH: usize = 256 << 10;
-/// How long a task that was asked to end has until it is killed.
+/// Time that a task that was asked to end has until it is killed.
 const LAST_GRACE: Duration = Duration::from_secs(5);
 /// A task that does not fit is overtaken this often at most.
 const PATIENCE: u32 = 256;

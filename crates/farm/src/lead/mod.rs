@@ -308,7 +308,7 @@ impl Lead {
         }
     }
 
-    /// How many tasks a rank gets now.
+    /// Number of tasks that a rank gets now.
     fn room(&mut self, at: usize) -> u64 {
         let (workers, left) = (u64::from(self.settings.workers), self.pool.ready());
         let rank = &self.ranks[at];

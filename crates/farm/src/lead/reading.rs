@@ -64,7 +64,7 @@ impl Lead {
         Ok(())
     }
 
-    /// How many tasks may wait to be dealt before more are read.
+    /// Number of tasks that may wait to be dealt before more are read.
     fn window(&self) -> u64 {
         if self.counts.has_costs || !self.costs.is_empty() {
             return WINDOW_BY_COST;

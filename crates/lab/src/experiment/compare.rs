@@ -29,7 +29,7 @@ pub struct CompareSpec {
     /// Number of rounds. Each runs all combinations once, with the contenders in another order, so that drift of the machine affects all alike.
     pub repeat: u32,
     pub seed: u64,
-    /// How many steps the loads stay as they are; `None`: until the first of the balancers pays.
+    /// Number of steps for which the loads stay as they are; `None`: until the first of the balancers pays.
     pub lasting: Option<u64>,
     /// Whether to record a trace, in one more round that is not measured; see [`MOST_NODES`](equipoise::phase::trace::MOST_NODES).
     pub trace: bool,
@@ -127,7 +127,7 @@ pub struct CompareRecord {
     /// The least max/mean over ranks that any assignment of these tasks can have, as far as it is known: all work over all power, the largest task on
     /// the fastest rank, what is pinned where it is.
     pub imbalance_bound: f64,
-    /// How far the imbalance after the phase is above that, as a part of it.
+    /// Excess of the imbalance after the phase over that bound, relative to the bound.
     pub above_bound: f64,
     /// Number of steps for which the loads stay as they are, if given: the phase's time is spread over them.
     #[serde(skip)]

@@ -1,4 +1,4 @@
-//! How many tasks each node has before it is balanced: as they are given.
+//! Initial loads: the number of tasks of each node before balancing, as they are given.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ impl LoadPattern {
         Ok(spec.build(|options| LoadPattern::read(&spec, options))?)
     }
 
-    /// How many numbers a list or a file has; `None` for a pattern, which fills any number of ranks.
+    /// Length of a list or a file; `None` for a pattern, which fills any number of ranks.
     ///
     /// # Errors
     /// If the file can't be read, or is no list of numbers.

@@ -25,7 +25,7 @@ pub struct MeasuredTasks {
     pub communications: Vec<Communication>,
     /// Communications that were left out, since one of their tasks is not among these.
     pub left_out: u64,
-    /// How long a work unit lasted, where work is time that was measured.
+    /// Seconds that a work unit lasted, where work is measured time.
     pub seconds_per_unit: Option<f64>,
 }
 

@@ -44,9 +44,9 @@ const POWERS_STREAM: u64 = (1 << 32) + 1;
 const SHAPES_STREAM: u64 = (1 << 32) + 2;
 /// When the graphs of a stream arrive.
 const ARRIVALS_STREAM: u64 = (1 << 32) + 3;
-/// How long they take.
+/// Their times.
 const TIMES_STREAM: u64 = (1 << 32) + 4;
-/// How much work each task is, and which may not move.
+/// Weights of tasks, and which may not move.
 const WEIGHTS_STREAM: u64 = (1 << 32) + 5;
 const PINNED_STREAM: u64 = (1 << 32) + 6;
 /// What independent tasks cost.

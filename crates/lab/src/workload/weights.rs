@@ -1,4 +1,4 @@
-//! How much work each task is, and which tasks may not move.
+//! Weights of tasks, and which tasks may not move.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 
 use equipoise::topology::{NodeId, Topology};
 
-/// How many links a processor can use at the same time.
+/// Number of links that a processor can use at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ports {
     /// One: those behind it are served one after another, along one tree of shortest routes.
@@ -26,7 +26,7 @@ pub struct ModelLink {
 #[derive(Clone, Debug)]
 pub struct ModelNetwork {
     pub source: usize,
-    /// How many hops each processor is away from the source.
+    /// Distance of each processor from the source, in hops.
     pub layer: Vec<u32>,
     /// Seconds in which each processor computes the whole load; infinity for a source that does not compute.
     pub seconds: Vec<f64>,

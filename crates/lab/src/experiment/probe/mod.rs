@@ -59,9 +59,9 @@ pub struct ProbeRecord {
     pub cores_per_rank: Option<f64>,
     /// Reductions over all ranks.
     pub all_reduce: Vec<Timed>,
-    /// How many times as long a message of 64 KiB takes when all ranks send to other hosts at once; `None` on one rank.
+    /// Factor by which a message of 64 KiB takes longer when all ranks send to other hosts at once; `None` on one rank.
     pub contention: Option<f64>,
-    /// How far rank 0's clock is ahead of each rank's.
+    /// Rank 0's clock minus each rank's.
     pub clock_offset_us: Vec<f64>,
     /// Rank, rank, microseconds of an empty message.
     #[serde(skip)]

@@ -63,7 +63,7 @@ impl Primes {
         Primes { n, segment: segment.max(1), divisors: odd_primes(n.isqrt()).into() }
     }
 
-    /// How many primes are in a range of numbers up to n. The lengths of blocks are shown to `look`, with how many divisors they had.
+    /// Counts the primes in a range of numbers up to n. Calls `look` with the length and the number of divisors of each block.
     fn count(&self, range: Range<u64>, look: &mut impl FnMut(u64, usize)) -> u64 {
         let mut count = u64::from(range.contains(&2));
         let mut is_composite = Vec::new();

@@ -94,7 +94,7 @@ impl Function {
         match self {
             // The phase 1/x turns by 1/x^2 a length: this is a radian, of 6.3 in a wave.
             Function::Wave { .. } => from * from,
-            // How far the poles 0.3 + wi and 0.3 - wi are away.
+            // Distance of the poles 0.3 + wi and 0.3 - wi.
             Function::Peak { width } => width.hypot((from - PEAK).max(PEAK - to).max(0.0)),
             // It has no waves and no peak.
             Function::Root => f64::INFINITY,
@@ -151,7 +151,7 @@ pub struct Romberg {
 pub struct Interval {
     from: f64,
     to: f64,
-    /// How often the whole was halved.
+    /// Number of halvings of the whole interval.
     halvings: u32,
 }
 

@@ -173,7 +173,7 @@ impl Emulated {
         Emulated { arrivals: problem.arrivals, values, spins, ..plain }
     }
 
-    /// How long to sleep from now on for a task that takes so long.
+    /// Returns the time to sleep from now on for a task that takes `takes`.
     fn rest(&self, takes: Duration, turn: Turn) -> Duration {
         let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

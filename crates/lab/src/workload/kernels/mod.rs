@@ -39,9 +39,9 @@ pub enum Computation {
     Count,
     /// The records in which the expression is found; printed, or counted.
     Grep { expression: regex::bytes::Regex, pattern: String, print: bool },
-    /// How often each byte occurs.
+    /// Number of occurrences of each byte.
     Bytes,
-    /// How often each record occurs.
+    /// Number of occurrences of each record.
     Records,
     /// The input's BLAKE3 hash.
     Checksum,

@@ -6,7 +6,7 @@ use crate::divisible::spread::Kernel;
 use equipoise::error::Result;
 use equipoise::node::Worker;
 
-/// How long each node takes for a byte.
+/// Time of each node per byte.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pace {
     /// Seconds per byte, by node.

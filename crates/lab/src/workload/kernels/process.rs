@@ -35,7 +35,7 @@ pub enum Errors {
     Dropped,
 }
 
-/// How often it is looked at whether its starter still lives.
+/// Interval of the checks that its starter still lives.
 const LOOK: Duration = Duration::from_millis(100);
 /// No sleep of ours is longer, whatever the patience.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
@@ -132,7 +132,7 @@ impl<T: Send + 'static> Process<T> {
         }
     }
 
-    /// How long it may still stand still, if nothing has happened since then but what it may have written.
+    /// Remaining time for which it may stand still, if nothing has happened since then except for its output.
     fn left(&mut self, since: Instant) -> Result<Duration> {
         let still = since.max(self.pulse.last()).elapsed();
         match self.patience.checked_sub(still) {

@@ -18,7 +18,7 @@ pub struct Spool {
     /// What follows what is in memory.
     file: Option<File>,
     length: u64,
-    /// How far it has been read.
+    /// Number of bytes that have been read.
     read: u64,
 }
 

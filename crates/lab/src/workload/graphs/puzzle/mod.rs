@@ -83,7 +83,7 @@ pub struct Puzzle {
     pub cutoff: u8,
 }
 
-/// How many moves a tile is away from home at least, by tile and square; the blank is not counted.
+/// Minimum number of moves that bring a tile home, by tile and square; 0 for the blank.
 const DISTANCES: [[u8; 16]; 16] = {
     let mut distances = [[0; 16]; 16];
     let mut tile = 1;

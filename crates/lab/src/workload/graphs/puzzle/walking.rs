@@ -13,7 +13,7 @@ use super::Tiles;
 /// Rows and columns, and tiles of a row.
 const SIDE: usize = 4;
 
-/// How many tiles of each goal row stand in each row; the row of the blank has one less.
+/// Number of tiles of each goal row in each row; the row of the blank has one less.
 type Rows = [[u8; SIDE]; SIDE];
 
 /// All tables that moves can make.

@@ -121,7 +121,7 @@ pub struct Part {
     stack: Vec<Knot>,
     /// Those that this task has visited.
     tally: Tally,
-    /// How many it may.
+    /// Number of nodes that it may visit.
     share: u64,
 }
 
