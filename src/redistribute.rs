@@ -47,7 +47,7 @@ impl Terms {
 /// A task with its weight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weighed<T> {
-    /// What the program calls a task.
+    /// The program's own task.
     pub task: T,
     /// Work in any unit: finite, at least 0.
     pub weight: f64,
@@ -66,7 +66,7 @@ pub struct Balanced<T> {
     pub after: f64,
     /// Number of tasks that changed their rank, of all ranks together.
     pub moved: u64,
-    /// What it took on this rank.
+    /// Seconds that it took on this rank.
     pub seconds: f64,
 }
 

@@ -100,7 +100,7 @@ mod tests {
         kept.iter().zip(ranks).map(|(kept, rank)| kept.get(rank).copied().unwrap_or(0)).sum()
     }
 
-    /// The most that any matching keeps, by trying all.
+    /// Returns the largest sum that any matching keeps, by trying all.
     fn most(kept: &[BTreeMap<u32, u64>], free: &mut Vec<u32>) -> u64 {
         let Some((first, rest)) = kept.split_first() else { return 0 };
         let mut most_of_all = 0;

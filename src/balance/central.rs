@@ -1,4 +1,4 @@
-//! What the balancers have in common that know every task: each node tells all others what it holds, all compute the same assignment, and tasks go
+//! Common part of the balancers that know every task: each node sends all others a list of its tasks, all compute the same assignment, and tasks go
 //! straight where they belong.
 //!
 //! 1. All-gather of the rows of alike tasks (weight and number) of each node, and of their places where these count.

@@ -53,7 +53,7 @@ pub type Entry = registry::Entry<Facts>;
 /// A balancer that was chosen, ready to run.
 pub type Chosen = registry::Chosen<Facts>;
 
-/// What is known of a balancer before it runs.
+/// Properties of a balancer that are known before it runs.
 pub struct Facts {
     /// The kinds of topology that it runs on; the first is the one it gets when none is asked for.
     pub kinds: &'static [Kind],
@@ -61,7 +61,7 @@ pub struct Facts {
     pub refuses: fn(&Topology) -> Option<String>,
     /// How its quotas are defined.
     pub quota: QuotaRule,
-    /// What it promises; the tests hold it to that.
+    /// Its guarantees, which the tests check.
     pub promises: Promises,
     /// At most this many steps, messages and bytes, predicted from the paper's formulas and our message sizes.
     pub cost: fn(&Topology) -> Cost,
@@ -116,7 +116,7 @@ pub enum QuotaRule {
     None,
 }
 
-/// What a balancer guarantees, for unit tasks. Every promise is a property test.
+/// Guarantees of a balancer, for unit tasks. Every promise is a property test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promises {
     /// Every node ends at its quota.
@@ -140,7 +140,7 @@ pub struct Cost {
     pub bytes: u64,
 }
 
-/// What the nodes do in a phase. Stateless: the same value serves all nodes.
+/// A balancer: the program of the nodes in a phase. Stateless: the same value serves all nodes.
 pub trait Balancer: Send + Sync {
     /// What each node should end with, for a total, whatever is pinned; the proportional quotas unless the balancer has a rule of its own.
     fn quota(&self, topology: &Topology, total: u64, shares: &Shares) -> Quota {

@@ -19,7 +19,7 @@ use crate::transport::mpi::guest::{self as carrier, Link, Patience, Word};
 use crate::transport::wire;
 use crate::trigger::Watch;
 
-/// What a call is.
+/// Identifies a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Op {
     Open,
@@ -86,7 +86,7 @@ pub struct World {
     ranks: u32,
 }
 
-/// What a world is about.
+/// The state of a world.
 pub(super) struct State {
     /// `None` once it is closed.
     pub link: Option<Link>,
@@ -113,7 +113,7 @@ pub(super) struct State {
     pub interrupts: Interrupts,
 }
 
-/// What a rank brings to an agreement.
+/// A rank's contribution to an agreement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Voice {
     op: (Op, RankId),
@@ -276,7 +276,7 @@ impl State {
                 let body = wire::write(failure);
                 let me = link.rank;
                 for rank in (0..link.ranks).filter(|rank| *rank != me) {
-                    // Whom it does not reach has failed itself.
+                    // A rank that it does not reach has failed itself.
                     _ = link.send(rank, kinds::LOST, 0, &body);
                 }
                 _ = link.poll();

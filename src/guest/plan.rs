@@ -13,7 +13,7 @@ use super::status::{Failure, Result};
 use super::verdict::Verdict;
 use crate::load::Place;
 
-/// What a plan is made of, by item. What is `None` is 1, 0 and not pinned for all.
+/// Input of a plan, by item. Fields that are `None` are 1, 0 and not pinned for all items.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Given<'a> {
     /// Number of items.
@@ -48,7 +48,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What it is worth, for all ranks together.
+    /// Returns the verdict on the plan, for all ranks together.
     pub fn verdict(&self) -> &Verdict {
         &self.verdict
     }

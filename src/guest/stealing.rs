@@ -67,7 +67,7 @@ pub(super) struct Run {
     /// Results that were not handed over yet: the rank that computed it, the root's number, the bytes.
     pub results: Vec<(u32, u64, Bytes)>,
     pub steals: bool,
-    /// Whom this rank has asked.
+    /// The rank that was asked and has not answered.
     pub asked: Option<u32>,
     pub dice: u64,
     /// The token, if it is here, and what rank 0 read from the last one.

@@ -1,8 +1,8 @@
-//! What a plan is worth.
+//! The verdict on a plan: its gain and its cost.
 
 use serde::{Deserialize, Serialize};
 
-/// What a plan would do, for all ranks together.
+/// Effect of a plan, for all ranks together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// Largest over mean of work over power, now. 1 without work; infinite if a rank of power 0 has work.

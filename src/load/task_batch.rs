@@ -17,7 +17,7 @@ pub struct Task {
     pub id: TaskId,
     /// Work units, at least 0.
     pub weight: u64,
-    /// What the task carries; the balancer does not look into it.
+    /// Data of the task, opaque to the balancer.
     pub payload: Bytes,
 }
 

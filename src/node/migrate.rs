@@ -48,7 +48,7 @@ enum TraceEvent {
 pub struct Arrival<T> {
     /// The node that sent them.
     pub src: NodeId,
-    /// What it sent with them.
+    /// The message sent with them.
     pub said: T,
     /// The tasks; may be none.
     pub batch: TaskBatch,

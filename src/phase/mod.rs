@@ -36,7 +36,7 @@ pub struct Setting {
     pub trace: Option<usize>,
 }
 
-/// What a phase came to, over all nodes.
+/// Outcome of a phase, over all nodes.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Work units by node: the number of tasks if these are unit tasks.

@@ -11,9 +11,9 @@ use crate::node::{Node, Tag};
 use crate::topology::{NodeId, Overlay};
 use crate::transport::tape::{MessageTrace, TraceEvent};
 
-/// The most nodes that a trace may have; each is a row of its picture.
+/// Maximum number of nodes of a trace; each is a row of its picture.
 pub const MOST_NODES: u32 = 4096;
-/// The most messages' ends that a trace holds; of what exceeds them only the number is known.
+/// Maximum number of sends and receives that a trace holds; beyond it only their number is known.
 pub const MOST_PASSAGES: usize = 400_000;
 
 /// One phase over time.
@@ -38,7 +38,7 @@ pub struct NodeTrace {
     pub missed: u64,
 }
 
-/// What one node notes while a phase lasts.
+/// Events recorded by one node during a phase.
 pub(super) struct Notes {
     pub tape: Rc<RefCell<MessageTrace>>,
     pub spans: Rc<RefCell<Vec<Span>>>,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::node::Ticks;
 use crate::topology::{NodeId, RankId};
 
-/// What a node of a run knows at its end.
+/// Result of a run as one node knows it at its end.
 #[derive(Clone, Debug)]
 pub struct RunResult<A> {
     /// At the host: all answers of roots and detached tasks, combined. `None` elsewhere, and where there was no task.
@@ -56,7 +56,7 @@ impl Graph {
     }
 }
 
-/// What one node did in a run. Times are ticks of its own clock.
+/// Statistics of one node in a run. Times are ticks of its own clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeReport {
     pub node: NodeId,

@@ -1,4 +1,4 @@
-//! What a user writes: a computation whose tasks create tasks.
+//! The interface for users: a computation whose tasks create tasks.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -34,11 +34,11 @@ use crate::node::{Ticks, Worker};
 /// }
 /// ```
 pub trait Computation: Send + Sync + Sized + 'static {
-    /// What a task carries. It is serialised only when it leaves its node.
+    /// Data of a task. It is serialised only when it leaves its node.
     type Task: Serialize + DeserializeOwned + Send + 'static;
     /// The result of a task, or of a parent with all its children.
     type Answer: Serialize + DeserializeOwned + Send + 'static;
-    /// What a parent keeps while it waits. It never leaves its node.
+    /// State that a parent keeps while it waits. It never leaves its node.
     type Waiting: Send + 'static;
 
     /// How tasks are executed unless [`Options::style`](super::Options::style) says otherwise.
@@ -82,7 +82,7 @@ pub enum Yield<C: Computation> {
     Detached { tasks: Vec<C::Task>, answer: C::Answer },
 }
 
-/// What a slice of a task came to.
+/// Result of a slice of a task.
 pub enum Slice<C: Computation> {
     More(C::Task),
     Done(Yield<C>),

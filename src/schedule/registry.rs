@@ -27,7 +27,7 @@ pub type Entry = registry::Entry<Facts>;
 /// A scheduler that was chosen, ready to run.
 pub type Chosen = registry::Chosen<Facts>;
 
-/// What is known of a scheduler before it runs.
+/// Properties of a scheduler that are known before it runs.
 pub struct Facts {
     /// The kinds of topology that it runs on; the first is the one it gets when none is asked for.
     pub kinds: &'static [Kind],

@@ -7,7 +7,7 @@ use super::embedding::Embedding;
 use super::{InvalidTopology, NodeId, metis};
 use crate::names;
 
-/// The most nodes of a graph: distances between all of them are kept, two bytes a pair.
+/// Maximum number of nodes of a graph: distances between all of them are kept, two bytes a pair.
 pub const MAX_GRAPH_NODES: u32 = 4096;
 
 /// A connected graph. Of all shortest routes between two nodes messages take the one through the lowest neighbours.

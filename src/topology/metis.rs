@@ -20,7 +20,7 @@ use super::graph::Link;
 use super::{MAX_GRAPH_NODES, NodeId};
 use crate::spec::shown;
 
-/// The most weights of a node.
+/// Maximum number of weights of a node.
 const MOST_WEIGHTS: usize = 64;
 
 /// What the lines say: number of nodes, and the links in ascending order.

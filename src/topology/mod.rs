@@ -54,9 +54,9 @@ pub type RankId = u32;
 /// A host: one machine, which ranks share, `0..hosts`.
 pub type HostId = u32;
 
-/// The most nodes that a topology may have.
+/// Maximum number of nodes that a topology may have.
 pub const MAX_NODES: u32 = 1 << 30;
-/// The most dimensions that a topology may have.
+/// Maximum number of dimensions that a topology may have.
 pub const MAX_DIMENSION: u32 = 30;
 
 /// A network of nodes.

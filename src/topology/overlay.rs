@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{HostId, Hosts, InvalidTopology, NodeId, PlacementRule, RankId, Topology};
 
-/// The most virtual nodes that one rank may host.
+/// Maximum number of virtual nodes that one rank may host.
 pub const MAX_VIRTUAL_PER_RANK: u32 = 1024;
 
 /// Where each node lives; clones share it.

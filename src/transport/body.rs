@@ -1,4 +1,4 @@
-//! What is inside a message.
+//! Bodies of messages.
 
 use std::cell::OnceCell;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::row::Row;
 use crate::error::{Error, Result};
 use crate::memory;
 
-/// The most bytes that need no memory of their own. A body is so three words long, and a message with its envelope one less than a line
+/// Maximum number of bytes that are stored inline. A body is thereby three words long, and a message with its envelope one less than a line
 /// of a processor's cache.
 pub const SHORT: usize = 23;
 
@@ -75,7 +75,7 @@ impl Body {
     }
 }
 
-/// What a message is sent with: its body, in two parts. The second part of a long message is sent from where it lies, without a copy; its receiver
+/// The body of a message to be sent, in two parts. The second part of a long message is sent from where it lies, without a copy; its receiver
 /// sees one body.
 #[derive(Clone, Debug)]
 pub struct Freight {

@@ -65,7 +65,7 @@ fn used_after_its_run(node: NodeId, run: u32) {
 /// One node's port, as programs hold it.
 pub(crate) type Port = Rc<dyn Transport>;
 
-/// What a message belongs to: a run of the world, and an epoch within it.
+/// Scope of a message: a run of the world, and an epoch within it.
 ///
 /// A balancer that runs inside a scheduler has an epoch of its own; the closing check of a phase has another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ impl fmt::Display for Scope {
     }
 }
 
-/// What a message is about. The name is for people: it appears in the report of what each node waits for.
+/// The kind of a message. The name is for people: it appears in the report of what each node waits for.
 #[derive(Clone, Copy, Debug)]
 pub struct Tag {
     id: u16,
@@ -126,7 +126,7 @@ impl PartialEq for Tag {
     }
 }
 
-/// What is written on the outside of a message.
+/// Header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope {
     /// The node that sends.
@@ -201,7 +201,7 @@ pub enum Event {
     RankLost(RankId),
 }
 
-/// What a program waits for.
+/// The event that a program waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Interest {
     pub scope: Scope,

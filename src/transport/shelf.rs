@@ -1,4 +1,4 @@
-//! What the nodes of a process know alike, kept once for all of them.
+//! Shared values: lists that all nodes of a process know alike, kept once for all of them.
 //!
 //! A node that has gathered the same values in the same [`Scope`] looks here before it makes a list of its own. Each member of a group takes the
 //! list once, so it is kept here until the last one has taken it.

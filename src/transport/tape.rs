@@ -1,4 +1,4 @@
-//! What a [recording](super::record) port notes of single messages, when it is asked to: bounded, since phases may send without end.
+//! Trace of single messages, kept by a [recording](super::record) port on request. It is bounded, since phases may send without end.
 
 use std::collections::BTreeMap;
 

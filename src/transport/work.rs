@@ -110,7 +110,7 @@ pub trait Sliced {
     fn step(&mut self, budget: Ticks) -> Step;
 }
 
-/// What a slice came to.
+/// Result of a slice.
 pub enum Step {
     /// There is more to do.
     More {
@@ -121,7 +121,7 @@ pub enum Step {
     Done {
         /// Time that the slice took, in ticks.
         spent: Ticks,
-        /// What the work leaves behind.
+        /// Result of the work.
         output: Output,
     },
 }
@@ -139,7 +139,7 @@ pub(crate) enum Job {
 pub struct Finished {
     /// Which work.
     pub work: WorkId,
-    /// What it left behind.
+    /// Its result.
     pub output: Output,
     /// When it began, on the clock of [`Transport::now`](super::Transport::now).
     pub began: Ticks,
@@ -149,7 +149,7 @@ pub struct Finished {
     pub needed: Needed,
 }
 
-/// What a piece of work needed of the time from its beginning to its end: less than all of it where it had to wait for a processor.
+/// Time that a piece of work needed between its beginning and its end: less than all of it where it had to wait for a processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needed {
     /// Processor time, in ticks.

@@ -72,7 +72,7 @@ impl Trigger {
         }
     }
 
-    /// What a balancing is expected to cost: the mean of those that were measured, if there was one.
+    /// Expected cost of a balancing: the mean of those that were measured, if there was one.
     pub fn cost(&self) -> f64 {
         match self.measured {
             (_, 0) => self.expected,

@@ -96,7 +96,7 @@ pub struct Watch {
 }
 
 impl Step {
-    /// What the step loses by imbalance.
+    /// Time that the step loses by imbalance.
     pub fn lost(&self) -> f64 {
         self.max - self.mean
     }

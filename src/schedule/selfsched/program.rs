@@ -55,7 +55,7 @@ struct Finished {
 
 /// A node's role among the coordinators.
 pub struct Seat {
-    /// Whom it asks for tasks.
+    /// The node that it asks for tasks.
     pub coordinator: NodeId,
     /// If it is one, of its host or of all.
     pub own: Option<Coordinator>,

@@ -14,7 +14,7 @@ use super::pool::Pool;
 use crate::error::{Error, Result};
 use crate::topology::RankId;
 
-/// What a call came to, as an error that names it.
+/// Turns the return code of a call into an error that names the call.
 pub(super) fn check(call: &'static str, code: c_int) -> Result<()> {
     // MPI_SUCCESS is 0 in every MPI, by the standard.
     if code == 0 {

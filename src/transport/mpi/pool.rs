@@ -25,7 +25,7 @@ struct Spare {
     buffers: VecDeque<Vec<u8>>,
     /// Capacity of all of them.
     bytes: usize,
-    /// The most that is kept.
+    /// Maximum number of bytes kept.
     limit: usize,
 }
 

@@ -52,7 +52,7 @@ use crate::error::{Error, Result};
 use crate::topology::{Hosts, NodeId, Overlay, RankId};
 use crate::transport::Ticks;
 
-/// What is simulated, but for the program. The default: the default [`Network`], ranks of speed 1 on one host with one worker each.
+/// The simulated machine. The default: the default [`Network`], ranks of speed 1 on one host with one worker each.
 #[derive(Clone, Debug)]
 pub struct Model {
     /// What messages cost.
@@ -67,7 +67,7 @@ pub struct Model {
     pub workers: u32,
     /// Budget of a slice of work, in ticks.
     pub slice: Ticks,
-    /// What a poll of the network costs, in ticks, whatever the speed; at least 1.
+    /// Cost of a poll of the network in ticks, independent of the speed; at least 1.
     pub poll: Ticks,
     /// Bytes, headers included, that a node may have under way before [`ready_to_send`](crate::node::Node::ready_to_send) waits.
     pub outbox: u64,

@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use crate::topology::{NodeId, RankId};
 use crate::transport::{Envelope, Signal, Tag, Ticks};
 
-/// What is done to the messages and ranks of each run. Built up by its methods; the default disturbs nothing.
+/// Disturbances of the messages and ranks of each run. Built up by its methods; the default disturbs nothing.
 ///
 /// Whatever the rules, messages between two nodes arrive in the order in which they were sent.
 #[derive(Clone, Debug, Default)]

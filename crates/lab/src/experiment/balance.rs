@@ -124,7 +124,7 @@ pub struct Embedded {
     /// Places of the grid without a node, and links of it that the graph does not have.
     pub virtual_nodes: u64,
     pub virtual_links: u64,
-    /// The most links of the graph that a link of the grid stands for, and their mean.
+    /// Largest number of links of the graph that a link of the grid stands for, and their mean.
     pub dilation: u32,
     pub mean_dilation: f64,
 }

@@ -15,7 +15,7 @@ use equipoise::load::{Powers, Shares, WorkQueue};
 use equipoise::topology::{Hosts, NodeId, Placement};
 use equipoise::transport::world::World;
 
-/// The most tasks that the ranks of one host hold together at first.
+/// Largest number of tasks that the ranks of one host hold together at first.
 fn on_one_host(loads: &[u64], hosts: &Hosts) -> u64 {
     let mut held = vec![0u64; hosts.count() as usize];
     for (&load, rank) in loads.iter().zip((0..hosts.ranks()).cycle()) {

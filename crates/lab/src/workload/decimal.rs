@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::items::shortened;
 
-/// The most digits after the point.
+/// Maximum number of decimal places.
 const MOST_PLACES: usize = 9;
 
 /// A number of at least 0 with at most nine digits after the point, exactly as it was typed: `digits / 10^places`. As JSON it is a plain

@@ -7,7 +7,7 @@ use equipoise::error::{Error, Result};
 use equipoise::spec::{InvalidSpec, Mistake};
 use equipoise::topology::{InvalidTopology, NodeId, Topology, Tree};
 
-/// The most processors that are looked at one by one; hypercubes of equal processors may have 2^30.
+/// Maximum number of processors that are modelled one by one; hypercubes of equal processors may have 2^30.
 pub const MOST_PROCESSORS: u32 = 1 << 16;
 /// Maximum number of installments.
 pub const MOST_INSTALLMENTS: usize = 100;

@@ -9,11 +9,11 @@ use super::program::{LinearProgram, ProgramOutcome, ProgramTask, Startups};
 use super::timeline::LoadDivision;
 use equipoise::error::{Error, Result};
 
-/// The most messages of a program.
+/// Maximum number of messages of a program.
 pub const MOST_MESSAGES: usize = 1_000;
-/// The most messages, returning ones included, whose start-up costs are decided exactly.
+/// Maximum number of messages, returning ones included, whose start-up costs are decided exactly.
 const MOST_DECIDED: usize = 12;
-/// The most messages that are left out one by one.
+/// Maximum number of messages that are left out one by one.
 const MOST_DROPPED: usize = 20;
 
 /// Divides the load. `scale` is a time near the expected one; the program is written in parts of it.
