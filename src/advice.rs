@@ -1,8 +1,8 @@
 //! Whether balancing pays: a prediction, before anything is moved.
 //!
 //! The model of a balancer is the balancer itself. Each one runs on the given loads in the simulator, on the network that was given (a
-//! [measured](crate::transport::sim::Measured) one, or a model), with the same messages as on real ranks; what it costs there is the prediction. What it gains
-//! is the time of the slowest rank before less that after, in each of the steps for which the new loads last.
+//! [measured](crate::transport::sim::Measured) one, or a model), with the same messages as on real ranks; what it costs there is the prediction.
+//! What it gains is the time of the slowest rank before less that after, in each of the steps for which the new loads last.
 //!
 //! ```
 //! use equipoise::{advice::advise, transport::sim::Network};

@@ -1,8 +1,8 @@
 //! The largest differencing method (N. Karmarkar and R. M. Karp, The differencing method of set partitioning, UCB/CSD 82/113, 1982) for m sets:
 //! two partial partitions are put together so that the heavy sets of one meet the light sets of the other, until one is left.
 //!
-//! On equal ranks it is seldom worse than longest task first, and far better where many tasks are alike in size: the difference between the heaviest and
-//! the lightest set falls as n^(-c log n) on average for two sets (Yakir 1996).
+//! On equal ranks it is seldom worse than longest task first, and far better where many tasks are alike in size: the difference between the heaviest
+//! and the lightest set falls as n^(-c log n) on average for two sets (Yakir 1996).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

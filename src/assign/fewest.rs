@@ -1,10 +1,10 @@
 //! Little movement for a given time: from where tasks are to no more than a limit on any rank, by a local search.
 //!
-//! A step exchanges up to three tasks of one rank for up to three of another one (all such pairs of sets, as long as a rank has few tasks, and smaller
-//! sets otherwise). Of all steps of all pairs of ranks the one is taken that lowers `moved + price * excess` most: the work away from its
-//! owners, and what ranks have above the limit. Where nothing lowers that and there is excess, its price rises fourfold. Then, some dozens of times, a
-//! few ranks get all of their own tasks back and give all others away, and the search goes on from there; what it finds is kept if it moves no more (ruin and recreate:
-//! Schrimpf and others 2000).
+//! A step exchanges up to three tasks of one rank for up to three of another one (all such pairs of sets, as long as a rank has few tasks, and
+//! smaller sets otherwise). Of all steps of all pairs of ranks the one is taken that lowers `moved + price * excess` most: the work away from its
+//! owners, and what ranks have above the limit. Where nothing lowers that and there is excess, its price rises fourfold. Then, some dozens of times,
+//! a few ranks get all of their own tasks back and give all others away, and the search goes on from there; what it finds is kept if it moves no
+//! more (ruin and recreate: Schrimpf and others 2000).
 //!
 //! Minimising movement under a limit contains bin packing, so that this is a heuristic. On LBAF's loads it ends within a tenth of the lower
 //! bounds that an integer program proves (`tests/it/rivals.rs`). All numbers are whole and the stream is seeded: all ranks find the same.

@@ -4,8 +4,8 @@
 //! one that comes nearest to making both equal. Where no task fits anywhere, one is swapped for a lighter one in the same way. At the end tasks that
 //! have moved go back where that makes no rank slower than the result, also in exchange for a task that costs less.
 //!
-//! The time of the slowest rank falls with every step or the number of ranks that are that slow does, so this ends; it ends at an optimum of moves and
-//! swaps of the slowest rank. No bound on how far that is from the best of all assignments beyond longest task first's is claimed.
+//! The time of the slowest rank falls with every step or the number of ranks that are that slow does, so this ends; it ends at an optimum of moves
+//! and swaps of the slowest rank. No bound on how far that is from the best of all assignments beyond longest task first's is claimed.
 
 use std::collections::BTreeSet;
 
@@ -92,8 +92,8 @@ pub fn greedy_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
 
 /// From where tasks are to no more than `limit` on any rank, with little movement; `None` if this rule finds no way.
 ///
-/// The slowest rank gives what it has too much, and no more: the lightest task that is enough, or else the heaviest that another rank has room for. Where no task
-/// fits, one is swapped for a lighter one.
+/// The slowest rank gives what it has too much, and no more: the lightest task that is enough, or else the heaviest that another rank has room for.
+/// Where no task fits, one is swapped for a lighter one.
 fn within(problem: &Problem<'_>, limit: RankTime) -> Option<Assignment> {
     let caps: Vec<u64> = problem.powers.iter().map(|power| limit.most_work(*power)).collect();
     let mut state = State::new(problem);
@@ -294,8 +294,8 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Which task best leaves a rank, and for which other one, so that one of the rank's own can return to it: with all within their caps, and less work
-    /// away from its owner.
+    /// Which task best leaves a rank, and for which other one, so that one of the rank's own can return to it: with all within their caps, and less
+    /// work away from its owner.
     fn exchange(&self, task: usize, caps: &[u64]) -> Option<(usize, usize)> {
         let (at, owner, weight) = (self.assignment[task] as usize, self.problem.owners[task] as usize, self.problem.weights[task]);
         let needed = (self.loads[owner] + weight).saturating_sub(caps[owner]);

@@ -13,8 +13,8 @@
 //!
 //! Cost: the all-gather of [`direct`](super::direct), with a row of tasks where that has a load; one step; at most a message for each pair of nodes.
 //!
-//! Guarantee: the times of all ranks are known before anything moves, so that what would make the slowest rank slower is not done at all. Unit tasks go as
-//! `direct` sends them, which ends at the quotas with the fewest tasks moved: no rule is better for those.
+//! Guarantee: the times of all ranks are known before anything moves, so that what would make the slowest rank slower is not done at all. Unit tasks
+//! go as `direct` sends them, which ends at the quotas with the fewest tasks moved: no rule is better for those.
 //!
 //! Tasks are assigned to ranks, not to nodes: work on virtual nodes goes to the real node of some rank. Tasks without work stay where they are.
 
@@ -122,8 +122,8 @@ pub(super) async fn exchange<R: Rule>(phase: &mut Phase<'_>, rule: &R) -> Result
     phase.mover.take_in_order(&planned.sources[me as usize]).await
 }
 
-/// Repairs what whole tasks have left of these quotas: [`refine`](super::refine) from where the tasks are by now, unless that would take a rank further than
-/// the largest task from its quota, and further than it was.
+/// Repairs what whole tasks have left of these quotas: [`refine`](super::refine) from where the tasks are by now, unless that would take a rank
+/// further than the largest task from its quota, and further than it was.
 pub(super) async fn repair(phase: &mut Phase<'_>, quota: Rc<[u64]>) -> Result<()> {
     exchange(phase, &Repair { quota }).await
 }

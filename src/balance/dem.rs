@@ -30,15 +30,15 @@
 //! Departures from the paper: it does not know powers; we share by time, which is its rule if they are equal, and on overlays
 //! [check](super::no_harm) at the end whether a rank with several nodes has become too slow. Plain shares are the paper's.
 //!
-//! Options: `sweeps=N` repeats the sweep over all dimensions. `sweeps=until-stable` repeats it until a sweep moved nothing, which all nodes
-//! agree on after each. That ends: a transfer between nodes with a and b tasks, a >= b + 2, makes the sum of the squares of all loads
-//! smaller; with tasks of several units, any amount below a - b does. On long sides it may take long, so that it also ends after [`MOST_SWEEPS`] sweeps.
+//! Options: `sweeps=N` repeats the sweep over all dimensions. `sweeps=until-stable` repeats it until a sweep moved nothing, which all nodes agree on
+//! after each. That ends: a transfer between nodes with a and b tasks, a >= b + 2, makes the sum of the squares of all loads smaller; with tasks of
+//! several units, any amount below a - b does. On long sides it may take long, so that it also ends after [`MOST_SWEEPS`] sweeps.
 //!
-//! `lambda=optimal` gives the part of a difference with which repeated sweeps are fastest (Xu and Lau, "Optimal parameters for load balancing with the
-//! dimension exchange method in mesh networks", IEEE Trans. Parallel Distrib. Syst. 5, 1994; "The generalized dimension exchange method for load balancing in
-//! k-ary n-cubes and variants", J. Parallel Distrib. Comput. 24, 1995): 1 / (1 + sin(pi / k)) on a mesh and 1 / (1 + sin(2 pi / k)) on a torus whose
-//! longest side is k. Each sweep then leaves about 2 lambda - 1 of the imbalance, where halves leave cos^2(pi / k) and cos^2(2 pi / k). On a hypercube it is
-//! half of the difference. Of a single sweep it makes nothing better.
+//! `lambda=optimal` gives the part of a difference with which repeated sweeps are fastest (Xu and Lau, "Optimal parameters for load balancing with
+//! the dimension exchange method in mesh networks", IEEE Trans. Parallel Distrib. Syst. 5, 1994; "The generalized dimension exchange method for load
+//! balancing in k-ary n-cubes and variants", J. Parallel Distrib. Comput. 24, 1995): 1 / (1 + sin(pi / k)) on a mesh and 1 / (1 + sin(2 pi / k)) on
+//! a torus whose longest side is k. Each sweep then leaves about 2 lambda - 1 of the imbalance, where halves leave cos^2(pi / k) and cos^2(2 pi /
+//! k). On a hypercube it is half of the difference. Of a single sweep it makes nothing better.
 
 use std::f64::consts::PI;
 
@@ -187,8 +187,8 @@ fn optimal_lambda(topology: &Topology) -> f64 {
     sides.map(of).fold(0.5, f64::max)
 }
 
-/// What is given if a share is `amount`, at most `most`: more than that, so that the other one has more afterwards, but less than would make it as slow as
-/// the giver is now.
+/// What is given if a share is `amount`, at most `most`: more than that, so that the other one has more afterwards, but less than would make it as
+/// slow as the giver is now.
 fn overshot(lambda: f64, amount: u64, most: u64) -> u64 {
     let wanted = (amount as f64 * 2.0 * lambda) as u64;
     if lambda > 0.5 { wanted.min(most.saturating_sub(1)).max(amount) } else { amount }

@@ -4,8 +4,8 @@
 //! slowest rank slower: one task of ten on a rank a tenth as fast. There are two ways to prevent it, and both know the slowest rank's time
 //! at the beginning from one reduction over the ranks:
 //!
-//! - *Quotas under a cap.* Where the loads after a phase are its quotas exactly (unit tasks), no quota is more than the rank does in that
-//!   time ([`Shares::harmless`](crate::load::Shares::harmless)). The reduction comes before the decision; `direct` and `optimal` know all loads anyway.
+//! - *Quotas under a cap.* Where the loads after a phase are its quotas exactly (unit tasks), no quota is more than the rank does in that time
+//!   ([`Shares::harmless`](crate::load::Shares::harmless)). The reduction comes before the decision; `direct` and `optimal` know all loads anyway.
 //! - *A check at the end.* Otherwise the reduction comes after the exchange, with the times before and after. Only if the slowest rank has
 //!   become slower, tasks go back the way they came from where there are too many ([`Mover::take_back`](crate::node::migrate::Mover::take_back)).
 //!

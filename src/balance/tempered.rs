@@ -19,9 +19,9 @@
 //! Cost: an iteration takes two rounds of log2 n messages, a reduction of log2 n, an answer for each offer and a message for what was taken; a rank
 //! makes at most [`TARGETS`] offers. So messages per rank grow with log2 n, and bytes as well, since lists are bounded.
 //!
-//! Departures: the distances of a gossip round are the same for all, so that each rank gets one message a round, and needs no detection of termination; offers are
-//! answered (the paper's ranks take what comes, or send it on). Ranks gossip, not nodes: virtual nodes give what they have to their rank's real node first,
-//! and no power is given nothing.
+//! Departures: the distances of a gossip round are the same for all, so that each rank gets one message a round, and needs no detection of
+//! termination; offers are answered (the paper's ranks take what comes, or send it on). Ranks gossip, not nodes: virtual nodes give what they have
+//! to their rank's real node first, and no power is given nothing.
 //!
 //! Guarantee: the closing check; near the mean on loads of tasks that are small against it, and no promise beyond that.
 

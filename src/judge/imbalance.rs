@@ -85,7 +85,8 @@ pub fn least_finish(total: u64, powers: &[u64]) -> f64 {
 }
 
 /// Ticks that a task must last, on a rank of mean power, for a phase to pay: `phase_ticks` is the duration of the phase, the finishes (see
-/// [`finish`], and [`makespan`](super::makespan) where ranks share cores) are those before and after it. Nothing if the phase made nothing better, however long the tasks.
+/// [`finish`], and [`makespan`](super::makespan) where ranks share cores) are those before and after it. Nothing if the phase made nothing better,
+/// however long the tasks.
 pub fn break_even_task_ticks(phase_ticks: u64, finish_before: f64, finish_after: f64) -> Option<f64> {
     // Sums of the same times in another order differ in their last digits.
     (finish_before > finish_after * (1.0 + 1e-9)).then(|| phase_ticks as f64 / (finish_before - finish_after))

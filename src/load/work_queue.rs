@@ -42,8 +42,8 @@ impl WorkQueue {
         WorkQueue { pinned: (!pinned.is_empty()).then(|| Box::new(pinned)), ..self }
     }
 
-    /// The same with a place of each task that may move, in their order: what balancers by place (`rcb`, `sfc`) go by. Coordinates are finite. Places are
-    /// looked at when a phase begins; they don't travel with the tasks.
+    /// The same with a place of each task that may move, in their order: what balancers by place (`rcb`, `sfc`) go by. Coordinates are finite.
+    /// Places are looked at when a phase begins; they don't travel with the tasks.
     pub fn with_places(self, places: Vec<Place>) -> WorkQueue {
         WorkQueue { places: Some(places.into()), ..self }
     }

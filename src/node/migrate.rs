@@ -127,8 +127,8 @@ impl<'a> Mover<'a> {
         }
     }
 
-    /// Receives what these nodes, in ascending order, have dealt out to this one. What comes from nodes before this one goes in front of all others, so
-    /// that tasks in the order of their nodes stay in it.
+    /// Receives what these nodes, in ascending order, have dealt out to this one. What comes from nodes before this one goes in front of all others,
+    /// so that tasks in the order of their nodes stay in it.
     ///
     /// # Errors
     /// If a rank is lost or a message is garbled.

@@ -11,8 +11,8 @@
 //!   9 --> 0     7      a node idles: (9 - 0) / 2 ready tasks move at once
 //! ```
 //!
-//! Cost: up to `radius` migrations a new task, none under saturation; a task that is redistributed may move again. Announcements as `cwn`'s. Guarantee:
-//! none; an idle node next to a node with ready tasks is given some as soon as that node hears of it.
+//! Cost: up to `radius` migrations a new task, none under saturation; a task that is redistributed may move again. Announcements as `cwn`'s.
+//! Guarantee: none; an idle node next to a node with ready tasks is given some as soon as that node hears of it.
 //!
 //! The source's ideas are these three as we know them from its summaries; its figures (when is a node saturated, how much is redistributed, how
 //! often) are not known to us. Here: `saturation=3`; half of the difference; whenever loads change. Loads, announcements and streams: as `cwn`.

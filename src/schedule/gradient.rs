@@ -15,8 +15,8 @@
 //!              *---->----->----->*              a task runs down to the node that idles
 //! ```
 //!
-//! Cost: a change of one node's proximity may run through the whole network, one message a link; nothing is said while nothing changes. Guarantee: none;
-//! several abundant nodes may see the same idle node.
+//! Cost: a change of one node's proximity may run through the whole network, one message a link; nothing is said while nothing changes. Guarantee:
+//! none; several abundant nodes may see the same idle node.
 //!
 //! What the sources leave open, and what is done here. That neutral nodes pass tasks on is how we read "migrates until it reaches an idle node";
 //! others let the task wait there until the node is abundant. The marks: `low=1` (a node without tasks is idle), `high=1`, a worker each.

@@ -14,8 +14,8 @@
 //!     +---+ wait, twice as long each time, and ask the next
 //! ```
 //!
-//! Cost: two messages for each victim asked, none while all are busy or all have been asked. Guarantee (random victims, a computation whose parents wait): expected time within a
-//! constant of sequential time / p + longest chain.
+//! Cost: two messages for each victim asked, none while all are busy or all have been asked. Guarantee (random victims, a computation whose parents
+//! wait): expected time within a constant of sequential time / p + longest chain.
 
 use std::sync::Arc;
 

@@ -61,8 +61,8 @@ pub const MAX_DIMENSION: u32 = 30;
 
 /// A network of nodes.
 ///
-/// It serialises as its canonical name, see [`Topology::name`] (a graph as its edges, wherever it came from), so that whatever is read back went through the same checks as the
-/// command line.
+/// It serialises as its canonical name, see [`Topology::name`] (a graph as its edges, wherever it came from), so that whatever is read back went
+/// through the same checks as the command line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Topology {

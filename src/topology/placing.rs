@@ -84,8 +84,8 @@ fn host_by_host(hosts: &Hosts) -> Vec<RankId> {
     ranks
 }
 
-/// Virtual nodes look for a rank: each on the host of those neighbours to whom it speaks most, as far as they have a rank, and there on a rank that has
-/// taken in the fewest, a neighbour's if there is a choice. No rank takes in more than its share.
+/// Virtual nodes look for a rank: each on the host of those neighbours to whom it speaks most, as far as they have a rank, and there on a rank that
+/// has taken in the fewest, a neighbour's if there is a choice. No rank takes in more than its share.
 struct Settlers<'a> {
     hosts: &'a Hosts,
     /// The rank of every node that has one.

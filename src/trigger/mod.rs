@@ -1,8 +1,8 @@
 //! When to balance: the published criteria, each as what it asks of the steps since the last balancing, and what a series of steps costs
 //! under each.
 //!
-//! A program goes on in steps; in each the slowest rank takes `max`, the ranks take `mean` on average. Balancing costs C. Too seldom, and steps become
-//! slow; too often, and C is paid for little. `u = max - mean` is what a step loses by imbalance.
+//! A program goes on in steps; in each the slowest rank takes `max`, the ranks take `mean` on average. Balancing costs C. Too seldom, and steps
+//! become slow; too often, and C is paid for little. `u = max - mean` is what a step loses by imbalance.
 //!
 //! | criterion | balances when |
 //! |---|---|

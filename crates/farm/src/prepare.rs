@@ -136,8 +136,8 @@ pub fn past(settings: &Settings, others: &[u32]) -> Result<Past> {
     Ok(past)
 }
 
-/// Estimates: a file with a number of seconds on each line, for the tasks in order, or with Seq before it; or a journal or job log of another run, from
-/// which they are learnt by program and arguments.
+/// Estimates: a file with a number of seconds on each line, for the tasks in order, or with Seq before it; or a journal or job log of another run,
+/// from which they are learnt by program and arguments.
 fn costs(settings: &Settings, past: &mut Past) -> Result<HashMap<u64, f64>> {
     let Some(path) = &settings.costs else { return Ok(HashMap::new()) };
     let unreadable = |why: io::Error| Error::usage(format!("--costs {}: it cannot be read: {why}", names::shown(path)));

@@ -1,8 +1,8 @@
 //! The starter: a small process that starts programs for this one, which talks to them over pipes.
 //!
-//! A process that has MPI up must not fork. [`prepare`] starts the starter before that (the program executes itself under another name) and gives it a
-//! socket. For each program it gets three descriptors over it: the program's standard input and output, and a *lifeline*, a socket of that
-//! program alone. Over the lifeline goes what is to be run, and how it ended comes back. When the lifeline is closed, because the program was given up or
+//! A process that has MPI up must not fork. [`prepare`] starts the starter before that (the program executes itself under another name) and gives it
+//! a socket. For each program it gets three descriptors over it: the program's standard input and output, and a *lifeline*, a socket of that program
+//! alone. Over the lifeline goes what is to be run, and how it ended comes back. When the lifeline is closed, because the program was given up or
 //! because its owner is gone, however that happened, the starter kills the program's process group and whatever else has its [mark](Mark).
 //!
 //! A program that never calls [`serve_if_called`](crate::helper::serve_if_called), as a test of a library, has the starter as a thread. Then the
@@ -119,7 +119,8 @@ impl Started {
         protocol::receive(&mut self.lifeline, &mut self.arrived)?.ok_or_else(gone)
     }
 
-    /// Its output has ended, or is not wanted any more: how it has ended; `None` if it has not after this time. What it has left running is gone then, too.
+    /// Its output has ended, or is not wanted any more: how it has ended; `None` if it has not after this time. What it has left running is gone
+    /// then, too.
     ///
     /// # Errors
     /// If the starter is gone.

@@ -1,5 +1,5 @@
-//! Diffusion by the optimal polynomial (Diekmann, Frommer and Monien, "Efficient schemes for nearest neighbor load balancing", 1999, section 4): a step for
-//! each eigenvalue, after which nothing is left. See the [module](super) for the steps, cost and promises.
+//! Diffusion by the optimal polynomial (Diekmann, Frommer and Monien, "Efficient schemes for nearest neighbor load balancing", 1999, section 4): a
+//! step for each eigenvalue, after which nothing is left. See the [module](super) for the steps, cost and promises.
 //!
 //! `w(k) = w(k-1) - L w(k-1) / lambda_k` takes all of the eigenvalue's part out of the imbalance, and none back into it. The number of steps is
 //! therefore the number of distinct nonzero eigenvalues: d on a hypercube of dimension d, n - 1 on a line, one on the complete graph. The order of

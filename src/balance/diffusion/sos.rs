@@ -1,5 +1,5 @@
-//! Second-order diffusion (Muthukrishnan, Ghosh and Schultz, "First- and second-order diffusive methods for rapid, coarse, distributed load balancing",
-//! 1998): a step goes on in the direction of the one before. See the [module](super) for the steps, cost and promises.
+//! Second-order diffusion (Muthukrishnan, Ghosh and Schultz, "First- and second-order diffusive methods for rapid, coarse, distributed load
+//! balancing", 1998): a step goes on in the direction of the one before. See the [module](super) for the steps, cost and promises.
 //!
 //! `w(k+1) = beta (w(k) - alpha L w(k)) + (1 - beta) w(k-1)`, after a first step of first order, with beta = 2 / (1 + sqrt(1 - g^2)). After k steps
 //! at most r^k (1 + k sqrt(1 - g^2)) of the imbalance is left, where r = sqrt(beta - 1), and exactly this part of the eigenvector of the second

@@ -81,7 +81,8 @@ impl Seat {
     }
 }
 
-/// One node's part. With `counts_overhead` it measures the time between the ends of chunks, what assignments cost included, instead of the tasks' own.
+/// One node's part. With `counts_overhead` it measures the time between the ends of chunks, what assignments cost included, instead of the tasks'
+/// own.
 ///
 /// # Errors
 /// If a rank is lost.

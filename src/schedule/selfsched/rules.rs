@@ -25,7 +25,8 @@
 //! | `awf-d`, `awf-e` | as `awf-b` and `awf-c`, by the time from one chunk's end to the next's, with what assignments cost | Cariño and Banicescu 2008 |
 //! | `af` | from each rank's measured mean and variance | Banicescu and Liu 2000 |
 //!
-//! The weighted mean time of a rank's tasks, for `awf-b` to `awf-e`, is (sum of k t_k) / (sum of k n_k) over its reports k = 1, 2, .. of n_k tasks in t_k.
+//! The weighted mean time of a rank's tasks, for `awf-b` to `awf-e`, is (sum of k t_k) / (sum of k n_k) over its reports k = 1, 2, .. of n_k tasks
+//! in t_k.
 
 /// A rule.
 #[derive(Clone, Copy, Debug, PartialEq)]

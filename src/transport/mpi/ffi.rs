@@ -64,7 +64,8 @@ pub(super) struct Comm {
 }
 
 impl Comm {
-    /// Duplicates a communicator, without its hints: those may forbid receives from any rank. Errors on the duplicate are returned instead of ending the job. All its ranks must take part.
+    /// Duplicates a communicator, without its hints: those may forbid receives from any rank. Errors on the duplicate are returned instead of ending
+    /// the job. All its ranks must take part.
     pub fn duplicate(raw: mpi::MPI_Comm) -> Result<Comm> {
         let mut duplicate = MaybeUninit::uninit();
         // SAFETY: `raw` is a communicator that its owner keeps during the call; MPI writes the duplicate if it returns success, and

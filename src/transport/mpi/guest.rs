@@ -220,7 +220,8 @@ impl Link {
         Ok(())
     }
 
-    /// Adds to a shared number; what it was before. On one host no rank has to do anything for that; between hosts rank 0's MPI may want to be called.
+    /// Adds to a shared number; what it was before. On one host no rank has to do anything for that; between hosts rank 0's MPI may want to be
+    /// called.
     pub fn add(&self, at: usize, value: u64) -> Result<u64> {
         match self.shared()? {
             Shared::Memory(memory) => Ok(memory.add(at, value)),

@@ -92,8 +92,8 @@ impl LoadPattern {
 
     /// The load of every node of a topology of `nodes` nodes, of which the first `real` are real ones. The sum fits into a u64.
     ///
-    /// A list has one number for every node, or for every real one; virtual nodes then have nothing. Patterns fill the real nodes only and depend on `seed` and `real` alone, so that every
-    /// topology on the same ranks gets the same loads.
+    /// A list has one number for every node, or for every real one; virtual nodes then have nothing. Patterns fill the real nodes only and depend on
+    /// `seed` and `real` alone, so that every topology on the same ranks gets the same loads.
     ///
     /// `uniform` reaches its exact mean like this: the real nodes are put into a random order; as long as there are too few (too many)
     /// tasks, the next node in this order, round and round, gets (gives) one, unless it has `2 * mean` (none) already.

@@ -1,9 +1,9 @@
 //! `probe`: what the network and the ranks are like, measured with the messages and the computing that programs use.
 //!
 //! Everything is measured once in each of a number of rounds, so that drift of the machine affects all alike: a fixed kernel on all ranks at once;
-//! an empty message between all pairs of ranks, and of hosts, in [rounds] of disjoint pairs; messages of many sizes within a host and between two, from
-//! which the [model of the link](fit) follows; all pairs of hosts at once; reductions over all ranks. Of several tries the shortest counts, of rounds the
-//! median. What stands out in nearly all rounds is [named](verdict).
+//! an empty message between all pairs of ranks, and of hosts, in [rounds] of disjoint pairs; messages of many sizes within a host and between two,
+//! from which the [model of the link](fit) follows; all pairs of hosts at once; reductions over all ranks. Of several tries the shortest counts, of
+//! rounds the median. What stands out in nearly all rounds is [named](verdict).
 
 pub mod fit;
 mod program;
@@ -219,7 +219,8 @@ fn contention(times: &[RankTimes]) -> Option<f64> {
     Some(median(&all(|rank| &rank.together))? / median(&all(|rank| &rank.alone))?.max(1.0))
 }
 
-/// Whether the ranks of a host send through one port: then a message waits for those of the others. The line is drawn half way between that and each for itself.
+/// Whether the ranks of a host send through one port: then a message waits for those of the others. The line is drawn half way between that and each
+/// for itself.
 fn is_shared(link: &MeasuredLink, ranks: usize, contention: Option<f64>) -> bool {
     let (busy, alone) = (link.transmission(on_the_wire(LARGE)) as f64, link.passage(on_the_wire(LARGE)) as f64);
     let others = ranks.saturating_sub(1) as f64;

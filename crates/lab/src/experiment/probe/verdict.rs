@@ -2,10 +2,10 @@
 //!
 //! # The rule
 //!
-//! Everything is measured once in each of R rounds, so that what drifts hits all alike. In each round what a candidate takes is divided by the median
-//! of what all *others* take. A candidate is slow if the median of its R ratios is above a limit, and all its ratios are above a lower limit, which is
-//! above 1; one may be below for every 32 rounds. What disturbs a round makes times longer: that of a slow candidate, or one of those behind the others'
-//! median, which both change nothing.
+//! Everything is measured once in each of R rounds, so that what drifts hits all alike. In each round what a candidate takes is divided by the
+//! median of what all *others* take. A candidate is slow if the median of its R ratios is above a limit, and all its ratios are above a lower limit,
+//! which is above 1; one may be below for every 32 rounds. What disturbs a round makes times longer: that of a slow candidate, or one of those
+//! behind the others' median, which both change nothing.
 //!
 //! # How often it is wrong
 //!

@@ -2,8 +2,9 @@
 //! smooth end soon, others are halved again and again.
 //!
 //! A task is an interval with its share of the tolerance. It integrates by trapezoids of 1, 2, 4, .. strips, extrapolated; where the last two
-//! extrapolations agree within the tolerance, or as far as rounding lets them, it answers. Otherwise it spawns both halves, or, more than `cutoff` halvings deep, goes on with
-//! them by itself. Halves are added in their order, so that the answer does not depend on the schedule, not in its last bit.
+//! extrapolations agree within the tolerance, or as far as rounding lets them, it answers. Otherwise it spawns both halves, or, more than `cutoff`
+//! halvings deep, goes on with them by itself. Halves are added in their order, so that the answer does not depend on the schedule, not in its last
+//! bit.
 //!
 //! Strips that are wider than the function's waves see the same phase of each, and agree on a wrong value (aliasing); so do strips to both sides
 //! of a narrow peak. So two extrapolations count only when their strips are narrower than the length on which the function changes, which calculus
