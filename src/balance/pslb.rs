@@ -15,9 +15,9 @@
 //!   after   |  v1  |   v2    |    v3      | v4 |v5|    v6    |         powers 3 4 5 2 1 5: shares 150 200 250 100 50 250
 //! ```
 //!
-//! Cost: 2 ceil(log2 n) + 1 steps; at most n ceil(log2 n) + 2n messages (the paper, which passes the scan from neighbour to neighbour, counts 2(n -
-//! 1) steps). An all-gather of the loads would save the broadcast's steps, but takes at least the same number of messages, and n / log2 n times the
-//! bytes.
+//! Cost: 2 ceil(log2 n) + 1 steps; at most n ceil(log2 n) + 2n messages (the paper, which passes the scan from neighbour to neighbour, counts
+//! 2(n - 1) steps). An all-gather of the loads would save the broadcast's steps, but takes at least the same number of messages, and n / log2
+//! n times the bytes.
 //!
 //! Guarantees: every node ends with exactly the units of its interval, in their order. Not local: to keep the order, a node may have to
 //! give up its own tasks for others.
