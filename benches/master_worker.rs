@@ -28,10 +28,10 @@ use rsmpi::traits::{Communicator, CommunicatorCollectives, Destination, Source};
 /// What the master answers when there is nothing left.
 const NOTHING: u64 = u64::MAX;
 
-/// The master and workers by hand, with so many requests outstanding.
+/// The master and workers by hand, with the number of outstanding requests.
 const BY_HAND: [(&str, u64); 2] = [("by-hand", 1), ("by-hand:outstanding=8", 8)];
 
-/// Schedulers, and whether a message brings one chunk of one task at the most that the rule allows.
+/// Schedulers that send one task at a time, or chunks by their rule.
 const CONTENDERS: [&str; 8] = [
     "selfsched:rule=ss,outstanding=1",
     "selfsched:rule=ss",
@@ -77,7 +77,7 @@ fn run() -> Result<()> {
     let mut order: Vec<usize> = (0..rates.len()).collect();
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     for round in 0..=rounds {
-        // Another order each time, so that nobody always comes after the same one.
+        // Another order each time, so that no contender always follows the same one.
         order.shuffle(&mut rng);
         for &at in &order {
             let (rate, share) = match at.checked_sub(BY_HAND.len()) {

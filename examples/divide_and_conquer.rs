@@ -1,4 +1,4 @@
-//! A program of one's own: the integral of a function with a pole nearby, by halving intervals until they are short enough.
+//! A computation defined by the user: the integral of a function with a pole nearby, by halving intervals until they are short enough.
 //!
 //! `cargo run --example divide_and_conquer` on 16 simulated ranks, `mpirun -n 4 target/debug/examples/divide_and_conquer` on real ones; an
 //! argument chooses the scheduler.

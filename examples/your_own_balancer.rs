@@ -1,4 +1,4 @@
-//! A balancer of one's own, run and judged through the library: `cargo run --example your_own_balancer`.
+//! A balancer defined by the user, run and judged through the library: `cargo run --example your_own_balancer`.
 //!
 //! *Ring diffusion*: every node tells its right neighbour its load, and gives it half of what it has more. A few rounds come near to balance,
 //! never exactly; the judge says how near, and at what cost.

@@ -1,4 +1,4 @@
-//! A scheduler of one's own, run and checked through the library: `cargo run --example your_own_scheduler` on 64 simulated ranks,
+//! A scheduler defined by the user, run and checked through the library: `cargo run --example your_own_scheduler` on 64 simulated ranks,
 //! `mpirun -n 4 target/debug/examples/your_own_scheduler` on real ones.
 //!
 //! *Two choices* (Mitzenmacher 2001): of two random ranks a new task goes to the one that was last heard to have less to do.

@@ -1,8 +1,8 @@
 //! Whether balancing pays: a prediction, before anything is moved.
 //!
 //! The model of a balancer is the balancer itself. Each one runs on the given loads in the simulator, on the network that was given (a
-//! [measured](crate::transport::sim::Measured) one, or a model), with the same messages as on real ranks; what it costs there is the prediction. What it gains
-//! is the time of the slowest rank before less that after, in each of the steps for which the new loads last.
+//! [measured](crate::transport::sim::Measured) one, or a model), with the same messages as on real ranks; what it costs there is the prediction.
+//! What it gains is the time of the slowest rank before less that after, in each of the steps for which the new loads last.
 //!
 //! ```
 //! use equipoise::{advice::advise, transport::sim::Network};
@@ -15,9 +15,10 @@
 //!
 //! # How sure it is
 //!
-//! Gain is arithmetic; cost is predicted, with an error. It is taken to be normal in the logarithm, with a standard deviation of ln(1 + e), where e is the
-//! model's own error and a tenth for what no model of links knows (deciding, packing, other programs); a network that nobody measured is
-//! taken to be wrong by a factor of two. [`Advice::certainty`] is then the probability that gain and cost are on the sides on which they seem to be.
+//! Gain is arithmetic; cost is predicted, with an error. The error is assumed to be normal in the logarithm, with a standard deviation of ln(1 + e),
+//! where e is the model's own error plus a tenth for what no model of links covers (deciding, packing, other programs); a network that was not
+//! measured is assumed to be wrong by a factor of two. [`Advice::certainty`] is then the probability that gain and cost are on the sides on which
+//! they seem to be.
 
 use std::rc::Rc;
 
@@ -36,7 +37,7 @@ use crate::transport::world::World;
 const ABOUT_EVEN: f64 = 1.25;
 /// Relative error of a prediction beyond that of the links.
 const UNMODELLED: f64 = 0.1;
-/// Relative error of a network that nobody measured.
+/// Relative error of a network that was not measured.
 const ASSUMED: f64 = 1.0;
 /// Balancers whose net gain differs by less than this part of what is at stake are equally good.
 const TIED: f64 = 0.01;
@@ -342,7 +343,7 @@ fn certainty(margin: f64, error: f64) -> f64 {
     1.0 / (1.0 + (-1.702 * deviations).exp())
 }
 
-/// Loads by rank after a balancer's phase in a simulated world, and the seconds that it takes; for whoever compares predictions with outcomes.
+/// Loads by rank after a balancer's phase in a simulated world, and the seconds that it takes; for comparing predictions with outcomes.
 ///
 /// # Errors
 /// What a simulation can fail with.

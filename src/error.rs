@@ -35,7 +35,7 @@ pub enum Error {
     /// A rank died, as a carrier that survives it reports.
     #[error("rank {rank} is lost")]
     RankLost { rank: RankId },
-    /// Nobody made progress: the report says who waits for whom.
+    /// No node made progress; the report says which node waits for which.
     #[error("no progress: {report}")]
     Stuck { report: String },
     /// A message could not be read.

@@ -1,7 +1,7 @@
-//! Memory that may not be there: large buffers are asked for in one place, so that a program's allocator can tell who can go on without.
+//! Memory that may not be there: large buffers are asked for in one place, so that a program's allocator knows which callers can go on without them.
 //!
-//! Everything else that is allocated has to be had. A program whose allocator ends it with a sentence of its own, when there is no memory, must
-//! not do so while [`reserve`] asks ([`is_asking`]): whoever calls it says what the memory was for.
+//! All other allocations must succeed. A program whose allocator ends it with a message of its own when there is no memory must not do so while
+//! [`reserve`] asks ([`is_asking`]): the caller of `reserve` then says what the memory was for.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ thread_local! {
     static ASKING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes room for so many bytes more in an empty or filled buffer, no more than that; `false` if there is no memory for them.
+/// Makes room for exactly this number of further bytes in an empty or filled buffer; `false` if there is no memory for them.
 #[must_use]
 pub fn reserve(buffer: &mut Vec<u8>, bytes: usize) -> bool {
     let before = ASKING.replace(true);

@@ -47,7 +47,7 @@ impl Terms {
 /// A task with its weight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weighed<T> {
-    /// What the program calls a task.
+    /// The program's own task.
     pub task: T,
     /// Work in any unit: finite, at least 0.
     pub weight: f64,
@@ -66,12 +66,12 @@ pub struct Balanced<T> {
     pub after: f64,
     /// Number of tasks that changed their rank, of all ranks together.
     pub moved: u64,
-    /// What it took on this rank.
+    /// Seconds that it took on this rank.
     pub seconds: f64,
 }
 
-/// Balances this rank's tasks with those of all other ranks, so that every rank ends with as many as any other, give or take one (what
-/// exactly, and at what cost, is the [balancer's](balance::ALL) affair; it is named as on the command line, `"direct"` say).
+/// Balances this rank's tasks with those of all other ranks, so that the numbers of tasks on any two ranks differ by at most one (the exact result
+/// and the cost depend on the [balancer](balance::ALL), which is named as on the command line, for example `"direct"`).
 ///
 /// Every rank calls this with its own tasks. Tasks that stay are returned as they were; those that leave travel as bytes, straight to where
 /// they end. They arrive by rank and place there. See [`balance_weighed`] for tasks with weights.
@@ -140,7 +140,7 @@ where
 {
     let held: Vec<Vec<Weighed<T>>> = world.held().map(&mut tasks).collect();
     let back = |why: Error, held: Vec<Vec<Weighed<T>>>| refused(why, held.into_iter().flatten().map(|weighed| weighed.task).collect());
-    // Another balancer has other results: nobody would ever get what he waits for.
+    // With different balancers on the ranks, ranks would wait for messages that are never sent.
     match agreement::difference(world, terms) {
         Ok(None) => {}
         Ok(Some((rank, first, other))) => {
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn weights_powers_and_pins_count() {
-        // Cells of cost 100 to 2,020 on eight ranks, as many on each.
+        // Cells of cost 100 to 2,020 on eight ranks, the same number on each.
         let cost = |rank: u32, at: u32| 100.0 + f64::from(rank * 4 + at) * 1920.0 / 31.0;
         let tasks = |rank| (0..4).map(|at| Weighed { task: (rank, at), weight: cost(rank, at), pinned: at == 0 }).collect();
         let mut world = World::simulated(8, sim::Model::default());

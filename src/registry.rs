@@ -21,13 +21,13 @@ pub trait Registered: Sized + 'static {
     const SIMPLEST_FIRST: &'static [&'static str] = &[];
 }
 
-/// What is known of something before it is made.
+/// An entry of a registry: what is known of an item before it is made.
 pub struct Entry<T: Registered> {
     /// Its name in a specification.
     pub name: &'static str,
-    /// What it is, in words.
+    /// Short description.
     pub title: &'static str,
-    /// Author, year, section; empty where there is nobody to name.
+    /// Author, year, section; empty if there is no source.
     pub source: &'static str,
     /// Its options as `key=value, ..` with the default first; empty if it has none.
     pub options: &'static str,

@@ -35,13 +35,13 @@ pub struct ByHand {
 }
 
 impl ByHand {
-    /// Loads a library, and makes room for so many tasks of so many bytes. All ranks must call it.
+    /// Loads a library, and makes room for `room` tasks of `size` bytes. Collective: all ranks must call it.
     pub fn load(path: &str, size: usize, room: u64) -> Result<ByHand> {
         let wrong = |why: libloading::Error| Error::usage(format!("{path}: {why}"));
-        // SAFETY: the file is one that scripts/bench has compiled from by_hand.c or zoltan.c beside this file: loading it runs nothing but
+        // SAFETY: the file is one that scripts/bench has compiled from by_hand.c or zoltan.c in this file's folder: loading it runs nothing but
         // the loaders of MPI and Zoltan.
         let library = unsafe { Library::new(path) }.map_err(wrong)?;
-        // SAFETY: tasks.h declares these functions with just these types; the pointers are kept beside the library that they lead into.
+        // SAFETY: tasks.h declares these functions with just these types; the pointers are kept together with the library that they lead into.
         let (begin, fill, run, check, end) = unsafe {
             (
                 *library.get::<Begin>(b"by_hand_begin\0").map_err(wrong)?,
@@ -59,7 +59,7 @@ impl ByHand {
 
     /// The tasks that the next phase begins with: `first .. first + count`.
     pub fn fill(&mut self, first: u64, count: u64) -> Result<()> {
-        // SAFETY: the state is the one that `begin` made, and nobody else uses it.
+        // SAFETY: the state is the one that `begin` made, and nothing else uses it.
         let filled = unsafe { (self.fill)(self.state.as_ptr(), first, count) };
         if filled == 0 { Err(Error::Failed("there is no memory for the tasks".into())) } else { Ok(()) }
     }
@@ -84,7 +84,7 @@ impl ByHand {
 
 impl Drop for ByHand {
     fn drop(&mut self) {
-        // SAFETY: the state is not used any more. MPI is not finalised yet, for whoever holds this is dropped before the universe.
+        // SAFETY: the state is not used any more. MPI is not finalised yet, since the owner of this value is dropped before the universe.
         unsafe { (self.end)(self.state.as_ptr()) };
     }
 }

@@ -12,7 +12,7 @@
 //! baseline --agree FILE                                                  whether `equipoise compare` and `balance` say the same; without mpirun
 //! ```
 
-// Loads the phases in C and calls them, each call with its reason beside it.
+// Loads the phases in C and calls them, each call with the reason why it is sound.
 #[allow(unsafe_code)]
 mod by_hand;
 mod tables;
@@ -128,7 +128,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// Who takes part.
+/// A contender.
 #[allow(clippy::large_enum_variant)]
 enum Contender {
     InC { name: &'static str, way: i32, library: usize },
@@ -155,7 +155,7 @@ impl Contender {
 #[derive(Clone, Copy)]
 struct Times {
     whole: f64,
-    /// The part in which loads are told; of balancers only.
+    /// Time of the part in which loads are exchanged; balancers only.
     information: f64,
 }
 
@@ -287,7 +287,7 @@ impl Bench {
 
     /// The libraries of one size of tasks.
     fn libraries(&self, arguments: &Arguments, payload: usize) -> Result<Vec<ByHand>> {
-        // Twice the mean is the most that a rank has, and the most that an overhang of somebody's plan can leave.
+        // Twice the mean is the most that a rank has, and the most that an imbalance of any plan can leave.
         let room = 2 * arguments.mean + 2;
         let paths = arguments.by_hand.iter().chain(&arguments.zoltan);
         paths.map(|path| ByHand::load(path, payload, room)).collect()
@@ -307,8 +307,8 @@ impl Bench {
         Ok(contenders)
     }
 
-    /// Everything, round by round, so that a machine that drifts treats all alike; each round in another order, so that nobody always comes
-    /// after the same one.
+    /// Measures all contenders round by round, so that a drifting machine treats all alike; each round in another order, so that no contender always
+    /// follows the same one.
     fn launch(mut self, arguments: &Arguments) -> Result<()> {
         let contenders = self.contenders(arguments)?;
         let plain = self.plain.clone();
@@ -389,7 +389,7 @@ async fn line_up(node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// So many tasks as `tasks.h` makes them: every whole word is the task's number.
+/// Returns `tasks` tasks in the form of `tasks.h`: every whole word is the task's number.
 fn records(first: u64, tasks: u64, payload: usize) -> Vec<u8> {
     let mut records = Vec::with_capacity(tasks as usize * payload);
     for id in first..first + tasks {

@@ -198,7 +198,7 @@ fn rows((ranks, payload, mean): (u32, usize, u64), launches: &[&Launch]) -> Resu
     Ok(())
 }
 
-/// A phase of a fresh process, its first, or what a command told of one or many.
+/// The first phase of a fresh process, or the figure that a command printed for one or many.
 struct First {
     name: String,
     ranks: u32,
@@ -212,7 +212,7 @@ impl First {
         Some(First { name: name.into(), ranks: ranks.parse().ok()?, payload: payload.parse().ok()?, ms: ms.parse().ok()? })
     }
 
-    /// What `equipoise compare` told in ms, or `equipoise balance` in seconds.
+    /// Reads the figure of `equipoise compare` in ms, or of `equipoise balance` in seconds.
     fn told(line: &str) -> Option<First> {
         let ["agree", ranks, payload, name, figure] = line.split_whitespace().collect::<Vec<_>>()[..] else { return None };
         let scale = if name == "balance" { 1e3 } else { 1.0 };

@@ -24,7 +24,7 @@ static inline unsigned char *tasks_at(const tasks *all, uint64_t index)
     return all->records + all->record * index;
 }
 
-/* Room for so many tasks. */
+/* Makes room for this number of tasks. */
 static inline int tasks_reserve(tasks *all, uint64_t room)
 {
     if (room > all->room) {
@@ -75,7 +75,7 @@ static inline void tasks_check(const tasks *all, uint64_t found[4])
 
 /* What the bench calls; it loads these by name. One library has one kind of phase, in one or several ways.
  *
- * begin: collective; a state with room for so many tasks of so many bytes, or NULL.
+ * begin: collective; a state with room for `room` tasks of `record` bytes, or NULL.
  * fill:  the tasks first .. first + count, which the next phase begins with; 0 if there is no memory.
  * phase: one phase; 0 if it succeeded.
  * check: what is there afterwards, see tasks_check.

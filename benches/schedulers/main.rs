@@ -1,5 +1,5 @@
-//! What schedulers reach on real ranks, beside what the processors can do at all: every round runs the sequential program in as many
-//! independent copies at once as there are processors (the ceiling), and each scheduler, in another order, in one process.
+//! Throughput of schedulers on real ranks, compared with what the processors can do at all: every round runs one independent copy of the sequential
+//! program per processor at once (the ceiling), and each scheduler, in another order, in one process.
 //!
 //! Needs mpirun; `scripts/bench --schedulers` builds and runs it.
 //!
@@ -122,7 +122,7 @@ fn median(samples: &[f64]) -> Result<Estimate> {
     statistics::median(samples).ok_or_else(|| Error::Failed("nothing was measured".into()))
 }
 
-/// `value (low - high)` with so many digits behind the point.
+/// Formats `value (low - high)` with `digits` decimal places.
 fn told(estimate: &Estimate, digits: usize) -> String {
     format!("{:.digits$} | {:.digits$} - {:.digits$}", estimate.value, estimate.low, estimate.high)
 }
@@ -187,8 +187,8 @@ fn show(name: &str, known: Option<Number>, contenders: &[Contender], samples: &S
     Ok(())
 }
 
-/// The rate of `copies` ranks that each run the sequential program at the same time, alone on their processor: nobody polls the network
-/// meanwhile. The sum of their rates, on every rank.
+/// The rate of `copies` ranks that each run the sequential program at the same time, alone on their processor: no rank polls the network meanwhile.
+/// The sum of their rates, on every rank.
 fn at_once(world: &mut World, overlay: &Overlay, workload: &Prepared, copies: u32) -> Result<f64> {
     let rates = node::run(world, overlay, |node| {
         let workload = workload.clone();
@@ -220,7 +220,7 @@ fn scheduled(world: &mut World, contender: &Contender, workload: &Prepared, know
                 return Err(Error::Lost(format!("the answer is {:?}, not {known:?}", outcome.answer)));
             }
             let rate = if outcome.nodes.is_empty() { 0.0 } else { 1e9 / outcome.makespan as f64 };
-            // Told to all in an epoch of its own, as the barrier is.
+            // Reduced over all ranks in an epoch of its own, like the barrier.
             let told = node.epoch(TOLD);
             told.everyone().all_reduce(&told, rate, f64::max).await
         }
@@ -242,7 +242,7 @@ fn first<T>(results: Vec<(u32, T)>) -> Result<T> {
     results.into_iter().next().map(|(_, result)| result).ok_or_else(|| Error::Failed("a rank without a node measures nothing".into()))
 }
 
-/// What a node did in a run of a computation of one's own: tasks, and the makespan in seconds at the host.
+/// What a node did in a run of a computation of this program: tasks, and the makespan in seconds at the host.
 async fn executed<C: schedule::Computation>(
     node: Node,
     computation: Arc<C>,

@@ -1,4 +1,4 @@
-/* Work units that any rank puts and any rank gets, with answers to whoever put them: ADLB's simplest program in Equipoise's calls. There is no
+/* Work units that any rank puts and any rank gets, with answers to the rank that put them: ADLB's simplest program in Equipoise's calls. There is no
  * server, no loop of reserve and get, and no end to declare: the process function is called until nothing is left.
  *
  *   mpicc put_get.c $(pkg-config --cflags --libs equipoise) -o put_get && mpirun -n 4 ./put_get

@@ -18,7 +18,7 @@ static void stop_on(eqp_world *w, int status) {
     MPI_Abort(MPI_COMM_WORLD, status);
 }
 
-/* What a cell costs: so many 20th of a millisecond. */
+/* Cost of a cell, in 20ths of a millisecond. */
 static double advance(const cell *c) {
     usleep((unsigned)(50 * c->cost));
     return c->value + 0.1 * (c->left - 2 * c->value + c->right);

@@ -98,7 +98,7 @@ pub fn plan(
     Ok(Plan { inner })
 }
 
-/// A plan with destinations (i32, packed) that somebody else has found.
+/// A plan with destinations (i32, packed) that the caller has found.
 #[pyfunction]
 pub fn plan_from(
     world: &World,
@@ -213,8 +213,8 @@ fn arrays<'a>(from: (usize, usize), into: (usize, usize)) -> (&'a [u8], &'a mut 
     if from.1 == 0 && into.1 == 0 {
         return (&[], &mut []);
     }
-    // SAFETY: addresses and lengths are those of contiguous numpy arrays that the package holds during the call; `into` is a new one, which
-    // nobody else knows and which does not overlap with `from`. An empty one may be anywhere, so a dangling pointer stands for it.
+    // SAFETY: addresses and lengths are those of contiguous numpy arrays that the package holds during the call; `into` is a new one, which nothing
+    // else refers to and which does not overlap with `from`. An empty one may be anywhere, so a dangling pointer stands for it.
     #[allow(unsafe_code, reason = "see above")]
     unsafe {
         let read = if from.1 == 0 { &[] } else { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(from.0), from.1) };

@@ -107,7 +107,7 @@ pub struct Loop {
     inner: Mutex<Option<guest::Loop>>,
 }
 
-/// An exception as the failure that the other ranks hear of; it stays set for whoever asked.
+/// Turns an exception into the failure that the other ranks receive; it stays set for the caller.
 fn said(py: Python<'_>, why: &PyErr) -> Failure {
     let name = why.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
     failure((1, format!("{name} while a call waited")))

@@ -69,8 +69,9 @@ pub fn check(assignment: &[u32], bytes: &[u64], capacity: &[u64]) -> Result<(), 
 
 /// The round in which each task that changes its rank moves; 0 for all others, which stay.
 ///
-/// In a round a rank gets what it has room for beside all that it holds, whatever it gives away in the same round. First come the tasks of ranks
-/// that need room themselves. A rank that is beyond its capacity at first may hold as much until it has given enough away, and gets nothing before.
+/// In a round a rank receives what it has room for in addition to all that it holds, including what it gives away in the same round. Tasks of ranks
+/// that need room themselves come first. A rank that begins beyond its capacity may stay there until it has given enough away, and receives nothing
+/// before.
 ///
 /// # Errors
 /// [`NoRoom::OnTheWay`] if some tasks wait for each other's room.

@@ -1,9 +1,9 @@
 //! Chains on chains: an ordered list of tasks is cut into one contiguous piece for each rank, in rank order, so that the slowest rank is done first.
-//! Exact, by probing and bisection (D. M. Nicol, Rectilinear partitioning of irregular data parallel computations, 1994; A. Pinar and C. Aykanat, Fast
-//! optimal load balancing algorithms for 1D partitioning, J. Parallel Distrib. Comput. 64, 2004, section 4).
+//! Exact, by probing and bisection (D. M. Nicol, Rectilinear partitioning of irregular data parallel computations, 1994; A. Pinar and C. Aykanat,
+//! Fast optimal load balancing algorithms for 1D partitioning, J. Parallel Distrib. Comput. 64, 2004, section 4).
 //!
-//! Neighbours in the list stay neighbours, which is what codes with space-filling curves and time series want; a longest task bounds it from below, and
-//! without the order [`refine`](super::refine) is never worse.
+//! Neighbours in the list stay neighbours, which is what codes with space-filling curves and time series want; a longest task bounds it from below,
+//! and without the order [`refine`](super::refine) is never worse.
 
 use super::{Assignment, Problem};
 use crate::load::RankTime;
@@ -26,7 +26,7 @@ pub fn chains(problem: &Problem<'_>) -> Assignment {
     assignment
 }
 
-/// The same for tasks in any order, whoever owns them.
+/// The same for tasks in any order, regardless of their owners.
 pub fn ordered_chains(problem: &Problem<'_>) -> Assignment {
     let list = List::new(problem);
     let limit = list.bottleneck();
@@ -64,7 +64,8 @@ impl<'a> List<'a> {
         self.problem.time(rank, self.problem.fixed[rank] + self.before[until] - self.before[from])
     }
 
-    /// Where the piece of a rank ends that begins here and takes as many tasks as it can within the limit; `None` if its fixed work is beyond it.
+    /// Returns the end of a rank's longest piece that begins at `from` and stays within the limit; `None` if the rank's fixed work exceeds the
+    /// limit.
     fn longest(&self, rank: usize, from: usize, limit: RankTime) -> Option<usize> {
         let room = limit.most_work(self.problem.powers[rank]).checked_sub(self.problem.fixed[rank])?;
         let end = self.before[from].saturating_add(room);
@@ -92,8 +93,8 @@ impl<'a> List<'a> {
         self.by_value(fixed).unwrap_or_else(|| self.by_pieces(fixed))
     }
 
-    /// By bisection of the limit, in units of time so short that no two different times of ranks lie between two of them. `None` if numbers of 64 bits are
-    /// too short for that.
+    /// By bisection of the limit, in units of time so short that no two different times of ranks lie between two of them. `None` if numbers of 64
+    /// bits are too short for that.
     fn by_value(&self, fixed: RankTime) -> Option<RankTime> {
         let powers = self.problem.powers;
         let fastest = (0..powers.len()).max_by_key(|rank| powers[*rank])?;

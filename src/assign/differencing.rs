@@ -1,8 +1,8 @@
 //! The largest differencing method (N. Karmarkar and R. M. Karp, The differencing method of set partitioning, UCB/CSD 82/113, 1982) for m sets:
 //! two partial partitions are put together so that the heavy sets of one meet the light sets of the other, until one is left.
 //!
-//! On equal ranks it is seldom worse than longest task first, and far better where many tasks are alike in size: the difference between the heaviest and
-//! the lightest set falls as n^(-c log n) on average for two sets (Yakir 1996).
+//! On equal ranks it is seldom worse than longest task first, and far better where many tasks are alike in size: the difference between the heaviest
+//! and the lightest set falls as n^(-c log n) on average for two sets (Yakir 1996).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use super::matching::matched;
 use super::{Assignment, Problem, greedy, refine};
 
-/// Sets of tasks, at most as many as ranks; ranks that have none are left out. The heaviest comes first.
+/// Sets of tasks, at most one per rank, without empty ones, the heaviest first.
 struct Partition(Vec<Set>);
 
 struct Set {
@@ -19,7 +19,7 @@ struct Set {
 }
 
 impl Partition {
-    /// How much heavier the heaviest set is than the lightest.
+    /// Weight of the heaviest set minus that of the lightest.
     fn difference(&self, ranks: usize) -> u64 {
         let lightest = if self.0.len() < ranks { 0 } else { self.0.last().map_or(0, |set| set.work) };
         self.0.first().map_or(0, |set| set.work) - lightest

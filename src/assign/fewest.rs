@@ -1,10 +1,10 @@
 //! Little movement for a given time: from where tasks are to no more than a limit on any rank, by a local search.
 //!
-//! A step exchanges up to three tasks of one rank for up to three of another one (all such pairs of sets, as long as a rank has few tasks, and smaller
-//! sets otherwise). Of all steps of all pairs of ranks the one is taken that lowers `moved + price * excess` most: the work away from its
-//! owners, and what ranks have above the limit. Where nothing lowers that and there is excess, its price rises fourfold. Then, some dozens of times, a
-//! few ranks get all of their own tasks back and give all others away, and the search goes on from there; what it finds is kept if it moves no more (ruin and recreate:
-//! Schrimpf and others 2000).
+//! A step exchanges up to three tasks of one rank for up to three of another one (all such pairs of sets, as long as a rank has few tasks, and
+//! smaller sets otherwise). Of all steps of all pairs of ranks the one is taken that lowers `moved + price * excess` most: the work away from its
+//! owners, and what ranks have above the limit. Where nothing lowers that and there is excess, its price rises fourfold. Then, some dozens of times,
+//! a few ranks get all of their own tasks back and give all others away, and the search goes on from there; what it finds is kept if it moves no
+//! more (ruin and recreate: Schrimpf and others 2000).
 //!
 //! Minimising movement under a limit contains bin packing, so that this is a heuristic. On LBAF's loads it ends within a tenth of the lower
 //! bounds that an integer program proves (`tests/it/rivals.rs`). All numbers are whole and the stream is seeded: all ranks find the same.
@@ -77,7 +77,7 @@ pub fn fewest_within(problem: &Problem<'_>, limit: RankTime, looks: u64) -> Opti
 /// Tasks that go from the first rank to the second, and back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Step {
-    /// How much lower it makes what is minimised, negated.
+    /// Change of the minimised quantity; negative if it becomes lower.
     change: i128,
     there: Set,
     back: Set,
@@ -146,7 +146,7 @@ impl<'a> Search<'a> {
         (0..self.caps.len()).map(|rank| self.above(rank, 0).unsigned_abs()).sum()
     }
 
-    /// What a rank has above its cap with so much more.
+    /// The amount by which a rank exceeds its cap with `more` in addition.
     fn above(&self, rank: usize, more: i128) -> i128 {
         (self.loads[rank] + more - self.caps[rank]).max(0)
     }
@@ -286,7 +286,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Tasks of the largest sets, for a rank with so many tasks.
+/// Number of tasks in the largest sets, for a rank with `tasks` tasks.
 fn together(tasks: usize) -> usize {
     let (mut sets, mut of_size) = (1, 1);
     for size in 0..TOGETHER {

@@ -10,7 +10,8 @@ use crate::load::Place;
 const BITS: u32 = 21;
 
 /// Recursive coordinate bisection (M. J. Berger and S. H. Bokhari, A partitioning strategy for nonuniform problems on multiprocessors, IEEE Trans.
-/// Comput. 36, 1987): the ranks are halved, and the tasks are cut across the longest side of the box that holds them, in proportion to the halves' powers.
+/// Comput. 36, 1987): the ranks are halved, and the tasks are cut across the longest side of the box that holds them, in proportion to the halves'
+/// powers.
 ///
 /// Each cut is off by less than the task that it falls on. `places` are by task. O(n log^2 n).
 pub fn bisection(problem: &Problem<'_>, places: &[Place]) -> Assignment {

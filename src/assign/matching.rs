@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Problem;
 
-/// Up to so many ranks the matching is the best one; with more it is made set by set, the one that keeps most first.
+/// Largest number of ranks for which the matching is optimal; with more it is made set by set, the one that keeps most first.
 const EXACT: usize = 256;
 
 /// The rank of each set. There are no more sets than ranks.
@@ -100,7 +100,7 @@ mod tests {
         kept.iter().zip(ranks).map(|(kept, rank)| kept.get(rank).copied().unwrap_or(0)).sum()
     }
 
-    /// The most that any matching keeps, by trying all.
+    /// Returns the largest sum that any matching keeps, by trying all.
     fn most(kept: &[BTreeMap<u32, u64>], free: &mut Vec<u32>) -> u64 {
         let Some((first, rest)) = kept.split_first() else { return 0 };
         let mut most_of_all = 0;

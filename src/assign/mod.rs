@@ -67,7 +67,7 @@ impl Problem<'_> {
         loads
     }
 
-    /// A rank's time with so much work.
+    /// Returns a rank's time with this amount of work.
     pub fn time(&self, rank: usize, work: u64) -> RankTime {
         RankTime { work, power: self.powers[rank] }
     }

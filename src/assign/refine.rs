@@ -1,11 +1,11 @@
 //! Refinement from where tasks are, as Charm++'s RefineLB does it: work leaves the slowest rank as long as that helps, and nothing else moves.
 //!
 //! One task at a time goes from the slowest rank to the rank that is done first, of those that end sooner with it than the slowest does without: the
-//! one that comes nearest to making both equal. Where no task fits anywhere, one is swapped for a lighter one in the same way. What has moved goes
-//! back at the end where it slows nobody beyond the result, also in exchange for what costs less.
+//! one that comes nearest to making both equal. Where no task fits anywhere, one is swapped for a lighter one in the same way. At the end tasks that
+//! have moved go back where that makes no rank slower than the result, also in exchange for a task that costs less.
 //!
-//! The time of the slowest rank falls with every step or the number of ranks that are that slow does, so this ends; it ends at an optimum of moves and
-//! swaps of the slowest rank. No bound on how far that is from the best of all assignments beyond longest task first's is claimed.
+//! The time of the slowest rank falls with every step or the number of ranks that are that slow does, so this ends; it ends at an optimum of moves
+//! and swaps of the slowest rank. No bound on how far that is from the best of all assignments beyond longest task first's is claimed.
 
 use std::collections::BTreeSet;
 
@@ -71,7 +71,7 @@ fn frugal(problem: &Problem<'_>, limit: RankTime, looks: u64) -> impl Iterator<I
     within(problem, limit).into_iter().chain(fewest::fewest_within(problem, limit, looks))
 }
 
-/// So many times as long.
+/// Returns the time multiplied by a factor.
 fn scaled(time: RankTime, factor: f64) -> RankTime {
     RankTime { work: (time.work as f64 * factor.max(1.0)) as u64, power: time.power }
 }
@@ -88,8 +88,8 @@ fn evened(problem: &Problem<'_>) -> Assignment {
     state.assignment
 }
 
-/// Of [`greedy`], [`differencing`] and [`refine`](fn@refine) the one that moves least, among those whose slowest rank takes at most `tolerance` times
-/// (at least 1) as long as the best one's. What need not have moved goes back first.
+/// Chooses among the results of [`greedy`], [`differencing`] and [`refine`](fn@refine) the one that moves least, of those whose slowest rank takes
+/// at most `tolerance` (at least 1) times the best result's. Moves that are not needed are undone before the comparison.
 pub fn greedy_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
     let refined = refine(problem);
     let mut found = vec![refined];
@@ -117,8 +117,8 @@ pub fn greedy_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
 
 /// From where tasks are to no more than `limit` on any rank, with little movement; `None` if this rule finds no way.
 ///
-/// The slowest rank gives what it has too much, and no more: the lightest task that is enough, or else the heaviest that another rank has room for. Where no task
-/// fits, one is swapped for a lighter one.
+/// The slowest rank gives what it has too much, and no more: the lightest task that is enough, or else the heaviest that another rank has room for.
+/// Where no task fits, one is swapped for a lighter one.
 fn within(problem: &Problem<'_>, limit: RankTime) -> Option<Assignment> {
     let caps: Vec<u64> = problem.powers.iter().map(|power| limit.most_work(*power)).collect();
     let mut state = State::new(problem);
@@ -319,8 +319,8 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Which task best leaves a rank, and for which other one, so that one of the rank's own can return to it: with all within their caps, and less work
-    /// away from its owner.
+    /// Which task best leaves a rank, and for which other one, so that one of the rank's own can return to it: with all within their caps, and less
+    /// work away from its owner.
     fn exchange(&self, task: usize, caps: &[u64]) -> Option<(usize, usize)> {
         let (at, owner, weight) = (self.assignment[task] as usize, self.problem.owners[task] as usize, self.problem.weights[task]);
         let needed = (self.loads[owner] + weight).saturating_sub(caps[owner]);

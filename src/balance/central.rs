@@ -1,4 +1,4 @@
-//! What the balancers have in common that know every task: each node tells all others what it holds, all compute the same assignment, and tasks go
+//! Common part of the balancers that know every task: each node sends all others a list of its tasks, all compute the same assignment, and tasks go
 //! straight where they belong.
 //!
 //! 1. All-gather of the rows of alike tasks (weight and number) of each node, and of their places where these count.
@@ -13,8 +13,8 @@
 //!
 //! Cost: the all-gather of [`direct`](super::direct), with a row of tasks where that has a load; one step; at most a message for each pair of nodes.
 //!
-//! Guarantee: the times of all ranks are known before anything moves, so that what would make the slowest rank slower is not done at all. Unit tasks go as
-//! `direct` sends them, which ends at the quotas with the fewest tasks moved: no rule is better for those.
+//! Guarantee: the times of all ranks are known before anything moves, so that what would make the slowest rank slower is not done at all. Unit tasks
+//! go as `direct` sends them, which ends at the quotas with the fewest tasks moved: no rule is better for those.
 //!
 //! Tasks are assigned to ranks, not to nodes: work on virtual nodes goes to the real node of some rank. Tasks without work stay where they are.
 
@@ -29,7 +29,7 @@ use crate::node::Gathered;
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::topology::{Kind, NodeId, Placement, Topology};
 
-/// Up to so many tasks each is assigned for itself. Of more, those of long rows are assigned in blocks.
+/// Largest number of tasks that are assigned one by one. With more, the tasks of long rows are assigned in blocks.
 const SINGLE_UP_TO: u64 = 1 << 18;
 
 /// Blocks of one size that a long row is cut into, before the rest is cut into smaller ones.
@@ -39,10 +39,10 @@ const BLOCKS: u64 = 32;
 pub(super) const ANY: &[Kind] =
     &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph];
 
-/// Nodes up to which it is decided within seconds who gets what, where that takes more than a few looks at each task.
+/// Number of nodes up to which a rule that looks at each task more than a few times decides within seconds.
 const DECIDED_UP_TO: u32 = 16_384;
 
-/// Why a rule that looks at tasks many times is the wrong tool on so many nodes.
+/// Returns the reason why a rule that looks at tasks many times does not suit a topology of this size; `None` if it does.
 pub(super) fn too_many(topology: &Topology) -> Option<String> {
     let nodes = topology.nodes();
     let why = || {
@@ -178,8 +178,8 @@ pub(super) async fn exchange(phase: &mut Phase<'_>, rule: &dyn Rule) -> Result<(
     phase.mover.take_in_order(&planned.sources[me as usize]).await
 }
 
-/// Repairs what whole tasks have left of these quotas: [`refine`](super::refine) from where the tasks are by now, unless that would take a rank further than
-/// the largest task from its quota, and further than it was.
+/// Repairs what whole tasks have left of these quotas: [`refine`](super::refine) from where the tasks are by now, unless that would take a rank
+/// further than the largest task from its quota, and further than it was.
 pub(super) async fn repair(phase: &mut Phase<'_>, quota: Rc<[u64]>) -> Result<()> {
     exchange(phase, &Repair { quota }).await
 }
@@ -249,10 +249,10 @@ fn check_places(name: &str, held: &[Held]) -> Result<()> {
 struct Planned {
     /// By node: first place, number and destination of what leaves.
     parts: Vec<Vec<(u64, u64, NodeId)>>,
-    /// By node: who sends to it.
+    /// By node, the nodes that send to it.
     sources: Vec<Vec<NodeId>>,
     declined: bool,
-    /// How many were assigned, or blocks of them.
+    /// Number of tasks, or of blocks of tasks, that were assigned.
     tasks: u64,
 }
 
@@ -399,8 +399,8 @@ impl Items {
     }
 }
 
-/// How many of so many alike tasks make the next block: with each half of what is left blocks become half as large, down to single tasks, so
-/// that the large ones carry the work and the small ones even it out.
+/// Size of the next block when `left` equal tasks are left: whenever half of them are assigned, blocks become half as large, down to single tasks,
+/// so that the large blocks carry the work and the small ones even it out.
 fn block(left: u64) -> u64 {
     (left / (2 * BLOCKS)).checked_ilog2().map_or(1, |size| 1 << size)
 }

@@ -1,14 +1,14 @@
-//! Chains on chains: the tasks, in the order in which they lie over the nodes, are cut into one piece for each rank, so that the slowest rank is as fast as any such cut makes
-//! it (A. Pinar and C. Aykanat, Fast optimal load balancing algorithms for 1D partitioning, 2004; Nicol 1994). What it does is in
-//! [`assign::ordered_chains`], how tasks get there in [`central`](super::central).
+//! Chains on chains: the tasks, in the order in which they lie over the nodes, are cut into one piece for each rank, so that the slowest rank is as
+//! fast as any such cut makes it (A. Pinar and C. Aykanat, Fast optimal load balancing algorithms for 1D partitioning, 2004; Nicol 1994). What it
+//! does is in [`assign::ordered_chains`], how tasks get there in [`central`](super::central).
 //!
 //! ```text
 //!   weights  3 1 4 | 1 5 9 | 2 6 5       8, 15, 13
 //!   cut      3 1 4 1 | 5 9 | 2 6 5       9, 14, 13
 //! ```
 //!
-//! Unlike [`pslb`](super::pslb), which cuts where the middle units of tasks lie, it knows every task: of all cuts none has a faster slowest rank. Unit tasks are cut
-//! at the sums of the quotas.
+//! Unlike [`pslb`](super::pslb), which cuts where the middle units of tasks lie, it knows every task: of all cuts none has a faster slowest rank.
+//! Unit tasks are cut at the sums of the quotas.
 //!
 //! Cost: an all-gather, and a step in which each task goes where it belongs, at once.
 

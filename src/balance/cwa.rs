@@ -67,7 +67,7 @@ fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
 fn cost(topology: &Topology) -> Cost {
     let d = u64::from(topology.diameter());
     let n = u64::from(topology.nodes());
-    // Each pair exchanges its loads; then one message per pair and dimension at the most, with theta: its length and k numbers.
+    // Each pair exchanges its loads; then at most one message per pair and dimension, with theta: its length and k numbers.
     let exchange = (0..d).map(|k| n / 2 * (TRANSFER_BYTES + 1 + 9 * k)).sum::<u64>();
     Cost { steps: 2 * d, messages: n * d + n * d / 2, bytes: n * d * (HEADER_BYTES + 8) + exchange }
 }

@@ -1,7 +1,7 @@
 //! The Dimension Exchange Method, for hypercubes (Wu 1997, section 3.2, figure 7, after Cybenko 1989), and for meshes and tori (generalised
 //! dimension exchange, Xu and Lau 1995).
 //!
-//! Pairs of neighbours share what the two of them have, dimension after dimension. Nobody knows more than its neighbour's load, so the
+//! Pairs of neighbours share what the two of them have, dimension after dimension. No node knows more than its neighbour's load, so the
 //! method is simple, moves more than it has to, and ends near the balance but rarely on it.
 //!
 //! For each dimension k from 0 to d-1 (on a mesh: the sides from the last to the first), for each round of pairs in it:
@@ -25,21 +25,21 @@
 //! Cost: two steps a round, one for the loads and one for the tasks (the paper counts an exchange of loads as two: 3d); the figures are for
 //! one sweep over all dimensions.
 //!
-//! Guarantees: on a d-cube of equal powers the loads differ by d at the most after one sweep. The slower node of a pair never becomes
-//! slower. Nothing is said about quotas. Virtual nodes get their share like all others, with the power of their rank.
+//! Guarantees: on a d-cube of equal powers the loads differ by at most d after one sweep. The slower node of a pair never becomes slower. Quotas are
+//! not guaranteed. Virtual nodes get their share like all others, with the power of their rank.
 //!
 //! Departures from the paper: it does not know powers; we share by time, which is its rule if they are equal, and on overlays
 //! [check](super::no_harm) at the end whether a rank with several nodes has become too slow. Plain shares are the paper's.
 //!
-//! Options: `sweeps=N` repeats the sweep over all dimensions. `sweeps=until-stable` repeats it until a sweep moved nothing, which all nodes
-//! agree on after each. That ends: a transfer between nodes with a and b tasks, a >= b + 2, makes the sum of the squares of all loads
-//! smaller; with tasks of several units, any amount below a - b does. On long sides it may take long, so that it also ends after [`MOST_SWEEPS`] sweeps.
+//! Options: `sweeps=N` repeats the sweep over all dimensions. `sweeps=until-stable` repeats it until a sweep moved nothing, which all nodes agree on
+//! after each. That ends: a transfer between nodes with a and b tasks, a >= b + 2, makes the sum of the squares of all loads smaller; with tasks of
+//! several units, any amount below a - b does. On long sides it may take long, so that it also ends after [`MOST_SWEEPS`] sweeps.
 //!
-//! `lambda=optimal` gives the part of a difference with which repeated sweeps are fastest (Xu and Lau, "Optimal parameters for load balancing with the
-//! dimension exchange method in mesh networks", IEEE Trans. Parallel Distrib. Syst. 5, 1994; "The generalized dimension exchange method for load balancing in
-//! k-ary n-cubes and variants", J. Parallel Distrib. Comput. 24, 1995): 1 / (1 + sin(pi / k)) on a mesh and 1 / (1 + sin(2 pi / k)) on a torus whose
-//! longest side is k. Each sweep then leaves about 2 lambda - 1 of the imbalance, where halves leave cos^2(pi / k) and cos^2(2 pi / k). On a hypercube it is
-//! half of the difference. Of a single sweep it makes nothing better.
+//! `lambda=optimal` gives the part of a difference with which repeated sweeps are fastest (Xu and Lau, "Optimal parameters for load balancing with
+//! the dimension exchange method in mesh networks", IEEE Trans. Parallel Distrib. Syst. 5, 1994; "The generalized dimension exchange method for load
+//! balancing in k-ary n-cubes and variants", J. Parallel Distrib. Comput. 24, 1995): 1 / (1 + sin(pi / k)) on a mesh and 1 / (1 + sin(2 pi / k)) on
+//! a torus whose longest side is k. Each sweep then leaves about 2 lambda - 1 of the imbalance, where halves leave cos^2(pi / k) and cos^2(2 pi /
+//! k). On a hypercube it is half of the difference. Of a single sweep it makes nothing better.
 
 use std::f64::consts::PI;
 
@@ -72,7 +72,7 @@ pub const MOST_SWEEPS: u32 = 1 << 16;
 
 const LOAD: Tag = crate::node::tags::balance::DEM_LOAD;
 
-/// How often the dimensions are gone through.
+/// Number of sweeps over the dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sweeps {
     Number(u32),
@@ -190,15 +190,15 @@ fn optimal_lambda(topology: &Topology) -> f64 {
     sides.map(of).fold(0.5, f64::max)
 }
 
-/// What is given if a share is `amount`, at most `most`: more than that, so that the other one has more afterwards, but less than would make it as slow as
-/// the giver is now.
+/// What is given if a share is `amount`, at most `most`: more than that, so that the other one has more afterwards, but less than would make it as
+/// slow as the giver is now.
 fn overshot(lambda: f64, amount: u64, most: u64) -> u64 {
     let wanted = (amount as f64 * 2.0 * lambda) as u64;
     if lambda > 0.5 { wanted.min(most.saturating_sub(1)).max(amount) } else { amount }
 }
 
-/// How much the node with load `a` and power `p` of a pair gives, at the most how much, and whether it gives nothing where the paper's rule
-/// gives so much that the other would take longer than this one does now. Nothing if it does not take longer than the other.
+/// Amount that the node with load `a` and power `p` of a pair gives, the most that it may give, and whether it gives nothing because the amount by
+/// the paper's rule would make the other take longer than this one does now. Nothing if it does not take longer than the other.
 ///
 /// Both then take equally long: the share of the other is `(a + b) q / (p + q)`. On equal powers it is half the difference, rounded down.
 fn due((a, p): (u64, u64), (b, q): (u64, u64)) -> (u64, u64, bool) {

@@ -1,6 +1,6 @@
 //! Direct balancing: from one exchange of the loads, nodes with a surplus send it straight to nodes with a deficit.
 //!
-//! What somebody who knows the network to be a switch would write today, and what the papers' walks have to be compared with. All
+//! The obvious method on a switched network, and the reference that the papers' walks have to be compared with. All
 //! nodes gather all loads, so each computes the same plan and takes its own part of it: the surpluses, one behind the other in node order,
 //! fill the deficits in node order.
 //!
@@ -14,18 +14,18 @@
 //!   quotas     4  4  4  4       deficits   |111|2222|
 //! ```
 //!
-//! Cost: 3 to 16 nodes gather the loads over node 0, in 2 steps and 2 (n - 1) messages; others with Bruck's algorithm, in ceil(log2 n)
-//! steps and n ceil(log2 n) messages. Then one step, and at most n - 1 messages with tasks. Links are ignored: on a topology with
-//! fewer links than the complete graph a task crosses as many as it must.
+//! Cost: 3 to 16 nodes gather the loads over node 0, in 2 steps and 2 (n - 1) messages; others with Bruck's algorithm, in ceil(log2 n) steps and n
+//! ceil(log2 n) messages. Then one step, and at most n - 1 messages with tasks. Links are ignored: on a topology with fewer links than the complete
+//! graph a task crosses as many links as the distance to its destination.
 //!
 //! Guarantees: every node ends at its quota and never holds less than the smaller of its load and its quota; the fewest tasks possible
 //! move, each once. On the complete graph the task-hops are therefore the least possible.
 //!
-//! Tasks of several units (if the nodes know that there are such): a node tells in a second all-gather between which two amounts it can
-//! round its surplus, and all choose, in node order, those whose sums follow the sums of the surpluses. The row of what is really given is
-//! parted where the middle units of tasks lie nearest to the borders between deficits, so each of these borders moves by half a task at
-//! the most, and every node ends within one task, the largest, of its quota. This takes another all-gather, and so does the repair, in which every node tells
-//! all its tasks; it leaves each node as near to its quota as that, or as near as it was.
+//! Tasks of several units (if the nodes know that there are such): in a second all-gather each node reports the two amounts to which it can round
+//! its surplus, and all choose, in node order, those whose sums follow the sums of the surpluses. The row of what is really given is parted where
+//! the middle units of tasks lie nearest to the borders between deficits, so each of these borders moves by at most half a task, and every node ends
+//! within one task, the largest, of its quota. This takes another all-gather, and so does the repair, in which every node reports all its tasks; it
+//! leaves each node as near to its quota as that, or as near as it was.
 //!
 //! Limit: every node holds all n loads until it has decided. In a simulation, which holds all nodes, they share one list and one plan.
 
@@ -262,8 +262,8 @@ impl Rows {
         self.surpluses[node as usize + 1] - self.surpluses[node as usize]
     }
 
-    /// Whom a node sends its surplus to, or gets what it lacks from, and how many tasks; in node order. Its own part of one row lies beside
-    /// parts of the other row: these are its partners.
+    /// The partners to which a node sends its surplus, or from which it receives its deficit, each with a number of tasks, in node order. Partners
+    /// are those whose part of the other row overlaps the node's part of its own row.
     fn partners(&self, me: NodeId, gives: bool) -> Vec<(NodeId, u64)> {
         let (own, other) = if gives { (&self.surpluses, &self.deficits) } else { (&self.deficits, &self.surpluses) };
         let (start, end) = (own[me as usize], own[me as usize + 1]);

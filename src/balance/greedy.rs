@@ -1,12 +1,13 @@
-//! Longest task first (R. L. Graham, Bounds on multiprocessing timing anomalies, SIAM J. Appl. Math. 17, 1969): the heaviest task goes to the rank that is done
-//! with it first, then the next; where tasks are now matters only among equals. What it does is in [`assign::greedy`](fn@crate::assign::greedy), how tasks get
-//! there in [`central`](super::central).
+//! Longest task first (R. L. Graham, Bounds on multiprocessing timing anomalies, SIAM J. Appl. Math. 17, 1969): the heaviest task goes to the rank
+//! that is done with it first, then the next; where tasks are now matters only among equals. What it does is in
+//! [`assign::greedy`](fn@crate::assign::greedy), how tasks get there in [`central`](super::central).
 //!
 //! ```text
 //!   tasks 5 4 3 3 3 on 3 ranks     5 | 4 | 3     then 3 | 3 to the two that are done first:     5 | 4 3 | 3 3
 //! ```
 //!
-//! Guarantee: at most 4/3 of the least possible time on equal ranks, twice on others. It moves nearly all tasks: the price of an assignment from nothing.
+//! Guarantee: at most 4/3 of the least possible time on equal ranks, twice on others. It moves nearly all tasks: the price of an assignment from
+//! nothing.
 
 use super::central::{self, Central, Given, Rule};
 use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};

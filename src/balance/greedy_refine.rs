@@ -1,6 +1,6 @@
-//! Of [longest task first](super::greedy), [differencing](super::kk), [refinement](super::refine) and refinement of the first two the one that moves least, among those whose
-//! slowest rank takes at most `tolerance` times as long as the best one's, after Charm++'s GreedyRefineLB. What it does is in
-//! [`assign::greedy_refine`], how tasks get there in [`central`](super::central).
+//! The least-moving result within a tolerance, after Charm++'s GreedyRefineLB: of [longest task first](super::greedy), [differencing](super::kk),
+//! [refinement](super::refine) and refinement of the first two, those are considered whose slowest rank takes at most `tolerance` times as long as
+//! the best one's. The rule is in [`assign::greedy_refine`], how tasks travel in [`central`](super::central).
 //!
 //! ```text
 //!   longest first 1.001  moves 900      refinement 1.004  moves 60      tolerance 1.00: the first;  1.01: the second

@@ -1,5 +1,5 @@
-//! The largest differencing method (N. Karmarkar and R. M. Karp, 1982): tasks become sets whose heavy ones meet light ones, and sets are matched with ranks so that most work
-//! stays. What it does is in [`assign::differencing`], how tasks get there in [`central`](super::central).
+//! The largest differencing method (N. Karmarkar and R. M. Karp, 1982): tasks become sets whose heavy ones meet light ones, and sets are matched
+//! with ranks so that most work stays. What it does is in [`assign::differencing`], how tasks get there in [`central`](super::central).
 //!
 //! ```text
 //!   8 7 6 5 4 on 3 ranks     8-0-0 with 7-0-0: 8-7-0,  with 6: 8-7-6,  with 5 and 4: 8 | 7 4 | 6 5

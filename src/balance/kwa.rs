@@ -23,8 +23,8 @@
 //!        3 -- 4 -- 5                    0 0 0
 //! ```
 //!
-//! Cost for sides n_1 .. n_d: the sum of `ceil(log2 n_k)` steps for the information and of `n_k - 1` at the most for the tasks. On a torus
-//! one link of each circle carries nothing, so that it is the same there.
+//! Cost for sides n_1 .. n_d: the sum of `ceil(log2 n_k)` steps for the information and at most the sum of `n_k - 1` for the tasks. On a torus one
+//! link of each circle carries nothing, so the cost is the same there.
 //!
 //! Guarantees: every node ends at its quota, and never holds less than the smaller of its load and its quota; with unequal powers and
 //! virtual nodes (quota 0) too. The moves are CWA's on hypercubes and MWA's on meshes of two dimensions.
@@ -68,7 +68,7 @@ fn cost(topology: &Topology) -> Cost {
     let mut cost = Cost { steps: 0, messages: 0, bytes: 0 };
     for (k, side) in sides.iter().enumerate() {
         let (rounds, borders) = (gather_steps(side.length), u64::from(side.length) - 1);
-        // Every border of every row is crossed in one direction at the most.
+        // Every border of every row is crossed in at most one direction.
         let crossings = n / u64::from(side.length) * borders;
         // What is said about the sides below, summed over a row of each.
         let thetas = |below: &Side| {
@@ -174,7 +174,7 @@ impl Row {
         Row { side, at: side.coordinate(me) as usize, first, loads, delta: Vec::new() }
     }
 
-    /// How many parts the own one needs to know.
+    /// Number of parts that the node's own one needs to know.
     fn looked_at(&self) -> usize {
         if self.side.wraps { self.loads.len() } else { self.at + 1 }
     }
@@ -192,7 +192,7 @@ impl Row {
         self.surpluses(&self.loads[..self.looked_at()], quota).collect()
     }
 
-    /// [`flows`](Row::flows) along the first side, of which nothing has changed since the loads were told.
+    /// [`flows`](Row::flows) along the first side, whose loads have not changed since they were exchanged.
     fn first_flows(&self, quota: &Quota) -> (i128, i128) {
         let flowing = self.loads.derive(|loads| {
             let through = through(self.surpluses(loads, quota));
@@ -201,7 +201,7 @@ impl Row {
         self.flows_of(&flowing.through, flowing.around)
     }
 
-    /// The node as many places further along the row.
+    /// The node `further` places further along the row.
     fn neighbour(&self, me: NodeId, further: u32) -> NodeId {
         self.side.at(me, (self.at as u32 + further) % self.side.length)
     }

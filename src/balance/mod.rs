@@ -57,7 +57,7 @@ pub type Entry = registry::Entry<Facts>;
 /// A balancer that was chosen, ready to run.
 pub type Chosen = registry::Chosen<Facts>;
 
-/// What is known of a balancer before it runs.
+/// Properties of a balancer that are known before it runs.
 pub struct Facts {
     /// The kinds of topology that it runs on; the first is the one it gets when none is asked for.
     pub kinds: &'static [Kind],
@@ -67,7 +67,7 @@ pub struct Facts {
     pub refuses: fn(&Topology) -> Option<String>,
     /// How its quotas are defined.
     pub quota: QuotaRule,
-    /// What it promises; the tests hold it to that.
+    /// Its guarantees, which the tests check.
     pub promises: Promises,
     /// At most this many steps, messages and bytes, predicted from the paper's formulas and our message sizes.
     pub cost: fn(&Topology) -> Cost,
@@ -132,7 +132,7 @@ pub enum QuotaRule {
     None,
 }
 
-/// What a balancer guarantees, for unit tasks. Every promise is a property test.
+/// Guarantees of a balancer, for unit tasks. Every promise is a property test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promises {
     /// Every node ends at its quota.
@@ -145,7 +145,7 @@ pub struct Promises {
     pub optimal: bool,
 }
 
-/// What a phase costs at the most.
+/// Upper bounds on the cost of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// Longest chain of dependent messages.
@@ -156,7 +156,7 @@ pub struct Cost {
     pub bytes: u64,
 }
 
-/// What the nodes do in a phase. Stateless: the same value serves all nodes.
+/// A balancer: the program of the nodes in a phase. Stateless: the same value serves all nodes.
 pub trait Balancer: Send + Sync {
     /// What each node should end with, for a total, whatever is pinned; the proportional quotas unless the balancer has a rule of its own.
     fn quota(&self, topology: &Topology, total: u64, shares: &Shares) -> Quota {
@@ -258,7 +258,7 @@ pub struct Phase<'a> {
 pub enum Stage {
     /// Nodes learn each other's loads.
     Information,
-    /// Nodes compute who sends how much to whom.
+    /// Nodes compute the flows between them.
     Decision,
     /// Tasks move.
     Exchange,
@@ -397,16 +397,16 @@ impl<'a> Phase<'a> {
         (self.mover.into_sent(), self.times)
     }
 
-    /// Work units that this node holds, pinned ones included: as many as tasks if these are unit tasks.
+    /// Work units that this node holds, pinned ones included: the number of tasks if these are unit tasks.
     pub fn load(&self) -> u64 {
         self.mover.queue.work()
     }
 
-    /// Gives a neighbour what a walk has planned: so much work, after which this node has `after` left by plan.
+    /// Gives a neighbour the amount of work that a walk has planned, after which this node has `after` left by plan.
     ///
-    /// Unit tasks are as planned. Tasks of several units can't be parted, so that a node has more or less than by plan. Each walks on from what
-    /// it really has, and corrects what it gives by this error, by half a task at the most, lest errors add up where flows meet. Of a shortage
-    /// that would take it a whole task below both its quota and what it should have left, all is passed on. A node that should end with
+    /// Unit tasks move as planned. Tasks of several units cannot be split, so a node holds more or less than planned. Each node continues from what
+    /// it really holds, and corrects what it gives by this error, by at most half a task, so that errors do not add up where flows meet. A shortage
+    /// that would leave the node a whole task below both its quota and its planned remainder is passed on in full. A node that should end with
     /// nothing keeps nothing.
     pub fn give<T: serde::Serialize>(&mut self, dst: NodeId, said: &T, amount: u64, after: u64, quota: u64) {
         let load = self.load();
@@ -424,8 +424,9 @@ impl<'a> Phase<'a> {
         self.mover.give(dst, said, amount);
     }
 
-    /// Deals a row of tasks, the first of which begins at unit `at`, to the owners of its parts: the first part begins at unit `start`, each
-    /// has so many units, and an owner gets the tasks that aim into its part. It is told the number of units, even if there are no tasks.
+    /// Deals a row of tasks, the first of which begins at unit `at`, to the owners of its parts: the first part begins at unit `start`, each has its
+    /// number of units, and an owner receives the tasks that aim into its part. An owner receives the number of units even if there are no tasks for
+    /// it.
     pub async fn deal(&mut self, mut row: TaskBatch, mut at: u64, start: u64, parts: &[(NodeId, u64)], aim: Aim) {
         let mut cut = start;
         for (place, (dst, units)) in (1..).zip(parts) {

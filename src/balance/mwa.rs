@@ -81,7 +81,7 @@ fn cost(topology: &Topology) -> Cost {
     let Some((mesh, rows, columns)) = rows_and_columns(topology) else { return Cost { steps: 0, messages: 0, bytes: 0 } };
     let (n, n1, n2) = (u64::from(mesh.nodes()), u64::from(rows), u64::from(columns));
     let rounds = gather_steps(rows) + gather_steps(columns);
-    // Every border is crossed in one direction at the most. What crosses it in column j says j + 1 thetas.
+    // Every border is crossed in at most one direction. A message across it in column j carries j + 1 thetas.
     let (between_rows, within_rows) = ((n1 - 1) * n2, n1 * (n2 - 1));
     let thetas = (n1 - 1) * n2 * (n2 + 1) / 2;
     Cost {
@@ -94,7 +94,7 @@ fn cost(topology: &Topology) -> Cost {
     }
 }
 
-/// Steps of an all-gather among so many members, which is also what each of them sends.
+/// Steps of an all-gather among `members` members, which is also the number of messages that each of them sends.
 pub(super) fn gather_steps(members: u32) -> u64 {
     u64::from(members.next_power_of_two().ilog2())
 }

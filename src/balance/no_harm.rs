@@ -4,8 +4,8 @@
 //! slowest rank slower: one task of ten on a rank a tenth as fast. There are two ways to prevent it, and both know the slowest rank's time
 //! at the beginning from one reduction over the ranks:
 //!
-//! - *Quotas under a cap.* Where the loads after a phase are its quotas exactly (unit tasks), no quota is more than the rank does in that
-//!   time ([`Shares::harmless`](crate::load::Shares::harmless)). The reduction comes before the decision; `direct` and `optimal` know all loads anyway.
+//! - *Quotas under a cap.* Where the loads after a phase are its quotas exactly (unit tasks), no quota is more than the rank does in that time
+//!   ([`Shares::harmless`](crate::load::Shares::harmless)). The reduction comes before the decision; `direct` and `optimal` know all loads anyway.
 //! - *A check at the end.* Otherwise the reduction comes after the exchange, with the times before and after. Only if the slowest rank has
 //!   become slower, tasks go back the way they came from where there are too many ([`Mover::take_back`](crate::node::migrate::Mover::take_back)).
 //!
@@ -68,8 +68,8 @@ pub(super) async fn slowest(phase: &Phase<'_>) -> Result<Slowest> {
     Ok(Slowest { before, now, cap: caps[0] })
 }
 
-/// What each node of a rank may hold, if they may hold so much together: what it held at first, and of what the rank has room for beyond
-/// that as much as it holds more now.
+/// Caps of the nodes of a rank that may hold `most` together: what each held at first, plus its part of the rank's remaining room, up to what it
+/// holds more now.
 fn caps(held: &[Held], most: u64) -> Vec<u64> {
     let mut room = most.saturating_sub(held.iter().map(|held| held.0).sum());
     let mut caps: Vec<u64> = held
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(u64::from(trial.counts.chain - plain.counts.chain), steps);
         assert_eq!((trial.counts.messages - plain.counts.messages, trial.counts.bytes - plain.counts.bytes), (messages, bytes));
         assert_eq!(trial.plan, plain.plan);
-        // Who knows all loads pays nothing.
+        // A balancer that knows all loads pays nothing.
         let mixed = powers(&[1, 2, 3, 1, 2, 3, 1, 2]);
         let (trial, plain) =
             (Trial::with("direct", "complete:8", &loads, mixed.clone(), 0), Trial::plain("direct", "complete:8", &loads, mixed));

@@ -22,9 +22,9 @@
 //! smaller of its load and its quota, since it receives before it sends and gives away what it received first. On the complete graph, where
 //! every missing task takes one hop, the row of surpluses fills the row of deficits: it is `direct` there.
 //!
-//! Limits: as `direct`, every node holds all n loads until it has decided. The flow takes under a second up to 4,096 nodes; in simulation,
-//! where one process holds all nodes, these share one list of loads, and the flow is solved once for all of them. Virtual time is charged for it on every node, a tick for each node
-//! and round, of which there are as many as the diameter.
+//! Limits: as `direct`, every node holds all n loads until it has decided. The flow takes under a second up to 4,096 nodes; in simulation, where one
+//! process holds all nodes, these share one list of loads, and the flow is solved once for all of them. Virtual time is charged for it on every
+//! node, a tick for each node and round; the number of rounds is the diameter.
 
 use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, central, direct};
 use crate::error::{Error, Result};
@@ -57,7 +57,7 @@ struct Optimal;
 struct Solved {
     quota: Quota,
     carries: Vec<Carry>,
-    /// Places in `carries` by who gives and by who gets it.
+    /// Places in `carries` by giving and by receiving node.
     gives: ByNode,
     gets: ByNode,
 }
@@ -88,7 +88,7 @@ impl ByNode {
     }
 }
 
-/// What a node gets from whom, and gives to whom.
+/// The amounts that a node receives from others and gives to others.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Parts {
     gets: Vec<(NodeId, u64)>,

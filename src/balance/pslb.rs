@@ -15,22 +15,21 @@
 //!   after   |  v1  |   v2    |    v3      | v4 |v5|    v6    |         powers 3 4 5 2 1 5: shares 150 200 250 100 50 250
 //! ```
 //!
-//! Cost: 2 ceil(log2 n) + 1 steps; at most n ceil(log2 n) + 2n messages (the paper, which passes the scan from neighbour to neighbour,
-//! counts 2(n - 1) steps). An all-gather of the loads would save the broadcast's steps, but takes as many messages or more, and n / log2 n
-//! times the bytes.
+//! Cost: 2 ceil(log2 n) + 1 steps; at most n ceil(log2 n) + 2n messages (the paper, which passes the scan from neighbour to neighbour, counts
+//! 2(n - 1) steps). An all-gather of the loads would save the broadcast's steps, but takes at least the same number of messages, and n / log2
+//! n times the bytes.
 //!
 //! Guarantees: every node ends with exactly the units of its interval, in their order. Not local: to keep the order, a node may have to
 //! give up its own tasks for others.
 //!
 //! Departures from the paper: the scan's tree has logarithmic depth. A receiver does not know who its sources are, but from its first unit
-//! and the total how many units lie elsewhere: it receives from anybody until these are accounted for, then puts the tasks in the order
+//! and the total how many units lie elsewhere: it receives from any node until these are accounted for, then puts the tasks in the order
 //! of their sources.
 //!
-//! Tasks of several units go where their middle unit goes (the paper: first unit; `unit=first` does that), so that a border between two
-//! owners moves by half a task at the most, and a node's load differs from its share by less than the largest task. A source that has
-//! units of an owner's interval writes to it, even if no task goes with it. Tasks without work have no place in the row: those behind the
-//! last unit of a node stay. Pinned tasks are no part of the row: the other tasks are
-//! shared by what each node can still get.
+//! Tasks of several units go where their middle unit goes (the paper: first unit; `unit=first` does that), so that a border between two owners moves
+//! by at most half a task, and a node's load differs from its share by less than the largest task. A source that has units of an owner's interval
+//! writes to it, even if no task goes with it. Tasks without work have no place in the row: those behind the last unit of a node stay. Pinned tasks
+//! are no part of the row: the other tasks are shared by what each node can still get.
 
 use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, aim};
 use crate::error::Result;

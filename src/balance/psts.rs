@@ -35,9 +35,9 @@
 //! are slower than a way around them.
 //!
 //! Tasks of several units: a node's last units leave, with the tasks whose middle unit is among them, and each goes where its middle unit goes
-//! (`unit=first`: the first one). A border so moves by half a task at the most. Lest a node that gets from many others sums up what each of
-//! these is off, the nodes of a level agree in an all-gather how each rounds what it gives (not with `unit=first`), if they know that there
-//! are such tasks. Each level plans with the loads that are really there: all end within one largest task a dimension.
+//! (`unit=first`: the first one). So a border moves by at most half a task. To keep rounding errors of many senders from adding up on one receiver,
+//! the nodes of a level agree in an all-gather how each rounds what it gives (not with `unit=first`), if they know that there are such tasks. Each
+//! level plans with the actual loads: all end within one largest task per dimension.
 
 mod grids;
 mod level;

@@ -1,5 +1,6 @@
-//! Recursive coordinate bisection (M. J. Berger and S. H. Bokhari, 1987): ranks are halved, and the tasks are cut across the longest side of the box that holds them, so that
-//! each half gets its share of the work; then each half likewise. What it does is in [`assign::bisection`], how tasks get there in [`central`](super::central).
+//! Recursive coordinate bisection (M. J. Berger and S. H. Bokhari, 1987): ranks are halved, and the tasks are cut across the longest side of the box
+//! that holds them, so that each half gets its share of the work; then each half likewise. What it does is in [`assign::bisection`], how tasks get
+//! there in [`central`](super::central).
 //!
 //! ```text
 //!   . . . | . . .         first across the longest side,

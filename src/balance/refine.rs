@@ -1,12 +1,13 @@
-//! Refinement from where tasks are, after the idea of Charm++'s RefineLB: the slowest rank gives a task to a rank that ends sooner with it, or swaps one for a lighter one,
-//! until neither helps. Everything else stays. What it does is in [`assign::refine`](fn@crate::assign::refine), how tasks get there in [`central`](super::central).
+//! Refinement from where tasks are, after the idea of Charm++'s RefineLB: the slowest rank gives a task to a rank that ends sooner with it, or swaps
+//! one for a lighter one, until neither helps. Everything else stays. What it does is in [`assign::refine`](fn@crate::assign::refine), how tasks get
+//! there in [`central`](super::central).
 //!
 //! ```text
 //!   5 5 | 4 2     5 gives nothing away: 4 + 2 + 5 = 11 > 10     but 5 for 2:     2 5 | 5 4
 //! ```
 //!
-//! `tolerance` is the factor over the best time found up to which fewer moves win. Without it that is 1.009: the last thousandths of whole tasks take several times the
-//! movement of all that comes before them. Unit tasks end at their quotas unless a tolerance is given.
+//! `tolerance` is the factor over the best time found up to which fewer moves win. Without it that is 1.009: the last thousandths of whole tasks
+//! take several times the movement of all that comes before them. Unit tasks end at their quotas unless a tolerance is given.
 //!
 //! `locality=0.05`, for tasks that [talk to each other](crate::load::Shares::with_links), lets the slowest rank become by that part slower than the best result found, and brings those together
 //! that say most to each other; what crosses ranks falls. It takes another all-gather, of the tasks' numbers.

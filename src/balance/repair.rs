@@ -12,8 +12,8 @@
 //!
 //! Cost: two sweeps of ceil(log2 n) rounds, of a message and one with tasks from each rank; every rank knows its partner's tasks only.
 //!
-//! Guarantee: no pair's slower rank becomes slower, so the slowest of all does not either (with virtual nodes, which take no part, that is checked). Unit tasks
-//! are left as they are where the balancer is exact. It ends near the mean, and not at an optimum: pairs that never meet don't even out.
+//! Guarantee: no pair's slower rank becomes slower, so the slowest of all does not either (with virtual nodes, which take no part, that is checked).
+//! Unit tasks are left as they are where the balancer is exact. It ends near the mean, and not at an optimum: pairs that never meet don't even out.
 //!
 //! Source: the rounds are those of dimension exchange (Cybenko 1989), with whole tasks.
 
@@ -30,7 +30,7 @@ const PAIR: Tag = crate::node::tags::balance::PAIR;
 /// What is written behind a balancer's name.
 pub(super) const SUFFIX: &str = "+refine";
 
-/// How often all bits are gone through.
+/// Number of sweeps over all bits.
 const SWEEPS: u32 = 2;
 
 pub(super) struct Repaired {

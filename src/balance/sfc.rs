@@ -1,5 +1,5 @@
-//! A space-filling curve: the tasks in their order along Hilbert's curve are cut into one piece for each rank, exactly as [`chains`](super::chains) does. What it does is in
-//! [`assign::along_curve`], how tasks get there in [`central`](super::central).
+//! A space-filling curve: the tasks in their order along Hilbert's curve are cut into one piece for each rank, exactly as [`chains`](super::chains)
+//! does. What it does is in [`assign::along_curve`], how tasks get there in [`central`](super::central).
 //!
 //! ```text
 //!   5 6 9 A        the curve goes from neighbour to neighbour:
@@ -8,8 +8,8 @@
 //!   0 1 E F
 //! ```
 //!
-//! The slowest rank is as fast as any cut of this order makes it. Regions are less compact than those of [`rcb`](super::rcb), but a small change of the work moves
-//! borders by little. It needs a place of each task.
+//! The slowest rank is as fast as any cut of this order makes it. Regions are less compact than those of [`rcb`](super::rcb), but a small change of
+//! the work moves borders by little. It needs a place of each task.
 
 use super::central::{self, Central, Given, Rule};
 use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};

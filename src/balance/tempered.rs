@@ -1,27 +1,27 @@
-//! Tempered gossip: nobody ever knows all loads (H. Menon and L. V. Kale, A distributed dynamic load balancer for iterative applications, SC13, sections 4 and 5;
-//! the criterion by which tasks are taken is the relaxed one of DARMA's TemperedLB, Lifflander and others, Cluster 2021).
+//! Tempered gossip: no rank ever knows all loads (H. Menon and L. V. Kale, A distributed dynamic load balancer for iterative applications, SC13,
+//! sections 4 and 5; the criterion by which tasks are taken is the relaxed one of DARMA's TemperedLB, Lifflander and others, Cluster 2021).
 //!
 //! Repeated until all are near the mean, or nothing has moved, or [`ITERATIONS`] have passed:
 //!
 //! 1. The mean, and the time of the slowest rank: a reduction.
-//! 2. Gossip: ranks below the mean make themselves known. In each of ceil(log2 n) rounds every rank tells the one a random distance behind it (the
-//!    same distance for all) whom it knows, [`KNOWN`] at the most.
+//! 2. Gossip: ranks below the mean make themselves known. In each of ceil(log2 n) rounds every rank sends the list of ranks that it knows, at most
+//!    [`KNOWN`], to the rank a random distance behind it (the same distance for all).
 //! 3. A rank above the mean offers tasks to ranks that it knows, drawn with probabilities in proportion to what they lack.
 //! 4. Offers find their way in ceil(log2 n) rounds, over distances that are powers of two, many in one message.
 //! 5. Who is offered tasks takes them as long as it stays within its share of the mean, or else one more that leaves it faster than the sender is; it
 //!    answers, and the sender sends.
 //!
 //! ```text
-//!   gossip    4 -> 7 -> 2 ..      "4 lacks 9"               everybody knows some of those that lack
+//!   gossip    4 -> 7 -> 2 ..      "4 lacks 9"               every rank knows some of those that lack
 //!   offers    1: 5x3 to 4         4 takes 3x3               1 sends 3x3 to 4
 //! ```
 //!
-//! Cost: an iteration takes two rounds of log2 n messages, a reduction of log2 n, an answer for each offer and a message for what was taken; a rank makes
-//! [`TARGETS`] offers at the most. So messages of a rank grow with log2 n, and bytes as well, since lists are bounded.
+//! Cost: an iteration takes two rounds of log2 n messages, a reduction of log2 n, an answer for each offer and a message for what was taken; a rank
+//! makes at most [`TARGETS`] offers. So messages per rank grow with log2 n, and bytes as well, since lists are bounded.
 //!
-//! Departures: the distances of a gossip round are the same for all, so that each rank gets one message a round, and needs no detection of termination; offers are
-//! answered (the paper's ranks take what comes, or send it on). Ranks gossip, not nodes: virtual nodes give what they have to their rank's real node first,
-//! and no power is given nothing.
+//! Departures: the distances of a gossip round are the same for all, so that each rank gets one message a round, and needs no detection of
+//! termination; offers are answered (the paper's ranks take what comes, or send it on). Ranks gossip, not nodes: virtual nodes give what they have
+//! to their rank's real node first, and no power is given nothing.
 //!
 //! Guarantee: the closing check; near the mean on loads of tasks that are small against it, and no promise beyond that.
 
@@ -42,16 +42,16 @@ const GOSSIP: Tag = crate::node::tags::balance::GOSSIP;
 const OFFER: Tag = crate::node::tags::balance::OFFER;
 const ANSWER: Tag = crate::node::tags::balance::ANSWER;
 
-/// Iterations at the most.
+/// Maximum number of iterations.
 const ITERATIONS: u32 = 8;
 
-/// Ranks that a rank knows at the most.
+/// Maximum number of ranks that a rank knows.
 const KNOWN: usize = 32;
 
-/// Ranks that a rank offers tasks to in one iteration, at the most.
+/// Maximum number of ranks to which a rank offers tasks in one iteration.
 const TARGETS: usize = 8;
 
-/// All are near enough when nobody takes longer than this many hundredths of the mean.
+/// Time of the slowest rank, in hundredths of the mean, up to which ranks count as balanced.
 const NEAR: u64 = 102;
 
 pub(super) static ENTRY: Entry = Entry {
@@ -205,7 +205,7 @@ impl Sum {
         }
     }
 
-    /// Whether the slowest rank takes about as long as the mean, or nobody has anything to move.
+    /// Whether the slowest rank takes about as long as the mean, or no rank has anything to move.
     fn is_near(self) -> bool {
         let mean_times_slowest = self.work.saturating_mul(self.slowest.power.into()).saturating_mul(NEAR.into());
         !self.moved || u128::from(self.slowest.work).saturating_mul(self.power).saturating_mul(100) <= mean_times_slowest
@@ -318,7 +318,7 @@ fn drawn(lights: &[Light], rng: &mut ChaCha8Rng) -> usize {
 struct Offered {
     to: NodeId,
     from: NodeId,
-    /// Work and power of who offers.
+    /// Work and power of the offering rank.
     load: u64,
     power: u64,
     rows: Vec<(u64, u64)>,
@@ -340,8 +340,8 @@ async fn route(ranks: &Group, node: &Node, own: Vec<Offered>) -> Result<Vec<Offe
     Ok(here)
 }
 
-/// How many tasks of each row of an offer are taken by a rank with this load, share and power: what its share has room for; or one that leaves it faster
-/// than who offers it.
+/// Number of tasks of each row of an offer that a rank with this load, share and power takes: what its share has room for; or one task with which
+/// it is still faster than the offering rank.
 fn accepted(offer: &Offered, load: &mut u64, share: u64, power: u64) -> Vec<u64> {
     let senders = RankTime { work: offer.load, power: offer.power };
     let mut taken = Vec::with_capacity(offer.rows.len());
@@ -418,7 +418,7 @@ mod tests {
             assert!(max_over_mean(&trial.after) < 1.1, "{}", max_over_mean(&trial.after));
             per_rank.push(trial.counts.messages as f64 / ranks as f64 / f64::from(ranks.ilog2()));
         }
-        // Sixteen times the ranks cost no more than half as many messages again for each doubling.
+        // With sixteen times the ranks, messages per rank and doubling grow by less than half, and stay below 40.
         assert!(per_rank[1] < 1.5 * per_rank[0] && per_rank[1] < 40.0, "{per_rank:?}");
     }
 }

@@ -44,7 +44,7 @@ impl Trial {
         Trial::on(balancer, topology, loads, Shares::new(powers).plainly(), 0)
     }
 
-    /// Runs it on the complete graph with tasks of these weights, of which each node in turn has so many, one range of ids.
+    /// Runs the balancer on the complete graph with tasks of these weights; `tasks` is the number of tasks of each node, which are one range of ids.
     pub fn weighing(balancer: &str, tasks: &[u64], weights: &[u64], powers: &[u64]) -> Trial {
         let shares = Shares::new(Powers::listed(powers.to_vec()).unwrap()).weighted();
         let mut tasks_of: Vec<TaskBatch> = Vec::new();
@@ -131,7 +131,7 @@ impl Trial {
         self.plan.transfers.iter().map(|t| (t.src, t.dst, t.tasks)).collect()
     }
 
-    /// Whether every node kept as many of its own tasks as its quota let it keep, so that it never held less than that.
+    /// Whether every node kept at least the smaller of its load and its quota of its own tasks, so that it never held less.
     pub fn kept_what_it_could(&self, loads: &[u64]) -> bool {
         self.stayed.iter().zip(loads).zip(&self.quota).all(|((&stayed, &load), &quota)| stayed >= load.min(quota))
     }

@@ -6,8 +6,8 @@
 //! 1. Sum reduction: `W[i]` is the load of node i's subtree.
 //! 2. Average and remainder of the total `T = W[0]`, which the root broadcasts.
 //! 3. Quotas `Q[i]` of the subtrees. Nodes are numbered in preorder, so a subtree is a range of nodes.
-//! 4. `W[i] - Q[i]` tasks go up the link above node i, or as many down if it is negative. Every node first receives all that is due to
-//!    it (4.1 from its parent, 4.2 from its children), then sends (4.3, 4.4).
+//! 4. `W[i] - Q[i]` tasks go up the link above node i; if this is negative, its absolute value goes down. Every node first receives all that is due
+//!    to it (4.1 from its parent, 4.2 from its children), then sends (4.3, 4.4).
 //!
 //! ```text
 //!            0                5 up to 0 from 1, with 6 that came from 3
@@ -19,8 +19,8 @@
 //!                             5 to 8 at 4, 16 task-hops (the paper's example 1)
 //! ```
 //!
-//! Cost: 4m steps at the most in a tree of depth m: m up and m down for the information, and for the tasks the longest way from leaf to
-//! leaf. Every link carries two messages of information and at most one of tasks. Task-hops are the least possible.
+//! Cost: at most 4m steps in a tree of depth m: m up and m down for the information, and for the tasks the longest way from leaf to leaf. Every link
+//! carries two messages of information and at most one of tasks. Task-hops are the minimum.
 //!
 //! Guarantees: every node ends at its quota (lemma 1), and never holds less than the smaller of its load and its quota; with unequal powers
 //! and virtual nodes (quota 0) too.
@@ -83,7 +83,7 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
     let Topology::Tree(tree) = phase.topology() else { return Err(Error::Failed("twa runs on trees".into())) };
     let (parent, children) = (tree.parent(me), tree.children(me));
 
-    // Step 1: the loads of the children's subtrees and of one's own.
+    // Step 1: the loads of the children's subtrees and of this node's own.
     let mut below = Vec::with_capacity(children.len());
     for &child in children {
         below.push(node.receive::<u64>(child, SUM).await?);
@@ -111,7 +111,7 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
     let mine = quota.of(me);
     drop(quota);
 
-    // Steps 4.1 and 4.2: what is due to this node. Whoever sends it waits for nothing from here.
+    // Steps 4.1 and 4.2: what is due to this node. Its senders do not wait for anything from this node.
     phase.enter(Stage::Exchange);
     if let Some(parent) = parent.filter(|_| up < 0) {
         phase.mover.take_in::<()>(parent).await?;
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(trial.after, trial.quota);
     }
 
-    /// Parents of a random tree in preorder: each node hangs under the one before it or under one of that one's ancestors.
+    /// Parents of a random tree in preorder: each node is a child of the previous node or of one of its ancestors.
     fn tree() -> impl Strategy<Value = String> {
         prop::collection::vec(0u32..5, 0..30).prop_map(|climbs| {
             let mut parents = vec![None];

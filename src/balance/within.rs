@@ -80,7 +80,7 @@ struct Planned {
 struct Round {
     /// First place, number and destination of what leaves.
     parts: Vec<Vec<(u64, u64, NodeId)>>,
-    /// Who sends.
+    /// The senders.
     sources: Vec<BTreeSet<NodeId>>,
 }
 

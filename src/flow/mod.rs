@@ -19,7 +19,7 @@
 //! one core of a small shared machine, nine patterns of loads, means from 10 to 10^12): Q12 takes 3 to 40 ms here and
 //! 12 to 810 ms there; 64x64 meshes and tori up to 150 ms either way; long thin meshes, lines and rings, where the
 //! rounds are many, mostly favour the simplex (at worst 0.7 s here, 0.25 s there). The costs agreed in every case. Growth
-//! on square meshes is steep: 256x256 took half a minute, while Q16, of as many nodes, took under a second.
+//! on square meshes is steep: 256x256 took half a minute, while Q16, with the same number of nodes, took under a second.
 //!
 //! This room knows nothing of ranks, tasks and topologies. Start at [`Network`], or at [`least_hops`] for balancing.
 

@@ -23,7 +23,7 @@ use crate::transport::mpi::guest::{self as carrier, Link, Patience, Word};
 use crate::transport::wire;
 use crate::trigger::Watch;
 
-/// What a call is.
+/// Identifies a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Op {
     Open,
@@ -74,7 +74,7 @@ pub mod kinds {
     pub const RUN: i32 = 10;
 }
 
-/// The ranks of a communicator, inside somebody else's program.
+/// The ranks of a communicator, inside another program.
 ///
 /// Opened, it duplicates the communicator, and changes nothing else in the process. It is used by the thread that opened it. Dropping it
 /// does not communicate, and leaves its communicators to MPI; [`close`](World::close) gives them back.
@@ -90,7 +90,7 @@ pub struct World {
     ranks: u32,
 }
 
-/// What a world is about.
+/// The state of a world.
 pub(super) struct State {
     /// `None` once it is closed.
     pub link: Option<Link>,
@@ -183,7 +183,7 @@ impl World {
         Ok(())
     }
 
-    /// Makes a call: panics, and failures after which the world is lost, are told to the others.
+    /// Makes a call; panics, and failures after which the world is lost, are reported to the other ranks.
     pub(super) fn call<T>(&self, make: impl FnOnce(&World) -> Result<T>) -> Result<T> {
         self.enter()?;
         if let Ok(mut state) = self.state.try_borrow_mut() {
@@ -254,7 +254,7 @@ impl State {
                 let body = wire::write(failure);
                 let me = link.rank;
                 for rank in (0..link.ranks).filter(|rank| *rank != me) {
-                    // Whom it does not reach has failed itself.
+                    // A rank that it does not reach has failed itself.
                     _ = link.send(rank, kinds::LOST, 0, &body);
                 }
                 _ = link.poll();

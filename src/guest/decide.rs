@@ -67,7 +67,7 @@ impl All {
         Ok(self.decided(&owners, destinations))
     }
 
-    /// What somebody else's assignment is worth.
+    /// Gain, cost and verdict of an assignment that the caller has made.
     ///
     /// # Errors
     /// Wrong usage, if a capacity is not kept or all powers are 0.

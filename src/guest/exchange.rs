@@ -1,4 +1,4 @@
-//! What bindings for other languages need beyond the calls that programs make: everybody's bytes, giving a world up, and being interrupted.
+//! What bindings for other languages need beyond the calls that programs make: an all-gather of bytes, giving a world up, and being interrupted.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use super::status::{Failure, Result};
 /// Asked while a call waits; its failure ends the call, and the world.
 pub(super) type Ask = Box<dyn FnMut() -> Result<()>>;
 
-/// How often it is asked.
+/// Interval between two calls.
 const EVERY: Duration = Duration::from_millis(20);
 
 /// The question, and when it was asked last.

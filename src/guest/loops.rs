@@ -1,8 +1,8 @@
 //! Loops whose iterations ranks take for themselves, some at a time.
 //!
-//! The number of the next chunk lies on rank 0, and whoever wants a chunk adds to it by a one-sided call: a rank that computes need not
-//! answer. What the chunk of a number is, every rank computes for itself, for rules that give all ranks the same (Eleliemy and Ciorba 2021
-//! call that distributed chunk calculation). Rules that treat ranks differently take their chunk from what is left.
+//! The number of the next chunk is stored on rank 0, and a rank that wants a chunk increments it by a one-sided call: a rank that computes need not
+//! answer. Every rank computes the chunk of a number for itself, for rules that treat all ranks alike (Eleliemy and Ciorba 2021 call that
+//! distributed chunk calculation). Rules that treat ranks differently take their chunk from the remaining iterations.
 
 use std::time::Instant;
 
@@ -171,7 +171,7 @@ impl World {
             if link.rank == 0 {
                 link.set(slot, 0)?;
             }
-            // Nobody takes anything before that.
+            // No rank takes a chunk before that.
             state.agree(Op::LoopBegin, Ok(()), &[])?;
             state.loops[slot] = true;
             let taker = Taker::new(terms, length, world.rank(), &weights);
@@ -207,7 +207,7 @@ impl World {
     /// Closes a loop. Collective; a rank that comes early leaves the rest to the others.
     ///
     /// # Errors
-    /// Wrong usage, if some iterations were not taken by anybody.
+    /// Wrong usage, if some iterations were not taken by any rank.
     pub fn end_loop(&self, of: Loop) -> Result<()> {
         self.end_loop_if(Ok(&of))
     }

@@ -1,4 +1,4 @@
-//! Balancing inside somebody else's program, which has ranks, data and MPI of its own.
+//! Balancing inside another program, which has ranks, data and MPI of its own.
 //!
 //! ```no_run
 //! # fn chemistry(cell: &Vec<f64>) -> f64 { cell[0] }

@@ -29,7 +29,7 @@ pub enum ByRank {
     List(Vec<f64>),
 }
 
-/// What a world was told.
+/// Options of a world.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// `NAME[:key=value,..]`.
@@ -38,7 +38,7 @@ pub struct Options {
     pub tolerance: f64,
     /// What repeats, repeats by it.
     pub seed: u64,
-    /// How long a call waits for other ranks; for ever if there is none.
+    /// Time for which a call waits for other ranks; without one, for ever.
     pub timeout: Option<Duration>,
     /// When to balance: `NAME[:key=value,..]`.
     pub trigger: String,
@@ -46,7 +46,7 @@ pub struct Options {
     pub workers: usize,
     /// Whether a failed call ends the job.
     pub aborts: bool,
-    /// How long a call waits for other ranks before it ends the job.
+    /// Time for which a call waits for other ranks before it ends the job.
     pub watchdog: Option<Duration>,
     /// Seconds that a unit of weight lasts.
     pub unit: Option<f64>,

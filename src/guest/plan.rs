@@ -13,7 +13,7 @@ use super::status::{Failure, Result};
 use super::verdict::Verdict;
 use crate::load::Place;
 
-/// What a plan is made of, by item. What is `None` is 1, 0 and not pinned for all.
+/// Input of a plan, by item. Fields that are `None` are 1, 0 and not pinned for all items.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Given<'a> {
     /// Number of items.
@@ -26,7 +26,7 @@ pub struct Given<'a> {
     pub pinned: Option<&'a [u8]>,
     /// Number of coordinates of an item, and all coordinates, item by item.
     pub coordinates: Option<(usize, &'a [f64])>,
-    /// The rank of each, where somebody else has decided.
+    /// The destination rank of each item, if the caller has decided itself.
     pub destinations: Option<&'a [i32]>,
 }
 
@@ -48,7 +48,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What it is worth, for all ranks together.
+    /// Returns the verdict on the plan, for all ranks together.
     pub fn verdict(&self) -> &Verdict {
         &self.verdict
     }
@@ -96,7 +96,7 @@ struct Answer {
 }
 
 impl World {
-    /// Makes a plan; `op` says whether somebody else has decided, and it may be known already that this rank's arguments are wrong.
+    /// Makes a plan. `op` says whether the caller has decided the destinations; `mine` may already be an error in this rank's arguments.
     #[doc(hidden)]
     pub fn plan_as(&self, op: Op, given: Result<&Given<'_>>) -> Result<Plan> {
         self.call(|world| {

@@ -97,11 +97,11 @@ impl Aligned {
 #[allow(unsafe_code, reason = "a view of plain numbers as bytes")]
 fn as_bytes(words: &[u128], length: usize) -> &[u8] {
     let length = length.min(mem::size_of_val(words));
-    // SAFETY: the words are valid for so many bytes, and any byte of a number may be read.
+    // SAFETY: the words are valid for `length` bytes, and any byte of a number may be read.
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), length) }
 }
 
-/// What is called for each item that arrives: whose it was or who computed it, its index, its bytes. Other than 0: it is refused.
+/// What is called for each item that arrives: its owner or the rank that computed it, its index, its bytes. Other than 0: it is refused.
 pub type Receive<'a> = &'a mut dyn FnMut(u32, u64, &[u8]) -> i32;
 
 impl World {
@@ -403,7 +403,7 @@ impl State {
         });
         let both = packed().and_then(|packed| Ok((packed, rooms.collect::<Result<Vec<_>>>()?)));
         let (both, mine) = super::plan::split(both);
-        // Whoever has no memory says so before anything is sent.
+        // A rank that has no memory says so before anything is sent.
         self.agree(op, mine, same)?;
         let Some((packed, rooms)) = both else { return Err(Failure::memory("items")) };
         let arrived = self.exchange(route, packed, rooms)?;

@@ -1,4 +1,4 @@
-//! What a call of a guest comes to.
+//! The result of a call of a guest.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
 //! A run of tasks, as one rank sees it: its queue, what it is asked for, and how the end is found.
 //!
-//! One without tasks asks a random other rank, which gives the oldest half of those of its highest priority, or says no. The end is found by
-//! a token that goes round and adds up messages sent and received (Mattern 1987): when all ranks were idle, as many were received as were sent,
-//! and that twice in a row with the same numbers, nothing is left.
+//! A rank without tasks asks a random other rank, which gives the oldest half of its tasks of the highest priority, or declines. Termination is
+//! detected by a token that goes round and adds up messages sent and received (Mattern 1987): nothing is left when in two successive rounds all
+//! ranks were idle and the totals of messages sent and received were equal and the same.
 
 use std::collections::BTreeMap;
 
@@ -64,10 +64,10 @@ pub(super) struct Run {
     pub queue: BTreeMap<(i32, u64), Item>,
     pub age: u64,
     pub counts: Counts,
-    /// Results that were not handed over yet: who computed it, the root's number, the bytes.
+    /// Results that were not handed over yet: the rank that computed it, the root's number, the bytes.
     pub results: Vec<(u32, u64, Bytes)>,
     pub steals: bool,
-    /// Whom this rank has asked.
+    /// The rank that was asked and has not answered.
     pub asked: Option<u32>,
     pub dice: u64,
     /// The token, if it is here, and what rank 0 read from the last one.

@@ -3,7 +3,7 @@
 use super::status::{Failure, Result};
 use crate::trigger::{self as criteria, Criterion};
 
-/// Names that guests may use beside the registry's.
+/// Names that guests may use in addition to the registry's.
 const OTHER_NAMES: [(&str, &str); 3] = [("excess", "menon-baseline"), ("interval", "menon-interval"), ("every", "every:steps=100")];
 
 /// What `NAME=VALUE` is short for.

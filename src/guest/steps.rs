@@ -7,8 +7,8 @@ use super::step::trigger;
 use crate::trigger::{Step, Watch};
 
 impl World {
-    /// Says whether all ranks should balance before the next step, after one that took this rank so many seconds. What balancing
-    /// costs is what plans and moves have taken. Collective.
+    /// Returns whether all ranks should balance before the next step, given the seconds that the last step took on this rank. The cost of balancing
+    /// is the time that plans and moves have taken. Collective.
     ///
     /// # Errors
     /// Wrong usage on all ranks, if the seconds of one are negative or not finite.

@@ -1,8 +1,8 @@
-//! What a plan is worth.
+//! The verdict on a plan: its gain and its cost.
 
 use serde::{Deserialize, Serialize};
 
-/// What a plan would do, for all ranks together.
+/// Effect of a plan, for all ranks together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// Largest over mean of work over power, now. 1 without work; infinite if a rank of power 0 has work.
@@ -21,7 +21,7 @@ pub struct Verdict {
     pub moved: u64,
     /// Their bytes, where these are known.
     pub bytes: u64,
-    /// Whether it pays; `None` if nobody knows how long a unit lasts.
+    /// Whether it pays; `None` if the duration of a unit is unknown.
     pub pays: Option<bool>,
     /// Name of the balancer.
     pub balancer: String,

@@ -1,4 +1,4 @@
-//! How far from the quotas loads are, and how near they could be.
+//! Deviation of loads from the quotas, and its minimum.
 
 /// The largest difference between a node's load and its quota, both by node.
 pub fn deviation(loads: &[u64], quota: &[u64]) -> u64 {
@@ -8,7 +8,7 @@ pub fn deviation(loads: &[u64], quota: &[u64]) -> u64 {
 /// The least largest difference that any distribution of the work can have, if each node keeps at least its pinned work and work can be parted
 /// at will. Both are by node, and no more is pinned than the quotas sum up to. It is 0 unless some node has more pinned than its quota.
 pub fn best_deviation(quota: &[u64], pinned: &[u64]) -> u64 {
-    // A node with too much pinned is that far off; and what it has too much all others miss, who may miss no more than this either.
+    // A node with too much pinned work deviates by its excess; the other nodes lack this excess together, and may lack no more than that either.
     let excess = quota.iter().zip(pinned).map(|(quota, pinned)| pinned.saturating_sub(*quota));
     let total: u128 = excess.clone().map(u128::from).sum();
     let missing = |by: u64| quota.iter().zip(pinned).map(|(quota, pinned)| u128::from(quota.saturating_sub(*pinned).min(by))).sum::<u128>();

@@ -47,8 +47,8 @@ pub fn finishes(loads: &[u64], powers: &[u64]) -> Vec<f64> {
     loads.iter().zip(powers).map(|(load, power)| mean.in_tasks(RankTime { work: *load, power: *power })).collect()
 }
 
-/// A lower bound of max/mean (see [`Imbalance`]) for whole tasks of so much work together, of which the largest has `largest` units, with so
-/// much pinned on each rank: all work over all power, whole units of it, the largest task on the fastest rank, and what is pinned where it is.
+/// A lower bound of max/mean (see [`Imbalance`]) for whole tasks of `total` units of work together, of which the largest has `largest` units, with
+/// `pinned` units on each rank: all work over all power, whole units of it, the largest task on the fastest rank, and what is pinned where it is.
 pub fn bound(total: u64, largest: u64, pinned: &[u64], powers: &[u64]) -> f64 {
     let mean = total as f64 / powers.len().max(1) as f64;
     if total == 0 {
@@ -66,7 +66,7 @@ pub fn least_finish(total: u64, powers: &[u64]) -> f64 {
     if total == 0 || sum == 0 {
         return if total == 0 { 0.0 } else { f64::INFINITY };
     }
-    // Nobody finishes earlier than with the floors of the exact shares. What rounding leaves, fewer tasks than ranks, goes where the next
+    // No rank finishes earlier than with the floor of its exact share. What rounding leaves, fewer tasks than ranks, goes where the next
     // task would be done first. A product beyond 128 bits is impossible: both factors have 64, since powers sum to less than 2^64.
     let floor = |power: u64| (u128::from(total) * u128::from(power) / sum) as u64;
     let shares: Vec<RankTime> = powers.iter().map(|power| RankTime { work: floor(*power), power: *power }).collect();
@@ -84,8 +84,9 @@ pub fn least_finish(total: u64, powers: &[u64]) -> f64 {
     slowest.map_or(0.0, |time| MeanPower::of(powers).in_tasks(time))
 }
 
-/// How long a task must last, on a rank of mean power, for a phase to pay: `phase_ticks` is what the phase took, the finishes (see
-/// [`finish`], and [`makespan`](super::makespan) where ranks share cores) are those before and after it. Nothing if the phase made nothing better, however long the tasks.
+/// Ticks that a task must last, on a rank of mean power, for a phase to pay: `phase_ticks` is the duration of the phase, the finishes (see
+/// [`finish`], and [`makespan`](super::makespan) where ranks share cores) are those before and after it. Nothing if the phase made nothing better,
+/// however long the tasks.
 pub fn break_even_task_ticks(phase_ticks: u64, finish_before: f64, finish_after: f64) -> Option<f64> {
     // Sums of the same times in another order differ in their last digits.
     (finish_before > finish_after * (1.0 + 1e-9)).then(|| phase_ticks as f64 / (finish_before - finish_after))

@@ -1,8 +1,8 @@
 //! The judge: what a balancing phase was worth, from its loads, its plan and nothing else.
 //!
-//! [`mod@imbalance`] has the three figures that the field calls so, and when the slowest rank ends; [`sharing`] when all end where ranks share cores; [`locality`] says which tasks had to
-//! move and which did; [`mod@deviation`] how far from the quotas it ended; [`hops`] the least task-hops with which the quotas can be reached. Plain functions over plain numbers: the judge
-//! does not know how a balancer works.
+//! [`mod@imbalance`] has the three figures that the field calls so, and when the slowest rank ends; [`sharing`] when all end where ranks share
+//! cores; [`locality`] says which tasks had to move and which did; [`mod@deviation`] how far from the quotas it ended; [`hops`] the least task-hops
+//! with which the quotas can be reached. Plain functions over plain numbers: the judge does not know how a balancer works.
 
 mod deviation;
 mod hops;

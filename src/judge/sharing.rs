@@ -34,7 +34,7 @@ pub fn makespan(times: &[f64], groups: &[CoreGroup]) -> f64 {
         let mut of_group: Vec<f64> = group.ranks.iter().filter_map(|rank| times.get(*rank as usize).copied()).collect();
         shared(&mut of_group, group.cores)
     });
-    // Nobody is done earlier than alone.
+    // No program finishes earlier than it would alone.
     let alone = times.iter().copied().fold(0.0, f64::max);
     in_groups.fold(alone, f64::max)
 }

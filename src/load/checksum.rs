@@ -1,4 +1,4 @@
-//! What is the same before and after tasks move.
+//! Checksum of tasks, which is the same before and after they move.
 
 use serde::{Deserialize, Serialize};
 

@@ -29,7 +29,7 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// A matrix from its rows, one after the other. `None` if they don't fill whole rows of so many ranks.
+    /// Returns the matrix with these rows, one after the other; `None` if the values do not fill whole rows of `ranks` columns.
     pub fn new(ranks: RankId, by_task: Vec<Cost>) -> Option<Costs> {
         let ranks = ranks as usize;
         (ranks > 0 && by_task.len().is_multiple_of(ranks)).then_some(Costs { ranks, by_task })
@@ -75,7 +75,7 @@ impl Costs {
         (0..self.tasks()).find(|task| self.least(*task) == NEVER)
     }
 
-    /// The same tasks on the first ranks only; all of them if there are not so many.
+    /// Returns the costs of the same tasks on the first ranks only, or on all ranks if there are fewer.
     #[must_use]
     pub fn on_first(&self, ranks: usize) -> Costs {
         let ranks = ranks.clamp(1, self.ranks);

@@ -16,7 +16,7 @@ pub struct Transfer {
     pub dst: NodeId,
     /// Number of tasks, at least 1.
     pub tasks: u64,
-    /// Their work units; as many as tasks if these are unit tasks.
+    /// Their work units; equal to the number of tasks if these are unit tasks.
     pub work: u64,
 }
 

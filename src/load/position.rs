@@ -1,6 +1,6 @@
 //! Positions: work units in a row, and which node each belongs to.
 //!
-//! The rule of PSLB (Hegarty and Kechadi 1997, as told by Savvas and Kechadi 2004, section 3.1): W units are numbered from 0, a node with
+//! The rule of PSLB (Hegarty and Kechadi 1997, as described by Savvas and Kechadi 2004, section 3.1): W units are numbered from 0, a node with
 //! the normalised power interval `[a, b)` owns the units i with a <= i / W < b. In integers its first unit is `ceil(W * prefix / sum)`,
 //! where `prefix` is the power of the nodes before it and `sum` that of all.
 
@@ -13,7 +13,7 @@ use super::Powers;
 pub enum Aim {
     /// To the owner of its first unit.
     First,
-    /// To the owner of its middle unit, `start + floor(weight / 2)`. A border between two owners then moves by half a task at the most.
+    /// To the owner of its middle unit, `start + floor(weight / 2)`. A border between two owners then moves by at most half a task.
     Middle,
 }
 
@@ -36,7 +36,8 @@ pub struct Positions<'a> {
 }
 
 impl<'a> Positions<'a> {
-    /// This many units over these nodes. Units need a power above zero among the nodes, or nobody owns them.
+    /// Distributes `units` units over these nodes. If there are units, at least one node must have a power above zero: otherwise the units have no
+    /// owner.
     pub fn new(powers: &'a Powers, nodes: Range<u32>, units: u64) -> Positions<'a> {
         Positions { powers, nodes, units }
     }

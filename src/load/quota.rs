@@ -1,6 +1,6 @@
 //! Quotas: the load that each node should have.
 //!
-//! The rule of Wu 1997 (figure 4): everybody gets the average, the first R nodes one more. For unequal powers: in proportion to the power,
+//! The rule of Wu 1997 (figure 4): every node gets the average, the first R nodes one more. For unequal powers: in proportion to the power,
 //! exactly; what rounding leaves goes to the largest remainders, among equals to the lowest node. For equal powers the two are one rule.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -193,7 +193,7 @@ impl Shares {
         Shares { powers, weighted: false, plain: false, capacity: None, links: None, common: Arc::default() }
     }
 
-    /// The same with so much pinned work on each node. Like the powers it is known on all nodes beforehand.
+    /// The same shares with this amount of pinned work on each node. Like the powers it is known on all nodes beforehand.
     pub fn with_pinned(self, pinned: Vec<u64>) -> Shares {
         let pinned = if pinned.iter().all(|work| *work == 0) { Vec::new() } else { pinned };
         Shares { common: Arc::new(Common { pinned, ..Common::default() }), ..self }
@@ -205,7 +205,7 @@ impl Shares {
         Shares { weighted: true, ..self }
     }
 
-    /// The same on ranks each of which has room for so many bytes of tasks' payloads, known on all nodes beforehand. Only balancers that
+    /// The same shares with a capacity per rank: the bytes of task payloads that it has room for, known on all nodes beforehand. Only balancers that
     /// [keep capacities](crate::balance::Balancer::keeps_capacity) look at it.
     pub fn with_capacity(self, capacity: Vec<u64>) -> Shares {
         Shares { capacity: Some(capacity.into()), ..self }
@@ -402,7 +402,7 @@ mod tests {
             let capped = Quota::from_shares(&quota).below(&caps).map_or(quota.clone(), |capped| capped.to_vec());
             prop_assert_eq!(capped.iter().sum::<u64>(), quota.iter().sum::<u64>());
             prop_assert!(capped.iter().zip(&caps).all(|(share, cap)| share <= cap));
-            // Nobody below its cap gets less than it should.
+            // A node below its cap gets no less than its quota.
             prop_assert!(capped.iter().zip(quota.iter().zip(&caps)).all(|(share, (quota, cap))| share >= quota.min(cap)));
         }
 

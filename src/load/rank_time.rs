@@ -15,7 +15,7 @@ pub struct RankTime {
 }
 
 impl RankTime {
-    /// The most work that a rank of this power does in that time.
+    /// Returns the largest amount of work that a rank of this power does in that time.
     pub fn most_work(self, power: u64) -> u64 {
         match (self.work, self.power) {
             (0, _) => 0,

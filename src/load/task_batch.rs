@@ -17,13 +17,13 @@ pub struct Task {
     pub id: TaskId,
     /// Work units, at least 0.
     pub weight: u64,
-    /// What the task carries; the balancer does not look into it.
+    /// Data of the task, opaque to the balancer.
     pub payload: Bytes,
 }
 
 /// Some tasks that lie together: consecutive ids, the same weight, and payloads of the same size one behind the other in one buffer.
 ///
-/// A row of tasks is cut and handed on without a poll at the single ones, until somebody asks for [`tasks`](Segment::tasks). Unit tasks
+/// A row of tasks is cut and handed on without a look at its single tasks, until a caller asks for [`tasks`](Segment::tasks). Unit tasks
 /// without payload are a row whose buffer is empty, so a billion of them cost nothing; a task unlike its neighbours is a row of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
@@ -41,8 +41,8 @@ impl Segment {
         Segment { first, count, weight: 1, payload: Bytes::new() }
     }
 
-    /// So many tasks with consecutive ids and this weight each; their payloads share the buffer evenly. `None` if its length is no multiple
-    /// of their number.
+    /// Returns `count` tasks with consecutive ids and this weight each, whose payloads share the buffer evenly; `None` if the buffer's length is no
+    /// multiple of `count`.
     pub fn row(first: TaskId, count: u64, weight: u64, payload: Bytes) -> Option<Segment> {
         let even = if count == 0 { payload.is_empty() } else { (payload.len() as u64).is_multiple_of(count) };
         even.then_some(Segment { first, count, weight, payload })
@@ -129,12 +129,12 @@ impl Segment {
         near.map(part).filter(|(from, until)| from < until)
     }
 
-    /// How many of these tasks, from one end, have no more than `work` units together.
+    /// Number of these tasks, from one end, that have at most `work` units together.
     fn fitting(&self, work: u64) -> u64 {
         work.checked_div(self.weight).map_or(self.count, |tasks| tasks.min(self.count))
     }
 
-    /// How many tasks aim before unit `cut` of a row in which the first begins at unit `start`.
+    /// Number of tasks that aim before unit `cut` of a row in which the first begins at unit `start`.
     fn aiming_before(&self, start: u64, cut: u64, aim: Aim) -> u64 {
         match cut.saturating_sub(aim.of(start, self.weight)) {
             0 => 0,
@@ -145,7 +145,7 @@ impl Segment {
         }
     }
 
-    /// How many tasks aim at unit `cut` or behind it, of a row in which the last ends before unit `end`.
+    /// Number of tasks that aim at unit `cut` or behind it, of a row in which the last ends before unit `end`.
     fn aiming_from(&self, end: u64, cut: u64, aim: Aim) -> u64 {
         self.count - self.aiming_before(end - self.work(), cut, aim)
     }
@@ -167,7 +167,7 @@ pub struct TaskBatch {
 }
 
 impl TaskBatch {
-    /// An empty batch with room for so many segments.
+    /// Returns an empty batch with room for this number of segments.
     pub fn with_capacity(segments: usize) -> TaskBatch {
         TaskBatch { segments: VecDeque::with_capacity(segments), ..TaskBatch::default() }
     }
@@ -356,8 +356,8 @@ impl TaskBatch {
         taken
     }
 
-    /// Takes the tasks at some places, of which `at` is that of the first task: first place, number and who gets them, in ascending order and apart
-    /// from each other. Both what is taken and what is left keep their order.
+    /// Takes the tasks at some places, of which `at` is that of the first task: first place, number and receiver, in ascending order and not
+    /// overlapping. Both what is taken and what is left keep their order.
     pub(super) fn take_places(&mut self, at: u64, parts: &[(u64, u64, NodeId)], taken: &mut BTreeMap<NodeId, TaskBatch>) {
         let (mut at, mut kept) = (at, TaskBatch::default());
         let mut parts = parts[parts.partition_point(|(first, count, _)| first + count <= at)..].iter().peekable();

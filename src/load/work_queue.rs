@@ -6,8 +6,8 @@ use super::position::Aim;
 use super::{Checksum, Segment, TaskBatch, TaskId};
 use crate::topology::NodeId;
 
-/// The tasks that a node holds, in order: what came in front of its own, its own, what came behind them; and beside them those that may not
-/// move.
+/// The tasks that a node holds, in order: those received in front of its own, its own, and those received behind them; separately, the tasks that
+/// may not move.
 ///
 /// A task is a node's *own* from the start; one that left and came back is foreign, like all that arrive. Walks give away foreign tasks
 /// first, so that no task travels that did not have to. Pinned tasks count as load and never leave.
@@ -42,8 +42,8 @@ impl WorkQueue {
         WorkQueue { pinned: (!pinned.is_empty()).then(|| Box::new(pinned)), ..self }
     }
 
-    /// The same with a place of each task that may move, in their order: what balancers by place (`rcb`, `sfc`) go by. Coordinates are finite. Places are
-    /// looked at when a phase begins; they don't travel with the tasks.
+    /// The same with a place of each task that may move, in their order: what balancers by place (`rcb`, `sfc`) go by. Coordinates are finite.
+    /// Places are looked at when a phase begins; they don't travel with the tasks.
     pub fn with_places(self, places: Vec<Place>) -> WorkQueue {
         WorkQueue { places: Some(places.into()), ..self }
     }
@@ -93,11 +93,11 @@ impl WorkQueue {
         self.own.work() + self.pinned().map_or(0, TaskBatch::work)
     }
 
-    /// Takes about so much work: foreign tasks first (the last that came), then own ones from the back.
+    /// Takes about this amount of work: foreign tasks first (the last that came), then own ones from the back.
     ///
-    /// Unit tasks give the amount exactly. Among tasks of several units each is taken that fits into what is left, in this order; at the
-    /// end one more, the lightest that is left, if the sum then is nearer to the amount. As long as there is that much work, the sum so
-    /// differs from the amount by half of the largest task at the most.
+    /// Unit tasks give the amount exactly. Among tasks of several units each is taken that fits into what is left, in this order; at the end one
+    /// more, the lightest that is left, if the sum then is nearer to the amount. If the queue holds that much work, the sum differs from the amount
+    /// by at most half of the largest task.
     pub fn take(&mut self, amount: u64) -> TaskBatch {
         self.take_within(amount, u64::MAX)
     }
@@ -187,8 +187,8 @@ impl WorkQueue {
         lots.into_iter().find(|lot| !lot.is_empty()).map_or_else(TaskBatch::default, TaskBatch::take_last)
     }
 
-    /// Takes some of the foreign tasks whose ids are in these rows (first id and number, in any order, apart from each other): so many that
-    /// they are `work` units or more, or all of them. Few tasks, and little more work than it must be.
+    /// Takes foreign tasks whose ids are in these rows (first id and number, in any order, not overlapping) until they are at least `work` units, or
+    /// all of them if they are less. Prefers few tasks, and little more work than asked for.
     pub fn take_of(&mut self, rows: &[(TaskId, u64)], work: u64) -> TaskBatch {
         let mut rows = rows.to_vec();
         rows.sort_unstable();
@@ -213,8 +213,8 @@ impl WorkQueue {
         taken
     }
 
-    /// Takes the tasks at some places among those that may move, counted from 0 in their order: first place, number and who gets them, in ascending
-    /// order and apart from each other. What each gets keeps its order.
+    /// Takes the tasks at some places among those that may move, counted from 0 in their order: first place, number and receiver, in ascending order
+    /// and not overlapping. What each gets keeps its order.
     pub fn take_places(&mut self, parts: &[(u64, u64, NodeId)]) -> BTreeMap<NodeId, TaskBatch> {
         let (mut taken, mut at) = (BTreeMap::new(), 0);
         for lot in [&mut self.before, &mut self.own, &mut self.behind] {

@@ -1,6 +1,6 @@
 //! Collective operations made of point-to-point messages, so that they are counted like everything else and work in both worlds.
 //!
-//! All members of a [`Group`] call the same operation in the same order. Each takes `ceil(log2 n)` steps, two operations twice as many;
+//! All members of a [`Group`] call the same operation in the same order. Each takes `ceil(log2 n)` steps, two of them twice that number;
 //! [`all_gather_over_first`](Group::all_gather_over_first) takes two.
 //! Two collectives of one group may follow each other without a pause: order per pair keeps them apart.
 
@@ -23,7 +23,7 @@ const GATHER: Tag = crate::node::tags::collective::GATHER;
 const BARRIER: Tag = crate::node::tags::collective::BARRIER;
 const OVER_FIRST: Tag = crate::node::tags::collective::OVER_FIRST;
 
-/// For so many members an all-gather over the first is the faster one (measured on 4, 8 and 16 ranks of two processors: 0.55 to 0.85 of
+/// Group sizes for which an all-gather over the first member is the faster one (measured on 4, 8 and 16 ranks of two processors: 0.55 to 0.85 of
 /// the time of Bruck's algorithm, each step of which waits until a partner has its turn on a processor).
 pub const FEW: RangeInclusive<u32> = 3..=16;
 
@@ -200,7 +200,8 @@ impl Group {
         Ok(Some(value))
     }
 
-    /// The values of all members by place, on the member at place 0; empty elsewhere. A binomial tree: nobody receives more than `log2 n` messages.
+    /// The values of all members by place, on the member at place 0; empty elsewhere. A binomial tree: no member receives more than `log2 n`
+    /// messages.
     pub async fn gather<T>(&self, node: &Node, mine: T) -> Result<Vec<T>>
     where
         T: Serialize + DeserializeOwned,

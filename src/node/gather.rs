@@ -23,7 +23,7 @@ use crate::transport::shelf::Label;
 
 const ALL_GATHER: Tag = crate::node::tags::collective::ALL_GATHER;
 
-/// From so many members on values are gathered in shared rows.
+/// Number of members from which on values are gathered in shared rows.
 const SHARED_FROM: u32 = 17;
 
 /// A list that every member of a group has. Nodes of one process share it, and what is [derived](Gathered::derive) from it.
@@ -123,7 +123,7 @@ where
         let more = match message.body.row() {
             Some(more) => more.clone(),
             None => {
-                // What came from elsewhere is looked at now, where it is known who sent it.
+                // What came from elsewhere is decoded now, where the sender is known.
                 let values: Vec<T> = super::open(&message, ALL_GATHER)?;
                 let numbers = values.len() as u64;
                 check_number(from, numbers, wanted)?;

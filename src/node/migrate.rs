@@ -1,8 +1,7 @@
 //! The mover: carries tasks from node to node, and keeps the books.
 //!
-//! A transfer is what the walk has to say, then the table of rows, then the payloads, in one flat buffer at its receiver, who slices the
-//! payloads out of it without copying, once for each row of tasks that are alike. The payloads of a single row are not copied at the sender's
-//! either.
+//! A transfer is what the walk has to say, then the table of rows, then the payloads, in one flat buffer at its receiver, which slices the payloads
+//! out of it without copying, once for each row of tasks that are alike. The payloads of a single row are not copied at the sender's either.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -26,7 +25,7 @@ pub struct Mover<'a> {
     /// Whether each transfer is logged, or only counted.
     logs: bool,
     transfers: u64,
-    /// The step that this node's next transfer gets at the least: one more than that of the last one that it received.
+    /// Lower bound on the step of this node's next transfer: one more than that of the last transfer that it received.
     step: u32,
     /// What went out and came in, in its order, if it may have to be taken back.
     passages: Option<Vec<TraceEvent>>,
@@ -49,7 +48,7 @@ enum TraceEvent {
 pub struct Arrival<T> {
     /// The node that sent them.
     pub src: NodeId,
-    /// What it sent with them.
+    /// The message sent with them.
     pub said: T,
     /// The tasks; may be none.
     pub batch: TaskBatch,
@@ -61,7 +60,7 @@ impl<'a> Mover<'a> {
         Mover { node, queue, sent: Vec::new(), logs: true, transfers: 0, step: 0, passages: None }
     }
 
-    /// Only counts transfers from now on: a million nodes need not keep a log that nobody reads.
+    /// Counts transfers from now on instead of logging them: a million nodes need not keep a log that is never read.
     pub fn only_count(&mut self) {
         self.logs = false;
     }
@@ -86,7 +85,7 @@ impl<'a> Mover<'a> {
         self.step = self.step.max(step);
     }
 
-    /// Sends tasks, and what the receiver must know beside them (an empty batch carries only that).
+    /// Sends tasks together with a message about them (with an empty batch, the message alone).
     pub fn send<T: Serialize>(&mut self, dst: NodeId, said: &T, batch: TaskBatch) {
         if let (Some(passages), false) = (&mut self.passages, batch.is_empty()) {
             passages.push(TraceEvent::Out { dst, work: batch.work() });
@@ -107,7 +106,7 @@ impl<'a> Mover<'a> {
         }
     }
 
-    /// Takes about so much work off the work queue, foreign tasks first, and sends it; see [`WorkQueue::take`]. Returns how much it was.
+    /// Takes about this amount of work off the work queue, foreign tasks first, and sends it; see [`WorkQueue::take`]. Returns how much it was.
     pub fn give<T: Serialize>(&mut self, dst: NodeId, said: &T, amount: u64) -> u64 {
         self.give_within(dst, said, amount, u64::MAX)
     }
@@ -128,8 +127,8 @@ impl<'a> Mover<'a> {
         }
     }
 
-    /// Receives what these nodes, in ascending order, have dealt out to this one. What comes from nodes before this one goes in front of all others, so
-    /// that tasks in the order of their nodes stay in it.
+    /// Receives what these nodes, in ascending order, have dealt out to this one. What comes from nodes before this one goes in front of all others,
+    /// so that tasks in the order of their nodes stay in it.
     ///
     /// # Errors
     /// If a rank is lost or a message is garbled.
@@ -191,8 +190,8 @@ impl<'a> Mover<'a> {
         Ok((work, arrival.said))
     }
 
-    /// Receives from any nodes until what they say are so many units of a row, and returns the arrivals in the order of their sources. A
-    /// sender says how many units its part of the row has in common with the receiver's; its tasks may have more or fewer.
+    /// Receives from any nodes until the amounts that they announce add up to this number of units of a row, and returns the arrivals in the order
+    /// of their sources. A sender says how many units its part of the row has in common with the receiver's; its tasks may have more or fewer.
     ///
     /// # Errors
     /// If a rank is lost, a message is garbled, or more units come.
@@ -220,7 +219,7 @@ impl<'a> Mover<'a> {
     /// Everybody goes back through what went in and out of it, the last first: where tasks went out, some of them come back; where tasks
     /// came in, they leave again if this node would hold too much with them and with all that may still come back. From then on what it holds
     /// and what may come back is no more than the cap, or all of these tasks have left; in the end only its own could be there.
-    /// Nobody waits in a circle, since this is the order in which things happened, from its end.
+    /// No cycle of waiting nodes can arise, since all follow the order in which the transfers happened, from its end.
     ///
     /// # Errors
     /// If a rank is lost or a message is garbled.
@@ -262,7 +261,7 @@ impl<'a> Mover<'a> {
     }
 }
 
-/// Bytes, at the most, of a transfer of one range of tasks, beside what its sender has to say: header, step, number of rows, and one row.
+/// Upper bound on the bytes of a transfer of one range of tasks, without its sender's message: header, step, number of rows, and one row.
 pub const TRANSFER_BYTES: u64 = HEADER_BYTES + 3 + 1 + 10 + 10 + 1 + 1;
 
 /// What the walk has to say, the number of rows, the table of rows (first id, number of tasks, weight and payload bytes of each), and all
@@ -311,7 +310,7 @@ fn decode<T: DeserializeOwned>(body: &Bytes) -> Result<(T, TaskBatch), String> {
     let (said, mut at) = wire::read_compactly::<T>(body).map_err(|why| why.to_string())?;
     let mut number = || wire::read_number(body, &mut at).ok_or_else(short);
     let rows = number()?;
-    // A row takes four bytes at the least.
+    // A row takes at least four bytes.
     if rows > body.len() as u64 / 4 {
         return Err(short());
     }

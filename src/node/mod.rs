@@ -65,7 +65,7 @@ where
 /// # How its futures are polled
 ///
 /// There is no async runtime, and there are no wakers: a world polls a node's whole program again whenever something has happened to the
-/// node, and the context that it passes wakes nobody. So a program may await the futures of its own node, and combinations of them that
+/// node, and the waker in the context that it passes does nothing. So a program may await the futures of its own node, and combinations of them that
 /// poll all of their parts each time: [`join`](Node::join), [`select`](Node::select), or your own `poll_fn`. A future that relies on being
 /// woken (a channel's, a timer's of an async runtime, `FuturesUnordered`) is polled only when something else happens to the node, and may
 /// stand still until the watchdog reports it.
@@ -144,8 +144,8 @@ impl Node {
         self.port.now()
     }
 
-    /// Processor time of the program's thread so far; `None` in simulation, where nobody waits for a processor. Asking takes some tenths of a
-    /// microsecond.
+    /// Processor time of the program's thread so far; `None` in simulation, where threads do not compete for processors. A call takes some tenths of
+    /// a microsecond.
     pub fn processor_time(&self) -> Option<Ticks> {
         self.port.processor_time()
     }
@@ -204,7 +204,7 @@ impl Node {
     /// Receives the next message with this tag from any node, and says from which.
     ///
     /// # Errors
-    /// If a rank was lost and nobody has heard of it yet, or the message is not a `T`.
+    /// If a rank was lost and this has not been reported yet, or if the message is not a `T`.
     pub fn receive_any<T: DeserializeOwned>(&self, tag: Tag) -> impl Future<Output = Result<(NodeId, T)>> {
         let opened = move |message: Message| Ok((message.envelope.src, open(&message, tag)?));
         poll_fn(move |_| self.poll_message(None, tag).map(|message| message.and_then(opened)))
@@ -236,8 +236,8 @@ impl Node {
         self.event_at_hand()
     }
 
-    /// What came with the last poll of the network and has not been told yet: without a poll, and without time. For the rest of what
-    /// [`next_event`](Node::next_event) or [`try_event`](Node::try_event) began.
+    /// Returns the next event of the last poll of the network that has not been returned yet, without another poll and without taking time. Drains
+    /// what [`next_event`](Node::next_event) or [`try_event`](Node::try_event) began.
     pub fn event_at_hand(&self) -> Option<Event> {
         match self.poll_event(Wanted::Anything) {
             Poll::Ready(event) => Some(event),
@@ -285,7 +285,7 @@ impl Node {
         self.port.start(self.scope, Job::Sliced(Box::new(work)))
     }
 
-    /// A worker for work that the program does itself, at once. In simulation what it is told passes on the node's own clock.
+    /// A worker for work that the program does itself, at once. In simulation the time of its work and sleep passes on the node's own clock.
     pub fn worker(&self) -> Box<dyn Worker> {
         self.port.worker()
     }

@@ -22,25 +22,25 @@ use crate::transport::record::Counts;
 use crate::transport::world::World;
 use trace::{NodeTrace, Notes};
 
-/// What a phase needs beside a world and its overlay. Every process of the job builds the same.
+/// Inputs of a phase other than the world and its overlay. Every process of the job builds the same ones.
 #[derive(Clone)]
 pub struct Setting {
     pub balancer: Rc<Chosen>,
     pub shares: Shares,
     /// A node's tasks at the beginning. Called once for each node that this process holds.
     pub queue: Rc<dyn Fn(NodeId) -> Result<WorkQueue>>,
-    /// Whether the plan is wanted. A million nodes make ten million transfers, so it is left out where nobody looks at it.
+    /// Whether the plan is wanted. A million nodes make ten million transfers, so it is left out where it is not used.
     pub plan: bool,
     /// Whether tasks may have several work units.
     pub weighted: bool,
-    /// How many messages' ends are noted on each node; `None` if no trace is wanted.
+    /// Maximum number of sends and receives that each node records; `None` if no trace is wanted.
     pub trace: Option<usize>,
 }
 
-/// What a phase came to, over all nodes.
+/// Outcome of a phase, over all nodes.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Work units by node: as many as tasks if these are unit tasks.
+    /// Work units by node: the number of tasks if these are unit tasks.
     pub finals: Vec<u64>,
     /// Number of tasks that never left their node.
     pub stayed: u64,
@@ -118,9 +118,9 @@ impl Tally {
     }
 }
 
-/// Who has waited no longer than this is still awake; see [`line_up`].
+/// Longest wait after which a rank is certainly still awake; see [`line_up`].
 const AWAKE: Ticks = 50_000;
-/// Lining up ends after so many barriers: with many ranks to a core everybody always waits longer.
+/// Maximum number of barriers in [`line_up`]: with many ranks to a core waits never become short.
 const MOST_BARRIERS: u32 = 8;
 
 /// Runs one phase. The outcome comes where node 0 is, and is `None` in all other processes.
@@ -175,9 +175,9 @@ async fn balance(node: Node, setting: Rc<Setting>, barrier: bool, keep: bool) ->
 
 /// Returns on all nodes at nearly the same time, with all ranks awake, as those of a program are that comes from its own computing.
 ///
-/// One barrier does not do: a rank that waits for long, while others still make their tasks, sleeps between its polls the network, for up to a
-/// millisecond, and may do so while the others have begun already, whose time then includes its sleep. The less there is to wait for,
-/// the shorter the sleep; so barriers follow each other until nobody has waited in the last one for so long that it can have slept.
+/// One barrier is not enough: a rank that waits for long, while others still make their tasks, sleeps between its polls of the network, for up to a
+/// millisecond. It may still sleep when the others have begun, whose time then includes its sleep. The shorter the wait, the shorter the sleep; so
+/// barriers are repeated until no rank has waited in the last one long enough to have slept.
 async fn line_up(node: &Node) -> Result<()> {
     let everyone = node.everyone();
     for _ in 0..MOST_BARRIERS {
@@ -328,7 +328,7 @@ mod tests {
         assert_eq!(outcome.counts.task_hops, 21);
         assert_eq!(outcome.plan.apply(loads), Ok(vec![8; 8]));
         assert_eq!(outcome.transfers, outcome.plan.transfers.len() as u64);
-        // Locality: nobody gives below the smaller of its load and its quota.
+        // Locality: no node's own tasks fall below the smaller of its load and its quota.
         assert_eq!(outcome.stayed, 46, "8 + 8 + 2 + 8 + 0 + 8 + 8 + 4");
         assert_eq!(queues.iter().map(WorkQueue::own).collect::<Vec<_>>(), [8, 8, 2, 8, 0, 8, 8, 4]);
         let times = outcome.times;

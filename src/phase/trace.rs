@@ -11,9 +11,9 @@ use crate::node::{Node, Tag};
 use crate::topology::{NodeId, Overlay};
 use crate::transport::tape::{MessageTrace, TraceEvent};
 
-/// The most nodes that a trace may have; each is a row of its picture.
+/// Maximum number of nodes of a trace; each is a row of its picture.
 pub const MOST_NODES: u32 = 4096;
-/// The most messages' ends that a trace holds; of what exceeds them only the number is known.
+/// Maximum number of sends and receives that a trace holds; beyond it only their number is known.
 pub const MOST_PASSAGES: usize = 400_000;
 
 /// One phase over time.
@@ -38,14 +38,14 @@ pub struct NodeTrace {
     pub missed: u64,
 }
 
-/// What one node notes while a phase lasts.
+/// Events recorded by one node during a phase.
 pub(super) struct Notes {
     pub tape: Rc<RefCell<MessageTrace>>,
     pub spans: Rc<RefCell<Vec<Span>>>,
 }
 
 impl Notes {
-    /// With room for so many passages.
+    /// Returns notes with room for `limit` passages.
     pub fn new(limit: usize) -> Notes {
         Notes { tape: Rc::new(RefCell::new(MessageTrace::new(limit))), spans: Rc::default() }
     }
@@ -62,7 +62,7 @@ const CLOCK_ANSWER: Tag = crate::node::tags::phase::CLOCK_ANSWER;
 /// Questions to node 0; the one answered fastest counts.
 const QUESTIONS: u32 = 9;
 
-/// How far node 0's clock is ahead of this node's, in ticks: all nodes ask it, one after the other, what time it is. An answer is taken to
+/// Node 0's clock minus this node's, in ticks: all nodes ask it, one after the other, what time it is. An answer is taken to
 /// have been given half way between question and arrival, so it is wrong by less than half of that time (Cristian 1989).
 ///
 /// # Errors

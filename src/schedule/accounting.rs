@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::node::Ticks;
 use crate::topology::{NodeId, RankId};
 
-/// What a node of a run knows at its end.
+/// Result of a run as one node knows it at its end.
 #[derive(Clone, Debug)]
 pub struct RunResult<A> {
     /// At the host: all answers of roots and detached tasks, combined. `None` elsewhere, and where there was no task.
@@ -56,7 +56,7 @@ impl Graph {
     }
 }
 
-/// What one node did in a run. Times are ticks of its own clock.
+/// Statistics of one node in a run. Times are ticks of its own clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeReport {
     pub node: NodeId,
@@ -73,8 +73,8 @@ pub struct NodeReport {
     pub needed: Ticks,
     /// Of that, sleep.
     pub asleep: Ticks,
-    /// Spent otherwise: hearing, deciding, packing, joining. Beside the workers, unless tasks are executed on the communication thread. In
-    /// simulation this takes no time.
+    /// Time of the runtime itself: receiving, deciding, packing, joining. It passes concurrently with the workers, unless tasks are executed on the
+    /// communication thread. In simulation this takes no time.
     pub overhead: Ticks,
     /// Tasks that ended here.
     pub tasks: u64,
@@ -82,7 +82,7 @@ pub struct NodeReport {
     pub joins: u64,
     /// Tasks that were born here: roots, children, detached tasks and split-off parts.
     pub born: u64,
-    /// Of the tasks that ended here, those that nobody waited for.
+    /// Of the tasks that ended here, the number of detached ones, which no parent waited for.
     pub detached: u64,
     /// Migrations that left. A root on its way from the host to where it is first scheduled does not migrate yet.
     pub migrated_out: u64,
@@ -193,8 +193,7 @@ pub struct Summary {
     pub bound: Ticks,
     /// Sequential time over makespan and workers.
     pub efficiency: f64,
-    /// How much of the gain over one worker that the bound leaves possible was had: 1 at the bound, 0 where nothing was gained. `None` where
-    /// nothing could be gained.
+    /// Gain over one worker relative to the largest gain that the bound allows: 1 at the bound, 0 without gain. `None` where no gain is possible.
     pub gain: Option<f64>,
     pub migrated: u64,
     pub messages: u64,

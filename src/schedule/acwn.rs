@@ -1,18 +1,18 @@
 //! Adaptive contracting within a neighbourhood: Shu and Kalé, "Dynamic scheduling of medium-grained processes on multicomputers", 1989.
 //! [Contracting](super::cwn) with two remedies: it stops where all are busy anyway, and what was placed wrongly is moved once more.
 //!
-//! 1. *Saturation control.* Where the node and all its neighbours have at least `saturation` tasks a worker, a task spawned here stays here:
-//!    moving it would keep nobody from idling.
+//! 1. *Saturation control.* Where the node and all its neighbours have at least `saturation` tasks a worker, a task spawned here stays here: moving
+//!    it would keep no worker from idling.
 //! 2. Otherwise it is contracted; with `horizon=0` a task stays where it was born if no neighbour has less.
 //! 3. *Redistribution.* A node with ready tasks next to one with nothing to do gives it half of the difference, at least one.
 //!
 //! ```text
 //!   9 === 8 === 7      all above saturation: new tasks stay
-//!   9 --> 0     7      somebody idles: (9 - 0) / 2 ready tasks move at once
+//!   9 --> 0     7      a node idles: (9 - 0) / 2 ready tasks move at once
 //! ```
 //!
-//! Cost: up to `radius` migrations a new task, none under saturation; a task that is redistributed may move again. Announcements as `cwn`'s. Guarantee:
-//! none; who idles next to a node with ready tasks is given some as soon as the node hears of it.
+//! Cost: up to `radius` migrations a new task, none under saturation; a task that is redistributed may move again. Announcements as `cwn`'s.
+//! Guarantee: none; an idle node next to a node with ready tasks is given some as soon as that node hears of it.
 //!
 //! The source's ideas are these three as we know them from its summaries; its figures (when is a node saturated, how much is redistributed, how
 //! often) are not known to us. Here: `saturation=3`; half of the difference; whenever loads change. Loads, announcements and streams: as `cwn`.

@@ -1,4 +1,4 @@
-//! What a user writes: a computation whose tasks create tasks.
+//! The interface for users: a computation whose tasks create tasks.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -7,7 +7,7 @@ use crate::node::{Ticks, Worker};
 
 /// A computation as a graph of tasks that grows while it runs.
 ///
-/// A task yields an answer, or children whose answers are joined later, or tasks that nobody waits for. A parent that waits holds no
+/// A task yields an answer, or children whose answers are joined later, or detached tasks, for which no parent waits. A parent that waits holds no
 /// processor; it is resumed on the node where it waits. Every node has the same value of the computation; what differs travels in tasks.
 ///
 /// ```
@@ -34,11 +34,11 @@ use crate::node::{Ticks, Worker};
 /// }
 /// ```
 pub trait Computation: Send + Sync + Sized + 'static {
-    /// What a task carries. It is serialised only when it leaves its node.
+    /// Data of a task. It is serialised only when it leaves its node.
     type Task: Serialize + DeserializeOwned + Send + 'static;
-    /// What a task, or a parent with all its children, comes to.
+    /// The result of a task, or of a parent with all its children.
     type Answer: Serialize + DeserializeOwned + Send + 'static;
-    /// What a parent keeps while it waits. It never leaves its node.
+    /// State that a parent keeps while it waits. It never leaves its node.
     type Waiting: Send + 'static;
 
     /// How tasks are executed unless [`Options::style`](super::Options::style) says otherwise.
@@ -72,17 +72,17 @@ pub trait Computation: Send + Sync + Sized + 'static {
     }
 }
 
-/// What executing a task, or joining answers, comes to.
+/// The result of executing a task, or of joining answers.
 pub enum Yield<C: Computation> {
     /// The task's answer.
     Answer(C::Answer),
     /// The task waits for these, at this node, and is joined when all of them are answered.
     Children { tasks: Vec<C::Task>, waiting: C::Waiting },
-    /// The task's answer, and tasks that nobody waits for: their answers are combined into the run's.
+    /// The task's answer, and detached tasks: no parent waits for their answers, which are combined into the run's.
     Detached { tasks: Vec<C::Task>, answer: C::Answer },
 }
 
-/// What a slice of a task came to.
+/// Result of a slice of a task.
 pub enum Slice<C: Computation> {
     More(C::Task),
     Done(Yield<C>),
@@ -93,7 +93,7 @@ pub enum Slice<C: Computation> {
 pub enum Style {
     /// Each on one of the rank's worker threads, so that the rank answers meanwhile: for tasks above some tens of microseconds.
     Worker,
-    /// On the communication thread, as many as a slice holds between two polls of the network: for tasks shorter than a hand-over.
+    /// On the communication thread, in slices between two polls of the network: for tasks shorter than a hand-over to a worker.
     Inline,
     /// In slices, between which the task can be [split](Computation::split): on the communication thread with one worker, on worker
     /// threads with more.

@@ -1,16 +1,16 @@
-//! Contracting within a neighbourhood: Kalé, "Comparing the performance of two dynamic load distribution methods", ICPP 1988; Shu and Kalé,
-//! "Dynamic scheduling of medium-grained processes on multicomputers", 1989. A new task goes downhill, from neighbour to neighbour, until
-//! nobody next to it has less to do; there it stays for good.
+//! Contracting within a neighbourhood: Kalé, "Comparing the performance of two dynamic load distribution methods", ICPP 1988; Shu and Kalé, "Dynamic
+//! scheduling of medium-grained processes on multicomputers", 1989. A new task goes downhill, from neighbour to neighbour, until no neighbour has
+//! less to do; there it stays for good.
 //!
 //! 1. A new task goes to the least loaded neighbour, ties random.
 //! 2. A node to which one comes keeps it if it has made `horizon` hops and no neighbour has strictly less load than the node, or if it has
 //!    made `radius` hops. Otherwise it goes on to the least loaded neighbour.
-//! 3. Loads are known from announcements, `age` apart at the least and only after something changed; on real ranks also from each task and
-//!    answer. Who sends a task adds it to what it knows of the receiver.
+//! 3. Loads are known from announcements, at least `age` apart and only after a change; on real ranks also from each task and answer. A node that
+//!    sends a task adds it to the load that it knows of the receiver.
 //!
 //! ```text
 //!   5 --- 3 --- 1 --- 2        a task spawned at 5 goes to 3, then to 1, and stays:
-//!         |     |              nobody next to it has less than 1
+//!         |     |              no neighbour has less than 1
 //!         4     2
 //! ```
 //!
@@ -60,10 +60,10 @@ impl Scheduler for Cwn {
     }
 }
 
-/// How far a new task travels.
+/// Limits of a new task's travel, in hops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Distance {
-    /// Hops at the least.
+    /// Minimum number of hops.
     pub horizon: u32,
     /// Maximum number of hops.
     pub radius: u32,
@@ -138,7 +138,7 @@ impl Contracting {
         }
     }
 
-    /// A task has come. If it goes on, the load stays the same, but who sent it believes it to be here.
+    /// Records that a task has arrived. If it goes on, the load stays the same, but its sender believes the task to be here.
     pub fn has_come(&mut self, origin: Origin, view: &View, act: &mut Actions<Load>) {
         if let Origin::Migrated { .. } = origin {
             self.changed(view, act);

@@ -3,11 +3,11 @@
 //!
 //! 1. A node is *idle* if its load (ready and running tasks) is below the low-water mark, *abundant* if it is above the high-water mark, and
 //!    *neutral* in between.
-//! 2. Its *proximity* is 0 if it is idle, otherwise 1 + the least proximity of its neighbours, at most diameter + 1, which says that nobody
-//!    idles. A node tells its neighbours when its proximity changes.
-//! 3. An abundant node sends its oldest ready task to the neighbour with the least proximity, ties random, if that says that somebody idles; the
-//!    next one when it hears of somebody nearer, or after `age`.
-//! 4. A task that comes to an idle node stays. Elsewhere it goes on in the same way, but not back, and at most diameter + 1 hops.
+//! 2. Its *proximity* is 0 if it is idle, otherwise 1 + the least proximity of its neighbours, at most diameter + 1, which means that no node idles.
+//!    A node informs its neighbours when its proximity changes.
+//! 3. An abundant node sends its oldest ready task to the neighbour with the least proximity, ties random, if that means that a node idles; the next
+//!    one when it hears of a nearer idle node, or after `age`.
+//! 4. A task that arrives at an idle node stays. Elsewhere it goes on in the same way, but not back, and at most diameter + 1 hops.
 //!
 //! ```text
 //!   load       7     2     2     0     2        high = 2, low = 1
@@ -15,13 +15,14 @@
 //!              *---->----->----->*              a task runs down to the node that idles
 //! ```
 //!
-//! Cost: a change of one node's proximity may run through the whole network, one message a link; nothing is said while nothing changes. Guarantee: none;
-//! several abundant nodes may see the same idle node.
+//! Cost: a change of one node's proximity may run through the whole network, one message a link; nothing is said while nothing changes. Guarantee:
+//! none; several abundant nodes may see the same idle node.
 //!
-//! What the sources leave open, and what is done here. That neutral nodes pass tasks on is how we read "migrates until it reaches an idle node"; others let
-//! the task wait there until the node is abundant. The marks: `low=1` (idle is who has nothing), `high=1`, a worker each. Announcements are
-//! `age` apart at the least. Lin and Keller send one task with each update of the surface, which the pause of rule 3 stands for; without it
-//! everybody would send all it has to the same idle node. A neighbour that was sent a task is passed over for as long. The roots of a stream arrive at uniformly random ranks.
+//! What the sources leave open, and what is done here. That neutral nodes pass tasks on is how we read "migrates until it reaches an idle node";
+//! others let the task wait there until the node is abundant. The marks: `low=1` (a node without tasks is idle), `high=1`, a worker each.
+//! Announcements are at least `age` apart. Lin and Keller send one task with each update of the surface, which the pause of rule 3 stands for;
+//! without it every node would send all its tasks to the same idle node. A neighbour that was sent a task is passed over for the same time. The
+//! roots of a stream arrive at uniformly random ranks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -86,7 +87,7 @@ struct Slope {
     rng: ChaCha8Rng,
     low: u32,
     high: u32,
-    /// A proximity that says that nobody idles.
+    /// The proximity which means that no node idles.
     nobody: u32,
     around: BTreeMap<NodeId, Around>,
     /// The proximity that the neighbours know. At first all idle.
@@ -266,7 +267,7 @@ mod tests {
             }
         }
         assert_eq!(known, [3, 2, 1, 0, 1]);
-        // Nobody idles: diameter + 1 and no more.
+        // No node idles: diameter + 1 and no more.
         assert_eq!(node("line", 5, 1, &[(0, 5), (2, 4)]).proximity(3), 5);
         assert_eq!(node("line", 5, 1, &[(0, 5), (2, 5)]).proximity(3), 5);
         assert_eq!(node("line", 1, 0, &[]).proximity(3), 1);
@@ -296,7 +297,7 @@ mod tests {
         // Neutral: nothing.
         slope.on_timer(&view(2500, 1, 1), &mut act);
         assert_eq!(act.take(), []);
-        // Nobody idles.
+        // No node idles.
         let mut trapped = node("hypercube:3", 8, 0, &[(1, 4), (2, 4), (4, 4)]);
         trapped.relieve(&view(1000, 9, 1), &mut act);
         assert_eq!(act.take(), []);
@@ -314,7 +315,7 @@ mod tests {
         assert_eq!(place(&mut middle, 1, 1, 1), [onwards]);
         assert_eq!(place(&mut middle, 1, 1, 0), [Action::Queue(ItemId(1))]);
         assert_eq!(place(&mut middle, 1, 5, 1), [Action::Queue(ItemId(1))]);
-        // Not back to 3, and so to 1, which knows of somebody.
+        // Not back to 3, and so to 1, which knows of an idle node.
         assert_eq!(place(&mut middle, 3, 1, 1), [Action::Send { item: ItemId(1), to: 1, migration: true }]);
         assert_eq!(place(&mut node("line", 5, 2, &[(1, 5), (3, 0)]), 3, 1, 1), [Action::Queue(ItemId(1))]);
     }

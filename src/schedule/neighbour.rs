@@ -134,7 +134,7 @@ impl Policy for Average {
     }
 
     fn on_load(&mut self, from: NodeId, load: u32, _: &View, _: &mut Actions<Load>) {
-        // Those who are not neighbours are not asked.
+        // Only neighbours are asked.
         if let Some(known) = self.loads.get_mut(&from) {
             *known = load;
         }

@@ -62,7 +62,7 @@ impl Neighbourhood {
 /// When a node announces what is new of it: at once if it has been silent for a while, otherwise when that while has passed since the last time.
 /// A node of which nothing is new says nothing.
 pub(super) struct Bulletin {
-    /// Ticks between two announcements at the least.
+    /// Minimum number of ticks between two announcements.
     period: Ticks,
     /// The earliest time of the next.
     next: Ticks,
@@ -75,7 +75,7 @@ impl Bulletin {
         Bulletin { period, next: 0, waits: false }
     }
 
-    /// Ticks between two announcements at the least.
+    /// Minimum number of ticks between two announcements.
     pub fn period(&self) -> Ticks {
         self.period
     }
@@ -107,7 +107,7 @@ impl Bulletin {
 /// The longest [`pause`] after a first failure.
 pub(super) const FIRST_PAUSE: Ticks = 20_000;
 
-/// How long to wait after this number of failures one after the other: a random time, doubled on average with each, from 20 us up to 1 ms; or up to
+/// Time to wait after this number of successive failures: a random time, doubled on average with each, from 20 us up to 1 ms; or up to
 /// `longest`, if that is more.
 pub(super) fn pause(failures: u32, longest: Ticks, rng: &mut ChaCha8Rng) -> Ticks {
     const MOST: Ticks = 1_000_000;

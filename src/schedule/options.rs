@@ -13,7 +13,7 @@ pub struct Options {
     pub style: Option<Style>,
     /// Which ready task is next, instead of the policy's own order.
     pub order: Option<QueueOrder>,
-    /// How long tasks are executed on the communication thread between two polls of the network.
+    /// Time for which tasks are executed on the communication thread between two polls of the network.
     pub slice: Ticks,
     /// Ticks in one unit of the workload's time.
     pub unit: Ticks,

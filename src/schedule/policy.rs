@@ -1,4 +1,4 @@
-//! What a scheduler decides, as plain values: no network, no waiting.
+//! The interface for schedulers: decisions as plain values, without network or waiting.
 //!
 //! The runtime calls the policy of its node when something happens ([`Policy`]), shows it the node's state ([`View`]), and carries out what it
 //! wants done ([`Actions`]).
@@ -22,7 +22,7 @@ pub struct ItemId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct New {
     pub item: ItemId,
-    /// How often it has migrated.
+    /// Number of its migrations.
     pub hops: u32,
 }
 
@@ -173,11 +173,11 @@ impl<M> Action<M> {
 pub struct PhaseEnd {
     /// Tasks that left the node.
     pub moved: u32,
-    /// How long it took there.
+    /// Execution time there.
     pub took: Ticks,
 }
 
-/// What a policy wants done, in this order.
+/// Actions that a policy requests, in this order.
 #[derive(Debug)]
 pub struct Actions<M> {
     list: Vec<Action<M>>,
@@ -251,10 +251,10 @@ impl<M> Actions<M> {
     }
 }
 
-/// What one node decides. It must place each new task, now or later: queue it here, or send it on.
+/// The decisions of one node. A policy must place each new task, now or later: queue it here, or send it on.
 #[expect(unused_variables, reason = "the names tell what the arguments are")]
 pub trait Policy {
-    /// What the nodes' policies tell each other.
+    /// Message between the policies of nodes.
     type Message: Serialize + DeserializeOwned;
 
     /// Which ready task is executed next.

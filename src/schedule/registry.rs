@@ -17,7 +17,7 @@ use crate::topology::{Hosts, Kind, KnownNetwork, NodeId, Overlay, Topology};
 pub(super) const ANY: &[Kind] =
     &[Kind::Complete, Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Graph];
 
-/// Every kind of topology, for schedulers that know nobody but their neighbours.
+/// Every kind of topology, for schedulers whose nodes know only their neighbours.
 pub(super) const NEIGHBOURLY: &[Kind] =
     &[Kind::Hypercube, Kind::Mesh, Kind::Torus, Kind::Tree, Kind::Grid, Kind::Line, Kind::Ring, Kind::Complete, Kind::Graph];
 
@@ -27,7 +27,7 @@ pub type Entry = registry::Entry<Facts>;
 /// A scheduler that was chosen, ready to run.
 pub type Chosen = registry::Chosen<Facts>;
 
-/// What is known of a scheduler before it runs.
+/// Properties of a scheduler that are known before it runs.
 pub struct Facts {
     /// The kinds of topology that it runs on; the first is the one it gets when none is asked for.
     pub kinds: &'static [Kind],

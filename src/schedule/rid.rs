@@ -2,12 +2,12 @@
 //! Parallel Distrib. Syst. 4, 1993. A node that runs short asks its neighbours, each in proportion to what it has more than their average.
 //!
 //! 1. A node whose load (ready and running tasks) is below `low` computes the average of its own and its neighbours' loads, as it knows them.
-//! 2. What it lacks to the average it asks of those above it, from each as much as its excess is of all their excesses, rounded. If all comes to 0
-//!    though it has nothing to do, it asks the most loaded for one task.
+//! 2. It asks for its deficit to the average from the neighbours above the average, in proportion to their excesses, rounded. If all requests are
+//!    rounded to 0 though it has nothing to do, it asks the most loaded neighbour for one task.
 //! 3. Who is asked gives what is asked, up to half of its load; ready tasks only, the oldest; or else part of a task that it executes, if that can be
 //!    split; or else a message that there is nothing, with its load.
 //! 4. It asks again when all have answered; after a failure when it hears of a load, or after a pause, twice as long each time.
-//! 5. A node tells its neighbours its load when it has changed by the factor `u` (halved or doubled for 0.5) since it last told it.
+//! 5. A node announces its load to its neighbours when it has changed by the factor `u` (halved or doubled for 0.5) since the last announcement.
 //!
 //! ```text
 //!        9           average (1 + 9 + 5 + 1) / 4 = 4, so 3 are lacking
@@ -19,9 +19,9 @@
 //! Cost: two messages a request, none while all are above `low`; announcements are few where loads are high. Guarantee: none; as diffusion it
 //! reaches distant nodes only step by step.
 //!
-//! Departures: announcements are also `age` apart at the least, since with loads of one or two every task would change them by the factor. The
-//! last sentence of rule 2, the splitting and the pauses are ours: the source's machine asks once more with each update of a load. A threshold on the average
-//! below which nobody asks is left out. The roots of a stream arrive at uniformly random ranks.
+//! Departures: announcements are also at least `age` apart, since with loads of one or two every task would change them by the factor. The last
+//! sentence of rule 2, the splitting and the pauses are ours: the source's machine asks once more with each update of a load. A threshold on the
+//! average below which no node asks is left out. The roots of a stream arrive at uniformly random ranks.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -87,9 +87,9 @@ struct Receiver {
     /// The load that the neighbours know.
     told: u32,
     bulletin: Bulletin,
-    /// Who was asked and has not answered.
+    /// The neighbours that were asked and have not answered.
     asked: BTreeSet<NodeId>,
-    /// Whether somebody gave something since it last asked.
+    /// Whether it has received tasks since it last asked.
     was_given: bool,
     /// Rounds of requests in vain, one after the other.
     failures: u32,
@@ -114,7 +114,7 @@ impl Receiver {
         }
     }
 
-    /// How many tasks to ask of whom with this load; empty if nobody has more than the average.
+    /// Neighbours to ask with this load, each with a number of tasks; empty if no neighbour has more than the average.
     fn requests(&self, load: u32) -> Vec<(NodeId, u32)> {
         // All in units of 1 / (number of neighbours + 1), so that the average is whole.
         let parties = self.around.loads().count() as u128 + 1;
@@ -154,7 +154,7 @@ impl Receiver {
         }
     }
 
-    /// Somebody who was asked has answered.
+    /// Records that a neighbour has answered a request.
     fn answered(&mut self, from: NodeId, view: &View, act: &mut Actions<Message>) {
         if self.asked.remove(&from) && self.asked.is_empty() && !self.was_given {
             let at = view.now.saturating_add(pause(self.failures, self.bulletin.period(), &mut self.rng));
@@ -186,7 +186,7 @@ impl Policy for Receiver {
 
     fn on_new(&mut self, items: &[New], origin: Origin, view: &View, act: &mut Actions<Message>) {
         if let Origin::Migrated { from } = origin {
-            // Nobody sends but who was asked.
+            // Only nodes that were asked send tasks.
             self.was_given = true;
             self.failures = 0;
             self.answered(from, view, act);
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(star([12, 0, 0]).requests(0), [(1, 3)]);
         assert_eq!(star([1, 1, 1]).requests(1), []);
         assert_eq!(star([9, 1, 1]).requests(5), []);
-        // 0.25 of a task is lacking: asked for by who has nothing to do at all.
+        // 0.25 of a task is lacking: asked for only by a node that has no tasks at all.
         assert_eq!(star([0, 1, 0]).requests(0), [(2, 1)]);
         assert_eq!(star([0, 0, 0]).requests(0), []);
         assert_eq!(star([u32::MAX; 3]).requests(0).len(), 3);

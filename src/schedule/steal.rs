@@ -14,8 +14,8 @@
 //!     +---+ wait, twice as long each time, and ask the next
 //! ```
 //!
-//! Cost: two messages for each victim asked, none while all are busy or all have been asked. Guarantee (random victims, a computation whose parents wait): expected time within a
-//! constant of sequential time / p + longest chain.
+//! Cost: two messages for each victim asked, none while all are busy or all have been asked. Guarantee (random victims, a computation whose parents
+//! wait): expected time within a constant of sequential time / p + longest chain.
 
 use std::sync::Arc;
 
@@ -186,13 +186,13 @@ mod tests {
             let [Action::Tell { to, message: Message::Ask }, Action::Timer { at }] = act.take()[..] else { panic!("nobody was asked") };
             asked.push(to);
             pauses.push(at - view.now);
-            // A timer of earlier times wakes nobody.
+            // A timer set earlier has no effect.
             policy.on_timer(&View { now: at - 1, ..view }, &mut act);
             assert_eq!(act.take(), []);
             view.now = at;
             policy.on_timer(&view, &mut act);
         }
-        // All were asked: whoever has something to spare will say so.
+        // All were asked: a node that gets tasks to spare will say so.
         assert_eq!(act.take(), []);
         asked.sort_unstable();
         assert_eq!(asked, [0, 2, 3, 4, 5, 6, 7, 8]);

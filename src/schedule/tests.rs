@@ -61,7 +61,7 @@ fn fibonacci_tasks(n: u32) -> u64 {
     2 * fibonacci(n + 1) - 1
 }
 
-/// Counts the nodes of an irregular tree: nobody waits. A task is a node's number and how many levels are below it.
+/// Counts the nodes of an irregular tree with detached tasks. A task is a node's number and the number of levels below it.
 struct Detached {
     seed: u64,
     cost: Ticks,

@@ -181,7 +181,7 @@ mod tests {
                     let same = |other: u32| embedding.place(other) >> k == embedding.place(index) >> k;
                     let half = if index < middle { first..middle } else { middle..end };
                     prop_assert!((0..nodes).all(|other| same(other) == half.contains(&other)));
-                    // Bisection leaves as many on both sides, give or take one.
+                    // Bisection leaves the same number on both sides, give or take one.
                     prop_assert!((middle - first) - (end - middle) <= 1);
                 }
             }

@@ -17,7 +17,7 @@ pub enum InvalidTopology {
     Malformed {
         /// What was given, shortened when long.
         spec: String,
-        /// What is wrong with it and what is expected.
+        /// The mistake and what is expected.
         reason: String,
     },
     /// More than [`MAX_NODES`] nodes.
@@ -57,7 +57,7 @@ pub enum InvalidTopology {
         nodes: u32,
         /// Ranks of the run.
         ranks: u32,
-        /// The most virtual nodes that one rank would host.
+        /// Maximum number of virtual nodes that one rank would host.
         virtual_nodes: u32,
     },
     /// A run without ranks.

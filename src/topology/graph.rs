@@ -8,7 +8,7 @@ use super::embedding::Embedding;
 use super::{InvalidTopology, NodeId, metis};
 use crate::names;
 
-/// The most nodes of a graph: distances between all of them are kept, two bytes a pair.
+/// Maximum number of nodes of a graph: distances between all of them are kept, two bytes a pair.
 pub const MAX_GRAPH_NODES: u32 = 4096;
 
 /// A connected graph. Messages take the cheapest route between two nodes, where a link costs what a byte takes on it: the reciprocal of its

@@ -1,7 +1,7 @@
 //! Medians of a hypercube from Hadamard matrices.
 //!
 //! Ahmad, Ghafoor and Fox (1994, section 3) take as medians of Q_n the rows of a normalised Hadamard matrix of order n and their
-//! complements, read as node addresses: few, far apart (least distance n/2), and near to everybody (covering radius 2 on Q_8). Where
+//! complements, read as node addresses: few, far apart (least distance n/2), and near to every node (covering radius 2 on Q_8). Where
 //! no matrix of order n exists, the one of order 4 * ceil(n / 4) loses its first columns.
 //!
 //! Matrices are Sylvester's where the order is a power of two, otherwise Paley's, from quadratic residues: the first construction for
@@ -30,7 +30,7 @@ pub fn medians(n: u32, set: MedianSet) -> Result<Vec<NodeId>, InvalidTopology> {
     Ok(best_subcode(n, &code, most.max(1).ilog2()))
 }
 
-/// The fewest processors that a region should hold where the cube has as many.
+/// Smallest size of a region in processors, in cubes that have at least this number.
 const SMALLEST_REGION: usize = 4;
 
 /// The words of the Hadamard code of length `n`, 0 to 30: rows and complements, without duplicates, in ascending order.

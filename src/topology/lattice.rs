@@ -121,7 +121,7 @@ macro_rules! on_lattice {
             &self.lattice.dims
         }
 
-        /// How far apart in number two neighbours along each dimension are; the last is 1.
+        /// Difference of the numbers of two neighbours along each dimension; the last is 1.
         pub fn strides(&self) -> &[u32] {
             &self.lattice.strides
         }

@@ -20,7 +20,7 @@ use super::graph::Link;
 use super::{MAX_GRAPH_NODES, NodeId};
 use crate::spec::shown;
 
-/// The most weights of a node.
+/// Maximum number of weights of a node.
 const MOST_WEIGHTS: usize = 64;
 
 /// What the lines say: number of nodes, and the links in ascending order.
@@ -66,8 +66,8 @@ fn lines(text: &str) -> Vec<(usize, &str)> {
     lines
 }
 
-/// Whether a text looks like this format, and not like an edge list: its first line is one with as many nodes as there are lines behind it, or it has
-/// comments as METIS has them. Nodes of edge lists are numbered from 0, and node 0 has a link; here no neighbour is 0.
+/// Whether a text looks like this format, and not like an edge list: the number of nodes in its first line is the number of lines that follow, or it
+/// has comments in METIS's form. Nodes of edge lists are numbered from 0, and node 0 has a link; here no neighbour is 0.
 pub(super) fn is_one(text: &str) -> bool {
     let all = lines(text);
     if text.lines().any(|line| line.trim_start().starts_with('%')) {

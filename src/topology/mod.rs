@@ -1,4 +1,4 @@
-//! Who is next to whom: the networks that balancers and schedulers think in, and how their nodes sit on ranks.
+//! Topologies: the networks that balancers and schedulers work on, and the placement of their nodes on ranks.
 //!
 //! A [`Topology`] is a pure shape over nodes `0..nodes()`: neighbours, distances in hops, and one deterministic shortest route
 //! between any two nodes. It is parsed from a specification ([`Topology::parse`]) or fitted to a number of ranks
@@ -56,15 +56,15 @@ pub type RankId = u32;
 /// A host: one machine, which ranks share, `0..hosts`.
 pub type HostId = u32;
 
-/// The most nodes that a topology may have.
+/// Maximum number of nodes that a topology may have.
 pub const MAX_NODES: u32 = 1 << 30;
-/// The most dimensions that a topology may have.
+/// Maximum number of dimensions that a topology may have.
 pub const MAX_DIMENSION: u32 = 30;
 
 /// A network of nodes.
 ///
-/// It serialises as its canonical name, see [`Topology::name`] (a graph as its edges, wherever it came from), so that whatever is read back went through the same checks as the
-/// command line.
+/// It serialises as its canonical name, see [`Topology::name`] (a graph as its edges, wherever it came from), so that whatever is read back went
+/// through the same checks as the command line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Topology {

@@ -1,4 +1,4 @@
-//! Laying a topology's nodes onto ranks: native when there are as many of both, an overlay with virtual nodes otherwise.
+//! Placing a topology's nodes on ranks: native when there is one rank per node, an overlay with virtual nodes otherwise.
 //!
 //! Any topology so runs on any number of ranks up to its nodes. A virtual node takes part in every exchange, has power 0 (Savvas and
 //! Kechadi 2004, section 3), and is served by the rank that hosts it.
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{HostId, Hosts, InvalidTopology, NodeId, PlacementRule, RankId, Topology};
 
-/// The most virtual nodes that one rank may host.
+/// Maximum number of virtual nodes that one rank may host.
 pub const MAX_VIRTUAL_PER_RANK: u32 = 1024;
 
 /// Where each node lives; clones share it.
@@ -52,8 +52,8 @@ impl Placement {
         Placement::new(nodes, ranks, Hosts::single(ranks))
     }
 
-    /// Any placement: `node_rank[i]` is the rank of node i. The first nodes, as many as there are ranks, are the real ones, and each must be
-    /// on a rank of its own: loads and powers are told by node, and know the real nodes by their numbers.
+    /// Any placement: `node_rank[i]` is the rank of node i. The real nodes come first, one per rank, and each must be on a rank of its own: loads
+    /// and powers are given by node, and identify the real nodes by their numbers.
     ///
     /// Wrong usage: as [`Placement::new`], two real nodes on one rank, and a rank that is not there.
     pub fn custom(node_rank: Vec<RankId>, ranks: u32, hosts: Hosts) -> Result<Placement, InvalidTopology> {

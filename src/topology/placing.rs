@@ -24,7 +24,7 @@ use super::{HostId, Hosts, InvalidTopology, NodeId, Placement, RankId, Topology}
 /// How nodes are placed on ranks. Whatever the rule, node 0 is on rank 0, which speaks for all, and each rank has one real node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlacementRule {
-    /// Consecutive real nodes on each host; virtual nodes beside their neighbours. On one host, and on hosts that have consecutive ranks
+    /// Consecutive real nodes on each host; virtual nodes on the hosts of their neighbours. On one host, and on hosts that have consecutive ranks
     /// when all nodes are real, the same as the identity.
     #[default]
     Hosts,
@@ -84,8 +84,8 @@ fn host_by_host(hosts: &Hosts) -> Vec<RankId> {
     ranks
 }
 
-/// Virtual nodes look for a rank: each on the host of those neighbours to whom it speaks most, as far as they have a rank, and there on a rank that has
-/// taken in the fewest, a neighbour's if there is a choice. No rank takes in more than its share.
+/// Virtual nodes look for a rank: each on the host of those neighbours to whom it speaks most, as far as they have a rank, and there on a rank that
+/// has taken in the fewest, a neighbour's if there is a choice. No rank takes in more than its share.
 struct Settlers<'a> {
     hosts: &'a Hosts,
     /// The rank of every node that has one.
@@ -145,7 +145,7 @@ impl<'a> Settlers<'a> {
     }
 }
 
-/// How much a link is used, in relation to others: in a hypercube, exactly the 2^(-k / 2) of dimension k.
+/// Use of a link relative to others: in a hypercube, exactly the 2^(-k / 2) of dimension k.
 fn link_use(a: NodeId, b: NodeId) -> u64 {
     const ONE: u64 = 1 << 20;
     ONE * (1 << 10) / (u64::from(a.abs_diff(b)).max(1) << 20).isqrt()

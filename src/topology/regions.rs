@@ -19,7 +19,7 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// The regions of the cube of dimension `n` around its Hadamard medians. Takes 2^n bytes, while it is computed nine times as many.
+    /// The regions of the cube of dimension `n` around its Hadamard medians. Takes 2^n bytes, and nine times that memory while it is computed.
     pub fn of_hypercube(n: u32, set: MedianSet) -> Result<Regions, InvalidTopology> {
         let medians = hadamard::medians(n, set)?;
         let of_node = perfect(n, &medians).unwrap_or_else(|| semi_matched(n, &medians));

@@ -7,7 +7,7 @@ use super::{NodeId, Topology};
 pub struct Side {
     /// Number of nodes in a row, at least 1.
     pub length: u32,
-    /// How far apart in number two neighbours are.
+    /// Difference of the numbers of two neighbours.
     pub stride: u32,
     /// Whether the last node of a row is next to the first one.
     pub wraps: bool,

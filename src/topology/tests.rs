@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Parents in preorder: each next node hangs below the one before it or one of that one's ancestors.
+/// Parents in preorder: each next node is a child of the previous node or of one of its ancestors.
 fn preorder_tree() -> impl Strategy<Value = Topology> {
     prop::collection::vec(0u32..4, 0..30).prop_map(|climbs| {
         let mut parents: Vec<Option<NodeId>> = vec![None];

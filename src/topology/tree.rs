@@ -74,8 +74,8 @@ impl Tree {
         Tree::of(parents, Some(arity))
     }
 
-    /// The tree of a cluster: a binary tree of the ranks of each host, and a binary tree of these. Only one link for each host but the first joins ranks of
-    /// different hosts. The nodes of a host are consecutive, hosts in their order, as [`PlacementRule::Hosts`](super::PlacementRule::Hosts)
+    /// The tree of a cluster: a binary tree of the ranks of each host, and a binary tree of these. Only one link for each host but the first joins
+    /// ranks of different hosts. The nodes of a host are consecutive, hosts in their order, as [`PlacementRule::Hosts`](super::PlacementRule::Hosts)
     /// places them.
     pub fn of_hosts(hosts: &Hosts) -> Self {
         let above = Tree::heap_shaped(hosts.count(), 2);
@@ -156,7 +156,7 @@ impl Tree {
         node.checked_sub(ancestor).is_some_and(|offset| offset < self.subtree_size(ancestor))
     }
 
-    /// How many hops a node is below the root.
+    /// Depth of a node: its distance from the root in hops.
     pub fn depth(&self, node: NodeId) -> u32 {
         self.depths[node as usize]
     }

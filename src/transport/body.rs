@@ -1,4 +1,4 @@
-//! What is inside a message.
+//! Bodies of messages.
 
 use std::cell::OnceCell;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::row::Row;
 use crate::error::{Error, Result};
 use crate::memory;
 
-/// The most bytes that need no memory of their own. A body is so three words long, and a message with its envelope one less than a line
+/// Maximum number of bytes that are stored inline. A body is thereby three words long, and a message with its envelope one less than a line
 /// of a processor's cache.
 pub const SHORT: usize = 23;
 
@@ -31,7 +31,7 @@ enum Long {
     Row(Written),
 }
 
-/// A row with the number of its values in front. The bytes are put together when somebody looks at them.
+/// A row with the number of its values in front. The bytes are put together when they are first read.
 struct Written {
     row: Row,
     flat: OnceCell<Vec<u8>>,
@@ -75,8 +75,8 @@ impl Body {
     }
 }
 
-/// What a message is sent with: its body, in two parts. The second part of a long message is sent from where it lies, without a copy;
-/// who receives it sees one body.
+/// The body of a message to be sent, in two parts. The second part of a long message is sent from where it lies, without a copy; its receiver
+/// sees one body.
 #[derive(Clone, Debug)]
 pub struct Freight {
     /// The first part; the whole body of most messages.
@@ -110,7 +110,7 @@ impl Freight {
     }
 }
 
-/// An empty buffer with room for a message of so many bytes.
+/// Returns an empty buffer with room for a message of `bytes` bytes.
 ///
 /// # Errors
 /// If there is no memory for it.

@@ -137,7 +137,7 @@ impl Many {
             self.queue.pop_front();
             self.first += 1;
         }
-        // What stays behind something that nobody takes must not leave holes for ever.
+        // Events taken from behind one that is never taken must not leave holes for ever.
         while let Some(None) = self.queue.back() {
             self.queue.pop_back();
         }
@@ -217,7 +217,7 @@ impl Index {
     }
 }
 
-/// Whether an event is what somebody waits for.
+/// Whether an event is one of those that a program waits for.
 pub fn covers(interest: &Interest, event: &Event) -> bool {
     match (interest.what, event) {
         (Wanted::Message { from, tag }, Event::Message(message)) => {
@@ -287,7 +287,7 @@ mod tests {
         }
     }
 
-    /// Something that nobody takes waits at the front (and in the middle) while many others come and go.
+    /// An event that is never taken waits at the front (and in the middle) while many others come and go.
     #[test]
     fn a_forgotten_event_does_not_make_the_inbox_grow() {
         let wanted = Interest { scope: SCOPES[0], what: Wanted::Message { from: None, tag: TAGS[0] } };

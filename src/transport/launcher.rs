@@ -1,12 +1,12 @@
-//! Who started this process, as far as its environment tells: to say what to type when nobody did, and to notice the launcher of one MPI
-//! starting a program that is linked with another, which makes N jobs of one rank each.
+//! Which launcher started this process, judged by its environment: to advise a user who started it without one, and to notice the launcher of one
+//! MPI that starts a program linked with another, which results in N jobs of one rank each.
 //!
 //! Plain functions, to be asked before MPI is initialised; `started` is the one that a program needs which runs on the ranks of a launcher,
 //! if there is one, and simulates them otherwise (`mpi::World::launched` does it).
 
 use crate::error::{Error, Result};
 
-/// Who started this process.
+/// The launcher that started this process, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Launch {
     /// No launcher.
@@ -49,7 +49,7 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// This process's rank by the launcher's word; `None` if nobody launched it.
+/// This process's rank according to its launcher; `None` if it was started without one.
 pub fn rank(env: impl Fn(&str) -> Option<String>) -> Option<u32> {
     RANKS.iter().find_map(|name| env(name)?.trim().parse().ok())
 }
@@ -120,7 +120,8 @@ pub fn detect(library: &str, env: impl Fn(&str) -> Option<String>) -> Launch {
     Launch::Alone
 }
 
-/// Ranks that the environment promises, when MPI came up with one only: then this is one of so many singletons. `None` if all is well.
+/// Number of ranks by the launcher's environment (and the variable that says so) if MPI has started with one rank only: the job is then that number
+/// of singletons. `None` if all is well.
 pub fn singletons(size: u32, env: impl Fn(&str) -> Option<String>) -> Option<(&'static str, u32)> {
     if size != 1 {
         return None;

@@ -14,8 +14,8 @@
 //!    When a run has ended, its messages are gone: no later run sees them.
 //! 6. **Loss is an event.** A named receive from a rank that died, with nothing left of it in the inbox, yields
 //!    [`Event::RankLost`]. Sends to it vanish.
-//! 7. **Watched.** A carrier notices that nobody makes [progress](Transport::progressed) and ends the run with
-//!    [`Error::Stuck`], saying who waits for whom.
+//! 7. **Watched.** A carrier notices that no node makes [progress](Transport::progressed) and ends the run with [`Error::Stuck`], which says which
+//!    node waits for which.
 
 mod body;
 mod inbox;
@@ -56,7 +56,7 @@ pub type Ticks = u64;
 /// What a program hears that uses a node's port after the node's run: it kept a clone of its node for too long.
 #[cold]
 fn used_after_its_run(node: NodeId, run: u32) {
-    // Whoever unwinds drops what it has, and must not panic again.
+    // A thread that unwinds drops its values, and must not panic again.
     if !std::thread::panicking() {
         panic!("node {node} is used after run {run} has ended; a `Node` belongs to the run that it was made for");
     }
@@ -65,7 +65,7 @@ fn used_after_its_run(node: NodeId, run: u32) {
 /// One node's port, as programs hold it.
 pub(crate) type Port = Rc<dyn Transport>;
 
-/// What a message belongs to: a run of the world, and an epoch within it.
+/// Scope of a message: a run of the world, and an epoch within it.
 ///
 /// A balancer that runs inside a scheduler has an epoch of its own; the closing check of a phase has another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ impl fmt::Display for Scope {
     }
 }
 
-/// What a message is about. The name is for people: it appears in the dump of who waits for what.
+/// The kind of a message. The name is for people: it appears in the report of what each node waits for.
 #[derive(Clone, Copy, Debug)]
 pub struct Tag {
     id: u16,
@@ -126,7 +126,7 @@ impl PartialEq for Tag {
     }
 }
 
-/// What is written on the outside of a message.
+/// Header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope {
     /// The node that sends.
@@ -139,7 +139,7 @@ pub struct Envelope {
     pub tag: u16,
     /// Length of the longest chain of dependent messages that ends with this one, as far as its sender knew (see [`record`]).
     pub chain: u32,
-    /// How many tasks travel in the message.
+    /// Number of tasks in the message.
     pub tasks: u64,
 }
 
@@ -153,7 +153,7 @@ impl Envelope {
 /// A message that has arrived. The body is shared, never copied: slices of it keep it alive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Who sent it to whom, and what about.
+    /// Its sender, receiver and tag.
     pub envelope: Envelope,
     /// Its content.
     pub body: Body,
@@ -201,7 +201,7 @@ pub enum Event {
     RankLost(RankId),
 }
 
-/// What a program waits for.
+/// The event that a program waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Interest {
     pub scope: Scope,
@@ -217,7 +217,7 @@ pub(crate) enum Wanted {
 }
 
 impl Interest {
-    /// Whether what is waited for may come from anybody.
+    /// Whether the awaited message may come from any node.
     #[cfg(feature = "_ranks")]
     pub fn is_open(&self) -> bool {
         !matches!(self.what, Wanted::Message { from: Some(_), .. })
@@ -278,7 +278,8 @@ pub(crate) trait Transport {
     /// Forgets a timer. Its event does not come any more, even if it has run out already and was not taken.
     fn cancel_timer(&self, timer: TimerId);
 
-    /// Starts work beside the program; an [`Event::Finished`] tells its end. More than the rank can do at once waits, first come, first served.
+    /// Starts work that runs concurrently with the program; an [`Event::Finished`] reports its end. Work beyond what the rank can do at once waits,
+    /// first come, first served.
     fn start(&self, scope: Scope, job: Job) -> WorkId;
 
     /// A worker for work that the program does itself, on its own thread. The default is that of real ranks.
@@ -286,8 +287,8 @@ pub(crate) trait Transport {
         Box::new(work::RealWorker::default())
     }
 
-    /// Processor time of the program's thread so far; `None` in the simulator, where nobody waits for a processor. Asking takes some tenths of a
-    /// microsecond.
+    /// Processor time of the program's thread so far; `None` in the simulator, where threads do not compete for processors. A call takes some tenths
+    /// of a microsecond.
     fn processor_time(&self) -> Option<Ticks> {
         None
     }

@@ -16,7 +16,7 @@ use super::{Envelope, Event, Freight, Interest, Job, Port, Scope, Ticks, TimerId
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay};
 
-/// What one node sent, and the longest chain of messages that it took part in.
+/// Messages that one node sent, and the longest chain of messages that it took part in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Messages to nodes of other ranks.

@@ -30,7 +30,7 @@ struct Values {
 }
 
 enum Kind {
-    /// Values as they came, which nobody has taken apart.
+    /// Values as they arrived, not decoded yet.
     Whole(Body, usize),
     Pair(Row, Row),
 }
@@ -116,8 +116,8 @@ impl Row {
         Row(Rc::new(Values { values: front.values + back.values, bytes: front.bytes + back.bytes, print, kind }))
     }
 
-    /// The first `count` values, and the others; `None` in place of a row without values. `skip` tells how many bytes the first so many
-    /// values of some take.
+    /// Splits the row into its first `count` values and the others, with `None` in place of an empty row. `skip` returns how many bytes the first
+    /// values take, given the bytes and the number of values.
     pub fn split(&self, count: u32, skip: &impl Fn(&[u8], u32) -> usize) -> (Option<Row>, Option<Row>) {
         if count == 0 {
             return (None, Some(self.clone()));

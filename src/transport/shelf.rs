@@ -1,7 +1,7 @@
-//! What the nodes of a process know alike, kept once for all of them.
+//! Shared values: lists that all nodes of a process know alike, kept once for all of them.
 //!
-//! Who gathered the same values in the same [`Scope`] looks here before it makes a list of its own. Each member of a group takes the list once,
-//! so it is kept here until the last one has taken it.
+//! A node that has gathered the same values in the same [`Scope`] looks here before it makes a list of its own. Each member of a group takes the
+//! list once, so it is kept here until the last one has taken it.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use super::Scope;
 use super::row::Fingerprint;
 use crate::topology::NodeId;
 
-/// What something on the shelf was made of: the values, and the nodes (first, stride, number) that told them.
+/// What something on the shelf was made of: the values, and the nodes (first, stride, number) that sent them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Label {
     pub scope: Scope,
@@ -26,7 +26,7 @@ pub struct Shelf {
 
 struct Kept {
     thing: Rc<dyn Any>,
-    /// How many members have not taken it.
+    /// Number of members that have not taken it.
     left: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What a [recording](super::record) port notes of single messages, when it is asked to: bounded, since phases may send without end.
+//! Trace of single messages, kept by a [recording](super::record) port on request. It is bounded, since phases may send without end.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ pub struct TraceEvent {
     pub other: NodeId,
     pub epoch: u32,
     pub tag: u16,
-    /// How many of the same two nodes, epoch and tag went this way before: the same at both ends, since order is kept per pair.
+    /// Number of earlier messages with the same two nodes, epoch and tag: the same at both ends, since order is kept per pair.
     pub number: u32,
     pub tasks: u64,
     /// Header included.
     pub bytes: u64,
 }
 
-/// The passages of one node, as many as fit.
+/// The recorded passages of one node, up to a limit.
 #[derive(Debug)]
 pub struct MessageTrace {
     limit: usize,
@@ -35,7 +35,7 @@ pub struct MessageTrace {
 }
 
 impl MessageTrace {
-    /// An empty tape for so many passages.
+    /// Returns an empty tape for `limit` passages.
     pub fn new(limit: usize) -> MessageTrace {
         MessageTrace { limit, passages: Vec::new(), missed: 0, numbers: BTreeMap::new() }
     }

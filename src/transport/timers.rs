@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Ticks, TimerId};
 
-/// Timers by the time at which they run out; each belongs to an owner, who hears of it.
+/// Timers by the time at which they run out; each belongs to an owner, which is informed.
 pub(super) struct Timers<Owner> {
     by_time: BTreeMap<(Ticks, TimerId), Owner>,
     times: BTreeMap<TimerId, Ticks>,

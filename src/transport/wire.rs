@@ -1,5 +1,5 @@
-//! The only place that knows how headers and control messages are written: bincode with fixed-size integers, little-endian; with variable
-//! ones for what travels beside tasks.
+//! The only place that knows how headers and control messages are written: bincode with fixed-size integers, little-endian; with variable ones for
+//! the data that accompanies tasks.
 //!
 //! A fixed-size encoding is three to four times as fast as the variable one on small messages. Reading is bounded: a hostile length
 //! yields an error, never an allocation, and trailing bytes are an error too.
@@ -106,8 +106,8 @@ pub fn read_row<H: DeserializeOwned, T: DeserializeOwned>(bytes: &[u8]) -> Resul
     Ok((head, row))
 }
 
-/// Appends a value in the variable encoding: small numbers take one byte. For what travels beside tasks, where bytes count for more than
-/// the time to write them.
+/// Appends a value in the variable encoding: small numbers take one byte. For the data that accompanies tasks, where bytes count for more than the
+/// time to write them.
 pub fn write_compactly<T: Serialize>(value: &T, out: &mut Vec<u8>) {
     bincode::serde::encode_into_std_write(value, out, compact()).expect("a control message can be written");
 }

@@ -1,4 +1,4 @@
-//! Work that runs beside a program: the two kinds, and what a piece of work sees of its world.
+//! Work that runs concurrently with a program: its two kinds, and what a piece of work sees of its world.
 //!
 //! *Opaque* work runs on a worker thread of its rank (in the simulator: for the virtual time that it says it takes).
 //! *Sliced* work can stop: it runs on the communication thread in slices, between polls of the network.
@@ -26,7 +26,7 @@ pub trait Worker {
     /// Computes for the given time: spins on real ranks (with checkpoints), passes virtual time in the simulator.
     fn spin(&mut self, ticks: Ticks);
 
-    /// How long the worker was told to [sleep](Worker::sleep) so far; 0 in the simulator.
+    /// Time that the worker has spent in [`sleep`](Worker::sleep) so far; 0 in the simulator.
     fn asleep(&self) -> Ticks {
         0
     }
@@ -110,7 +110,7 @@ pub trait Sliced {
     fn step(&mut self, budget: Ticks) -> Step;
 }
 
-/// What a slice came to.
+/// Result of a slice.
 pub enum Step {
     /// There is more to do.
     More {
@@ -121,7 +121,7 @@ pub enum Step {
     Done {
         /// Time that the slice took, in ticks.
         spent: Ticks,
-        /// What the work leaves behind.
+        /// Result of the work.
         output: Output,
     },
 }
@@ -139,22 +139,22 @@ pub(crate) enum Job {
 pub struct Finished {
     /// Which work.
     pub work: WorkId,
-    /// What it left behind.
+    /// Its result.
     pub output: Output,
     /// When it began, on the clock of [`Transport::now`](super::Transport::now).
     pub began: Ticks,
     /// When it ended, on the same clock.
     pub ended: Ticks,
-    /// How much of the time from `began` to `ended` it needed.
+    /// Part of the time from `began` to `ended` that it needed.
     pub needed: Needed,
 }
 
-/// What a piece of work needed of the time from its beginning to its end: less than all of it where it had to wait for a processor.
+/// Time that a piece of work needed between its beginning and its end: less than all of it where it had to wait for a processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needed {
     /// Processor time, in ticks.
     pub processor: Ticks,
-    /// What it was told to sleep.
+    /// Time spent asleep.
     pub asleep: Ticks,
 }
 

@@ -156,7 +156,7 @@ impl World {
     ///
     /// # Errors
     /// The first error of a node's program. On real ranks an error ends the job (the other ranks would wait for ever), so it is
-    /// returned in simulation only. [`Error::Stuck`](crate::Error::Stuck) when nobody can go on.
+    /// returned in simulation only. [`Error::Stuck`](crate::Error::Stuck) when no node can go on.
     pub(crate) fn run<T: 'static>(&mut self, overlay: &Overlay, program: impl FnMut(Port) -> Program<T>) -> Result<Vec<(NodeId, T)>> {
         match &mut self.0 {
             #[cfg(feature = "_ranks")]

@@ -51,8 +51,8 @@ impl Trigger {
 
     /// A step has ended that took the slowest rank `max` and the ranks `mean` on average. Returns whether to balance before the next one.
     ///
-    /// Where the criterion is [`Criterion::Tolerance`], use [`ended_within`](Trigger::ended_within): here the fastest rank counts as a mean one. A step whose
-    /// times are negative or not finite counts for nothing, and the answer is no.
+    /// Where the criterion is [`Criterion::Tolerance`], use [`ended_within`](Trigger::ended_within): here the fastest rank counts as a mean one. A
+    /// step whose times are negative or not finite counts for nothing, and the answer is no.
     pub fn ended(&mut self, max: f64, mean: f64) -> bool {
         self.ended_within(Step { max, mean, min: mean })
     }
@@ -72,7 +72,7 @@ impl Trigger {
         }
     }
 
-    /// What a balancing is expected to cost: the mean of those that were measured, if there was one.
+    /// Expected cost of a balancing: the mean of those that were measured, if there was one.
     pub fn cost(&self) -> f64 {
         match self.measured {
             (_, 0) => self.expected,

@@ -1,8 +1,8 @@
 //! When to balance: the published criteria, each as what it asks of the steps since the last balancing, and what a series of steps costs
 //! under each.
 //!
-//! A program goes on in steps; in each the slowest rank takes `max`, the ranks take `mean` on average. Balancing costs C. Too seldom, and steps become
-//! slow; too often, and C is paid for little. `u = max - mean` is what a step loses by imbalance.
+//! A program goes on in steps; in each the slowest rank takes `max`, the ranks take `mean` on average. Balancing costs C. Too seldom, and steps
+//! become slow; too often, and C is paid for little. `u = max - mean` is what a step loses by imbalance.
 //!
 //! | criterion | balances when |
 //! |---|---|
@@ -85,7 +85,7 @@ pub struct Watch {
     last: [Option<Step>; 3],
     /// Steps in a row that were above the threshold.
     above: u64,
-    /// Sums over the steps since then: of u, of u above the first one's, of max, and of what [`Criterion::Degradation`] adds up.
+    /// Sums over the steps since then: of u, of u above that of the first step, of max, and of the terms of [`Criterion::Degradation`].
     lost: f64,
     excess: f64,
     max: f64,
@@ -96,7 +96,7 @@ pub struct Watch {
 }
 
 impl Step {
-    /// What the step loses by imbalance.
+    /// Time that the step loses by imbalance.
     pub fn lost(&self) -> f64 {
         self.max - self.mean
     }
@@ -130,7 +130,7 @@ impl Watch {
         self.says(step, cost)
     }
 
-    /// Ranks were balanced, whoever wanted that: what was remembered is over.
+    /// Forgets the past steps: ranks were balanced, for whatever reason.
     pub fn balanced(&mut self) {
         *self = Watch { efficiency: self.efficiency, has_balanced: true, ..Watch::new(self.criterion) };
     }

@@ -1,12 +1,13 @@
-//! What a series of steps costs under a criterion, and at the least.
+//! Cost of a series of steps under a criterion, and the minimum cost.
 
 use super::{Criterion, Step, Watch};
 
 /// Work of each rank in each step as it is without balancing, in units of time, and what a balancing costs.
 ///
-/// Balancing at the beginning of step k costs C and gives every rank the mean of step k; from then on each rank's work changes as it does in the series. So
-/// step t, last balanced at k, takes the largest over ranks r of `mean(k) + W[t][r] - W[k][r]`; before the first balancing, the largest `W[t][r]`. A rank
-/// whose work would fall below 0 counts as it is computed; the largest never does, since the mean over the ranks is that of step t.
+/// Balancing at the beginning of step k costs C and gives every rank the mean of step k; from then on each rank's work changes as it does in the
+/// series. So step t, last balanced at k, takes the largest over ranks r of `mean(k) + W[t][r] - W[k][r]`; before the first balancing, the largest
+/// `W[t][r]`. A rank whose work would fall below 0 counts as it is computed; the largest never does, since the mean over the ranks is that of step
+/// t.
 #[derive(Clone, Debug)]
 pub struct Series {
     /// By step and rank; all steps have the same number of ranks.
@@ -131,22 +132,22 @@ impl Series {
         outcome
     }
 
-    /// The number of steps from one balancing to the next that is best for [`Criterion::Every`], known afterwards: the largest of several. The number of steps
-    /// of the series, or more, is not to balance at all. O(steps^2 * ranks).
+    /// The number of steps from one balancing to the next that is best for [`Criterion::Every`], known afterwards: the largest of several. The
+    /// number of steps of the series, or more, is not to balance at all. O(steps^2 * ranks).
     pub fn best_interval(&self) -> u64 {
         let totals = (1..=self.len() as u64).map(|steps| (steps, self.under(Criterion::Every(steps)).total));
         totals.fold((1, f64::INFINITY), |best, next| if next.1 <= best.1 { next } else { best }).0
     }
 
-    /// The schedule of balancings with the least time, by dynamic programming over the last balancing. Among equal ones the one that balances less often
-    /// and later. O(steps^2 * ranks).
+    /// The schedule of balancings with the least time, by dynamic programming over the last balancing. Among equal ones the one that balances less
+    /// often and later. O(steps^2 * ranks).
     pub fn optimum(&self) -> Outcome {
         optimum(self.len(), self.cost, |at, balanced| self.step(at, balanced).max)
     }
 }
 
-/// The schedule of balancings with the least time over this number of steps, where step `at`, last balanced at the beginning of step `balanced`, takes
-/// `time(at, balanced)`.
+/// The schedule of balancings with the least time over this number of steps, where step `at`, last balanced at the beginning of step `balanced`,
+/// takes `time(at, balanced)`.
 fn optimum(steps: usize, cost: f64, time: impl Fn(usize, Option<usize>) -> f64) -> Outcome {
     // By the number of steps that are over: the least time that they take, and the last balancing in them.
     let mut until: Vec<(f64, Option<usize>)> = vec![(0.0, None)];

@@ -1,5 +1,5 @@
-//! Advice against outcomes: programs that balance and compute, against programs that compute at once, on simulated networks that the advice does not know
-//! exactly.
+//! Advice against outcomes: programs that balance and compute, against programs that compute at once, on simulated networks that the advice does not
+//! know exactly.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

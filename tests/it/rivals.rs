@@ -19,9 +19,10 @@ struct Load {
     ranks: usize,
     /// If no rank ends with more than this times the mean,
     limit: f64,
-    /// no less work than this moves. For the toy it is what ranks have above the limit; for the phases 501 and 901 the lightest sets of whole tasks that bring
-    /// each rank below it (by trying all); for the others the dual bound that HiGHS 1.16 proves within 100 s for the integer program with a
-    /// variable for each task and rank. What ranks have above the limit is up to a quarter less than these, and cannot be reached with whole tasks.
+    /// no less work than this moves. For the toy it is what ranks have above the limit; for the phases 501 and 901 the lightest sets of whole tasks
+    /// that bring each rank below it (by trying all); for the others the dual bound that HiGHS 1.16 proves within 100 s for the integer program with
+    /// a variable for each task and rank. What ranks have above the limit is up to a quarter less than these, and cannot be reached with whole
+    /// tasks.
     least: u64,
 }
 

@@ -20,7 +20,7 @@ typedef struct eqp_loop eqp_loop;
 typedef struct eqp_task eqp_task;
 
 /* After EQP_USAGE, EQP_MEMORY and EQP_CALLBACK the world is as before the call. After the others it is lost: every call returns that status,
- * and closing waits for nobody. */
+ * and closing does not wait for other ranks. */
 enum {
     EQP_OK = 0,
     EQP_FAILED = 1,

@@ -91,7 +91,7 @@ pub(crate) unsafe fn array<'a, T>(start: *const T, length: usize, what: &str) ->
 /// The same, to write to.
 ///
 /// # Safety
-/// `length` values can be written there, and nobody else reads them meanwhile.
+/// `length` values can be written there, and nothing else reads them meanwhile.
 pub(crate) unsafe fn array_mut<'a, T>(start: *mut T, length: usize, what: &str) -> Result<&'a mut [T]> {
     check(start.is_null(), length, size_of::<T>(), what)?;
     // SAFETY: not NULL where there is something, of a possible length, and ours by the caller's promise.

@@ -229,7 +229,7 @@ unsafe fn carry(w: *mut eqp_world, p: *const eqp_plan, call: Call, from: *const 
         _ => (plan.incoming(), plan.destinations().len()),
     });
     let bytes = |items: usize| items.checked_mul(size).ok_or_else(|| Failure::usage(format!("{size} bytes for an item are too many")));
-    // SAFETY: arrays of so many items, by the caller's promise, which do not overlap.
+    // SAFETY: arrays of these lengths, by the caller's promise, which do not overlap.
     unsafe {
         on(w, |world| {
             let arrays = bytes(given)
@@ -252,7 +252,7 @@ unsafe fn carry_each(
     // SAFETY: NULL or a plan.
     let plan = unsafe { p.as_ref() }.map(|plan| &plan.0);
     let count = plan.map_or(0, |plan| if call == Call::MoveVar { plan.destinations().len() } else { plan.incoming() });
-    // SAFETY: so many items, each of its size, by the caller's promise.
+    // SAFETY: this number of items, each of its size, by the caller's promise.
     unsafe {
         on(w, |world| {
             let given: Result<Vec<&[u8]>> = (|| {
@@ -340,7 +340,7 @@ pub unsafe extern "C" fn eqp_plan_free(p: *mut *mut eqp_plan) {
     // SAFETY: NULL, or the address of a handle.
     let Some(handle) = (unsafe { p.as_mut() }) else { return };
     if !handle.is_null() {
-        // SAFETY: made by `make`, and nobody uses it any more.
+        // SAFETY: made by `make`, and not used any more.
         let plan = unsafe { Box::from_raw(*handle) };
         *handle = std::ptr::null_mut();
         _ = guarded(|| {

@@ -14,7 +14,7 @@ thread_local! {
     static UNOPENED: RefCell<CString> = RefCell::default();
 }
 
-/// The options; wrong ones are told to the other ranks.
+/// Reads the options; wrong ones are reported to the other ranks.
 ///
 /// # Safety
 /// `options` is NULL or ends with a zero.
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn eqp_close(w: *mut *mut eqp_world) -> c_int {
     if status == Status::Usage as c_int && lost.is_none() {
         return status;
     }
-    // SAFETY: made by `opened`, and nobody uses it any more.
+    // SAFETY: made by `opened`, and not used any more.
     drop(unsafe { Box::from_raw(*handle) });
     *handle = std::ptr::null_mut();
     lost.map_or(status, |lost| lost.status as c_int)

@@ -17,7 +17,7 @@ const GENERATIONS: usize = 32;
 const AS_ROOT: [&str; 4] =
     ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "PRTE_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM"];
 
-/// What was typed, as a shell understands it, and whether that is all of it. In simulation nobody launched anything.
+/// The command line that was typed, as a shell understands it, and whether it is complete. In simulation there is no launcher.
 pub fn typed(is_simulated: bool) -> (String, bool) {
     let own: Vec<OsString> = std::env::args_os().collect();
     if is_simulated {

@@ -47,7 +47,7 @@ fn compare_if_possible() -> Result<bool, Ending> {
     if mpi::is_initialised() || !launcher::has_company(mpi::library, launcher::variable) {
         return Ok(false);
     }
-    // A job that is none after all, or an MPI that fails, hinders nobody here.
+    // A job that is none after all, or an MPI that fails, does no harm here.
     let Ok(world) = mpi::World::init(mpi::Options::program()) else { return Ok(false) };
     let has_company = world.ranks() > 1;
     if has_company {

@@ -1,4 +1,4 @@
-//! `equipoise list`: what there is to choose from.
+//! `equipoise list`: the registries' entries.
 
 use std::collections::BTreeMap;
 
@@ -124,7 +124,7 @@ impl Tasks {
 struct Workload {
     name: &'static str,
     title: &'static str,
-    /// Empty where there is nobody to name.
+    /// Empty if there is no source.
     source: &'static str,
     answer: &'static str,
     options: &'static str,
@@ -135,7 +135,7 @@ struct Workload {
 struct Trigger {
     name: &'static str,
     title: &'static str,
-    /// Empty where there is nobody to name.
+    /// Empty if there is no source.
     source: &'static str,
     /// When it balances.
     rule: &'static str,

@@ -78,7 +78,7 @@ impl Files {
     }
 }
 
-/// Refuses a trace with more rows than anybody can look at.
+/// Refuses a trace with more rows than a reader can look at.
 ///
 /// # Errors
 /// Wrong usage.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Files that rank 0 alone writes: other ranks may name others, but not none.
 const WRITTEN_BY_RANK_0: [&str; 7] = ["csv", "report", "trace", "to", "gantt", "write", "simgrid"];
 
-/// More of a value tells nobody anything.
+/// Number of characters of a value that are shown.
 #[cfg(any(feature = "_ranks", test))]
 const SHOWN: usize = 60;
 

@@ -1,5 +1,5 @@
-//! Which of the standard streams nobody has opened. Rust's runtime opens /dev/null in their place before `main`, so that what is written there is lost
-//! without an error, and what is read there is empty; and who asks later cannot tell that from a /dev/null that was asked for.
+//! Finds which of the standard streams were closed at the start. Rust's runtime opens /dev/null in their place before `main`: output is then lost
+//! without an error, input is empty, and later this cannot be distinguished from a redirection to /dev/null.
 
 use std::io;
 use std::os::fd::AsFd;

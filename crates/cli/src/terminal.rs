@@ -46,7 +46,7 @@ pub fn complain(sentence: &str) {
 /// Prints a remark on standard error, apart from the result. What would be an order to the terminal is written out.
 pub fn remark(text: &str) {
     if speaks() {
-        // There is nobody left to tell if standard error is closed.
+        // If standard error is closed, there is nowhere left to report to.
         let _ = writeln!(io::stderr().lock(), "{}", names::lines(text.trim_end().to_string()));
     }
 }
@@ -124,7 +124,7 @@ impl Pace {
         Pace { began: Instant::now(), done: 0, of: 0 }
     }
 
-    /// So many are done; what counts anew, or something else, is timed anew.
+    /// Records that `done` are done; if the count starts again, or `of` changes, so does the time.
     fn at(&mut self, done: u64, of: u64) {
         if of != self.of || done < self.done {
             self.began = Instant::now();

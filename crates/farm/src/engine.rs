@@ -21,13 +21,13 @@ use crate::settings::Settings;
 /// Messages of a rank's lead to other hands, and of its hand to a lead elsewhere.
 type ForOthers = (Vec<(u32, ToHand)>, Vec<ToLead>);
 
-/// How often a rank looks at the clock.
+/// Interval at which a rank looks at the clock.
 const TICK: Duration = Duration::from_millis(100);
 
 const TO_HAND: Tag = Tag::new(0x41, "lead to hand");
 const TO_LEAD: Tag = Tag::new(0x42, "hand to lead");
 
-/// What happens to a rank beside messages.
+/// Events of a rank other than messages.
 pub enum Happening {
     News(Option<News>),
     Synced(io::Result<u64>),

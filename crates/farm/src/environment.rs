@@ -1,4 +1,4 @@
-//! The environment of commands: what a launcher has told the rank does not belong in it.
+//! The environment of commands, without the variables that a launcher has set for the rank.
 //!
 //! A program that initialises MPI (many do when they are imported) would otherwise take itself for the rank, and register as that with the
 //! launcher, which then waits for ever for one of the two.

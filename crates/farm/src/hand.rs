@@ -26,7 +26,7 @@ const PIECE: usize = 1 << 20;
 /// Records that may wait for the disk before a rank takes no more tasks.
 const UNSYNCED: usize = 8192;
 
-/// Who is told how many records are on the disk.
+/// Callback that receives the number of records on the disk.
 pub type Synced = Box<dyn Fn(io::Result<u64>) + Send>;
 
 /// The hand of one rank.
@@ -189,7 +189,7 @@ impl Hand {
         }
     }
 
-    /// This process was told to end soon.
+    /// Records that this process was asked to end soon.
     pub fn signalled(&mut self) {
         self.signals += 1;
         self.says.push(ToLead::Signalled { again: self.signals > 1 });

@@ -1,7 +1,7 @@
 //! Leases: several jobs on one journal share one list. A job takes blocks of consecutive tasks; what it holds no other runs.
 //!
-//! `DIR/leases/held-K` holds the number of the job that has block K. It appears by a hard link, which only one can make. A lease of a job that is dead
-//! is taken away by renaming it, which only one can do either. When all tasks of a block have their records it is renamed to `done-K`.
+//! `DIR/leases/held-K` holds the number of the job that has block K. It appears by a hard link, which only one can make. A lease of a job that is
+//! dead is taken away by renaming it, which only one can do either. When all tasks of a block have their records it is renamed to `done-K`.
 //!
 //! A job is dead when its process is gone on this host, or, on another one, when its heartbeat (the time of `DIR/job-J`) is older than 30 seconds.
 
@@ -92,7 +92,8 @@ pub fn others(folder: &Path, job: u32) -> Vec<u32> {
 }
 
 impl Leases {
-    /// Enters a folder as a job, whose file is there, with a list of this length. The first of the jobs that are alive clears what dead ones have left.
+    /// Enters a folder as a job, whose file is there, with a list of this length. The first of the jobs that are alive clears what dead ones have
+    /// left.
     ///
     /// # Errors
     /// If the folder cannot be written to.
@@ -221,7 +222,7 @@ impl Leases {
     }
 }
 
-/// A lock by a file; one that is old was left by somebody who died.
+/// A lock by a file; an old one was left by a process that died.
 struct Lock(PathBuf);
 
 impl Lock {

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! - [`list`] reads the tasks, one at a time; a long list is never in memory as a whole.
-//! - [`lead`] decides who gets which task when. It is a plain struct, without a network.
+//! - [`lead`] decides which rank gets which task when. It is a plain struct, without a network.
 //! - [`hand`] gives the tasks of one rank to its helper, and writes what became of them into the [`journal`].
 //! - [`helper`] is a small process that was started before MPI, and that starts the commands.
 //! - [`starter`] is its sister for programs that the caller talks to over pipes (`divide --command`).

@@ -35,7 +35,7 @@ pub enum ToLead {
     Piece { seq: u64, bytes: Vec<u8> },
     /// A command for the host has ended.
     OnHost(Outcome),
-    /// This rank was told to end soon, for the first time or again.
+    /// This rank was asked to end soon, for the first time or again.
     Signalled { again: bool },
     /// The job cannot go on.
     Failed(String),

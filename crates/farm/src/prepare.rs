@@ -111,7 +111,7 @@ fn survey(settings: &Settings, ranks_of_host: u32) -> Result<Surveyed> {
 /// What earlier jobs have done, and `others` that run now.
 ///
 /// # Errors
-/// Wrong usage if there is a journal already and nobody said that the job goes on with it, or a log cannot be read.
+/// Wrong usage if there is a journal already and the job was not started to go on with it, or if a log cannot be read.
 pub fn past(settings: &Settings, others: &[u32]) -> Result<Past> {
     let mut past = Past::default();
     let goes_on = settings.resume || settings.retry_failed;
@@ -136,8 +136,8 @@ pub fn past(settings: &Settings, others: &[u32]) -> Result<Past> {
     Ok(past)
 }
 
-/// Estimates: a file with a number of seconds on each line, for the tasks in order, or with Seq before it; or a journal or job log of another run, from
-/// which they are learnt by program and arguments.
+/// Estimates: a file with a number of seconds on each line, for the tasks in order, or with Seq before it; or a journal or job log of another run,
+/// from which they are learnt by program and arguments.
 fn costs(settings: &Settings, past: &mut Past) -> Result<HashMap<u64, f64>> {
     let Some(path) = &settings.costs else { return Ok(HashMap::new()) };
     let unreadable = |why: io::Error| Error::usage(format!("--costs {}: it cannot be read: {why}", names::shown(path)));
@@ -168,7 +168,7 @@ fn costs(settings: &Settings, past: &mut Past) -> Result<HashMap<u64, f64>> {
     Ok(costs)
 }
 
-/// How long the commands of a list take, in seconds: as its lines say (`cost=`), or as a journal or job log of an earlier run has it.
+/// Seconds that the commands of a list take: as its lines say (`cost=`), or as a journal or job log of an earlier run has it.
 ///
 /// # Errors
 /// Wrong usage if that is not known of a command, or if commands wait for each other.

@@ -1,4 +1,4 @@
-//! `--report DIR`: a table of all tasks, and a page with what one wants to see of a run: who did what when, how long the tail was, what failed.
+//! `--report DIR`: a table of all tasks, and a page about the run: the tasks of each rank over time, the length of the tail, the failures.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

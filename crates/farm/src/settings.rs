@@ -33,7 +33,7 @@ pub struct Settings {
     pub retries: u32,
     /// Seconds that a task may take.
     pub timeout: Option<f64>,
-    /// Seconds that running tasks have to end when the job is told to.
+    /// Seconds that running tasks have to end when the job is asked to.
     pub grace: f64,
     /// When the job's time is over, in seconds since 1970, and how long it is from the beginning.
     pub walltime: Option<Walltime>,
@@ -49,7 +49,7 @@ pub struct Settings {
     pub report: Option<PathBuf>,
     /// Estimated seconds by Seq, from a file.
     pub costs: Option<PathBuf>,
-    /// How many tasks are dealt at a time; by default what a rank does in a tenth of a second.
+    /// Rule for the number of tasks that are dealt at a time; by default what a rank does in a tenth of a second.
     pub rule: Option<Rule>,
     /// What standard output has.
     pub output: Shown,

@@ -1,12 +1,12 @@
 //! The starter: a small process that starts programs for this one, which talks to them over pipes.
 //!
-//! A process that has MPI up must not fork. [`prepare`] starts the starter before that (the program executes itself under another name) and gives it a
-//! socket. For each program it gets three descriptors over it: the program's standard input and output, and a *lifeline*, a socket of that
-//! program alone. Over the lifeline goes what is to be run, and how it ended comes back. When the lifeline is closed, because the program was given up or
+//! A process that has MPI up must not fork. [`prepare`] starts the starter before that (the program executes itself under another name) and gives it
+//! a socket. For each program it gets three descriptors over it: the program's standard input and output, and a *lifeline*, a socket of that program
+//! alone. Over the lifeline goes what is to be run, and how it ended comes back. When the lifeline is closed, because the program was given up or
 //! because its owner is gone, however that happened, the starter kills the program's process group and whatever else has its [mark](Mark).
 //!
-//! A program that never calls [`serve_if_called`](crate::helper::serve_if_called), as a test of a library, has the starter as a thread. Then nobody
-//! ends what was started when the process is killed.
+//! A program that never calls [`serve_if_called`](crate::helper::serve_if_called), as a test of a library, has the starter as a thread. Then the
+//! programs that were started are not ended when the process is killed.
 
 use std::io::{self, IoSlice, IoSliceMut, PipeReader, PipeWriter, Read, Write};
 use std::mem::MaybeUninit;
@@ -47,7 +47,7 @@ static STARTER: Mutex<Option<UnixStream>> = Mutex::new(None);
 struct Request {
     /// Given to `sh -c`.
     command: String,
-    /// Its standard error is that of its owner; otherwise nobody sees it.
+    /// Whether its standard error is that of its owner; otherwise it is not shown.
     shows_errors: bool,
     mark: Vec<u8>,
 }
@@ -119,7 +119,8 @@ impl Started {
         protocol::receive(&mut self.lifeline, &mut self.arrived)?.ok_or_else(gone)
     }
 
-    /// Its output has ended, or is not wanted any more: how it has ended; `None` if it has not after this time. What it has left running is gone then, too.
+    /// Its output has ended, or is not wanted any more: how it has ended; `None` if it has not after this time. What it has left running is gone
+    /// then, too.
     ///
     /// # Errors
     /// If the starter is gone.
@@ -142,10 +143,10 @@ impl Started {
         }
     }
 
-    /// Whether nobody watches over it any more, since the starter was killed.
+    /// Whether it is not watched any more, since the starter was killed.
     pub fn is_orphaned(&self) -> bool {
         let hangs_up = || poll(&mut [PollFd::new(&self.lifeline, PollFlags::IN)], Some(&Timespec::default()));
-        // Before the starter is told that only the end is wanted, nothing comes from it.
+        // Before the starter is asked for the end alone, nothing comes from it.
         !self.is_told && matches!(hangs_up(), Ok(1..))
     }
 
@@ -231,7 +232,7 @@ fn take_over(socket: &UnixStream) -> Option<[OwnedFd; 3]> {
     }
 }
 
-/// How far a program is.
+/// Progress of a program.
 struct Course {
     /// Its owner waits for its output, or talks to it.
     is_wanted: bool,
@@ -266,7 +267,7 @@ fn attend(mut lifeline: UnixStream, stdin: OwnedFd, stdout: OwnedFd) {
                     continue;
                 }
                 let mut now = course.0.lock().unwrap_or_else(PoisonError::into_inner);
-                // Nobody else gets the number of a group before its process is buried.
+                // No other process gets the number of a group before its process is reaped.
                 let is_given_up = !matches!(read, Ok(1));
                 if is_given_up && !now.is_buried {
                     kill(group, &mark);
@@ -280,7 +281,7 @@ fn attend(mut lifeline: UnixStream, stdin: OwnedFd, stdout: OwnedFd) {
         })
     });
     if watcher.is_err() {
-        // Nobody would end it.
+        // Nothing else would end it.
         kill(group, &mark);
     }
     while let Err(Errno::INTR) = waitid(WaitId::Pid(group), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {}
@@ -300,7 +301,7 @@ fn attend(mut lifeline: UnixStream, stdin: OwnedFd, stdout: OwnedFd) {
 }
 
 fn kill(group: Pid, mark: &Mark) {
-    // There may be nobody left.
+    // There may be no process left.
     let _ = kill_process_group(group, Signal::KILL);
     mark.kill();
 }

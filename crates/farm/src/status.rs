@@ -12,7 +12,7 @@ use crate::journal::{self, record};
 use crate::lead::counts::clock;
 use crate::task::State;
 
-/// What there is to say about the journal in a folder at a time (seconds since 1970).
+/// Returns a summary of the journal in a folder at a time (seconds since 1970).
 ///
 /// # Errors
 /// Wrong usage if it is no journal.

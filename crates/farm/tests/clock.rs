@@ -28,7 +28,7 @@ struct Course {
     /// Seconds that tasks ran which ended.
     used: f64,
     ended: usize,
-    /// Tasks that ran when the job was told to end without grace.
+    /// Tasks that ran when the job was asked to end without grace.
     killed: usize,
     left: u64,
 }

@@ -1,7 +1,7 @@
 //! The laboratory of Equipoise: what is run, how often and on what, and what comes out.
 //!
-//! - [`workload`]: what there is to balance: patterns of loads and powers, tasks, files; and graphs of tasks to schedule.
-//! - [`divisible`]: one load that can be cut anywhere: who gets how much, and when all is done.
+//! - [`workload`]: inputs to balance: patterns of loads and powers, tasks, files; and graphs of tasks to schedule.
+//! - [`divisible`]: one load that can be cut anywhere: the share of each processor, and the finish time.
 //! - [`experiment`]: what is run, how often and on what, and the records of it; the papers' studies.
 //! - [`bounds`]: lower bounds and heuristics for independent tasks.
 //! - [`report`]: what records look like to people and programs.

@@ -1,8 +1,9 @@
-//! First-order diffusion (Cybenko, "Dynamic load balancing for distributed memory multiprocessors", 1989): in each step the same part of every difference
-//! crosses its link. See the [module](super) for the steps, cost and promises.
+//! First-order diffusion (Cybenko, "Dynamic load balancing for distributed memory multiprocessors", 1989): in each step the same part of every
+//! difference crosses its link. See the [module](super) for the steps, cost and promises.
 //!
-//! With the best part, alpha = 2 / (lambda_2 + lambda_n), each step leaves at most g = (lambda_n - lambda_2) / (lambda_n + lambda_2) of the imbalance, the
-//! square root of the sum of squares. On a hypercube of dimension d alpha is 1 / (d + 1) and g is (d - 1) / (d + 1), Cybenko's figures.
+//! With the best part, alpha = 2 / (lambda_2 + lambda_n), each step leaves at most g = (lambda_n - lambda_2) / (lambda_n + lambda_2) of the
+//! imbalance, the square root of the sum of squares. On a hypercube of dimension d alpha is 1 / (d + 1) and g is (d - 1) / (d + 1), Cybenko's
+//! figures.
 
 use super::super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
 use super::spectrum::{self, Extremes};

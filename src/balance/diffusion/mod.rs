@@ -1,5 +1,5 @@
-//! Diffusion: loads flow over all links at once, from where there is more to where there is less, in steps of real numbers. What has flowed in the end is
-//! carried out in whole tasks.
+//! Diffusion: loads flow over all links at once, from where there is more to where there is less, in steps of real numbers. What has flowed in the
+//! end is carried out in whole tasks.
 //!
 //! A node knows its neighbours, and the eigenvalues of the topology, which say how much may cross a link in a step, and how many steps it takes. The
 //! schemes differ in nothing but these factors ([`Factors`]):
@@ -8,31 +8,33 @@
 //! |---|---|---|
 //! | [`fos`](fos) | `w - alpha L w` | ln e / ln g |
 //! | [`sos`](sos) | `beta (w - alpha L w) + (1 - beta) w'`, where w' is from the step before | the first k with r^k (1 + k sqrt(1 - g^2)) <= e |
-//! | [`ops`](ops) | `w - L w / lambda`, with another eigenvalue in each | the number of distinct ones beside 0: then nothing is left |
+//! | [`ops`](ops) | `w - L w / lambda`, with another eigenvalue in each | the number of distinct ones other than 0: then nothing is left |
 //!
 //! L is the Laplacian of the topology, with the eigenvalues 0 < lambda_2 <= .. <= lambda_n; alpha = 2 / (lambda_2 + lambda_n), and
 //! g = (lambda_n - lambda_2) / (lambda_n + lambda_2) is the second largest modulus of an eigenvalue of 1 - alpha L.
 //!
-//! 1. The sum of all loads, and from it the quotas. What flows is what a node has above its quota: on equal powers the rule of the papers, since a constant
-//!    changes no difference; on others each node ends at its own quota.
+//! 1. The sum of all loads, and from it the quotas. What flows is what a node has above its quota: on equal powers the rule of the papers, since a
+//!    constant changes no difference; on others each node ends at its own quota.
 //! 2. In each step each node tells all neighbours what it has, and adds up what crosses each of its links.
-//! 3. What has crossed the links is carried out in whole tasks. A node receives from all neighbours from which something has flowed, then gives what it has
-//!    above its quota, divided over those to which something has flowed in proportion to that.
+//! 3. What has crossed the links is carried out in whole tasks. A node receives from all neighbours from which something has flowed, then gives what
+//!    it has above its quota, divided over those to which something has flowed in proportion to that.
 //!
 //! ```text
 //!   line of 3, 6 tasks at one end   w   4 -2 -2        fos: 0.5 of a difference   ops: 1/1, then 1/3
 //!   quotas 2 2 2                        1  1 -2        3 cross the first link     4 cross the first link, 2 the second
 //! ```
 //!
-//! Cost: a reduction, two messages a link and step, at most one a link with tasks, and another reduction for the [check](super::no_harm) at the end. What crosses links falls with a potential, the sum of what a node
-//! had in all steps, so that it forms no circle; a chain of transfers may pass all nodes.
+//! Cost: a reduction, two messages a link and step, at most one a link with tasks, and another reduction for the [check](super::no_harm) at the end.
+//! What crosses links falls with a potential, the sum of what a node had in all steps, so that it forms no circle; a chain of transfers may pass all
+//! nodes.
 //!
-//! Guarantees: the flow is the one with the least sum of squares over all links (Diekmann, Frommer and Monien 1999, lemma 2), up to the part that is left. A
-//! node that gives something ends at its quota, and at most there; what rounding and the part that is left make of it lies at those that only receive. All
-//! nodes together are at most 2 tasks for each link farther from their quotas than that part. Nothing is said about task-hops: flow takes all ways at once.
+//! Guarantees: the flow is the one with the least sum of squares over all links (Diekmann, Frommer and Monien 1999, lemma 2), up to the part that is
+//! left. A node that gives something ends at its quota, and at most there; what rounding and the part that is left make of it lies at those that
+//! only receive. All nodes together are at most 2 tasks for each link farther from their quotas than that part. Nothing is said about task-hops:
+//! flow takes all ways at once.
 //!
-//! Departures: the papers' loads are real numbers, and know no powers. Muthukrishnan, Ghosh and Schultz round in each step; rounding once, at the end, leaves
-//! less. The sum of all loads is no part of the papers; it is what makes quotas of powers, pinned tasks and virtual nodes possible.
+//! Departures: the papers' loads are real numbers, and know no powers. Muthukrishnan, Ghosh and Schultz round in each step; rounding once, at the
+//! end, leaves less. The sum of all loads is no part of the papers; it is what makes quotas of powers, pinned tasks and virtual nodes possible.
 
 pub(super) mod fos;
 pub(super) mod ops;
@@ -94,7 +96,8 @@ struct Link {
     all: f64,
 }
 
-/// One step of one node, which has `load`, with what its neighbours have, in the order of its links. Both ends of a link find the same with opposite signs.
+/// One step of one node, which has `load`, with what its neighbours have, in the order of its links. Both ends of a link find the same with opposite
+/// signs.
 fn step(load: &mut f64, links: &mut [Link], theirs: &[f64], factors: Factors) {
     let mine = *load;
     for (link, theirs) in links.iter_mut().zip(theirs) {
@@ -167,7 +170,7 @@ fn part(options: &mut Options<'_>) -> Result<f64, InvalidSpec> {
     Ok(options.real("part", 1e-6..=0.5)?.unwrap_or(PART))
 }
 
-/// What a phase of so many steps costs.
+/// Cost of a phase of `steps` steps.
 fn cost(topology: &Topology, steps: u32) -> Cost {
     let (links, steps) = (links(topology), u64::from(steps));
     let ends = 2 * links;

@@ -1,10 +1,10 @@
-//! Diffusion by the optimal polynomial (Diekmann, Frommer and Monien, "Efficient schemes for nearest neighbor load balancing", 1999, section 4): a step for
-//! each eigenvalue, after which nothing is left. See the [module](super) for the steps, cost and promises.
+//! Diffusion by the optimal polynomial (Diekmann, Frommer and Monien, "Efficient schemes for nearest neighbor load balancing", 1999, section 4): a
+//! step for each eigenvalue, after which nothing is left. See the [module](super) for the steps, cost and promises.
 //!
-//! `w(k) = w(k-1) - L w(k-1) / lambda_k` takes all of the eigenvalue's part out of the imbalance, and none back into it. So it ends after as many steps as
-//! there are distinct eigenvalues beside 0: d on a hypercube of dimension d, n - 1 on a line, one on the complete graph. The order of the eigenvalues does not
-//! matter to the result, but in between parts may grow and drown the others in rounding: each next eigenvalue is the one that is farthest from those before,
-//! by the product of the distances (Leja's order).
+//! `w(k) = w(k-1) - L w(k-1) / lambda_k` takes all of the eigenvalue's part out of the imbalance, and none back into it. The number of steps is
+//! therefore the number of distinct nonzero eigenvalues: d on a hypercube of dimension d, n - 1 on a line, one on the complete graph. The order of
+//! the eigenvalues does not matter to the result, but in between parts may grow and drown the others in rounding: each next eigenvalue is the one
+//! that is farthest from those before, by the product of the distances (Leja's order).
 
 use super::super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
 use super::spectrum;

@@ -1,9 +1,9 @@
-//! Second-order diffusion (Muthukrishnan, Ghosh and Schultz, "First- and second-order diffusive methods for rapid, coarse, distributed load balancing",
-//! 1998): a step goes on in the direction of the one before. See the [module](super) for the steps, cost and promises.
+//! Second-order diffusion (Muthukrishnan, Ghosh and Schultz, "First- and second-order diffusive methods for rapid, coarse, distributed load
+//! balancing", 1998): a step goes on in the direction of the one before. See the [module](super) for the steps, cost and promises.
 //!
-//! `w(k+1) = beta (w(k) - alpha L w(k)) + (1 - beta) w(k-1)`, after a first step of first order, with beta = 2 / (1 + sqrt(1 - g^2)). After k steps at most
-//! r^k (1 + k sqrt(1 - g^2)) of the imbalance is left, where r = sqrt(beta - 1), and exactly so much of the eigenvector of the second eigenvalue: about the
-//! square root of the steps of first order.
+//! `w(k+1) = beta (w(k) - alpha L w(k)) + (1 - beta) w(k-1)`, after a first step of first order, with beta = 2 / (1 + sqrt(1 - g^2)). After k steps
+//! at most r^k (1 + k sqrt(1 - g^2)) of the imbalance is left, where r = sqrt(beta - 1), and exactly this part of the eigenvector of the second
+//! eigenvalue: about the square root of the steps of first order.
 
 use super::super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
 use super::spectrum;
@@ -36,7 +36,7 @@ fn beta(gamma: f64) -> f64 {
     2.0 / (1.0 + (1.0 - gamma * gamma).sqrt())
 }
 
-/// What is left at most after so many steps.
+/// Upper bound on the remaining imbalance after `steps` steps, relative to that at the beginning.
 pub(super) fn left(gamma: f64, steps: u32) -> f64 {
     let decay = (beta(gamma) - 1.0).sqrt().powi(steps as i32);
     decay * (1.0 + f64::from(steps) * (1.0 - gamma * gamma).sqrt())

@@ -1,8 +1,8 @@
 //! Eigenvalues of the Laplacian of a topology: how fast diffusion on it goes.
 //!
 //! The nodes of these topologies are the points of a box, or all next to each other. An eigenvalue of a box is a sum of one eigenvalue of each side
-//! (Fiedler, "Algebraic connectivity of graphs", 1973): `2 - 2 cos(pi j / k)` of a row of k nodes, `2 - 2 cos(2 pi j / k)` of a ring of k nodes, and n of
-//! the complete graph of n nodes, beside 0.
+//! (Fiedler, "Algebraic connectivity of graphs", 1973): `2 - 2 cos(pi j / k)` of a row of k nodes, `2 - 2 cos(2 pi j / k)` of a ring of k nodes, and
+//! n (apart from 0) of the complete graph of n nodes.
 
 use std::f64::consts::PI;
 
@@ -11,7 +11,7 @@ use crate::topology::{Side, Topology};
 /// Eigenvalues that differ by less than this part of the largest are one.
 const SAME: f64 = 1e-9;
 
-/// The smallest and the largest eigenvalue beside 0; `None` of a single node.
+/// The smallest and the largest nonzero eigenvalue; `None` of a single node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Extremes {
     pub second: f64,
@@ -42,7 +42,7 @@ pub(super) fn extremes(topology: &Topology) -> Option<Extremes> {
     Some(Extremes { second, largest })
 }
 
-/// All eigenvalues beside 0, each once, in ascending order; `None` if there are more than `most`.
+/// All nonzero eigenvalues, each once, in ascending order; `None` if there are more than `most`.
 pub(super) fn distinct(topology: &Topology, most: usize) -> Option<Vec<f64>> {
     let Some(Extremes { largest, .. }) = extremes(topology) else { return Some(Vec::new()) };
     if topology.sides() == 0 {

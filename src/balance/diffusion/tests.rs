@@ -180,7 +180,7 @@ fn long_ways_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Who gives ends at its quota at most; all together are near theirs, but for what diffusion leaves.
+    /// A node that gives ends at most at its quota; all together are near theirs, except for what diffusion leaves.
     #[test]
     fn nodes_end_near_their_quotas(
         spec in prop::sample::select(vec!["hypercube:4", "mesh:3x5", "torus:4x4", "line:9", "ring:10", "grid:2x5", "complete:6", "torus:2x2x3"]),

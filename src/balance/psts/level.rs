@@ -114,19 +114,19 @@ impl<'a> Level<'a> {
         given_before(before)..given_before(before + load)
     }
 
-    /// How many units all senders give by plan.
+    /// Number of units that all senders give by plan.
     pub fn given(&self) -> u64 {
         self.surpluses.given_before(self.bounds.sub_grids())
     }
 
-    /// Who gets these units, in their order, and how many of them. The last that gets any takes also what is given beyond the plan.
+    /// The nodes that receive these units, in their order, each with its number of units. The last of them also takes what is given beyond the plan.
     pub fn owners(&self, units: Range<u64>) -> Vec<(NodeId, u64)> {
         let mut parts: Vec<(NodeId, u64)> = Vec::new();
         if units.is_empty() {
             return parts;
         }
         let planned = self.given();
-        // Where all is beyond the plan, its last unit tells who takes it.
+        // Where all is beyond the plan, its last unit determines the owner.
         let (at, end) = (units.start.min(planned.saturating_sub(1)), units.end.min(planned));
         // The first that lacks units from here on.
         let first = self.surpluses.0[1..].partition_point(|next| next.filled_before <= at) as u32;
@@ -148,7 +148,7 @@ impl<'a> Level<'a> {
         parts
     }
 
-    /// How many units node `me` gets if so many are given.
+    /// Number of units that node `me` receives if `given` units are given.
     pub fn gets(&self, me: NodeId, given: u64) -> u64 {
         let (mine, planned) = (self.bounds.sub_grid_of(me), self.given());
         let row = self.surpluses.lacking(mine);

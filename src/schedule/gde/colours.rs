@@ -41,7 +41,7 @@ impl Colours {
     }
 }
 
-/// Each link in ascending order gets the first colour that is free at both ends: less than twice as many as the most links of a node.
+/// Each link in ascending order gets the first colour that is free at both ends: fewer colours than twice the largest degree.
 fn greedy(overlay: &Overlay) -> BTreeMap<NodeId, Vec<NodeId>> {
     let placement = &overlay.placement;
     let mut by_colour: BTreeMap<NodeId, Vec<Option<NodeId>>> = BTreeMap::new();
@@ -92,7 +92,7 @@ mod tests {
                 assert_eq!(all, place(topology, ranks, me).neighbours(), "{topology}: {me}");
             }
         }
-        // (a + b) mod 7 = 1: 0-1, 2-6, 3-5; 4 has nobody.
+        // (a + b) mod 7 = 1: 0-1, 2-6, 3-5; 4 has no partner.
         assert_eq!([0, 1, 2, 6].map(|me| partners("complete", 7, me)[usize::from(me != 0)]), [1, 0, 6, 2]);
     }
 }

@@ -18,8 +18,8 @@
 //! method the loads converge for every lambda between 0 and 1; the best is 1/2 on hypercubes, 1 / (1 + sin(pi / k)) on a mesh and 1 / (1 + sin(2 pi
 //! / k)) on a torus whose longest side is k.
 //!
-//! Departures: the sources' method is synchronous, all pairs of a colour at a time, until the loads are even, and then it ends. Here nobody waits for
-//! anybody: a node that is asked answers at once, whatever its own turn is. Loads are whole tasks and those that run can't move. Rule 4, when to
+//! Departures: the sources' method is synchronous, all pairs of a colour at a time, until the loads are even, and then it ends. Here no node waits
+//! for another: a node that is asked answers at once, whatever its own turn is. Loads are whole tasks and those that run can't move. Rule 4, when to
 //! exchange, is ours. The colouring is by dimension on hypercubes, (a + b) mod n on complete graphs, elsewhere greedy. The roots of a stream arrive
 //! at uniformly random ranks.
 
@@ -101,7 +101,7 @@ struct Exchanger {
     /// The neighbours by colour.
     partners: Vec<NodeId>,
     next: usize,
-    /// Who was made an offer and has not answered.
+    /// The node that was made an offer and has not answered.
     offered: Option<NodeId>,
     /// Exchanges after which this node still had nothing to do, one after the other.
     failures: u32,

@@ -1,4 +1,4 @@
-//! Who schedules whom: the regions of a cube, with the processors that work in each.
+//! The hierarchy of schedulers: the regions of a cube, with the processors that work in each.
 
 use crate::error::Result;
 use crate::schedule::registry::Region;
@@ -26,7 +26,7 @@ impl Layout {
     /// The layout of a hypercube.
     ///
     /// # Errors
-    /// If the topology is none, or nobody but the host is there to work and the host does not.
+    /// If the topology has no such layout, or the host is the only node that could work and does not.
     pub fn of(overlay: &Overlay, options: LayoutOptions) -> Result<Layout> {
         let Topology::Hypercube(cube) = &overlay.topology else {
             return Err(super::ENTRY.conflict(format!("it runs on hypercube, not on {}", overlay.topology.name())).into());

@@ -1,8 +1,8 @@
 //! Regions that lend each other work: what the medians tell each other, and which region is given the next child.
 //!
-//! Medians tell each other how many tasks their regions have, whenever that number has doubled or halved; and who has lent to a region that never
-//! had enough to tell is told when that is done. A median whose own processors all have work gives children, when it places them, to regions with
-//! fewer tasks for each processor than any of its own has.
+//! Medians send each other the numbers of tasks in their regions, whenever that number has doubled or halved; a median that has lent to a region
+//! which never had enough tasks to report receives a message when these are done. A median whose own processors all have work gives children, when
+//! it places them, to regions with fewer tasks per processor than any of its own has.
 //!
 //! ```text
 //!   median --Tasks 1--> other medians
@@ -87,7 +87,7 @@ impl Lending {
         }
     }
 
-    /// What must be sent to whom, if anything, now that this region has `tasks` tasks.
+    /// Returns the announcements to send, if any, now that this region has `tasks` tasks.
     pub fn news(&mut self, tasks: usize) -> Option<News> {
         let tasks = tasks as u64;
         let has_fallen = tasks < std::mem::replace(&mut self.before, tasks);
@@ -117,8 +117,8 @@ impl Lending {
         }
     }
 
-    /// The median that is given the next child, if any, where each processor of this region has so many tasks or more: that of the least loaded
-    /// of the regions that have fewer, and have not been given from here what they lack, divided by the number of regions that may give; ties
+    /// The median that receives the next child, if any, when each processor of this region has at least `least` tasks: that of the least loaded
+    /// region among those that have fewer and have not yet received from here their deficit divided by the number of regions that may give; ties
     /// random.
     pub fn next_loan(&mut self, least: usize, rng: &mut ChaCha8Rng) -> Option<NodeId> {
         if !self.is_open {

@@ -192,7 +192,7 @@ mod tests {
         list.complete(7);
         assert_eq!(list.assign(7, &mut rng), 7);
         assert_eq!([2, 3, 5, 7, 8].map(|node| list.load(node)), [Some(1), Some(1), Some(1), Some(1), None]);
-        // Who is no member has none that complete, and asks for others.
+        // A node that is no member has no tasks that complete, and asks for others.
         list.complete(9);
         let place = list.assign(9, &mut rng);
         assert_eq!((list.load(place), list.tasks()), (Some(2), 5));

@@ -17,20 +17,20 @@
 //!                     +------ Place 3, 1 completed -----+  ---> a, b, c
 //! ```
 //!
-//! Cost: two messages for all the children of a task, one for each task without, and at most one migration a task; with open regions, as many
-//! messages as there are other regions whenever the number of a region's tasks has doubled or halved, and at most one more for a loan.
-//! Guarantee: within a region no processor is given a task while another has fewer.
+//! Cost: two messages for all the children of a task, one for each task without, and at most one migration a task; with open regions, one message to
+//! each other region whenever the number of a region's tasks has doubled or halved, and at most one more for a loan. Guarantee: within a region no
+//! processor is given a task while another has fewer.
 //!
 //! Where it departs from the paper:
 //! - Medians are those of `topology::hadamard`, regions disjoint and as equal as possible; by default regions of a whole cube hold at least four processors,
 //!   and fewer where nodes are virtual: 4 and 1 on 5 ranks, 4, 4, 2 and 2 on 12 (`medians=hadamard` takes the full code on small cubes too).
 //! - Where regions have unequal numbers of processors the level-1 list counts graphs for each processor.
-//! - A graph stays in its region by design, so a single root would keep one region busy: fewer roots than two for each region are expanded by
-//!   the host, breadth first, until there are at least two sub-trees for each region (more where regions are unequal, so that the smallest gets
-//!   two), or as many tasks were expanded in vain; these are spread by the level-1 list. Where regions are open, one that has none gets the next at
-//!   once, since nobody should wait for the host's expansions. With `spread` it is another number. Not for streams.
-//! - Sub-trees differ in size as nobody can know beforehand. So regions are open, again but for streams, and lend each other work: a child that
-//!   would have to wait in its region goes to the median of another that has less, which places it; this counts as the task's migration
+//! - A graph stays in its region by design, so a single root would keep one region busy: fewer roots than two for each region are expanded by the
+//!   host, breadth first, until there are at least two sub-trees for each region (more where regions are unequal, so that the smallest gets two), or
+//!   until that number of expansions was in vain; these are spread by the level-1 list. Where regions are open, one that has no sub-tree gets the
+//!   next one at once, so that no region waits for the host's expansions. The option `spread` sets another number. Not for streams.
+//! - Sub-trees differ in size, which is not known beforehand. So regions are open (except for streams) and lend each other work: a child that would
+//!   have to wait in its region goes to the median of another region that has less, which places it; this counts as the task's migration
 //!   (`lending`). With `regions=closed` sub-trees stay in their regions.
 //! - A virtual node stands in no level-2 list; a virtual median is served by the rank that hosts it. Regions without processors get no graphs.
 //! - `host=dedicated` takes the host out of the level-2 lists, `medians=dedicated` the medians where their region has another processor. The host
@@ -172,8 +172,8 @@ struct RootControl {
     opened: bool,
 }
 
-/// How many sub-trees it takes until each region gets `spread` of them, when they are spread in proportion to the processors; 0 where there is only
-/// one region.
+/// Number of sub-trees with which each region gets `spread` of them, when they are spread in proportion to the processors; 0 where there is only one
+/// region.
 fn enough(processors: &[u32], spread: usize) -> usize {
     let working = || processors.iter().filter(|processors| **processors > 0);
     match working().min() {

@@ -104,7 +104,7 @@ fn the_host_gives_each_region_a_sub_tree_as_soon_as_it_can_and_expands_the_other
     let actions = act.take();
     let first = given(&actions);
     assert!(first.len() == 1 && is_queued(&actions, 3), "{actions:?}");
-    // A single one is expanded, whoever has nothing.
+    // A single one is expanded, even if regions have none.
     host.on_end(ItemId(3), &[new(4, 0)], &VIEW, &mut act);
     assert_eq!(act.take(), [Action::Queue(ItemId(4))]);
     // Now there are four, with the one that was given.
@@ -143,7 +143,7 @@ fn a_median_lends_children_once_its_own_processors_have_work_and_the_host_has_op
     assert_eq!(place(&mut median, &mut act, 5), (0, vec![]));
     median.on_message(0, Message::Open, &VIEW, &mut act);
     assert_eq!(act.take(), []);
-    // One of four has two tasks now, the others one: region 0 gets as many for each.
+    // One of four has two tasks now, the others one: region 0 gets the same number per processor.
     assert_eq!(place(&mut median, &mut act, 7), (4, vec![tell(8)]));
     // It has them now, and nothing more to do.
     median.on_message(0, Message::Tasks(0), &VIEW, &mut act);
@@ -167,7 +167,7 @@ fn a_loan_is_a_migration_and_is_placed_where_it_comes() {
     let placed = act.take();
     assert_eq!(placed[0], Action::Queue(ItemId(1)));
     assert!(matches!(placed[1], Action::Send { item: ItemId(2), to: 1 | 2 | 4, migration: false }), "{placed:?}");
-    // The lender's median hears when they are done, since they were too few for all to be told.
+    // The lender's median is informed when they are done, since they were too few to be announced to all.
     median.on_message(0, Message::Open, &VIEW, &mut act);
     median.on_end(ItemId(1), &[], &VIEW, &mut act);
     assert_eq!(act.take(), [Action::Tell { to: 7, message: Message::Tasks(0) }]);

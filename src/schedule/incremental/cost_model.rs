@@ -29,7 +29,7 @@ pub(super) struct CostModel {
     /// The last round, and how many workers worked on average before it.
     last: Totals,
     rate: f64,
-    /// Since when there has been something to move and somebody to move it to.
+    /// Time since which there have been tasks to move and a node to move them to.
     since: Option<Ticks>,
 }
 
@@ -56,7 +56,7 @@ impl CostModel {
         }
     }
 
-    /// There is something to move and somebody to move it to, or not (any more).
+    /// Records whether there are tasks to move and a node to move them to.
     pub fn uneven(&mut self, now: Ticks, uneven: bool) {
         self.since = uneven.then(|| self.since.unwrap_or(now));
     }
@@ -83,9 +83,9 @@ impl CostModel {
     }
 }
 
-/// How long a ready task keeps a worker busy, all included that it spawns: while `worked` was worked, queues became shorter by as many tasks as
-/// ended and were not replaced by children. That is the mean total progeny of a branching process, 1 / (1 - m), times the mean time of a task (Harris,
-/// "The theory of branching processes", 1963, chapter I); [`Ticks::MAX`] while queues don't get shorter (m >= 1).
+/// Time for which a ready task keeps a worker busy, including all tasks that it spawns: during `worked` ticks of work, queues became shorter by the
+/// tasks that ended less the children that were spawned. This is the mean total progeny of a branching process, 1 / (1 - m), times the mean time of
+/// a task (Harris, "The theory of branching processes", 1963, chapter I); [`Ticks::MAX`] while queues don't get shorter (m >= 1).
 pub(super) fn weight(ended: u64, spawned: u64, worked: Ticks) -> Ticks {
     worked.checked_div(ended.saturating_sub(spawned)).unwrap_or(Ticks::MAX)
 }

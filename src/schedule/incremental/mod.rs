@@ -5,15 +5,15 @@
 //!
 //! 1. In a user phase a node executes what it has; what a task spawns is queued at its node.
 //! 2. A node that has a reason (below) wishes for a phase; one wish a round goes up the tree of the nodes, whose root is the host.
-//! 3. The host asks all for their loads: a reduction down and up the tree, for which nobody waits. From their summary it decides.
-//! 4. If a phase begins, ready tasks are frozen and balanced (`runtime/phases.rs`); otherwise the host says that none does, and
-//!    whether somebody idles.
+//! 3. The host asks all for their loads: a reduction down and up the tree, during which no node stops working. From their summary it decides.
+//! 4. If a phase begins, ready tasks are frozen and balanced (`runtime/phases.rs`); otherwise the host announces that none does, and whether a node
+//!    idles.
 //!
-//! | trigger | who wishes | a phase begins if |
+//! | trigger | requests a phase | a phase begins if |
 //! |---|---|---|
-//! | `any` | whose worker idles; once it is known that somebody does, who has ready tasks to spare | somebody idles and somebody has tasks to spare |
+//! | `any` | a node whose worker idles; once one is known to, a node with ready tasks to spare | one node idles and another has tasks to spare |
 //! | `predicted` | the same | and the longest queue shrinks by more than `margin` times what a phase takes, by the measured means of both, or the imbalance has lasted that long; a node keeps what it would execute while the phase lasts |
-//! | `periodic` | nobody: the host asks every `period` | somebody has tasks to spare, and loads differ by more than one |
+//! | `periodic` | no node: the host asks every `period` | a node has tasks to spare, and loads differ by more than one |
 //! | a [published criterion](crate::trigger) | the same | and the criterion asks for it, to which a round is a step: how long nodes worked since the last round, the longest and on average, and what a phase costs |
 //! | `all` | a node that idles, once all below it in the tree do | all idle, and tasks wait |
 //!
@@ -69,20 +69,20 @@ pub(super) static ENTRY: Entry = Entry {
 /// What makes a phase begin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trigger {
-    /// Somebody idles.
+    /// A node idles.
     Any,
     /// All idle.
     All,
     /// Time.
     Periodic,
-    /// Somebody idles, and a phase is expected to pay.
+    /// A node idles, and a phase is expected to pay.
     Predicted,
     /// Time, and a published criterion.
     Published(Criterion),
 }
 
 impl Trigger {
-    /// Whether the host asks every period, and nobody wishes.
+    /// Whether the host asks every period, and nodes never request a phase.
     fn goes_by_the_clock(self) -> bool {
         matches!(self, Trigger::Periodic | Trigger::Published(_))
     }

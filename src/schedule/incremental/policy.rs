@@ -15,13 +15,13 @@ use crate::topology::NodeId;
 /// What nodes tell each other along the tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Message {
-    /// Upwards: somebody below wishes for a phase.
+    /// Upwards: a node of the sub-tree requests a phase.
     Wish,
     /// Downwards: a round begins.
     Ask,
     /// Upwards: the loads of a sub-tree.
     Loads(LoadSummary),
-    /// Downwards: no phase follows from the round. Whether somebody idles.
+    /// Downwards: no phase follows from the round. Says whether a node idles.
     Over { idle: bool },
     /// Upwards: the loads of a sub-tree, and how long its nodes worked since the last round (published criteria).
     Steps(LoadSummary, Option<Worked>),
@@ -35,7 +35,7 @@ pub(super) struct Incremental {
     rng: ChaCha8Rng,
     trigger: Trigger,
     period: Ticks,
-    /// How many times its cost a phase must gain (`predicted`).
+    /// Minimum gain of a phase, as a multiple of its cost (`predicted`).
     margin: f64,
     /// Whether new tasks wait for the next phase (`all`), and those that do.
     waits: bool,
@@ -44,13 +44,13 @@ pub(super) struct Incremental {
 
     /// The loads summed up in this round so far and the number of children that are missing, from the question until this node has answered.
     round: Option<(LoadSummary, usize)>,
-    /// How long nodes below worked since the last round, and what this one had worked then (published criteria).
+    /// Work time of the nodes below since the last round, and of this one until then (published criteria).
     worked_below: Option<Worked>,
     reported: Ticks,
     in_phase: bool,
     /// A wish went up from here in this round, or the last summary shows what it would have said.
     wished: bool,
-    /// Somebody idled in the last round.
+    /// Whether a node idled in the last round.
     somebody_idles: bool,
     /// Children below which all idle (`all`).
     idle_below: usize,
@@ -69,7 +69,7 @@ pub(super) struct Incremental {
 /// The host's control of rounds and phases.
 #[derive(Default)]
 struct RoundControl {
-    /// Somebody wishes for a phase.
+    /// Whether a node has requested a phase.
     wish: bool,
     /// From the asking to the decision.
     asked: Option<Ticks>,
@@ -90,7 +90,7 @@ struct RoundControl {
 impl Incremental {
     pub fn new(place: Place, rng: ChaCha8Rng, trigger: Trigger, period: Ticks, margin: f64) -> Incremental {
         let tree = Tree::new(place.me, place.host(), place.overlay.placement.nodes());
-        // A single real node balances with nobody, but what waits for a phase must get one.
+        // A single real node has no partner to balance with, but tasks that wait for a phase must get one.
         let waits = trigger == Trigger::All;
         let rounds = trigger.criterion().map(|criterion| Rounds::new(criterion, place.workers));
         let host =
@@ -121,7 +121,7 @@ impl Incremental {
         }
     }
 
-    /// Time has passed, in which as many workers worked as had something to do.
+    /// Accounts for the time that has passed, in which every worker with tasks worked.
     fn account(&mut self, view: &View) {
         self.worked += view.now.saturating_sub(self.accounted) * Ticks::from(self.at_work);
         self.accounted = view.now;
@@ -218,7 +218,7 @@ impl Incremental {
         }
     }
 
-    /// How long this node and those below worked since the last round.
+    /// Work time of this node and those below since the last round.
     fn worked_since(&mut self) -> Option<Worked> {
         let mine = Worked::of(self.worked - std::mem::replace(&mut self.reported, self.worked));
         let mine = Some(mine).filter(|_| self.place.me < self.place.real_nodes());
@@ -275,7 +275,7 @@ impl Incremental {
     fn over(&mut self, idle: bool, view: &View, act: &mut Actions<Message>) {
         self.tree.children.iter().for_each(|child| act.tell(*child, Message::Over { idle }));
         self.somebody_idles = idle;
-        // From now on those wish who have something to spare; otherwise a wish that came too late for the summary is still valid.
+        // From now on nodes with tasks to spare request a phase; otherwise a wish that came too late for the summary is still valid.
         self.wished &= !idle;
         self.consider(view, act);
     }
@@ -370,7 +370,7 @@ impl Policy for Incremental {
         self.account(view);
         self.in_phase = true;
         self.held.drain(..).for_each(|item| act.queue(item));
-        // A new user phase begins, of which nobody knows anything.
+        // A new user phase begins, of which nothing is known yet.
         (self.wished, self.somebody_idles, self.idle_below) = (false, false, 0);
         if let Some(host) = &mut self.host {
             host.wish = false;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::node::Ticks;
 use crate::trigger::{Criterion, Step, Watch};
 
-/// How long the nodes of a sub-tree worked since the last round. Only nodes with workers count.
+/// Work time of the nodes of a sub-tree since the last round. Only nodes with workers count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Worked {
     nodes: u32,

@@ -61,7 +61,7 @@ pub(super) struct Known {
     /// a node would have executed meanwhile is not worth moving (`predicted`).
     pub frozen: Ticks,
     pub weight: Option<Ticks>,
-    /// For how long there was something to move and somebody to move it to (`predicted`).
+    /// Time for which there were tasks to move and a node to move them to (`predicted`).
     pub persisted: Ticks,
     /// Whether the published criterion asks for a phase, if there is one.
     pub is_due: bool,
@@ -72,7 +72,7 @@ pub(super) struct Known {
 pub(super) enum Decision {
     /// A phase begins; by node, how many tasks it keeps.
     Phase(Vec<u32>),
-    /// None does, since there is nothing to move, or nobody to move it to. Whether somebody idles.
+    /// No phase, since there are no tasks to move, or no node to move them to. Says whether a node idles.
     Nothing { idle: bool },
     /// Something could be moved, but it would not pay yet.
     NotWorthIt,

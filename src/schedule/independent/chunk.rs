@@ -24,7 +24,7 @@ impl Chunk {
         Chunk::List(tasks.into_iter().map(|task| task as u64).collect())
     }
 
-    /// How many there are.
+    /// Number of tasks.
     pub fn count(&self) -> u64 {
         match self {
             Chunk::Span { count, .. } => *count,

@@ -15,13 +15,13 @@ use crate::node::{Finished, Node, Ticks, WorkId, Worker};
 
 /// Pieces of work that the worker has at a time: one that it executes, and one that it goes on with.
 const AT_ONCE: usize = 2;
-/// Tasks shorter than this are handed to a worker together, as many as take this long.
+/// Target duration of the tasks that are handed to a worker together, if single tasks are shorter.
 const WORTH_A_PIECE: Ticks = 100_000;
 /// Maximum number of tasks that are handed to a worker together.
 const LARGEST_PIECE: u64 = 4096;
 /// Handing over to a worker that sleeps takes as long: shorter tasks are executed at once.
 const SHORT: Ticks = 20_000;
-/// Tasks that are executed at once are timed together, as many as take this long.
+/// Target duration of the tasks that are timed together, if tasks are executed at once.
 const TIMED: Ticks = 5_000;
 
 struct Piece {
@@ -33,7 +33,7 @@ struct Piece {
 #[derive(Clone, Debug)]
 pub struct Done {
     pub tasks: Chunk,
-    /// How long the worker took for them.
+    /// Time that the worker took for them.
     pub took: Ticks,
 }
 
@@ -43,7 +43,7 @@ pub struct Executor {
     work: Arc<dyn Independent>,
     rank: usize,
     begun: Ticks,
-    /// Tasks that nobody executes yet, and when each chunk's first begins by the model, if nothing is before it.
+    /// Chunks not begun yet, each with the time at which its first task begins by the model, if nothing is before it.
     queue: VecDeque<(Chunk, Option<Ticks>)>,
     queued: u64,
     pieces: VecDeque<Piece>,
@@ -52,7 +52,7 @@ pub struct Executor {
     idle_since: Option<Ticks>,
     /// Executes what is short enough; `None` if all goes to the worker.
     inline: Option<Box<dyn Worker>>,
-    /// How long a task took of late.
+    /// Time of recent tasks.
     recent: Option<Ticks>,
     pub figures: Figures,
 }
@@ -148,7 +148,7 @@ impl Executor {
         }
     }
 
-    /// How many tasks make a piece.
+    /// Number of tasks in a piece.
     fn together(&self) -> u64 {
         match self.mean() {
             None => 1,

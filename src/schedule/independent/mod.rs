@@ -53,7 +53,7 @@ pub trait Independent: Send + Sync {
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
     pub rank: usize,
-    /// How long ago it should have begun by the model, in which messages take no time. An emulated task takes less by this time.
+    /// Delay against its beginning by the model, in which messages take no time. An emulated task takes less by this time.
     pub late: Ticks,
     /// Whether the worker comes from another task, without a pause.
     pub follows: bool,
@@ -67,7 +67,7 @@ pub struct Pace {
     /// Whether what the model says counts: messages and polls of the network take no time, search takes what the model says. That is what
     /// papers simulate. Otherwise the clock counts.
     pub by_model: bool,
-    /// How long before a rank runs dry more is fetched.
+    /// Time before a rank runs dry at which it fetches more tasks.
     pub ahead: Ticks,
     pub seed: u64,
 }
@@ -183,7 +183,7 @@ pub(super) fn by_host(options: &mut Options<'_>) -> Result<bool, InvalidSpec> {
     Ok(options.choice("clusters", &[("none", false), ("hosts", true)])?.unwrap_or(false))
 }
 
-/// The node that a run's outcome comes to.
+/// The node that receives a run's outcome.
 const FIRST: NodeId = 0;
 /// Where figures are collected.
 const CLOSING: u32 = crate::node::epochs::CLOSING;

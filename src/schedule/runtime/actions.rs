@@ -51,7 +51,7 @@ impl<C: Computation> NodeRuntime<C> {
         self.node.send_bytes(to, POLICY, message);
     }
 
-    /// Gives what there is to spare to the nodes that asked for tasks.
+    /// Gives spare tasks to the nodes that asked for some.
     pub(super) fn share(&mut self) -> Result<()> {
         while self.tasks.longest_waiting().is_some() {
             let next_here = self.execution.workers().saturating_sub(self.running());
@@ -101,7 +101,7 @@ impl<C: Computation> NodeRuntime<C> {
         }
     }
 
-    /// Between two slices on a worker: gives parts to those who asked, and to a worker here that has nothing to do.
+    /// Between two slices on a worker: gives parts to the nodes that asked, and to an idle worker here.
     pub(super) fn give_parts(&mut self, item: &mut Item<C>) -> Result<()> {
         while let Some((to, otherwise)) = self.execution.next_part_request() {
             self.part_or_word(item, to, otherwise)?;

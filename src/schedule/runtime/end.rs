@@ -9,7 +9,7 @@ use crate::node::{self, Recorder, Tag, Ticks, tags};
 use crate::schedule::accounting::{NodeReport, RunResult};
 use crate::schedule::computation::Computation;
 
-/// To the parent in the tree, at the end: the reports of a sub-tree of nodes, and the answers there that nobody waited for.
+/// To the parent in the tree, at the end: the reports of a sub-tree of nodes, and the answers of detached tasks there.
 const REPORT: Tag = tags::schedule::REPORT;
 
 impl<C: Computation> NodeRuntime<C> {
@@ -52,7 +52,7 @@ impl<C: Computation> NodeRuntime<C> {
         }
     }
 
-    /// All is done: the reports of all nodes and the answers that nobody waited for go to the host.
+    /// Ends the run when all is done: the reports of all nodes and the answers of detached tasks go to the host.
     pub(super) async fn end(mut self, messages: &Rc<Recorder>) -> Result<RunResult<C::Answer>> {
         let now = self.node.now();
         self.statistics.rests(self.node.now());

@@ -123,7 +123,7 @@ impl<C: Computation> NodeRuntime<C> {
             Slice::Done(yielded) => {
                 self.task_ends(id, header, yielded)?;
                 if self.execution.running() == 0 {
-                    // Those who asked for a part of a task that is being executed get none.
+                    // Nodes that asked for a part of a task that is being executed get none.
                     while let Some((to, otherwise)) = self.execution.next_part_request() {
                         self.tell_policy(to, otherwise);
                     }

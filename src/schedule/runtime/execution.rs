@@ -52,7 +52,7 @@ pub(super) struct Totals {
     /// The part of it that tasks needed, and of that the part that they slept.
     pub needed: Ticks,
     pub asleep: Ticks,
-    /// Number of tasks that ended, and of those that nobody waited for.
+    /// Number of tasks that ended, and of the detached ones among them.
     pub tasks: u64,
     pub detached: u64,
     /// The longest task, and the longest chain of them; those that were split do not count.

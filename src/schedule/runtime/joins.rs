@@ -1,5 +1,5 @@
-//! Answers at a node: each goes to the parent that waits for it here, which is resumed when it has all of them, or leaves for another node. Those
-//! that nobody waits for are combined.
+//! Answers at a node: each goes to the parent that waits for it here, which is resumed when it has all of them, or leaves for another node. Answers
+//! of detached tasks are combined.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub(super) struct Spawned<T> {
 }
 
 impl<T> Spawned<T> {
-    /// The tasks, each with who waits for its answer.
+    /// The tasks, each with the receiver of its answer.
     pub fn with_homes(self) -> impl Iterator<Item = (Home, T)> {
         let frame = self.frame;
         let home = move |index| frame.map_or(Home::Nobody, |(node, frame)| Home::Parent { node, frame, index });
@@ -70,7 +70,7 @@ impl<C: Computation> Joins<C> {
         self.answers.push_back(answered);
     }
 
-    /// The next answer to be delivered. Those that nobody waits for are combined on the way.
+    /// The next answer to be delivered. Answers of detached tasks are combined on the way.
     pub fn next(&mut self) -> Option<Delivery<C::Answer>> {
         while let Some(answered) = self.answers.pop_front() {
             match answered.home {
@@ -87,7 +87,7 @@ impl<C: Computation> Joins<C> {
     /// A child is answered. Returns its parent when it was the last one.
     ///
     /// # Errors
-    /// If nobody waits for this answer.
+    /// If no parent waits for this answer.
     pub fn answer(&mut self, child: Child, chain: Ticks, answer: C::Answer) -> Result<Option<Resumed<C>>> {
         self.frames.answer(child.frame, child.index, chain, answer).map_err(Error::Lost)
     }
@@ -134,7 +134,7 @@ impl<C: Computation> Joins<C> {
         }
     }
 
-    /// A part is split off a task: who waits for the task then waits for both. Returns who waits for the part.
+    /// Records that a part is split off a task: the receiver of the task's answer then waits for both. Returns the receiver of the part's answer.
     pub fn split(&mut self, task: ItemId, header: &mut TaskHeader) -> Home {
         header.divided = true;
         if header.home == Home::Nobody {
@@ -146,7 +146,7 @@ impl<C: Computation> Joins<C> {
         part(1)
     }
 
-    /// Combines an answer with those that nobody waits for.
+    /// Combines a detached task's answer with the others of detached tasks.
     pub fn combine(&mut self, answer: C::Answer) {
         self.partial = Some(match self.partial.take() {
             Some(partial) => self.computation.combine(partial, answer),
@@ -169,7 +169,7 @@ impl<C: Computation> Joins<C> {
         (self.joined, self.frames.peak as u64)
     }
 
-    /// Takes the answers that nobody waits for, combined.
+    /// Takes the combined answers of detached tasks.
     pub fn take_partial(&mut self) -> Option<C::Answer> {
         self.partial.take()
     }
@@ -257,7 +257,7 @@ mod tests {
         }
         let Some(Delivery::Elsewhere(0, answered)) = joins.next() else { panic!("the root's answer leaves for the host") };
         assert_eq!((answered.answer, answered.label, answered.home), (42, 6, home));
-        // Nobody waits for a detached task, split or not.
+        // No parent waits for a detached task, split or not.
         let mut detached = header(5, Home::Nobody);
         assert_eq!(joins.split(ItemId(2), &mut detached), Home::Nobody);
         assert_eq!(joins.totals().0, 0);

@@ -1,4 +1,4 @@
-//! How long migrations take on top of the network's time, in simulations of papers that charge for them: exponentially distributed, and one after
+//! Time of migrations on top of the network's, in simulations of papers that charge for them: exponentially distributed, and one after
 //! the other on a link where migrations queue for links.
 
 use rand::RngExt;
@@ -40,7 +40,7 @@ impl MigrationTimes {
         Some(task.takes.unwrap_or_else(|| exponential(&mut self.rng, mean)))
     }
 
-    /// How long a migration takes that has to queue for its link: each is served once, first come first served, on this node's link of the highest
+    /// Time of a migration that has to queue for its link: each is served once, first come first served, on this node's link of the highest
     /// bit in which the two nodes' numbers differ.
     fn queue_for_link(&mut self, now: Ticks, to: NodeId, mean: Ticks) -> Ticks {
         let service = exponential(&mut self.rng, mean);

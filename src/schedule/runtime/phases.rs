@@ -49,7 +49,7 @@ pub(super) struct Begin {
 }
 
 impl Begin {
-    /// How much load a node keeps.
+    /// Load that a node keeps.
     pub fn kept_by(&self, node: NodeId) -> u32 {
         self.kept.get(node as usize).copied().unwrap_or(0)
     }

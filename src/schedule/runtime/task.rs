@@ -14,14 +14,14 @@ pub(in crate::schedule) const TASKS: Tag = tags::schedule::TASKS;
 /// which they came into being.
 pub(in crate::schedule) const ANSWERS: Tag = tags::schedule::ANSWERS;
 
-/// Who waits for a task's answer.
+/// The receiver of a task's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Home {
     /// The join frame of this number on this node, where the task is child number `index`.
     Parent { node: NodeId, frame: u64, index: u32 },
     /// The host: the task is the root of this graph.
     Root { graph: u64 },
-    /// Nobody.
+    /// No parent: the task is detached.
     Nobody,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct TaskHeader {
     pub hops: u32,
     /// Length of the chain of tasks before it.
     pub chain: Ticks,
-    /// How long it has been executed so far, if it is executed in slices.
+    /// Execution time so far, if it is executed in slices.
     pub spent: Ticks,
     /// Whether it is a part of a task that was split. Then its length says nothing about how finely the work can be divided.
     pub divided: bool,
@@ -69,7 +69,7 @@ pub(super) struct Travelling<T> {
     pub header: TaskHeader,
     /// Whether this is a migration, which may cost time at the receiver.
     pub migration: bool,
-    /// How long the migration takes, if the sender knows.
+    /// Time of the migration, if the sender knows it.
     pub takes: Option<Ticks>,
     pub task: T,
 }

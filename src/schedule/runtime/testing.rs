@@ -3,7 +3,7 @@
 use crate::node::Worker;
 use crate::schedule::computation::{Computation, Slice, Yield};
 
-/// A task below 100 is its own answer and takes as many ticks; others spawn what [`children`](Sum::children) says. Answers are summed up.
+/// A task below 100 is its own answer and takes that number of ticks; others spawn what [`children`](Sum::children) says. Answers are summed up.
 pub(super) struct Sum;
 
 impl Sum {

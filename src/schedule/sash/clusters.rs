@@ -1,4 +1,4 @@
-//! Who schedules whom: one rank all others, or a rank of each host the others there, and one above them all.
+//! The hierarchy of schedulers: one rank schedules all others, or a rank of each host the others there, with one rank above them all.
 //!
 //! ```text
 //!   one scheduler            clusters=hosts
@@ -62,7 +62,7 @@ impl Layout {
 }
 
 impl Cluster {
-    /// How many of its ranks execute tasks.
+    /// Number of its ranks that execute tasks.
     pub fn width(&self) -> usize {
         self.workers.len().max(1)
     }

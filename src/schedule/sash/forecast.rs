@@ -11,7 +11,7 @@ const ENOUGH: u64 = 3;
 /// A worker, as the scheduler knows it.
 #[derive(Clone, Debug, Default)]
 struct Worker {
-    /// How many ranks it is, if it is a host.
+    /// Number of its ranks, if it is a host.
     width: usize,
     /// Tasks that it holds, with their estimates.
     held: VecDeque<(usize, Cost)>,
@@ -28,7 +28,7 @@ impl Worker {
         self.held.len() < self.width
     }
 
-    /// How much longer its tasks take than estimated.
+    /// Ratio of its tasks' actual to estimated times.
     fn factor(&self) -> f64 {
         match self.completed >= ENOUGH && self.estimated > 0 {
             true => (self.measured as f64 / self.estimated as f64).clamp(0.01, 100.0),
@@ -59,7 +59,8 @@ impl Forecast {
         let finish = |worker: &Worker| {
             let factor = worker.factor();
             let mut held = worker.held.iter().map(|(_, estimate)| (*estimate as f64 * factor) as Cost);
-            // A task that takes longer than estimated is expected to take half as long again as it is late: who is held up isn't buried.
+            // A task that takes longer than estimated is expected to take half as long again as it is late: a worker that is held up is not written
+            // off.
             let late = |end: Cost| if end >= now { end } else { now.saturating_add((now - end) / 2) };
             let first = held.next().map_or(now, |first| late(worker.began.saturating_add(first)));
             held.fold(first, Cost::saturating_add)

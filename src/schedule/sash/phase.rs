@@ -38,7 +38,7 @@ impl Rules {
     }
 }
 
-/// What is to be done, and what has been given to whom.
+/// The tasks to be done, and the assignments made.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The columns of the workers, in ascending order.
@@ -49,7 +49,7 @@ pub struct Plan {
     pub left: Vec<usize>,
     /// Tasks that no worker can run.
     pub aside: Vec<usize>,
-    /// Until then there was nothing to schedule, so that nobody waited for a schedule.
+    /// Time until which there was nothing to schedule, so that no worker waited for a schedule.
     pub nothing_until: Cost,
     pub tally: Tally,
 }
@@ -81,7 +81,7 @@ impl Plan {
         Plan { finish: vec![0; workers.len()], workers, left, aside, nothing_until: 0, tally: Tally::default() }
     }
 
-    /// How long a phase that begins now may last: until the least loaded worker has finished.
+    /// Maximum duration of a phase that begins now: until the least loaded worker has finished.
     pub fn allotted(&self, now: Cost) -> Cost {
         self.finish.iter().copied().min().unwrap_or(0).saturating_sub(now)
     }

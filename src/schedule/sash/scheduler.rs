@@ -22,10 +22,10 @@ use crate::topology::NodeId;
 /// Time between two polls of the network by the scheduler.
 const BETWEEN_LOOKS: Ticks = 50_000;
 
-/// How far ahead assignments are sent at most, as a multiple of what is usual.
+/// Maximum time by which assignments are sent ahead, as a multiple of the usual one.
 const MOST_AHEAD: Ticks = 16;
 
-/// Who executes what a scheduler gives out: ranks, or hosts.
+/// The members that execute a scheduler's tasks: ranks, or hosts.
 pub struct Members {
     /// The columns of the matrix, in ascending order; the nodes that get messages; how many ranks execute there.
     columns: Vec<usize>,
@@ -80,7 +80,7 @@ pub struct Scheduler {
     ahead: Ticks,
     usual: Ticks,
     most: Ticks,
-    /// For a host's scheduler: who is above it, what came from there and is not scheduled yet, and whether that is all.
+    /// For a host's scheduler: the scheduler above it, the tasks received from there that are not scheduled yet, and whether these are all.
     above: Option<NodeId>,
     fresh: Vec<usize>,
     ended: bool,
@@ -414,9 +414,9 @@ impl Scheduler {
     }
 }
 
-/// The places of the workers that a phase gives tasks to: all of them, if it lasts as long as assignments are sent ahead; otherwise those that
-/// run dry until then. The cost of a schedule is its last worker's end, so while others hold much, a task would go to whoever is cheapest,
-/// and the dry one would stay dry.
+/// The places of the workers that a phase gives tasks to: all of them, if it lasts as long as assignments are sent ahead; otherwise those that run
+/// dry until then. The cost of a schedule is its last worker's end, so while others hold much, a task would go to the cheapest worker, and the dry
+/// one would stay dry.
 fn candidates(workers: &[usize], finish: &[Cost], left: &[usize], costs: &Costs, until: Cost) -> Vec<usize> {
     let all = || 0..workers.len();
     let dry: Vec<usize> = all().filter(|place| finish[*place] <= until).collect();

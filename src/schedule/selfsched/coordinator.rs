@@ -34,7 +34,7 @@ pub struct Grant {
     /// What was dealt, and for how many requests; those that follow each other in one.
     pub chunks: Vec<Chunk>,
     pub answers: u64,
-    /// Whether there is nothing left for who asked.
+    /// Whether there is nothing left for the node that asked.
     pub ended: bool,
     /// When it is given, by the model.
     pub at: Cost,
@@ -45,11 +45,11 @@ pub struct Grant {
 pub struct Demand {
     /// By rank of the host, since the last request.
     pub measured: Vec<Measured>,
-    /// How many chunks for each of its ranks.
+    /// Number of chunks for each of its ranks.
     pub rounds: u64,
 }
 
-/// Somebody that tasks are dealt to.
+/// A client: a node that tasks are dealt to.
 #[derive(Clone, Debug)]
 pub struct Client {
     pub node: NodeId,
@@ -78,16 +78,18 @@ pub struct Coordinator {
     clients: Vec<Client>,
     source: Option<Source>,
     answer: Tag,
-    /// Who asks by the model, sorted; when all who ask at the same time have been heard.
+    /// Requests by the model's time, sorted; served when all that are made at the same time have arrived.
     pending: BTreeSet<(Cost, usize)>,
     hearing: Option<TimerId>,
-    /// Who asks by the clock, for how many chunks; who waits for tasks to arrive, and when the next does.
+    /// Requests by the clock, each with its number of chunks.
     asking: Vec<(usize, u64)>,
+    /// Requests that wait for tasks to arrive.
     patient: Vec<(usize, u64)>,
+    /// The timer of the next arrival.
     arrival: Option<TimerId>,
     /// What was dealt to this node, until it is [taken](Coordinator::own).
     own: Vec<Grant>,
-    /// How many requests were granted.
+    /// Number of granted requests.
     pub grants: u64,
 }
 
@@ -174,7 +176,7 @@ impl Coordinator {
         self.asking.splice(0..0, self.patient.drain(..));
     }
 
-    /// Serves all who ask, by the clock.
+    /// Serves all pending requests, by the clock.
     pub fn serve(&mut self) {
         if self.asking.is_empty() {
             return;
@@ -187,8 +189,8 @@ impl Coordinator {
         self.asking.clear();
     }
 
-    /// What to ask of the source now, which it is, if there is one and it is time: somebody waits, or there is less than a task for every
-    /// second client.
+    /// The source and the request to send to it now; `None` if there is no source or it is too early. It is time when a client waits, or when less
+    /// than a task is left for every second client.
     pub fn demand(&mut self) -> Option<(NodeId, Demand)> {
         let (waits, left) = (!self.patient.is_empty(), self.dealer.left());
         let source = self.source.as_mut().filter(|source| !source.asked && !source.ended)?;

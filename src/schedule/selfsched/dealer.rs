@@ -1,4 +1,5 @@
-//! Which tasks a rank gets: the first of those that are left, as many as the rule says. Tasks that can't run on a rank are never given to it.
+//! The tasks that a rank gets: the first of those that are left, in the number that the rule sets. Tasks that can't run on a rank are never given to
+//! it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ pub struct Terms {
     pub affinity: bool,
 }
 
-/// The answer to who asks for tasks.
+/// The answer to a request for tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deal {
     Chunk(Chunk),

@@ -1,4 +1,4 @@
-//! Who coordinates whom.
+//! The hierarchy of coordinators.
 
 use super::SelfScheduling;
 use super::coordinator::{Client, Coordinator, GRANT, SUPPLY};

@@ -117,7 +117,7 @@ impl SelfScheduling {
         Chunks::new(self.terms.rule, tasks as u64, weights, self.rounding, self.least)
     }
 
-    /// Who deals out all tasks.
+    /// Returns the dealer of all tasks.
     fn dealer(&self, work: &dyn Independent) -> Result<Dealer> {
         if !work.arrivals().is_empty() && is_early(self.terms) {
             let why = ": tasks that arrive over time cannot be dealt out beforehand (rule=static|cyclic, dss:static=..)";
@@ -127,7 +127,7 @@ impl SelfScheduling {
         Ok(Dealer::new(work.costs().clone(), work.arrivals(), self.terms, chunks))
     }
 
-    /// Who deals out to ranks of these numbers what another dealer has dealt to them.
+    /// Returns the dealer that deals out to these ranks what another dealer has dealt to them.
     fn dealer_of(&self, ranks: &[usize], work: &dyn Independent) -> Result<Dealer> {
         let all = self.weights(work)?;
         let weights: Vec<f64> = ranks.iter().map(|rank| all[*rank]).collect();

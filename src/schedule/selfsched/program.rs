@@ -2,8 +2,8 @@
 //!
 //! 1. A rank that runs dry, or soon will, asks its coordinator and tells what it has measured since it asked last. Where tasks are short it
 //!    asks for several chunks at a time, so that a message is not the price of every task.
-//! 2. The [coordinator](super::coordinator) deals out tasks, those who ask at the same time in order of their numbers; what one rank gets
-//!    travels together. Who asks while nothing has arrived waits until something does.
+//! 2. The [coordinator](super::coordinator) deals out tasks, to ranks that ask at the same time in order of their numbers; the tasks of one rank
+//!    travel together. A rank that asks while no task has arrived waits until one does.
 //! 3. A rank that hears that nothing is left finishes what it holds and says so.
 
 use std::sync::Arc;
@@ -24,10 +24,10 @@ const FIRST: NodeId = 0;
 const REQUEST: Tag = crate::node::tags::independent::REQUEST;
 const FINISHED: Tag = crate::node::tags::independent::FINISHED;
 
-/// How long before it runs dry a rank asks at most, as a multiple of what is usual.
+/// Maximum time before it runs dry at which a rank asks, as a multiple of the usual one.
 const MOST_AHEAD: Ticks = 8;
 
-/// How long short tasks are executed between two polls of the network.
+/// Time for which short tasks are executed between two polls of the network.
 const SLICE: Ticks = 50_000;
 
 /// A coordinator that executes shorter tasks than it has asked for in this time polls the network only after it, or after it has dealt so
@@ -39,7 +39,7 @@ const MOST_DEALS: u32 = 16;
 struct Request {
     /// Since the last request.
     measured: Measured,
-    /// How many chunks are asked for.
+    /// Number of chunks requested.
     chunks: u64,
     /// When the rank has finished what it holds, by the model.
     free: Cost,
@@ -53,15 +53,15 @@ struct Finished {
     grants: u64,
 }
 
-/// Who a node is among the coordinators.
+/// A node's role among the coordinators.
 pub struct Seat {
-    /// Whom it asks for tasks.
+    /// The node that it asks for tasks.
     pub coordinator: NodeId,
     /// If it is one, of its host or of all.
     pub own: Option<Coordinator>,
     /// If hosts have coordinators, and it deals out tasks to them.
     pub top: Option<Coordinator>,
-    /// How many nodes tell it when they have finished, itself among them, and to whom it goes on.
+    /// Number of nodes that report to it when they have finished, itself included, and the node to which it reports then.
     pub reports: u32,
     pub reports_to: Option<NodeId>,
 }
@@ -81,7 +81,8 @@ impl Seat {
     }
 }
 
-/// One node's part. With `counts_overhead` it measures the time between the ends of chunks, what assignments cost included, instead of the tasks' own.
+/// One node's part. With `counts_overhead` it measures the time between the ends of chunks, what assignments cost included, instead of the tasks'
+/// own.
 ///
 /// # Errors
 /// If a rank is lost.
@@ -137,7 +138,7 @@ struct Program {
     executor: Executor,
     begun: Ticks,
     seat: Seat,
-    /// How long before it runs dry the rank asks, which adapts to how late answers came.
+    /// Time before it runs dry at which the rank asks; adapts to the delay of earlier answers.
     ahead: Ticks,
     /// Requests that may be under way at a time, and that are; tasks that the last of them brought.
     outstanding: u64,
@@ -304,7 +305,7 @@ impl Program {
         }
     }
 
-    /// Serves all who ask, by the clock, and fetches what they are to get.
+    /// Serves all pending requests, by the clock, and fetches the tasks for them.
     fn serve(&mut self) {
         self.seat.top.iter_mut().for_each(Coordinator::serve);
         self.seat.take_supply();
@@ -337,7 +338,7 @@ impl Program {
         }
     }
 
-    /// How many chunks to ask for now: as many as it takes not to run dry while the answer is under way.
+    /// Number of chunks to request now, so that the node does not run dry while the answer is under way.
     fn wanted(&mut self) -> u64 {
         let held = self.executor.held();
         let mean = match self.executor.mean() {
@@ -348,7 +349,7 @@ impl Program {
         let since = if held > 0 { self.last_end } else { now };
         let coming = held + self.asked * self.chunk;
         let runs_dry = since.saturating_add(mean.saturating_mul(coming));
-        // Who is dry asks even if nothing is to be fetched ahead.
+        // A rank that is dry asks even if nothing is to be fetched ahead.
         let lacks = (now + self.ahead).saturating_sub(runs_dry).max(u64::from(coming == 0));
         if lacks == 0 {
             // Without tasks the answer that is under way is what happens next.
@@ -395,7 +396,7 @@ impl Program {
 
     /// Asks earlier if tasks came when the rank had none any more, and in time again if that doesn't go on.
     fn adapt(&mut self, came_late: bool) {
-        // Who waits for tasks to arrive hasn't asked too late, nor who has asked for the first time.
+        // A rank that waits for tasks to arrive hasn't asked too late, nor has one that asks for the first time.
         if !self.work.arrivals().is_empty() || self.executor.mean().is_none() {
             return;
         }

@@ -1,4 +1,4 @@
-//! How many tasks a rank gets at a time: the rules of self-scheduling as plain functions.
+//! The rules of self-scheduling, as plain functions: the number of tasks that a rank gets at a time.
 //!
 //! With R tasks left of N, on p ranks; every chunk is at least one task and at most what is left. Published sources disagree on rounding;
 //! without another wish quotients are rounded up, but for the first chunk of `tss`, which is rounded down.
@@ -10,7 +10,7 @@
 //! | `ss` | 1 | |
 //! | `fixed` | c | Kruskal and Weiss 1985 |
 //! | `fsc` | (sqrt(2) N (h/s) / (p sqrt(ln p)))^(2/3), where a task's time has the deviation s and an assignment costs h | Kruskal and Weiss 1985 |
-//! | `mfsc` | (N/p) / log2(N/p), rounded: about as many chunks as `fac2` | Banicescu, Ciorba and Srivastava 2013 |
+//! | `mfsc` | (N/p) / log2(N/p), rounded: about the same number of chunks as `fac2` | Banicescu, Ciorba and Srivastava 2013 |
 //! | `single` | N/p | |
 //! | `gss` | R/p | Polychronopoulos and Kuck 1987 |
 //! | `fac2` | p chunks of R/2p, R at the round's start | Hummel, Schonberg and Flynn 1992 |
@@ -25,7 +25,8 @@
 //! | `awf-d`, `awf-e` | as `awf-b` and `awf-c`, by the time from one chunk's end to the next's, with what assignments cost | Cariño and Banicescu 2008 |
 //! | `af` | from each rank's measured mean and variance | Banicescu and Liu 2000 |
 //!
-//! The weighted mean time of a rank's tasks, for `awf-b` to `awf-e`, is (sum of k t_k) / (sum of k n_k) over its reports k = 1, 2, .. of n_k tasks in t_k.
+//! The weighted mean time of a rank's tasks, for `awf-b` to `awf-e`, is (sum of k t_k) / (sum of k n_k) over its reports k = 1, 2, .. of n_k tasks
+//! in t_k.
 
 /// A rule.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -189,7 +190,7 @@ impl Chunks {
         }
     }
 
-    /// How many of the tasks that are left a rank gets now; 0 only if there are none.
+    /// Number of the remaining tasks that a rank gets now; 0 only if there are none.
     pub fn next(&mut self, rank: usize, left: u64) -> u64 {
         let up = self.rounding.unwrap_or(Rounding::Up);
         let p = self.ranks;
@@ -267,14 +268,14 @@ impl Chunks {
         Some(self.rates.get(rank).copied().unwrap_or(1.0) * of_round / (2 * self.ranks) as f64)
     }
 
-    /// The size that is best for all chunks by Kruskal and Weiss; all on one rank, of which nobody need wait for another.
+    /// The best fixed size of chunks by Kruskal and Weiss; all tasks in one chunk on one rank, where no rank waits for another.
     fn fixed_size(&self, overhead: f64) -> f64 {
         let p = self.ranks as f64;
         let size = (2f64.sqrt() * self.tasks as f64 * overhead / (p * p.ln().sqrt())).powf(2.0 / 3.0);
         if self.ranks > 1 { size } else { self.tasks as f64 }
     }
 
-    /// The size of which there are about as many chunks as factoring makes.
+    /// The fixed size that gives about the same number of chunks as factoring.
     fn like_factoring(&self) -> u64 {
         let share = self.tasks.div_ceil(self.ranks) as f64;
         // Cariño's form of rounding, as programs print it.

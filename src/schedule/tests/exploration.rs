@@ -83,7 +83,7 @@ fn explore_seeds(scheduler: &str, seeds: u64) {
     }
 }
 
-/// Tasks so short that answers wait for each other, while messages take as long as many tasks.
+/// Tasks so short that answers wait for each other, while a message takes as long as a number of tasks.
 #[test]
 fn answers_that_travel_together_are_not_lost() {
     const TASK: Ticks = 500;
@@ -140,7 +140,7 @@ explored! {
     incremental_by_prediction_loses_nothing: explore("incremental:balancer=optimal,trigger=predicted"),
 }
 
-/// The seeds of a scheduler are shared out among the balancers, so that each trigger gets as many over all of them.
+/// The seeds of a scheduler are shared out among the balancers, so that each trigger gets the same number over all of them.
 #[test]
 fn incremental_with_every_balancer_loses_nothing() {
     let seeds = seeds().div_ceil(if cfg!(debug_assertions) { 100 } else { balance::ALL.len() as u64 });

@@ -64,7 +64,7 @@ fn every_balancer_does_on_every_topology_that_it_accepts() {
 
 #[test]
 fn while_nothing_can_move_nobody_phases_for_ever() {
-    // A single task of a second: 7 nodes idle, and nobody has anything to spare.
+    // A single task of a second: 7 nodes idle, and no node has tasks to spare.
     for trigger in TRIGGERS {
         let outcome = run(
             &spec("cwa", trigger),
@@ -185,8 +185,8 @@ fn a_prediction_is_never_much_slower_than_the_better_of_balancing_and_not() {
     }
 }
 
-/// Where a task takes no longer than a message, and all of them no longer than a few phases: trees that grow are seen to grow. What a leaf's parents
-/// still hide nobody can know, so that fans may lose about a phase.
+/// Where a task takes no longer than a message, and all of them no longer than a few phases: trees that grow are recognised as growing. Leaves that
+/// are not spawned yet cannot be foreseen, so fans may lose about a phase.
 #[test]
 fn a_prediction_about_short_tasks_errs_by_little_for_trees() {
     for shape in SHAPES {

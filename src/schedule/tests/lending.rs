@@ -2,14 +2,14 @@
 
 use super::*;
 
-/// A vertebra spawns the next one and a number of ribs; all take the same time. Nobody waits.
+/// A vertebra spawns the next one and a number of ribs; all take the same time, and all are detached.
 struct Spine {
     ribs: u32,
     cost: Ticks,
 }
 
 impl Computation for Spine {
-    /// How many vertebrae follow; a rib is none.
+    /// Number of vertebrae that follow; `None` for a rib.
     type Task = Option<u32>;
     type Answer = u64;
     type Waiting = ();

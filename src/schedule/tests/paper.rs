@@ -144,7 +144,7 @@ fn the_exact_limits_hold() {
     let (graphs, more) = GRAPHS;
     // Independent queues with exponential times: M/M/1.
     assert_near("M/M/1", response("static", 6, (0, 1), 0.5, None, graphs), 2.0, 0.03 + more);
-    // At zero load nothing waits: a chain takes its total time, and (1, 2) on as many ranks as it likes .9056.
+    // At zero load nothing waits: a chain takes its total time, and (1, 2) on any number of ranks .9056.
     assert_near("chain", response("hierarchical", 4, (7, 1), 0.002, None, graphs / 4), 1.0, 0.03 + more);
     for scheduler in ["hierarchical", "neighbour:age=0"] {
         assert_near(scheduler, response(scheduler, 8, (1, 2), 0.002, Some(20.0), graphs / 4), 0.9056, 0.03 + more);

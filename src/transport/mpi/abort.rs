@@ -42,11 +42,11 @@ pub(super) fn say(lines: &str) {
     let mut text = String::with_capacity(lines.len() + 1);
     text.push_str(lines);
     text.push('\n');
-    // There is nobody left to tell if standard error is closed.
+    // If standard error is closed, there is nowhere left to report to.
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Flushes standard output, but waits only briefly: somebody may hold it who will never let go.
+/// Flushes standard output, but waits only briefly: another thread may hold its lock for ever.
 pub(super) fn flush() {
     let (done, flushed) = mpsc::channel();
     let flusher = thread::Builder::new().spawn(move || {

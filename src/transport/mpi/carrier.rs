@@ -23,16 +23,16 @@ use crate::topology::{Overlay, RankId};
 use crate::transport::work::since;
 use crate::transport::{Envelope, Event, Finished, Freight, Message, Signal, Ticks, wire};
 
-/// How many messages one poll of the network takes at most, so that programs get to see them: while a program does not ask, what
+/// Maximum number of messages that one poll of the network takes, so that programs get to see them: while a program does not ask, what
 /// its rank cannot take yet stays with the senders.
 const BATCH: usize = 16;
-/// As many when a program asks what has arrived by now.
+/// The same limit when a program asks what has arrived by now.
 const TURN_BATCH: usize = 1024;
 
-/// What has left is taken back every so many polls of the network, unless somebody waits for it.
+/// Polls of the network between two collections of completed sends, unless a program waits for them.
 const COLLECT_EVERY: u64 = 8;
 
-/// The watchdog looks every so many polls of the network (64 ms apart at most, when the rank sleeps between them).
+/// Polls of the network between two checks of the watchdog (at most 64 ms apart, when the rank sleeps between polls).
 const WATCH_EVERY: u64 = 64;
 
 pub(super) struct Carrier {
@@ -185,7 +185,7 @@ impl State {
         }
         self.polls += 1;
         let mut moved = self.receive()?;
-        // With each call MPI polls the network, and gives the processor away if it finds nothing there, where it is told to.
+        // With each call MPI polls the network, and, where it is configured to yield, gives the processor away if it finds nothing there.
         if self.polls.is_multiple_of(COLLECT_EVERY) || !self.has_room() || self.run.as_ref().is_none_or(Run::has_ended) {
             moved |= self.outbox.collect()?;
         }

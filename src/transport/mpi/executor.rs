@@ -48,7 +48,7 @@ pub(super) fn run<T>(carrier: &Rc<Carrier>, overlay: &Overlay, mut program: impl
     quiesce(carrier, true);
     debug!("rank {}: run {number} has ended", carrier.rank);
     carrier.heartbeat.set_running(false);
-    // What the programs left in their inboxes is dropped here, with the state free for whoever hears of it.
+    // What the programs left in their inboxes is dropped here, with the state not borrowed, since destructors may use it.
     let ended = carrier.state.borrow_mut().end();
     drop(ended);
     nodes.into_iter().zip(results).filter_map(|(node, result)| Some((node, result?))).collect()
@@ -123,13 +123,13 @@ pub(super) fn quiesce(carrier: &Carrier, watched: bool) {
 
 /// Ends the job because of an error on this rank. If many ranks fail at once (they agreed on it, say), the lowest speaks for all.
 pub(super) fn fail(carrier: &Carrier, why: &Error) -> ! {
-    /// How long a rank listens whether a lower one fails too.
+    /// Time for which a rank listens whether a lower one fails too.
     const LISTEN: Duration = Duration::from_millis(100);
-    /// How long it leaves the ending of the job to that one.
+    /// Time for which it leaves the ending of the job to that one.
     const LEAVE: Duration = Duration::from_secs(5);
     debug!("rank {}: a program failed: {why}", carrier.rank);
     let state = &carrier.state;
-    // Errors of MPI on this way can't be told any better than the one at hand.
+    // An error of MPI here could not be reported any better than the one at hand, so it is ignored.
     for rank in carrier.rank + 1..carrier.ranks {
         let _ = state.borrow_mut().tell(rank, ControlMessage::Failing);
     }
@@ -161,11 +161,11 @@ struct Pause {
 impl Pause {
     /// Looks before the rank lets others have the processor.
     const SPIN: u32 = 8;
-    /// It sleeps after at least so many looks ..
+    /// Minimum number of polls before it sleeps ..
     const LOOKS: u32 = 20;
     /// .. and this time.
     const AWAKE: Duration = Duration::from_micros(50);
-    /// What may come from anybody is looked for at least this often within the time that the rank has waited for it.
+    /// Minimum number of polls for a message from any node, per time that the rank has waited for it.
     const PATIENCE: u32 = 500;
     const FIRST_NAP: Duration = Duration::from_micros(20);
     /// A program that takes longer than this between two polls computes, and does not only ask.
@@ -186,7 +186,7 @@ impl Pause {
         let state = carrier.state.borrow();
         let run = state.run.as_ref();
         if run.is_some_and(Run::has_dirty) {
-            // Whoever has work does not give the processor away: it may be a while until it comes back.
+            // A rank with work does not give the processor away: it may be a while until it comes back.
             if self.left.replace(now).is_none_or(|left| now.duration_since(left) <= Pause::COMPUTES) {
                 thread::yield_now();
             }
@@ -202,7 +202,7 @@ impl Pause {
         let open = run.is_none_or(|run| run.listens() || run.has_ended());
         let cap = match (state.pool.is_busy(), open) {
             (true, _) => options.prompt_nap,
-            // Whoever asks after a long silence is answered within a small part of it.
+            // A message after a long silence is answered within a small part of that silence.
             (false, true) => {
                 (now.duration_since(since) / Pause::PATIENCE).clamp(options.prompt_nap, options.longest_nap.max(options.prompt_nap))
             }

@@ -14,7 +14,7 @@ use super::pool::Pool;
 use crate::error::{Error, Result};
 use crate::topology::RankId;
 
-/// What a call came to, as an error that names it.
+/// Turns the return code of a call into an error that names the call.
 pub(super) fn check(call: &'static str, code: c_int) -> Result<()> {
     // MPI_SUCCESS is 0 in every MPI, by the standard.
     if code == 0 {
@@ -64,7 +64,8 @@ pub(super) struct Comm {
 }
 
 impl Comm {
-    /// Duplicates a communicator, without its hints: those may forbid receives from any rank. Errors on the duplicate are returned instead of ending the job. All its ranks must take part.
+    /// Duplicates a communicator, without its hints: those may forbid receives from any rank. Errors on the duplicate are returned instead of ending
+    /// the job. All its ranks must take part.
     pub fn duplicate(raw: mpi::MPI_Comm) -> Result<Comm> {
         let mut duplicate = MaybeUninit::uninit();
         // SAFETY: `raw` is a communicator that its owner keeps during the call; MPI writes the duplicate if it returns success, and
@@ -142,7 +143,7 @@ impl Comm {
         Ok(receiving)
     }
 
-    /// Starts to add up what everybody sent to this rank: `sent[r]` is what this rank sent to rank `r`. All ranks must take part.
+    /// Starts to add up what all ranks sent to this rank: `sent[r]` is what this rank sent to rank `r`. Collective: all ranks must call it.
     pub fn sum_for_me(&self, sent: Vec<u64>) -> Result<Summing> {
         let mut summing = Summing { request: no_request(), sent, sum: vec![0] };
         // SAFETY: one u64 per rank is read from `sent`, and one is written to `sum`; `summing` owns both until the request is over,
@@ -157,7 +158,7 @@ impl Comm {
 
     /// Gives the communicator back to MPI. All ranks must take part.
     pub fn free(mut self) -> Result<()> {
-        // SAFETY: the communicator is ours, valid, and nobody uses it any more since `self` is consumed.
+        // SAFETY: the communicator is ours, valid, and not used any more since `self` is consumed.
         check("MPI_Comm_free", unsafe { mpi::MPI_Comm_free(&raw mut self.raw) })
     }
 }
@@ -230,7 +231,7 @@ impl Mailbox {
         let mut over: c_int = 0;
         requests[0] = self.request;
         requests[1..].iter_mut().zip(&*bodies).for_each(|(request, (_, body))| *request = body.request);
-        // SAFETY: these are requests that MPI gave, or null ones, which it passes over, and there is room for as many indices and statuses.
+        // SAFETY: these are requests that MPI gave, or null ones, which it passes over, and there is room for one index and one status per request.
         // The handles are copies: those that are over are set to null where they came from, below and by `note`; the buffers stay with
         // their owners meanwhile.
         check("MPI_Testsome", unsafe {
@@ -349,7 +350,7 @@ impl Receiving {
         Ok(self.pieces.is_empty())
     }
 
-    /// The bytes, once complete; nothing before that. Their buffer goes back to the pool when nobody has any of them.
+    /// The bytes, once complete; nothing before that. Their buffer goes back to the pool when the last slice of it is dropped.
     pub fn into_bytes(mut self, pool: &Pool) -> Bytes {
         if !self.pieces.is_empty() {
             return Bytes::new();
@@ -411,7 +412,7 @@ pub(super) struct Sends {
     cursor: usize,
 }
 
-/// How many sends one look covers.
+/// Number of sends that one test covers.
 const LOOK: usize = 128;
 
 impl Sends {
@@ -454,7 +455,7 @@ impl Sends {
         let looked_at = &mut self.requests[self.cursor..end];
         let mut indices = [0 as c_int; LOOK];
         let mut over: c_int = 0;
-        // SAFETY: `looked_at` holds requests that MPI gave, `indices` has room for as many, and statuses are not wanted.
+        // SAFETY: `looked_at` holds requests that MPI gave, `indices` has room for one index per request, and statuses are not wanted.
         check("MPI_Testsome", unsafe {
             let (incount, statuses) = (looked_at.len() as c_int, mpi::statuses_ignore());
             mpi::MPI_Testsome(incount, looked_at.as_mut_ptr(), &raw mut over, indices.as_mut_ptr(), statuses)

@@ -1,4 +1,4 @@
-//! MPI calls that a guest in somebody else's program needs: communicators given by address, transfers between the caller's own arrays, and
+//! MPI calls that a guest in another program needs: communicators given by address, transfers between the caller's own arrays, and
 //! numbers on rank 0 that every rank reads and changes while rank 0 computes.
 
 use std::ffi::{c_int, c_void};
@@ -129,7 +129,7 @@ impl Transfers {
             let looked_at = &mut self.requests[start..];
             let mut indices = [0 as c_int; LOOK];
             let mut over: c_int = 0;
-            // SAFETY: requests that MPI gave, room for as many indices, and no statuses wanted.
+            // SAFETY: requests that MPI gave, room for one index per request, and no statuses wanted.
             check("MPI_Testsome", unsafe {
                 let (incount, statuses) = (looked_at.len() as c_int, mpi::statuses_ignore());
                 mpi::MPI_Testsome(incount, looked_at.as_mut_ptr(), &raw mut over, indices.as_mut_ptr(), statuses)
@@ -155,7 +155,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Makes so many numbers, all 0. All ranks must take part. Waits.
+    /// Makes a window of `length` numbers, all 0. Collective: all ranks must call it. Waits.
     pub fn allocate(comm: &Comm, length: usize) -> Result<Window> {
         let mine = if comm.rank()? == 0 { length } else { 0 };
         let mut base: *mut u64 = ptr::null_mut();
@@ -169,7 +169,7 @@ impl Window {
             raw.assume_init()
         };
         if mine > 0 && !base.is_null() {
-            // SAFETY: MPI gave this rank `length` numbers there, and nobody knows of them yet.
+            // SAFETY: MPI gave this rank `length` numbers there, and no other rank uses them yet.
             unsafe { ptr::write_bytes(base, 0, mine) };
         }
         // SAFETY: the window is valid; errors of its calls are returned.
@@ -208,7 +208,7 @@ impl Window {
 
     /// Gives it back to MPI. All ranks must take part.
     pub fn free(mut self) -> Result<()> {
-        // SAFETY: the window is ours and locked, and nobody uses it any more since `self` is consumed.
+        // SAFETY: the window is ours and locked, and not used any more since `self` is consumed.
         unsafe {
             check("MPI_Win_unlock_all", mpi::MPI_Win_unlock_all(self.raw))?;
             check("MPI_Win_free", mpi::MPI_Win_free(&raw mut self.raw))

@@ -1,4 +1,4 @@
-//! The carrier of a guest: letters between ranks while somebody waits for them, transfers between callers' arrays, and shared numbers.
+//! The carrier of a guest: messages between ranks while a rank waits for them, transfers between callers' arrays, and shared numbers.
 //!
 //! Nothing runs between calls: no thread, no handler. A letter is short and comes through one posted receive, or it announces a body that
 //! follows on a second communicator.
@@ -221,7 +221,8 @@ impl Link {
         Ok(())
     }
 
-    /// Adds to a shared number; what it was before. On one host no rank has to do anything for that; between hosts rank 0's MPI may want to be called.
+    /// Adds to a shared number; what it was before. On one host no rank has to do anything for that; between hosts rank 0's MPI may want to be
+    /// called.
     pub fn add(&self, at: usize, value: u64) -> Result<u64> {
         match self.shared()? {
             Shared::Memory(memory) => Ok(memory.add(at, value)),
@@ -229,7 +230,7 @@ impl Link {
         }
     }
 
-    /// Sets a shared number that nobody else changes now.
+    /// Sets a shared number that no other rank changes at the same time.
     pub fn set(&self, at: usize, value: u64) -> Result<()> {
         match self.shared()? {
             Shared::Memory(memory) => memory.set(at, value),

@@ -17,7 +17,7 @@ use crate::topology::RankId;
 #[derive(Default)]
 pub(super) struct Heartbeat {
     beats: Arc<AtomicU64>,
-    /// Between runs nobody listens to it.
+    /// Whether a run is going on: between runs no rank watches the heartbeat.
     running: Arc<AtomicBool>,
     listener: RefCell<Option<Listener>>,
 }
@@ -43,7 +43,7 @@ impl Heartbeat {
     pub fn watch(&self, rank: RankId, timeout: Duration) -> Result<()> {
         let (beats, running) = (self.beats.clone(), self.running.clone());
         let tick = (timeout / 8).clamp(Duration::from_millis(1), Duration::from_secs(1));
-        // So many ticks make twice the timeout; lower ranks speak first.
+        // Number of ticks in twice the timeout; lower ranks report first.
         let patience = (2 * timeout).div_duration_f64(tick).ceil() + 5.0 + f64::from(rank.min(64));
         let (alive, world) = mpsc::channel();
         let listen = move || {

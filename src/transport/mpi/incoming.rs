@@ -20,7 +20,7 @@ enum Pending {
     Body(Envelope, Receiving),
 }
 
-/// What a poll of the network came to.
+/// Result of a poll of the network.
 pub(super) enum Heard {
     Nothing,
     /// Something that is not complete, or not in order yet.

@@ -75,7 +75,7 @@ impl Run {
         let local_node = &mut self.local_nodes[local_node];
         let wanted = matches!(&local_node.waits, Waits::Event(interest) if covers(interest, &event));
         local_node.inbox.push(event);
-        // Nobody polls a program that has ended, and a rank with something to poll does not sleep.
+        // A program that has ended is not polled, and a rank with something to poll does not sleep.
         local_node.dirty |= local_node.waits != Waits::Ended;
         wanted
     }
@@ -102,7 +102,7 @@ impl Run {
         self.local_nodes.iter().any(|local_node| local_node.turn)
     }
 
-    /// Whether some program waits for what may come from anybody.
+    /// Whether some program waits for a message from any node.
     pub fn listens(&self) -> bool {
         self.local_nodes.iter().any(|local_node| match local_node.waits {
             Waits::Event(interest) => interest.is_open(),
@@ -110,7 +110,7 @@ impl Run {
         })
     }
 
-    /// Who waits for what, a line per node.
+    /// Returns what each node waits for, a line per node.
     pub fn tell(&self) -> String {
         /// Maximum number of nodes that are listed.
         const LINES: usize = 16;

@@ -22,7 +22,7 @@
 //! Errors of MPI are returned by every call and end the job with a sentence that names the call: plain MPI cannot go on without a rank.
 
 pub mod abort;
-// Calls of C functions, each with its reason beside it.
+// Calls of C functions, each with the reason why it is sound.
 #[allow(unsafe_code, non_camel_case_types, non_snake_case)]
 mod binding;
 mod carrier;
@@ -31,7 +31,7 @@ mod executor;
 #[allow(unsafe_code)]
 pub(crate) mod foreign;
 pub(crate) mod guest;
-// Calls of C functions, each with its reason beside it.
+// Calls of C functions, each with the reason why it is sound.
 #[allow(unsafe_code)]
 mod ffi;
 mod heartbeat;
@@ -77,10 +77,10 @@ pub const STUCK: i32 = 3;
 /// A timeout beyond this counts as this: some thirty years.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(1_000_000_000);
 
-/// What a world can be told. All ranks must be told the same, the number of workers excepted.
+/// Options of a world. They must be the same on all ranks, except for the number of workers.
 ///
-/// By default a world is a guest: it watches nobody, and changes nothing in the process that it lives in. What a program that is its own
-/// master wants is in [`program`](Options::program).
+/// By default a world is a guest: it runs no watchdog, and changes nothing in the process that it lives in. Options for a program that does nothing
+/// else are in [`program`](Options::program).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// When the job counts as stuck: then every rank says what it waits for, and the job ends with status 3.
@@ -88,24 +88,24 @@ pub struct Options {
     /// Whether SIGUSR1 and SIGUSR2 come to the nodes of a run as events, instead of ending the process. After the world they do nothing.
     /// Needs the feature `signals`: without it, a world with this set is not opened.
     pub signals: bool,
-    /// Whether a panic on any thread of the process ends the whole job with status 101, from now on. Otherwise it unwinds as ever; a world
-    /// that is dropped meanwhile waits for nobody, and leaves the other ranks to the launcher.
+    /// Whether a panic on any thread of the process ends the whole job with status 101, from now on. Otherwise it unwinds as usual; a world that is
+    /// dropped meanwhile does not wait for the other ranks, and leaves them to the launcher.
     pub ends_on_panic: bool,
     /// What repeats, repeats by it.
     pub seed: u64,
     /// Threads per rank for opaque work, started when the first comes; at least one.
     pub workers: usize,
-    /// Bodies up to so many bytes travel in one message with their header, and are copied once for that; longer ones are not copied.
+    /// Maximum size in bytes of a body that travels in one message with its header, which costs one copy; longer bodies are not copied.
     /// Together they should be within MPI's eager limit (4 KiB over shared memory in Open MPI): a message that needs its sender's help
     /// to arrive holds up those of other ranks.
     pub inline: usize,
-    /// Longer bodies travel in pieces of so many bytes: MPI counts in C ints.
+    /// Size in bytes of the pieces in which longer bodies travel: MPI counts in C ints.
     pub chunk: usize,
-    /// `ready_to_send` waits while so many bytes have not left the rank.
+    /// Number of unsent bytes from which on `ready_to_send` waits.
     pub outbox: usize,
-    /// So many bytes of buffers that bodies came in are kept for other bodies, once nobody has a slice of the old ones any more.
+    /// Maximum number of bytes of receive buffers that are kept for reuse, once no slice of their old bodies is left.
     pub spare: usize,
-    /// How long sliced work runs between two polls of the network.
+    /// Time for which sliced work runs between two polls of the network.
     pub slice: Duration,
     /// The longest sleep of a rank whose worker is busy, or that others may ask and have asked lately.
     pub prompt_nap: Duration,
@@ -133,8 +133,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What a program wants that does nothing but run on the world, as `equipoise` does: whatever goes wrong on a rank ends the job, also
-    /// that nobody makes progress for five minutes. Needs the feature `signals`.
+    /// Options for a program that only runs on the world, as `equipoise` does: any failure of a rank ends the job, and so do five minutes without
+    /// progress on any rank. Needs the feature `signals`.
     pub fn program() -> Options {
         let watchdog = Watch::Always(Duration::from_secs(300));
         Options { watchdog, signals: true, ends_on_panic: true, ..Options::default() }
@@ -266,7 +266,7 @@ impl World {
         &self.hosts
     }
 
-    /// What the world was told.
+    /// The options of this world.
     pub fn options(&self) -> &Options {
         &self.carrier.options
     }

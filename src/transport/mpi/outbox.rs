@@ -18,7 +18,7 @@ pub(super) const CONTROL: i32 = 3;
 /// A piece of a body.
 pub(super) const PIECE: i32 = 4;
 
-/// How many buffers wait to be used again.
+/// Maximum number of buffers that are kept for reuse.
 const SPARE: usize = 64;
 /// Sends may work queue up while a program does not wait; now and then one looks which are over.
 const LOOK_EVERY: u32 = 32;

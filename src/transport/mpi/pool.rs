@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use crate::memory;
 
-/// Capacities are multiples of this at the least.
+/// Size of which all capacities are multiples.
 const PAGE: usize = 4096;
 
 pub(super) struct Pool {
@@ -25,12 +25,12 @@ struct Spare {
     buffers: VecDeque<Vec<u8>>,
     /// Capacity of all of them.
     bytes: usize,
-    /// The most that is kept.
+    /// Maximum number of bytes kept.
     limit: usize,
 }
 
 impl Pool {
-    /// A pool that keeps so many bytes at the most.
+    /// Returns a pool that keeps at most `limit` bytes.
     pub fn new(limit: usize) -> Pool {
         Pool { spare: Arc::new(Mutex::new(Spare { buffers: VecDeque::new(), bytes: 0, limit })) }
     }

@@ -55,8 +55,8 @@ impl Memory {
 
     fn map(file: &File, length: usize) -> Option<Memory> {
         let flags = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the kernel chooses the address, so nothing that is there is replaced; the file has this length and nobody shortens it, since its
-        // name is known to these ranks only.
+        // SAFETY: the kernel chooses the address, so nothing that is there is replaced; the file has this length and is never shortened, since only
+        // these ranks know its name.
         let address = unsafe { mmap(std::ptr::null_mut(), 8 * length, flags, MapFlags::SHARED, file, 0) }.ok()?;
         Some(Memory { first: NonNull::new(address.cast())?, length })
     }
@@ -80,12 +80,12 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the mapping that `map` made, of this length; nobody has a reference into it any more. If it fails, it stays until the process ends.
+        // SAFETY: the mapping that `map` made, of this length; no reference into it is left. If it fails, it stays until the process ends.
         _ = unsafe { munmap(self.first.as_ptr().cast(), 8 * self.length) };
     }
 }
 
-/// Removes a name; who has opened the numbers keeps them.
+/// Removes a name; processes that have opened the numbers keep them.
 pub(super) fn remove(name: &str) {
     // A name that is gone already is as good.
     _ = std::fs::remove_file(Path::new(FOLDER).join(name));

@@ -1,4 +1,4 @@
-//! Who notices that nobody makes progress.
+//! The watchdog: notices that no rank makes progress.
 //!
 //! A rank without progress for the timeout asks all others how long they have been without. If all have been for that long, or don't
 //! answer within a grace, the job is stuck: the asker says so and which ranks are silent, tells all to say what they wait for, and ends
@@ -27,7 +27,7 @@ pub enum Watch {
 }
 
 impl Watch {
-    /// How long the watchdog waits, if there is one.
+    /// Timeout of the watchdog, if there is one.
     pub fn timeout(self) -> Option<Duration> {
         match self {
             Watch::Off => None,
@@ -35,7 +35,7 @@ impl Watch {
         }
     }
 
-    /// The same with a timeout of at most so much.
+    /// The same with a timeout of at most `most`.
     pub(super) fn at_most(self, most: Duration) -> Watch {
         match self {
             Watch::Off => Watch::Off,
@@ -48,9 +48,9 @@ impl Watch {
 /// Words between carriers. They are not counted, and no program sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ControlMessage {
-    /// How long have you been without progress?
+    /// Asks for the time without progress.
     HowLong { round: u64 },
-    /// For so many nanoseconds.
+    /// Nanoseconds without progress, in reply to the question of this round.
     ThisLong { round: u64, nanos: u64 },
     /// Say what you wait for.
     Tell,
@@ -74,7 +74,7 @@ pub(super) enum Action {
     End,
 }
 
-/// How long the others have to say what they wait for before the job ends.
+/// Time that the others have to report what they wait for before the job ends.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 pub(super) struct Watchdog {
@@ -83,7 +83,7 @@ pub(super) struct Watchdog {
     watch: Watch,
     timeout: Duration,
     grace: Duration,
-    /// How much later than rank 0 this rank asks.
+    /// Delay of this rank's question after rank 0's.
     stagger: Duration,
     progress: Instant,
     /// Not before this time does this rank ask (again).
@@ -140,7 +140,7 @@ impl Watchdog {
                 if self.progress > *since {
                     self.phase = Phase::Quiet;
                 } else if youngest < self.timeout {
-                    // Somebody was at work when the question came; look again when that will be too long ago.
+                    // A rank was at work when the question came; look again when that will be too long ago.
                     self.not_before = now + (self.timeout - youngest) + self.stagger;
                     self.phase = Phase::Quiet;
                 } else if others().all(|rank| ages[rank as usize].is_some()) || now.duration_since(*since) >= self.grace {
@@ -187,7 +187,7 @@ impl Watchdog {
         }
     }
 
-    /// Leaves it to somebody else for a while.
+    /// Leaves the next question to another rank for a while.
     fn postpone(&mut self, now: Instant) {
         self.phase = Phase::Quiet;
         self.not_before = now + 2 * self.grace + self.stagger;

@@ -1,4 +1,4 @@
-//! Work beside the programs of a rank: opaque work on worker threads, sliced work on the communication thread.
+//! Work that runs concurrently with the programs of a rank: opaque work on worker threads, sliced work on the communication thread.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -101,7 +101,7 @@ impl WorkerPool {
         Ok(())
     }
 
-    /// Ends the workers, and waits for those that have nothing to do. One that still executes what nobody waits for ends after that.
+    /// Ends the workers, and waits for those that have nothing to do. A worker that still executes abandoned work ends after it.
     pub fn dismiss(&mut self) {
         self.recall();
         while self.next_done().is_some() {}
@@ -115,8 +115,8 @@ impl WorkerPool {
     }
 }
 
-/// Ends the job if its thread dies in a task without a panic's report (as `std::panic::resume_unwind` makes it): nobody would ever hear of
-/// the task's end.
+/// Ends the job if its thread dies in a task without a panic's report (as `std::panic::resume_unwind` makes it): the task's end would never be
+/// reported.
 struct Alive;
 
 impl Drop for Alive {
@@ -233,7 +233,7 @@ mod tests {
             owner(0),
             Box::new(|worker| {
                 worker.sleep(20_000_000);
-                // Waits without being told to: neither the processor nor sleep.
+                // Waits other than by the worker's `sleep`: this counts neither as processor time nor as sleep.
                 thread::sleep(Duration::from_millis(20));
                 worker.spin(1_000_000);
                 worker.drag(0.5);

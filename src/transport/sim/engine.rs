@@ -233,7 +233,7 @@ impl<T> Engine<T> {
         state.wake(node);
     }
 
-    /// Opaque work comes to its rank's workers.
+    /// Hands opaque work to its rank's workers.
     fn submit(&mut self, work: Box<Opaque>) {
         let rank = self.shared.overlay.placement.rank_of(work.node);
         {
@@ -311,7 +311,7 @@ impl<T> Engine<T> {
         self.shared.state.borrow_mut().tell(node, Event::Finished { scope, finished });
     }
 
-    /// A rank dies with the programs of its nodes; the others are told.
+    /// Ends a rank with the programs of its nodes; the other nodes receive an event.
     fn lose(&mut self, rank: RankId) {
         let work = {
             let mut state = self.shared.state.borrow_mut();

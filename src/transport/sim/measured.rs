@@ -35,7 +35,7 @@ pub struct MeasuredLink {
 pub struct Rendezvous {
     /// Smallest size in bytes, header included.
     pub bytes: u64,
-    /// What it adds to the start-up, in ticks.
+    /// Ticks that it adds to the start-up.
     pub latency: Ticks,
 }
 

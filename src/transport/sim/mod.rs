@@ -20,7 +20,7 @@
 //!
 //! Links ([`Network`]), speeds ([`Speed`], which divide charges, work and slices, but not sleep), workers per rank, the outbox limit, and
 //! disturbances ([`Rules`]). A lost rank's programs are dropped with their results; what it had sent and had not arrived is lost with it;
-//! it goes on forwarding the messages of others, as a network does. A signal comes to every node.
+//! it goes on forwarding the messages of others, as a network does. Every node receives a signal.
 //!
 //! A run ends when all programs have ended, with the first error, or with [`Error::Stuck`] when nothing is left to happen or nothing but
 //! background messages, timers and polls of the network happened for [`Model::timeout`]. What is left of it is dropped.
@@ -52,7 +52,7 @@ use crate::error::{Error, Result};
 use crate::topology::{Hosts, NodeId, Overlay, RankId};
 use crate::transport::Ticks;
 
-/// What is simulated, but for the program. The default: the default [`Network`], ranks of speed 1 on one host with one worker each.
+/// The simulated machine. The default: the default [`Network`], ranks of speed 1 on one host with one worker each.
 #[derive(Clone, Debug)]
 pub struct Model {
     /// What messages cost.
@@ -67,7 +67,7 @@ pub struct Model {
     pub workers: u32,
     /// Budget of a slice of work, in ticks.
     pub slice: Ticks,
-    /// What a poll of the network costs, in ticks, whatever the speed; at least 1.
+    /// Cost of a poll of the network in ticks, independent of the speed; at least 1.
     pub poll: Ticks,
     /// Bytes, headers included, that a node may have under way before [`ready_to_send`](crate::node::Node::ready_to_send) waits.
     pub outbox: u64,
@@ -103,7 +103,7 @@ pub struct World {
 }
 
 impl World {
-    /// A world of so many ranks.
+    /// Returns a world of `ranks` ranks.
     pub fn new(ranks: u32, model: Model) -> World {
         World { ranks, model, runs: 0, elapsed: 0 }
     }
@@ -140,7 +140,7 @@ impl World {
     /// Runs a program on every node; see [`transport::world::World::run`](crate::transport::world::World::run). Nodes of lost ranks have no result.
     ///
     /// # Errors
-    /// The first error of a program; [`Error::Stuck`] when nobody can go on; wrong usage if the model or the overlay does not fit the ranks.
+    /// The first error of a program; [`Error::Stuck`] when no node can go on; wrong usage if the model or the overlay does not fit the ranks.
     ///
     /// # Panics
     /// If a program panics, or sends to a node that is not there.

@@ -1,4 +1,4 @@
-//! What a message costs on its way: the models of links.
+//! The models of links: the cost of messages on their way.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub enum Network {
     Measured(Arc<Measured>),
 }
 
-/// What one passage costs.
+/// Cost of one passage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
     /// Start-up in ticks.

@@ -1,4 +1,4 @@
-//! What a run says when nobody can go on: who waits for whom.
+//! The report of a run in which no node can go on: which node waits for which.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub(super) enum Reason {
     NoProgress,
 }
 
-/// The error of a run that is stuck. Its first line says what happened, the others who waits for what, since when.
+/// The error of a run that is stuck. Its first line says what happened, the others what each node waits for, since when.
 pub(super) fn stuck(shared: &Shared, reason: Reason) -> Error {
     let state = shared.state.borrow();
     let waiting: Vec<NodeId> = (0..state.nodes.len() as NodeId).filter(|node| !state.nodes[*node as usize].ended).collect();

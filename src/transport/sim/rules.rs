@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use crate::topology::{NodeId, RankId};
 use crate::transport::{Envelope, Signal, Tag, Ticks};
 
-/// What is done to the messages and ranks of each run. Built up by its methods; the default disturbs nothing.
+/// Disturbances of the messages and ranks of each run. Built up by its methods; the default disturbs nothing.
 ///
 /// Whatever the rules, messages between two nodes arrive in the order in which they were sent.
 #[derive(Clone, Debug, Default)]
@@ -98,7 +98,7 @@ impl Rules {
         Rules { shuffle: true, ..self }
     }
 
-    /// Delays the messages by so many ticks.
+    /// Delays the messages by `ticks` ticks.
     pub fn delay(mut self, messages: Messages, ticks: Ticks) -> Rules {
         self.slowed.push((messages, ticks));
         self
@@ -167,7 +167,7 @@ impl Disturbance {
         withheld
     }
 
-    /// How much later than on an undisturbed network the message arrives.
+    /// Delay of the message against an undisturbed network.
     pub fn delay(&mut self, envelope: &Envelope) -> Ticks {
         let mut delay = match self.rules.delay {
             Delay::None => 0,

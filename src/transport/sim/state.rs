@@ -1,4 +1,4 @@
-//! What a run knows: of each node, of what is to happen, and of who made progress.
+//! The state of a run: of each node, of the coming events, and of the progress made.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -38,7 +38,7 @@ pub(super) enum Due {
     Wake(NodeId),
     /// A timer of a node may have run out.
     Timer(NodeId),
-    /// Opaque work comes to its rank's workers.
+    /// Hand opaque work to its rank's workers.
     Submit(Box<Opaque>),
     /// Work ends.
     Finish(Box<Ended>),
@@ -214,7 +214,7 @@ impl State {
         self.nodes.get(node as usize).map_or(self.now, |state| state.clock.max(self.now))
     }
 
-    /// How long a rank needs for what takes a rank of speed 1 so long.
+    /// Ticks that a rank needs for work that takes a rank of speed 1 `ticks` ticks.
     pub fn scaled(&self, rank: RankId, ticks: Ticks) -> Ticks {
         self.model.speeds.get(rank as usize).map_or(ticks, |speed| speed.time(ticks))
     }
@@ -260,7 +260,7 @@ impl State {
         self.touch(number);
     }
 
-    /// An event comes to a node.
+    /// Delivers an event to a node.
     pub fn tell(&mut self, number: NodeId, event: Event) {
         let Some(node) = self.nodes.get_mut(number as usize) else { return };
         if !node.ended {
@@ -303,7 +303,7 @@ impl State {
         Some(Event::Timer { scope, timer })
     }
 
-    /// Ends a node: nothing happens to it any more. What it leaves is returned, to be dropped when nobody borrows the state.
+    /// Ends a node, which receives no events any more. Returns what it leaves, to be dropped when the state is not borrowed.
     pub fn end(&mut self, number: NodeId) -> Option<NodeState> {
         let node = self.nodes.get_mut(number as usize)?;
         // What it sent goes on, in order.

@@ -160,7 +160,7 @@ int main(int argc, char **argv) {
     eqp_plan_free(&good);
     OK(eqp_close(&w));
 
-    /* A rank that does not come: all have 3, and the late one, too; closing waits for nobody. */
+    /* A rank that does not come: all have 3, and the late one, too; closing does not wait for other ranks. */
     OK(EQP_OPEN(MPI_COMM_WORLD, "timeout=0.3", &w));
     if (ranks > 1) {
         if (rank == 1) MPI_Barrier(MPI_COMM_WORLD);

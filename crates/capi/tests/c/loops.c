@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
     CHECK(eqp_loop_next(outer, &from, &to) == 1 && to == from + 1);
     FAILS(EQP_USAGE, "not taken", eqp_loop_end(&outer));
     CHECK(outer == NULL);
-    /* Rank 0's first iteration lasts until the others have done all the rest: nobody needs rank 0 for that, nor its calls of MPI. */
+    /* Rank 0's first iteration lasts until the others have done all the rest: no rank needs rank 0 for that, nor its calls of MPI. */
     if (ranks > 1) {
         char folder[64] = "/tmp/equipoise-loop-XXXXXX", file[128];
         if (rank == 0) CHECK(mkdtemp(folder));
@@ -121,7 +121,7 @@ int main(int argc, char **argv) {
     for (int t = 0; t < 8; t++) {
         OK(eqp_set(w, "trigger", triggers[t]));
         for (int step = 0; step < 50; step++) {
-            /* Even: nobody balances. */
+            /* Even: no rank balances. */
             OK(eqp_step(w, 1.0, &now));
             CHECK(now == 0);
         }

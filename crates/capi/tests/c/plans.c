@@ -140,7 +140,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < n; i++) CHECK(!pinned[i] || to[i] == rank);
     round_trip(w, p, n);
     eqp_plan_free(&p);
-    /* Somebody else's partition; it may be worse. */
+    /* The caller's own partition; it may be worse. */
     for (size_t i = 0; i < n; i++) to[i] = (int)(i % (size_t)ranks);
     OK(eqp_plan_from(w, n, to, weight, bytes, &p));
     int *told = malloc((n + 1) * sizeof *told);

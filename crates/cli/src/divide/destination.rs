@@ -24,8 +24,8 @@ pub struct Target {
 }
 
 enum Way {
-    /// A file beside it, which gets its name in the end. Nobody else can know its name before it is there, so neither another program that writes the
-    /// same file nor a link that somebody has put there can be met.
+    /// A temporary file in the same folder, which is renamed in the end. Its name cannot be known before it exists, so it collides neither with
+    /// another program that writes the same file nor with a link put there on purpose.
     Beside(NamedTempFile),
     /// A device or a pipe is written to as it is.
     Straight(File),
@@ -103,7 +103,7 @@ impl Destination {
     }
 }
 
-/// A new file in the same folder, which only those may read who may read any file that is made there.
+/// A new file in the same folder, with the permissions that any new file gets there.
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut begins = std::ffi::OsString::from(".");

@@ -85,7 +85,7 @@ fn count_lines(file: &File) -> io::Result<u64> {
     }
 }
 
-/// Removes the file of an output that nobody wants any more.
+/// Removes the file of an output that is not needed any more.
 pub fn discard(capture: &Capture) {
     if let Kept::File(path) = &capture.kept {
         let _ = fs::remove_file(Path::new(std::ffi::OsStr::from_bytes(path)));

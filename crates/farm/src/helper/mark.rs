@@ -28,7 +28,7 @@ impl Mark {
         Mark::of(VARIABLE)
     }
 
-    /// The same with a variable of its own: who is started by a command of a farm keeps that one's mark, too.
+    /// The same with a variable of its own: a process started by a command of a farm also keeps that command's mark.
     pub fn of(variable: &'static str) -> Mark {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();

@@ -18,7 +18,7 @@ use super::slots::Taken;
 use crate::list::line;
 use crate::task::{How, NOT_EXECUTABLE, NOT_FOUND, Task};
 
-/// Why a command was told to end.
+/// Reason for which a command was asked to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
     /// It took longer than `--timeout`.
@@ -37,7 +37,7 @@ pub struct Running {
     pub began: Instant,
     /// Seconds since 1970.
     pub start: f64,
-    /// Why and when it was told to end.
+    /// Why and when it was asked to end.
     pub stopped: Option<(Stopped, Instant)>,
     pid: Pid,
 }
@@ -168,7 +168,7 @@ impl Running {
 
     /// Ends its group at once. It must not be buried yet.
     pub fn kill(&self) {
-        // There may be nobody left.
+        // There may be no process left.
         let _ = kill_process_group(self.pid, Signal::KILL);
     }
 }

@@ -23,11 +23,11 @@ use crate::environment;
 use crate::list::sleep;
 use crate::task::{Capture, How, Kept, Outcome, State, TIMED_OUT, Task};
 
-/// How long news wait for others while tasks run.
+/// Time for which news wait for others while tasks run.
 const TOGETHER: Duration = Duration::from_millis(5);
 /// News are sent when they hold this much.
 const ENOUGH: usize = 256 << 10;
-/// How long a task that was asked to end has until it is killed.
+/// Time that a task that was asked to end has until it is killed.
 const LAST_GRACE: Duration = Duration::from_secs(5);
 /// A task that does not fit is overtaken this often at most.
 const PATIENCE: u32 = 256;
@@ -73,7 +73,7 @@ fn hear_no_signals() -> io::Result<()> {
 
 /// Closes what the rank's launcher has left open in it. Our own descriptors are closed when a command is executed.
 fn close_others() {
-    // SAFETY: nothing of this process is open yet but the three standard streams, so no descriptor that anybody holds is closed.
+    // SAFETY: nothing of this process is open yet but the three standard streams, so no descriptor that is in use is closed.
     #[cfg(target_os = "linux")]
     unsafe {
         libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32);
@@ -265,7 +265,7 @@ impl Server {
     /// Buries the commands that have ended, with what they have left running in their groups.
     fn bury(&mut self) -> io::Result<()> {
         loop {
-            // Only seen at first: until it is buried nobody else gets its number, nor its group's.
+            // Only seen at first: until it is reaped no other process gets its number, nor its group's.
             let Some(pid) = ended_child()? else { return Ok(()) };
             let running = self.running.remove(&pid);
             if let Some((running, _)) = &running {
@@ -394,7 +394,7 @@ fn wait4(pid: Pid) -> io::Result<(ExitStatus, libc::rusage)> {
 fn ended_child() -> io::Result<Option<Pid>> {
     let mut seen = MaybeUninit::<libc::siginfo_t>::zeroed();
     let options = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
-    // SAFETY: the place is ours; a `siginfo_t` of zeros is one, and stays so if nobody has ended. rustix does not tell which child it was.
+    // SAFETY: the place is ours; a `siginfo_t` of zeros is one, and stays so if no child has ended. rustix does not say which child it was.
     let (waited, seen) = unsafe { (libc::waitid(libc::P_ALL, 0, seen.as_mut_ptr(), options), seen.assume_init()) };
     if waited == 0 {
         // SAFETY: after a `waitid` that succeeded the field is that of a child, or zero.

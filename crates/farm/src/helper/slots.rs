@@ -12,7 +12,7 @@ pub struct Free {
     cpu_set: Vec<u32>,
     gpus: Vec<String>,
     mem: Option<u64>,
-    /// What there is in all, to which needs without a limit of their own are cut.
+    /// Number of processors in all, and whether it was given as a limit. If it was not, a task's need is cut to it.
     all: (u32, bool),
 }
 
@@ -39,7 +39,7 @@ impl Free {
     /// Takes what a task needs, if all of that is free.
     pub fn take(&mut self, needs: Needs) -> Option<Taken> {
         let cpus = needs.cpus.max(1);
-        // Where nobody has said how many processors there are, no task can want too many.
+        // If the number of processors was not given, no task can want too many.
         let cpus = if self.all.1 { cpus } else { cpus.min(self.all.0) };
         let gpus = needs.gpus as usize;
         let mem = self.mem.map_or(0, |_| needs.mem);

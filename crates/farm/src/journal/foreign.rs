@@ -36,8 +36,8 @@ pub fn read(past: &mut Past, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Fifteen columns: flags, number (from 0), line, repeat index, host, process, status, seconds, start, end, bytes and beginning of the output, the same
-/// of errors, command.
+/// Fifteen columns: flags, number (from 0), line, repeat index, host, process, status, seconds, start, end, bytes and beginning of the output, the
+/// same of errors, command.
 fn disbatch(line: &[u8]) -> Option<(u64, State, &[u8])> {
     let columns: Vec<&[u8]> = line.splitn(15, |byte| *byte == b'\t').collect();
     let [_, id, _, _, _, _, status, .., command] = columns.as_slice() else { return None };

@@ -54,7 +54,7 @@ pub fn enter(folder: &Path, note: &str) -> Result<u32> {
     let refused = |why: io::Error| Error::usage(format!("--journal {}: it cannot be written to: {why}", names::shown(folder)));
     fs::create_dir_all(folder).map_err(refused)?;
     for job in 1.. {
-        // Whoever creates the file has the number.
+        // The process that creates the file has the number.
         match OpenOptions::new().write(true).create_new(true).open(folder.join(format!("job-{job}"))) {
             Ok(mut file) => {
                 file.write_all(note.as_bytes()).and_then(|()| file.sync_all()).map_err(refused)?;

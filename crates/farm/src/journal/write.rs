@@ -1,4 +1,4 @@
-//! The writer of records: a thread that syncs them in groups, so that a slow disk holds nobody up.
+//! The writer of records: a thread that syncs them in groups, so that a slow disk holds up no rank.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Creates the file. `synced` is told how many records are on the disk with each sync, or why they are not.
+    /// Creates the file. With each sync `synced` receives the number of records on the disk, or the reason why they are not.
     ///
     /// # Errors
     /// If the file cannot be created, or exists.

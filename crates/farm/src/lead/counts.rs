@@ -1,4 +1,4 @@
-//! What is counted, and how it is told.
+//! The counters of a job, and how they are printed.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ pub struct Counts {
     pub busy: Vec<f64>,
     pub work: f64,
     pub longest: f64,
-    /// The job was told to end.
+    /// Whether the job was asked to end.
     pub drained: bool,
     /// Some tasks have estimates.
     pub has_costs: bool,

@@ -83,7 +83,7 @@ impl Hosts {
         host.stage == Stage::Working && !host.released
     }
 
-    /// A command on a rank has ended; what there is to say about it.
+    /// Records that a command on a rank has ended; returns a sentence if it should be reported.
     pub fn ended(&mut self, rank: u32, outcome: &Outcome) -> Option<String> {
         if self.releasing > 0 && rank == 0 {
             self.releasing -= 1;

@@ -1,7 +1,7 @@
 //! The lead, on rank 0: reads the list, deals tasks to ranks, counts what has ended, prints.
 //!
-//! A rank that has room gets as many tasks as it does in a tenth of a second, so that short tasks travel together and long ones alone; with
-//! `--scheduler selfsched:rule=..` as many as the rule says.
+//! A rank that has room gets the number of tasks that it does in a tenth of a second, so that short tasks travel together and long ones alone; with
+//! `--scheduler selfsched:rule=..` the number that the rule sets.
 
 pub mod counts;
 pub mod hosts;
@@ -29,7 +29,7 @@ use hosts::Hosts;
 use pool::{Numbers, Pool, Ready};
 use sharing::Sharing;
 
-/// Who hears what the lead has to say.
+/// The receiver of the lead's reports.
 pub trait Audience {
     /// An event of `--output json`.
     fn event(&mut self, event: &Value);
@@ -45,7 +45,7 @@ const AHEAD: f64 = 0.1;
 const MOST: f64 = 4096.0;
 /// Seconds between two lines of progress.
 const EVERY: f64 = 5.0;
-/// Failures that are told one by one.
+/// Number of failures that are reported one by one.
 const TOLD: u64 = 10;
 
 /// What the lead knows of a rank.
@@ -244,7 +244,7 @@ impl Lead {
             return Ok(());
         }
         if !self.printer.is_done() {
-            // What was to come in order and never comes holds up nobody.
+            // Outputs that were to come in order and never come hold up no others.
             self.printer.forget_order();
             return self.printer.print().map_err(printing).map(|wanted| {
                 self.sends
@@ -264,7 +264,7 @@ impl Lead {
 
     /// Hosts that have nothing left to do are given back.
     fn release_idle(&mut self) {
-        // Where all tasks have ended nobody is busy, even if a rank has not said yet that it has room.
+        // When all tasks have ended no rank is busy, even if one has not reported yet that it has room.
         let busy: Vec<bool> = self.ranks.iter().map(|rank| rank.held > 0 && !self.out.is_empty()).collect();
         let released = self.hosts.release(&busy);
         self.sends.extend(released);
@@ -308,7 +308,7 @@ impl Lead {
         }
     }
 
-    /// How many tasks a rank gets now.
+    /// Number of tasks that a rank gets now.
     fn room(&mut self, at: usize) -> u64 {
         let (workers, left) = (u64::from(self.settings.workers), self.pool.ready());
         let rank = &self.ranks[at];
@@ -322,7 +322,7 @@ impl Lead {
             Some(mean) => (workers as f64 * (AHEAD / mean)).min(MOST) as u64,
             None => 0,
         };
-        // Near the end nobody gets more than a part of what all the others could do, too.
+        // Near the end a rank gets only a part of the tasks, since all the others could do them, too.
         let share = left / (2 * self.ranks.len() as u64);
         to_fill.max((workers + ahead).saturating_sub(rank.held).min(share))
     }

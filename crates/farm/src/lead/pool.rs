@@ -45,7 +45,7 @@ pub struct Pool {
     bytes: usize,
     /// Tasks that wait, each with the number of those it waits for.
     waiting: BTreeMap<u64, (Ready, u64)>,
-    /// Who waits for a task.
+    /// The tasks that wait for a task.
     dependents: HashMap<u64, Vec<u64>>,
     succeeded: Numbers,
     failed: Numbers,

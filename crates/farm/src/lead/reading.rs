@@ -13,7 +13,7 @@ const WINDOW: u64 = 8192;
 const WINDOW_BY_COST: u64 = 1 << 16;
 /// Bytes of their commands, at most.
 const WINDOW_BYTES: usize = 16 << 20;
-/// Edited lines that are told one by one.
+/// Number of edited lines that are reported one by one.
 const TOLD: u64 = 20;
 
 impl Lead {
@@ -64,7 +64,7 @@ impl Lead {
         Ok(())
     }
 
-    /// How many tasks may wait to be dealt before more are read.
+    /// Number of tasks that may wait to be dealt before more are read.
     fn window(&self) -> u64 {
         if self.counts.has_costs || !self.costs.is_empty() {
             return WINDOW_BY_COST;

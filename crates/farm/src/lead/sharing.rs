@@ -48,7 +48,7 @@ impl Sharing {
         Sharing { leases, ..Sharing::default() }
     }
 
-    /// How many tasks may be ready before more are read, where `least` are needed to keep all ranks busy.
+    /// Number of tasks that may be ready before more are read, where `least` are needed to keep all ranks busy.
     pub fn ahead(&self, least: u64) -> u64 {
         self.leases.as_ref().map_or(u64::MAX, |leases| least.max(leases.size()))
     }

@@ -22,7 +22,7 @@ impl Format {
     }
 }
 
-/// What a line of such a list comes to.
+/// The result of reading a line of such a list.
 #[derive(Debug, PartialEq)]
 pub enum Item {
     Nothing,

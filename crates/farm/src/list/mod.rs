@@ -333,7 +333,7 @@ fn piped(from: impl io::Read + Send + 'static) -> io::Result<Receiver<io::Result
             let mut line = Vec::new();
             let read = read_line(&mut reader, &mut line).map(|()| line);
             let is_last = read.as_ref().map_or(true, Vec::is_empty);
-            // Nobody listens any more if the job ends early.
+            // There is no receiver any more if the job ends early.
             if (!read.as_ref().is_ok_and(Vec::is_empty) && give.send(read).is_err()) || is_last {
                 return;
             }

@@ -17,7 +17,7 @@ pub struct Sleep {
     speeds: Vec<f64>,
 }
 
-/// How long tasks sleep, in seconds.
+/// Distribution of the seconds that tasks sleep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Lengths {
     Exponential { mean: f64 },

@@ -85,7 +85,7 @@ pub struct BalanceRecord {
     /// Number of moves.
     pub transfers: u64,
     pub task_hops: u128,
-    /// The least task-hops with which every node comes to its quota; with weights see [`super::Work`].
+    /// Minimum number of task-hops with which every node reaches its quota; with weights see [`super::Work`].
     pub optimum_task_hops: Option<u128>,
     /// Tasks that ended elsewhere than they began, or left and came back.
     pub nonlocal_tasks: u64,

@@ -30,7 +30,7 @@ pub struct CompareSpec {
     /// Number of rounds. Each runs all combinations once, with the contenders in another order, so that drift of the machine affects all alike.
     pub repeat: u32,
     pub seed: u64,
-    /// How many steps the loads stay as they are; `None`: until the first of the balancers pays.
+    /// Number of steps for which the loads stay as they are; `None`: until the first of the balancers pays.
     pub lasting: Option<u64>,
     /// Seconds of a unit of work on a rank of average power, for the crossovers; `None`: as the tasks say, if they do.
     pub task_seconds: Option<f64>,
@@ -38,7 +38,7 @@ pub struct CompareSpec {
     pub trace: bool,
     /// Whether to follow the balancers' rules as printed in their sources, even where they make the slowest rank slower.
     pub plain: bool,
-    /// On real ranks: the measured network on which each phase is simulated, too, to lay the predicted time beside the measured one.
+    /// On real ranks: the measured network on which each phase is simulated, too, to compare the predicted time with the measured one.
     pub prediction: Option<Rc<Measured>>,
 }
 
@@ -130,7 +130,7 @@ pub struct CompareRecord {
     /// The least max/mean over ranks that any assignment of these tasks can have, as far as it is known: all work over all power, the largest task on
     /// the fastest rank, what is pinned where it is.
     pub imbalance_bound: f64,
-    /// How far the imbalance after the phase is above that, as a part of it.
+    /// Excess of the imbalance after the phase over that bound, relative to the bound.
     pub above_bound: f64,
     /// Bytes between tasks that cross ranks and hosts, where it is known which tasks talk to each other.
     #[serde(skip_serializing_if = "Option::is_none")]

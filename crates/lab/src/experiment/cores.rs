@@ -1,4 +1,4 @@
-//! Which cores the ranks have, and who shares them.
+//! The cores of the ranks, and which ranks share them.
 //!
 //! Each rank reports the processors that it may run on (its affinity mask) and how many of them it may use at a time (a container's quota).
 //! Ranks of a host whose processors overlap are one group.

@@ -86,7 +86,7 @@ impl Round {
     fn new(work: &dyn Independent, known: u64, sequential: Option<f64>, optimum: Option<Cost>) -> Round {
         let (costs, arrivals) = (work.costs().clone(), work.arrivals().to_vec());
         let mut judgement = Judgement::of(&costs);
-        // Nobody ends a task before it has arrived.
+        // No task ends before it has arrived.
         let ends = arrivals.iter().enumerate().map(|(task, at)| at.saturating_add(costs.least(task)));
         judgement.lower_bound = ends.fold(judgement.lower_bound, Cost::max);
         let finite = || costs.rows().flatten().filter(|cost| **cost != equipoise::load::NEVER);

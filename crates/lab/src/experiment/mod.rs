@@ -1,9 +1,8 @@
 //! Experiments: what is run, how often and on what, and the records of what came out.
 //!
-//! A [`phase`](equipoise::phase) is one balancing phase on all nodes. [`balance`](fn@balance) runs one and [`compare`](fn@compare) many, on the same [tasks](tasks::Tasks),
-//! [`run`](fn@run) a workload of spawning tasks, [`run_independent`] one of independent tasks,
-//! and all leave records that say by themselves where and on what they were made. What must be the same on all ranks before a run is
-//! [settled](settle) first.
+//! A [`phase`](equipoise::phase) is one balancing phase on all nodes. [`balance`](fn@balance) runs one and [`compare`](fn@compare) many, on the same
+//! [tasks](tasks::Tasks), [`run`](fn@run) a workload of spawning tasks, [`run_independent`] one of independent tasks, and all leave records that say
+//! by themselves where and on what they were made. What must be the same on all ranks before a run is [settled](settle) first.
 
 pub mod advise;
 pub mod ahmad1994;

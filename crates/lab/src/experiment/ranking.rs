@@ -1,9 +1,9 @@
 //! The fastest of several contenders, as far as the measurements can tell them apart.
 //!
-//! Every round measures all of them, so they are compared by the ratio of their times within a round: what slows a machine down for a while
-//! slows all of a round. Whether one is slower than the fastest is told by the interval of the median ratio, between order statistics, with
-//! the confidence divided by the number of comparisons (Bonferroni), so that all comparisons together are right with 95 %. What can't be told
-//! from the fastest is tied with it, and of those that tie the first in a fixed order is named: the next launch then names the same one.
+//! Every round measures all of them, so they are compared by the ratio of their times within a round: what slows a machine down for a while slows
+//! all of a round. Whether one is slower than the fastest is judged by the confidence interval of the median ratio, between order statistics, with
+//! the confidence divided by the number of comparisons (Bonferroni), so that all comparisons together are right with 95 %. Contenders that cannot be
+//! distinguished from the fastest are tied with it, and of those the first in a fixed order is named: the next launch then names the same one.
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -50,8 +50,8 @@ pub enum Compared {
     Longer,
 }
 
-/// The order in which a round measures the contenders: each comes first in its turn, and the others after it as the seed has it, so that
-/// nobody always follows the same one. The same on all ranks.
+/// The order in which a round measures the contenders: each comes first in its turn, and the others after it in an order given by the seed, so that
+/// no contender always follows the same one. The same on all ranks.
 pub fn turns(contenders: usize, round: u32, seed: u64) -> Vec<usize> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(round.into());
@@ -197,7 +197,7 @@ mod tests {
             }
             assert_eq!(rounds, (0..60).map(|round| turns(contenders, round, 7)).collect::<Vec<_>>());
         }
-        // Nobody always follows the same one.
+        // No contender always follows the same one.
         let follows: std::collections::BTreeSet<usize> = (0..60).step_by(5).map(|round| turns(5, round, 7)[1]).collect();
         assert!(follows.len() > 2, "{follows:?}");
         assert_eq!(turns(0, 3, 1), Vec::<usize>::new());

@@ -1,4 +1,4 @@
-//! How long the graphs of a stream took from their arrival to their answer.
+//! Response times of the graphs of a stream, from arrival to answer.
 
 use std::ops::Range;
 

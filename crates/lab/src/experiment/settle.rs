@@ -1,4 +1,5 @@
-//! What all ranks must know or agree on before a run, over [`equipoise::agreement`]: a topology whose file rank 0 reads, and whether all were given the same.
+//! What all ranks must know or agree on before a run, over [`equipoise::agreement`]: a topology whose file rank 0 reads, and whether all were given
+//! the same.
 
 pub use equipoise::agreement::{agree, difference, from_first};
 use equipoise::balance::{self, Chosen};

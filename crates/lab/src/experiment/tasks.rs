@@ -17,7 +17,7 @@ use equipoise::load::{Link, Powers, Shares, WorkQueue};
 use equipoise::topology::{Hosts, NodeId, Placement};
 use equipoise::transport::world::World;
 
-/// The most tasks that the ranks of one host hold together at first.
+/// Largest number of tasks that the ranks of one host hold together at first.
 fn on_one_host(loads: &[u64], hosts: &Hosts) -> u64 {
     let mut held = vec![0u64; hosts.count() as usize];
     for (&load, rank) in loads.iter().zip((0..hosts.ranks()).cycle()) {
@@ -181,7 +181,7 @@ impl Tasks {
         &self.amounts
     }
 
-    /// The same on ranks with room for so many bytes of them each.
+    /// The same tasks on ranks with a capacity in bytes each.
     pub fn within(self, capacity: Vec<u64>) -> Tasks {
         Tasks { capacity: Some(capacity.into()), ..self }
     }

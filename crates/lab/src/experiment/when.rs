@@ -33,7 +33,7 @@ pub const OPTIMUM: &str = "optimum";
 /// Looks at a series under these criteria, in their order, after the best schedule, which comes first.
 ///
 /// # Errors
-/// Wrong usage if the series has so many steps and ranks that the best schedule would take hours to find, or its times are too large together.
+/// Wrong usage if the best schedule would take hours to find, because of the number of steps and ranks, or if the sum of the times is too large.
 pub fn when(steps: Steps, cost: f64, triggers: &[Chosen]) -> Result<Vec<WhenRecord>> {
     let Steps { work, numbers, .. } = steps;
     let series = Series::new(work, cost).map_err(|why| Error::input("series", format!(": {why}")))?;

@@ -87,8 +87,7 @@ impl Standing<'_> {
     }
 }
 
-/// The objective: time until all ranks are done after the phase; where loads are times, the time of the phase is added, spread over so many
-/// steps.
+/// The objective: time until all ranks are done after the phase; where loads are times, the time of the phase is added, spread over `steps` steps.
 fn goal(record: &CompareRecord, steps: u64) -> f64 {
     match record.weighing.unit_seconds {
         Some(seconds) => record.makespan_after * seconds * 1e3 + record.ms_median / steps.max(1) as f64,
@@ -96,7 +95,7 @@ fn goal(record: &CompareRecord, steps: u64) -> f64 {
     }
 }
 
-/// Over how many steps the price of a phase is spread: as many as were said, or else until the first of these balancers pays.
+/// Number of steps over which the cost of a phase is spread: the given number, or else until the first of these balancers pays.
 fn steps<'a>(records: impl Iterator<Item = &'a CompareRecord>) -> u64 {
     let until_it_pays = |record: &CompareRecord| {
         let gained = (record.makespan_before - record.makespan_after) * record.weighing.unit_seconds? * 1e3;
@@ -369,7 +368,7 @@ pub(crate) mod tests {
         let records = [record("cwa", 0.1, 10.0), shifted(record("direct", 0.101, 10.0)), record("mwa", 0.2, 10.0)];
         let advice = on_one(records);
         assert!(advice.starts_with("On these 4 ranks use direct (statistically tied with: cwa): it brings"), "{advice}");
-        // Of two that are always the same, too, the simpler is named, whoever was asked for first.
+        // Of two that are always the same, too, the simpler is named, in either order of the request.
         let same = [record("optimal", 0.1, 10.0), record("direct", 0.1, 10.0)];
         assert!(on_one(same.clone()).starts_with("On these 4 ranks use direct (statistically tied with: optimal): it brings"));
         let simulated = same.map(|mut record| {
@@ -394,7 +393,7 @@ pub(crate) mod tests {
             assert!(on_one([few("cwa", 0.2, rounds), few("direct", 0.1, rounds)]).contains("too few"), "{rounds}");
         }
         assert!(on_one([few("cwa", 0.2, 6), few("direct", 0.1, 6)]).starts_with("On these 4 ranks use direct: "));
-        // Nobody has to be told apart from one.
+        // With a single balancer there is nothing to distinguish.
         assert!(on_one([few("cwa", 0.2, 1)]).starts_with("cwa on these 4 ranks: it brings"));
     }
 
@@ -423,7 +422,7 @@ pub(crate) mod tests {
         };
         assert!(over(Some(1)).starts_with("On these 4 ranks use direct: ") && over(Some(100)).starts_with("On these 4 ranks use cwa: "));
         assert_eq!(steps([timed("direct", 25.0, 10.0), timed("cwa", 90.0, 10.0)].iter()), 3);
-        // Without a unit tiny lengths would be told.
+        // Without a unit tiny lengths would be reported.
         let mut huge = timed("direct", 0.34, 10.0);
         (huge.weighing.unit_seconds, huge.makespan_before, huge.makespan_after) = (None, 3e9, 1e9);
         huge.break_even_us = Some(0.34e3 / 2e9);

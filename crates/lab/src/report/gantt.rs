@@ -1,4 +1,4 @@
-//! Gantt charts: who sends and who computes, when. Standing alone, and made for paper without colours: fills are patterns.
+//! Gantt charts: when each processor sends and computes. Self-contained, and made for paper without colours: fills are patterns.
 
 use super::chart::{Scale, plain};
 use super::svg::{Anchor, Svg};

@@ -1,6 +1,6 @@
 //! A measured network as a platform of SimGrid (version 4 of its XML).
 //!
-//! A host is a host with as many cores as it has ranks. Where all ranks of a host share one port, the port is a link between the host and all
+//! A host becomes a host with one core per rank. Where all ranks of a host share one port, the port is a link between the host and all
 //! others, with half of the start-up; otherwise messages don't compete between hosts. A pair of hosts that differs has a link of its own.
 
 use std::io::{self, Write};

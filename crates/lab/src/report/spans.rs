@@ -46,7 +46,7 @@ pub fn omits(ranks: usize) -> Option<String> {
 fn shares(record: &RunRecord, rank: usize, end: f64) -> Vec<f64> {
     let mut shares = vec![0.0; SLOTS];
     if record.timeline.is_empty() {
-        // Nobody noted when: the sum, from the beginning on.
+        // Without recorded times: the sum, from the beginning on.
         add(&mut shares, 0.0, record.busy[rank] / f64::from(record.workers) / end, 1.0);
         return shares;
     }

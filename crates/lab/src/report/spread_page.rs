@@ -1,5 +1,4 @@
-//! The report of a division as an HTML page: who was done when, against what was predicted, where the time went, and what the same took
-//! otherwise.
+//! The report of a division as an HTML page: finish times by rank against the predicted ones, where the time went, and the times of other methods.
 
 use std::io::{self, Write};
 

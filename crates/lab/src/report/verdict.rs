@@ -139,7 +139,7 @@ mod tests {
             sentence(&records),
             "On these 2 ranks use steal: 1.00 s, 100% of what the granularity bound allows, 1.50 times as fast as one worker."
         );
-        // Of those that are the same the simplest comes first, whoever was asked for first.
+        // Of those that are the same the simplest comes first, in whatever order they were requested.
         let records = [repeated("steal", 1.0, 9), repeated("random", 1.0, 9), repeated("static", 1.4, 9)];
         assert!(
             sentence(&records).starts_with("On these 2 ranks use random (statistically tied with: steal): 1.00 s"),

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::items::shortened;
 
-/// The most digits after the point.
+/// Maximum number of decimal places.
 const MOST_PLACES: usize = 9;
 
 /// A number of at least 0 with at most nine digits after the point, exactly as it was typed: `digits / 10^places`. As JSON it is a plain
@@ -68,7 +68,7 @@ impl Decimal {
         self.places
     }
 
-    /// It times a power of ten that has at least as many places; `None` beyond 2^64 - 1.
+    /// Returns it multiplied by a power of ten with at least its number of places; `None` beyond 2^64 - 1.
     pub(super) fn times(self, power: u64) -> Option<u64> {
         self.digits.checked_mul(power / 10u64.pow(u32::from(self.places)))
     }

@@ -22,7 +22,7 @@ use equipoise::topology::RankId;
 ///
 /// Files are ordered by top-level folder (those directly in the folder come first, as a top-level folder without name), then by path; a
 /// task's id is its index in this order. Of F top-level folders, folder f is first held by rank `f * ranks / F`: the ranks get whole
-/// folders, in blocks, as a data set that nobody has balanced yet lies on disks.
+/// folders, in blocks, as a data set that was never balanced lies on disks.
 ///
 /// What `.gitignore` files ignore is left out, with git's rules: those in and below the folder count, and within a repository those above
 /// it up to the repository's top. `.git` itself is left out too, other hidden files are not. Symbolic links below the folder are not
@@ -282,7 +282,7 @@ mod tests {
         let sent = serde_json::to_vec(&tasks).unwrap();
         let arrived: FileTasks = serde_json::from_slice(&sent).unwrap();
         assert_eq!(arrived.queue(0, 1).unwrap().checksum().payload, 5);
-        // A link to the folder itself was typed by somebody who means the folder.
+        // A link given as the folder itself stands for the folder.
         assert_eq!(
             FileTasks::scan(&{
                 std::os::unix::fs::symlink("real", folder.path().join("alias")).unwrap();

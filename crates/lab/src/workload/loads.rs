@@ -1,4 +1,4 @@
-//! How many tasks each node has before it is balanced: as they are given.
+//! Initial loads: the number of tasks of each node before balancing, as they are given.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ impl LoadPattern {
         Ok(spec.build(|options| LoadPattern::read(&spec, options))?)
     }
 
-    /// How many numbers a list or a file has; `None` for a pattern, which fills any number of ranks.
+    /// Length of a list or a file; `None` for a pattern, which fills any number of ranks.
     ///
     /// # Errors
     /// If the file can't be read, or is no list of numbers.
@@ -93,8 +93,8 @@ impl LoadPattern {
 
     /// The load of every node of a topology of `nodes` nodes, of which the first `real` are real ones. The sum fits into a u64.
     ///
-    /// A list has one number for every node, or for every real one; virtual nodes then have nothing. Patterns fill the real nodes only and depend on `seed` and `real` alone, so that every
-    /// topology on the same ranks gets the same loads.
+    /// A list has one number for every node, or for every real one; virtual nodes then have nothing. Patterns fill the real nodes only and depend on
+    /// `seed` and `real` alone, so that every topology on the same ranks gets the same loads.
     ///
     /// `uniform` reaches its exact mean like this: the real nodes are put into a random order; as long as there are too few (too many)
     /// tasks, the next node in this order, round and round, gets (gives) one, unless it has `2 * mean` (none) already.

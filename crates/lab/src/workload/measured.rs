@@ -25,7 +25,7 @@ pub struct MeasuredTasks {
     pub communications: Vec<Communication>,
     /// Communications that were left out, since one of their tasks is not among these.
     pub left_out: u64,
-    /// How long a work unit lasted, where work is time that was measured.
+    /// Seconds that a work unit lasted, where work is measured time.
     pub seconds_per_unit: Option<f64>,
 }
 
@@ -68,12 +68,12 @@ impl MeasuredTasks {
         self.tasks.iter().fold(0, |sum, task| sum.saturating_add(task.bytes))
     }
 
-    /// The node that first holds what one of the run's ranks held, if there are so many real nodes.
+    /// The node that first holds the tasks of one of the run's ranks, with this number of real nodes.
     fn node_of(&self, rank: u32, nodes: u32) -> NodeId {
         (u64::from(rank) * u64::from(nodes) / u64::from(self.ranks.max(1))) as NodeId
     }
 
-    /// What the real nodes hold at first, if there are so many.
+    /// The tasks that the real nodes hold at first, with this number of real nodes.
     ///
     /// # Errors
     /// If all tasks together have more than 2^64 - 1 work units.
@@ -95,7 +95,7 @@ impl MeasuredTasks {
         Ok(amounts)
     }
 
-    /// Bytes that each of so many real nodes holds at first.
+    /// Bytes that each of `nodes` real nodes holds at first.
     pub fn bytes_by_node(&self, nodes: u32) -> Vec<u64> {
         let mut bytes = vec![0u64; nodes as usize];
         for task in &self.tasks {
@@ -105,7 +105,8 @@ impl MeasuredTasks {
         bytes
     }
 
-    /// What one of so many real nodes holds at first. What the tasks carried is not known, so it is zeros, cut out of one buffer.
+    /// The tasks that one of the real nodes holds at first. Their payloads in the measured run are not known, so they are zeros, cut out of one
+    /// buffer.
     ///
     /// # Errors
     /// If there is no memory for the largest task's bytes.

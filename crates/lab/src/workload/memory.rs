@@ -8,7 +8,7 @@ use super::text;
 use equipoise::error::{Error, Result};
 use equipoise::load::Segment;
 
-/// The memory that this process can still get, in bytes; `None` where it cannot be told. It is the least of what the machine has, what the
+/// The memory that this process can still get, in bytes; `None` where it cannot be determined. It is the least of what the machine has, what the
 /// limits of the process leave (`ulimit -v`, `ulimit -d`), and what its control groups leave (batch systems and containers set these).
 pub fn available() -> Option<u64> {
     let of_machine = text::read(Path::new("/proc/meminfo")).ok().and_then(|meminfo| in_kib(&meminfo, "MemAvailable:"));
@@ -75,7 +75,7 @@ impl Version {
     }
 }
 
-/// How often payloads lie in memory at a time, at the most: tasks that move are where they were and in the messages that take them away.
+/// Upper bound on the number of copies of payloads in memory at a time: tasks that move are where they were and in the messages that take them away.
 /// Measured with payloads that nearly all move, as on one node of several: 1.5 to 1.9 times.
 const COPIES: u128 = 2;
 
@@ -88,7 +88,7 @@ pub fn needed(tasks: u64, payload: u64) -> u128 {
     }
 }
 
-/// The bytes that so many bytes of tasks take while they move.
+/// Memory in bytes that tasks of this many bytes take while they move.
 pub fn while_moving(bytes: u128) -> u128 {
     bytes.saturating_mul(COPIES)
 }
@@ -99,8 +99,8 @@ pub fn check(tasks: u64, payload: u64, available: Option<u64>) -> Result<()> {
     check_bytes(tasks, &format!("--payload {payload}"), needed(tasks, payload), available)
 }
 
-/// Refuses what needs more than the `available` memory: `tasks` is the largest number of tasks that one machine holds, `asked` the option
-/// that makes them need so much.
+/// Refuses what needs more than the `available` memory: `tasks` is the largest number of tasks that one machine holds, `asked` the option from which
+/// the need results.
 pub fn check_bytes(tasks: u64, asked: &str, needed: u128, available: Option<u64>) -> Result<()> {
     match available {
         Some(bytes) if needed > u128::from(bytes) => Err(Error::usage(format!(
@@ -112,7 +112,7 @@ pub fn check_bytes(tasks: u64, asked: &str, needed: u128, available: Option<u64>
     }
 }
 
-/// What a simulated rank takes at the least, in bytes: measured with a balancer that does nothing, 1,760.
+/// Lower bound on the memory of a simulated rank, in bytes: 1,760 were measured with a balancer that does nothing.
 const SIMULATED_RANK: u128 = 1024;
 
 /// Refuses more simulated ranks than the `available` memory can hold.

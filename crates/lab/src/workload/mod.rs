@@ -1,5 +1,5 @@
-//! What there is to balance: loads and powers by node, the tasks behind the loads, real files and the tasks of real runs; and what there is
-//! to schedule: [graphs] of tasks that spawn tasks, and [independent] tasks.
+//! Workloads. To balance: loads and powers by node, the tasks behind the loads, real files and the tasks of real runs. To schedule: [graphs] of
+//! tasks that spawn tasks, and [independent] tasks.
 //!
 //! Parsing an option touches no file, so every rank may do it; drawing a pattern may read one (`@FILE`) and belongs to rank 0, which
 //! tells the others. Patterns depend on the seed and the number of ranks only, never on the topology: every balancer of a comparison
@@ -45,9 +45,9 @@ const POWERS_STREAM: u64 = (1 << 32) + 1;
 const SHAPES_STREAM: u64 = (1 << 32) + 2;
 /// When the graphs of a stream arrive.
 const ARRIVALS_STREAM: u64 = (1 << 32) + 3;
-/// How long they take.
+/// Their times.
 const TIMES_STREAM: u64 = (1 << 32) + 4;
-/// How much work each task is, and which may not move.
+/// Weights of tasks, and which may not move.
 const WEIGHTS_STREAM: u64 = (1 << 32) + 5;
 const PINNED_STREAM: u64 = (1 << 32) + 6;
 /// What independent tasks cost.

@@ -1,5 +1,5 @@
-//! The work of each rank in each step of a run, to see when balancing would have paid: a text with a line for each step, a table, or the phases of a run
-//! as DARMA's LBAF has them.
+//! The work of each rank in each step of a run, to see when balancing would have paid: a text with a line for each step, a table, or the phases of a
+//! run as DARMA's LBAF has them.
 
 use super::items::shortened;
 use super::source::split_off;

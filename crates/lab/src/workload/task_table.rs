@@ -1,10 +1,9 @@
 //! Tasks in a table of comma-separated values: `rank,work,bytes`, a line for each task.
 //!
-//! The first line names the columns, in any order; `bytes` may be missing. Columns `x`, `y` and `z` say where a task lies, for balancers by place; those that
-//! are missing are 0. Ranks are numbered from 0, the largest that is named is the
-//! last. Work is a whole number of units, whatever they are; or a time, where the unit is known (`FILE.csv,unit=us`, or a column `work_us`),
-//! and then it may have a fraction. Values may stand in quotes. Semicolons or tabs may stand instead of commas. What follows a `#` at the
-//! beginning of a line is a comment.
+//! The first line names the columns, in any order; `bytes` may be missing. Columns `x`, `y` and `z` say where a task lies, for balancers by place;
+//! those that are missing are 0. Ranks are numbered from 0, the largest that is named is the last. Work is a whole number of units, whatever they
+//! are; or a time, where the unit is known (`FILE.csv,unit=us`, or a column `work_us`), and then it may have a fraction. Values may stand in quotes.
+//! Semicolons or tabs may stand instead of commas. What follows a `#` at the beginning of a line is a comment.
 
 use std::path::Path;
 

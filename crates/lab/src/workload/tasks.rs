@@ -33,7 +33,7 @@ pub struct Amounts {
 }
 
 impl InitialTasks {
-    /// As many tasks for each node as `loads` says, each of weight 1 and with `payload` bytes.
+    /// Tasks for each node in the number given by `loads`, each of weight 1 and with `payload` bytes.
     ///
     /// # Errors
     /// If there are more tasks in all than a u64 can number.
@@ -63,7 +63,7 @@ impl InitialTasks {
         self.are_unit() && self.pins.are_none()
     }
 
-    /// Bytes that describe so many of these tasks, beside their payloads.
+    /// Bytes that describe this number of these tasks, without their payloads.
     pub fn described_in(&self, tasks: u64) -> u128 {
         if self.are_alike() { 0 } else { u128::from(tasks) * size_of::<Segment>() as u128 }
     }

@@ -114,7 +114,7 @@ fn is_pipe(about: &std::fs::Metadata) -> bool {
     about.file_type().is_fifo()
 }
 
-/// All of an input that has so many bytes at the most.
+/// Reads all of an input that has at most `most` bytes.
 fn up_to(most: u64, input: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     input.take(most + 1).read_to_end(&mut bytes)?;

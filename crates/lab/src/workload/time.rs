@@ -1,4 +1,4 @@
-//! Units of times that somebody measured.
+//! Units of measured times.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,7 +27,7 @@ pub(super) struct Scale {
 }
 
 impl TimeUnit {
-    /// How times of this unit with so many digits after the point become whole: nanoseconds, or the decimal part of one that it takes.
+    /// The scale at which times of this unit with `places` decimal places are integers: nanoseconds, or the decimal fraction of one that is needed.
     pub(super) fn scale(self, places: u8) -> Scale {
         let (_, _, above) = ALL[self as usize];
         let below = places.saturating_sub(above);

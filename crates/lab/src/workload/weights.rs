@@ -1,4 +1,4 @@
-//! How much work each task is, and which tasks may not move.
+//! Weights of tasks, and which tasks may not move.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -151,7 +151,7 @@ pub struct Pins {
 }
 
 impl Pins {
-    /// Reads `p=0.1`, the seed given beside.
+    /// Reads `p=0.1`, with the seed given separately.
     pub fn parse(text: &str, seed: u64) -> Result<Pins> {
         let wrong = |why: &str| Error::input(PINNED, format!(" {}: {why}", shortened(text)));
         let share = text.trim().strip_prefix("p=").ok_or_else(|| wrong("it is written as p=0.1, the share of tasks that may not move"))?;

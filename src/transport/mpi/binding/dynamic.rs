@@ -29,7 +29,7 @@ pub type MPI_Win = Handle;
 /// An address, or a size in memory.
 pub type MPI_Aint = isize;
 
-/// A status as MPI writes it: as many bytes as the largest of all families.
+/// A status as MPI writes it, with the size of the largest one of all families.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 pub struct MPI_Status([c_int; STATUS_INTS]);
@@ -210,7 +210,7 @@ pub fn no_comm() -> MPI_Comm {
     mpi().no_comm
 }
 
-/// Receives from whoever sends.
+/// Source of a receive from any rank (`MPI_ANY_SOURCE`).
 pub fn any_source() -> c_int {
     mpi().family.any_source()
 }

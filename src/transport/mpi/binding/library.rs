@@ -100,7 +100,7 @@ fn has(library: &Library, symbol: &str) -> bool {
     address(library, symbol).is_some()
 }
 
-/// The address of one of the library's objects. A program that is linked with the library may have a copy of it, which everybody uses then (a copy
+/// The address of one of the library's objects. A program that is linked with the library may have a copy of it, which all code uses then (a copy
 /// relocation), so the program is asked first.
 pub fn object(loaded: &Loaded, symbol: &str) -> Option<usize> {
     let of_program = loaded.is_the_program_s.then(|| address(&Library::this(), symbol)).flatten();
@@ -116,7 +116,7 @@ pub fn address(library: &Library, symbol: &str) -> Option<usize> {
     (address != 0).then_some(address)
 }
 
-/// The program that started this process, or whoever started that, if it is a launcher: Open MPI's `prted`, MPICH's `hydra_pmi_proxy`.
+/// The nearest launcher among this process's ancestors: Open MPI's `prted`, MPICH's `hydra_pmi_proxy`.
 fn launcher() -> Option<PathBuf> {
     const LAUNCHERS: [&str; 9] = ["mpirun", "mpiexec", "mpiexec.hydra", "hydra_pmi_proxy", "prted", "prterun", "prte", "orted", "orterun"];
     let mut process = std::process::id();
@@ -138,7 +138,7 @@ fn launcher_on_path() -> Option<PathBuf> {
     found.canonicalize().ok()
 }
 
-/// Whether a launcher is Open MPI's, by its name or by what stands beside it.
+/// Whether a launcher is Open MPI's, by its name or by the files in its directory.
 fn is_open_mpi(launcher: &Path) -> bool {
     let name = launcher.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let own = ["orted", "orterun", "prted", "prterun", "prte"].contains(&name) || name.contains("openmpi");

@@ -40,7 +40,7 @@ constants! {
     no_info: MPI_Info = RSMPI_INFO_NULL;
     /// No communicator.
     no_comm: MPI_Comm = RSMPI_COMM_NULL;
-    /// Receives from whoever sends.
+    /// Source of a receive from any rank (`MPI_ANY_SOURCE`).
     any_source: c_int = RSMPI_ANY_SOURCE;
     /// Receives whatever tag.
     any_tag: c_int = RSMPI_ANY_TAG;

@@ -1,8 +1,8 @@
-//! How much load a processor, with all that lies behind it, can do in a given time.
+//! Capacity: the load that a processor, with all processors behind it, can do in a given time.
 //!
 //! With start-up costs this is no longer in proportion: a link pays only when there is time for its start-up. It is a convex function of
 //! straight pieces, and so is that of what lies behind a link or in parallel. So the equal-finish rule with start-up costs has an exact
-//! solution, choosing who takes part along the way.
+//! solution, which also selects the processors that take part.
 
 /// Load as a function of time, from (0, 0) on, in straight pieces of increasing slope.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,7 +81,7 @@ impl Capacity {
         Capacity { pieces }
     }
 
-    /// How many straight pieces it has.
+    /// Number of its linear pieces.
     pub fn pieces(&self) -> usize {
         self.pieces.len()
     }

@@ -60,7 +60,7 @@ pub fn shares<N: Arithmetic>(dimension: u32, w: &N, z: &N, tcp: &N, tcm: &N) -> 
     shares
 }
 
-/// How many processors layer i of a hypercube has: d over i.
+/// Number of processors in layer i of a hypercube: d over i.
 pub fn processors_in(dimension: u32, layer: u32) -> u64 {
     (0..layer.min(dimension - layer)).fold(1, |count, k| count * u64::from(dimension - k) / u64::from(k + 1))
 }

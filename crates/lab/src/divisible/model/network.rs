@@ -2,7 +2,7 @@
 
 use equipoise::topology::{NodeId, Topology};
 
-/// How many links a processor can use at the same time.
+/// Number of links that a processor can use at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ports {
     /// One: those behind it are served one after another, along one tree of shortest routes.
@@ -26,7 +26,7 @@ pub struct ModelLink {
 #[derive(Clone, Debug)]
 pub struct ModelNetwork {
     pub source: usize,
-    /// How many hops each processor is away from the source.
+    /// Distance of each processor from the source, in hops.
     pub layer: Vec<u32>,
     /// Seconds in which each processor computes the whole load; infinity for a source that does not compute.
     pub seconds: Vec<f64>,
@@ -58,8 +58,8 @@ pub fn routes(topology: &Topology, source: NodeId, ports: Ports) -> Vec<(NodeId,
 impl ModelNetwork {
     /// Of processors with the seconds that each takes for the whole load, and links from layer to layer, those of each receiver together.
     ///
-    /// Whoever serves several serves the fastest link first, and of links alike the lowest number. That is the best order without start-up
-    /// costs and returned results (Beaumont, Casanova, Legrand, Robert and Yang 2005).
+    /// A processor that serves several others serves the fastest link first, and of equal links the lowest number. That is the best order without
+    /// start-up costs and returned results (Beaumont, Casanova, Legrand, Robert and Yang 2005).
     pub fn new(source: usize, layer: Vec<u32>, seconds: Vec<f64>, links: Vec<ModelLink>) -> ModelNetwork {
         let mut out = vec![Vec::new(); layer.len()];
         let mut into = vec![Vec::new(); layer.len()];

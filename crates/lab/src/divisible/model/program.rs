@@ -1,5 +1,5 @@
 //! The division as a linear program, where no closed form exists: unequal processors on networks that are no trees, results that are
-//! returned through one port, several installments; with start-up costs as a program with yes-or-no variables for who takes part.
+//! returned through one port, several installments; with start-up costs as a program with binary variables for the processors that take part.
 //!
 //! ```text
 //! least T                                            x: what a processor keeps, f: what goes through a link, by installment
@@ -17,7 +17,7 @@ use super::network::{ModelNetwork, Ports};
 use super::timeline::LoadDivision;
 use equipoise::error::{Error, Result};
 
-/// The most steps of the search for who takes part, a bound on time that is the same everywhere.
+/// Maximum number of steps of the search for the processors that take part, a bound on time that is the same on all machines.
 const MOST_NODES: u64 = 1_000;
 /// Loads below this are those of rounding.
 const NOTHING: f64 = 1e-9;
@@ -45,7 +45,7 @@ pub struct ProgramOutcome {
 pub enum Startups {
     /// Decided by yes-or-no variables.
     Decided,
-    /// In proportion to what is sent: a lower bound, and a guess at who takes part.
+    /// In proportion to what is sent: a lower bound, and a first selection of the processors that take part.
     Spread,
     /// Of all messages that may carry load.
     Paid,
@@ -186,7 +186,7 @@ impl LinearProgram<'_> {
         done
     }
 
-    /// The messages of a processor; the last one's end, if there is one.
+    /// Sends the messages of a processor; returns the end of the last one, if there are any.
     fn send(
         &self,
         rows: &mut Rows,

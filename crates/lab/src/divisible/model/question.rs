@@ -7,7 +7,7 @@ use equipoise::error::{Error, Result};
 use equipoise::spec::{InvalidSpec, Mistake};
 use equipoise::topology::{InvalidTopology, NodeId, Topology, Tree};
 
-/// The most processors that are looked at one by one; hypercubes of equal processors may have 2^30.
+/// Maximum number of processors that are modelled one by one; hypercubes of equal processors may have 2^30.
 pub const MOST_PROCESSORS: u32 = 1 << 16;
 /// Maximum number of installments.
 pub const MOST_INSTALLMENTS: usize = 100;
@@ -78,9 +78,9 @@ pub struct Question {
     /// The size of the results that go back to the source, as a part of the load; 0 if none do.
     pub results: f64,
     pub installments: usize,
-    /// How many times as fast as 1/w each processor is; empty if all are alike.
+    /// Speed of each processor, as a multiple of 1/w; empty if all are alike.
     pub speeds: Vec<f64>,
-    /// How many times as slow as z each link is, in the order of [`Question::links`]; empty if all are alike.
+    /// Time per unit of each link, as a multiple of z, in the order of [`Question::links`]; empty if all are alike.
     pub links: Vec<f64>,
     /// The start-up of each link, instead of `startup` for all; empty if all are alike.
     pub startups: Vec<f64>,

@@ -1,19 +1,19 @@
-//! Who takes part in a division that is found by linear program.
+//! Selection of the processors that take part in a division that is found by linear program.
 //!
-//! A message that carries nothing costs nothing, but in the program its receiver waits for it all the same, and its start-up cost is paid.
-//! Few start-up costs are decided exactly, with yes-or-no variables. For many, the program with costs in proportion to what is sent says who
-//! is worth most; then the best number of these takes part.
+//! A message that carries nothing costs nothing, but in the program its receiver waits for it all the same, and its start-up cost is paid. Few
+//! start-up costs are decided exactly, with binary variables. For many, the program with costs in proportion to the load sent ranks the processors
+//! by their value; then the best number of these takes part.
 
 use super::network::ModelNetwork;
 use super::program::{LinearProgram, ProgramOutcome, ProgramTask, Startups};
 use super::timeline::LoadDivision;
 use equipoise::error::{Error, Result};
 
-/// The most messages of a program.
+/// Maximum number of messages of a program.
 pub const MOST_MESSAGES: usize = 1_000;
-/// The most messages, returning ones included, whose start-up costs are decided exactly.
+/// Maximum number of messages, returning ones included, whose start-up costs are decided exactly.
 const MOST_DECIDED: usize = 12;
-/// The most messages that are left out one by one.
+/// Maximum number of messages that are left out one by one.
 const MOST_DROPPED: usize = 20;
 
 /// Divides the load. `scale` is a time near the expected one; the program is written in parts of it.

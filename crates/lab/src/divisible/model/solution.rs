@@ -1,4 +1,4 @@
-//! The answer: who gets how much, when all is done, and what that is worth.
+//! The solution: the share of each processor, the finish time, and the speedup.
 
 use super::hypercube::processors_in;
 use super::network::{ModelNetwork, Ports};

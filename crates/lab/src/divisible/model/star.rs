@@ -1,7 +1,7 @@
-//! A star whose hub has one port, with start-up costs: who takes part, and in which order.
+//! A star whose hub has one port, with start-up costs: which processors take part, and in which order.
 //!
-//! Those who take part all finish together. So for a given order what each gets is a straight line in the time of all, and so is their sum, which
-//! gives that time. A processor that would get nothing is left out, and none after it is served.
+//! The processors that take part all finish together. So for a given order each share is a linear function of the total time, and so is their sum,
+//! which gives that time. A processor that would get nothing is left out, and none after it is served.
 //!
 //! ```text
 //!   left_1 = T     x_i = (left_i - S_i) / (c_i + w_i)     left_(i+1) = w_i x_i     T / w_0 + sum of x = 1
@@ -135,7 +135,7 @@ impl Search<'_> {
         true
     }
 
-    /// The time of an order, of which those who would get nothing are left out; and who is left.
+    /// Returns the time of an order without the processors that would get nothing, and the processors that are left.
     fn time_of(&self, order: &[usize], begun: Begun) -> (f64, Vec<usize>) {
         let (mut now, mut served) = (begun, Vec::new());
         for &link in order {

@@ -16,7 +16,7 @@ fn near(a: f64, b: f64, within: f64) -> bool {
     (a - b).abs() <= within * a.abs().max(b.abs())
 }
 
-/// That all the load is computed, and all who compute end at the same time (none return results).
+/// Asserts that all the load is computed, and that all processors that compute end at the same time (none return results).
 fn assert_finish_together(solution: &Solution) {
     let all: f64 = solution.layers.iter().map(|layer| layer.alpha * layer.processors as f64).sum();
     assert!(near(all, 1.0, 1e-9), "{all}: {solution:?}");

@@ -9,7 +9,7 @@ use super::capacity::Capacity;
 use super::network::{ModelLink, ModelNetwork, Ports};
 use super::timeline::LoadDivision;
 
-/// The most straight pieces that may be kept for all processors together.
+/// Maximum number of linear pieces that may be kept for all processors together.
 pub const MOST_PIECES: usize = 1 << 22;
 
 /// Divides the load over a tree whose processors use all links at once. Exact, with start-up costs, too; `None` if these make it too large

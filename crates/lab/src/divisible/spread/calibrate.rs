@@ -131,7 +131,8 @@ async fn computing(node: &Node, kernels: &dyn Kernels, sample: &Bytes, enough: T
     Ok(((took - per_byte * bytes).max(0.0), per_byte))
 }
 
-/// How long a kernel takes for these bytes. Whether it fails is seen when it matters, but one that stands still would do so each time.
+/// Measures the time of a kernel for these bytes. A failure is reported later, when it matters, but a kernel that stands still is an error, since it
+/// would do so each time.
 async fn pass(node: &Node, kernels: &dyn Kernels, bytes: Bytes) -> Result<Ticks> {
     let range = Range { start: 0, end: bytes.len() as u64 };
     let Ok(mut kernel) = kernels.kernel(node.me(), range, true) else { return Ok(0) };

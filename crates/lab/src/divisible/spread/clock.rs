@@ -8,7 +8,7 @@ const TIME: Tag = Tag::new(21, "the time");
 
 const TRIPS: u32 = 5;
 
-/// What to add to the clock of every node `0..nodes` to have node 0's; empty on the others, who answer.
+/// Returns the offset to add to the clock of every node `0..nodes` to get node 0's; empty on the other nodes, which answer.
 ///
 /// # Errors
 /// If a rank is lost.

@@ -55,7 +55,7 @@ pub async fn collect(
                     }
                     node.send(owner, MORE, &true);
                 }
-                // The other one's answer is empty, too.
+                // The answer to the second outstanding request is empty, too.
                 node.receive_message(Some(owner), OUTPUT).await?;
                 node.send(owner, MORE, &false);
             }

@@ -77,7 +77,7 @@ impl fmt::Display for Records {
     }
 }
 
-/// How much is looked through at a time for the end of a record.
+/// Bytes that are searched at a time for the end of a record.
 const LOOK: u64 = 64 << 10;
 
 /// Finds ends of records in ascending order of where one looks for them; what it has looked through it does not read again.

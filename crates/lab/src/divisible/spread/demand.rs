@@ -1,5 +1,5 @@
-//! The baseline that needs no plan: chunks on demand (self-scheduling). Whoever has nothing left gets the next chunk from node 0, which works,
-//! too, on its own worker. A chunk travels straight to its node; the request for the next is the answer to the last.
+//! The baseline that needs no plan: chunks on demand (self-scheduling). A node that has nothing left gets the next chunk from node 0, which also
+//! works, on its own worker. A chunk travels straight to its node; the request for the next is the answer to the last.
 
 use std::collections::VecDeque;
 use std::rc::Rc;

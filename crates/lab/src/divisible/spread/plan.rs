@@ -69,13 +69,13 @@ struct Served {
     compute: f64,
 }
 
-/// The most installments that are considered.
+/// Maximum number of installments that are considered.
 pub const MOST_INSTALLMENTS: u32 = 4096;
-/// The most whose rounds are looked at one by one to find the shares: more change these by less than costs are known.
+/// Maximum number of installments whose rounds are simulated one by one to find the shares: more change these by less than costs are known.
 const MOST_FITTED: u32 = 64;
 /// What more installments must gain to be chosen.
 const WORTH: f64 = 0.99;
-/// A second of computing costs at least so much less than nothing: keeps divisions away from zero.
+/// Smallest divisor, in seconds: keeps divisions away from zero.
 const LEAST: f64 = 1e-15;
 const BISECTIONS: u32 = 60;
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   node 0     worker: its own share, read by itself
-//!              for each installment: for each node in order: read a piece, send it towards its owner   (at most so much under way)
+//!              for each installment: for each node in order: read a piece, send it towards its owner   (a limited amount under way)
 //!   the others for a node below: send it on     for oneself: keep it until the installment is complete, then feed the worker
 //!   all        report and answer to node 0 when the share is done
 //! ```

@@ -28,7 +28,7 @@ pub struct Share {
     installments: u32,
     room: u64,
     kernels: Rc<dyn Kernels>,
-    /// With nobody else: then it is here, and its worker idle.
+    /// The kernel while it is not lent to the worker, which is then idle.
     kernel: Option<Box<dyn Kernel>>,
     busy: bool,
     arrived: VecDeque<Bytes>,
@@ -155,7 +155,7 @@ impl Share {
         Ok(())
     }
 
-    /// Feeds the worker if there is enough, and acknowledges what there is room for.
+    /// Feeds the worker if there is enough input, and acknowledges the amount that there is room for.
     fn go_on(&mut self, node: &Node) {
         if matches!(self.outcome, Some(Err(_))) {
             self.fed = self.got;

@@ -9,7 +9,7 @@ use equipoise::transport::sim::{MeasuredLink, Rendezvous};
 pub type Point = (u64, f64);
 
 const PICOSECONDS: f64 = 1_000.0;
-/// A rendezvous is believed if it makes the error of the model so much smaller,
+/// A rendezvous is accepted if it multiplies the error of the model by at most this factor,
 const BETTER: f64 = 0.6;
 /// adds this part of the start-up at least,
 const LEAST_JUMP: f64 = 0.3;

@@ -1,9 +1,9 @@
 //! `probe`: what the network and the ranks are like, measured with the messages and the computing that programs use.
 //!
 //! Everything is measured once in each of a number of rounds, so that drift of the machine affects all alike: a fixed kernel on all ranks at once;
-//! an empty message between all pairs of ranks, and of hosts, in [rounds] of disjoint pairs; messages of many sizes within a host and between two, from
-//! which the [model of the link](fit) follows; all pairs of hosts at once; reductions over all ranks. Of several tries the shortest counts, of rounds the
-//! median. What stands out in nearly all rounds is [named](verdict).
+//! an empty message between all pairs of ranks, and of hosts, in [rounds] of disjoint pairs; messages of many sizes within a host and between two,
+//! from which the [model of the link](fit) follows; all pairs of hosts at once; reductions over all ranks. Of several tries the shortest counts, of
+//! rounds the median. What stands out in nearly all rounds is [named](verdict).
 
 pub mod fit;
 mod program;
@@ -33,7 +33,7 @@ use verdict::{Slow, SlowLink};
 pub const MOST_RANKS: u32 = 4_096;
 /// Latencies between ranks are kept for the picture up to this number.
 const MOST_DRAWN: usize = 64;
-/// A pair of hosts is described by itself where messages take so many times as long as the model says, or as much less.
+/// Factor between measured and modelled times of messages, either way, from which on a pair of hosts is described by itself.
 const APART: f64 = 1.5;
 
 /// What a probe found. Serialised, it is what `probe --output json` prints.
@@ -59,9 +59,9 @@ pub struct ProbeRecord {
     pub cores_per_rank: Option<f64>,
     /// Reductions over all ranks.
     pub all_reduce: Vec<Timed>,
-    /// How many times as long a message of 64 KiB takes when all ranks send to other hosts at once; `None` on one rank.
+    /// Factor by which a message of 64 KiB takes longer when all ranks send to other hosts at once; `None` on one rank.
     pub contention: Option<f64>,
-    /// How far rank 0's clock is ahead of each rank's.
+    /// Rank 0's clock minus each rank's.
     pub clock_offset_us: Vec<f64>,
     /// Rank, rank, microseconds of an empty message.
     #[serde(skip)]
@@ -219,7 +219,8 @@ fn contention(times: &[RankTimes]) -> Option<f64> {
     Some(median(&all(|rank| &rank.together))? / median(&all(|rank| &rank.alone))?.max(1.0))
 }
 
-/// Whether the ranks of a host send through one port: then a message waits for those of the others. The line is drawn half way between that and each for itself.
+/// Whether the ranks of a host send through one port: then a message waits for those of the others. The line is drawn half way between that and each
+/// for itself.
 fn is_shared(link: &MeasuredLink, ranks: usize, contention: Option<f64>) -> bool {
     let (busy, alone) = (link.transmission(on_the_wire(LARGE)) as f64, link.passage(on_the_wire(LARGE)) as f64);
     let others = ranks.saturating_sub(1) as f64;

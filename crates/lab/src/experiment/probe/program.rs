@@ -23,7 +23,7 @@ const CROSSING: Tag = Tag::new(34, "crossing message");
 pub const LARGE: usize = 64 << 10;
 /// Messages sent in a row to find the gap between them.
 const IN_A_ROW: u64 = 64;
-/// Clocks are compared on so many ranks.
+/// Maximum number of ranks whose clocks are compared.
 const MOST_CLOCKS: u32 = 1_024;
 /// Exchanges of which the shortest counts, for bodies below and above [`LARGE`].
 const TRIES: [u32; 2] = [10, 3];
@@ -83,7 +83,7 @@ pub struct RankTimes {
     pub between: LinkTimes,
     /// By size, by round.
     pub reductions: Vec<Vec<f64>>,
-    /// A message each way between two ranks: nobody else, and everybody at once.
+    /// A message each way between two ranks, with the network to themselves, and with all ranks at once.
     pub alone: Vec<f64>,
     pub together: Vec<f64>,
     /// Clock of rank 0 minus this rank's.
@@ -172,7 +172,7 @@ impl<'a> Probe<'a> {
         self.node.processor_time().is_none()
     }
 
-    /// How many iterations of the kernel take the time asked for on node 0; all ranks compute as many.
+    /// Returns the number of iterations of the kernel that take the requested time on node 0; all ranks compute this number.
     async fn calibrate(&self) -> Result<u64> {
         /// Long enough for a clock, short enough for an interrupt to be rare.
         const NOTICEABLE: Ticks = 2_000_000;
@@ -328,7 +328,7 @@ impl<'a> Probe<'a> {
         } else {
             rounds::partner(self.node.nodes(), 0, self.me)
         };
-        // The first pair is that of the first rank that has a partner; everybody knows whether it is itself.
+        // The first pair is that of the first rank that has a partner; each rank knows whether it is one of them.
         let mine = other.map_or(u32::MAX, |other| other.min(self.me));
         let first = self.node.everyone().all_reduce(self.node, mine, u32::min).await?;
         if let Some(other) = other.filter(|_| mine == first) {

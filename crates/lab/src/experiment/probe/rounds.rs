@@ -1,9 +1,9 @@
-//! Who measures with whom, when: rounds of disjoint pairs, so that no measurement disturbs another.
+//! The schedule of measurements: rounds of disjoint pairs, so that no measurement disturbs another.
 
 /// Up to this number all pairs are measured; of more, a sample.
 pub const ALL_UP_TO: u32 = 64;
 
-/// The rounds of a tournament of `players` in which everybody meets: all of them (n - 1, or n if n is odd), or a sample of [`ALL_UP_TO`] spread
+/// The rounds of a tournament of `players` in which each pair meets: all of them (n - 1, or n if n is odd), or a sample of [`ALL_UP_TO`] spread
 /// evenly over them if there are more players.
 pub fn rounds(players: u32) -> Vec<u32> {
     let all = match players {
@@ -16,8 +16,8 @@ pub fn rounds(players: u32) -> Vec<u32> {
     }
 }
 
-/// Whom a player meets in a round; `None` if nobody is left. The circle method: the last of an even number stands still, all others move one place
-/// on each round; of an odd number, whoever would meet the missing one rests.
+/// Returns the player that `me` meets in a round; `None` if it rests. The circle method: of an even number of players the last one stands still and
+/// all others move one place on each round; of an odd number, the player that would meet the missing one rests.
 pub fn partner(players: u32, round: u32, me: u32) -> Option<u32> {
     let even = players + players % 2;
     if players < 2 {
@@ -25,7 +25,7 @@ pub fn partner(players: u32, round: u32, me: u32) -> Option<u32> {
     }
     let circle = even - 1;
     let met = if me == circle {
-        // Whoever would meet himself: 2 x = round (mod circle), and circle is odd.
+        // The player that would meet itself: 2 x = round (mod circle), and circle is odd.
         let half = u64::from(circle.div_ceil(2));
         (u64::from(round) * half % u64::from(circle)) as u32
     } else {

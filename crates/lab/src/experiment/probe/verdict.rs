@@ -2,23 +2,23 @@
 //!
 //! # The rule
 //!
-//! Everything is measured once in each of R rounds, so that what drifts hits all alike. In each round what a candidate takes is divided by the median
-//! of what all *others* take. A candidate is slow if the median of its R ratios is above a limit, and all its ratios are above a lower limit, which is
-//! above 1; one may be below for every 32 rounds. What disturbs a round makes times longer: that of a slow candidate, or one of those behind the others'
-//! median, which both change nothing.
+//! Everything is measured once in each of R rounds, so that what drifts hits all alike. In each round what a candidate takes is divided by the
+//! median of what all *others* take. A candidate is slow if the median of its R ratios is above a limit, and all its ratios are above a lower limit,
+//! which is above 1; one may be below for every 32 rounds. What disturbs a round makes times longer: that of a slow candidate, or one of those
+//! behind the others' median, which both change nothing.
 //!
 //! # How often it is wrong
 //!
-//! A candidate that is as fast as the others is above the others' median in a round with a probability of one half at the most, whatever the
-//! distribution of the noise. If rounds are independent, it is so in all of R rounds with a probability of at most 1 / 2^R: 0.02 % for 12 rounds. The
-//! limits, 10 % for computing and 50 % for links, make it less; with [`false_alarms`] the report tells the bound for all candidates together.
-//! Where this bound is above 5 % there are too few rounds, and nobody is named: [`rounds_needed`] says how many it takes.
+//! A candidate that is as fast as the others is above the others' median in a round with a probability of at most one half, whatever the
+//! distribution of the noise. If rounds are independent, it is so in all of R rounds with a probability of at most 1 / 2^R: 0.02 % for 12 rounds.
+//! The limits, 10 % for computing and 50 % for links, make it less; with [`false_alarms`] the report gives the bound for all candidates together.
+//! Where this bound is above 5 % there are too few rounds, and no candidate is named: [`rounds_needed`] returns the number that is needed.
 
 use serde::Serialize;
 
 use super::fit::median;
 
-/// A host or a rank that computes so much longer than the others is slow: the median of the rounds, and each round.
+/// Ratios to the others' computing time from which on a host or a rank is slow: of the median of the rounds, and of each round.
 const COMPUTING: Limits = Limits { median: 1.10, round: 1.03 };
 /// A link likewise.
 const LINK: Limits = Limits { median: 1.5, round: 1.2 };
@@ -119,7 +119,7 @@ fn misses(rounds: usize) -> usize {
     rounds / 32
 }
 
-/// An upper bound of the probability that any of so many healthy candidates is named.
+/// Upper bound on the probability that any of `candidates` healthy candidates is named.
 pub fn false_alarms(candidates: usize, rounds: usize) -> f64 {
     if rounds < LEAST_ROUNDS {
         return 0.0;
@@ -139,7 +139,7 @@ pub fn rounds_needed(candidates: usize) -> usize {
     (LEAST_ROUNDS..).find(|rounds| false_alarms(candidates, *rounds) <= MOST_FALSE_ALARMS).unwrap_or(LEAST_ROUNDS)
 }
 
-/// What is judged on so many hosts and ranks: hosts and links, each link by two sizes of messages; on one host, ranks.
+/// Number of candidates on these hosts and ranks: hosts and links, each link with two sizes of messages; on one host, ranks.
 pub fn candidates(hosts: u32, ranks: u32) -> usize {
     let (hosts, ranks) = (hosts as usize, ranks as usize);
     // Of many hosts each meets a sample of the others.

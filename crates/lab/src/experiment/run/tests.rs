@@ -105,7 +105,7 @@ fn all_schedulers_are_judged_by_one_bound() {
             assert!((record.bound_efficiency - record.bound / record.makespan).abs() < 1e-9);
             assert!(record.bound <= record.sequential && record.bound <= record.makespan, "{}: {record:?}", record.scheduler);
         }
-        // Whoever is alone has no better bound: a tree that can be split is no longer than its parts.
+        // A scheduler that runs alone has no better bound: a tree that can be split is no longer than its parts.
         let alone = simulated(workload, &["static"], 4, None, false).unwrap();
         assert!((alone[0].bound - records[0].bound).abs() <= 1e-9 * alone[0].bound);
     }

@@ -79,7 +79,7 @@ fn read(file: &Path) -> Result<Option<Kept>> {
 fn write(file: &Path, kept: &Kept) -> Result<()> {
     let failed = |why: String| Error::usage(format!("--calibration {}: it cannot be written: {why}", file.display()));
     let text = serde_json::to_string_pretty(kept).map_err(|why| failed(why.to_string()))?;
-    // Somebody else may read it, or write it, too.
+    // Another process may read or write it at the same time.
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let whole = tempfile::Builder::new().permissions(std::fs::Permissions::from_mode(0o666)).tempfile_in(folder);
     let whole = whole.and_then(|mut whole| whole.write_all(format!("{text}\n").as_bytes()).map(|()| whole));
@@ -125,7 +125,7 @@ fn measured(world: &mut World, setting: &SpreadSetting, input: Option<&mut Input
     };
     settle::agree(world, taken)?;
     let bulk = (setting.length / 8).clamp(64 << 10, 1 << 20);
-    // Measuring is to take a small part of what there is to do: 60 ms for 8 MB, 360 ms for a gigabyte and more.
+    // Measuring must take a small part of the whole work: 60 ms for 8 MB, 360 ms for a gigabyte and more.
     let enough = setting.length.saturating_mul(8).clamp(2_000_000, 60_000_000) + (setting.length / 10 * 3).min(300_000_000);
     let measured = node::run(world, &setting.overlay, |node| {
         let given = if node.me() == 0 { given.take() } else { None };

@@ -16,7 +16,7 @@ use crate::divisible::spread::{InputSource, Range, Records};
 use equipoise::error::{Error, Result};
 use equipoise::node::Worker;
 
-/// A file that is read in ranges, as it was when it was opened. All who read it share what was opened then, whatever happens to its name.
+/// A file that is read in ranges, as it was when it was opened. All readers share the file that was opened then, whatever happens to its name.
 #[derive(Clone, Debug)]
 pub struct Input {
     /// Name at the beginning of error messages.
@@ -322,11 +322,11 @@ mod tests {
         std::fs::write(&other, "another one").unwrap();
         std::fs::rename(&path, folder.path().join("kept")).unwrap();
         std::fs::rename(&other, &path).unwrap();
-        // What was opened is still there, also for who reads it once more.
+        // The opened file is still there, also for a second reading.
         let mut read = Vec::new();
         input.again().unwrap().read(Range { start: 0, end: 8 }, &mut read).unwrap();
         assert!(input.check().is_ok() && read == b"one\ntwo\n");
-        // As many bytes; then more.
+        // The same number of bytes; then more.
         for (text, at) in [("ten", 0), ("more", 8)] {
             File::options().write(true).open(folder.path().join("kept")).unwrap().write_at(text.as_bytes(), at).unwrap();
             let why = input.check().unwrap_err();

@@ -58,7 +58,7 @@ fn formula(n: u32) -> u64 {
     (0..n).fold((0, 1), |(a, b), _| (b, a + b)).0
 }
 
-/// How many calls the definition makes.
+/// Number of calls that the definition makes.
 fn calls(n: u32) -> u64 {
     2 * formula(n + 1) - 1
 }

@@ -2,7 +2,7 @@
 //!
 //! 1. A step takes the matrix that is left, makes the first `block` rows with pivots other than 0 triangular, and multiplies their pivots.
 //! 2. The rows below are dealt into blocks, each a task that carries its rows and the step's: it eliminates and answers with what is left.
-//! 3. When all have answered, the next step begins with their rows, `block` fewer and as many columns fewer.
+//! 3. When all have answered, the next step begins with their rows, with `block` rows and `block` columns fewer.
 //!
 //! ```text
 //!   step: | 1 * * * * * |     task: | - - - * * * |     answers are the next matrix
@@ -41,7 +41,7 @@ fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
 }
 
 const MOST_ROWS: u64 = 8_192;
-// A message may carry all tasks of a generation: their rows, and as many of the step's, with up to five bytes an element.
+// A message may carry all tasks of a generation: their rows, and the same number of the step's rows, with up to five bytes per element.
 const _: () = assert!(2 * 5 * MOST_ROWS * MOST_ROWS <= LARGEST_MESSAGE as u64);
 
 const PRIME: u64 = (1 << 31) - 1;
@@ -67,7 +67,7 @@ pub enum Elimination {
     Rows { side: usize, pivots: Vec<u32>, rows: Vec<u32> },
 }
 
-/// What a task comes to.
+/// The result of a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Eliminated {
     /// What is left of the rows.
@@ -78,7 +78,7 @@ pub enum Eliminated {
 /// What a step keeps: the product of its pivots, with the sign of its exchanges.
 #[derive(Clone, Copy, Debug)]
 pub enum Waiting {
-    /// For rows, so many columns wide.
+    /// Of rows with `side` columns.
     Rows { side: usize, pivots: u32 },
     /// For the determinant of what they leave.
     Determinant { pivots: u32 },
@@ -303,7 +303,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         let mut zeros = 0;
         for _ in 0..300 {
-            // So many zeros that pivots must be sought, and often there is none.
+            // With enough zeros that pivots must be sought, and often there is none.
             let side = rng.random_range(1..6);
             let matrix: Vec<Vec<i64>> =
                 (0..side).map(|_| (0..side).map(|_| if rng.random_bool(0.5) { 0 } else { rng.random_range(-9..10) }).collect()).collect();

@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(outcome.answer, prepared.known());
         let bytes: u64 = outcome.nodes.iter().map(|node| node.bytes).sum();
         let migrated: u64 = outcome.nodes.iter().map(|node| node.migrated_out).sum();
-        // Two factors of 12 times 12 elements at the least, and a product back.
+        // At least two factors of 12 times 12 elements, and a product back.
         assert!(migrated > 7 && bytes > migrated * 3 * 144, "{bytes} bytes for {migrated} migrations");
     }
 

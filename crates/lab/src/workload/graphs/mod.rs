@@ -159,7 +159,7 @@ pub trait Workload: Computation {
         None
     }
 
-    /// How far a right answer may be from the known one; more than rounding only where an approximation is asked for.
+    /// Largest error of a right answer against the known one; more than rounding only where an approximation is asked for.
     fn tolerance(&self) -> f64 {
         0.0
     }

@@ -45,7 +45,7 @@ const UP_TO_POWERS_OF_TEN: [u64; 12] =
 const BLOCK: u64 = 1 << 17;
 /// Picoseconds that a number takes, for the simulator: processor time measured on an Intel Xeon for n below a thousand million.
 const NUMBER: u64 = 1_000;
-/// Nanoseconds that a divisor takes in each block beside.
+/// Nanoseconds that a divisor takes in each block in addition.
 const DIVISOR: Ticks = 12;
 
 /// The computation: the number of primes up to a number.
@@ -63,7 +63,7 @@ impl Primes {
         Primes { n, segment: segment.max(1), divisors: odd_primes(n.isqrt()).into() }
     }
 
-    /// How many primes are in a range of numbers up to n. The lengths of blocks are shown to `look`, with how many divisors they had.
+    /// Counts the primes in a range of numbers up to n. Calls `look` with the length and the number of divisors of each block.
     fn count(&self, range: Range<u64>, look: &mut impl FnMut(u64, usize)) -> u64 {
         let mut count = u64::from(range.contains(&2));
         let mut is_composite = Vec::new();

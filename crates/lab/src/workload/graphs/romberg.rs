@@ -2,8 +2,9 @@
 //! smooth end soon, others are halved again and again.
 //!
 //! A task is an interval with its share of the tolerance. It integrates by trapezoids of 1, 2, 4, .. strips, extrapolated; where the last two
-//! extrapolations agree within the tolerance, or as far as rounding lets them, it answers. Otherwise it spawns both halves, or, more than `cutoff` halvings deep, goes on with
-//! them by itself. Halves are added in their order, so that the answer does not depend on the schedule, not in its last bit.
+//! extrapolations agree within the tolerance, or as far as rounding lets them, it answers. Otherwise it spawns both halves, or, more than `cutoff`
+//! halvings deep, goes on with them by itself. Halves are added in their order, so that the answer does not depend on the schedule, not in its last
+//! bit.
 //!
 //! Strips that are wider than the function's waves see the same phase of each, and agree on a wrong value (aliasing); so do strips to both sides
 //! of a narrow peak. So two extrapolations count only when their strips are narrower than the length on which the function changes, which calculus
@@ -46,7 +47,7 @@ fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
 const MOST_HALVINGS: u32 = 40;
 /// Rows of Romberg's table: up to 2^6 strips.
 const ROWS: usize = 7;
-/// Agreement to so many units in the last place is all that sums of this length can have.
+/// Relative difference up to which sums of this length count as equal, since rounding allows no better agreement.
 const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
 /// What is integrated.
@@ -94,7 +95,7 @@ impl Function {
         match self {
             // The phase 1/x turns by 1/x^2 a length: this is a radian, of 6.3 in a wave.
             Function::Wave { .. } => from * from,
-            // How far the poles 0.3 + wi and 0.3 - wi are away.
+            // Distance of the poles 0.3 + wi and 0.3 - wi.
             Function::Peak { width } => width.hypot((from - PEAK).max(PEAK - to).max(0.0)),
             // It has no waves and no peak.
             Function::Root => f64::INFINITY,
@@ -151,7 +152,7 @@ pub struct Romberg {
 pub struct Interval {
     from: f64,
     to: f64,
-    /// How often the whole was halved.
+    /// Number of halvings of the whole interval.
     halvings: u32,
 }
 

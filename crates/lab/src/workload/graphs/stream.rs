@@ -72,11 +72,11 @@ fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
     }))
 }
 
-/// Tasks of a graph, and graphs of a run, at the most.
+/// Maximum number of tasks of a graph, and of graphs of a run.
 const MOST_TASKS: u64 = 10_000_000;
 const MOST_GRAPHS: u64 = 1_000_000_000;
 
-/// Migrations of a task, at the most.
+/// Maximum number of migrations of a task.
 const MOST_HOPS: f64 = 10.0;
 
 /// Graphs that arrive over time.
@@ -111,7 +111,8 @@ impl Stream {
         options.loads_travel &= self.piggyback;
     }
 
-    /// More graphs than this are never open at a time, as good as surely, where the processors keep up with graphs of so many levels.
+    /// Upper bound on the number of graphs that are open at a time, which holds almost surely where the processors keep up with graphs of this
+    /// number of levels.
     ///
     /// If every processor served its own graphs only (M/M/1), `utilisation / (1 - utilisation)` a processor would be open on average, with a
     /// standard deviation of its root over `1 - utilisation`; schedulers do better. This is the mean and ten standard deviations, and room

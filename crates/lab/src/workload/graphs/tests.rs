@@ -59,7 +59,7 @@ fn plain_programs_agree_with_what_is_known() {
             both += 1;
         }
     }
-    // All but the synthetic trees, which nobody but the tasks computes.
+    // All but the synthetic trees, which only the tasks compute.
     assert_eq!(both, all_examples().filter(|(entry, _)| !["tree", "stream"].contains(&entry.name)).count());
 }
 

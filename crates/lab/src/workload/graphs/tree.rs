@@ -1,7 +1,7 @@
 //! Synthetic trees of tasks: Ahmad, Ghafoor and Fox 1994, section 5.
 //!
 //! A task above the last level has a uniformly random number of children. A tree's total time is divided equally among its tasks, which
-//! spend it asleep (so that many ranks on few cores behave like as many processors), computing, or in virtual time only.
+//! spend it asleep (so that many ranks on few cores behave like one processor each), computing, or in virtual time only.
 //!
 //! ```text
 //!   level 0            #                 levels = 2, children = 3
@@ -9,8 +9,8 @@
 //!   level 2       #         #
 //! ```
 //!
-//! A task's number of children, and its children's keys, follow from its own key by a splittable generator (Steele, Lea and Flood, "Fast
-//! splittable pseudorandom number generators", OOPSLA 2014). So a tree is the same whoever executes it, and can be measured beforehand.
+//! A task's number of children, and its children's keys, follow from its own key by a splittable generator (Steele, Lea and Flood, "Fast splittable
+//! pseudorandom number generators", OOPSLA 2014). So a tree is the same regardless of the ranks that execute it, and can be measured beforehand.
 
 use std::ops::Range;
 
@@ -67,7 +67,7 @@ fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
     }))
 }
 
-/// Tasks of a run, at the most; every process measures all trees beforehand.
+/// Maximum number of tasks of a run; every process measures all trees beforehand.
 const MOST_TASKS: u64 = 100_000_000;
 /// Shorter tasks are not worth handing over to a worker.
 const SHORT: Ticks = 50_000;
@@ -121,9 +121,9 @@ impl Cost {
 /// How trees grow.
 #[derive(Clone, Copy, Debug)]
 pub struct Growth {
-    /// Edges from a root to the lowest tasks, at the most: L_max.
+    /// Maximum number of edges from a root to the lowest tasks: L_max.
     pub levels: u32,
-    /// Children of a task above the last level, at least and at the most: uniform on 0..=S_max.
+    /// Minimum and maximum number of children of a task above the last level: uniform on 0..=S_max.
     pub least: u32,
     pub children: u32,
 }

@@ -35,8 +35,8 @@ impl Worker for Alone {
     fn spin(&mut self, _: Ticks) {}
 }
 
-/// Runs all tasks one after the other: costs, the answer, and the seconds it took. A task costs as many units as it has; in simulation a unit takes so many nanoseconds, on real ranks
-/// what it took here on average.
+/// Runs all tasks one after the other: costs, the answer, and the seconds it took. The cost of a task is its number of units; in simulation a unit
+/// takes a given number of nanoseconds, on real ranks the average that it took here.
 ///
 /// # Errors
 /// If a task's product is not what it should be.

@@ -76,7 +76,7 @@ pub(super) fn emulated(costs: Costs, arrivals: Vec<Cost>) -> Problem {
 enum Arrival {
     /// All are there.
     Before,
-    /// At random, so many in 1,000 cycles on average (a Poisson process).
+    /// At random, with this mean number in 1,000 cycles (a Poisson process).
     Rate(f64),
     /// As the file's first column says.
     Column,
@@ -173,7 +173,7 @@ impl Emulated {
         Emulated { arrivals: problem.arrivals, values, spins, ..plain }
     }
 
-    /// How long to sleep from now on for a task that takes so long.
+    /// Returns the time to sleep from now on for a task that takes `takes`.
     fn rest(&self, takes: Duration, turn: Turn) -> Duration {
         let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

@@ -1,4 +1,4 @@
-//! A picture of the Mandelbrot set; a task is a row. Rows through the set take hundreds of times as long as those beside it.
+//! A picture of the Mandelbrot set; a task is a row. Rows through the set take hundreds of times as long as those outside it.
 
 use std::io::Write;
 use std::path::Path;
@@ -34,7 +34,7 @@ const MOST_POINTS: u64 = 1 << 28;
 pub struct Picture {
     pub width: u32,
     pub height: u32,
-    /// Iterations of a point at the most.
+    /// Maximum number of iterations of a point.
     pub limit: u32,
     /// The centre, and how wide the picture is, in the plane of complex numbers.
     pub centre: (f64, f64),
@@ -63,7 +63,7 @@ fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
 }
 
 impl Picture {
-    /// How many iterations the points of a row take: until they are farther than 2 from 0, or the limit.
+    /// Computes the numbers of iterations of the points of a row: until they are farther than 2 from 0, or the limit.
     fn row(&self, row: u32, worker: &mut dyn Worker) -> Vec<u32> {
         let step = self.span / f64::from(self.width);
         let place = |at: u32, of: u32| (f64::from(at) + 0.5 - f64::from(of) / 2.0) * step;
@@ -110,7 +110,7 @@ impl Picture {
 }
 
 impl Picture {
-    /// How many iterations a point takes, where that is known without iterating: in the main cardioid and in the disc to its left, whose points
+    /// Number of iterations of a point, where that is known without iterating: in the main cardioid and in the disc to its left, whose points
     /// never leave, all that are allowed; farther than 2 from 0, the first. `None` elsewhere, and so near to the border of these that rounding
     /// might decide.
     fn known(&self, re: f64, im: f64) -> Option<u32> {

@@ -9,7 +9,7 @@ use equipoise::error::{Error, Result};
 use equipoise::load::{CYCLE, Cost, Costs, MOST, NEVER};
 use equipoise::names;
 
-/// Reads the matrix for so many ranks. With `arrivals` a first column says when each task arrives; tasks are then put in that order.
+/// Reads the matrix for this number of ranks. With `arrivals` a first column says when each task arrives; tasks are then put in that order.
 ///
 /// # Errors
 /// If the file can't be read or does not hold such a matrix; the sentence names the line.

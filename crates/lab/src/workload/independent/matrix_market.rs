@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(karate.transposed(), karate);
     }
 
-    /// In the square of a graph's matrix the walks of two edges are counted: as many as the sum of the squared degrees.
+    /// In the square of a graph's matrix the walks of two edges are counted: their number is the sum of the squared degrees.
     #[test]
     fn a_product_is_what_the_definition_says() {
         let karate = Matrix::parse(KARATE).unwrap().real;

@@ -103,7 +103,7 @@ pub struct Problem {
     pub known: u64,
     /// Seconds that a plain program took for all; `None` if tasks are emulated or time is virtual.
     pub sequential: Option<f64>,
-    /// The least makespan, where somebody has found it.
+    /// The minimum makespan, if it is known.
     pub optimum: Option<Cost>,
 }
 

@@ -1,4 +1,4 @@
-//! The least makespan that a matrix of costs allows, where somebody has found it: a number, or a line of a collection's table.
+//! The minimum makespan of a matrix of costs, if it is known: a number, or a line of a collection's table.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! How often each byte, or each record, occurs.
+//! Histogram: the number of occurrences of each byte, or of each record.
 
 use std::collections::{BTreeMap, HashMap};
 

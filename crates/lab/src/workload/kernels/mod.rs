@@ -39,9 +39,9 @@ pub enum Computation {
     Count,
     /// The records in which the expression is found; printed, or counted.
     Grep { expression: regex::bytes::Regex, pattern: String, print: bool },
-    /// How often each byte occurs.
+    /// Number of occurrences of each byte.
     Bytes,
-    /// How often each record occurs.
+    /// Number of occurrences of each record.
     Records,
     /// The input's BLAKE3 hash.
     Checksum,
@@ -69,7 +69,7 @@ pub enum Answer {
     },
 }
 
-/// What a kernel that writes leaves behind, beside what it wrote.
+/// The result of a kernel that writes, apart from its output.
 type Left = (i32, u64);
 
 impl Computation {
@@ -125,7 +125,7 @@ impl Computation {
     }
 
     /// A rank's kernels for an input of this length. A program is killed if it stands still for longer than `patience`, and is run on samples only
-    /// if it `may_sample`: what it does there, beside writing its output, is really done.
+    /// if it `may_sample`: side effects that it has there, other than its output, are real.
     pub fn desk(&self, records: Records, length: u64, pace: Option<Rc<Pace>>, patience: Duration, may_sample: bool) -> Rc<Desk> {
         Rc::new(Desk { computation: self.clone(), records, length, pace, patience, may_sample, spools: Arc::default() })
     }

@@ -6,7 +6,7 @@ use crate::divisible::spread::Kernel;
 use equipoise::error::Result;
 use equipoise::node::Worker;
 
-/// How long each node takes for a byte.
+/// Time of each node per byte.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pace {
     /// Seconds per byte, by node.
@@ -21,7 +21,7 @@ impl Pace {
         self.is_virtual.then(|| self.around(node, Box::new(Nothing)))
     }
 
-    /// A kernel that takes the node's time at the least.
+    /// Returns a kernel that takes at least the node's time.
     pub fn around(&self, node: u32, kernel: Box<dyn Kernel>) -> Box<dyn Kernel> {
         match self.seconds.get(node as usize) {
             Some(&seconds) => Box::new(Paced { kernel, seconds, is_virtual: self.is_virtual, owed: 0.0 }),

@@ -1,5 +1,5 @@
-//! A program that runs beside us: started by `sh -c` in a process group of its own, so that all of it can be ended, which is done when it has ended
-//! itself, too; and nobody waits for it for longer than it may stand still. The [starter](equipoise_farm::starter) starts and buries it.
+//! A program that runs concurrently with this one: started by `sh -c` in a process group of its own, so that all of it can be ended, which is done
+//! also after it has ended by itself. No wait for it is longer than it may stand still. The [starter](equipoise_farm::starter) starts and buries it.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -35,7 +35,7 @@ pub enum Errors {
     Dropped,
 }
 
-/// How often it is looked at whether its starter still lives.
+/// Interval of the checks that its starter still lives.
 const LOOK: Duration = Duration::from_millis(100);
 /// No sleep of ours is longer, whatever the patience.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
@@ -44,7 +44,7 @@ impl<T: Send + 'static> Process<T> {
     /// Starts it. A thread gives `take` what it writes, so that it never waits for us while we wait for it.
     ///
     /// # Errors
-    /// If there is no shell, or nobody who starts it.
+    /// If there is no shell, or no starter to start it.
     pub fn start(
         who: String,
         command: &str,
@@ -59,7 +59,7 @@ impl<T: Send + 'static> Process<T> {
         let (pulse, (done, ended)) = (Pulse::new(), bounded(1));
         let (told, there) = (who.clone(), pulse.clone());
         let read = move || {
-            // Nobody listens any more if the program was given up.
+            // There is no receiver any more if the program was given up.
             let _ = done.send(read_all(stdout, output, take, &there, &told));
         };
         std::thread::Builder::new().name("output".into()).spawn(read).map_err(failed)?;
@@ -132,7 +132,7 @@ impl<T: Send + 'static> Process<T> {
         }
     }
 
-    /// How long it may still stand still, if nothing has happened since then but what it may have written.
+    /// Remaining time for which it may stand still, if nothing has happened since then except for its output.
     fn left(&mut self, since: Instant) -> Result<Duration> {
         let still = since.max(self.pulse.last()).elapsed();
         match self.patience.checked_sub(still) {
@@ -265,7 +265,7 @@ mod tests {
         assert!(goes(&child));
     }
 
-    /// Whether a process goes away soon: one whose parent is gone is buried by somebody else.
+    /// Whether a process goes away soon: one whose parent is gone is reaped by another process.
     fn goes(pid: &[u8]) -> bool {
         (0..1000).any(|_| {
             std::thread::sleep(Duration::from_millis(5));

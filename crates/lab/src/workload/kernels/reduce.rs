@@ -43,7 +43,7 @@ impl Sums {
     /// Adds a share's output.
     ///
     /// # Errors
-    /// If it is not one line of as many numbers as the others have.
+    /// If it is not one line with the same number of values as the others.
     pub fn add(&mut self, output: &[u8]) -> Result<()> {
         let text = String::from_utf8_lossy(output);
         let wrong = |why: String| Err(Error::Failed(format!("--reduce sum: {why}; there is no answer")));

@@ -8,7 +8,7 @@ use crate::divisible::spread::Range;
 use equipoise::error::{Error, Result};
 use equipoise::names;
 
-/// So many bytes stay in memory.
+/// Number of bytes that stay in memory.
 const IN_MEMORY: usize = 8 << 20;
 
 /// What was written for one range.
@@ -18,7 +18,7 @@ pub struct Spool {
     /// What follows what is in memory.
     file: Option<File>,
     length: u64,
-    /// How far it has been read.
+    /// Number of bytes that have been read.
     read: u64,
 }
 
@@ -58,7 +58,7 @@ impl Spool {
 pub struct Output {
     range: Range,
     spool: Spool,
-    /// Where it is left in the end; nowhere if nobody wants it.
+    /// Where it is left in the end; `None` if it is not wanted.
     keep: Option<Spools>,
 }
 

@@ -28,7 +28,7 @@ impl crate::divisible::spread::InputSource for Text {
     }
 }
 
-/// The answer from so many shares, fed in bites of so many bytes; and what was written.
+/// The answer of a computation from `shares` shares, fed in pieces of `bite` bytes, and the output written.
 fn computed(computation: &Computation, text: &[u8], records: Records, shares: u64, bite: usize) -> Result<(Answer, Vec<u8>)> {
     let length = text.len() as u64;
     let records = computation.records(records, length);

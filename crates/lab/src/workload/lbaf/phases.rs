@@ -15,8 +15,8 @@ struct Course {
     skipped: BTreeSet<u64>,
 }
 
-/// Reads the phases of a run, in seconds, from the set of files of this name, or from the only one. A phase that is identical to the previous one has its
-/// times; one that was not recorded is left out.
+/// Reads the phases of a run, in seconds, from the set of files of this name, or from the only one. A phase that is identical to the previous one
+/// has its times; one that was not recorded is left out.
 ///
 /// # Errors
 /// As [`read`](super::read), and if ranks have different phases; the sentence names the file.

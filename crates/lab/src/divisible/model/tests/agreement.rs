@@ -150,8 +150,8 @@ fn dimensions_and_layers_count_all_processors() {
     }
 }
 
-/// Equal processors around a hub with one port: by the time that is left, whoever comes next receives and computes what fits into it. The time
-/// of all is found by halving an interval.
+/// Equal processors around a hub with one port: the next processor receives and computes what fits into the remaining time. The total time is found
+/// by halving an interval.
 fn star_with_startup(processors: u32, startup: f64, seconds: f64) -> f64 {
     let load_within = |time: f64| {
         let (mut load, mut left) = (time, time);
@@ -170,7 +170,7 @@ fn star_with_startup(processors: u32, startup: f64, seconds: f64) -> f64 {
     high
 }
 
-/// Who takes part is decided: exactly for few, as well as it can be for many.
+/// The processors that take part are selected: exactly if they are few, by heuristics if they are many.
 #[test]
 fn only_those_take_part_whose_start_up_pays() {
     for (processors, startup, z) in [(1, 0.1, 1.0), (2, 0.7, 1.0), (5, 0.1, 0.2), (9, 0.05, 0.01), (24, 0.02, 0.01), (5000, 1e-5, 0.001)] {

@@ -27,7 +27,7 @@ fn star(leaves: &[(f64, f64, f64)], change: impl Fn(&mut Question)) -> Question 
     question
 }
 
-/// The time of all if these are served in this order, found by halving an interval; infinity if somebody would get nothing.
+/// Total time if these are served in this order, found by halving an interval; infinity if a processor would get nothing.
 fn time_in_order(question: &Question, order: &[usize]) -> f64 {
     let within = |time: f64| {
         let (mut load, mut left) = (time * question.speeds[0], time);

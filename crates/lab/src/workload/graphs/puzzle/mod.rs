@@ -59,8 +59,8 @@ fn read(text: &str) -> Result<Tiles, String> {
     }
 }
 
-/// Each move swaps the blank with a neighbour. So when it stands at home, after as many moves as it is away or an even number more, the
-/// permutation has the parity of that distance.
+/// Each move swaps the blank with a neighbour. So when it is back at home, after its distance in moves or an even number more, the permutation has
+/// the parity of that distance.
 fn is_solvable(tiles: &[u8; 16]) -> bool {
     let inversions = (0..16).map(|later| tiles[..later].iter().filter(|tile| **tile > tiles[later]).count()).sum::<usize>();
     let blank = tiles.iter().position(|tile| *tile == 0).unwrap_or(0);
@@ -83,7 +83,7 @@ pub struct Puzzle {
     pub cutoff: u8,
 }
 
-/// How many moves a tile is away from home at least, by tile and square; the blank is not counted.
+/// Minimum number of moves that bring a tile home, by tile and square; 0 for the blank.
 const DISTANCES: [[u8; 16]; 16] = {
     let mut distances = [[0; 16]; 16];
     let mut tile = 1;
@@ -120,7 +120,7 @@ impl Move {
         }
     }
 
-    /// The square that the blank comes to.
+    /// The square that the blank moves to.
     fn from(self, blank: u8) -> Option<u8> {
         match self {
             Move::Up => (blank >= 4).then(|| blank - 4),
@@ -138,7 +138,7 @@ pub struct Position {
     blank: u8,
     /// From the start.
     moves: u8,
-    /// At least so many to the goal.
+    /// Lower bound on the number of moves to the goal.
     distance: u8,
     last: Option<Move>,
 }
@@ -183,7 +183,7 @@ pub enum Search {
 /// What a search came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Found {
-    /// The goal, after so many moves.
+    /// The goal was found, after this number of moves.
     Goal(u8),
     /// Not the goal; the least estimate beyond the bound.
     Beyond(u8),
@@ -213,7 +213,7 @@ pub enum Waiting {
 }
 
 impl Puzzle {
-    /// Searches depth-first until it meets the goal. Every position that it comes to is shown to `visit`.
+    /// Searches depth-first until it meets the goal. Every position that it reaches is passed to `visit`.
     fn search(position: Position, bound: u8, visit: &mut impl FnMut()) -> Found {
         if position.distance == 0 {
             return Found::Goal(position.moves);

@@ -13,7 +13,7 @@ use super::Tiles;
 /// Rows and columns, and tiles of a row.
 const SIDE: usize = 4;
 
-/// How many tiles of each goal row stand in each row; the row of the blank has one less.
+/// Number of tiles of each goal row in each row; the row of the blank has one less.
 type Rows = [[u8; SIDE]; SIDE];
 
 /// All tables that moves can make.
@@ -79,7 +79,7 @@ struct Search {
 }
 
 impl Search {
-    /// Whether the goal can be reached in so many moves; `by_row` and `by_column` are the tables' numbers, `before` is where the blank was.
+    /// Whether the goal can be reached in `left` moves; `by_row` and `by_column` are the tables' numbers, `before` is where the blank was.
     fn within(&mut self, left: u8, blank: usize, before: usize, by_row: u16, by_column: u16) -> bool {
         let away = self.walk.distance[usize::from(by_row)] + self.walk.distance[usize::from(by_column)];
         if away > left {

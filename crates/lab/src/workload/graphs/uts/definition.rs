@@ -45,7 +45,7 @@ fn children(tree: &Tree, depth: u32, random: f64) -> u32 {
     }
 }
 
-/// Geometrically distributed, b on average and 100 at the most.
+/// Geometrically distributed, b on average and at most 100.
 fn geometric(tree: &Tree, shape: Shape, depth: u32, random: f64) -> u32 {
     let (at, end) = (f64::from(depth), f64::from(tree.depth));
     let b = match shape {

@@ -1,13 +1,13 @@
-//! Unbalanced Tree Search: Olivier, Huan, Liu, Prins, Dinan, Sadayappan and Tseng, "UTS: an unbalanced tree search benchmark", Languages
-//! and Compilers for Parallel Computing, 2006. Count the nodes of a tree whose sub-trees differ wildly in size, and can't be told
-//! apart before they are grown.
+//! Unbalanced Tree Search: Olivier, Huan, Liu, Prins, Dinan, Sadayappan and Tseng, "UTS: an unbalanced tree search benchmark", Languages and
+//! Compilers for Parallel Computing, 2006. Count the nodes of a tree whose sub-trees differ wildly in size, which is not known before they are
+//! grown.
 //!
 //! 1. A task carries many nodes: a stack of those that are found and not yet visited. It visits them depth-first, in slices of 128 to 2048
 //!    nodes between two polls of the network.
 //! 2. Asked for a part, it gives away half of its stack, the end nearest the root, where the large sub-trees are expected.
 //! 3. Schedulers that move whole tasks only want many: so a task that has visited its share ends, and spawns what is on its stack, dealt
-//!    into two halves. The first shares are small, so that there is soon something for everybody, and double up to `grain`.
-//! 4. Nobody waits: the answers of all tasks are summed.
+//!    into two halves. The first shares are small, so that there are soon tasks for all ranks, and double up to `grain`.
+//! 4. Tasks are detached: the answers of all of them are summed.
 //!
 //! ```text
 //!    given away <--- [ nearest the root | .. | newest ] ---> visited next
@@ -85,7 +85,7 @@ fn parameters(kind: char, options: &mut Options<'_>) -> Result<Tree, InvalidSpec
 const LOOKS: (u64, u64) = (128, 2048);
 /// Nanoseconds that a node takes, for the simulator: processor time measured on an Intel Xeon.
 const NODE: Ticks = 65;
-/// Larger trees that are in no table are not counted by their definition, too: that takes some seconds for as many nodes.
+/// Size in nodes up to which trees that are in no table are also counted by their definition, which takes some seconds for this number.
 const MOST_COUNTED: u64 = 10_000_000;
 /// Nodes that the first task visits before it spawns.
 const FIRST_SHARE: u64 = 256;
@@ -121,12 +121,12 @@ pub struct Part {
     stack: Vec<Knot>,
     /// Those that this task has visited.
     tally: Tally,
-    /// How many it may.
+    /// Number of nodes that it may visit.
     share: u64,
 }
 
 impl Uts {
-    /// A tree, and how many nodes a task visits, at the most, before it spawns what is left.
+    /// Returns the computation of a tree in which a task visits at most `grain` nodes before it spawns the remaining ones.
     pub fn new(tree: Tree, grain: u64) -> Uts {
         Uts { tree, draw: Draw::new(tree), grain }
     }
@@ -146,7 +146,7 @@ impl Uts {
 
     /// Goes on with a task, for about this many nodes.
     fn go_on(&self, mut part: Part, most: u64, worker: &mut dyn Worker) -> Slice<Self> {
-        // With a single node left there is nothing to be spawned beside it.
+        // With a single node left there is no other one to spawn.
         let share = part.share.saturating_sub(part.tally.nodes).max(1);
         let visited = self.visit(&mut part.stack, &mut part.tally, most.min(share));
         worker.charge(NODE * visited);

@@ -50,7 +50,7 @@ impl Knot {
         Knot { state: digest(&block_of(&bytes)), depth: 0 }
     }
 
-    /// Puts its first children, so many, on a stack.
+    /// Pushes its first `children` children onto a stack.
     pub(super) fn grow(&self, children: u32, stack: &mut Vec<Knot>) {
         /// Blocks that are written before the first of them is read: right after it was written in parts, it can't be read as a whole, and the
         /// processor waits (a quarter of a block's time).
@@ -143,7 +143,7 @@ pub(super) struct Draw {
 enum Level {
     /// There are none.
     Barren,
-    /// So many.
+    /// This number of children.
     Certain(u32),
     /// From the geometric distribution: ln (1 - p).
     Geometric(f64),
@@ -153,7 +153,7 @@ enum Level {
 
 impl Draw {
     pub fn new(tree: Tree) -> Draw {
-        /// Depths that are worked out beforehand, at the most.
+        /// Maximum number of depths that are computed beforehand.
         const MOST: u32 = 4096;
         let levels = (0..tree.depth.saturating_mul(5).saturating_add(2).min(MOST)).map(|depth| tree.level(depth)).collect();
         Draw { tree, levels }
@@ -174,7 +174,7 @@ impl Draw {
     }
 }
 
-/// Children of a node at the most, but for a binomial tree's root.
+/// Maximum number of children of a node, except for a binomial tree's root.
 const MOST_CHILDREN: u32 = 100;
 
 impl Tree {

@@ -9,7 +9,7 @@ fn hex(knot: &Knot) -> String {
     knot.state.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The first children of a node, so many.
+/// The first `children` children of a node.
 fn grown(knot: &Knot, children: u32) -> Vec<Knot> {
     let mut stack = Vec::new();
     knot.grow(children, &mut stack);
@@ -125,7 +125,7 @@ fn hybrids_turn_binomial_halfway() {
     }
 }
 
-/// A worker that adds up what it is told.
+/// A worker that adds up the amounts that it receives.
 #[derive(Default)]
 struct Told(Ticks);
 
