@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use equipoise::node::{self, Event, Node, Signal, Tag};
+use equipoise::node::{self, Event, Signal, Tag};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;

@@ -24,7 +24,7 @@ pub fn claims(paper: Paper, judged: &[Judged], width: u16) -> String {
         };
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-        table.add_row(["", one.place, &one.says]);
+        table.add_row(["", one.place, one.says]);
         for (name, text) in [("paper", one.number), ("ours", &with_cases(one)), ("reading", one.reading), ("why", one.why)] {
             if !text.is_empty() {
                 table.add_row(["", name, text]);
