@@ -111,7 +111,7 @@ impl Tabular for CompareRecord {
                 .about("bytes between tasks that cross ranks before the phase")
                 .only_then(),
             new("crossing_after", |r| r.crossings.map(|c| c.after.ranks).csv())
-                .heading("after")
+                .heading("talk\nafter")
                 .reads(|r| r.crossings.map_or("-".into(), |c| bytes(c.after.ranks as u64)))
                 .when(talks)
                 .about("the same after it")
@@ -123,7 +123,7 @@ impl Tabular for CompareRecord {
                 .about("bytes between tasks that cross hosts before the phase")
                 .only_then(),
             new("host_crossing_after", |r| r.crossings.map(|c| c.after.hosts).csv())
-                .heading("after")
+                .heading("hosts\nafter")
                 .reads(|r| r.crossings.map_or("-".into(), |c| bytes(c.after.hosts as u64)))
                 .when(talks_over_hosts)
                 .about("the same after it")
