@@ -18,11 +18,14 @@ def build_program():
     root = HERE.parent
     if not (root / "crates" / "cli" / "Cargo.toml").exists():
         sys.exit("equipoise: the wheel is built within the source tree of the project")
-    command = ["cargo", "build", "--release", "--locked", "-p", "equipoise-cli", "--no-default-features", "--features", "mpi-dynamic"]
+    # Another profile than a release's is for trials; maturin takes its own from MATURIN_PEP517_ARGS.
+    profile = os.environ.get("EQUIPOISE_PROFILE", "release")
+    command = ["cargo", "build", "--profile", profile, "--locked", "-p", "equipoise-cli", "--no-default-features", "--features", "mpi-dynamic"]
     target = Path(os.environ.get("CARGO_TARGET_DIR", root / "target")) / "wheel"
-    subprocess.run(command, cwd=root, check=True, env={**os.environ, "CARGO_TARGET_DIR": str(target), "CARGO_PROFILE_RELEASE_STRIP": "symbols"})
+    subprocess.run(command, cwd=root, check=True, env={**os.environ, "CARGO_TARGET_DIR": str(target), f"CARGO_PROFILE_{profile.upper()}_STRIP": "symbols"})
     SCRIPTS.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(target / "release" / "equipoise", SCRIPTS / "equipoise")
+    built = target / {"dev": "debug"}.get(profile, profile)
+    shutil.copy2(built / "equipoise", SCRIPTS / "equipoise")
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):

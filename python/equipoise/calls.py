@@ -15,6 +15,9 @@ from .errors import Error
 CHUNK_SECONDS = 0.004
 HELD_CHUNKS = 3
 
+#: Seconds that rank 0 computes at most before it looks whether others lack work, if calls are shorter than that.
+OWN_SECONDS = 0.0005
+
 ITEMS, RESULTS, END, FAILED, BYE = range(5)
 
 
@@ -136,6 +139,12 @@ class Dealer:
             count = min(count, max(1, self.left // (2 * self.comm.size)))
         return min(count, 10_000)
 
+    def own_chunk(self):
+        """Number of calls that rank 0 makes before it looks again."""
+        if self.seconds is None:
+            return 1
+        return max(1, min(self.chunk(), int(OWN_SECONDS / max(self.seconds, 1e-7))))
+
     def take(self, items, count):
         taken = list(islice(items, count))
         if len(taken) < count:
@@ -193,7 +202,7 @@ class Dealer:
                 if self.failure is not None:
                     raise Error(self.failure, 6)
                 self.fill(items)
-                own = self.take(items, 1) if not self.exhausted else []
+                own = self.take(items, self.own_chunk()) if not self.exhausted else []
                 for seq, x in own:
                     pause.happened()
                     began = time.perf_counter()

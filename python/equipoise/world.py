@@ -285,11 +285,16 @@ class Plan:
             return np.array(items, copy=True)
         dtype, shape = pickle.loads(shapes[first])
         arrivals = self._items if back else self.incoming
-        source = np.ascontiguousarray(items) if len(items) else np.empty((0, *shape), dtype)
-        out = np.empty((arrivals, *shape), dtype)
         size = int(dtype.itemsize * np.prod(shape, dtype=np.int64))
-        arrays = (source.ctypes.data, source.nbytes), (out.ctypes.data, out.nbytes)
-        call(_native.carry, self._world._native, self._native, back, *arrays, size, None)
+        wrong, arrays = None, ((0, 0), (0, 0))
+        try:
+            source = np.ascontiguousarray(items) if len(items) else np.empty((0, *shape), dtype)
+            out = np.empty((arrivals, *shape), dtype)
+            arrays = (source.ctypes.data, source.nbytes), (out.ctypes.data, out.nbytes)
+        except MemoryError:
+            # The others are in the call already.
+            wrong = (5, f"{name}: no memory for {arrivals} items of {size} bytes")
+        call(_native.carry, self._world._native, self._native, back, *arrays, size, wrong)
         return out
 
 

@@ -21,12 +21,12 @@ pub struct World(Kind);
 enum Kind {
     #[cfg(feature = "_ranks")]
     Mpi(mpi::World),
-    Sim(sim::World),
+    Sim(Box<sim::World>),
 }
 
 impl From<sim::World> for World {
     fn from(world: sim::World) -> World {
-        World(Kind::Sim(world))
+        World(Kind::Sim(Box::new(world)))
     }
 }
 

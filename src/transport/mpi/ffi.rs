@@ -476,8 +476,8 @@ impl Sends {
 
 impl Drop for Sends {
     fn drop(&mut self) {
-        // MPI may still read them.
-        mem::forget(mem::take(&mut self.bytes));
+        // MPI may still read them. The list itself is ours.
+        self.bytes.drain(..).for_each(mem::forget);
     }
 }
 

@@ -97,7 +97,7 @@ mod handler {
     }
 
     #[derive(Default)]
-    pub struct Registered;
+    pub struct Registered(());
 
     impl Registered {
         #[allow(clippy::unused_self)]
