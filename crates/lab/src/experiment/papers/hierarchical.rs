@@ -21,7 +21,7 @@ const STRATEGIES: [(&str, &str); 3] =
     [("hierarchical", "hierarchical"), ("neighbour:age=0.5", "distributed"), ("neighbour:age=0", "distributed, loads known at once")];
 
 /// Graphs at each point: quick, and the paper's.
-const GRAPHS: [u32; 2] = [4_000, 100_000];
+const GRAPHS: [u32; 2] = [2_000, 100_000];
 
 /// Processors.
 const DIMENSION: u32 = 8;
