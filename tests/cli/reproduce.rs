@@ -15,7 +15,8 @@ fn examples_are_the_papers_step_by_step() {
     assert_eq!(status, 0, "{out}");
     assert_eq!(out.matches("agrees").count(), 10, "{out}");
     assert!(
-        !out.contains("DIFFERS") && out.contains("4 claims: 2 reproduced, 2 reproduced under a stated reading, 0 not reproduced, 0 undecided."),
+        !out.contains("DIFFERS")
+            && out.contains("4 claims: 2 reproduced, 2 reproduced under a stated reading, 0 not reproduced, 0 undecided."),
         "{out}"
     );
     // By its number it is the same paper.
