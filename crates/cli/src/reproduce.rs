@@ -20,13 +20,14 @@ Examples:
 
 Papers:
   hierarchical  000  Ahmad, Ghafoor and Fox 1994: figures 6 to 16, section 4.3 as section 4
-  divisible     001  Blazewicz and Drozdowski 1995: figures 2 to 8, example 1
+  divisible     001  Blazewicz and Drozdowski 1995: figures 2 to 8, example 1, section 2 (executed)
   sash          002  Hamidzadeh, Lilja and Atif 1995: figures 2 to 13, section 3
   psts          003  Savvas and Kechadi 2004: tables 1, 6 and 7, figures 4 to 6, section 4
   wu            004  Wu 1997: examples 1 to 4, table 1, figures 3, 9 and 14 to 17, section 4
 
-A claim's verdict is reproduced, reproduced under a stated reading, or not reproduced. Exit status 1 says that a verdict is not the one
-that was recorded (docs/papers.md has them); that a paper is wrong is no failure.";
+A claim's verdict is reproduced, reproduced under a stated reading, not reproduced, or undecided (too few cases to tell).
+Exit status 1 says that a verdict contradicts the recorded one, or that none is recorded (docs/papers.md has them); that a paper is wrong
+is no failure. Fewer cases than those of the record may leave a verdict undecided, and more may decide one.";
 
 /// Reproduce the papers' tables and figures in simulation, and judge what the papers say
 ///
@@ -166,7 +167,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     match off {
         0 => Ok(()),
-        off => Err(Error::Failed(format!("{off} of {} verdicts are not the recorded ones", judged.len()))),
+        off => Err(Error::Failed(format!("{off} of {} verdicts contradict the recorded ones, or have no record", judged.len()))),
     }
 }
 

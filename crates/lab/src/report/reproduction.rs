@@ -19,7 +19,7 @@ pub fn claims(paper: Paper, judged: &[Judged], width: u16) -> String {
     for one in judged {
         let as_recorded = match (one.recorded, one.as_recorded) {
             (Some(recorded), false) => format!(" (RECORDED: {})", recorded.name()),
-            (None, _) => " (no verdict is recorded yet)".into(),
+            (None, _) => " (NO VERDICT IS RECORDED)".into(),
             _ => String::new(),
         };
         let mut table = Table::new();
@@ -45,8 +45,7 @@ pub fn claims(paper: Paper, judged: &[Judged], width: u16) -> String {
 /// How many of the claims have which verdict.
 fn counted(judged: &[Judged]) -> String {
     let of = |verdict| judged.iter().filter(|one| one.verdict == verdict).count();
-    let parts =
-        [Verdict::Reproduced, Verdict::UnderReading, Verdict::NotReproduced].map(|verdict| format!("{} {}", of(verdict), verdict.name()));
+    let parts = Verdict::ALL.map(|verdict| format!("{} {}", of(verdict), verdict.name()));
     format!("{}: {}", several(judged.len() as u64, "claim"), parts.join(", "))
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::evidence::Mean;
+use super::evidence::{Decision, Mean};
 use super::{Item, Paper, Point, Points, Record, Records};
 use equipoise::error::Result;
 
@@ -14,15 +14,21 @@ pub enum Verdict {
     /// Under a reading that the paper does not state, which the claim names.
     UnderReading,
     NotReproduced,
+    /// The cases are too few to tell.
+    Undecided,
 }
 
 impl Verdict {
+    /// All.
+    pub const ALL: [Verdict; 4] = [Verdict::Reproduced, Verdict::UnderReading, Verdict::NotReproduced, Verdict::Undecided];
+
     /// In words.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Reproduced => "reproduced",
             Verdict::UnderReading => "reproduced under a stated reading",
             Verdict::NotReproduced => "not reproduced",
+            Verdict::Undecided => "undecided",
         }
     }
 }
@@ -49,7 +55,7 @@ pub struct Claim {
 /// What the points say to a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    pub holds: bool,
+    pub holds: Decision,
     /// Our numbers.
     pub ours: String,
     /// Random cases behind the weakest of them.
@@ -71,7 +77,7 @@ pub struct Judged {
     /// Why it is not reproduced; empty if it is.
     pub why: &'static str,
     pub recorded: Option<Verdict>,
-    /// Whether no other verdict is recorded.
+    /// Whether this verdict is recorded, or one that does not contradict it: fewer cases may leave open what more of them decide.
     pub as_recorded: bool,
 }
 
@@ -88,11 +94,16 @@ pub fn judge(paper: Paper, claims: &[Claim], points: &Points, records: &Records)
 impl Claim {
     fn found(&self, paper: Paper, finding: Finding, recorded: Option<&Record>) -> Judged {
         let verdict = match (finding.holds, self.reading) {
-            (true, "") => Verdict::Reproduced,
-            (true, _) => Verdict::UnderReading,
-            (false, _) => Verdict::NotReproduced,
+            (Decision::Yes, "") => Verdict::Reproduced,
+            (Decision::Yes, _) => Verdict::UnderReading,
+            (Decision::No, _) => Verdict::NotReproduced,
+            (Decision::Open, _) => Verdict::Undecided,
         };
-        let recorded = recorded.map(|record| record.verdict);
+        let as_recorded = recorded.is_some_and(|record| {
+            record.verdict == verdict
+                || (record.verdict == Verdict::Undecided && finding.cases > record.cases)
+                || (verdict == Verdict::Undecided && finding.cases < record.cases)
+        });
         Judged {
             paper,
             claim: self.id,
@@ -104,32 +115,39 @@ impl Claim {
             verdict,
             reading: self.reading,
             why: if verdict == Verdict::NotReproduced { self.why } else { "" },
-            recorded,
-            as_recorded: recorded.is_none_or(|recorded| recorded == verdict),
+            recorded: recorded.map(|record| record.verdict),
+            as_recorded,
         }
     }
 
     /// The claim as it is recorded, without measuring.
     pub fn recorded(&self, paper: Paper, records: &Records) -> Option<Judged> {
         let record = records.find(self.id)?;
-        let holds = record.verdict != Verdict::NotReproduced;
+        let holds = match record.verdict {
+            Verdict::Reproduced | Verdict::UnderReading => Decision::Yes,
+            Verdict::NotReproduced => Decision::No,
+            Verdict::Undecided => Decision::Open,
+        };
         let finding = Finding { holds, ours: record.ours.clone(), cases: record.cases };
-        Some(Judged { verdict: record.verdict, as_recorded: true, ..self.found(paper, finding, Some(record)) })
+        Some(self.found(paper, finding, Some(record)))
     }
 }
 
 impl Finding {
     /// What the numbers of some points say.
-    pub(super) fn new(holds: bool, points: &[&Point], ours: impl Into<String>) -> Option<Finding> {
+    pub(super) fn new(holds: Decision, points: &[&Point], ours: impl Into<String>) -> Option<Finding> {
         let cases = points.iter().map(|point| point.cases).min()?;
         Some(Finding { holds, ours: ours.into(), cases })
     }
 }
 
-/// Whether the paper's printed numbers of these points are ours, too; `None` if there are no points.
-pub(super) fn agreeing(points: &[&Point]) -> Option<Finding> {
+/// Whether the paper's printed numbers of these points are ours, too; `None` if there are no points. `cases` is the number of random cases behind the
+/// paper's: with fewer cases than these it is open, since few samples agree with anything.
+pub(super) fn agreeing(points: &[&Point], cases: u64) -> Option<Finding> {
     let printed: Vec<&Point> = points.iter().copied().filter(|point| point.printed.is_some()).collect();
-    let holds = printed.iter().all(|point| point.agrees == Some(true));
+    let agree = printed.iter().all(|point| point.agrees == Some(true));
+    let enough = printed.iter().all(|point| point.cases >= cases);
+    let holds = if agree && !enough { Decision::Open } else { Decision::of(agree) };
     Finding::new(holds, &printed, numbers(&printed))
 }
 

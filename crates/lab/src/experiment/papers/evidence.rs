@@ -5,6 +5,43 @@ use statrs::distribution::{ContinuousCDF, DiscreteCDF, Hypergeometric, StudentsT
 /// The probability with which all tests of a family together are wrong if nothing differs.
 pub const LEVEL: f64 = 0.05;
 
+/// What measurements say to a statement. With ever more cases it becomes yes or no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    Yes,
+    No,
+    /// Chance explains either.
+    Open,
+}
+
+impl Decision {
+    /// That of something that is not random.
+    pub fn of(holds: bool) -> Decision {
+        if holds { Decision::Yes } else { Decision::No }
+    }
+
+    /// Whether both statements hold.
+    pub fn and(self, other: Decision) -> Decision {
+        match (self, other) {
+            (Decision::No, _) | (_, Decision::No) => Decision::No,
+            (Decision::Yes, Decision::Yes) => Decision::Yes,
+            _ => Decision::Open,
+        }
+    }
+}
+
+impl std::ops::Not for Decision {
+    type Output = Decision;
+
+    fn not(self) -> Decision {
+        match self {
+            Decision::Yes => Decision::No,
+            Decision::No => Decision::Yes,
+            Decision::Open => Decision::Open,
+        }
+    }
+}
+
 /// A mean with what is needed to test it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mean {
@@ -49,10 +86,15 @@ impl Mean {
         (self.value - half, self.value + half)
     }
 
-    /// The probability of such a value or a larger one if the true mean is `bound`.
+    /// This many times the mean.
+    pub fn times(&self, factor: f64) -> Mean {
+        Mean { value: self.value * factor, error: self.error * factor.abs(), ..*self }
+    }
+
+    /// The probability of such a value or a larger one if the true mean is `bound`. What is not random and equals the bound is not above it.
     pub fn above(&self, bound: f64) -> f64 {
         let t = match self.value - bound {
-            0.0 => return 0.5,
+            0.0 if self.error == 0.0 => return 1.0,
             away if self.error == 0.0 => return if away > 0.0 { 0.0 } else { 1.0 },
             away => away / self.error,
         };
@@ -88,16 +130,25 @@ pub fn shares_differ((a, of_a): (u64, u64), (b, of_b): (u64, u64)) -> f64 {
     (2.0 * below.min(above)).min(1.0)
 }
 
-/// Whether all means lie above their bounds: no family-wise evidence against it at any of them, and evidence for it at one at least.
-pub fn all_above(means: &[(Mean, f64)]) -> bool {
+/// Whether all means lie above their bounds. Yes if each is shown to (an intersection-union test, which needs no adjustment); no if one is shown not to,
+/// by Holm's method. Either is wrong with a probability of at most [`LEVEL`].
+pub fn all_above(means: &[(Mean, f64)]) -> Decision {
     let against = holm(&means.iter().map(|(mean, bound)| mean.below(*bound)).collect::<Vec<_>>());
-    let in_favour = holm(&means.iter().map(|(mean, bound)| mean.above(*bound)).collect::<Vec<_>>());
-    against.iter().all(|p| *p >= LEVEL) && in_favour.iter().any(|p| *p < LEVEL)
+    match () {
+        () if against.iter().any(|p| *p < LEVEL) => Decision::No,
+        () if !means.is_empty() && means.iter().all(|(mean, bound)| mean.above(*bound) < LEVEL) => Decision::Yes,
+        () => Decision::Open,
+    }
 }
 
 /// The same for below.
-pub fn all_below(means: &[(Mean, f64)]) -> bool {
-    all_above(&means.iter().map(|(mean, bound)| (Mean { value: -mean.value, ..*mean }, -bound)).collect::<Vec<_>>())
+pub fn all_below(means: &[(Mean, f64)]) -> Decision {
+    all_above(&means.iter().map(|(mean, bound)| (mean.times(-1.0), -bound)).collect::<Vec<_>>())
+}
+
+/// Whether one of the means at least lies above its bound.
+pub fn any_above(means: &[(Mean, f64)]) -> Decision {
+    !all_below(means)
 }
 
 /// The difference of two independent means.
@@ -152,6 +203,23 @@ mod tests {
     }
 
     #[test]
+    fn few_cases_decide_nothing() {
+        let two = Mean::of(&[0.0, 1.0]).unwrap();
+        for decision in [all_above(&[(two, 0.4)]), all_below(&[(two, 0.4)]), any_above(&[(two, 0.4), (two, 0.6)]), all_above(&[])] {
+            assert_eq!(decision, Decision::Open);
+        }
+        // What is shown of one and open of another is open; what is shown false of one is false.
+        assert_eq!(all_above(&[(two, 0.4), (Mean::exact(1.0), 0.0)]), Decision::Open);
+        assert_eq!(all_above(&[(two, 0.4), (Mean::exact(0.0), 1.0)]), Decision::No);
+        // An equal number that is not random is neither above nor below.
+        assert_eq!((all_above(&[(Mean::exact(1.0), 1.0)]), all_below(&[(Mean::exact(1.0), 1.0)])), (Decision::No, Decision::No));
+        assert_eq!(
+            (Decision::Yes.and(Decision::Open), Decision::Open.and(Decision::No), !Decision::No),
+            (Decision::Open, Decision::No, Decision::Yes)
+        );
+    }
+
+    #[test]
     fn a_family_is_wrong_as_seldom_as_it_says() {
         let mut rng = ChaCha8Rng::seed_from_u64(4);
         let mut sample =
@@ -159,8 +227,13 @@ mod tests {
         let rejected =
             (0..1000).filter(|_| holm(&(0..10).map(|_| sample(0.0).below(0.0)).collect::<Vec<_>>()).iter().any(|p| *p < LEVEL)).count();
         assert!((20..80).contains(&rejected), "{rejected} of 1000");
-        assert!(all_above(&[(sample(1.0), 0.0), (sample(0.0), 0.0)]) && !all_above(&[(sample(1.0), 0.0), (sample(-1.0), 0.0)]));
-        assert!(all_below(&[(sample(-1.0), 0.0)]) && !all_below(&[(sample(0.0), -1.0)]));
+        assert_eq!(all_above(&[(sample(1.0), 0.0), (sample(1.0), 0.0)]), Decision::Yes);
+        assert_eq!(all_above(&[(sample(1.0), 0.0), (sample(-1.0), 0.0)]), Decision::No);
+        assert_eq!((all_below(&[(sample(-1.0), 0.0)]), all_below(&[(sample(0.0), -1.0)])), (Decision::Yes, Decision::No));
+        assert_eq!(
+            (any_above(&[(sample(1.0), 0.0), (sample(-1.0), 0.0)]), any_above(&[(sample(-1.0), 0.0)])),
+            (Decision::Yes, Decision::No)
+        );
         let away = difference(&sample(2.0), &sample(1.0));
         assert!(away.above(0.0) < 1e-3 && (40.0..60.0).contains(&away.freedom), "{away:?}");
     }

@@ -17,13 +17,13 @@ pub(super) fn study() -> Study {
     let mut jobs = Vec::new();
     for figure in &FIGURES {
         for processors in LEAST..=MOST {
-            jobs.push(Job::new(Item::Figure(figure.number), "totals", processors.into(), [4, 40], move |seed, cases| {
+            jobs.push(Job::new(Item::Figure(figure.number), "totals", processors.into(), [12, 40], move |seed, cases| {
                 both(figure, processors, seed, cases)
             }));
         }
     }
     // Figure 8 has the matrices on which the reading is furthest from what the section says.
-    jobs.push(Job::new(Item::Section(3), "bound", 8.0, [4, 40], |seed, cases| bound(&FIGURES[6], 8, seed, cases)));
+    jobs.push(Job::new(Item::Section(3), "bound", 8.0, [12, 40], |seed, cases| bound(&FIGURES[6], 8, seed, cases)));
     Study { jobs, claims: claims::all() }
 }
 

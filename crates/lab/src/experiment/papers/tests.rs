@@ -1,3 +1,4 @@
+use super::evidence::Decision;
 use super::*;
 
 fn values(seed: u64, cases: u32) -> Result<Vec<Value>> {
@@ -51,13 +52,25 @@ fn a_verdict_that_is_not_the_recorded_one_is_seen() {
         judge,
     };
     let records = Records::built_in().unwrap();
-    let holds: fn(&Points) -> Option<Finding> = |points| claims::agreeing(&points.of(Item::Example(1)));
+    let holds: fn(&Points) -> Option<Finding> = |points| claims::agreeing(&points.of(Item::Example(1)), 1);
     let fails: fn(&Points) -> Option<Finding> =
-        |points| claims::agreeing(&points.of(Item::Example(1))).map(|found| Finding { holds: false, ..found });
+        |points| claims::agreeing(&points.of(Item::Example(1)), 1).map(|found| Finding { holds: Decision::No, ..found });
     let judged = |claim: Claim| judge(Paper::Wu, &[claim], &points, &records).unwrap();
     let verdicts = [("", holds), ("a reading", holds), ("", fails)].map(|(reading, finding)| judged(claim(reading, finding))[0].clone());
     assert_eq!(verdicts.each_ref().map(|one| one.verdict), [Verdict::Reproduced, Verdict::UnderReading, Verdict::NotReproduced]);
     assert_eq!(verdicts.each_ref().map(|one| one.as_recorded), [true, false, false]);
+    // A claim without a record is not as recorded, whatever comes out.
+    assert!(!judged(Claim { id: "wu-example-0", ..claim("", holds) })[0].as_recorded);
+    // Too few cases to tell contradict no record of more cases, and a record that was open none of more cases.
+    let open: fn(&Points) -> Option<Finding> =
+        |points| claims::agreeing(&points.of(Item::Example(1)), 1).map(|found| Finding { holds: Decision::Open, cases: 0, ..found });
+    let undecided = &judged(claim("", open))[0];
+    assert_eq!((undecided.verdict, undecided.as_recorded), (Verdict::Undecided, true));
+    let open: fn(&Points) -> Option<Finding> =
+        |points| claims::agreeing(&points.of(Item::Example(1)), 1).map(|found| Finding { holds: Decision::Open, ..found });
+    assert!(!judged(claim("", open))[0].as_recorded);
+    // Few samples agree with anything.
+    assert_eq!(claims::agreeing(&points.of(Item::Example(1)), 1000).unwrap().holds, Decision::Open);
     // What was not measured is not judged.
     let other = Claim { items: &[Item::Example(1), Item::Figure(9)], ..claim("", holds) };
     assert!(judged(other).is_empty());

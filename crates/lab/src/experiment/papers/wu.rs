@@ -121,9 +121,8 @@ pub(super) fn study() -> Study {
     for (row, dimension) in (2..=6).enumerate() {
         for (column, mean) in MEANS.into_iter().enumerate() {
             let printed = TABLE[row][column];
-            let cases = if dimension <= 4 { [1000, 1000] } else { [400, 1000] };
             let name = format!("dem, {} processors", 1 << dimension);
-            jobs.push(Job::new(Item::Table(1), name.clone(), mean as f64, cases, move |seed, cases| {
+            jobs.push(Job::new(Item::Table(1), name.clone(), mean as f64, [1000, 1000], move |seed, cases| {
                 balanced(dimension, mean, printed, &name, seed, cases)
             }));
         }

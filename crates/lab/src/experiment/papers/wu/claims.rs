@@ -1,8 +1,9 @@
 //! What Wu 1997 says, judged.
 
 use super::super::claims::{Claim, Finding, against, agreeing, numbers};
-use super::super::evidence::{Mean, all_above, all_below, difference};
+use super::super::evidence::{Decision, Mean, all_above, all_below, difference};
 use super::super::{Item, Point, Points};
+use super::TABLE_CASES;
 
 const CLAIM: Claim = Claim { id: "", place: "", items: &[], says: "", number: "", reading: "", why: "", judge: |_| None };
 
@@ -24,7 +25,7 @@ fn examples() -> Vec<Claim> {
             items: &[Item::Example(1)],
             says: "TWA sends six messages with tasks; nodes 0 to 4 end with five tasks, the others with four",
             number: "0 differing loads and moves",
-            judge: |points| agreeing(&points.of(Item::Example(1))),
+            judge: |points| agreeing(&points.of(Item::Example(1)), 1),
             ..CLAIM
         },
         Claim {
@@ -33,7 +34,7 @@ fn examples() -> Vec<Claim> {
             items: &[Item::Example(2)],
             says: "DEM needs 33 task-hops on figure 1's loads and does not balance them fully",
             number: "33",
-            judge: |points| agreeing(&points.of(Item::Example(2))),
+            judge: |points| agreeing(&points.of(Item::Example(2)), 1),
             ..CLAIM
         },
         Claim {
@@ -42,7 +43,7 @@ fn examples() -> Vec<Claim> {
             items: &[Item::Figure(3)],
             says: "The optimum for figure 1's loads",
             number: "21 task-hops",
-            judge: |points| agreeing(&points.of(Item::Figure(3))),
+            judge: |points| agreeing(&points.of(Item::Figure(3)), 1),
             ..CLAIM
         },
         Claim {
@@ -55,7 +56,7 @@ fn examples() -> Vec<Claim> {
             judge: |points| {
                 let all = points.of(Item::Figure(9));
                 Finding::new(
-                    all.iter().all(|point| point.value <= 4.0 && point.agrees != Some(false)),
+                    Decision::of(all.iter().all(|point| point.value <= 4.0 && point.agrees != Some(false))),
                     &all,
                     format!("{} (constructed, largest of random loads)", numbers(&all)),
                 )
@@ -69,7 +70,7 @@ fn examples() -> Vec<Claim> {
             says: "CWA balances figure 1's loads by seven moves, in 21 task-hops",
             number: "0 differing loads and moves, 21",
             reading: "step 4 updates a node's own load in the last iteration, too",
-            judge: |points| agreeing(&points.of(Item::Example(3))),
+            judge: |points| agreeing(&points.of(Item::Example(3)), 1),
             ..CLAIM
         },
         Claim {
@@ -79,7 +80,7 @@ fn examples() -> Vec<Claim> {
             says: "MWA balances a 4x4 mesh by twelve moves, in 48 task-hops",
             number: "0 differing loads and moves, 48",
             reading: "the first R nodes get one task more, as in the generic algorithm; a row receives from both sides before it sends",
-            judge: |points| agreeing(&points.of(Item::Example(4))),
+            judge: |points| agreeing(&points.of(Item::Example(4)), 1),
             ..CLAIM
         },
     ]
@@ -104,7 +105,11 @@ fn properties() -> Vec<Claim> {
             reading: "a step is a link of the longest chain of dependent messages; an exchange of two messages is one",
             judge: |points| {
                 let steps = worst(points, &WALKS, "steps");
-                Finding::new(steps.iter().zip([12.0, 12.0, 24.0]).all(|(ours, most)| ours.value <= most), &steps, numbers(&steps))
+                Finding::new(
+                    Decision::of(steps.iter().zip([12.0, 12.0, 24.0]).all(|(ours, most)| ours.value <= most)),
+                    &steps,
+                    numbers(&steps),
+                )
             },
             ..section
         },
@@ -115,7 +120,7 @@ fn properties() -> Vec<Claim> {
             number: "at most 1",
             judge: |points| {
                 let uneven = worst(points, &WALKS, "difference of loads");
-                Finding::new(uneven.iter().all(|point| point.value <= 1.0), &uneven, numbers(&uneven))
+                Finding::new(Decision::of(uneven.iter().all(|point| point.value <= 1.0)), &uneven, numbers(&uneven))
             },
             ..section
         },
@@ -126,7 +131,7 @@ fn properties() -> Vec<Claim> {
             number: "0 above the fewest",
             judge: |points| {
                 let above = worst(points, &WALKS, "tasks moved above the fewest");
-                Finding::new(above.iter().all(|point| point.value == 0.0), &above, numbers(&above))
+                Finding::new(Decision::of(above.iter().all(|point| point.value == 0.0)), &above, numbers(&above))
             },
             ..section
         },
@@ -137,7 +142,7 @@ fn properties() -> Vec<Claim> {
             number: "0 above the fewest",
             judge: |points| {
                 let above = worst(points, &WALKS[..1], "task-hops above the fewest");
-                Finding::new(above.iter().all(|point| point.value == 0.0), &above, numbers(&above))
+                Finding::new(Decision::of(above.iter().all(|point| point.value == 0.0)), &above, numbers(&above))
             },
             ..section
         },
@@ -148,7 +153,7 @@ fn properties() -> Vec<Claim> {
             number: "0 above the fewest",
             judge: |points| {
                 let above = worst(points, &["cwa on hypercube:1", "cwa on hypercube:2", "mwa on mesh:2x2"], "task-hops above the fewest");
-                Finding::new(above.iter().all(|point| point.value == 0.0), &above, numbers(&above))
+                Finding::new(Decision::of(above.iter().all(|point| point.value == 0.0)), &above, numbers(&above))
             },
             ..section
         },
@@ -162,35 +167,35 @@ fn table() -> Vec<Claim> {
             id: "wu-table-1-4",
             says: "Per cent of cases that DEM balances fully on 4 processors; mean loads 2, 5, 10, 20, 50, 100",
             number: "74.3, 75.3, 75.7, 75.1, 74.5, 74.6",
-            judge: |points| agreeing(&points.curve(Item::Table(1), "dem, 4 processors")),
+            judge: |points| agreeing(&points.curve(Item::Table(1), "dem, 4 processors"), TABLE_CASES),
             ..row
         },
         Claim {
             id: "wu-table-1-8",
             says: "The same on 8 processors",
             number: "31.2, 30.6, 34.8, 33.2, 36.2, 32.0",
-            judge: |points| agreeing(&points.curve(Item::Table(1), "dem, 8 processors")),
+            judge: |points| agreeing(&points.curve(Item::Table(1), "dem, 8 processors"), TABLE_CASES),
             ..row
         },
         Claim {
             id: "wu-table-1-16",
             says: "The same on 16 processors",
             number: "4.0, 5.8, 6.3, 7.6, 5.4, 7.7",
-            judge: |points| agreeing(&points.curve(Item::Table(1), "dem, 16 processors")),
+            judge: |points| agreeing(&points.curve(Item::Table(1), "dem, 16 processors"), TABLE_CASES),
             ..row
         },
         Claim {
             id: "wu-table-1-32",
             says: "The same on 32 processors: a few cases",
             number: "0.0, 0.2, 0.1, 0.3, 0.2, 0.7",
-            judge: |points| agreeing(&points.curve(Item::Table(1), "dem, 32 processors")),
+            judge: |points| agreeing(&points.curve(Item::Table(1), "dem, 32 processors"), TABLE_CASES),
             ..row
         },
         Claim {
             id: "wu-table-1-64",
             says: "The same on 64 processors: no case",
             number: "0.0, 0.0, 0.0, 0.0, 0.0, 0.0",
-            judge: |points| agreeing(&points.curve(Item::Table(1), "dem, 64 processors")),
+            judge: |points| agreeing(&points.curve(Item::Table(1), "dem, 64 processors"), TABLE_CASES),
             ..row
         },
     ]
@@ -218,7 +223,7 @@ fn figures() -> Vec<Claim> {
             reading: RANDOM_LOADS,
             judge: |points| {
                 let all = points.of(Item::Figure(14));
-                Finding::new(all_above(&against(&all, 0.02)), &all, format!("{} of the fewest more", range(&all)))
+                Finding::new(all_above(&against(&all, 0.0)), &all, format!("{} of the fewest more", range(&all)))
             },
             ..CLAIM
         },
@@ -230,7 +235,7 @@ fn figures() -> Vec<Claim> {
             number: "0",
             judge: |points| {
                 let all = curves(points, 15, &["cwa over all cases, 4 processors"]);
-                Finding::new(all.iter().all(|point| point.value == 0.0), &all, numbers(&all))
+                Finding::new(Decision::of(all.iter().all(|point| point.value == 0.0)), &all, numbers(&all))
             },
             ..CLAIM
         },
@@ -269,7 +274,7 @@ fn figures() -> Vec<Claim> {
             number: "0",
             judge: |points| {
                 let all = curves(points, 17, &["mwa, 4 processors"]);
-                Finding::new(all.iter().all(|point| point.value == 0.0), &all, numbers(&all))
+                Finding::new(Decision::of(all.iter().all(|point| point.value == 0.0)), &all, numbers(&all))
             },
             ..CLAIM
         },
