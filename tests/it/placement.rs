@@ -8,7 +8,7 @@ use equipoise::topology::{Hosts, Overlay, PlacementRule};
 use equipoise::transport::sim::Model;
 use equipoise::transport::world::World;
 use equipoise_lab::experiment::{BalanceRecord, BalanceSpec, Tasks, balance};
-use equipoise_lab::workload::LoadPattern;
+use equipoise_lab::workload::{LoadPattern, TaskSource};
 
 /// Ranks host by host (`mpirun --map-by slot`).
 fn in_blocks(ranks: u32, hosts: u32) -> Hosts {
@@ -87,5 +87,62 @@ fn placement_changes_where_nodes_are_and_nothing_that_they_decide() {
             }
             assert!(hosts.host_bytes <= hosts.bytes && random.host_bytes <= random.bytes);
         }
+    }
+}
+
+enum Load {
+    Pattern(&'static str),
+    Run(&'static str),
+}
+
+/// Bytes between four hosts of four ranks, which the launcher has dealt out in turn, in a phase of `cwa`.
+fn between_hosts(rule: PlacementRule, load: &Load, payload: u64, seed: u64) -> u64 {
+    let hosts = in_turn(16, 4);
+    let mut world = World::simulated(16, Model { hosts: Some(hosts.clone()), ..Model::default() });
+    let balancer = Rc::new(find("cwa").unwrap());
+    let overlay = Overlay::placed(balancer.entry.default_topology(16), hosts, rule, seed).unwrap();
+    let tasks = match load {
+        Load::Pattern(text) => Tasks::numbered(&mut world, LoadPattern::parse(text).unwrap().draw(16, 16, seed).unwrap(), payload),
+        Load::Run(run) => {
+            let source = TaskSource::parse(&format!("lbaf:{}/tests/data/loads/{run}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+            Tasks::of_source(&mut world, &source, [&overlay.placement])
+        }
+    };
+    let (tasks, powers, given_powers) = (tasks.unwrap(), Powers::equal(16, 16), None);
+    let spec =
+        BalanceSpec { balancer, overlay, tasks, powers, given_powers, seed, moves: true, optimum: false, trace: false, plain: false };
+    balance(&mut world, &spec).unwrap().unwrap().host_bytes
+}
+
+/// The median over seeds of bytes by hosts over bytes of ranks dealt in turn.
+fn ratio(load: &Load, payload: u64, seeds: u64) -> f64 {
+    let by = |rule, seed| between_hosts(rule, load, payload, seed) as f64;
+    median((1..=seeds).map(|seed| by(PlacementRule::Hosts, seed) / by(PlacementRule::Identity, seed)).collect())
+}
+
+#[test]
+fn placed_by_hosts_cwa_sends_two_thirds_of_uniform_loads_between_hosts_and_no_more_of_hot_spots_and_real_runs() {
+    for uniform in ["uniform:mean=10", "uniform:mean=100", "uniform:mean=1000"] {
+        for payload in [64, 4096] {
+            let of_uniform = ratio(&Load::Pattern(uniform), payload, 25);
+            println!("{uniform}, payload {payload}: {of_uniform:.3}");
+            assert!(of_uniform <= 0.67, "{uniform}, payload {payload}: {of_uniform}");
+        }
+    }
+    for hot in ["hot:total=1600,node=0", "hot:total=1600,node=5", "hot:total=1600,node=15"] {
+        for payload in [0, 64, 4096] {
+            let of_hot = ratio(&Load::Pattern(hot), payload, 1);
+            assert!(of_hot <= 1.0, "{hot}, payload {payload}: {of_hot}");
+        }
+    }
+    // Few tasks without much payload: most bytes are those of the phase's own messages.
+    for run in [
+        "lbaf-nolb-8color-32ranks,phase=101",
+        "lbaf-nolb-8color-32ranks,phase=301",
+        "lbaf-nolb-8color-32ranks,phase=901",
+        "lbaf-toy-fewer-16ranks",
+    ] {
+        let of_run = ratio(&Load::Run(run), 0, 1);
+        assert!(of_run <= 0.9, "{run}: {of_run}");
     }
 }
