@@ -118,7 +118,10 @@ const WRONG: &[(&str, &str)] = &[
     ("balance --sim 2 --payload much", "--payload"),
     ("balance --sim 2 --tasks files:/no/such/folder", "--tasks"),
     ("balance --sim 2 --tasks tape:1", "--tasks"),
-    ("balance --sim 2 --capacity 8", "--capacity 8: balancer cwa keeps no capacities; greedy, refine, greedy-refine, hierarchical and kk do"),
+    (
+        "balance --sim 2 --capacity 8",
+        "--capacity 8: balancer cwa keeps no capacities; greedy, refine, greedy-refine, hierarchical and kk do",
+    ),
     ("balance --sim 2 --balancer greedy --capacity 1,2,3", "--capacity 1,2,3: there are 3 numbers for 2 ranks"),
     ("balance --sim 2 --balancer greedy --capacity=-1", "--capacity -1: '-1' is no number of bytes"),
     ("balance --sim 2 --balancer greedy --capacity NaN", "--capacity NaN: 'NaN' is no number of bytes"),
