@@ -104,7 +104,7 @@ impl Embedding {
         self.virtual_links
     }
 
-    /// The dilation: how much longer than over the graph's fastest link a byte takes over a link of the grid, at the most and on average. Where
+    /// The dilation: how much longer than over the graph's fastest link a byte takes over a link of the grid, at most and on average. Where
     /// all links have the same bandwidth it is the number of links that one of the grid stands for.
     pub fn dilation(&self) -> (f64, f64) {
         (self.longest, self.mean)

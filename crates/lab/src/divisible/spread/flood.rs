@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 
+use super::answers::Answers;
 use super::cut::InputSource;
 use super::kernel::{Kernel, Kernels, Range};
 use super::layers::Routes;
@@ -12,13 +13,13 @@ use super::piece::{PIECE, PIECE_TAG, Piece};
 use super::program::{DONE, SpreadEnding, SpreadNodeReport, SpreadOrder, unexpected};
 use super::share::{BITE, eat_all};
 use equipoise::error::{Error, Result, Travelling};
-use equipoise::node::{Event, Finished, Message, Node, open};
+use equipoise::node::{Event, Finished, Message, Node};
 use equipoise::topology::NodeId;
 
 /// One node's part. Node 0 gives the input and gets the ending.
 ///
 /// # Errors
-/// If node 0 cannot read the input, or a rank is lost. What goes wrong with a share's computation is in the ending.
+/// As [`distribute`](super::program::distribute).
 pub async fn flood(
     node: Node,
     routes: Rc<Routes>,
@@ -49,32 +50,19 @@ impl Part {
     /// Node 0's.
     async fn lead(mut self, order: &SpreadOrder, mut source: Box<dyn InputSource>) -> Result<SpreadEnding> {
         let began = self.node.now();
-        let nodes = order.ranges.len();
         if !self.range.is_empty() || source.is_empty() {
             let (mut own, range) = (source.again()?, self.range);
             self.compute(move |kernel, worker| eat_all(kernel, &mut *own, range, worker));
         }
         self.send_on(|range, into| source.read(range, into)).await?;
-        let mut reports = vec![SpreadNodeReport::default(); nodes];
-        let mut answers: Vec<Option<Result<Vec<u8>>>> = vec![None; nodes];
-        let mut missing = order.ranges.iter().skip(1).filter(|range| !range.is_empty()).count();
-        while missing > 0 || self.busy {
-            let Some(message) = self.next().await? else { continue };
-            let from = message.envelope.src as usize;
-            if message.envelope.tag != DONE.id() || from >= nodes {
-                return Err(unexpected(&message));
+        let mut answers = Answers::new(order);
+        while !answers.are_complete() || self.busy {
+            answers.await_failed(&self.node, self.outcome.as_ref().and_then(|outcome| outcome.as_ref().err()))?;
+            if let Some(message) = self.next().await? {
+                answers.take(&message)?;
             }
-            let (report, answer): (_, Result<_, Travelling>) = open(&message, DONE)?;
-            reports[from] = report;
-            answers[from] = Some(answer.map_err(Error::from));
-            missing -= 1;
         }
-        reports[0] = std::mem::take(&mut self.report);
-        answers[0] = self.outcome.take();
-        let owners = std::iter::once(0).chain(order.order.iter().copied());
-        let answers = owners.filter_map(|owner| Some((owner, order.ranges[owner as usize], answers[owner as usize].take()?)));
-        let answers = answers.map(|(owner, range, answer)| Ok((owner, range, answer?))).collect();
-        Ok(SpreadEnding { began, ended: self.node.now(), reports, answers })
+        Ok(answers.ending(&self.node, began, self.report, self.outcome))
     }
 
     /// The program of all other nodes.

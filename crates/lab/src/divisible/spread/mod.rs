@@ -18,6 +18,7 @@
 //!
 //! The paper's own distribution is here as well, on hypercubes: [`layers`] says what goes where, [`flood`] is its rank program.
 
+mod answers;
 pub mod calibrate;
 pub mod clock;
 pub mod collect;

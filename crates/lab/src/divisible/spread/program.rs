@@ -11,6 +11,7 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
+use super::answers::Answers;
 use super::kernel::{Kernels, Range};
 use super::piece::{ACCEPTED, Gate, PIECE, PIECE_TAG, Piece};
 use super::plan::installment;
@@ -23,10 +24,6 @@ use super::cut::InputSource;
 use super::share::Share;
 
 pub(super) const DONE: Tag = Tag::new(3, "a share's answer");
-
-/// Time that the other shares have to end once one has failed: those that fail for the same reason soon after it are compared with it, and
-/// the first in the input is reported. A program that would go on for hours does not keep the job.
-const GRACE: Ticks = 2_000_000_000;
 
 /// The plan of a distribution, which every node gets beforehand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -109,11 +106,7 @@ impl Part {
             self.share.read_oneself(&self.node, source.again()?);
         }
         let mut pieces = Pieces::new(order);
-        let nodes = order.ranges.len();
-        let mut reports = vec![SpreadNodeReport::default(); nodes];
-        let mut answers: Vec<Option<Result<Vec<u8>>>> = vec![None; nodes];
-        let mut missing = order.ranges.iter().skip(1).filter(|range| !range.is_empty()).count();
-        let mut given_up = None;
+        let mut answers = Answers::new(order);
         loop {
             while self.gate.is_open()
                 && let Some((owner, range)) = pieces.next()
@@ -124,38 +117,16 @@ impl Part {
                 let to = self.tree.towards(0, owner).ok_or_else(way)?;
                 self.gate.send(&self.node, to, 0, Piece::filled(owner, range.start, flat)).await;
             }
-            if missing == 0 && self.share.is_over() && self.gate.is_empty() {
+            if answers.are_complete() && self.share.is_over() && self.gate.is_empty() {
                 break;
             }
-            let failure = self.share.failure().or_else(|| answers.iter().flatten().find_map(|answer| answer.as_ref().err()));
-            if let Some(why) = failure {
-                let end = *given_up.get_or_insert_with(|| {
-                    let end = self.node.now() + GRACE;
-                    self.node.set_timer(end);
-                    end
-                });
-                if self.node.now() >= end {
-                    return Err(why.clone());
-                }
-            }
+            answers.await_failed(&self.node, self.share.failure())?;
             if let Some(message) = self.next().await? {
-                let from = message.envelope.src as usize;
-                if message.envelope.tag != DONE.id() || from >= nodes {
-                    return Err(unexpected(&message));
-                }
-                let (report, answer): (_, Result<_, Travelling>) = open(&message, DONE)?;
-                reports[from] = report;
-                answers[from] = Some(answer.map_err(Error::from));
-                missing -= 1;
+                answers.take(&message)?;
             }
         }
         let (report, answer) = self.share.ending(&self.gate);
-        reports[0] = report;
-        answers[0] = answer;
-        let owners = std::iter::once(0).chain(order.order.iter().copied());
-        let answers = owners.filter_map(|owner| Some((owner, order.ranges[owner as usize], answers[owner as usize].take()?)));
-        let answers = answers.map(|(owner, range, answer)| Ok((owner, range, answer?))).collect();
-        Ok(SpreadEnding { began, ended: self.node.now(), reports, answers })
+        Ok(answers.ending(&self.node, began, report, answer))
     }
 
     /// The program of all other nodes, which have `forwards` bytes to send on.

@@ -2,7 +2,7 @@
 //!
 //! Streams of random task graphs on a hypercube of 256 processors, all strategies of a point with the same arrivals, graphs and times. The paper does not
 //! say how old the baseline's knowledge of its neighbours is, and that decides the result: announcements every half unit of time, under which most of section
-//! 6 holds, are the reading of the claims; loads known at once are measured beside them.
+//! 6 holds, are the reading of the claims; loads known at once are measured, too.
 
 mod claims;
 

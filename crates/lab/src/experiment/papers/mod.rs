@@ -170,7 +170,7 @@ impl Value {
         Value { curve: curve.into(), x: None, mean, printed: None }
     }
 
-    /// A number that is no sample, beside the paper's if it prints one. They agree if they are equal to the last printed digit.
+    /// A number that is no sample, and the paper's if it prints one. They agree if they are equal to the last printed digit.
     fn exact(curve: impl Into<String>, value: f64, printed: Option<f64>, digit: f64) -> Value {
         let judged = |printed: f64| (printed, if (value - printed).abs() <= digit / 2.0 + 1e-12 { 1.0 } else { 0.0 });
         Value { curve: curve.into(), x: None, mean: Mean::exact(value), printed: printed.map(judged) }

@@ -1,4 +1,4 @@
-//! The recorded verdicts, which are part of the program: `verdicts.toml` beside this file.
+//! The recorded verdicts, which are part of the program: `verdicts.toml` in this folder.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
