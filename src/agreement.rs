@@ -3,11 +3,14 @@
 //!
 //! In simulation all ranks are in this process, so there is nothing to settle.
 
+mod collectives;
+
 use std::hash::{DefaultHasher, Hasher};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use self::collectives::{Collectives, Used, use_collectives};
 use crate::error::{Error, Result, Travelling};
 use crate::node;
 use crate::topology::{Complete, Overlay, RankId, Topology};

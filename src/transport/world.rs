@@ -149,6 +149,22 @@ impl World {
         }
     }
 
+    /// Whether sums, scans and all-gathers of later runs are MPI's own operations, where each rank has one node; in simulation they are always our own.
+    /// Every rank must call this with the same.
+    ///
+    /// # Errors
+    /// If MPI fails.
+    pub fn use_native_collectives(&mut self, native: bool) -> Result<()> {
+        match &mut self.0 {
+            #[cfg(feature = "_ranks")]
+            Kind::Mpi(world) => world.use_native_collectives(native),
+            Kind::Sim(_) => {
+                let _ = native;
+                Ok(())
+            }
+        }
+    }
+
     /// Runs a program on every node of the overlay, and returns the results of the nodes that this process holds, in node order: all of
     /// them in simulation, the rank's own on real ranks. `program` is called once per node held here, in node order.
     ///

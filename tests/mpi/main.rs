@@ -17,6 +17,7 @@ mod guest_in_rust;
 mod guests;
 mod independent;
 mod launch;
+mod native;
 mod networks;
 mod phases;
 mod real;
@@ -50,6 +51,7 @@ fn book() -> Book {
     real::enter(&mut book);
     faults::enter(&mut book);
     phases::enter(&mut book);
+    native::enter(&mut book);
     runs::enter(&mut book);
     divide::enter(&mut book);
     independent::enter(&mut book);
@@ -89,6 +91,7 @@ fn main() {
     let mut trials = book.trials();
     trials.append(&mut commands::trials());
     trials.append(&mut farms::trials());
+    trials.append(&mut native::trials());
     trials.append(&mut networks::trials());
     libtest_mimic::run(&arguments, trials).exit();
 }

@@ -36,7 +36,7 @@ pub fn enter(book: &mut Book) {
 }
 
 /// Every balancer on its own topology, which on 3 and 5 ranks may have virtual nodes; few tasks, so that rounding matters.
-fn every(world: &mut World, powers: &str, weights: &str, pins: Option<&str>) -> Result<()> {
+pub fn every(world: &mut World, powers: &str, weights: &str, pins: Option<&str>) -> Result<()> {
     let ranks = world.ranks();
     let mut declined = 0;
     for entry in balance::without_places() {

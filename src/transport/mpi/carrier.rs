@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use log::{Level, debug, log_enabled, trace};
 
 use super::abort;
+use super::collectives::Collectives;
 use super::ffi::{Comm, Summing};
 use super::heartbeat::Heartbeat;
 use super::incoming::{Heard, Incoming};
@@ -20,6 +21,7 @@ use super::workers::{Owner, Slices, WorkerPool};
 use super::{Options, STUCK};
 use crate::error::{Error, Result};
 use crate::topology::{Overlay, RankId};
+use crate::transport::native::{Collective, CollectiveId};
 use crate::transport::work::since;
 use crate::transport::{Envelope, Event, Finished, Freight, Message, Signal, Ticks, wire};
 
@@ -44,6 +46,8 @@ pub(super) struct Carrier {
     pub state: RefCell<State>,
     /// What programs see; may change between runs.
     pub seed: Cell<u64>,
+    /// Whether collective operations of native overlays are MPI's own; may change between runs.
+    pub native: Cell<bool>,
 }
 
 /// Our own duplicates of the communicator: one for headers and short messages, one for the bodies of long messages.
@@ -63,6 +67,7 @@ pub(super) struct State {
     outbox_limit: usize,
     /// Gone when the world has ended.
     incoming: Option<Incoming>,
+    pub collectives: Collectives,
     pub run: Option<Run>,
     /// Number of the latest run.
     runs: u32,
@@ -102,6 +107,7 @@ impl State {
             links: Some(links),
             outbox: Outbox::new(inline, piece),
             outbox_limit: options.outbox.max(1),
+            collectives: Collectives::default(),
             run: None,
             runs: 0,
             early: VecDeque::new(),
@@ -135,6 +141,7 @@ impl State {
     /// Ends the run, and returns what is left of it: to be dropped when the state is free, since it may hold ports.
     pub fn end(&mut self) -> (Option<Run>, Slices) {
         self.pool.recall();
+        self.collectives.end_run();
         self.progressed();
         (self.run.take(), std::mem::take(&mut self.slices))
     }
@@ -190,6 +197,7 @@ impl State {
             moved |= self.outbox.collect()?;
         }
         moved |= self.local_events();
+        moved |= self.poll_collectives()?;
         if watched && self.polls.is_multiple_of(WATCH_EVERY) {
             self.watch()?;
         }
@@ -260,6 +268,40 @@ impl State {
         false
     }
 
+    /// Makes the communicator of all ranks for operations of MPI's own. All ranks must take part.
+    pub fn open_collectives(&mut self) -> Result<()> {
+        let Some(links) = &self.links else { return Ok(()) };
+        self.collectives.open(&links.comm)
+    }
+
+    /// Begins an operation of MPI's own. An error ends the job with the next poll of the network.
+    pub fn begin_collective(&mut self, local_node: usize, members: Vec<RankId>, operation: Collective) -> Option<CollectiveId> {
+        let run = self.run.as_ref()?.number;
+        self.progress = true;
+        match self.collectives.begin((run, local_node), members, operation) {
+            Ok(id) => Some(id),
+            Err(why) => {
+                self.failure.get_or_insert(why);
+                None
+            }
+        }
+    }
+
+    fn poll_collectives(&mut self) -> Result<bool> {
+        if self.collectives.is_idle() {
+            return Ok(false);
+        }
+        let (mut moved, run) = (false, &mut self.run);
+        self.collectives.poll(|number, local_node| {
+            moved = true;
+            if let Some(run) = run.as_mut().filter(|run| run.number == number) {
+                run.local_nodes[local_node].dirty = true;
+            }
+        })?;
+        self.progress |= moved;
+        Ok(moved)
+    }
+
     /// Timers, work and signals.
     fn local_events(&mut self) -> bool {
         let mut moved = false;
@@ -315,6 +357,7 @@ impl State {
         if let Some(incoming) = self.incoming.take() {
             incoming.close()?;
         }
+        self.collectives.close()?;
         if let Some(links) = self.links.take() {
             links.bulk.free()?;
             links.comm.free()?;

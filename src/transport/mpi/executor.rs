@@ -113,7 +113,7 @@ pub(super) fn quiesce(carrier: &Carrier, watched: bool) {
         {
             let state = carrier.state.borrow();
             let received = state.run.as_ref().map_or(0, |run| run.received);
-            if (summing.is_none() || expected == Some(received)) && state.outbox.len() == 0 {
+            if (summing.is_none() || expected == Some(received)) && state.outbox.len() == 0 && state.collectives.is_idle() {
                 return;
             }
         }

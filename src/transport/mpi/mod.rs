@@ -26,6 +26,9 @@ pub mod abort;
 #[allow(unsafe_code, non_camel_case_types, non_snake_case)]
 mod binding;
 mod carrier;
+// MPI's own collective operations, each with what MPI reads and writes.
+#[allow(unsafe_code)]
+mod collectives;
 mod executor;
 // What a guest needs beyond that: a caller's communicator, a caller's buffers, and a counter that ranks share.
 #[allow(unsafe_code)]
@@ -247,7 +250,8 @@ impl World {
         }
         debug!("rank {rank} of {ranks} on {host}, process {}, {}: {options:?}", std::process::id(), library());
         let seed = Cell::new(options.seed);
-        let carrier = Rc::new(Carrier { rank, ranks, options, began, heartbeat, state, seed });
+        let native = Cell::new(false);
+        let carrier = Rc::new(Carrier { rank, ranks, options, began, heartbeat, state, seed, native });
         Ok(World { carrier, hosts: Hosts::from_names(&names), _signals: signals, universe })
     }
 
@@ -274,6 +278,24 @@ impl World {
     /// Changes the seed that the programs of later runs see. Every rank must call this with the same one.
     pub fn reseed(&mut self, seed: u64) {
         self.carrier.seed.set(seed);
+    }
+
+    /// How many collective operations of MPI's own the programs of this rank have begun so far.
+    pub fn native_operations(&self) -> u64 {
+        self.carrier.state.borrow().collectives.begun()
+    }
+
+    /// Whether sums, scans and all-gathers of later runs are MPI's own operations, where each rank has one node. Every rank must call this with the
+    /// same.
+    ///
+    /// # Errors
+    /// If MPI fails.
+    pub fn use_native_collectives(&mut self, native: bool) -> Result<()> {
+        self.carrier.native.set(native);
+        if native && self.ranks() > 1 {
+            self.carrier.state.borrow_mut().open_collectives()?;
+        }
+        Ok(())
     }
 
     /// Runs a program on every node of the overlay that this rank hosts, and returns their results in node order. Every rank must call
