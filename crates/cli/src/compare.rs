@@ -293,7 +293,7 @@ impl Request<'_> {
     fn have_places(&self, world: &mut World) -> Result<bool> {
         match &self.tasks {
             Some(source @ TaskSource::Table { path, .. }) if self.loads.is_empty() && path.as_os_str() != "-" => {
-                settle::from_first(world, || Ok(source.measured()?.is_some_and(|run| !run.places.is_empty())))
+                settle::from_first(world, || Ok(source.measured_in(&self.columns)?.is_some_and(|run| !run.places.is_empty())))
             }
             _ => Ok(false),
         }

@@ -10,6 +10,7 @@ use super::measured::MeasuredTasks;
 use super::time::TimeUnit;
 use super::{lbaf, task_table};
 use equipoise::error::{Error, Result};
+use equipoise::load::Column;
 use equipoise::names;
 
 /// The noun for them.
@@ -83,6 +84,8 @@ impl TaskSource {
                 run.columns.push(column.ok_or_else(unknown)?);
             }
         }
+        let place = |column: &Column| columns.iter().position(|name| *name == column.name);
+        run.columns.sort_by_key(place);
         for column in &run.columns {
             if column.weights.iter().try_fold(0u64, |sum, weight| sum.checked_add(*weight)).is_none() {
                 return Err(no_column(self, &format!("the sum of {} is beyond 2^64 - 1", column.name)));
