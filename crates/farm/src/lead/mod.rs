@@ -5,6 +5,7 @@
 
 pub mod counts;
 pub mod hosts;
+mod losses;
 mod packing;
 pub mod pool;
 mod reading;
@@ -55,6 +56,27 @@ struct Rank {
     held: u64,
     measured: Measured,
     gone: bool,
+    lost: bool,
+}
+
+/// A task that was dealt and has no final record yet.
+#[derive(Debug)]
+struct Out {
+    rank: u32,
+    line: u64,
+    text: Vec<u8>,
+    /// Attempts that have ended.
+    attempts: u32,
+    /// All but its text, where it may have to be dealt again.
+    rest: Option<Box<Task>>,
+}
+
+impl Out {
+    fn of(task: &Task, attempts: u32, rank: u32, keeps: bool) -> Out {
+        let text = if task.how == How::Empty { Vec::new() } else { task.text.clone() };
+        let rest = keeps.then(|| Box::new(Task { text: Vec::new(), ..task.clone() }));
+        Out { rank, line: task.line, text, attempts, rest }
+    }
 }
 
 /// The lead.
@@ -76,8 +98,11 @@ pub struct Lead {
     printer: Printer,
     report: Option<Report>,
     audience: Box<dyn Audience>,
-    /// Tasks that were dealt and have no final record yet: their lines and texts.
-    out: HashMap<u64, (u64, Vec<u8>)>,
+    /// Tasks that were dealt and have no final record yet.
+    out: HashMap<u64, Out>,
+    /// Ranks that are lost, and when their tasks are taken over.
+    inheritances: Vec<(u32, f64)>,
+    job: u32,
     recorded: Numbers,
     pub counts: Counts,
     /// Failures, those included whose records are still being written.
@@ -120,6 +145,8 @@ impl Lead {
             report,
             audience,
             out: HashMap::new(),
+            inheritances: Vec::new(),
+            job: 1,
             recorded: Numbers::default(),
             counts: Counts { total, busy: vec![0.0; ranks], ..Counts::default() },
             failures: 0,
@@ -147,6 +174,7 @@ impl Lead {
     /// # Errors
     /// If nothing can be printed.
     pub fn begin(&mut self, job: u32, now: f64) -> Result<()> {
+        self.job = job;
         let deadline = self.settings.walltime.map(|walltime| walltime.last());
         (0..self.ranks.len()).for_each(|rank| self.sends.push((rank as u32, ToHand::Begin { job, deadline })));
         self.event(
@@ -206,6 +234,7 @@ impl Lead {
     /// If nothing can be printed.
     pub fn tick(&mut self, now: f64) -> Result<()> {
         self.share(now)?;
+        self.inherit(now)?;
         if let Some(walltime) = self.settings.walltime {
             let (last, late) = (walltime.last(), |task: &Task| now + task.least_time() > walltime.last());
             let late = self.pool.take(u64::MAX, late);
@@ -279,7 +308,8 @@ impl Lead {
             if self.draining || self.pool.ready() == 0 {
                 break;
             }
-            if !self.hosts.is_ready(at) || (self.settings.dedicated && at == 0 && ranks > 1) {
+            let is_spared = self.settings.dedicated && at == 0 && self.ranks[1..].iter().any(|rank| !rank.lost);
+            if !self.hosts.is_ready(at) || is_spared || self.ranks[at].gone {
                 continue;
             }
             let most = self.room(at);
@@ -288,10 +318,9 @@ impl Lead {
                 continue;
             }
             self.ranks[at].held += tasks.len() as u64;
-            for (task, _) in &tasks {
-                let text = if task.how == How::Empty { Vec::new() } else { task.text.clone() };
-                self.out.insert(task.seq, (task.line, text));
-            }
+            let keeps = self.settings.survives;
+            let out = tasks.iter().map(|(task, attempts)| (task.seq, Out::of(task, *attempts, at as u32, keeps)));
+            self.out.extend(out);
             self.sends.push((at as u32, ToHand::Tasks(tasks)));
         }
         self.next_rank = (self.next_rank + 1) % ranks;
@@ -332,8 +361,11 @@ impl Lead {
         self.counts.busy[from as usize] += outcome.runtime;
         self.counts.longest = self.counts.longest.max(outcome.runtime);
         self.counts.work += outcome.runtime;
-        let (line, text) = match self.out.get(&seq) {
-            Some((line, text)) => (*line, text.clone()),
+        let (line, text) = match self.out.get_mut(&seq) {
+            Some(out) => {
+                out.attempts = out.attempts.max(outcome.attempt);
+                (out.line, out.text.clone())
+            }
             None => return Err(Error::Lost(format!("task {seq} ended twice, or was never dealt"))),
         };
         if outcome.state != State::Left {
@@ -390,7 +422,7 @@ impl Lead {
 
     fn record_skipped(&mut self, skipped: Vec<Task>) {
         if !skipped.is_empty() {
-            skipped.iter().for_each(|task| _ = self.out.insert(task.seq, (task.line, task.text.clone())));
+            self.out.extend(skipped.iter().map(|task| (task.seq, Out::of(task, 0, 0, false))));
             self.sends.push((0, ToHand::Skip(skipped)));
         }
     }
