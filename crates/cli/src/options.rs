@@ -30,6 +30,10 @@ pub struct WorldOptions {
     #[arg(skip)]
     pub predicts: bool,
 
+    /// Whether the command goes on when a rank dies, where MPI can.
+    #[arg(skip)]
+    pub survives: bool,
+
     /// Number of hosts of the simulated ranks, filled in blocks (HOSTS) or in turn (HOSTS,cyclic), to see how much crosses between hosts
     /// [default: 1]
     #[arg(long, value_name = "HOSTS", requires = "sim", verbatim_doc_comment)]

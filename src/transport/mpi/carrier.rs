@@ -1,7 +1,7 @@
 //! What the ports of a rank and its executor share: the two ends of the network, the nodes, and the work.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,16 +53,18 @@ pub(super) struct Links {
 }
 
 pub(super) struct State {
-    me: RankId,
+    pub(super) me: RankId,
     ranks: u32,
     began: Instant,
     host: String,
     /// Gone when the world has ended.
-    links: Option<Links>,
+    pub(super) links: Option<Links>,
     pub outbox: Outbox,
     outbox_limit: usize,
     /// Gone when the world has ended.
-    incoming: Option<Incoming>,
+    pub(super) incoming: Option<Incoming>,
+    /// Ranks that died, where MPI goes on without them.
+    pub lost: BTreeSet<RankId>,
     pub run: Option<Run>,
     /// Number of the latest run.
     runs: u32,
@@ -70,7 +72,7 @@ pub(super) struct State {
     early: VecDeque<Message>,
     pub pool: WorkerPool,
     pub slices: Slices,
-    watchdog: Watchdog,
+    pub(super) watchdog: Watchdog,
     /// Something counted as progress since the watchdog last looked: cheaper than a poll at the clock each time.
     progress: bool,
     signals: Vec<(Signal, Arc<AtomicBool>)>,
@@ -102,6 +104,7 @@ impl State {
             links: Some(links),
             outbox: Outbox::new(inline, piece),
             outbox_limit: options.outbox.max(1),
+            lost: BTreeSet::new(),
             run: None,
             runs: 0,
             early: VecDeque::new(),
@@ -123,6 +126,9 @@ impl State {
         self.progressed();
         for message in std::mem::take(&mut self.early) {
             self.deliver(message);
+        }
+        for rank in self.lost.clone() {
+            self.tell_of_loss(rank);
         }
         self.runs
     }
@@ -171,6 +177,9 @@ impl State {
         let placement = &run.overlay.placement;
         assert!(envelope.dst < placement.nodes(), "node {} sends to node {}, which is not there", envelope.src, envelope.dst);
         let to = placement.rank_of(envelope.dst);
+        if self.lost.contains(&to) {
+            return;
+        }
         run.sent[to as usize] += 1;
         let Some(links) = &self.links else { return };
         if let Err(why) = self.outbox.send(&links.comm, &links.bulk, to, &envelope, freight) {
@@ -190,6 +199,7 @@ impl State {
             moved |= self.outbox.collect()?;
         }
         moved |= self.local_events();
+        self.look_for_losses()?;
         if watched && self.polls.is_multiple_of(WATCH_EVERY) {
             self.watch()?;
         }
@@ -324,7 +334,7 @@ impl State {
 
     /// Sends a word to another carrier.
     pub fn tell(&mut self, to: RankId, message: ControlMessage) -> Result<()> {
-        let Some(links) = &self.links else { return Ok(()) };
+        let Some(links) = self.links.as_ref().filter(|_| !self.lost.contains(&to)) else { return Ok(()) };
         let mut bytes = Vec::new();
         wire::write_into(&message, &mut bytes);
         self.outbox.send_control(&links.comm, to, bytes)

@@ -37,10 +37,14 @@ mod ffi;
 mod heartbeat;
 mod incoming;
 mod local_nodes;
+mod losses;
 mod outbox;
 mod outgoing;
 mod pool;
 mod port;
+// Calls of C functions, each with the reason why it is sound.
+#[allow(unsafe_code)]
+mod sends;
 // Memory that ranks of one host share.
 #[allow(unsafe_code)]
 mod shared_memory;
@@ -91,6 +95,9 @@ pub struct Options {
     /// Whether a panic on any thread of the process ends the whole job with status 101, from now on. Otherwise it unwinds as usual; a world that is
     /// dropped meanwhile does not wait for the other ranks, and leaves them to the launcher.
     pub ends_on_panic: bool,
+    /// Whether a run goes on when a rank dies, where MPI can: Open MPI 5, found at run time, under `mpirun --with-ft ulfm`. Programs hear of it, and
+    /// the world ends by [`leave`](World::leave). Otherwise the death of a rank ends the job.
+    pub survives: bool,
     /// What repeats, repeats by it.
     pub seed: u64,
     /// Threads per rank for opaque work, started when the first comes; at least one.
@@ -119,6 +126,7 @@ impl Default for Options {
             watchdog: Watch::Off,
             signals: false,
             ends_on_panic: false,
+            survives: false,
             seed: 0,
             workers: 1,
             inline: 4000,
@@ -231,6 +239,9 @@ impl World {
     }
 
     fn over(comm: MPI_Comm, universe: Option<Universe>, options: Options) -> Result<World> {
+        if options.survives && ffi::survive() {
+            debug!("the job survives the death of a rank");
+        }
         let comm = Comm::duplicate(comm)?;
         let bulk = comm.another()?;
         // Any longer and the watchdog could not add and double it.
@@ -291,6 +302,19 @@ impl World {
         Ok(executor::run(&self.carrier, overlay, program))
     }
 
+    /// Whether a run goes on when a rank dies: the options ask for it, and MPI and its launcher can.
+    pub fn survives(&self) -> bool {
+        self.options().survives && ffi::survives()
+    }
+
+    /// Ends this process with a status, as soon as all ranks that are left do so, without ending MPI: its end may wait for ranks that are lost. For a
+    /// world that [survives](World::survives) the death of ranks.
+    pub fn leave(&self, status: i32) -> ! {
+        self.carrier.heartbeat.stop();
+        let state = self.carrier.state.borrow();
+        losses::leave(|| state.links.as_ref().map_or(Ok(()), |links| links.comm.agree()), status)
+    }
+
     /// Ends the whole job because of an error that this rank found between two runs: says it, and exits with its status.
     pub fn fail(&self, why: &Error) -> ! {
         executor::fail(&self.carrier, why)
@@ -301,7 +325,7 @@ impl Drop for World {
     fn drop(&mut self) {
         debug!("rank {} closes its world", self.rank());
         self.carrier.heartbeat.stop();
-        if thread::panicking() {
+        if thread::panicking() || !self.carrier.state.borrow().lost.is_empty() {
             // The others may wait for what this rank will never send, here and in MPI's finalisation: the launcher ends them.
             mem::forget(self.universe.take());
             return;

@@ -13,6 +13,10 @@ mod binding;
 #[path = "../../../src/transport/mpi/outgoing.rs"]
 mod outgoing;
 
+#[allow(dead_code)]
+#[path = "../../../src/transport/mpi/sends.rs"]
+mod sends;
+
 #[path = "../../../src/transport/mpi/pool.rs"]
 mod pool;
 
@@ -38,9 +42,10 @@ mod topology {
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use ffi::{Comm, Letter, Mailbox, Outgoing, Sends};
+use ffi::{Comm, Letter, Mailbox, Outgoing};
 use mpi::ffi::pass_time;
 use pool::Pool;
+use sends::Sends;
 
 fn comm() -> Comm {
     Comm::duplicate(ffi::world()).unwrap()
