@@ -34,7 +34,7 @@ pub fn trials() -> Vec<Trial> {
 /// Balancers in more rounds (in simulation: on more loads) than there is time for.
 fn compared(ranks: Option<u32>, signal: Signal, to: Option<u32>) -> Result<(), Failed> {
     let mut arguments = vec!["compare", "--balancer", "direct,cwa", "--output", "json"];
-    let loads: Vec<String> = (1..=2000).map(|mean| format!("--loads=uniform:mean={}", 10 * mean)).collect();
+    let loads: Vec<String> = (1..=200).map(|mean| format!("--loads=uniform:mean={}", 10 * mean)).collect();
     match ranks {
         Some(_) => arguments.extend(["--repeat", "1000000"]),
         None => {
