@@ -16,6 +16,7 @@ mod guest_in_rust;
 #[cfg(feature = "mpi")]
 mod guests;
 mod independent;
+mod interruptions;
 mod launch;
 mod networks;
 mod phases;
@@ -90,5 +91,6 @@ fn main() {
     trials.append(&mut commands::trials());
     trials.append(&mut farms::trials());
     trials.append(&mut networks::trials());
+    trials.append(&mut interruptions::trials());
     libtest_mimic::run(&arguments, trials).exit();
 }

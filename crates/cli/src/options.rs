@@ -52,6 +52,15 @@ pub struct WorldOptions {
     pub timeout: Duration,
 }
 
+/// How long something may go on that is asked to end.
+#[derive(Args)]
+pub struct GraceOption {
+    /// Time that the phase or run which goes on has to end when the job is told to (SIGTERM, SIGUSR1); then it is given up. What was finished is
+    /// printed either way, marked `interrupted`, with exit status 4
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub grace: Duration,
+}
+
 /// How simulated ranks are spread over hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimHosts {

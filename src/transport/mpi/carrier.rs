@@ -20,6 +20,7 @@ use super::workers::{Owner, Slices, WorkerPool};
 use super::{Options, STUCK};
 use crate::error::{Error, Result};
 use crate::topology::{Overlay, RankId};
+use crate::transport::interrupt::Interrupt;
 use crate::transport::work::since;
 use crate::transport::{Envelope, Event, Finished, Freight, Message, Signal, Ticks, wire};
 
@@ -80,6 +81,10 @@ pub(super) struct State {
     pub failure: Option<Error>,
     /// A lower rank says that its program failed.
     pub lower_fails: bool,
+    /// The request that ends what this rank does.
+    pub interrupt: Option<Interrupt>,
+    /// That it is overdue: here, or on a rank that has told rank 0. What goes on is given up.
+    pub overdue: bool,
     /// Number of polls of the network.
     pub polls: u64,
 }
@@ -115,6 +120,8 @@ impl State {
             signals,
             failure: None,
             lower_fails: false,
+            interrupt: None,
+            overdue: false,
             polls: 0,
         })
     }
@@ -362,12 +369,26 @@ impl State {
                 self.say_what_we_wait_for(now);
             }
             ControlMessage::Failing => self.lower_fails |= source < self.me,
+            ControlMessage::Overdue { signal } => {
+                if let Some(interrupt) = &self.interrupt {
+                    interrupt.ask(signal);
+                    self.overdue = true;
+                }
+            }
         }
         Ok(())
     }
 
     fn watch(&mut self) -> Result<()> {
         let now = self.note_progress();
+        if let Some(interrupt) = self.interrupt.as_ref().filter(|interrupt| !self.overdue && interrupt.is_overdue()) {
+            // Rank 0 has the record.
+            let signal = interrupt.signal();
+            self.overdue = true;
+            if self.me > 0 {
+                self.tell(0, ControlMessage::Overdue { signal })?;
+            }
+        }
         let action = self.watchdog.poll(now, self.is_working());
         if action != Action::Nothing {
             debug!("rank {}: watchdog, without progress for {}: {action:?}", self.me, seconds(self.watchdog.age(now)));

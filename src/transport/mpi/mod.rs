@@ -70,6 +70,7 @@ use self::ffi::Comm;
 use self::heartbeat::Heartbeat;
 use self::signals::Caught;
 pub use self::watchdog::Watch;
+use super::interrupt::Interrupt;
 use super::world::Program;
 use super::{Port, launcher};
 use crate::error::{Error, Result};
@@ -178,6 +179,8 @@ pub fn is_initialised() -> bool {
 pub struct World {
     carrier: Rc<Carrier>,
     hosts: Hosts,
+    /// A run was left in its middle: the other ranks are still in it.
+    gave_up: Cell<bool>,
     /// Unregistered when the world goes.
     _signals: Caught,
     /// Dropped last: everything of MPI is gone by then.
@@ -259,7 +262,7 @@ impl World {
         debug!("rank {rank} of {ranks} on {host}, process {}, {}: {options:?}", std::process::id(), library());
         let seed = Cell::new(options.seed);
         let carrier = Rc::new(Carrier { rank, ranks, options, began, heartbeat, state, seed });
-        Ok(World { carrier, hosts: Hosts::from_names(&names), _signals: signals, universe })
+        Ok(World { carrier, hosts: Hosts::from_names(&names), gave_up: Cell::new(false), _signals: signals, universe })
     }
 
     /// Number of ranks.
@@ -293,13 +296,22 @@ impl World {
     /// An error of a program ends the job with the error's [exit status](Error::exit_status), so it does not return.
     ///
     /// # Errors
-    /// If the overlay is not for this number of ranks.
+    /// If the overlay is not for this number of ranks. [`Error::Interrupted`] on rank 0, if it gave up: then the job ends with that
+    /// [status](Error::exit_status) when the world is dropped.
     pub(crate) fn run<T: 'static>(&mut self, overlay: &Overlay, program: impl FnMut(Port) -> Program<T>) -> Result<Vec<(NodeId, T)>> {
         let planned = overlay.placement.ranks();
         if planned != self.ranks() {
             return Err(Error::usage(format!("the overlay is for {planned} ranks, and there are {}", self.ranks())));
         }
-        Ok(executor::run(&self.carrier, overlay, program))
+        executor::run(&self.carrier, overlay, program).ok_or_else(|| {
+            self.gave_up.set(true);
+            Error::Interrupted
+        })
+    }
+
+    /// From now on rank 0 gives a run up when this request is overdue.
+    pub(crate) fn end_on(&mut self, interrupt: &Interrupt) {
+        self.carrier.state.borrow_mut().interrupt = Some(interrupt.clone());
     }
 
     /// Whether a run goes on when a rank dies: the options ask for it, and MPI and its launcher can.
@@ -332,6 +344,11 @@ impl Drop for World {
         }
         if !ffi::is_active() {
             return;
+        }
+        if self.gave_up.get() {
+            debug!("rank {} ends the job, whose other ranks are still in a run", self.rank());
+            abort::flush();
+            ffi::abort(Error::Interrupted.exit_status());
         }
         // Everybody's last words have left and arrived before the communicators go. Without the watchdog: some rank may have much to do
         // after the last run.
