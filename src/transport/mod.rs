@@ -19,6 +19,7 @@
 
 mod body;
 mod inbox;
+pub mod interrupt;
 #[doc(hidden)]
 pub mod launcher;
 #[cfg(feature = "_ranks")]

@@ -12,7 +12,7 @@ use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::divisible::spread::Records;
-use equipoise_lab::experiment::spread::{Answer, Distribution, SpreadOutcome, SpreadRecord, SpreadSpec, spread};
+use equipoise_lab::experiment::spread::{Answer, Distribution, LayeredForm, SpreadOutcome, SpreadRecord, SpreadSpec, spread};
 use equipoise_lab::workload::kernels::{Computation, OkStatus, Reduce};
 use rand::rngs::ChaCha8Rng;
 use rand::seq::IndexedRandom;
@@ -44,6 +44,35 @@ pub fn enter(book: &mut Book) {
         options: options.clone(),
         cases: layered(),
     });
+    book.suite(Suite {
+        name: "origins",
+        ranks: &[1, 2, 3, 5, 8],
+        limit: Duration::from_secs(150),
+        options: options.clone(),
+        cases: vec![
+            Case { name: "the load lies on any rank", check: from_any_rank },
+            Case { name: "layers of a mesh", check: in_layers_of_a_mesh },
+        ],
+    });
+    for ranks in [2, 4, 8, 16] {
+        book.job(
+            match ranks {
+                2 => "2 ranks finish together over emulated links",
+                4 => "4 ranks finish together over emulated links",
+                8 => "8 ranks finish together over emulated links",
+                _ => "16 ranks finish together over emulated links",
+            },
+            ranks,
+            || within(over_emulated_links),
+            |outcome| outcome.expect(0, Duration::MAX, &[]),
+        );
+    }
+    book.job(
+        "an originator that is not there",
+        3,
+        || within(|world| from_rank(world, 3, "count", |_| {})),
+        |outcome| outcome.expect(2, Duration::from_secs(60), &[("origin 3: there is no such rank; there are 3, counted from 0", 1)]),
+    );
     for (name, ranks) in [("3 ranks have no layers", 3), ("5 ranks have no layers", 5)] {
         book.job(
             name,
@@ -124,6 +153,8 @@ fn spec(world: &World, input: &Path, computation: Computation) -> Result<SpreadS
         records: Records::Lines,
         overlay,
         distribution: Distribution::Tree,
+        origin: 0,
+        link: None,
         installments: None,
         calibration: None,
         pace: None,
@@ -274,7 +305,88 @@ fn text(world: &mut World, bytes: usize) -> Result<()> {
 }
 
 fn layered(spec: &mut SpreadSpec) {
-    (spec.distribution, spec.room) = (Distribution::Layers, 1 << 30);
+    (spec.distribution, spec.room) = (Distribution::Layers(LayeredForm::Hypercube), 1 << 30);
+}
+
+/// Divides what lies on one rank, and compares with the tool there; the file is on that rank only.
+fn from_rank(world: &mut World, origin: u32, kernel: &str, change: impl Fn(&mut SpreadSpec)) -> Result<()> {
+    let text = prose(300_000);
+    let file = file(&text);
+    if !world.held().contains(&origin) {
+        std::fs::remove_file(&file).expect("a temporary file can be removed");
+    }
+    let ranks = world.ranks();
+    check(world, &file, kernel, |spec| {
+        spec.origin = origin;
+        change(spec);
+    })
+    .map_err(|why| if origin < ranks { Error::Failed(format!("{kernel} from rank {origin}: {why}")) } else { why })
+}
+
+/// The tree, the layers of a hypercube where there is one, and programs, from every rank.
+fn from_any_rank(world: &mut World) -> Result<()> {
+    let ranks = world.ranks();
+    for origin in 0..ranks {
+        from_rank(world, origin, "count", |spec| spec.baselines = origin + 1 == ranks)?;
+        from_rank(world, origin, "checksum", |spec| spec.installments = Some(3))?;
+        if ranks.is_power_of_two() {
+            from_rank(world, origin, "histogram=numbers", layered)?;
+        }
+    }
+    let last = ranks - 1;
+    let text = prose(200_000);
+    let file = file(&text);
+    let command = Computation::Command { command: "cat".into(), ok: OkStatus::default() };
+    let mut spec = spec(world, &file, command)?;
+    spec.origin = last;
+    let (is_there, divided) = (world.held().contains(&last), divided(world, &spec)?);
+    same("who has the output", divided.is_some(), is_there)?;
+    let Some((outcome, output)) = divided else { return Ok(()) };
+    same("the origin", outcome.record.origin, last)?;
+    same("what the programs wrote", output == text, true)
+}
+
+/// A mesh of all ranks, from the corner and from the middle.
+fn in_layers_of_a_mesh(world: &mut World) -> Result<()> {
+    let ranks = world.ranks();
+    let overlay = Overlay::new(Topology::parse(&LayeredForm::Mesh.topology(ranks), ranks)?, world.hosts())?;
+    for origin in [0, ranks / 2, ranks - 1] {
+        for kernel in ["count", "grep=error", "histogram", "histogram=numbers", "checksum"] {
+            from_rank(world, origin, kernel, |spec| {
+                layered(spec);
+                (spec.distribution, spec.overlay) = (Distribution::Layers(LayeredForm::Mesh), overlay.clone());
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Ranks and links that all take five microseconds for a byte: finish times are those of the paper's model, 10 % at the most away.
+fn over_emulated_links(world: &mut World) -> Result<()> {
+    /// Other load on the machine may disturb a run.
+    const ATTEMPTS: usize = 4;
+    const BYTES: usize = 1_000_000;
+    const PER_BYTE: f64 = 5e-6;
+    let ranks = world.ranks();
+    let input = input(world, &if world.is_first() { prose(BYTES) } else { Vec::new() });
+    let mut seen = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let mut spec = spec(world, &input, Computation::Bytes)?;
+        layered(&mut spec);
+        (spec.pace, spec.link) = (Some(vec![PER_BYTE; ranks as usize]), Some(PER_BYTE));
+        let held = divided(world, &spec)?.is_none_or(|(SpreadOutcome { record, .. }, _)| {
+            let layers = record.layers.as_ref().expect("a layered distribution");
+            // For w Tcp = z Tcm all finish after alpha_0 of what one rank takes.
+            let model = layers.alpha[0] * PER_BYTE * record.bytes as f64;
+            let off = record.finish.iter().map(|finish| (finish / model - 1.0).abs()).fold(0.0, f64::max);
+            seen.push((off, record.spread));
+            off <= 0.1 && record.spread <= 0.1
+        });
+        if equipoise_lab::experiment::settle::from_first(world, || Ok(held))? {
+            return Ok(());
+        }
+    }
+    Err(Error::Failed(format!("finish times against the model's, and their spread: {seen:?}")))
 }
 
 /// All kernels, on texts that are shorter than there are ranks, of a few records, and of a megabyte and a half.

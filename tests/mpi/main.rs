@@ -16,6 +16,7 @@ mod guest_in_rust;
 #[cfg(feature = "mpi")]
 mod guests;
 mod independent;
+mod interruptions;
 mod launch;
 mod native;
 mod networks;
@@ -93,5 +94,6 @@ fn main() {
     trials.append(&mut farms::trials());
     trials.append(&mut native::trials());
     trials.append(&mut networks::trials());
+    trials.append(&mut interruptions::trials());
     libtest_mimic::run(&arguments, trials).exit();
 }

@@ -13,14 +13,14 @@ use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::experiment::compare::{BalancerContender, Case};
 use equipoise_lab::experiment::{
-    self, CaseResult, CompareRecord, CompareSpec, Environment, LoadSource, Tasks, handicap as slowing, ranking, settle,
+    self, CaseResult, CompareRecord, CompareSpec, Environment, Interruption, LoadSource, Tasks, handicap as slowing, ranking, settle,
 };
 use equipoise_lab::report::columns::legend;
 use equipoise_lab::report::{advice, csv, html, json, table, trace};
 use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern, network};
 
 use super::launch::{self, Ending};
-use super::options::{Output, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input, handicap};
+use super::options::{GraceOption, Output, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input, handicap};
 use super::output::{Files, Target, check_trace};
 use super::terminal;
 
@@ -102,6 +102,9 @@ pub struct Arguments {
     #[command(flatten)]
     world: WorldOptions,
 
+    #[command(flatten)]
+    grace: GraceOption,
+
     /// Output format
     #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
     output: Output,
@@ -172,7 +175,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
             Error::usage(format!("--network {name}: on real ranks it must be a FILE.toml to predict with; or say --sim RANKS")).into()
         );
     }
-    launch::within(&WorldOptions { predicts: true, ..arguments.world.clone() }, |world| {
+    launch::within_until_told(&WorldOptions { predicts: true, ..arguments.world.clone() }, 1, &arguments.grace, |world| {
         let files = match world.is_first() {
             true => Files::create(arguments.csv.as_ref(), arguments.report.as_ref(), arguments.trace.as_ref()),
             false => Ok(Files::default()),
@@ -184,15 +187,22 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
             terminal::remark(sentence);
         }
         let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "phases");
-        let mut results = experiment::compare(world, &spec, |done, of, now| progress.at(done, of, now))?;
+        let mut reached = (0, 0);
+        let mut results = experiment::compare(world, &spec, |done, of, now| {
+            reached = (done, of);
+            progress.at(done, of, now);
+        })?;
         if let Some((used, _)) = used {
             let records = results.iter_mut().flat_map(|result| &mut result.records);
             records.for_each(|record| record.note_collectives(used.native));
         }
         drop(progress);
-        match world.is_first() {
-            true => show(arguments.output, &results, &launch::environment(world), files),
-            false => Ok(()),
+        if !world.is_first() {
+            return Ok(());
+        }
+        match Interruption::of(world, reached.0, reached.1).filter(|_| results.is_empty()) {
+            Some(interruption) => terminal::interrupted(arguments.output, &interruption, "phases"),
+            None => show(arguments.output, &results, &launch::environment(world), files),
         }
     })
 }

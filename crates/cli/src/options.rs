@@ -32,6 +32,10 @@ pub struct WorldOptions {
     #[arg(skip)]
     pub predicts: bool,
 
+    /// Whether the command goes on when a rank dies, where MPI can.
+    #[arg(skip)]
+    pub survives: bool,
+
     /// Number of hosts of the simulated ranks, filled in blocks (HOSTS) or in turn (HOSTS,cyclic), to see how much crosses between hosts
     /// [default: 1]
     #[arg(long, value_name = "HOSTS", requires = "sim", verbatim_doc_comment)]
@@ -48,6 +52,15 @@ pub struct WorldOptions {
     /// Abort after SECONDS without progress, with exit status 3 and a report of who waits for whom; in simulation the time is virtual
     #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
     pub timeout: Duration,
+}
+
+/// How long something may go on that is asked to end.
+#[derive(Args)]
+pub struct GraceOption {
+    /// Time that the phase or run which goes on has to end when the job is told to (SIGTERM, SIGUSR1); then it is given up. What was finished is
+    /// printed either way, marked `interrupted`, with exit status 4
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub grace: Duration,
 }
 
 /// How simulated ranks are spread over hosts.

@@ -1,7 +1,7 @@
 //! What the ports of a rank and its executor share: the two ends of the network, the nodes, and the work.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ use super::workers::{Owner, Slices, WorkerPool};
 use super::{Options, STUCK};
 use crate::error::{Error, Result};
 use crate::topology::{Overlay, RankId};
-use crate::transport::native::{Collective, CollectiveId};
+use crate::transport::interrupt::Interrupt;
 use crate::transport::work::since;
 use crate::transport::{Envelope, Event, Finished, Freight, Message, Signal, Ticks, wire};
 
@@ -57,17 +57,19 @@ pub(super) struct Links {
 }
 
 pub(super) struct State {
-    me: RankId,
+    pub(super) me: RankId,
     ranks: u32,
     began: Instant,
     host: String,
     /// Gone when the world has ended.
-    links: Option<Links>,
+    pub(super) links: Option<Links>,
     pub outbox: Outbox,
     outbox_limit: usize,
     /// Gone when the world has ended.
-    incoming: Option<Incoming>,
+    pub(super) incoming: Option<Incoming>,
     pub collectives: Collectives,
+    /// Ranks that died, where MPI goes on without them.
+    pub lost: BTreeSet<RankId>,
     pub run: Option<Run>,
     /// Number of the latest run.
     runs: u32,
@@ -75,14 +77,18 @@ pub(super) struct State {
     early: VecDeque<Message>,
     pub pool: WorkerPool,
     pub slices: Slices,
-    watchdog: Watchdog,
+    pub(super) watchdog: Watchdog,
     /// Something counted as progress since the watchdog last looked: cheaper than a poll at the clock each time.
-    progress: bool,
+    pub(super) progress: bool,
     signals: Vec<(Signal, Arc<AtomicBool>)>,
     /// What an MPI call in a port's method came to.
     pub failure: Option<Error>,
     /// A lower rank says that its program failed.
     pub lower_fails: bool,
+    /// The request that ends what this rank does.
+    pub interrupt: Option<Interrupt>,
+    /// That it is overdue: here, or on a rank that has told rank 0. What goes on is given up.
+    pub overdue: bool,
     /// Number of polls of the network.
     pub polls: u64,
 }
@@ -108,6 +114,7 @@ impl State {
             outbox: Outbox::new(inline, piece),
             outbox_limit: options.outbox.max(1),
             collectives: Collectives::default(),
+            lost: BTreeSet::new(),
             run: None,
             runs: 0,
             early: VecDeque::new(),
@@ -118,6 +125,8 @@ impl State {
             signals,
             failure: None,
             lower_fails: false,
+            interrupt: None,
+            overdue: false,
             polls: 0,
         })
     }
@@ -129,6 +138,9 @@ impl State {
         self.progressed();
         for message in std::mem::take(&mut self.early) {
             self.deliver(message);
+        }
+        for rank in self.lost.clone() {
+            self.tell_of_loss(rank);
         }
         self.runs
     }
@@ -178,6 +190,9 @@ impl State {
         let placement = &run.overlay.placement;
         assert!(envelope.dst < placement.nodes(), "node {} sends to node {}, which is not there", envelope.src, envelope.dst);
         let to = placement.rank_of(envelope.dst);
+        if self.lost.contains(&to) {
+            return;
+        }
         run.sent[to as usize] += 1;
         let Some(links) = &self.links else { return };
         if let Err(why) = self.outbox.send(&links.comm, &links.bulk, to, &envelope, freight) {
@@ -198,6 +213,7 @@ impl State {
         }
         moved |= self.local_events();
         moved |= self.poll_collectives()?;
+        self.look_for_losses()?;
         if watched && self.polls.is_multiple_of(WATCH_EVERY) {
             self.watch()?;
         }
@@ -268,40 +284,6 @@ impl State {
         false
     }
 
-    /// Makes the communicator of all ranks for operations of MPI's own. All ranks must take part.
-    pub fn open_collectives(&mut self) -> Result<()> {
-        let Some(links) = &self.links else { return Ok(()) };
-        self.collectives.open(&links.comm)
-    }
-
-    /// Begins an operation of MPI's own. An error ends the job with the next poll of the network.
-    pub fn begin_collective(&mut self, local_node: usize, members: Vec<RankId>, operation: Collective) -> Option<CollectiveId> {
-        let run = self.run.as_ref()?.number;
-        self.progress = true;
-        match self.collectives.begin((run, local_node), members, operation) {
-            Ok(id) => Some(id),
-            Err(why) => {
-                self.failure.get_or_insert(why);
-                None
-            }
-        }
-    }
-
-    fn poll_collectives(&mut self) -> Result<bool> {
-        if self.collectives.is_idle() {
-            return Ok(false);
-        }
-        let (mut moved, run) = (false, &mut self.run);
-        self.collectives.poll(|number, local_node| {
-            moved = true;
-            if let Some(run) = run.as_mut().filter(|run| run.number == number) {
-                run.local_nodes[local_node].dirty = true;
-            }
-        })?;
-        self.progress |= moved;
-        Ok(moved)
-    }
-
     /// Timers, work and signals.
     fn local_events(&mut self) -> bool {
         let mut moved = false;
@@ -367,7 +349,7 @@ impl State {
 
     /// Sends a word to another carrier.
     pub fn tell(&mut self, to: RankId, message: ControlMessage) -> Result<()> {
-        let Some(links) = &self.links else { return Ok(()) };
+        let Some(links) = self.links.as_ref().filter(|_| !self.lost.contains(&to)) else { return Ok(()) };
         let mut bytes = Vec::new();
         wire::write_into(&message, &mut bytes);
         self.outbox.send_control(&links.comm, to, bytes)
@@ -395,12 +377,26 @@ impl State {
                 self.say_what_we_wait_for(now);
             }
             ControlMessage::Failing => self.lower_fails |= source < self.me,
+            ControlMessage::Overdue { signal } => {
+                if let Some(interrupt) = &self.interrupt {
+                    interrupt.ask(signal);
+                    self.overdue = true;
+                }
+            }
         }
         Ok(())
     }
 
     fn watch(&mut self) -> Result<()> {
         let now = self.note_progress();
+        if let Some(interrupt) = self.interrupt.as_ref().filter(|interrupt| !self.overdue && interrupt.is_overdue()) {
+            // Rank 0 has the record.
+            let signal = interrupt.signal();
+            self.overdue = true;
+            if self.me > 0 {
+                self.tell(0, ControlMessage::Overdue { signal })?;
+            }
+        }
         let action = self.watchdog.poll(now, self.is_working());
         if action != Action::Nothing {
             debug!("rank {}: watchdog, without progress for {}: {action:?}", self.me, seconds(self.watchdog.age(now)));

@@ -97,7 +97,10 @@ impl Transport for MpiPort {
             }
             None => {
                 local_node.waits = Waits::Event(*interest);
-                Poll::Pending
+                match state.loss_instead(self.local_node, interest) {
+                    Some(loss) => Poll::Ready(loss),
+                    None => Poll::Pending,
+                }
             }
         }
     }

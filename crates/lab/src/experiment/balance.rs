@@ -209,6 +209,10 @@ pub fn balance(world: &mut World, spec: &BalanceSpec) -> Result<Option<BalanceRe
         weighted: spec.tasks.unit() == LoadUnit::Work,
         trace: spec.trace.then(|| MOST_PASSAGES / spec.overlay.topology.nodes() as usize),
     });
+    // As in a comparison, real ranks connect in a first phase, which is not measured.
+    if !world.is_simulated() && site.ranks > 1 {
+        phase::run(world, &spec.overlay, &Rc::new(Setting { plan: false, trace: None, ..(*setting).clone() }))?;
+    }
     let outcome = phase::run(world, &spec.overlay, &setting)?;
     outcome.map(|outcome| record(spec, site, &setting.shares, outcome)).transpose()
 }

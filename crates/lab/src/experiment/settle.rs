@@ -1,7 +1,7 @@
 //! What all ranks must know or agree on before a run, over [`equipoise::agreement`]: a topology whose file rank 0 reads, and whether all were given
 //! the same.
 
-pub use equipoise::agreement::{agree, difference, from_first};
+pub use equipoise::agreement::{agree, difference, from_first, from_rank};
 use equipoise::balance::{self, Chosen};
 use equipoise::error::{Error, Result};
 use equipoise::load::Link;

@@ -17,7 +17,7 @@ compile_error!("the feature `mpi-dynamic` is for Linux on little-endian machines
 /// A handle of MPI's, of any kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-pub struct Handle(usize);
+pub struct Handle(pub(super) usize);
 
 pub type MPI_Comm = Handle;
 pub type MPI_Datatype = Handle;

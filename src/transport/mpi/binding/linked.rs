@@ -106,6 +106,32 @@ pub fn found() -> Result<String, String> {
     Ok("linked".into())
 }
 
+/// Whether a rank that dies need not end the job: never, since `mpi.h` does not declare what that needs.
+pub fn survives_losses() -> bool {
+    false
+}
+
+/// Whether a call came to nothing because a rank is lost.
+pub fn is_loss(_: c_int) -> bool {
+    false
+}
+
+/// All ranks of a communicator that are lost so far.
+///
+/// # Errors
+/// None here.
+pub fn lost_ranks(_: MPI_Comm) -> Result<Vec<c_int>, c_int> {
+    Ok(Vec::new())
+}
+
+/// Waits until all ranks of a communicator that are left have called this.
+///
+/// # Errors
+/// None here.
+pub fn agree(_: MPI_Comm) -> Result<(), c_int> {
+    Ok(())
+}
+
 /// The communicator whose handle lies at an address and has this many bytes; a size that is no handle's is given back.
 ///
 /// # Safety
