@@ -40,11 +40,16 @@ fn links_on_standard_input_hold_for_all_cases() {
     let crossing = |record: &Value| record["crossings"]["before"]["ranks"].as_f64();
     assert_eq!(compared.iter().map(crossing).collect::<Vec<_>>(), [Some(30.0), Some(10.0)]);
     // A task must be there in every case.
-    let mut command = Command::cargo_bin("equipoise").unwrap();
-    command.args(["compare", "--sim", "2", "--loads", "2,2", "--loads", "1,1", "--communications"]).arg(file("0 3\n"));
+    let (mut command, links) = (Command::cargo_bin("equipoise").unwrap(), file("0 3\n"));
+    command.args(["compare", "--sim", "2", "--loads", "2,2", "--loads", "1,1", "--communications"]).arg(&links);
     let refused = command.output().unwrap();
     let why = String::from_utf8(refused.stderr).unwrap();
-    assert!(refused.status.code() == Some(2) && why.contains("line 1: task 3, but there are 2 tasks"), "{why}");
+    assert!(
+        refused.status.code() == Some(2)
+            && why.starts_with("equipoise: --communications /")
+            && why.contains("line 1: task 3, but there are 2 tasks"),
+        "{why}"
+    );
 }
 
 #[test]
