@@ -104,10 +104,11 @@ impl Run {
         self.local_nodes.iter().any(|local_node| local_node.turn)
     }
 
-    /// Whether some program waits for a message from any node.
+    /// Whether some program waits for a message from any node, or in an operation of MPI's, which goes on on other ranks only as this one looks at it.
     pub fn listens(&self) -> bool {
         self.local_nodes.iter().any(|local_node| match local_node.waits {
             Waits::Event(interest) => interest.is_open(),
+            Waits::Collective(_) => true,
             _ => false,
         })
     }
