@@ -17,6 +17,7 @@ mod guest_in_rust;
 mod guests;
 mod independent;
 mod launch;
+mod layers;
 mod networks;
 mod phases;
 mod real;
@@ -52,6 +53,7 @@ fn book() -> Book {
     phases::enter(&mut book);
     runs::enter(&mut book);
     divide::enter(&mut book);
+    layers::enter(&mut book);
     independent::enter(&mut book);
     sleepers::enter(&mut book);
     reports::enter(&mut book);
