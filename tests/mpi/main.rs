@@ -18,6 +18,7 @@ mod guests;
 mod independent;
 mod interruptions;
 mod launch;
+mod layers;
 mod native;
 mod networks;
 mod phases;
@@ -55,6 +56,7 @@ fn book() -> Book {
     native::enter(&mut book);
     runs::enter(&mut book);
     divide::enter(&mut book);
+    layers::enter(&mut book);
     independent::enter(&mut book);
     sleepers::enter(&mut book);
     reports::enter(&mut book);
