@@ -12,13 +12,13 @@ use equipoise::transport::sim::Network;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::experiment::run::{RunSpec, SchedulerContender};
-use equipoise_lab::experiment::{self, Environment, RunRecord, handicap as slowing, settle};
+use equipoise_lab::experiment::{self, Environment, Interruption, RunRecord, handicap as slowing, settle};
 use equipoise_lab::report::columns::legend;
 use equipoise_lab::report::{csv, json, run, run_page, trace};
 use equipoise_lab::workload::{self, graphs};
 
 use super::launch::{self, Ending};
-use super::options::{Output, ROUNDS, WorldOptions, any_bytes, check_standard_input, handicap};
+use super::options::{GraceOption, Output, ROUNDS, WorldOptions, any_bytes, check_standard_input, handicap};
 use super::output::{Files, Target};
 use super::terminal;
 
@@ -74,6 +74,10 @@ pub struct Arguments {
     #[arg(long, value_enum, value_name = "DUTY")]
     host: Option<Duty>,
 
+    /// The rank of the host of a hierarchical scheduler, where computations are submitted and answers end [default: 0]
+    #[arg(long, value_name = "RANK")]
+    host_rank: Option<u32>,
+
     /// Whether the medians of a hierarchical scheduler work, too [default: shared]
     #[arg(long, value_enum, value_name = "DUTY")]
     medians: Option<Duty>,
@@ -89,6 +93,9 @@ pub struct Arguments {
 
     #[command(flatten)]
     world: WorldOptions,
+
+    #[command(flatten)]
+    grace: GraceOption,
 
     /// Output format
     #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
@@ -133,7 +140,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     }
     let schedulers = arguments.schedulers()?;
     let workload = graphs::find(&arguments.workload)?;
-    launch::within_with_workers(&arguments.world, arguments.workers, |world| {
+    launch::within_until_told(&arguments.world, arguments.workers, &arguments.grace, |world| {
         let files = settle::agree(world, arguments.files(world.is_first()))?;
         if let Some(world) = world.as_simulation()
             && workload.entry.facts.has_own_network
@@ -156,12 +163,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
             trace: arguments.trace.is_some() || arguments.report.is_some(),
         };
         let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "runs");
-        let records = experiment::run(world, &spec, |done, of, now| progress.at(done, of, now))?;
+        let mut reached = (0, 0);
+        let records = experiment::run(world, &spec, |done, of, now| {
+            reached = (done, of);
+            progress.at(done, of, now);
+        })?;
         drop(progress);
-        match world.is_first() {
-            true => arguments.show(&records, &launch::environment(world), files),
-            false => Ok(()),
-        }
+        arguments.end(world, &records, reached, files)
     })
 }
 
@@ -178,14 +186,17 @@ impl Arguments {
             Some(names) => schedule::listed(names),
         };
         let mut specs = names.iter().map(|name| Spec::parse("scheduler", name)).collect::<Result<Vec<_>, _>>()?;
-        for (option, key, duty) in [("--host", "host", self.host), ("--medians", "medians", self.medians)] {
-            let Some(duty) = duty else { continue };
+        let duties = [("--host", "host", self.host), ("--medians", "medians", self.medians)];
+        let duties = duties.map(|(option, key, duty)| (option, key, duty.map(|duty| duty.name().to_string())));
+        let host_rank = ("--host-rank", "host_rank", self.host_rank.map(|rank| rank.to_string()));
+        for (option, key, value) in duties.into_iter().chain([host_rank]) {
+            let Some(value) = value else { continue };
             let mut hierarchical = specs.iter_mut().filter(|spec| spec.name() == "hierarchical").peekable();
             if hierarchical.peek().is_none() {
-                let why = format!("{option} {}: only --scheduler hierarchical has such nodes", duty.name());
+                let why = format!("{option} {value}: only --scheduler hierarchical has such nodes");
                 return Err(Error::usage(why));
             }
-            hierarchical.for_each(|spec| spec.set(key, duty.name()));
+            hierarchical.for_each(|spec| spec.set(key, &value));
         }
         specs.iter().map(schedule::make).collect()
     }
@@ -200,6 +211,9 @@ impl Arguments {
     /// The schedulers that can run, each on its topology.
     fn contenders(&self, world: &mut World, schedulers: Vec<Chosen>) -> Result<Vec<SchedulerContender>> {
         let given = self.topology.as_deref().map(|spec| settle::topology(world, spec)).transpose()?;
+        if let Some(rank) = self.host_rank.filter(|rank| *rank >= world.ranks()) {
+            return Err(Error::input("host-rank", format!(" {rank}: there is no such rank; there are {}, counted from 0", world.ranks())));
+        }
         let (mut contenders, mut objections) = (Vec::new(), Vec::new());
         for scheduler in schedulers {
             let topology = given.clone().unwrap_or_else(|| scheduler.topology_on(&world.network()));
@@ -218,6 +232,17 @@ impl Arguments {
             _ => {}
         }
         Ok(contenders)
+    }
+
+    /// Shows what was finished, of all that was to be done: pairs of the number of runs.
+    fn end(&self, world: &World, records: &[RunRecord], reached: (u64, u64), files: Files) -> Result<()> {
+        if !world.is_first() {
+            return Ok(());
+        }
+        match Interruption::of(world, reached.0, reached.1).filter(|_| records.is_empty()) {
+            Some(interruption) => terminal::interrupted(self.output, &interruption, "runs"),
+            None => self.show(records, &launch::environment(world), files),
+        }
     }
 
     fn show(&self, records: &[RunRecord], environment: &Environment, files: Files) -> Result<()> {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use log::{Level, debug, log_enabled, trace};
 
 use super::abort;
+use super::collectives::Collectives;
 use super::ffi::{Comm, Summing};
 use super::heartbeat::Heartbeat;
 use super::incoming::{Heard, Incoming};
@@ -20,6 +21,7 @@ use super::workers::{Owner, Slices, WorkerPool};
 use super::{Options, STUCK};
 use crate::error::{Error, Result};
 use crate::topology::{Overlay, RankId};
+use crate::transport::interrupt::Interrupt;
 use crate::transport::work::since;
 use crate::transport::{Envelope, Event, Finished, Freight, Message, Signal, Ticks, wire};
 
@@ -44,6 +46,8 @@ pub(super) struct Carrier {
     pub state: RefCell<State>,
     /// What programs see; may change between runs.
     pub seed: Cell<u64>,
+    /// Whether collective operations of native overlays are MPI's own; may change between runs.
+    pub native: Cell<bool>,
 }
 
 /// Our own duplicates of the communicator: one for headers and short messages, one for the bodies of long messages.
@@ -63,6 +67,7 @@ pub(super) struct State {
     outbox_limit: usize,
     /// Gone when the world has ended.
     pub(super) incoming: Option<Incoming>,
+    pub collectives: Collectives,
     /// Ranks that died, where MPI goes on without them.
     pub lost: BTreeSet<RankId>,
     pub run: Option<Run>,
@@ -74,12 +79,16 @@ pub(super) struct State {
     pub slices: Slices,
     pub(super) watchdog: Watchdog,
     /// Something counted as progress since the watchdog last looked: cheaper than a poll at the clock each time.
-    progress: bool,
+    pub(super) progress: bool,
     signals: Vec<(Signal, Arc<AtomicBool>)>,
     /// What an MPI call in a port's method came to.
     pub failure: Option<Error>,
     /// A lower rank says that its program failed.
     pub lower_fails: bool,
+    /// The request that ends what this rank does.
+    pub interrupt: Option<Interrupt>,
+    /// That it is overdue: here, or on a rank that has told rank 0. What goes on is given up.
+    pub overdue: bool,
     /// Number of polls of the network.
     pub polls: u64,
 }
@@ -104,6 +113,7 @@ impl State {
             links: Some(links),
             outbox: Outbox::new(inline, piece),
             outbox_limit: options.outbox.max(1),
+            collectives: Collectives::default(),
             lost: BTreeSet::new(),
             run: None,
             runs: 0,
@@ -115,6 +125,8 @@ impl State {
             signals,
             failure: None,
             lower_fails: false,
+            interrupt: None,
+            overdue: false,
             polls: 0,
         })
     }
@@ -141,6 +153,7 @@ impl State {
     /// Ends the run, and returns what is left of it: to be dropped when the state is free, since it may hold ports.
     pub fn end(&mut self) -> (Option<Run>, Slices) {
         self.pool.recall();
+        self.collectives.end_run();
         self.progressed();
         (self.run.take(), std::mem::take(&mut self.slices))
     }
@@ -199,6 +212,7 @@ impl State {
             moved |= self.outbox.collect()?;
         }
         moved |= self.local_events();
+        moved |= self.poll_collectives()?;
         self.look_for_losses()?;
         if watched && self.polls.is_multiple_of(WATCH_EVERY) {
             self.watch()?;
@@ -325,6 +339,7 @@ impl State {
         if let Some(incoming) = self.incoming.take() {
             incoming.close()?;
         }
+        self.collectives.close()?;
         if let Some(links) = self.links.take() {
             links.bulk.free()?;
             links.comm.free()?;
@@ -362,12 +377,26 @@ impl State {
                 self.say_what_we_wait_for(now);
             }
             ControlMessage::Failing => self.lower_fails |= source < self.me,
+            ControlMessage::Overdue { signal } => {
+                if let Some(interrupt) = &self.interrupt {
+                    interrupt.ask(signal);
+                    self.overdue = true;
+                }
+            }
         }
         Ok(())
     }
 
     fn watch(&mut self) -> Result<()> {
         let now = self.note_progress();
+        if let Some(interrupt) = self.interrupt.as_ref().filter(|interrupt| !self.overdue && interrupt.is_overdue()) {
+            // Rank 0 has the record.
+            let signal = interrupt.signal();
+            self.overdue = true;
+            if self.me > 0 {
+                self.tell(0, ControlMessage::Overdue { signal })?;
+            }
+        }
         let action = self.watchdog.poll(now, self.is_working());
         if action != Action::Nothing {
             debug!("rank {}: watchdog, without progress for {}: {action:?}", self.me, seconds(self.watchdog.age(now)));

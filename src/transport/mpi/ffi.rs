@@ -156,16 +156,13 @@ impl Comm {
     /// Starts to receive a body of this length, whose front is here, from one rank: the rest comes in pieces of at most `piece` bytes,
     /// straight into its buffer.
     pub fn receive_pieces(&self, pool: &Pool, source: RankId, tag: c_int, length: u64, front: &[u8], piece: usize) -> Result<Receiving> {
-        let mut receiving = Receiving::with_room_for(length, pool)?;
-        if front.len() > receiving.length {
-            return Err(Error::Failed(format!("a message of {length} bytes brings {} ahead", front.len())));
-        }
+        let mut receiving = Receiving::with_room_for(length, front.len(), pool)?;
         receiving.buffer.extend_from_slice(front);
-        let mut offset = front.len();
-        while offset < receiving.length {
-            let size = piece.min(receiving.length - offset);
+        let mut offset = receiving.buffer.len();
+        while offset < receiving.end {
+            let size = piece.min(receiving.end - offset);
             let mut request = no_request();
-            // SAFETY: the buffer has `length` bytes of capacity, so the piece lies within it; `receiving` owns the buffer until the
+            // SAFETY: the buffer has `end` bytes of capacity, so the piece lies within it; `receiving` owns the buffer until the
             // request is over, and leaks it if it is dropped before. The heap block does not move when `receiving` moves.
             passed("MPI_Irecv", unsafe {
                 let start = receiving.buffer.as_mut_ptr().add(offset).cast::<c_void>();
@@ -377,14 +374,30 @@ pub(super) struct Receiving {
     /// The status of the first piece, if it is over.
     over: Option<MPI_Status>,
     buffer: Vec<u8>,
-    length: usize,
+    /// Where the body begins in the buffer, and where it ends.
+    start: usize,
+    end: usize,
 }
 
 impl Receiving {
-    fn with_room_for(length: u64, pool: &Pool) -> Result<Receiving> {
-        let found = usize::try_from(length).ok().and_then(|length| Some((length, pool.take(length)?)));
-        let (length, buffer) = found.ok_or_else(|| Error::Failed(format!("there is no memory for a message of {length} bytes")))?;
-        Ok(Receiving { pieces: Vec::new(), over: None, buffer, length })
+    /// Alignment of the part of a body that arrives in pieces. Between processes of a host the kernel copies it, page by page, with `rep movsb`. On
+    /// AMD's EPYC that takes five times as long if the destination's offset within its page is 1 to 31 bytes more than the source's. Large buffers
+    /// begin with a page, so a body behind a front of 16 bytes would land just there.
+    const ALIGNED: usize = 64;
+
+    /// Room for a body of this length, the front of which is here: the rest begins at a multiple of [`Receiving::ALIGNED`].
+    fn with_room_for(length: u64, front: usize, pool: &Pool) -> Result<Receiving> {
+        let room = usize::try_from(length).ok().and_then(|length| length.checked_add(Receiving::ALIGNED));
+        let buffer = room.and_then(|room| pool.take(room));
+        let mut buffer = buffer.ok_or_else(|| Error::Failed(format!("there is no memory for a message of {length} bytes")))?;
+        // It fits, since there is room for more.
+        let length = length as usize;
+        if front > length {
+            return Err(Error::Failed(format!("a message of {length} bytes brings {front} ahead")));
+        }
+        let start = buffer.as_ptr().addr().wrapping_add(front).wrapping_neg() % Receiving::ALIGNED;
+        buffer.resize(start, 0);
+        Ok(Receiving { pieces: Vec::new(), over: None, buffer, start, end: start + length })
     }
 
     /// The piece that comes next, for a poll at it.
@@ -426,10 +439,10 @@ impl Receiving {
         if !self.pieces.is_empty() {
             return Bytes::new();
         }
-        // SAFETY: the capacity is at least `length`; the front was written, and all requests are over with the expected counts, so MPI has
-        // written the bytes behind it up to that length.
-        unsafe { self.buffer.set_len(self.length) };
-        pool.lend(mem::take(&mut self.buffer))
+        // SAFETY: the capacity is at least `end`; what is before the pieces was written, and all requests are over with the expected counts, so MPI
+        // has written the bytes from there to the end.
+        unsafe { self.buffer.set_len(self.end) };
+        pool.lend(mem::take(&mut self.buffer)).slice(self.start..)
     }
 }
 

@@ -56,6 +56,8 @@ pub(super) enum ControlMessage {
     Tell,
     /// My program failed; I will say why.
     Failing,
+    /// I was asked to end by this signal, and the grace is over.
+    Overdue { signal: i32 },
 }
 
 /// What is to be done now.

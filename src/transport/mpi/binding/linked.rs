@@ -4,10 +4,11 @@ use std::ffi::{c_char, c_int, c_void};
 
 use ::mpi::ffi;
 pub use ::mpi::ffi::{
-    MPI_Abort, MPI_Aint, MPI_Allgather, MPI_Cancel, MPI_Comm, MPI_Comm_dup_with_info, MPI_Comm_free, MPI_Comm_rank,
-    MPI_Comm_set_errhandler, MPI_Comm_size, MPI_Comm_test_inter, MPI_Datatype, MPI_Errhandler, MPI_Error_string, MPI_Fetch_and_op,
-    MPI_Get_count, MPI_Info, MPI_Irecv, MPI_Ireduce_scatter_block, MPI_Is_thread_main, MPI_Isend, MPI_Op, MPI_Request, MPI_Status,
-    MPI_Test, MPI_Testsome, MPI_Wait, MPI_Win, MPI_Win_allocate, MPI_Win_flush, MPI_Win_free, MPI_Win_lock_all, MPI_Win_set_errhandler,
+    MPI_Abort, MPI_Aint, MPI_Allgather, MPI_Cancel, MPI_Comm, MPI_Comm_create_group, MPI_Comm_dup_with_info, MPI_Comm_free, MPI_Comm_group,
+    MPI_Comm_rank, MPI_Comm_set_errhandler, MPI_Comm_size, MPI_Comm_test_inter, MPI_Datatype, MPI_Errhandler, MPI_Error_string,
+    MPI_Fetch_and_op, MPI_Get_count, MPI_Group, MPI_Group_free, MPI_Group_incl, MPI_Iallgather, MPI_Iallgatherv, MPI_Iallreduce,
+    MPI_Iexscan, MPI_Info, MPI_Irecv, MPI_Ireduce_scatter_block, MPI_Is_thread_main, MPI_Isend, MPI_Op, MPI_Request, MPI_Status, MPI_Test,
+    MPI_Testsome, MPI_Wait, MPI_Win, MPI_Win_allocate, MPI_Win_flush, MPI_Win_free, MPI_Win_lock_all, MPI_Win_set_errhandler,
     MPI_Win_unlock_all,
 };
 use ::mpi::{Threading, environment};
