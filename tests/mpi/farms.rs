@@ -32,6 +32,10 @@ pub fn trials() -> Vec<Trial> {
     trials.push(Trial::test("a program of divide whose helper is killed ends the job", helper_of_divide));
     trials.push(Trial::test("a farm counts built-in sleeping tasks once, on 5 ranks of different speed", sleeping));
     trials.push(Trial::test("a farm under every rule runs each command once", rules));
+    for ranks in [1, 2, 3, 5, 8] {
+        trials
+            .push(Trial::test(format!("a farm under every scheduler runs each command once, on {ranks} ranks"), move || schedulers(ranks)));
+    }
     for victim in ["launcher", "rank 0", "another rank", "helper"] {
         trials.push(Trial::test(format!("a farm whose {victim} is killed is resumed"), move || killed(victim)));
     }
@@ -210,12 +214,32 @@ fn sleeping() -> Result<(), Failed> {
 }
 
 fn rules() -> Result<(), Failed> {
-    for rule in ["ss", "fixed,chunk=3", "gss", "fac2", "tss", "wf", "awf", "af", "static", "single"] {
+    let rules = ["ss", "fixed,chunk=3", "gss", "fac2", "tss", "wf", "awf", "af", "static", "single"];
+    let later = ["fsc", "mfsc", "tfss", "fiss,stages=4", "tap", "awf-b", "awf-c"];
+    for rule in rules.into_iter().chain(later) {
         let place = Place::new()?;
         place.write_list(25, 0.0)?;
         let scheduler = format!("selfsched:rule={rule}");
         let outcome = place.farm(3, &[&place.text("jobs"), "--scheduler", &scheduler])?;
         hold(outcome.status == Some(0) && place.ran() == (1..=25).map(|seq| (seq, 1)).collect(), rule, &outcome)?;
+    }
+    Ok(())
+}
+
+/// With estimates of some tasks only, on ranks of different speed, and with several workers.
+fn schedulers(ranks: u32) -> Result<(), Failed> {
+    for scheduler in ["dss", "sash", "sads", "sash:expansions=3"] {
+        let place = Place::new()?;
+        let line = |seq| match seq % 3 {
+            0 => format!("sh -c 'echo {seq} >>{}'\n", place.text("ran")),
+            rest => format!("sh -c 'sleep 0.0{rest}; echo {seq} >>{}' #EQ cost=0.0{rest}\n", place.text("ran")),
+        };
+        fs::write(place.path("jobs"), (1..=40).map(line).collect::<String>())?;
+        let workers = if ranks == 3 { "2" } else { "1" };
+        let outcome =
+            place.farm(ranks, &[&place.text("jobs"), "--scheduler", scheduler, "--workers", workers, "--journal", &place.text("j")])?;
+        let each = (1..=40).map(|seq| (seq, 1)).collect();
+        hold(outcome.status == Some(0) && place.ran() == each && place.recorded() == each, scheduler, &outcome)?;
     }
     Ok(())
 }

@@ -10,8 +10,21 @@ const AHEAD: f64 = 0.1;
 const MOST: f64 = 4096.0;
 
 impl Lead {
-    /// Deals tasks to the ranks that have room, in turn.
+    /// Deals tasks to the ranks that have room.
     pub(super) fn deal(&mut self, now: f64) {
+        match self.sash.take() {
+            Some(sash) => self.deal_by_search(sash, now),
+            None => self.deal_in_turn(now),
+        }
+    }
+
+    /// Whether a rank gets tasks.
+    pub(super) fn works(&self, rank: usize) -> bool {
+        let is_spared = self.settings.dedicated && rank == 0 && self.ranks[1..].iter().any(|rank| !rank.lost);
+        self.hosts.is_ready(rank) && !is_spared && !self.ranks[rank].gone
+    }
+
+    fn deal_in_turn(&mut self, now: f64) {
         let ranks = self.ranks.len();
         let last = self.settings.walltime.map_or(f64::INFINITY, |walltime| walltime.last());
         for turn in 0..ranks {
@@ -19,22 +32,24 @@ impl Lead {
             if self.draining || self.pool.ready() == 0 {
                 break;
             }
-            let is_spared = self.settings.dedicated && at == 0 && self.ranks[1..].iter().any(|rank| !rank.lost);
-            if !self.hosts.is_ready(at) || is_spared || self.ranks[at].gone {
+            if !self.works(at) {
                 continue;
             }
             let most = self.room(at);
             let tasks = self.take(most, last - now);
-            if tasks.is_empty() {
-                continue;
+            if !tasks.is_empty() {
+                self.give(at, tasks);
             }
-            self.ranks[at].held += tasks.len() as u64;
-            let keeps = self.settings.survives;
-            let out = tasks.iter().map(|(task, attempts)| (task.seq, Out::of(task, *attempts, at as u32, keeps)));
-            self.out.extend(out);
-            self.sends.push((at as u32, ToHand::Tasks(tasks)));
         }
         self.next_rank = (self.next_rank + 1) % ranks;
+    }
+
+    pub(super) fn give(&mut self, at: usize, tasks: Vec<Ready>) {
+        self.ranks[at].held += tasks.len() as u64;
+        let keeps = self.settings.survives;
+        let out = tasks.iter().map(|(task, attempts)| (task.seq, Out::of(task, *attempts, at as u32, keeps)));
+        self.out.extend(out);
+        self.sends.push((at as u32, ToHand::Tasks(tasks)));
     }
 
     /// Takes tasks for a rank that can end in the time left.

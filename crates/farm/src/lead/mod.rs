@@ -1,7 +1,7 @@
 //! The lead, on rank 0: reads the list, deals tasks to ranks, counts what has ended, prints.
 //!
 //! A rank that has room gets the number of tasks that it does in a tenth of a second, so that short tasks travel together and long ones alone; with
-//! `--scheduler selfsched:rule=..` the number that the rule sets.
+//! `--scheduler selfsched:rule=..` the number that the rule sets. Other schedulers: [`Scheduler`].
 
 pub mod counts;
 mod dealing;
@@ -10,11 +10,12 @@ mod losses;
 mod packing;
 pub mod pool;
 mod reading;
+mod sash;
 mod sharing;
 
 use std::collections::HashMap;
 
-use equipoise::schedule::selfsched::rules::{Chunks, Measured};
+use equipoise::schedule::selfsched::rules::{Chunks, Measured, Rule};
 use equipoise::{Error, Result};
 use serde_json::{Value, json};
 
@@ -24,11 +25,13 @@ use crate::messages::{ToHand, ToLead};
 use crate::output::Printer;
 use crate::prepare::Prepared;
 use crate::report::Report;
+use crate::scheduler::Scheduler;
 use crate::settings::{Settings, Shown};
 use crate::task::{How, Outcome, State, Task};
 use counts::Counts;
 use hosts::Hosts;
 use pool::{Numbers, Pool};
+use sash::Sash;
 use sharing::Sharing;
 
 /// The receiver of the lead's reports.
@@ -91,6 +94,7 @@ pub struct Lead {
     ranks: Vec<Rank>,
     next_rank: usize,
     chunks: Option<Chunks>,
+    sash: Option<Sash>,
     hosts: Hosts,
     printer: Printer,
     report: Option<Report>,
@@ -124,7 +128,13 @@ impl Lead {
     ) -> Lead {
         let Prepared { list, total, past, costs, leases, report, .. } = prepared;
         let ranks = host_of_rank.len();
-        let chunks = settings.rule.map(|rule| Chunks::new(rule, total.unwrap_or(0), &vec![1.0; ranks], None, 1));
+        let by_rule = |rule, rounding, least| Some(Chunks::new(rule, total.unwrap_or(0), &vec![1.0; ranks], rounding, least));
+        let (chunks, sash, pool) = match settings.scheduler {
+            Scheduler::Adaptive => (None, None, Pool::default()),
+            Scheduler::Rule { rule, rounding, least } => (by_rule(rule, rounding, least), None, Pool::default()),
+            Scheduler::Dss => (by_rule(Rule::Ss, None, 1), None, Pool::by_list()),
+            Scheduler::Sash { alike, most } => (None, Some(Sash::new(ranks, settings.workers, alike, most)), Pool::default()),
+        };
         Lead {
             hosts: Hosts::new(settings, host_of_rank),
             settings: settings.clone(),
@@ -134,10 +144,11 @@ impl Lead {
             barrier: None,
             past,
             costs,
-            pool: Pool::default(),
+            pool,
             ranks: vec![Rank::default(); ranks],
             next_rank: 0,
             chunks,
+            sash,
             printer,
             report,
             audience,
@@ -195,6 +206,10 @@ impl Lead {
                 rank.measured.add(measured);
                 if let Some(chunks) = &mut self.chunks {
                     chunks.learn(from as usize, measured);
+                }
+                let began = self.began;
+                if let Some(sash) = &mut self.sash {
+                    sash.freed(from as usize, tasks, time, now - began);
                 }
             }
             ToLead::Ended(outcomes) => {
