@@ -5,7 +5,7 @@
 //! Needs mpirun; `scripts/bench` builds it, runs it several times on 4, 8 and 16 ranks, and adds up what it prints.
 //!
 //! ```text
-//! baseline --by-hand LIBRARY [--zoltan LIBRARY] [--rounds N] [--payload 64,4096] [--mean 1000] [--seed 1] [--balancers direct,..]
+//! baseline --by-hand LIBRARY [--zoltan LIBRARY] [--rounds N] [--payload 64,4096] [--mean 1000] [--seed 1] [--balancers direct,direct@native,..]
 //!                                                                        one launch; prints its medians as lines for --summary
 //! baseline --first NAME --by-hand LIBRARY [--payload 64] [--unmeasured 0] ..   one phase in a fresh process, after some others; prints its time
 //! baseline --summary FILE                                                the tables of all that the lines of a file say; without mpirun
@@ -47,6 +47,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// The ways by hand, as they are named and as `by_hand.c` numbers them.
 const WAYS: [(&str, i32); 2] = [("alltoallv", 0), ("immediate", 1)];
 const ZOLTAN: &str = "zoltan";
+/// Behind a balancer's name: its information phase uses MPI's own collective operations.
+const NATIVE: &str = "@native";
 
 struct Arguments {
     by_hand: Option<String>,
@@ -71,7 +73,8 @@ fn main() {
 }
 
 fn arguments() -> Result<Arguments> {
-    let names = balance::without_places().map(|entry| entry.name).filter(|name| *name != "none");
+    let names = balance::without_places().map(|entry| entry.name).filter(|name| *name != "none").map(String::from);
+    let names = names.chain([format!("direct{NATIVE}")]);
     let mut found = Arguments {
         by_hand: None,
         zoltan: None,
@@ -79,7 +82,7 @@ fn arguments() -> Result<Arguments> {
         payloads: vec![64, 4096],
         mean: 1000,
         seed: 1,
-        balancers: names.map(String::from).collect(),
+        balancers: names.collect(),
         first: None,
         unmeasured: 0,
         summary: None,
@@ -140,21 +143,23 @@ fn run(arguments: &Arguments) -> Result<()> {
 #[allow(clippy::large_enum_variant)]
 enum Contender {
     InC { name: &'static str, way: i32, library: usize },
-    Ours { chosen: Rc<Chosen>, overlay: Overlay, shares: Shares },
+    Ours { name: String, native: bool, chosen: Rc<Chosen>, overlay: Overlay, shares: Shares },
 }
 
 impl Contender {
+    /// `NAME` or `NAME@native`: with the collective operations of MPI's own.
     fn ours(name: &str, world: &World) -> Result<Contender> {
-        let chosen = Rc::new(balance::find(name)?);
+        let balancer = name.strip_suffix(NATIVE);
+        let chosen = Rc::new(balance::find(balancer.unwrap_or(name))?);
         let overlay = Overlay::new(chosen.entry.default_topology(world.ranks()), world.hosts())?;
         let shares = Shares::new(Powers::equal(overlay.placement.ranks(), overlay.placement.nodes()));
-        Ok(Contender::Ours { chosen, overlay, shares })
+        Ok(Contender::Ours { name: name.into(), native: balancer.is_some(), chosen, overlay, shares })
     }
 
     fn name(&self) -> &str {
         match self {
             Contender::InC { name, .. } => name,
-            Contender::Ours { chosen, .. } => &chosen.name,
+            Contender::Ours { name, .. } => name,
         }
     }
 }
@@ -224,7 +229,12 @@ impl Bench {
     fn phase(&mut self, contender: &Contender, payload: usize, libraries: &mut [ByHand]) -> Result<Times> {
         match contender {
             Contender::InC { name, way, library } => self.by_hand(name, *way, &mut libraries[*library]),
-            Contender::Ours { chosen, overlay, shares } => self.by_balancer(chosen, overlay, shares, payload),
+            Contender::Ours { native, chosen, overlay, shares, .. } => {
+                self.world.use_native_collectives(*native)?;
+                let times = self.by_balancer(chosen, overlay, shares, payload)?;
+                self.world.use_native_collectives(false)?;
+                Ok(times)
+            }
         }
     }
 
