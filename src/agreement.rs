@@ -3,11 +3,14 @@
 //!
 //! In simulation all ranks are in this process, so there is nothing to settle.
 
+mod collectives;
+
 use std::hash::{DefaultHasher, Hasher};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use self::collectives::{Collectives, Used, use_collectives};
 use crate::error::{Error, Result, Travelling};
 use crate::node;
 use crate::topology::{Complete, Overlay, RankId, Topology};
@@ -100,6 +103,24 @@ where
         }
     })?;
     only(found)
+}
+
+/// Whether a rank was asked to end: then all ranks know it, and the world remembers it. Without a request that the world
+/// [listens to](World::end_on), this asks nobody.
+///
+/// # Errors
+/// As [`World::run`].
+pub fn is_interrupted(world: &mut World) -> Result<bool> {
+    let Some(interrupt) = world.interrupt() else { return Ok(false) };
+    let mine = interrupt.signal();
+    let signal = if world.is_simulated() {
+        mine
+    } else {
+        let overlay = one_node_per_rank(world)?;
+        only(node::run(world, &overlay, |node| async move { node.everyone().all_reduce(&node, mine, i32::max).await })?)?
+    };
+    world.note_interruption(signal);
+    Ok(signal != 0)
 }
 
 /// An overlay of one node on each rank of a world.

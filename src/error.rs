@@ -38,6 +38,9 @@ pub enum Error {
     /// No node made progress; the report says which node waits for which.
     #[error("no progress: {report}")]
     Stuck { report: String },
+    /// The process was asked to end (see [`interrupt`](crate::transport::interrupt)), and gave up what it was doing.
+    #[error("interrupted")]
+    Interrupted,
     /// A message could not be read.
     #[error("a message {what} from node {from} could not be read: {why}")]
     Garbled { from: NodeId, what: String, why: String },
@@ -108,11 +111,12 @@ impl Error {
         }
     }
 
-    /// 2 for wrong usage, 3 for no progress, 1 for everything else.
+    /// 2 for wrong usage, 3 for no progress, 4 for what was interrupted, 1 for everything else.
     pub fn exit_status(&self) -> i32 {
         match self {
             Error::Usage(_) | Error::Input(_) | Error::Spec(_) | Error::Topology(_) | Error::Unsuitable(_) => 2,
             Error::Stuck { .. } => 3,
+            Error::Interrupted => 4,
             _ => 1,
         }
     }
@@ -125,6 +129,7 @@ pub enum Travelling {
     Usage { subject: Option<String>, sentence: String },
     RankLost { rank: RankId },
     Stuck { report: String },
+    Interrupted,
     Garbled { from: NodeId, what: String, why: String },
     GarbledByRank { rank: RankId, what: String, why: String },
     Lost(String),
@@ -140,6 +145,7 @@ impl From<Error> for Travelling {
             }
             Error::RankLost { rank } => Travelling::RankLost { rank },
             Error::Stuck { report } => Travelling::Stuck { report },
+            Error::Interrupted => Travelling::Interrupted,
             Error::Garbled { from, what, why } => Travelling::Garbled { from, what, why },
             Error::GarbledByRank { rank, what, why } => Travelling::GarbledByRank { rank, what, why },
             Error::Lost(why) => Travelling::Lost(why),
@@ -159,6 +165,7 @@ impl From<Travelling> for Error {
             Travelling::Usage { subject: None, sentence } => Error::Usage(sentence),
             Travelling::RankLost { rank } => Error::RankLost { rank },
             Travelling::Stuck { report } => Error::Stuck { report },
+            Travelling::Interrupted => Error::Interrupted,
             Travelling::Garbled { from, what, why } => Error::Garbled { from, what, why },
             Travelling::GarbledByRank { rank, what, why } => Error::GarbledByRank { rank, what, why },
             Travelling::Lost(why) => Error::Lost(why),
@@ -214,6 +221,7 @@ mod tests {
         for why in [
             Error::RankLost { rank: 3 },
             Error::Stuck { report: text() },
+            Error::Interrupted,
             Error::Garbled { from: 1, what: text(), why: text() },
             Error::GarbledByRank { rank: 1, what: text(), why: text() },
             Error::Lost(text()),

@@ -4,10 +4,11 @@ use std::future::Future;
 use std::ops::Range;
 use std::pin::Pin;
 
+use super::interrupt::Interrupt;
 #[cfg(feature = "_ranks")]
 use super::mpi;
 use super::{Port, sim};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::topology::{Hosts, KnownNetwork, NodeId, Overlay, RankId};
 
 /// One node's program, ready to be polled.
@@ -16,7 +17,12 @@ pub(crate) type Program<T> = Pin<Box<dyn Future<Output = Result<T>>>>;
 /// Real ranks or a simulation of them.
 ///
 /// Opaque, so that a program compiles alike with and without the feature `mpi`; the feature only adds constructors.
-pub struct World(Kind);
+pub struct World {
+    kind: Kind,
+    interrupt: Option<Interrupt>,
+    /// The signal for which something ended early; 0 if nothing did.
+    interrupted: i32,
+}
 
 enum Kind {
     #[cfg(feature = "_ranks")]
@@ -26,14 +32,14 @@ enum Kind {
 
 impl From<sim::World> for World {
     fn from(world: sim::World) -> World {
-        World(Kind::Sim(Box::new(world)))
+        World { kind: Kind::Sim(Box::new(world)), interrupt: None, interrupted: 0 }
     }
 }
 
 #[cfg(feature = "_ranks")]
 impl From<mpi::World> for World {
     fn from(world: mpi::World) -> World {
-        World(Kind::Mpi(world))
+        World { kind: Kind::Mpi(world), interrupt: None, interrupted: 0 }
     }
 }
 
@@ -66,7 +72,7 @@ impl World {
 
     /// The world as one of real ranks; `None` if it is simulated.
     pub fn as_real(&self) -> Option<&mpi::World> {
-        match &self.0 {
+        match &self.kind {
             Kind::Mpi(world) => Some(world),
             Kind::Sim(_) => None,
         }
@@ -81,7 +87,7 @@ impl World {
 
     /// The world as a simulation, to read or change its model between runs; `None` on real ranks.
     pub fn as_simulation(&mut self) -> Option<&mut sim::World> {
-        match &mut self.0 {
+        match &mut self.kind {
             #[cfg(feature = "_ranks")]
             Kind::Mpi(_) => None,
             Kind::Sim(world) => Some(world),
@@ -90,7 +96,7 @@ impl World {
 
     /// Number of ranks.
     pub fn ranks(&self) -> u32 {
-        match &self.0 {
+        match &self.kind {
             #[cfg(feature = "_ranks")]
             Kind::Mpi(world) => world.ranks(),
             Kind::Sim(world) => world.ranks(),
@@ -99,7 +105,7 @@ impl World {
 
     /// Whether this process holds node 0, and so is the one that prints.
     pub fn is_first(&self) -> bool {
-        match &self.0 {
+        match &self.kind {
             #[cfg(feature = "_ranks")]
             Kind::Mpi(world) => world.rank() == 0,
             Kind::Sim(_) => true,
@@ -108,7 +114,7 @@ impl World {
 
     /// What is known of the network between the ranks: in simulation its model, on real ranks which of them share a host.
     pub fn network(&self) -> KnownNetwork<'_> {
-        match &self.0 {
+        match &self.kind {
             #[cfg(feature = "_ranks")]
             Kind::Mpi(_) => KnownNetwork::of_hosts(self.hosts()),
             Kind::Sim(world) => {
@@ -119,7 +125,7 @@ impl World {
 
     /// Which ranks share a host.
     pub fn hosts(&self) -> Hosts {
-        match &self.0 {
+        match &self.kind {
             #[cfg(feature = "_ranks")]
             Kind::Mpi(world) => world.hosts().clone(),
             Kind::Sim(world) => world.hosts(),
@@ -128,7 +134,7 @@ impl World {
 
     /// The ranks that this process holds: all of them in simulation, itself on real ranks.
     pub fn held(&self) -> Range<RankId> {
-        match &self.0 {
+        match &self.kind {
             #[cfg(feature = "_ranks")]
             Kind::Mpi(world) => world.rank()..world.rank() + 1,
             Kind::Sim(world) => 0..world.ranks(),
@@ -137,16 +143,57 @@ impl World {
 
     /// Whether time is virtual: then a run repeats to the tick, and all programs begin at the same instant.
     pub fn is_simulated(&self) -> bool {
-        matches!(self.0, Kind::Sim(_))
+        matches!(self.kind, Kind::Sim(_))
     }
 
     /// Changes the seed that the programs of later runs see. Every rank must call this with the same one.
     pub fn reseed(&mut self, seed: u64) {
-        match &mut self.0 {
+        match &mut self.kind {
             #[cfg(feature = "_ranks")]
             Kind::Mpi(world) => world.reseed(seed),
             Kind::Sim(world) => world.model().seed = seed,
         }
+    }
+
+    /// Whether sums, scans and all-gathers of later runs are MPI's own operations, where each rank has one node; in simulation they are always our own.
+    /// Every rank must call this with the same.
+    ///
+    /// # Errors
+    /// If MPI fails.
+    pub fn use_native_collectives(&mut self, native: bool) -> Result<()> {
+        match &mut self.kind {
+            #[cfg(feature = "_ranks")]
+            Kind::Mpi(world) => world.use_native_collectives(native),
+            Kind::Sim(_) => {
+                let _ = native;
+                Ok(())
+            }
+        }
+    }
+
+    /// From now on this request ends what the world does; see [`interrupt`](super::interrupt). Every rank must call this.
+    pub fn end_on(&mut self, interrupt: &Interrupt) {
+        self.interrupt = Some(interrupt.clone());
+        match &mut self.kind {
+            #[cfg(feature = "_ranks")]
+            Kind::Mpi(world) => world.end_on(interrupt),
+            Kind::Sim(world) => world.end_on(interrupt),
+        }
+    }
+
+    /// The request that ends what this world does, if there can be one.
+    pub fn interrupt(&self) -> Option<&Interrupt> {
+        self.interrupt.as_ref()
+    }
+
+    /// Number of the signal for which this world ended something early, on every rank that goes on; `None` if it did not.
+    pub fn interrupted(&self) -> Option<i32> {
+        (self.interrupted != 0).then_some(self.interrupted)
+    }
+
+    /// What the world does ends early because of this signal, of which all ranks know.
+    pub(crate) fn note_interruption(&mut self, signal: i32) {
+        self.interrupted = signal;
     }
 
     /// Runs a program on every node of the overlay, and returns the results of the nodes that this process holds, in node order: all of
@@ -156,12 +203,17 @@ impl World {
     ///
     /// # Errors
     /// The first error of a node's program. On real ranks an error ends the job (the other ranks would wait for ever), so it is
-    /// returned in simulation only. [`Error::Stuck`](crate::Error::Stuck) when no node can go on.
+    /// returned in simulation only. [`Error::Stuck`] when no node can go on. [`Error::Interrupted`], on rank 0, when a request to end came, and
+    /// the grace after it is over: then the job ends when the world is dropped.
     pub(crate) fn run<T: 'static>(&mut self, overlay: &Overlay, program: impl FnMut(Port) -> Program<T>) -> Result<Vec<(NodeId, T)>> {
-        match &mut self.0 {
+        let outcome = match &mut self.kind {
             #[cfg(feature = "_ranks")]
             Kind::Mpi(world) => world.run(overlay, program),
             Kind::Sim(world) => world.run(overlay, program),
+        };
+        if let (Err(Error::Interrupted), Some(interrupt)) = (&outcome, &self.interrupt) {
+            self.interrupted = interrupt.signal();
         }
+        outcome
     }
 }

@@ -5,6 +5,28 @@ use assert_cmd::Command;
 /// What is typed, and what the sentence must contain.
 const WRONG: &[(&str, &str)] = &[
     ("balance", "--sim"),
+    ("balance --sim 4 --collectives mpi", "--collectives <WHOSE>': known are own, native and auto"),
+    ("compare --sim 4 --collectives Own", "--collectives <WHOSE>': known are own, native and auto"),
+    ("balance --sim 4 --weights-columns work", "--tasks <SOURCE>"),
+    (
+        "balance --sim 4 --tasks lbaf:tests/data/loads/lbaf-toy-fewer-16ranks --weights-columns work,bytes",
+        "--weights-columns work,bytes: balancer cwa looks at the work alone; greedy, refine and greedy-refine look at all columns",
+    ),
+    (
+        "balance --sim 4 --balancer greedy --tasks lbaf:tests/data/loads/lbaf-toy-fewer-16ranks --weights-columns work,cells",
+        "--weights-columns with --tasks lbaf:tests/data/loads/lbaf-toy-fewer-16ranks: the tasks have no \"cells\", but work and bytes",
+    ),
+    (
+        "balance --sim 4 --balancer greedy --tasks files:tests/cli --weights-columns work",
+        "--weights-columns with --tasks files:tests/cli: files have no weights",
+    ),
+    ("compare --sim 4 --tasks x.csv --weights-columns work,,x", "--weights-columns work,,x: the name of a column is missing"),
+    ("compare --sim 4 --tasks x.csv --weights-columns x,work,X", "--weights-columns x,work,X: x is named twice"),
+    ("compare --sim 4 --tasks x.csv --loads zero --weights-columns x,work", "--weights-columns: --loads have none"),
+    (
+        "balance --sim 4 --balancer refine --tasks x.csv --weights-columns x,work --capacity 9",
+        "--capacity 9: it does not go together with --weights-columns",
+    ),
     ("divide", "Say --input FILE to divide a file, or --model"),
     ("divide --topology ring:4", "Say --input FILE to divide a file, or --model"),
     ("divide --sim 4", "Say --input FILE to divide a file, or --model"),

@@ -21,6 +21,10 @@ pub fn trials() -> Vec<Trial> {
         trials.push(Trial::test(format!("a farm runs each command once, on {ranks} ranks"), move || each_once(ranks)));
         trials.push(Trial::test(format!("a farm counts empty tasks once, on {ranks} ranks"), move || empty(ranks)));
     }
+    for ranks in [1, 2, 3, 5, 8] {
+        let name = format!("a list of commands is played under all schedulers, on {ranks} ranks");
+        trials.push(Trial::test(name, move || compared(ranks)));
+    }
     trials.push(Trial::test("a farm prints long outputs of all ranks whole and in order", outputs));
     trials.push(Trial::test("a farm spares a dedicated rank 0", dedicated));
     trials.push(Trial::test("an MPI program in a farm is no rank", mpi_program));
@@ -103,6 +107,23 @@ fn empty(ranks: u32) -> Result<(), Failed> {
     let place = Place::new()?;
     let outcome = place.farm(ranks, &["--empty", "30000", "--journal", &place.text("j"), "--output", "quiet"])?;
     hold(outcome.status == Some(0) && place.recorded() == (1..=30_000).map(|seq| (seq, 1)).collect(), "each once", &outcome)
+}
+
+/// Workers sleep as long as the commands are said to take; nothing is run.
+fn compared(ranks: u32) -> Result<(), Failed> {
+    let place = Place::new()?;
+    let line = |seq| format!("touch {} #EQ cost=0.0{}\n", place.text("ran"), 1 + seq % 3);
+    fs::write(place.path("jobs"), (1..=15).map(line).collect::<String>())?;
+    let workload = format!("commands:file={}", place.text("jobs"));
+    let words = ["run", "--compare", "--repeat", "1", "--output", "json", "--workload", &workload];
+    let outcome = launch::under_mpirun(Path::new(PROGRAM), &words, ranks, LIMIT, None)?;
+    hold(outcome.status == Some(0) && !place.path("ran").exists(), "the status", &outcome)?;
+    for scheduler in ["sash", "sads", "dss", "selfsched"] {
+        let begin = format!("{{\"scheduler\":\"{scheduler}\"");
+        let record = outcome.stdout.lines().find(|line| line.starts_with(&begin));
+        hold(record.is_some_and(|line| line.contains("\"tasks\":15,") && line.contains("\"answer\":15,")), scheduler, &outcome)?;
+    }
+    Ok(())
 }
 
 fn outputs() -> Result<(), Failed> {

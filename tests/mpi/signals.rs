@@ -1,4 +1,5 @@
-//! SIGUSR1 and SIGUSR2, which resource managers and launchers send to all ranks: a run goes on whenever they come.
+//! SIGUSR1 and SIGUSR2, which resource managers and launchers send to all ranks: no process ends of them, whenever they come. (That SIGUSR1 ends `run`
+//! in order is in `interruptions.rs`.)
 
 use std::fs;
 use std::path::Path;
@@ -72,7 +73,7 @@ fn work(world: &mut World) -> Result<()> {
     Ok(())
 }
 
-/// A job whose second rank is late: the first waits for it in MPI's initialisation, and gets signals there and ever after.
+/// A job whose second rank is late: the first waits for it in MPI's initialisation, and gets both signals there. SIGUSR2 comes ever after.
 fn whole_life() -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|why| why.to_string())?;
     let (first, go) = (folder.path().join("first"), folder.path().join("go"));
@@ -126,7 +127,8 @@ fn signalled(job: &mut Child, first: &Path, go: &Path) -> Result<u32, String> {
     }
     let mut sent = 0u32;
     while job.try_wait().map_err(|why| why.to_string())?.is_none() {
-        let signal = if sent.is_multiple_of(2) { Signal::USR1 } else { Signal::USR2 };
+        // Once there are ranks, SIGUSR1 asks the job to end.
+        let signal = if sent < 20 && sent.is_multiple_of(2) { Signal::USR1 } else { Signal::USR2 };
         // The rank may have ended by now, and the launcher not.
         if kill_process(process, signal).is_ok() {
             sent += 1;

@@ -226,6 +226,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         false => {
             let world = WorldOptions {
                 predicts: false,
+                survives: true,
                 sim: None,
                 network: None,
                 sim_hosts: None,
@@ -265,6 +266,7 @@ fn alone(settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32
 }
 
 fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32> {
+    let settings = &Settings { survives: survives(world), ..settings.clone() };
     let hosts = world.hosts();
     let names = |rank: u32| hosts.name(hosts.host_of(rank)).to_string();
     let most = (0..hosts.count()).map(|host| hosts.ranks_on(host).len() as u32).max().unwrap_or(1);
@@ -279,8 +281,32 @@ fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: b
     let mine = hosts.ranks_on(hosts.host_of(me));
     let index = mine.iter().position(|rank| *rank == me).unwrap_or(0) as u32;
     let slots = settings.slots_of(index, mine.len() as u32);
-    engine::over(world, Seat::new(settings, me, slots, helper, lead)?, job)
+    let status = engine::over(world, Seat::new(settings, me, slots, helper, lead)?, job)?;
+    leave(world, status);
+    Ok(status)
 }
+
+/// Whether the job goes on when a rank dies.
+#[cfg(feature = "_ranks")]
+fn survives(world: &World) -> bool {
+    world.as_real().is_some_and(equipoise::transport::mpi::World::survives)
+}
+
+#[cfg(not(feature = "_ranks"))]
+fn survives(_: &World) -> bool {
+    false
+}
+
+/// Ends this process where a rank may be lost, which MPI's own end could wait for.
+#[cfg(feature = "_ranks")]
+fn leave(world: &World, status: i32) {
+    if let Some(real) = world.as_real().filter(|real| real.survives()) {
+        real.leave(status);
+    }
+}
+
+#[cfg(not(feature = "_ranks"))]
+fn leave(_: &World, _: i32) {}
 
 fn lead(settings: &Settings, mut prepared: Prepared, hosts: Vec<String>, quiet: bool) -> Lead {
     let printer = Printer::new(output::standard(), settings.keep_order);

@@ -4,14 +4,15 @@ use std::thread;
 use std::time::Duration;
 
 use equipoise::names;
+use equipoise::transport::interrupt::Interrupt;
 use equipoise::transport::launcher;
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
-use equipoise_lab::experiment::Environment;
+use equipoise_lab::experiment::{Environment, settle};
 use equipoise_lab::workload::{memory, network};
 
-use super::options::WorldOptions;
+use super::options::{GraceOption, WorldOptions};
 use super::start;
 use super::{command, terminal};
 
@@ -108,10 +109,35 @@ pub fn within(options: &WorldOptions, work: impl FnOnce(&mut World) -> Result<()
 /// As [`within`].
 pub fn within_with_workers(options: &WorldOptions, workers: u32, work: impl FnOnce(&mut World) -> Result<()>) -> Result<(), Ending> {
     let Some(mut world) = open(options, workers)? else { return Ok(()) };
-    work(&mut world).map_err(|why| {
-        let ending = said(&why);
-        end_soon(why.exit_status());
-        ending
+    let ending = match work(&mut world) {
+        Ok(()) if world.interrupted().is_none() => return Ok(()),
+        // The record says it.
+        Ok(()) => Ending::Said(Error::Interrupted.exit_status()),
+        Err(why) => said(&why),
+    };
+    if let Ending::Said(status) = ending {
+        end_soon(status);
+    }
+    Err(ending)
+}
+
+/// The same for a series of phases or runs, which SIGUSR1 and SIGTERM end with what was finished by then; see [`interrupt`].
+///
+/// # Errors
+/// As [`within`]; with the status of [`Error::Interrupted`] if it ended early.
+///
+/// [`interrupt`]: equipoise::transport::interrupt
+pub fn within_until_told(
+    options: &WorldOptions,
+    workers: u32,
+    grace: &GraceOption,
+    work: impl FnOnce(&mut World) -> Result<()>,
+) -> Result<(), Ending> {
+    within_with_workers(options, workers, |world| {
+        let interrupt = Interrupt::new(grace.grace);
+        settle::agree(world, interrupt.on_signals())?;
+        world.end_on(&interrupt);
+        work(world)
     })
 }
 
@@ -203,7 +229,8 @@ fn real(options: &WorldOptions, workers: u32) -> Result<World, Ending> {
     use equipoise::transport::mpi::{self, Watch};
 
     let (watchdog, seed, workers) = (Watch::Always(options.timeout), options.seed, workers as usize);
-    let world = mpi::World::launched(mpi::Options { watchdog, seed, workers, ..mpi::Options::program() })?;
+    let survives = options.survives;
+    let world = mpi::World::launched(mpi::Options { watchdog, survives, seed, workers, ..mpi::Options::program() })?;
     let world = world.ok_or_else(|| Error::usage(format!("there are no ranks to run on; {}", what_to_type())))?;
     terminal::begin(world.rank() == 0);
     compared(World::from(world))

@@ -12,13 +12,13 @@ use equipoise::transport::sim::Network;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::experiment::run::{RunSpec, SchedulerContender};
-use equipoise_lab::experiment::{self, Environment, RunRecord, handicap as slowing, settle};
+use equipoise_lab::experiment::{self, Environment, Interruption, RunRecord, handicap as slowing, settle};
 use equipoise_lab::report::columns::legend;
 use equipoise_lab::report::{csv, json, run, run_page, trace};
 use equipoise_lab::workload::{self, graphs};
 
 use super::launch::{self, Ending};
-use super::options::{Output, ROUNDS, WorldOptions, any_bytes, check_standard_input, handicap};
+use super::options::{GraceOption, Output, ROUNDS, WorldOptions, any_bytes, check_standard_input, handicap};
 use super::output::{Files, Target};
 use super::terminal;
 
@@ -94,6 +94,9 @@ pub struct Arguments {
     #[command(flatten)]
     world: WorldOptions,
 
+    #[command(flatten)]
+    grace: GraceOption,
+
     /// Output format
     #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
     output: Output,
@@ -137,7 +140,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     }
     let schedulers = arguments.schedulers()?;
     let workload = graphs::find(&arguments.workload)?;
-    launch::within_with_workers(&arguments.world, arguments.workers, |world| {
+    launch::within_until_told(&arguments.world, arguments.workers, &arguments.grace, |world| {
         let files = settle::agree(world, arguments.files(world.is_first()))?;
         if let Some(world) = world.as_simulation()
             && workload.entry.facts.has_own_network
@@ -160,12 +163,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
             trace: arguments.trace.is_some() || arguments.report.is_some(),
         };
         let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "runs");
-        let records = experiment::run(world, &spec, |done, of, now| progress.at(done, of, now))?;
+        let mut reached = (0, 0);
+        let records = experiment::run(world, &spec, |done, of, now| {
+            reached = (done, of);
+            progress.at(done, of, now);
+        })?;
         drop(progress);
-        match world.is_first() {
-            true => arguments.show(&records, &launch::environment(world), files),
-            false => Ok(()),
-        }
+        arguments.end(world, &records, reached, files)
     })
 }
 
@@ -228,6 +232,17 @@ impl Arguments {
             _ => {}
         }
         Ok(contenders)
+    }
+
+    /// Shows what was finished, of all that was to be done: pairs of the number of runs.
+    fn end(&self, world: &World, records: &[RunRecord], reached: (u64, u64), files: Files) -> Result<()> {
+        if !world.is_first() {
+            return Ok(());
+        }
+        match Interruption::of(world, reached.0, reached.1).filter(|_| records.is_empty()) {
+            Some(interruption) => terminal::interrupted(self.output, &interruption, "runs"),
+            None => self.show(records, &launch::environment(world), files),
+        }
     }
 
     fn show(&self, records: &[RunRecord], environment: &Environment, files: Files) -> Result<()> {

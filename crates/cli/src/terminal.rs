@@ -8,8 +8,11 @@ use std::time::{Duration, Instant};
 
 use equipoise::names;
 use equipoise::{Error, Result};
+use equipoise_lab::experiment::Interruption;
+use equipoise_lab::report::json;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::options::Output;
 use super::streams;
 
 static SPEAKS: AtomicBool = AtomicBool::new(true);
@@ -35,6 +38,15 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()>
     match write(&mut out).and_then(|()| out.flush()) {
         Err(why) if why.kind() != io::ErrorKind::BrokenPipe => Err(Error::Failed(format!("standard output: {why}"))),
         _ => Ok(()),
+    }
+}
+
+/// The record of something that ended before anything of it was finished; `what` is counted, in the plural.
+pub fn interrupted(output: Output, interruption: &Interruption, what: &str) -> Result<()> {
+    match output {
+        Output::Human => print(|out| writeln!(out, "{}", interruption.sentence(what))),
+        Output::Json => print(|out| json::line(out, &serde_json::json!({ "interrupted": interruption }))),
+        Output::Quiet => Ok(()),
     }
 }
 

@@ -53,6 +53,8 @@ pub struct Settings {
     pub rule: Option<Rule>,
     /// What standard output has.
     pub output: Shown,
+    /// The job goes on when a rank dies.
+    pub survives: bool,
 }
 
 /// A limit of time.
@@ -111,6 +113,7 @@ impl Settings {
             costs: None,
             rule: None,
             output: Shown::Outputs,
+            survives: false,
         }
     }
 

@@ -17,8 +17,9 @@ use crate::topology::{NodeId, Overlay};
 use crate::transport::world::Program;
 use crate::transport::{Port, Step};
 
-/// Runs a program on every node of this rank, and returns when no message of the run is left on any rank.
-pub(super) fn run<T>(carrier: &Rc<Carrier>, overlay: &Overlay, mut program: impl FnMut(Port) -> Program<T>) -> Vec<(NodeId, T)> {
+/// Runs a program on every node of this rank, and returns when no message of the run is left on any rank. `None` on rank 0 if the run was given up
+/// because a request to end is overdue: no other run can follow.
+pub(super) fn run<T>(carrier: &Rc<Carrier>, overlay: &Overlay, mut program: impl FnMut(Port) -> Program<T>) -> Option<Vec<(NodeId, T)>> {
     let overlay = Rc::new(overlay.clone());
     let number = carrier.state.borrow_mut().begin(overlay.clone());
     let nodes = overlay.placement.nodes_on(carrier.rank);
@@ -41,17 +42,27 @@ pub(super) fn run<T>(carrier: &Rc<Carrier>, overlay: &Overlay, mut program: impl
         }
         let worked = slice(carrier);
         let moved = poll_network(carrier, true);
+        if gives_up(carrier) {
+            return None;
+        }
         pause.after(carrier, worked || moved);
     }
     drop(programs);
     debug!("rank {}: the programs of run {number} have ended; messages under way are awaited", carrier.rank);
-    quiesce(carrier, true);
+    if !quiesce(carrier, true) {
+        return None;
+    }
     debug!("rank {}: run {number} has ended", carrier.rank);
     carrier.heartbeat.set_running(false);
     // What the programs left in their inboxes is dropped here, with the state not borrowed, since destructors may use it.
     let ended = carrier.state.borrow_mut().end();
     drop(ended);
-    nodes.into_iter().zip(results).filter_map(|(node, result)| Some((node, result?))).collect()
+    Some(nodes.into_iter().zip(results).filter_map(|(node, result)| Some((node, result?))).collect())
+}
+
+/// Whether this rank leaves a run that goes on. Only rank 0 does: it has the record, and ends the job.
+fn gives_up(carrier: &Carrier) -> bool {
+    carrier.rank == 0 && carrier.state.borrow().overdue
 }
 
 /// Lets a program go on if something has happened to its node. Its result, if it ended.
@@ -98,24 +109,35 @@ fn poll_network(carrier: &Carrier, watched: bool) -> bool {
     moved.unwrap_or_else(|why| fail(carrier, &why))
 }
 
-/// Waits until every rank is here and all messages of the run have arrived where they were sent to.
-pub(super) fn quiesce(carrier: &Carrier, watched: bool) {
-    let summing = carrier.state.borrow_mut().count();
+/// Waits until every rank is here and all messages of the run have arrived where they were sent to. False if this was given up.
+pub(super) fn quiesce(carrier: &Carrier, watched: bool) -> bool {
+    /// Time that last messages have to leave where a rank is lost.
+    const LAST_SENDS: Duration = Duration::from_secs(5);
+    let has_losses = || !carrier.state.borrow().lost.is_empty();
+    let summing = if has_losses() { Ok(None) } else { carrier.state.borrow_mut().count() };
     let mut summing = summing.unwrap_or_else(|why| fail(carrier, &why));
     let mut expected = None;
     let mut pause = Pause::default();
+    let since = Instant::now();
     loop {
         let mut moved = poll_network(carrier, watched);
-        if let (None, Some(sum)) = (expected, &mut summing) {
+        if has_losses() && (carrier.state.borrow().outbox.len() == 0 || since.elapsed() > LAST_SENDS) {
+            // What all ranks have sent cannot be added up any more.
+            return true;
+        }
+        if let (None, Some(sum), false) = (expected, &mut summing, has_losses()) {
             expected = sum.result().unwrap_or_else(|why| fail(carrier, &why));
             moved |= expected.is_some();
         }
         {
             let state = carrier.state.borrow();
             let received = state.run.as_ref().map_or(0, |run| run.received);
-            if (summing.is_none() || expected == Some(received)) && state.outbox.len() == 0 {
-                return;
+            if (summing.is_none() || expected == Some(received)) && state.outbox.len() == 0 && state.collectives.is_idle() {
+                return true;
             }
+        }
+        if watched && gives_up(carrier) {
+            return false;
         }
         pause.after(carrier, moved);
     }

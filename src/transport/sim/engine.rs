@@ -8,8 +8,9 @@ use super::Model;
 use super::port::SimPort;
 use super::report::{self, Reason};
 use super::state::{Due, Ended, NodeState, Opaque, Shared, State, Waits};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::topology::{NodeId, Overlay, RankId};
+use crate::transport::interrupt::Interrupt;
 use crate::transport::world::Program;
 use crate::transport::{Event, Finished, Needed, Port, Step, Ticks, Worker};
 
@@ -24,6 +25,7 @@ pub(super) fn run<T>(
     overlay: &Overlay,
     model: &Model,
     run: u32,
+    interrupt: Option<&Interrupt>,
     mut program: impl FnMut(Port) -> Program<T>,
 ) -> (Result<Vec<(NodeId, T)>>, Ticks) {
     let state = RefCell::new(State::new(overlay, model));
@@ -35,7 +37,7 @@ pub(super) fn run<T>(
     let programs: Vec<_> = (0..nodes).map(|node| Some(program(port(node)))).collect();
     let results = (0..nodes).map(|_| None).collect();
     let mut engine = Engine { shared: shared.clone(), programs, results, live: nodes };
-    let outcome = engine.go();
+    let outcome = engine.go(interrupt);
     let Engine { programs, results, .. } = engine;
     drop(programs);
     let elapsed = shared.state.borrow().now;
@@ -64,12 +66,15 @@ struct Engine<T> {
 }
 
 impl<T> Engine<T> {
-    fn go(&mut self) -> Result<()> {
+    fn go(&mut self, interrupt: Option<&Interrupt>) -> Result<()> {
         for node in 0..self.programs.len() as NodeId {
             self.turn(node)?;
         }
         let mut ready = Vec::new();
         while self.live > 0 {
+            if interrupt.is_some_and(Interrupt::is_overdue) {
+                return Err(Error::Interrupted);
+            }
             self.instant()?;
             std::mem::swap(&mut ready, &mut self.shared.state.borrow_mut().ready);
             for nodes in ready.chunks(TOGETHER) {

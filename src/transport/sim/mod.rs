@@ -47,6 +47,7 @@ pub use units::{format as format_duration, format_ticks, parse as parse_duration
 use log::debug;
 
 use super::Port;
+use super::interrupt::Interrupt;
 use super::world::Program;
 use crate::error::{Error, Result};
 use crate::topology::{Hosts, NodeId, Overlay, RankId};
@@ -100,12 +101,13 @@ pub struct World {
     model: Model,
     runs: u32,
     elapsed: Ticks,
+    interrupt: Option<Interrupt>,
 }
 
 impl World {
     /// Returns a world of `ranks` ranks.
     pub fn new(ranks: u32, model: Model) -> World {
-        World { ranks, model, runs: 0, elapsed: 0 }
+        World { ranks, model, runs: 0, elapsed: 0, interrupt: None }
     }
 
     /// Number of ranks.
@@ -132,6 +134,11 @@ impl World {
         &mut self.model
     }
 
+    /// From now on a run is given up when this request is overdue.
+    pub(crate) fn end_on(&mut self, interrupt: &Interrupt) {
+        self.interrupt = Some(interrupt.clone());
+    }
+
     /// Virtual time at which the last run ended.
     pub fn elapsed(&self) -> Ticks {
         self.elapsed
@@ -140,7 +147,7 @@ impl World {
     /// Runs a program on every node; see [`transport::world::World::run`](crate::transport::world::World::run). Nodes of lost ranks have no result.
     ///
     /// # Errors
-    /// The first error of a program; [`Error::Stuck`] when no node can go on; wrong usage if the model or the overlay does not fit the ranks.
+    /// The first error of a program; [`Error::Stuck`] when no node can go on; [`Error::Interrupted`] when a request to end is overdue; wrong usage if the model or the overlay does not fit the ranks.
     ///
     /// # Panics
     /// If a program panics, or sends to a node that is not there.
@@ -148,7 +155,7 @@ impl World {
         self.check(overlay)?;
         self.runs = self.runs.wrapping_add(1);
         debug!("{} simulated ranks: run {} begins on {overlay}; {:?}", self.ranks, self.runs, self.model);
-        let (results, elapsed) = engine::run(overlay, &self.model, self.runs, program);
+        let (results, elapsed) = engine::run(overlay, &self.model, self.runs, self.interrupt.as_ref(), program);
         debug!("{} simulated ranks: run {} has ended after {elapsed} ns of virtual time", self.ranks, self.runs);
         self.elapsed = elapsed;
         results

@@ -27,7 +27,7 @@ pub(super) fn speed(text: &str) -> Result<f64, String> {
 pub(super) fn run(arguments: &Arguments, workload: workloads::Chosen) -> Result<(), Ending> {
     let contenders = schedulers(arguments)?;
     refuse(arguments)?;
-    launch::within(&arguments.world, |world| {
+    launch::within_until_told(&arguments.world, 1, &arguments.grace, |world| {
         let files = settle::agree(world, arguments.files(world.is_first()))?;
         if let Some(world) = world.as_simulation()
             && arguments.world.network.is_none()
@@ -37,12 +37,13 @@ pub(super) fn run(arguments: &Arguments, workload: workloads::Chosen) -> Result<
         let (repeat, seed, speeds) = (arguments.rounds(world, false), arguments.world.seed, arguments.speeds.clone());
         let spec = IndependentSpec { contenders, workload, repeat, seed, speeds };
         let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "runs");
-        let records = experiment::run_independent(world, &spec, |done, of, now| progress.at(done, of, now))?;
+        let mut reached = (0, 0);
+        let records = experiment::run_independent(world, &spec, |done, of, now| {
+            reached = (done, of);
+            progress.at(done, of, now);
+        })?;
         drop(progress);
-        match world.is_first() {
-            true => arguments.show(&records, &launch::environment(world), files),
-            false => Ok(()),
-        }
+        arguments.end(world, &records, reached, files)
     })
 }
 

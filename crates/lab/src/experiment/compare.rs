@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::balance::OPTIMUM_UP_TO;
 use super::crossover::{Crossover, PhaseCost};
+use super::interruption::{Interruption, unless_interrupted};
 use super::judged::Judged;
 use super::load_source::LoadSource;
 use super::prediction;
@@ -16,7 +17,7 @@ use super::tasks::Tasks;
 use super::weighing::{LoadUnit, Weighing};
 use equipoise::balance::Chosen;
 use equipoise::error::{Error, Result};
-use equipoise::load::{Crossings, Powers};
+use equipoise::load::{ColumnRatio, Crossings, Powers};
 use equipoise::phase::trace::{MOST_PASSAGES, NodeTrace, Trace};
 use equipoise::phase::{self, Outcome, Setting};
 use equipoise::topology::Overlay;
@@ -101,6 +102,9 @@ pub struct CompareRecord {
     pub exact: bool,
     /// Whether the balancer declined moves of its rule, since they would have made the slowest rank slower.
     pub declined: bool,
+    /// Whose collective operations the phase used; left out where nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collectives: Option<&'static str>,
     /// Longest chain of dependent messages.
     pub steps: u32,
     /// Messages between ranks, and their bytes.
@@ -113,7 +117,8 @@ pub struct CompareRecord {
     pub ms_ci95: Option<[f64; 2]>,
     /// Coverage of the interval: less than 0.95 for few rounds; 1 in simulation, where nothing varies.
     pub ms_coverage: f64,
-    /// Milliseconds of every round. The rounds of all records of a comparison are the same ones.
+    /// Milliseconds of every round. The rounds of all records of a comparison are the same ones; of one that was interrupted some records may have
+    /// one more.
     pub ms_rounds: Vec<f64>,
     /// Parts of the slowest node's time: medians over the rounds.
     pub ms_information: f64,
@@ -135,6 +140,9 @@ pub struct CompareRecord {
     /// Bytes between tasks that cross ranks and hosts, where it is known which tasks talk to each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crossings: Option<Crossings>,
+    /// Of each weight the largest load over its rank's fair share, where tasks have several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Vec<ColumnRatio>>,
     /// How many steps the loads stay as they are, if that was said: over so many the phase's time is spread.
     #[serde(skip)]
     pub lasting: Option<u64>,
@@ -144,6 +152,12 @@ pub struct CompareRecord {
     /// Milliseconds predicted by simulating the phase on a measured network; left out if nobody asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ms_predicted: Option<f64>,
+    /// Set if the comparison ended early: this is what was measured until then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<Interruption>,
+    /// Place among the balancers that were compared.
+    #[serde(skip)]
+    pub contender: usize,
     /// Rank in the list of the simplest balancers, which decides between equally good ones.
     #[serde(skip)]
     pub simplicity: usize,
@@ -155,6 +169,11 @@ pub struct CompareRecord {
 }
 
 impl CompareRecord {
+    /// Notes whose collective operations the phase used: MPI's if the world offered them, on a native overlay.
+    pub fn note_collectives(&mut self, native: bool) {
+        self.collectives = Some(if native && self.native { "native" } else { "own" });
+    }
+
     /// Milliseconds of gathering information, deciding and exchanging tasks.
     pub fn parts(&self) -> [f64; 3] {
         [self.ms_information, self.ms_decision, self.ms_exchange]
@@ -203,7 +222,8 @@ pub(super) fn sample(outcome: &Outcome) -> Sample {
 }
 
 /// Runs everything. `progress` is called on every rank with the number of phases done, the number of all phases and the name of the next
-/// contender. The results, one for each case, come where node 0 is; elsewhere there are none.
+/// contender. The results, one for each case, come where node 0 is; elsewhere there are none. If the world was asked to end, they are those of what
+/// was measured until then.
 ///
 /// # Errors
 /// As [`phase::run`].
@@ -218,7 +238,7 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
     let rounds = unmeasured + measured + u32::from(spec.trace);
     let phases = combinations as u64 * u64::from(rounds);
     let mut done = 0;
-    for round in 0..rounds {
+    'rounds: for round in 0..rounds {
         let is_traced = round >= unmeasured + measured;
         let turns = ranking::turns(spec.contenders.len(), round, spec.seed);
         for (case, turn) in (0..cases.len()).flat_map(|case| turns.iter().map(move |turn| (case, *turn))) {
@@ -227,7 +247,7 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
             let overlay = &combination.contender.overlay;
             Rc::make_mut(&mut combination.setting).trace =
                 is_traced.then(|| MOST_PASSAGES / combinations / overlay.topology.nodes() as usize);
-            let outcome = phase::run(world, overlay, &combination.setting)?;
+            let Some(outcome) = unless_interrupted(world, |world| phase::run(world, overlay, &combination.setting))? else { break 'rounds };
             done += 1;
             let Some(mut outcome) = outcome else { continue };
             if is_traced {
@@ -238,21 +258,30 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
             combination.first.get_or_insert(outcome);
         }
     }
-    progress(phases, phases, "");
+    progress(done, phases, "");
     if !world.is_first() {
         return Ok(Vec::new());
     }
+    let interrupted = Interruption::of(world, done, phases);
     let result = |(case, combinations): (&Case, Vec<Combination>)| {
         let loads = Rc::new(case.loads.clone());
-        let record = |combination: Combination| {
+        let record = |(contender, combination): (usize, Combination)| {
             let predicted = combination.predicted(spec)?;
-            let record = CompareRecord { ms_predicted: predicted, lasting: spec.lasting, ..combination.record(&loads, &site)? };
+            let record = CompareRecord {
+                ms_predicted: predicted,
+                lasting: spec.lasting,
+                interrupted: interrupted.clone(),
+                contender,
+                ..combination.record(&loads, &site)?
+            };
             Ok(CompareRecord { crossover: record.crossover_if(spec.task_seconds), ..record })
         };
-        let records = combinations.into_iter().map(record).collect::<Result<_>>()?;
+        let is_measured = |(_, combination): &(usize, Combination)| interrupted.is_none() || !combination.samples.is_empty();
+        let records = combinations.into_iter().enumerate().filter(is_measured).map(record).collect::<Result<_>>()?;
         Ok(CaseResult { loads, records })
     };
-    spec.cases.iter().zip(cases).map(result).collect()
+    let results = spec.cases.iter().zip(cases).map(result).collect::<Result<Vec<_>>>()?;
+    Ok(results.into_iter().filter(|result| interrupted.is_none() || !result.records.is_empty()).collect())
 }
 
 fn trace(contender: &BalancerContender, case: &Case, rows: Vec<NodeTrace>) -> Trace {
@@ -362,6 +391,7 @@ impl MeasuredPhase<'_> {
             hops_ratio: optimum.filter(|_| judged.exact).and_then(|optimum| hops_ratio(hops, optimum)),
             exact: judged.exact,
             declined: outcome.declined,
+            collectives: None,
             steps: counts.chain,
             messages: counts.messages,
             bytes: counts.bytes,
@@ -381,9 +411,12 @@ impl MeasuredPhase<'_> {
             imbalance_bound: judged.imbalance_bound,
             above_bound: judged.imbalance.after.max_over_mean / judged.imbalance_bound - 1.0,
             crossings: outcome.crossings,
+            columns: outcome.columns.clone(),
             lasting: None,
             crossover: None,
             ms_predicted: None,
+            interrupted: None,
+            contender: 0,
             simplicity: balancer.entry.simplicity(),
             map: LoadMap {
                 topology: topology.clone(),

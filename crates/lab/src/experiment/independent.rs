@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::interruption::{Interruption, unless_interrupted};
 use super::ranking;
 use super::run::{Rounds, RunRecord};
 use super::settle;
@@ -111,7 +112,8 @@ impl Round {
 }
 
 /// Runs everything. `progress` is called on every rank with the number of runs done, the number of all runs and the name of the next
-/// scheduler. The records, one for each scheduler, come on the first rank; elsewhere there are none.
+/// scheduler. The records, one for each scheduler, come on the first rank; elsewhere there are none. If the world was asked to end, they are those of
+/// what was measured until then, and schedulers without a measured run have none.
 ///
 /// # Errors
 /// [`Error::Lost`] on every rank if a task was lost or executed twice; otherwise as [`World::run`] and `problem`.
@@ -130,64 +132,79 @@ pub fn run_independent(world: &mut World, spec: &IndependentSpec, mut progress: 
     let mut courses: Vec<Vec<Measured>> = spec.contenders.iter().map(|_| Vec::new()).collect();
     let overlay = equipoise::agreement::one_node_per_rank(world)?;
     let mut done = 0;
-    for round in 0..rounds {
+    'rounds: for round in 0..rounds {
         let seed = spec.seed.wrapping_add(round.saturating_sub(unmeasured).into());
         world.reseed(seed);
-        let setting = Setting { seed, ranks: world.ranks(), is_simulated: world.is_simulated() };
-        let problem = if spec.workload.is_made_by_one() {
-            settle::from_first(world, || spec.workload.problem(&setting))?
-        } else {
-            spec.workload.problem(&setting)?
-        };
-        let (known, sequential, optimum) = (problem.known, problem.sequential, problem.optimum);
-        if optimum.is_some() && !spec.speeds.is_empty() {
-            return Err(Error::usage("--speeds: the optimum of the workload is that of the matrix as it is"));
-        }
-        let work = spec.workload.prepare(problem, spec.speeds.clone(), world.is_simulated());
-        let first = world.is_first().then(|| Round::new(work.as_ref(), known, sequential, optimum));
-        settle::agree(world, first.as_ref().map_or(Ok(()), Round::is_sound))?;
+        let Some((work, first)) = unless_interrupted(world, |world| begin(world, spec, seed))? else { break };
         let pace = pace(world, seed);
         for turn in ranking::turns(contenders, round, spec.seed) {
             let (contender, course) = (&spec.contenders[turn], &mut courses[turn]);
             progress(done, runs, &contender.name);
             let barrier = !world.is_simulated();
-            let outcomes = node::run(world, &overlay, |node| {
-                let (scheduler, work) = (contender.made.clone(), work.clone());
-                async move {
-                    if barrier {
-                        let apart = node.epoch(APART);
-                        apart.everyone().barrier(&apart).await?;
-                    }
-                    scheduler.execute(node, work, pace).await
-                }
-            })?;
-            let outcome = outcomes.into_iter().find_map(|(_, outcome)| outcome);
-            let checked = match (&first, outcome) {
-                (Some(first), Some(mut outcome)) => {
-                    let products = std::mem::take(&mut outcome.products);
-                    let lost = |why: String| Error::Lost(format!("{} under {}: {why}", spec.workload.name, contender.name));
-                    let measured = Measured::checked(outcome, first).map_err(lost);
-                    measured.and_then(|measured| {
-                        if round >= unmeasured {
-                            course.push(measured);
+            let run = unless_interrupted(world, |world| {
+                let outcomes = node::run(world, &overlay, |node| {
+                    let (scheduler, work) = (contender.made.clone(), work.clone());
+                    async move {
+                        if barrier {
+                            let apart = node.epoch(APART);
+                            apart.everyone().barrier(&apart).await?;
                         }
-                        spec.workload.accept(&products)
-                    })
-                }
-                _ => Ok(()),
-            };
-            settle::agree(world, checked)?;
+                        scheduler.execute(node, work, pace).await
+                    }
+                })?;
+                let outcome = outcomes.into_iter().find_map(|(_, outcome)| outcome);
+                let checked = match (&first, outcome) {
+                    (Some(first), Some(mut outcome)) => {
+                        let products = std::mem::take(&mut outcome.products);
+                        let lost = |why: String| Error::Lost(format!("{} under {}: {why}", spec.workload.name, contender.name));
+                        let measured = Measured::checked(outcome, first).map_err(lost);
+                        measured.and_then(|measured| {
+                            if round >= unmeasured {
+                                course.push(measured);
+                            }
+                            spec.workload.accept(&products)
+                        })
+                    }
+                    _ => Ok(()),
+                };
+                settle::agree(world, checked)
+            });
+            if run?.is_none() {
+                break 'rounds;
+            }
             done += 1;
         }
     }
-    progress(runs, runs, "");
+    progress(done, runs, "");
+    let interrupted = Interruption::of(world, done, runs);
     let unit = if world.is_simulated() { RecordUnit::Cycle } else { RecordUnit::Second };
     spec.contenders
         .iter()
         .zip(courses)
-        .filter(|_| world.is_first())
-        .map(|(contender, course)| record(contender, course, spec, &site, &overlay, unit))
+        .filter(|(_, course)| world.is_first() && (interrupted.is_none() || !course.is_empty()))
+        .map(|(contender, course)| {
+            let record = record(contender, course, spec, &site, &overlay, unit)?;
+            Ok(RunRecord { interrupted: interrupted.clone(), ..record })
+        })
         .collect()
+}
+
+/// The tasks of the round with this seed; on the first rank also what is known of them.
+fn begin(world: &mut World, spec: &IndependentSpec, seed: u64) -> Result<(Arc<dyn Independent>, Option<Round>)> {
+    let setting = Setting { seed, ranks: world.ranks(), is_simulated: world.is_simulated() };
+    let problem = if spec.workload.is_made_by_one() {
+        settle::from_first(world, || spec.workload.problem(&setting))?
+    } else {
+        spec.workload.problem(&setting)?
+    };
+    let (known, sequential, optimum) = (problem.known, problem.sequential, problem.optimum);
+    if optimum.is_some() && !spec.speeds.is_empty() {
+        return Err(Error::usage("--speeds: the optimum of the workload is that of the matrix as it is"));
+    }
+    let work = spec.workload.prepare(problem, spec.speeds.clone(), world.is_simulated());
+    let first = world.is_first().then(|| Round::new(work.as_ref(), known, sequential, optimum));
+    settle::agree(world, first.as_ref().map_or(Ok(()), Round::is_sound))?;
+    Ok((work, first))
 }
 
 fn pace(world: &mut World, seed: u64) -> Pace {
@@ -396,6 +413,7 @@ fn record(
         rounds,
         responses: None,
         overload: None,
+        interrupted: None,
         scheduling: Some(scheduling),
         simplicity: contender.entry.simplicity(),
         timeline: Vec::new(),

@@ -9,6 +9,7 @@ mod known;
 
 use serde::Serialize;
 
+use super::interruption::{Interruption, unless_interrupted};
 use super::ranking;
 use super::responses::Responses;
 use super::settle;
@@ -125,6 +126,9 @@ pub struct RunRecord {
     pub scheduling: Option<super::independent::Scheduling>,
     /// Set for a stream whose graphs arrived faster than they were answered in any round: its response times depend on its length.
     pub overload: Option<Overload>,
+    /// Set if the runs ended early: this is what was measured until then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<Interruption>,
     /// Rank in the list of the simplest schedulers, which decides between equally good ones.
     #[serde(skip)]
     pub simplicity: usize,
@@ -231,7 +235,8 @@ pub struct NodeTimeline {
 const APART: u32 = equipoise::node::epochs::APART;
 
 /// Runs everything. `progress` is called on every rank with the number of runs done, the number of all runs and the name of the next
-/// scheduler. The records, one for each scheduler, come on the first rank; elsewhere there are none.
+/// scheduler. The records, one for each scheduler, come on the first rank; elsewhere there are none. If the world was asked to end, they are those of
+/// what was measured until then, and schedulers without a measured run have none.
 ///
 /// The plain program runs in every round, too, so that it is compared with on the same terms. On real ranks, where the first run pays for
 /// connections and threads, repeated runs begin with a round that does not count; a stream has graphs of its own for that.
@@ -251,40 +256,55 @@ pub fn run(world: &mut World, spec: &RunSpec, mut progress: impl FnMut(u64, u64,
     let unmeasured = u32::from(is_warmed_up);
     let runs = u64::from(unmeasured + measured) * contenders as u64;
     let mut done = 0;
-    for round in 0..unmeasured + measured {
+    'rounds: for round in 0..unmeasured + measured {
         // What is not measured is the first round's.
         let number = round.saturating_sub(unmeasured);
         let seed = spec.seed.wrapping_add(number.into());
         world.reseed(seed);
         let workload = prepared(seed)?;
         progress(done, runs, "the plain program");
-        let plain = plain_program(world, &workload)?;
+        let before = unless_interrupted(world, |world| {
+            let plain = plain_program(world, &workload)?;
+            known::work_out(world, &workload)?;
+            Ok(plain)
+        });
+        let Some(plain) = before? else { break };
         if round >= unmeasured {
             plains.push(plain);
         }
-        known::work_out(world, &workload)?;
         for turn in ranking::turns(contenders, round, spec.seed) {
             let (contender, course) = (&spec.contenders[turn], &mut courses[turn]);
             progress(done, runs, &contender.scheduler.name);
             let mut options = options(spec, &workload, is_simulated, round == unmeasured);
             options.drag = contender.drag;
             course.unit = if is_simulated && workload.measured().is_some() { options.unit } else { 1_000_000_000 };
-            let outcome = once(world, contender, &workload, &options)?;
-            let checked = match outcome {
-                Some(outcome) => course.add(outcome, contender, spec, &workload, plain, round >= unmeasured),
-                None => Ok(()),
-            };
-            settle::agree(world, checked)?;
+            let run = unless_interrupted(world, |world| {
+                let checked = match once(world, contender, &workload, &options)? {
+                    Some(outcome) => course.add(outcome, contender, spec, &workload, plain, round >= unmeasured),
+                    None => Ok(()),
+                };
+                settle::agree(world, checked)
+            });
+            if run?.is_none() {
+                break 'rounds;
+            }
             done += 1;
         }
     }
-    progress(runs, runs, "");
+    progress(done, runs, "");
     if !world.is_first() {
         return Ok(Vec::new());
     }
+    let interrupted = Interruption::of(world, done, runs);
+    plains.truncate(courses.iter().map(Course::rounds).max().unwrap_or(0));
     course::judge(&mut courses, &plains, site.cores.filter(|_| site.shares_cores()));
     let has_plain = plains.iter().any(Option::is_some);
-    spec.contenders.iter().zip(courses).map(|(contender, course)| course.record(contender, spec, &site, has_plain)).collect()
+    let measured = spec.contenders.iter().zip(courses).filter(|(_, course)| interrupted.is_none() || course.rounds() > 0);
+    let record = |(contender, course): (&SchedulerContender, Course)| {
+        let record = course.record(contender, spec, &site, has_plain)?;
+        Ok(RunRecord { interrupted: interrupted.clone(), ..record })
+    };
+    measured.map(record).collect()
 }
 
 fn options(spec: &RunSpec, workload: &Prepared, is_simulated: bool, is_first: bool) -> Options {

@@ -16,6 +16,14 @@ pub(super) const SHORTEST_US: f64 = 1e-3;
 
 /// One sentence that a person can act on.
 pub fn sentence(results: &[CaseResult]) -> String {
+    let interrupted = results.iter().flat_map(|result| &result.records).find_map(|record| record.interrupted.as_ref());
+    match interrupted {
+        Some(interruption) => format!("{} {}", interruption.sentence("phases"), recommendation(results)),
+        None => recommendation(results),
+    }
+}
+
+fn recommendation(results: &[CaseResult]) -> String {
     let records = || results.iter().flat_map(|result| &result.records);
     let Some(first) = records().next() else { return "Nothing was compared.".into() };
     let ranks = ranks(&first.site);
@@ -109,10 +117,11 @@ fn steps<'a>(records: impl Iterator<Item = &'a CompareRecord>) -> u64 {
 fn best<'a>(cases: &[&'a CaseResult]) -> Vec<Standing<'a>> {
     let mut standings: Vec<Standing<'a>> = Vec::new();
     for (number, case) in cases.iter().enumerate() {
-        let paying = || case.records.iter().enumerate().filter(|(_, record)| record.break_even_us.is_some());
-        let steps = steps(paying().map(|(_, record)| record));
-        let least = paying().map(|(_, record)| goal(record, steps)).fold(f64::INFINITY, f64::min);
-        for (contender, record) in paying().filter(|(_, record)| goal(record, steps) <= least * AS_GOOD) {
+        let paying = || case.records.iter().filter(|record| record.break_even_us.is_some());
+        let steps = steps(paying());
+        let least = paying().map(|record| goal(record, steps)).fold(f64::INFINITY, f64::min);
+        for record in paying().filter(|record| goal(record, steps) <= least * AS_GOOD) {
+            let contender = record.contender;
             match standings.iter_mut().find(|standing| standing.contender == contender) {
                 Some(standing) => {
                     standing.cases.push(number);
@@ -265,7 +274,8 @@ pub(crate) mod tests {
     /// Records of the same loads, which are displayed like this.
     pub(crate) fn case(loads: &str, records: impl Into<Vec<CompareRecord>>) -> CaseResult {
         let loads = Rc::new(LoadSource::Tasks(TaskSource::Table { path: loads.into(), unit: None }));
-        let records = records.into().into_iter().map(|record| CompareRecord { loads: loads.clone(), ..record }).collect();
+        let numbered = records.into().into_iter().enumerate();
+        let records = numbered.map(|(contender, record)| CompareRecord { loads: loads.clone(), contender, ..record }).collect();
         CaseResult { loads, records }
     }
 
@@ -315,6 +325,8 @@ pub(crate) mod tests {
             task_hops: 12,
             optimum_task_hops: Some(10),
             hops_ratio: Some(1.2),
+            collectives: None,
+            columns: None,
             steps: 4,
             messages: 12,
             bytes: 1234,

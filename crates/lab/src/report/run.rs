@@ -99,6 +99,9 @@ pub fn run(record: &RunRecord, width: u16) -> String {
     }
     regions(record).into_iter().enumerate().for_each(|(index, text)| line(if index == 0 { "regions" } else { "" }, text));
     out.push_str(&ranks(record, width));
+    if let Some(interruption) = &record.interrupted {
+        out.push_str(&format!("{}\n", interruption.sentence("runs")));
+    }
     out
 }
 

@@ -7,6 +7,13 @@ use crate::experiment::ranking::{self, Compared, Verdict};
 
 /// One sentence that a person can act on.
 pub fn sentence(records: &[RunRecord]) -> String {
+    match records.iter().find_map(|record| record.interrupted.as_ref()) {
+        Some(interruption) => format!("{} {}", interruption.sentence("runs"), recommendation(records)),
+        None => recommendation(records),
+    }
+}
+
+fn recommendation(records: &[RunRecord]) -> String {
     let Some(first) = records.first() else { return "Nothing was run.".into() };
     let times: Vec<Vec<f64>> = records.iter().map(times).collect();
     let order: Vec<usize> = records.iter().map(|record| record.simplicity).collect();

@@ -107,6 +107,11 @@ impl Course {
         }
     }
 
+    /// Number of measured rounds.
+    pub fn rounds(&self) -> usize {
+        self.summaries.len()
+    }
+
     /// Checks a round's outcome, and takes what is wanted of it if it is measured.
     pub fn add(
         &mut self,
@@ -212,6 +217,7 @@ impl Course {
             responses: responses.map(ResponseTimes::from),
             scheduling: None,
             overload: self.overload,
+            interrupted: None,
             simplicity: contender.scheduler.entry.simplicity(),
             timeline: nodes
                 .into_iter()
