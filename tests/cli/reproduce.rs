@@ -65,6 +65,46 @@ fn a_run_goes_on_where_it_was_stopped_and_the_page_has_all() {
 }
 
 #[test]
+fn a_figure_of_ones_own_is_measured_and_drawn_and_its_mistakes_have_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("figure.toml").display().to_string();
+    let text = "title = \"Tori\"\nx = \"side\"\nmeasure = \"task-hops\"\n\n[[curve]]\nbalancer = \"kwa\"\ntopology = \"torus:{x}x{x}\"\n\
+                loads = \"uniform:mean=20\"\nat = [2, 4]\n";
+    std::fs::write(&file, text).unwrap();
+    let page = folder.path().join("page").display().to_string();
+    let (status, out, errors) = reproduce(&format!("--file {file} --cases 6 --report {page}"));
+    assert!(status == 0 && out.matches("kwa, torus:{x}x{x}").count() == 2, "{out}{errors}");
+    let drawn = std::fs::read_to_string(format!("{page}/report.html")).unwrap();
+    assert!(drawn.contains("<title>Tori</title>") && drawn.contains("tasks times links") && drawn.contains(">side<"));
+    std::fs::write(&file, text.replace("at =", "att =")).unwrap();
+    let (status, _, errors) = reproduce(&format!("--file {file}"));
+    assert!(status == 2 && errors.contains("--file") && errors.contains("line 9: unknown field `att`"), "{errors}");
+    std::fs::write(&file, text.replace("torus:{x}x{x}", "tree:binary,nodes={x}")).unwrap();
+    let (status, _, errors) = reproduce(&format!("--file {file}"));
+    assert!(status == 2 && errors.contains("line 6: ") && errors.contains("kwa"), "{errors}");
+    let (status, _, errors) = reproduce(&format!("wu --file {file}"));
+    assert!(status == 2 && errors.contains("--file"), "{errors}");
+}
+
+#[test]
+fn points_and_claims_are_lines_with_the_same_keys() {
+    let (status, out, _) = reproduce("wu --example 1 --output json");
+    let lines: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((status, lines.len()), (0, 4), "{out}");
+    for line in &lines {
+        for key in ["paper", "item", "point", "printed", "expected", "ours", "ci95", "cases", "verdict", "recorded"] {
+            assert!(line.get(key).is_some(), "{key}: {line}");
+        }
+        assert_eq!(line["paper"], "wu");
+    }
+    assert_eq!((&lines[1]["point"], &lines[1]["ours"], &lines[1]["printed"]), (&"task-hops at 0".into(), &16.0.into(), &16.0.into()));
+    assert_eq!(
+        (&lines[3]["point"], &lines[3]["verdict"], &lines[3]["recorded"]),
+        (&"wu-example-1".into(), &"reproduced".into(), &"reproduced".into())
+    );
+}
+
+#[test]
 fn points_repeat_by_seed_and_differ_without() {
     let folder = tempfile::tempdir().unwrap();
     let points = |name: &str, arguments: &str| {

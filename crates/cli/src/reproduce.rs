@@ -6,7 +6,8 @@ use clap::Args;
 use equipoise::transport::sim::Model;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
-use equipoise_lab::experiment::papers::{self, Claim, Effort, Item, Job, Judged, Kept, Measuring, Paper, Point, Records};
+use equipoise_lab::experiment::papers::{self, Claim, Effort, Item, Job, Judged, Kept, Measuring, Paper, Point, Records, own};
+use equipoise_lab::report::reproduction::ReproductionLine;
 use equipoise_lab::report::{csv, json, papers_page, reproduction};
 
 use super::options::Output;
@@ -19,6 +20,7 @@ Examples:
   equipoise reproduce wu --table 1
   equipoise reproduce 002 --figure 6 --figure 7 --full
   equipoise reproduce --full --resume points.jsonl       goes on where it was stopped
+  equipoise reproduce --file scripts/figures/kwa-tori.toml --report tori
   equipoise reproduce --csv points.csv --claims claims.csv
   equipoise reproduce --report papers                    report.html has every figure
 
@@ -59,6 +61,10 @@ pub struct Arguments {
     /// Section whose claims are measured by themselves
     #[arg(long, value_name = "N")]
     section: Vec<u32>,
+
+    /// A figure of one's own instead of a paper's, as this file describes it (TOML; docs/papers.md): balancers or schedulers, topologies, loads or workloads
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paper", "figure", "table", "example", "section", "quick", "full", "claims", "record", "recorded"])]
+    file: Option<PathBuf>,
 
     /// Few random cases: all papers in about three minutes on two cores [default]
     #[arg(long, conflicts_with_all = ["full", "cases"])]
@@ -136,7 +142,10 @@ impl Arguments {
     }
 
     fn papers(&self) -> Vec<Paper> {
-        self.paper.map_or(Paper::ALL.to_vec(), |paper| vec![paper])
+        match self.file {
+            Some(_) => vec![Paper::Own],
+            None => self.paper.map_or(Paper::ALL.to_vec(), |paper| vec![paper]),
+        }
     }
 }
 
@@ -146,7 +155,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return print_recorded(arguments, &records);
     }
     let items = arguments.items();
-    let studies: Vec<_> = arguments.papers().into_iter().map(|paper| (paper, paper.study())).collect();
+    let mut own = arguments.file.as_deref().map(own::read).transpose()?;
+    let mut studies: Vec<_> = arguments.papers().into_iter().map(|paper| (paper, paper.study())).collect();
+    if let (Some(own), Some((_, study))) = (&mut own, studies.first_mut()) {
+        study.jobs = std::mem::take(&mut own.jobs);
+    }
     for item in &items {
         if !studies.iter().any(|(_, study)| study.jobs.iter().any(|job| job.item == *item)) {
             let whose = arguments.paper.map_or("none of the papers has".into(), |paper| format!("{} does not have", paper.name()));
@@ -188,11 +201,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let environment = launch::environment(&World::simulated(1, Model::default()));
         report.table.write(|out| csv::points(out, &points))?;
         report.records.write(|out| {
-            points.iter().try_for_each(|point| json::line(out, point))?;
-            judged.iter().try_for_each(|one| json::line(out, one))
+            points.iter().try_for_each(|point| json::line(out, &ReproductionLine::point(point)))?;
+            judged.iter().try_for_each(|one| json::line(out, &ReproductionLine::claim(one)))
         })?;
         Target::create("--report", &report.page)?
-            .write(|out| papers_page::write(out, &environment, (arguments.effort(), arguments.seed), &points, &judged))?;
+            .write(|out| papers_page::write(out, &environment, (arguments.effort(), arguments.seed), own.as_ref(), &points, &judged))?;
     }
     let off = judged.iter().filter(|one| !one.as_recorded).count();
     print(arguments, &points, &judged)?;
@@ -213,7 +226,7 @@ fn print(arguments: &Arguments, points: &[Point], judged: &[Judged]) -> Result<(
                 let points: Vec<Point> = points.iter().filter(|point| point.paper == paper).cloned().collect();
                 let judged: Vec<Judged> = judged.iter().filter(|one| one.paper == paper).cloned().collect();
                 // All points of all papers are for a file.
-                if !arguments.items().is_empty() && !points.is_empty() {
+                if (!arguments.items().is_empty() || paper == Paper::Own) && !points.is_empty() {
                     writeln!(out, "{}", reproduction::points(&points, width))?;
                 }
                 if !judged.is_empty() {
@@ -223,8 +236,8 @@ fn print(arguments: &Arguments, points: &[Point], judged: &[Judged]) -> Result<(
             Ok(())
         }),
         Output::Json => terminal::print(|out| {
-            points.iter().try_for_each(|point| json::line(out, point))?;
-            judged.iter().try_for_each(|one| json::line(out, one))
+            points.iter().try_for_each(|point| json::line(out, &ReproductionLine::point(point)))?;
+            judged.iter().try_for_each(|one| json::line(out, &ReproductionLine::claim(one)))
         }),
         Output::Quiet => Ok(()),
     }

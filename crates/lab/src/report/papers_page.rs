@@ -6,6 +6,7 @@ use super::figures::several;
 use super::html::{self, Page, Section, Table, Timed};
 use super::plot::{self, Plot, PlotCurve, PlotPoint};
 use super::reproduction::{ClaimOfPage, counted};
+use crate::experiment::papers::own::OwnFigure;
 use crate::experiment::papers::{Effort, Item, Judged, Paper, Point};
 use crate::experiment::{Environment, blazewicz1995};
 
@@ -20,24 +21,29 @@ pub fn write(
     out: &mut dyn Write,
     environment: &Environment,
     (effort, seed): (Effort, u64),
+    own: Option<&OwnFigure>,
     points: &[Point],
     judged: &[Judged],
 ) -> io::Result<()> {
     let section = |paper| {
         let points: Vec<&Point> = points.iter().filter(|point| point.paper == paper).collect();
         let judged: Vec<&Judged> = judged.iter().filter(|one| one.paper == paper).collect();
-        (!points.is_empty()).then(|| of_paper(paper, effort, seed, &points, &judged))
+        (!points.is_empty()).then(|| of_paper(paper, (effort, seed), own, &points, &judged))
     };
     let off = judged.iter().filter(|one| !one.as_recorded).count();
     let recorded = match off {
         0 => "each as recorded".into(),
         off => format!("{} not as recorded", several(off as u64, "verdict")),
     };
+    let (title, summary) = match own {
+        Some(own) => (own.title.clone(), format!("{}.", own.y)),
+        None => ("The papers' figures and claims".into(), format!("{}; {recorded}.", counted(judged))),
+    };
     let page = Page {
-        title: "The papers' figures and claims".into(),
-        summary: format!("{}; {recorded}.", counted(judged)),
+        title,
+        summary,
         environment: circumstances(environment, effort, seed),
-        sections: Paper::ALL.into_iter().filter_map(section).collect(),
+        sections: Paper::ALL.into_iter().chain([Paper::Own]).filter_map(section).collect(),
         nodes: Table::default(),
     };
     html::page(out, &page)
@@ -57,15 +63,15 @@ fn circumstances(environment: &Environment, effort: Effort, seed: u64) -> Vec<(&
     list
 }
 
-fn of_paper(paper: Paper, effort: Effort, seed: u64, points: &[&Point], judged: &[&Judged]) -> Section {
+fn of_paper(paper: Paper, (effort, seed): (Effort, u64), own: Option<&OwnFigure>, points: &[&Point], judged: &[&Judged]) -> Section {
     let mut items: Vec<Item> = points.iter().map(|point| point.item).collect();
     items.sort_unstable();
     items.dedup();
-    let figures = items.iter().filter_map(|item| figure(paper, *item, effort, seed, points)).collect();
+    let figures = items.iter().filter_map(|item| figure(paper, *item, (effort, seed), own, points)).collect();
     let claims: Vec<ClaimOfPage> = judged.iter().map(|one| ClaimOfPage((*one).clone())).collect();
     let judged: Vec<Judged> = judged.iter().map(|one| (*one).clone()).collect();
     Section {
-        title: format!("{} ({}): {}", paper.name(), paper.number(), paper.citation()),
+        title: if paper == Paper::Own { "Figure".into() } else { format!("{} ({}): {}", paper.name(), paper.number(), paper.citation()) },
         says: "Whiskers are 95 % intervals of ours; where there are none, nothing is random. Crosses are numbers that the paper prints."
             .into(),
         figures,
@@ -78,7 +84,7 @@ fn of_paper(paper: Paper, effort: Effort, seed: u64, points: &[&Point], judged: 
 }
 
 /// An item drawn, if it is more than single numbers.
-fn figure(paper: Paper, item: Item, effort: Effort, seed: u64, points: &[&Point]) -> Option<Timed> {
+fn figure(paper: Paper, item: Item, (effort, seed): (Effort, u64), own: Option<&OwnFigure>, points: &[&Point]) -> Option<Timed> {
     let points: Vec<&Point> =
         points.iter().filter(|point| point.item == item && !NOT_DRAWN.contains(&point.curve.as_str())).copied().collect();
     let mut curves: Vec<PlotCurve> = Vec::new();
@@ -93,8 +99,11 @@ fn figure(paper: Paper, item: Item, effort: Effort, seed: u64, points: &[&Point]
         return None;
     }
     curves.iter_mut().for_each(|curve| curve.points.sort_by(|a, b| a.x.total_cmp(&b.x)));
-    let Axes { title, x, y, log_x, log_y } = axes(paper, item);
-    let title = format!("{item}: {title}");
+    let Axes { title, x, y, log_x, log_y } = match own {
+        Some(own) => Axes { title: own.title.clone(), x: own.x.clone(), y: own.y.into(), log_x: own.log_x, log_y: own.log_y },
+        None => axes(paper, item),
+    };
+    let title = if own.is_some() { title } else { format!("{item}: {title}") };
     let (least, most) =
         points.iter().map(|point| point.cases).fold((u64::MAX, 0), |(least, most), cases| (least.min(cases), most.max(cases)));
     let cases = match (least, most) {
@@ -102,7 +111,10 @@ fn figure(paper: Paper, item: Item, effort: Effort, seed: u64, points: &[&Point]
         (least, most) if least == most => format!("{}; ", several(most, "case")),
         (least, most) => format!("{least} to {}; ", several(most, "case")),
     };
-    let says = format!("{cases}`{}`", command(paper, item, effort, seed));
+    let says = match own {
+        Some(_) => cases.trim_end_matches("; ").to_string(),
+        None => format!("{cases}{}", command(paper, item, effort, seed)),
+    };
     let plot = Plot { title: format!("{} {title}", paper.name()), x, y, log_x, log_y, curves };
     Some(Timed { title, says, svg: plot::svg(&plot) })
 }
@@ -126,15 +138,15 @@ fn command(paper: Paper, item: Item, effort: Effort, seed: u64) -> String {
 /// What a figure's axes are, as the paper draws them.
 struct Axes {
     title: String,
-    x: &'static str,
-    y: &'static str,
+    x: String,
+    y: String,
     log_x: bool,
     log_y: bool,
 }
 
 fn axes(paper: Paper, item: Item) -> Axes {
-    let straight = |title: &str, x, y| Axes { title: title.into(), x, y, log_x: false, log_y: false };
-    let by_mean = |title: &str, y| Axes { log_x: true, ..straight(title, "mean load, tasks a processor", y) };
+    let straight = |title: &str, x: &str, y: &str| Axes { title: title.into(), x: x.into(), y: y.into(), log_x: false, log_y: false };
+    let by_mean = |title: &str, y: &str| Axes { log_x: true, ..straight(title, "mean load, tasks a processor", y) };
     let response = "mean response time, in mean times of a graph";
     let total = "total time, cycles";
     match (paper, item) {
@@ -155,7 +167,9 @@ fn axes(paper: Paper, item: Item) -> Axes {
         }
         (Paper::Hierarchical, _) => straight("distances and migrations", "utilisation", "hops; migrations of a task"),
         (Paper::Divisible, Item::Figure(number)) => match blazewicz1995::figures().into_iter().find(|figure| figure.number == number) {
-            Some(figure) => Axes { title: figure.title.into(), x: figure.x, y: figure.y, log_x: figure.log_x, log_y: figure.log_y },
+            Some(figure) => {
+                Axes { title: figure.title.into(), x: figure.x.into(), y: figure.y.into(), log_x: figure.log_x, log_y: figure.log_y }
+            }
             None => straight("", "", ""),
         },
         (Paper::Divisible, _) => straight("executed on simulated ranks", "dimension d", "speed-up; parts of 1"),
@@ -175,6 +189,7 @@ fn axes(paper: Paper, item: Item) -> Axes {
         (Paper::Wu, Item::Figure(16)) => by_mean("normalised communication cost of CWA", "task-hops above the fewest, over these"),
         (Paper::Wu, Item::Figure(17)) => by_mean("normalised communication cost of MWA", "task-hops above the fewest, over these"),
         (Paper::Wu, _) => straight("properties", "", ""),
+        (Paper::Own, _) => straight("", "", ""),
     }
 }
 
@@ -189,7 +204,7 @@ mod tests {
         let judged = judge(paper, &study.claims, &points, &Records::built_in().unwrap()).unwrap();
         let mut out = Vec::new();
         let environment = super::super::html::tests::environment("equipoise reproduce '<b>'");
-        write(&mut out, &environment, (Effort::Quick, 1), &points.0, &judged).unwrap();
+        write(&mut out, &environment, (Effort::Quick, 1), None, &points.0, &judged).unwrap();
         String::from_utf8(out).unwrap()
     }
 

@@ -20,8 +20,8 @@ const NAME: usize = 58;
 pub struct Plot {
     /// For those who cannot see it.
     pub title: String,
-    pub x: &'static str,
-    pub y: &'static str,
+    pub x: String,
+    pub y: String,
     pub log_x: bool,
     pub log_y: bool,
     pub curves: Vec<PlotCurve>,
@@ -67,8 +67,8 @@ pub fn svg(plot: &Plot) -> String {
     }
     svg.line((LEFT, bottom), (WIDTH - RIGHT, bottom), "axis");
     svg.line((LEFT, TOP), (LEFT, bottom), "axis");
-    svg.text(((LEFT + WIDTH - RIGHT) / 2.0, bottom + 34.0), Anchor::Middle, "caption", plot.x);
-    svg.text((4.0, TOP - 11.0), Anchor::Start, "caption", plot.y);
+    svg.text(((LEFT + WIDTH - RIGHT) / 2.0, bottom + 34.0), Anchor::Middle, "caption", &plot.x);
+    svg.text((4.0, TOP - 11.0), Anchor::Start, "caption", &plot.y);
     let legend = |index: usize| (LEFT, bottom + FOOT + ROW * (index as f64 + 0.5));
     for (index, curve) in plot.curves.iter().enumerate() {
         svg.group(&curve.name, |svg| {
@@ -131,8 +131,8 @@ mod tests {
                 |name: &str, printed| PlotCurve { name: name.into(), points: (0..9).map(|x| point(f64::from(x), printed)).collect() };
             let plot = Plot {
                 title: "a <figure>".into(),
-                x: "x",
-                y: "y",
+                x: "x".into(),
+                y: "y".into(),
                 log_x,
                 log_y,
                 curves: vec![curve("ours", Some(70.0)), curve(&"long name ".repeat(20), None)],

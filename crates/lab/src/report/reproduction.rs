@@ -3,10 +3,60 @@
 use std::fmt::Write;
 
 use comfy_table::{ContentArrangement, Table, presets};
+use serde::Serialize;
 
 use super::figures::several;
 use super::table::{self, lines};
 use crate::experiment::papers::{Judged, Paper, Point, Verdict};
+
+/// A line of `reproduce --output json`: a point or a claim, with the keys that both have besides their own.
+#[derive(Serialize)]
+pub struct ReproductionLine<'a> {
+    #[serde(flatten)]
+    own: Own<'a>,
+    /// The curve and the place on it, or the claim's name.
+    point: String,
+    /// What is known beforehand besides what the paper prints; nothing so far.
+    expected: Option<f64>,
+    ci95: Option<[f64; 2]>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Own<'a> {
+    Point {
+        #[serde(flatten)]
+        point: &'a Point,
+        ours: f64,
+        verdict: Option<&'static str>,
+        recorded: Option<()>,
+    },
+    Claim {
+        #[serde(flatten)]
+        claim: &'a Judged,
+        item: &'static str,
+        printed: Option<&'static str>,
+    },
+}
+
+impl<'a> ReproductionLine<'a> {
+    /// That of a point.
+    pub fn point(point: &'a Point) -> ReproductionLine<'a> {
+        let verdict = point.agrees.map(|agrees| if agrees { "agrees" } else { "differs" });
+        ReproductionLine {
+            point: format!("{} at {}", point.curve, point.x),
+            expected: None,
+            ci95: Some([point.low, point.high]),
+            own: Own::Point { point, ours: point.value, verdict, recorded: None },
+        }
+    }
+
+    /// That of a claim.
+    pub fn claim(claim: &'a Judged) -> ReproductionLine<'a> {
+        let printed = Some(claim.number).filter(|number| !number.is_empty());
+        ReproductionLine { point: claim.claim.into(), expected: None, ci95: None, own: Own::Claim { claim, item: claim.place, printed } }
+    }
+}
 
 /// A table with a line for each point.
 pub fn points(points: &[Point], width: u16) -> String {

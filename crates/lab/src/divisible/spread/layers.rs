@@ -285,16 +285,10 @@ impl Layers {
                 here.sort_unstable();
                 parts(&here, count)
             };
-            self.routed(
-                owner,
-                vec![*range],
-                split,
-                |here, more| here.extend(more),
-                |from, to, part| {
-                    routes.links.entry((from, to)).or_default().extend(part);
-                    routes.senders.entry(to).or_default().insert(from);
-                },
-            );
+            self.routed(owner, vec![*range], split, Vec::extend, |from, to, part| {
+                routes.links.entry((from, to)).or_default().extend(part);
+                routes.senders.entry(to).or_default().insert(from);
+            });
         }
         routes.links.values_mut().for_each(merge);
         routes

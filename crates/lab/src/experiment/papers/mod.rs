@@ -9,6 +9,7 @@ mod divisible;
 pub mod evidence;
 mod hierarchical;
 mod kept;
+pub mod own;
 mod psts;
 mod records;
 mod sash;
@@ -29,7 +30,7 @@ pub use kept::Kept;
 pub use records::{Record, Records};
 pub use sash::LONGER;
 
-/// One of the papers.
+/// One of the papers, or a figure of one's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Paper {
@@ -38,15 +39,17 @@ pub enum Paper {
     Sash,
     Psts,
     Wu,
+    /// No paper: a figure that a file describes.
+    Own,
 }
 
 impl Paper {
-    /// All, in the order of their numbers.
+    /// All papers, in the order of their numbers.
     pub const ALL: [Paper; 5] = [Paper::Hierarchical, Paper::Divisible, Paper::Sash, Paper::Psts, Paper::Wu];
 
     /// Name on the command line.
     pub fn name(self) -> &'static str {
-        ["hierarchical", "divisible", "sash", "psts", "wu"][self as usize]
+        ["hierarchical", "divisible", "sash", "psts", "wu", "own"][self as usize]
     }
 
     /// Number on the command line: `000` to `004`.
@@ -62,6 +65,7 @@ impl Paper {
             "Hamidzadeh, Lilja and Atif 1995, dynamic scheduling in heterogeneous systems",
             "Savvas and Kechadi 2004, dynamic task scheduling in computing clusters",
             "Wu 1997, runtime parallel scheduling",
+            "a figure of one's own",
         ][self as usize]
     }
 
@@ -78,6 +82,7 @@ impl Paper {
             Paper::Sash => sash::study(),
             Paper::Psts => psts::study(),
             Paper::Wu => wu::study(),
+            Paper::Own => Study { jobs: Vec::new(), claims: Vec::new() },
         }
     }
 }
@@ -132,6 +137,8 @@ pub struct Job {
     pub x: f64,
     /// Random cases: quick, full. Equal where nothing is random.
     cases: [u32; 2],
+    /// What its seed is made of instead of the name, where several jobs are to have the same random cases.
+    stream: Option<String>,
     measure: Box<dyn Fn(u64, u32) -> Result<Vec<Value>> + Send + Sync>,
 }
 
@@ -143,7 +150,7 @@ impl Job {
         cases: [u32; 2],
         measure: impl Fn(u64, u32) -> Result<Vec<Value>> + Send + Sync + 'static,
     ) -> Job {
-        Job { item, name: name.into(), x, cases, measure: Box::new(measure) }
+        Job { item, name: name.into(), x, cases, stream: None, measure: Box::new(measure) }
     }
 
     fn cases(&self, effort: Effort) -> u32 {
@@ -226,7 +233,8 @@ impl Points {
 
 /// The seed of a job: its own stream of random numbers, whatever else is measured.
 fn seed_of(paper: Paper, job: &Job, seed: u64) -> u64 {
-    let name = format!("{}/{}/{}/{}/{seed}", paper.name(), job.item, job.name, job.x);
+    let stream = job.stream.as_ref().unwrap_or(&job.name);
+    let name = format!("{}/{}/{stream}/{}/{seed}", paper.name(), job.item, job.x);
     let hash = blake3::hash(name.as_bytes());
     // Room above for the numbers of cases, which count from the seed.
     hash.as_bytes()[..8].iter().fold(0u64, |all, byte| all << 8 | u64::from(*byte)) >> 8

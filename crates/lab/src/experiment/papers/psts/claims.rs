@@ -131,7 +131,6 @@ fn tables() -> Vec<Claim> {
                 let holds = line.iter().zip(theirs).all(|(ours, theirs)| (ours.value / theirs - 1.0).abs() < 0.1);
                 Finding::new(Decision::of(holds), &line, values(&line))
             },
-            ..CLAIM
         },
         Claim {
             id: "psts-table-6-rise",
