@@ -19,7 +19,9 @@ use equipoise_lab::report::{advice, csv, html, json, table, trace};
 use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern, network};
 
 use super::launch::{self, Ending};
-use super::options::{GraceOption, Output, ROUNDS, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input, handicap};
+use super::options::{
+    GraceOption, Output, Placements, ROUNDS, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input, handicap,
+};
 use super::output::{Files, Target, check_trace};
 use super::terminal;
 
@@ -264,8 +266,12 @@ impl Request<'_> {
                         check_trace(&topology)?;
                     }
                     let powers = padded(&powers, topology.nodes())?;
-                    let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement, seed)?;
-                    contenders.push(BalancerContender { balancer: balancer.clone(), overlay, powers });
+                    let placements = self.arguments.world.placement;
+                    for rule in placements.rules() {
+                        let overlay = Overlay::placed(topology.clone(), world.hosts(), rule, seed)?;
+                        let placement = (placements == Placements::All).then_some(rule);
+                        contenders.push(BalancerContender { balancer: balancer.clone(), overlay, placement, powers: powers.clone() });
+                    }
                 }
             }
         }

@@ -301,7 +301,7 @@ impl Request<'_> {
         let (options, shared) = (self.options, self.shared);
         let ranks = world.ranks();
         let topology = settle::topology(world, shared.topology.as_deref().unwrap_or("hypercube"))?;
-        let overlay = Overlay::placed(topology, world.hosts(), self.world.placement, self.world.seed)?;
+        let overlay = Overlay::placed(topology, world.hosts(), self.world.placement.one()?, self.world.seed)?;
         let installments = shared.installments.map(u32::try_from).transpose();
         let installments = installments.map_err(|_| Error::usage("--installments: there can't be so many"))?;
         if let Some(number) = installments
