@@ -23,12 +23,13 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
+use serde::Serialize;
 
 use crate::balance::{self, Chosen};
 use crate::error::{Error, Result};
-use crate::load::{Checksum, Powers, Segment, Shares, WorkQueue};
-use crate::node::{self, HEADER_BYTES, Node, Ticks};
-use crate::phase::conserved;
+use crate::load::{Powers, Segment, Shares, TaskId, WorkQueue};
+use crate::node::{HEADER_BYTES, Ticks};
+use crate::phase::{self, Setting};
 use crate::topology::{Hosts, Overlay, PlacementRule, RankId};
 use crate::transport::sim::{Model, Network, Speed};
 use crate::transport::world::World;
@@ -77,7 +78,7 @@ pub struct Question {
 }
 
 /// What is to be done.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
     /// Whether the gain is above the cost.
     pub pays: bool,
@@ -91,6 +92,8 @@ pub struct Advice {
     pub after_seconds: f64,
     /// Seconds gained over all steps, the cost not subtracted.
     pub gain_seconds: f64,
+    /// The same in one step.
+    pub gain_seconds_per_step: f64,
     /// Predicted seconds of the balancing phase.
     pub cost_seconds: f64,
     /// Maximum over mean of the loads (in time), now.
@@ -112,7 +115,7 @@ pub struct Advice {
 }
 
 /// What one balancer would do.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Choice {
     /// The balancer.
     pub balancer: String,
@@ -235,12 +238,13 @@ impl Question {
         let even = self.predict(&best.chosen, ranks, &levelled(&self.loads))?.1;
         let margin = if cost > 0.0 { (gain / cost).max(0.0) } else { f64::INFINITY };
         Ok(Advice {
-            pays: gain > cost,
+            pays: pays(gain, cost),
             balancer: best.chosen.name.clone(),
             topology: best.topology.clone(),
             before_seconds: before,
             after_seconds: best.after,
             gain_seconds: gain,
+            gain_seconds_per_step: gain / steps,
             cost_seconds: cost,
             imbalance,
             crossover_imbalance: crossover_imbalance(&Line { mean, after: best.after, imbalance, even, cost, steps }),
@@ -299,6 +303,11 @@ impl Judged {
     }
 }
 
+/// Whether balancing pays, by its gain over all steps for which the loads last and its cost, both in one unit.
+pub fn pays(gain: f64, cost: f64) -> bool {
+    gain > cost
+}
+
 fn seconds(ticks: Ticks) -> f64 {
     ticks as f64 / 1e9
 }
@@ -343,7 +352,8 @@ fn certainty(margin: f64, error: f64) -> f64 {
     1.0 / (1.0 + (-1.702 * deviations).exp())
 }
 
-/// Loads by rank after a balancer's phase in a simulated world, and the seconds that it takes; for comparing predictions with outcomes.
+/// Loads by rank after a balancer's phase in a simulated world, and the seconds that it takes, as `compare` times it; for comparing predictions with
+/// outcomes.
 ///
 /// # Errors
 /// What a simulation can fail with.
@@ -351,41 +361,29 @@ fn certainty(margin: f64, error: f64) -> f64 {
 pub fn phase_of(world: &mut World, chosen: &Rc<Chosen>, loads: &[u64], payload: u64, seed: u64) -> Result<(Vec<u64>, f64)> {
     let (ranks, topology) = (world.ranks(), chosen.entry.topology_on(&world.network()));
     let overlay = Overlay::placed(topology, world.hosts(), PlacementRule::Hosts, seed)?;
-    let shares = Shares::new(Powers::equal(ranks, overlay.topology.nodes()));
     // All payloads are slices of one buffer.
     let zeros = Bytes::from(vec![0; (loads.iter().max().copied().unwrap_or(0) * payload) as usize]);
-    let loads = Rc::<[u64]>::from(loads);
-    let after = node::run(world, &overlay, |node| {
-        let count = loads.get(node.me() as usize).copied().unwrap_or(0);
-        let body = zeros.slice(..(count * payload) as usize);
-        let queue = move |first| WorkQueue::new(Segment::row(first, count, 1, body).into_iter().collect());
-        let (chosen, shares) = (chosen.clone(), shares.clone());
-        async move { Ok(phase(node, chosen, shares, count, queue).await?.work()) }
-    })?;
+    let starts: Vec<TaskId> = loads.iter().scan(0, |next, load| Some(std::mem::replace(next, *next + load))).collect();
+    let loads = loads.to_vec();
+    let setting = Setting {
+        balancer: chosen.clone(),
+        shares: Shares::new(Powers::equal(ranks, overlay.topology.nodes())),
+        queue: Rc::new(move |node| {
+            let load = starts.get(node as usize).zip(loads.get(node as usize));
+            let row = load.and_then(|(first, count)| Segment::row(*first, *count, 1, zeros.slice(..(count * payload) as usize)));
+            Ok(WorkQueue::new(row.into_iter().collect()))
+        }),
+        plan: false,
+        weighted: false,
+        trace: None,
+    };
+    let outcome = phase::run(world, &overlay, &Rc::new(setting))?;
+    let outcome = outcome.ok_or_else(|| Error::Failed("a simulated phase has left no outcome".into()))?;
     let mut by_rank = vec![0; ranks as usize];
-    for (node, work) in after {
+    for (node, work) in (0..).zip(outcome.finals) {
         by_rank[overlay.placement.rank_of(node) as usize] += work;
     }
-    let elapsed = world.as_simulation().map_or(0, |simulation| simulation.elapsed());
-    Ok((by_rank, seconds(elapsed)))
-}
-
-/// One node's part: the tasks that it ends with. `queue` makes those with which it begins, `count` tasks, from the number of the first.
-async fn phase(node: Node, chosen: Rc<Chosen>, shares: Shares, count: u64, queue: impl FnOnce(u64) -> WorkQueue) -> Result<WorkQueue> {
-    let apart = node.epoch(node::epochs::APART);
-    let everyone = apart.everyone();
-    let first = everyone.exclusive_scan(&apart, count, |a, b| a + b).await?.unwrap_or(0);
-    let mut queue = queue(first);
-    let before = queue.checksum();
-
-    let mut phase = balance::Phase::begin(&node, &shares, &mut queue);
-    phase.carry_out(&*chosen.made).await?;
-    phase.end();
-
-    let sums = (before, queue.checksum());
-    let (before, after) = everyone.all_reduce(&apart, sums, |a: (Checksum, Checksum), b| (a.0.and(b.0), a.1.and(b.1))).await?;
-    conserved(&chosen.name, &before, &after)?;
-    Ok(queue)
+    Ok((by_rank, seconds(outcome.elapsed)))
 }
 
 #[cfg(test)]
@@ -427,7 +425,7 @@ mod tests {
 
     #[test]
     fn more_steps_earn_what_one_does_not() {
-        let one = Question { unit_seconds: 1e-6, ..question(&[100, 0, 0, 0]) };
+        let one = Question { unit_seconds: 2e-7, ..question(&[100, 0, 0, 0]) };
         let advice = one.answer().unwrap();
         assert!(!advice.pays);
         let steps = advice.crossover_steps.unwrap();

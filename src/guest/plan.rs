@@ -11,6 +11,7 @@ use super::options::ByRank;
 use super::route::{Places, Route};
 use super::status::{Failure, Result};
 use super::verdict::Verdict;
+use crate::advice;
 use crate::load::Place;
 
 /// Input of a plan, by item. Fields that are `None` are 1, 0 and not pinned for all items.
@@ -199,7 +200,7 @@ impl State {
             pays_from_seconds_per_unit: if gain > 0.0 { costs / gain } else { f64::INFINITY },
             moved: decision.moved,
             bytes: decision.bytes,
-            pays: unit.map(|unit| gain > 0.0 && gain * unit >= costs),
+            pays: unit.map(|unit| advice::pays(gain * unit, costs)),
             balancer: balancer.into(),
         }
     }

@@ -30,7 +30,8 @@ mod tests {
 
     #[test]
     fn names_and_short_forms() {
-        for name in ["never", "every", "threshold", "menon", "excess", "interval", "zhai", "boulmier", "procassini", "marquez"] {
+        for name in ["never", "every", "threshold", "menon", "excess", "interval", "zhai", "boulmier", "procassini", "marquez", "predicted"]
+        {
             trigger(name).unwrap();
         }
         assert_eq!((trigger("every").unwrap(), trigger("excess").unwrap()), (Criterion::Every(100), trigger("menon-baseline").unwrap()));

@@ -15,6 +15,7 @@
 //! | [`Degradation`](Criterion::Degradation) | the sum of (median of the last three max, less the mean of all since) reaches C (Zhai et al. 2018) |
 //! | [`Area`](Criterion::Area) | n u - (sum of u), over n steps, reaches C: the area above the curve of u (Boulmier et al. 2021) |
 //! | [`Efficiency`](Criterion::Efficiency) | a step that is as efficient as the first one after a balancing, plus C, takes less than `factor` steps like the last (Procassini et al. 2005) |
+//! | [`Predicted`](Criterion::Predicted) | what balancing now gains, u less that of the first step after the last balancing, in each step for which the loads are expected to last, is above C: the model of [`advice`](crate::advice) |
 //! | [`Tolerance`](Criterion::Tolerance) | a rank is more than a part above or below the mean (Márquez et al. 2013) |
 
 mod decision;
@@ -24,6 +25,8 @@ mod series;
 pub use decision::Trigger;
 pub use registry::{Chosen, Entry, Facts, find};
 pub use series::{InvalidSeries, Outcome, Series};
+
+use crate::advice;
 
 /// A rule that says when to balance. See the [module](self) for what each says and where it is from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,6 +58,13 @@ pub enum Criterion {
     Efficiency {
         /// Number of steps like the last that a balanced step and the balancing may take, above 0.
         factor: f64,
+    },
+    /// Balancing now is expected to gain more than it costs.
+    Predicted {
+        /// Number of steps for which the loads are expected to last; `None`: for as long again as since the last balancing.
+        steps: Option<u64>,
+        /// Number of times its cost that a balancing must gain, above 0.
+        margin: f64,
     },
     /// A rank is too far from the mean.
     Tolerance {
@@ -140,17 +150,20 @@ impl Watch {
             self.efficiency = (self.efficiency.0 + step.efficiency(), self.efficiency.1 + 1);
         }
         self.steps += 1;
-        let first = *self.first.get_or_insert(step);
+        self.first.get_or_insert(step);
         self.last = [self.last[1], self.last[2], Some(step)];
         self.lost += step.lost();
-        // Before the first balancing nothing is known to be beyond repair.
-        let baseline = if self.has_balanced { first.lost() } else { 0.0 };
-        self.excess += (step.lost() - baseline).max(0.0);
+        self.excess += (step.lost() - self.baseline()).max(0.0);
         self.max += step.max;
         self.degradation += self.median_of_last() - self.max / self.steps as f64;
         if let Criterion::Threshold { above, .. } = self.criterion {
             self.above = if step.max > above * step.mean { self.above + 1 } else { 0 };
         }
+    }
+
+    /// What a step loses right after a balancing. Before the first one nothing is known to be beyond repair.
+    fn baseline(&self) -> f64 {
+        self.first.filter(|_| self.has_balanced).map_or(0.0, |first| first.lost())
     }
 
     fn median_of_last(&self) -> f64 {
@@ -178,6 +191,10 @@ impl Watch {
                 let (sum, balancings) = self.efficiency;
                 let after = if balancings == 0 { 1.0 } else { sum / balancings as f64 };
                 step.max * (step.efficiency() / after) + cost < factor * step.max
+            }
+            Criterion::Predicted { steps, margin } => {
+                let gain = (step.lost() - self.baseline()).max(0.0) * steps.unwrap_or(self.steps) as f64;
+                advice::pays(gain, margin * cost)
             }
             Criterion::Tolerance { part } => step.max > step.mean * (1.0 + part) || step.min < step.mean * (1.0 - part),
         }
@@ -211,6 +228,10 @@ mod tests {
         assert_eq!(first(Criterion::Interval, 18.0), Some(5));
         // After n steps (n - 1) n - n (n - 1) / 2 = n (n - 1) / 2.
         assert_eq!(first(Criterion::Area, 21.0), Some(6));
+        // n u = n (n - 1) is above 20 after 6 steps, 10 u from u = 3 on, half of it from u = 5 on.
+        assert_eq!(first(Criterion::Predicted { steps: None, margin: 1.0 }, 20.0), Some(5));
+        assert_eq!(first(Criterion::Predicted { steps: Some(10), margin: 1.0 }, 20.0), Some(3));
+        assert_eq!(first(Criterion::Predicted { steps: Some(10), margin: 2.0 }, 20.0), Some(5));
         // Above 1.25 first with u = 3; three in a row are 3, 4, 5.
         assert_eq!(first(Criterion::Threshold { above: 1.25, window: 3, cooldown: 0 }, 9.0), Some(5));
         assert_eq!(first(Criterion::Threshold { above: 1.25, window: 1, cooldown: 9 }, 9.0), Some(8));

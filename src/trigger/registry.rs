@@ -22,7 +22,7 @@ impl Registered for Facts {
     type Made = Criterion;
     const WHAT: &'static str = "trigger";
     const ALL: &'static [&'static Entry] =
-        &[&NEVER, &EVERY, &THRESHOLD, &MARQUEZ, &MENON, &MENON_BASELINE, &MENON_INTERVAL, &ZHAI, &PROCASSINI, &BOULMIER];
+        &[&NEVER, &EVERY, &THRESHOLD, &MARQUEZ, &MENON, &MENON_BASELINE, &MENON_INTERVAL, &ZHAI, &PROCASSINI, &BOULMIER, &PREDICTED];
 }
 
 /// The trigger that `NAME[:key=value,..]` names.
@@ -139,6 +139,22 @@ static BOULMIER: Entry = Entry {
     facts: Facts { rule: "n u - (sum of u = max - mean over the n steps since the last balancing) reaches the cost", knows_cost: true },
 };
 
+static PREDICTED: Entry = Entry {
+    name: "predicted",
+    title: "the model of `advise`",
+    source: "",
+    options: "steps=.. (for which the loads last; as long as since the last balancing), margin=1 (how many times its cost a balancing must gain)",
+    examples: &["predicted", "predicted:steps=10,margin=1.5"],
+    build: |options| {
+        let steps = options.whole("steps", 1)?;
+        Ok(Criterion::Predicted { steps, margin: options.positive("margin")?.unwrap_or(1.0) })
+    },
+    facts: Facts {
+        rule: "(max - mean, less that of the first step after the last balancing) times the steps for which the loads last is above the cost",
+        knows_cost: true,
+    },
+};
+
 fn threshold(options: &mut Options<'_>) -> Result<Criterion, InvalidSpec> {
     let above = options.read("above", "a number, 1 or more", |bound: &f64| bound.is_finite() && *bound >= 1.0)?.unwrap_or(1.1);
     let window = options.whole("window", 1)?.unwrap_or(1);
@@ -168,7 +184,7 @@ mod tests {
         assert_eq!(
             wrong("mennon"),
             "trigger 'mennon' is unknown; known are never, every, threshold, marquez, menon, menon-baseline, menon-interval, zhai, \
-             procassini, boulmier"
+             procassini, boulmier, predicted"
         );
         assert_eq!(wrong("every:steps=0"), "trigger every: steps is a whole number, 1 or more, not '0'");
         assert_eq!(wrong("threshold:above=NaN"), "trigger threshold: above is a number, 1 or more, not 'NaN'");

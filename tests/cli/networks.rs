@@ -294,6 +294,31 @@ fn wrong_usage_is_one_sentence() {
 }
 
 #[test]
+fn placements_stand_side_by_side() {
+    let command = "compare --sim 16 --sim-hosts 4,cyclic --balancer cwa,direct --loads uniform:mean=100";
+    let all = lines(&format!("{command} --placement all --output json"));
+    let named: Vec<_> = all.iter().map(|line| (line["balancer"].as_str().unwrap(), line["placement"].as_str().unwrap())).collect();
+    let expected = ["cwa", "direct"].map(|name| ["hosts", "identity", "random"].map(|rule| (name, rule))).concat();
+    assert_eq!(named, expected);
+    // Each is what it is alone, where nothing says so.
+    for line in &all {
+        let rule = line["placement"].as_str().unwrap();
+        let alone = lines(&format!("{command} --placement {rule} --output json"));
+        let same = alone.iter().find(|other| other["balancer"] == line["balancer"]).unwrap();
+        assert!(same.get("placement").is_none());
+        for key in ["host_bytes", "bytes", "messages", "ms_median", "moved"] {
+            assert_eq!(same[key], line[key], "{key} of {line}");
+        }
+    }
+    assert!(all[0]["host_bytes"].as_u64() < all[1]["host_bytes"].as_u64(), "{} {}", all[0], all[1]);
+    let (status, table, _) = run(&[command.split(' ').collect::<Vec<_>>(), vec!["--placement", "all"]].concat());
+    assert!(status == 0 && ["hosts", "identity", "random", "host"].iter().all(|word| table.contains(word)), "{table}");
+    let (status, out, errors) = run(&["balance", "--sim", "4", "--placement", "all"]);
+    assert_eq!((status, out.as_str()), (2, ""));
+    assert!(errors.contains("--placement all: only compare runs under several rules"), "{errors}");
+}
+
+#[test]
 fn a_tree_of_hosts_crosses_between_them_least() {
     let crossed = |topology: &str| {
         let line =

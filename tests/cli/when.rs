@@ -50,8 +50,19 @@ fn each_criterion_stands_beside_the_best_schedule() {
         assert!(record["ratio"].as_f64().unwrap() >= 1.0, "{record}");
     }
     let names: Vec<&str> = all.iter().map(|record| record["trigger"].as_str().unwrap()).collect();
-    let known =
-        ["never", "every:steps=4", "threshold", "marquez", "menon", "menon-baseline", "menon-interval", "zhai", "procassini", "boulmier"];
+    let known = [
+        "never",
+        "every:steps=4",
+        "threshold",
+        "marquez",
+        "menon",
+        "menon-baseline",
+        "menon-interval",
+        "zhai",
+        "procassini",
+        "boulmier",
+        "predicted",
+    ];
     assert_eq!(names, [&["optimum"], &known[..]].concat());
     let chosen = records(&["--series", path, "--cost", "4", "--trigger", "menon,threshold:above=1.2,window=2,never"]);
     let names: Vec<&str> = chosen.iter().map(|record| record["trigger"].as_str().unwrap()).collect();
@@ -72,7 +83,7 @@ fn a_table_and_lines_are_one_series() {
     assert_eq!(one, other);
     let csv = String::from_utf8(one).unwrap();
     assert!(csv.starts_with("trigger,total,ratio,balancings,balanced_at,steps,ranks,cost\noptimum,"), "{csv}");
-    assert_eq!(csv.lines().count(), 12);
+    assert_eq!(csv.lines().count(), 13);
 }
 
 #[test]
@@ -104,7 +115,7 @@ fn wrong_input_is_refused_in_one_sentence() {
         (
             &["--series", fine, "--cost", "1", "--trigger", "mennon"],
             "--trigger 'mennon' is unknown; known are never, every, threshold, marquez, menon, menon-baseline, menon-interval, zhai, \
-             procassini, boulmier"
+             procassini, boulmier, predicted"
                 .into(),
         ),
         (

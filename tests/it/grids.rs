@@ -28,6 +28,7 @@ fn default_and_fastest(network: Network, ranks: u32) -> [(String, f64); 2] {
     assert!(grids.contains(&default), "{default}");
     let contender = |topology: &Topology| BalancerContender {
         balancer: balancer.clone(),
+        placement: None,
         overlay: Overlay::new(topology.clone(), world.hosts()).unwrap(),
         powers: Powers::equal(ranks, ranks),
     };

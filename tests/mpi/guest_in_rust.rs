@@ -51,6 +51,18 @@ pub fn enter(book: &mut Book) {
     }
 }
 
+/// A step asks for balancing when what the slowest rank loses, in all steps for which the loads last, is above what the last plan has cost.
+fn predicted(world: &World, rank: u32, ranks: u32) -> Result<(), Failure> {
+    world.set("trigger", "predicted:steps=100")?;
+    world.plan(&[1.0; 10])?;
+    let loses = |seconds: f64| world.step(if rank == 0 { seconds } else { 0.0 });
+    // A tenth of a microsecond in all is less than a plan takes, a hundred seconds are more.
+    assert!(!loses(1e-9)?);
+    assert_eq!(loses(1.0)?, ranks > 1);
+    assert!(!world.step(1.0)?, "all take the same");
+    world.set("trigger", "menon")
+}
+
 fn passes() -> Result<(), Failure> {
     let universe = rsmpi::initialize().expect("MPI");
     let all = universe.world();
@@ -58,6 +70,7 @@ fn passes() -> Result<(), Failure> {
     std::panic::set_hook(Box::new(|_| _ = PANICS.fetch_add(1, Ordering::SeqCst)));
 
     let world = World::of(&all, "balancer=refine")?;
+    predicted(&world, rank, ranks)?;
     let cells: Vec<Cell2> = (0..if rank == 0 { 12 } else { 1 }).map(|index| Cell2 { owner: rank, index, cache: Some(vec![7]) }).collect();
     let weights: Vec<f64> = cells.iter().map(|cell| 1.0 + cell.index as f64).collect();
     let plan = world.plan(&weights)?;

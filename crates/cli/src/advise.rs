@@ -14,7 +14,7 @@ use equipoise_lab::report::{advise as report, json};
 use equipoise_lab::workload::{LoadPattern, memory, network};
 
 use super::launch::{self, Ending};
-use super::options::{Output, SimHosts, WorldOptions, any_bytes};
+use super::options::{Output, Placements, SimHosts, WorldOptions, any_bytes};
 use super::terminal;
 
 const EXAMPLES: &str = "\
@@ -125,7 +125,7 @@ fn on_real_ranks(arguments: &Arguments, loads: &LoadPattern) -> Result<(), Endin
         predicts: false,
         survives: false,
         sim_hosts: None,
-        placement: PlacementRule::Hosts,
+        placement: Placements::One(PlacementRule::Hosts),
         seed: arguments.seed,
         timeout: Duration::from_secs(300),
     };

@@ -157,7 +157,7 @@ impl Request<'_> {
         self.arguments.kind.check(&balancer)?;
         let capacity = self.arguments.rule.capacity(ranks)?;
         let nodes = topology.nodes();
-        let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement, seed)?;
+        let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement.one()?, seed)?;
         let mut given_powers = None;
         let powers = settle::from_first(world, || {
             let (powers, given) = self.powers.draw(nodes, ranks, seed)?;

@@ -20,7 +20,7 @@ use equipoise_lab::report::{advice, csv, html, json, table, trace};
 use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern, network};
 
 use super::launch::{self, Ending};
-use super::options::{GraceOption, Output, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input, handicap};
+use super::options::{GraceOption, Output, Placements, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input, handicap};
 use super::output::{Files, Target, check_trace};
 use super::terminal;
 
@@ -283,8 +283,12 @@ impl Request<'_> {
                         check_trace(&topology)?;
                     }
                     let powers = padded(&powers, topology.nodes())?;
-                    let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement, seed)?;
-                    contenders.push(BalancerContender { balancer: balancer.clone(), overlay, powers });
+                    let placements = self.arguments.world.placement;
+                    for rule in placements.rules() {
+                        let overlay = Overlay::placed(topology.clone(), world.hosts(), rule, seed)?;
+                        let placement = (placements == Placements::All).then_some(rule);
+                        contenders.push(BalancerContender { balancer: balancer.clone(), overlay, placement, powers: powers.clone() });
+                    }
                 }
             }
         }

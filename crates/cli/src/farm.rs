@@ -29,7 +29,7 @@ use equipoise_farm::{environment, status};
 use equipoise_lab::experiment::settle;
 
 use super::launch::{self, Ending};
-use super::options::{Output, WorldOptions};
+use super::options::{Output, Placements, WorldOptions};
 use super::{streams, terminal};
 
 const EXAMPLES: &str = "\
@@ -231,7 +231,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
                 sim: None,
                 network: None,
                 sim_hosts: None,
-                placement: PlacementRule::Hosts,
+                placement: Placements::One(PlacementRule::Hosts),
                 seed: 1,
                 timeout: std::time::Duration::from_secs(300),
             };

@@ -1,5 +1,6 @@
 //! Options that several commands have.
 
+use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -41,9 +42,10 @@ pub struct WorldOptions {
     #[arg(long, value_name = "HOSTS", requires = "sim", verbatim_doc_comment)]
     pub sim_hosts: Option<SimHosts>,
 
-    /// Placement of the topology's nodes on ranks: hosts keeps neighbours on one host; identity puts node i on rank i; random
-    #[arg(long, value_name = "RULE", default_value_t = PlacementRule::Hosts)]
-    pub placement: PlacementRule,
+    /// Placement of the topology's nodes on ranks: hosts keeps neighbours on one host; identity puts node i on rank i; random; all (for
+    /// compare) runs each balancer under all three, to see what crosses between hosts
+    #[arg(long, value_name = "RULE", default_value_t = Placements::One(PlacementRule::Hosts))]
+    pub placement: Placements,
 
     /// Seed of all random numbers; the same seed gives the same loads and (in simulation) the same run
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
@@ -61,6 +63,54 @@ pub struct GraceOption {
     /// printed either way, marked `interrupted`, with exit status 4
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub grace: Duration,
+}
+
+/// Placement rules: one, or all of them side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placements {
+    One(PlacementRule),
+    All,
+}
+
+impl FromStr for Placements {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Placements, String> {
+        match text {
+            "all" => Ok(Placements::All),
+            _ => text.parse().map(Placements::One),
+        }
+    }
+}
+
+impl fmt::Display for Placements {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Placements::One(rule) => rule.fmt(f),
+            Placements::All => f.write_str("all"),
+        }
+    }
+}
+
+impl Placements {
+    /// The rules.
+    pub fn rules(self) -> Vec<PlacementRule> {
+        match self {
+            Placements::One(rule) => vec![rule],
+            Placements::All => PlacementRule::ALL.to_vec(),
+        }
+    }
+
+    /// The only rule.
+    ///
+    /// # Errors
+    /// Wrong usage if there are several.
+    pub fn one(self) -> Result<PlacementRule> {
+        match self {
+            Placements::One(rule) => Ok(rule),
+            Placements::All => Err(Error::usage("--placement all: only compare runs under several rules")),
+        }
+    }
 }
 
 /// How simulated ranks are spread over hosts.

@@ -119,7 +119,8 @@ fn trigger(options: &mut Options<'_>) -> Result<Trigger, InvalidSpec> {
     }
     let name = text.split(':').next().unwrap_or_default();
     if !registry::knows::<criteria::Facts>(name) {
-        let known: Vec<&str> = OWN.iter().map(|(name, _)| *name).chain(registry::names::<criteria::Facts>()).collect();
+        let published = registry::names::<criteria::Facts>().filter(|name| OWN.iter().all(|(own, _)| own != name));
+        let known: Vec<&str> = OWN.iter().map(|(name, _)| *name).chain(published).collect();
         return Err(options.wrong("trigger", text, &any_of(&known)));
     }
     let chosen = criteria::find(&text.replace('+', ",")).map_err(|why| options.nested(why))?;

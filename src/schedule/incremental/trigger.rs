@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Trigger;
+use crate::advice;
 use crate::node::Ticks;
 use crate::topology::NodeId;
 
@@ -123,7 +124,7 @@ pub(super) fn judge(trigger: Trigger, summary: &LoadSummary, known: &Known) -> D
     let rounds = |load: u64| load.div_ceil(u64::from(workers.max(1)));
     let gain = rounds(most.into()).saturating_sub(rounds(total.div_ceil(u64::from(real.max(1))))).saturating_mul(weight);
     // Weights may be too small: an imbalance that has lasted for some time is expected to last as long again.
-    let pays = gain.max(persisted) as f64 > cost as f64 * margin;
+    let pays = advice::pays(gain.max(persisted) as f64, cost as f64 * margin);
     if surplus(share) && pays { phase(share) } else { Decision::NotWorthIt }
 }
 

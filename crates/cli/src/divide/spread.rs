@@ -333,7 +333,7 @@ impl Request<'_> {
         let form = options.distribution.form();
         let usual = form.unwrap_or(LayeredForm::Hypercube).topology(ranks);
         let topology = settle::topology(world, shared.topology.as_deref().unwrap_or(&usual))?;
-        let overlay = Overlay::placed(topology, world.hosts(), self.world.placement, self.world.seed)?;
+        let overlay = Overlay::placed(topology, world.hosts(), self.world.placement.one()?, self.world.seed)?;
         let installments = shared.installments.map(u32::try_from).transpose();
         let installments = installments.map_err(|_| Error::usage("--installments: there can't be so many"))?;
         if let Some(number) = installments

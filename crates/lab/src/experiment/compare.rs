@@ -20,7 +20,7 @@ use equipoise::error::{Error, Result};
 use equipoise::load::{ColumnRatio, Crossings, Powers};
 use equipoise::phase::trace::{MOST_PASSAGES, NodeTrace, Trace};
 use equipoise::phase::{self, Outcome, Setting};
-use equipoise::topology::Overlay;
+use equipoise::topology::{Overlay, PlacementRule};
 use equipoise::transport::sim::Measured;
 use equipoise::transport::world::World;
 
@@ -47,6 +47,8 @@ pub struct CompareSpec {
 pub struct BalancerContender {
     pub balancer: Rc<Chosen>,
     pub overlay: Overlay,
+    /// The rule by which the overlay is placed, where several are compared.
+    pub placement: Option<PlacementRule>,
     /// By node.
     pub powers: Powers,
 }
@@ -69,6 +71,9 @@ pub struct CaseResult {
 #[derive(Clone, Debug, Serialize)]
 pub struct CompareRecord {
     pub balancer: String,
+    /// The rule by which its nodes are placed on ranks, where several are compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<&'static str>,
     pub topology: String,
     /// Whether every node has a rank of its own.
     pub native: bool,
@@ -271,6 +276,7 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
                 ms_predicted: predicted,
                 lasting: spec.lasting,
                 interrupted: interrupted.clone(),
+                placement: spec.contenders[contender].placement.map(PlacementRule::name),
                 contender,
                 ..combination.record(&loads, &site)?
             };
@@ -372,6 +378,7 @@ impl MeasuredPhase<'_> {
         };
         Ok(CompareRecord {
             balancer: balancer.name.clone(),
+            placement: None,
             topology: topology.name(),
             native: placement.native(),
             site: site.clone(),

@@ -43,7 +43,7 @@ fn recommendation(results: &[CaseResult]) -> String {
     let mut advice =
         if several_compared { format!("On these {ranks} use {}", named.name()) } else { format!("{} on these {ranks}", named.name()) };
     if !ranking.tied.is_empty() {
-        let names: Vec<&str> = ranking.tied.iter().filter_map(|tied| best.get(*tied)).map(Standing::name).collect();
+        let names: Vec<String> = ranking.tied.iter().filter_map(|tied| best.get(*tied)).map(Standing::name).collect();
         let tied = if first.site.network.is_some() { "as fast" } else { "statistically tied with" };
         advice.push_str(&format!(" ({tied}: {})", names.join(", ")));
     }
@@ -78,8 +78,12 @@ struct Standing<'a> {
 }
 
 impl Standing<'_> {
-    fn name(&self) -> &str {
-        self.records.first().map_or("", |record| record.balancer.as_str())
+    fn name(&self) -> String {
+        let name = |record: &&CompareRecord| match record.placement {
+            Some(placement) => format!("{} with --placement {placement}", record.balancer),
+            None => record.balancer.clone(),
+        };
+        self.records.first().map(name).unwrap_or_default()
     }
 
     /// By round, the geometric mean over the cases.
@@ -148,7 +152,7 @@ fn verdict(standings: &[Standing]) -> Option<Verdict> {
 
 /// The sentence for rounds that are too few to rank the best.
 fn too_few(best: &[Standing], rounds: usize, needed: usize) -> String {
-    let names: Vec<&str> = best.iter().map(Standing::name).collect();
+    let names: Vec<String> = best.iter().map(Standing::name).collect();
     let are = if rounds == 1 { "is" } else { "are" };
     let (least, most) = best.iter().map(Standing::median).fold((f64::INFINITY, 0.0f64), |(a, b), ms| (a.min(ms), b.max(ms)));
     format!(
@@ -290,7 +294,7 @@ pub(crate) mod tests {
         let tasks = Tasks::weighing(&mut world, vec![20, 5, 5, 10], 64, Weights::Unit, Pins::default()).unwrap();
         let overlay = Overlay::new(Topology::parse("complete:4", 4).unwrap(), world.hosts()).unwrap();
         let balancer = Rc::new(balance::find("direct").unwrap());
-        let contenders = vec![BalancerContender { balancer, overlay, powers: Powers::equal(4, 4) }];
+        let contenders = vec![BalancerContender { balancer, overlay, placement: None, powers: Powers::equal(4, 4) }];
         let cases = vec![Case { loads: LoadSource::Own, tasks }];
         let spec = CompareSpec {
             contenders,

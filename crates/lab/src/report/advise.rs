@@ -3,9 +3,10 @@
 use super::columns::{Column, Tabular};
 use super::figures::{duration_us, ratio, several, three, whole};
 use super::table::{lines, of};
-use crate::experiment::advise::{AdviceRecord, ChoiceRecord};
+use crate::experiment::advise::AdviceRecord;
+use equipoise::advice::{Advice, Choice};
 
-impl Tabular for ChoiceRecord {
+impl Tabular for Choice {
     fn columns() -> Vec<Column<Self>> {
         let new = Column::<Self>::new;
         vec![
@@ -23,9 +24,10 @@ fn time(seconds: f64) -> String {
 
 /// The answer, for a width in characters.
 pub fn text(record: &AdviceRecord, width: u16) -> String {
-    let AdviceRecord { balancer, topology, steps, .. } = record;
-    let sure = format!("certainty {} %", (100.0 * record.certainty).floor());
-    let verdict = match (record.pays, record.about_even) {
+    let AdviceRecord { steps, advice, .. } = record;
+    let Advice { balancer, topology, .. } = advice;
+    let sure = format!("certainty {} %", (100.0 * advice.certainty).floor());
+    let verdict = match (advice.pays, advice.about_even) {
         (_, true) => format!("Gain and cost are about even ({sure}): balancing neither pays nor costs much."),
         (true, false) => format!("Balancing pays ({sure}): {balancer} on {topology}."),
         (false, false) => format!("Balancing does not pay ({sure})."),
@@ -40,24 +42,24 @@ pub fn text(record: &AdviceRecord, width: u16) -> String {
         time(record.task_seconds),
         whole(record.payload),
         record.network,
-        time(record.before_seconds),
-        ratio(record.imbalance),
-        time(record.after_seconds),
-        time(record.gain_seconds),
-        time(record.cost_seconds),
+        time(advice.before_seconds),
+        ratio(advice.imbalance),
+        time(advice.after_seconds),
+        time(advice.gain_seconds),
+        time(advice.cost_seconds),
     );
     let mut least = Vec::new();
-    least.extend(record.crossover_task_seconds.map(|seconds| format!("from tasks of {}", time(seconds))));
-    least.extend(record.crossover_imbalance.map(|imbalance| format!("from an imbalance of {}", three(imbalance))));
-    least.extend(record.crossover_steps.map(|steps| format!("from {}", several(steps, "step"))));
+    least.extend(advice.crossover_task_seconds.map(|seconds| format!("from tasks of {}", time(seconds))));
+    least.extend(advice.crossover_imbalance.map(|imbalance| format!("from an imbalance of {}", three(imbalance))));
+    least.extend(advice.crossover_steps.map(|steps| format!("from {}", several(steps, "step"))));
     out.push_str(&match &least[..] {
         [] => "Nothing would make it pay.\n".to_string(),
         least => format!("All else being equal it pays {}.\n", least.join(", ")),
     });
-    let arriving = time(record.crossover_arriving_seconds);
+    let arriving = time(advice.crossover_arriving_seconds);
     out.push_str(&format!(
         "A single task that arrives on a busy rank is worth sending to an idle one if it takes more than {arriving}.\n\n"
     ));
-    out.push_str(&lines(&of(&record.choices, width)));
+    out.push_str(&lines(&of(&advice.choices, width)));
     out
 }

@@ -15,6 +15,13 @@ impl Tabular for CompareRecord {
         let shown = Column::<CompareRecord>::shown;
         vec![
             new("balancer", |r| r.balancer.csv()).heading("balancer").left(),
+            new("placement", |r| r.placement.map(str::to_string).csv())
+                .heading("place\u{ad}ment")
+                .reads(|r| r.placement.unwrap_or("-").into())
+                .when(|records| records.iter().any(|r| r.placement.is_some()))
+                .about("rule by which nodes are placed on ranks (--placement all)")
+                .only_then()
+                .left(),
             new("topology", |r| r.topology.csv()).heading("topology").reads(kind).left(),
             new("native", |r| r.native.csv()),
             new("ranks", |r| r.site.ranks.csv()),
