@@ -51,7 +51,7 @@ pub struct Used {
 
 /// Turns for each kind in a measurement, and operations in a turn. The median over the turns counts.
 const TURNS: usize = 5;
-const OPERATIONS: usize = 20;
+const OPERATIONS: usize = 5;
 
 /// Has later runs use what is asked for. In simulation, and with one rank, these are our own trees.
 ///
