@@ -3,11 +3,14 @@
 //!
 //! In simulation all ranks are in this process, so there is nothing to settle.
 
+mod collectives;
+
 use std::hash::{DefaultHasher, Hasher};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use self::collectives::{Collectives, Used, use_collectives};
 use crate::error::{Error, Result, Travelling};
 use crate::node;
 use crate::topology::{Complete, Overlay, RankId, Topology};
@@ -21,14 +24,25 @@ pub fn from_first<T>(world: &mut World, make: impl FnOnce() -> Result<T>) -> Res
 where
     T: Clone + Serialize + DeserializeOwned + 'static,
 {
+    from_rank(world, 0, make)
+}
+
+/// What one rank makes, on every rank; its error on every rank, too.
+///
+/// # Errors
+/// The error of `make`, which runs on that rank only.
+pub fn from_rank<T>(world: &mut World, rank: RankId, make: impl FnOnce() -> Result<T>) -> Result<T>
+where
+    T: Clone + Serialize + DeserializeOwned + 'static,
+{
     if world.is_simulated() {
         return make();
     }
-    let mut made = world.is_first().then(|| make().map_err(Travelling::from));
+    let mut made = world.held().contains(&rank).then(|| make().map_err(Travelling::from));
     let overlay = one_node_per_rank(world)?;
     let told = node::run(world, &overlay, |node| {
         let made = made.take();
-        async move { node.everyone().broadcast(&node, 0, made).await }
+        async move { node.everyone().broadcast(&node, rank, made).await }
     })?;
     Ok(only(told)??)
 }

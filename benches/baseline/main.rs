@@ -7,7 +7,7 @@
 //! ```text
 //! baseline --by-hand LIBRARY [--zoltan LIBRARY] [--rounds N] [--payload 64,4096] [--mean 1000] [--seed 1] [--balancers direct,..]
 //!                                                                        one launch; prints its medians as lines for --summary
-//! baseline --first NAME --by-hand LIBRARY [--payload 64] ..              one phase in a fresh process; prints its time
+//! baseline --first NAME --by-hand LIBRARY [--payload 64] [--unmeasured 0] ..   one phase in a fresh process, after some others; prints its time
 //! baseline --summary FILE                                                the tables of all that the lines of a file say; without mpirun
 //! baseline --agree FILE                                                  whether `equipoise compare` and `balance` say the same; without mpirun
 //! ```
@@ -40,6 +40,10 @@ use rsmpi::traits::{Communicator, CommunicatorCollectives};
 use by_hand::{ByHand, Found};
 use tables::{Launch, SUMS};
 
+/// The allocator of the program `equipoise`. What is written by hand in C has the system's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The ways by hand, as they are named and as `by_hand.c` numbers them.
 const WAYS: [(&str, i32); 2] = [("alltoallv", 0), ("immediate", 1)];
 const ZOLTAN: &str = "zoltan";
@@ -53,6 +57,8 @@ struct Arguments {
     seed: u64,
     balancers: Vec<String>,
     first: Option<String>,
+    /// Number of phases before the first that is measured.
+    unmeasured: u32,
     summary: Option<String>,
     agree: Option<String>,
 }
@@ -75,6 +81,7 @@ fn arguments() -> Result<Arguments> {
         seed: 1,
         balancers: names.map(String::from).collect(),
         first: None,
+        unmeasured: 0,
         summary: None,
         agree: None,
     };
@@ -95,6 +102,7 @@ fn arguments() -> Result<Arguments> {
             "--seed" => found.seed = value.parse().map_err(wrong)?,
             "--balancers" => found.balancers = value.split(',').filter(|name| !name.is_empty()).map(String::from).collect(),
             "--first" => found.first = Some(value),
+            "--unmeasured" => found.unmeasured = value.parse().map_err(wrong)?,
             "--summary" => found.summary = Some(value),
             "--agree" => found.agree = Some(value),
             _ => return Err(Error::usage(format!("there is no option {option}"))),
@@ -365,12 +373,15 @@ impl Bench {
         Ok(())
     }
 
-    /// One phase, the first that this process does.
+    /// One phase, the first that this process does but for those that are not measured.
     fn first(mut self, name: &str, arguments: &Arguments) -> Result<()> {
         let payload = arguments.payloads[0];
         let mut libraries = self.libraries(arguments, payload)?;
         let contender = self.contenders(arguments)?.into_iter().find(|contender| contender.name() == name);
         let contender = contender.ok_or_else(|| Error::usage(format!("--first {name}: nobody has this name")))?;
+        for _ in 0..arguments.unmeasured {
+            self.phase(&contender, payload, &mut libraries)?;
+        }
         let took = self.phase(&contender, payload, &mut libraries)?.whole;
         if self.me == 0 {
             println!("first {name} {} {payload} {took}", self.ranks);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 typedef struct {
     size_t record;
@@ -12,10 +13,23 @@ typedef struct {
     unsigned char *records;
 } tasks;
 
+/* A buffer in huge pages, as the allocator of the program `equipoise` asks for: the kernel copies from process to process page by page. */
+static inline unsigned char *tasks_buffer(size_t bytes)
+{
+    const size_t page = (size_t)2 << 20;
+    size_t whole = (bytes + page) / page * page;
+    unsigned char *buffer = aligned_alloc(page, whole);
+#ifdef MADV_HUGEPAGE
+    if (buffer != NULL)
+        madvise(buffer, whole, MADV_HUGEPAGE);
+#endif
+    return buffer;
+}
+
 static inline int tasks_make(tasks *all, size_t record, uint64_t room)
 {
     all->record = record, all->count = 0, all->room = room;
-    all->records = malloc(record * room + 1);
+    all->records = tasks_buffer(record * room);
     return all->records != NULL;
 }
 
@@ -28,9 +42,11 @@ static inline unsigned char *tasks_at(const tasks *all, uint64_t index)
 static inline int tasks_reserve(tasks *all, uint64_t room)
 {
     if (room > all->room) {
-        unsigned char *more = realloc(all->records, all->record * room + 1);
+        unsigned char *more = tasks_buffer(all->record * room);
         if (more == NULL)
             return 0;
+        memcpy(more, all->records, all->record * all->count);
+        free(all->records);
         all->records = more, all->room = room;
     }
     return 1;

@@ -10,6 +10,7 @@
 //! - [`refine`](fn@refine): moves and swaps from where tasks are, away from the slowest rank.
 //! - [`hierarchical`](fn@hierarchical): refinement between hosts, longest task first within them.
 //! - [`near`](fn@near): tasks that talk to each other come together.
+//! - [`vectors`]: longest first and refinement for tasks with several weights.
 //! - [`capacity`]: bytes that ranks have room for, and rounds in which room is made first.
 //! - [`fewest`](fn@fewest): little movement for a given time of the slowest rank.
 //! - [`greedy_refine`]: of all of these the one that moves least among those that are good enough.
@@ -24,6 +25,7 @@ mod hierarchical;
 mod matching;
 mod near;
 mod refine;
+pub mod vectors;
 
 use crate::load::RankTime;
 

@@ -21,19 +21,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use super::items::{Held, Items};
 use super::{Balancer, Cost, Phase, Running, Stage, direct, within};
+use crate::assign::vectors::Vectors;
 use crate::assign::{self, Assignment, Neighbours, Problem};
 use crate::error::{Error, Result};
-use crate::load::{Link, Place, Segment, Shares, TaskBatch, TaskId, WorkQueue};
+use crate::load::{Column, Link, Place, Segment, Shares, TaskBatch, TaskId, WorkQueue};
 use crate::node::Gathered;
 use crate::node::migrate::TRANSFER_BYTES;
 use crate::topology::{Kind, NodeId, Placement, Topology};
-
-/// Largest number of tasks that are assigned one by one. With more, the tasks of long rows are assigned in blocks.
-const SINGLE_UP_TO: u64 = 1 << 18;
-
-/// Blocks of one size that a long row is cut into, before the rest is cut into smaller ones.
-const BLOCKS: u64 = 32;
 
 /// Tasks go straight to where they belong, on whatever topology.
 pub(super) const ANY: &[Kind] =
@@ -51,9 +47,6 @@ pub(super) fn too_many(topology: &Topology) -> Option<String> {
     (nodes > DECIDED_UP_TO).then(why)
 }
 
-/// What a node tells: weight and number of each row of its tasks that may move, and their places if these count.
-pub(super) type Held = (Vec<(u64, u64)>, Vec<Place>);
-
 /// What an assignment goes by, beside the tasks and ranks.
 #[derive(Clone, Copy)]
 pub struct Given<'a> {
@@ -65,6 +58,8 @@ pub struct Given<'a> {
     pub hosts: &'a [u32],
     /// What tasks say to each other, where the rule goes by that.
     pub neighbours: Option<&'a Neighbours>,
+    /// All weights of tasks that have several, where the rule looks at them.
+    pub vectors: Option<Vectors<'a>>,
     /// The factor over the best time found up to which fewer moves win, unless the rule has one of its own.
     pub tolerance: f64,
     /// Whether plans are made often, as in every step of a program: then the search for less movement is short.
@@ -80,6 +75,11 @@ pub trait Rule {
 
     /// Whether it goes by what tasks say to each other.
     fn by_links(&self) -> bool {
+        false
+    }
+
+    /// Whether it looks at all weights of tasks that have several.
+    fn by_columns(&self) -> bool {
         false
     }
 
@@ -118,14 +118,24 @@ impl<R: Rule + Send + Sync> Balancer for Central<R> {
         !self.0.by_place() && !self.0.by_links()
     }
 
+    fn keeps_columns(&self) -> bool {
+        self.0.by_columns()
+    }
+
     fn rule(&self) -> Option<&dyn Rule> {
         Some(&self.0)
     }
 
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
-        let by_task = phase.shares.are_weighted() || phase.shares.capacity().is_some() || !self.0.leaves_units_to_quotas();
+        let has_more = phase.shares.capacity().is_some() || looks_at_columns(&self.0, phase.shares);
+        let by_task = phase.shares.are_weighted() || has_more || !self.0.leaves_units_to_quotas();
         Box::pin(async move { if by_task { exchange(phase, &self.0).await } else { direct::exchange(phase).await } })
     }
+}
+
+/// Whether a rule is to look at several weights.
+fn looks_at_columns(rule: &dyn Rule, shares: &Shares) -> bool {
+    rule.by_columns() && shares.columns().is_some()
 }
 
 /// Upper bound of what a phase of unit tasks costs.
@@ -152,10 +162,11 @@ pub(super) async fn exchange(phase: &mut Phase<'_>, rule: &dyn Rule) -> Result<(
     phase.enter(Stage::Information);
     let queue = &phase.mover.queue;
     let places = if rule.by_place() { queue.places().map_or_else(Vec::new, <[Place]>::to_vec) } else { Vec::new() };
-    let mine = rule.by_links().then(|| Names::of(queue));
+    let by_columns = looks_at_columns(rule, phase.shares);
+    let mine = (rule.by_links() || by_columns).then(|| Names::of(queue));
     let held: Gathered<Held> = direct::gather(node, (queue.movable_rows(), places)).await?;
     let names: Option<Gathered<Names>> = match mine {
-        Some(_) if phase.shares.links().is_none() => return Err(no_links(rule.name())),
+        Some(_) if !by_columns && phase.shares.links().is_none() => return Err(no_links(rule.name())),
         Some(mine) => Some(direct::gather(node, mine).await?),
         None => None,
     };
@@ -259,12 +270,22 @@ struct Planned {
 impl Planned {
     fn new(phase: &Phase<'_>, held: &[Held], names: Option<&[Names]>, rule: &dyn Rule) -> Planned {
         let (placement, shares) = (&phase.node.overlay().placement, phase.shares);
-        let ground = Ground::new(phase, held, names.is_some());
+        let columns = names.filter(|_| looks_at_columns(rule, shares)).zip(shares.columns());
+        let ground = match columns {
+            Some(_) => Ground::with_all(phase, held),
+            None => Ground::new(phase, held, names.is_some()),
+        };
         let (problem, items) = (ground.problem(), &ground.items);
-        let neighbours = names.map(|names| ground.neighbours(names, phase));
-        let mut assignment = rule.assign(&Given { neighbours: neighbours.as_ref(), ..ground.given() });
+        let neighbours = names.filter(|_| rule.by_links()).map(|names| ground.neighbours(names, phase));
+        let columns = columns.map(|(names, columns)| ground.columns(names, columns, placement));
+        let vectors = columns.as_ref().map(|(weights, fixed)| Vectors { weights, fixed, owners: &ground.owners, powers: &ground.powers });
+        let mut assignment = rule.assign(&Given { neighbours: neighbours.as_ref(), vectors, ..ground.given() });
         let (before, after) = (problem.loads(problem.owners), problem.loads(&assignment));
-        let slower = !shares.are_plain() && problem.slowest(&after) > problem.slowest(&before);
+        let is_slower = match &vectors {
+            Some(vectors) => vectors.ratio(&assignment) > vectors.ratio(&ground.owners),
+            None => problem.slowest(&after) > problem.slowest(&before),
+        };
+        let slower = !shares.are_plain() && is_slower;
         if slower || !rule.accepts(&problem, &before, &after) {
             assignment = problem.owners.to_vec();
         }
@@ -300,9 +321,17 @@ pub(super) struct Ground {
 impl Ground {
     /// `single`: each task is assigned for itself, however many there are.
     pub fn new(phase: &Phase<'_>, held: &[Held], single: bool) -> Ground {
+        Ground::of(phase, Items::of(held, single))
+    }
+
+    /// The same with tasks that have no work, each for itself.
+    fn with_all(phase: &Phase<'_>, held: &[Held]) -> Ground {
+        Ground::of(phase, Items::all(held))
+    }
+
+    fn of(phase: &Phase<'_>, items: Items) -> Ground {
         let placement = &phase.node.overlay().placement;
         let (shares, ranks) = (phase.shares, placement.ranks());
-        let items = Items::of(held, single);
         let owners = items.lots.iter().map(|lot| placement.rank_of(lot.node)).collect();
         let powers: Vec<u64> = (0..ranks).map(|rank| shares.powers().of(placement.real_node_of(rank))).collect();
         let mut pinned = vec![0; ranks as usize];
@@ -318,9 +347,21 @@ impl Ground {
         Problem { weights: &self.items.weights, owners: &self.owners, fixed: &self.fixed, powers: &self.powers }
     }
 
-    /// What the items say to each other, and to tasks that stay where they are.
-    fn neighbours(&self, names: &[Names], phase: &Phase<'_>) -> Neighbours {
-        let placement = &phase.node.overlay().placement;
+    /// All weights of the items, by column and item, and of tasks that stay where they are, by column and rank.
+    fn columns(&self, names: &[Names], columns: &[Column], placement: &Placement) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
+        let (item_of, rank_of) = self.tasks(names, placement);
+        let of = |column: &Column| {
+            let weight = |task: &TaskId| column.weights.get(*task as usize).copied().unwrap_or(0);
+            let (mut weights, mut fixed) = (vec![0; self.items.lots.len()], vec![0; self.powers.len()]);
+            item_of.iter().for_each(|(task, item)| weights[*item] = weight(task));
+            rank_of.iter().for_each(|(task, rank)| fixed[*rank as usize] += weight(task));
+            (weights, fixed)
+        };
+        columns.iter().map(of).unzip()
+    }
+
+    /// The item that each task is, and the ranks of the tasks that stay where they are.
+    fn tasks(&self, names: &[Names], placement: &Placement) -> (BTreeMap<TaskId, usize>, BTreeMap<TaskId, u32>) {
         let mut rank_of: BTreeMap<TaskId, u32> = BTreeMap::new();
         let mut item_of: BTreeMap<TaskId, usize> = BTreeMap::new();
         let mut lots = self.items.lots.iter().enumerate().peekable();
@@ -333,6 +374,12 @@ impl Ground {
             }
             rank_of.extend(ids(&names.pinned).map(|id| (id, placement.rank_of(node))));
         }
+        (item_of, rank_of)
+    }
+
+    /// What the items say to each other, and to tasks that stay where they are.
+    fn neighbours(&self, names: &[Names], phase: &Phase<'_>) -> Neighbours {
+        let (item_of, rank_of) = self.tasks(names, &phase.node.overlay().placement);
         let count = self.items.lots.len();
         let mut found = Neighbours { tasks: vec![Vec::new(); count], ranks: vec![Vec::new(); count] };
         for Link { ends: (a, b), bytes } in phase.shares.links().unwrap_or_default() {
@@ -355,83 +402,9 @@ impl Ground {
             places: &self.items.places,
             hosts: &self.hosts,
             neighbours: None,
+            vectors: None,
             tolerance: assign::TOLERANCE,
             often: false,
         }
-    }
-}
-
-/// What is assigned: tasks, or blocks of alike tasks.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Items {
-    pub weights: Vec<u64>,
-    pub lots: Vec<Lot>,
-    places: Vec<Place>,
-}
-
-/// Where some consecutive tasks of a node are among those that may move.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Lot {
-    pub node: NodeId,
-    pub at: u64,
-    pub count: u64,
-}
-
-impl Items {
-    pub fn of(held: &[Held], single: bool) -> Items {
-        let tasks: u128 = held.iter().flat_map(|(rows, _)| rows).map(|(_, count)| u128::from(*count)).sum();
-        let mut items = Items::default();
-        for (node, (rows, places)) in (0..).zip(held) {
-            let mut at = 0;
-            for (weight, count) in rows {
-                let end = at + count;
-                while *weight > 0 && at < end {
-                    let count = if single || tasks <= u128::from(SINGLE_UP_TO) || !places.is_empty() { 1 } else { block(end - at) };
-                    items.weights.push(weight * count);
-                    items.places.extend(places.get(at as usize));
-                    items.lots.push(Lot { node, at, count });
-                    at += count;
-                }
-                at = end;
-            }
-        }
-        items
-    }
-}
-
-/// Size of the next block when `left` equal tasks are left: whenever half of them are assigned, blocks become half as large, down to single tasks,
-/// so that the large blocks carry the work and the small ones even it out.
-fn block(left: u64) -> u64 {
-    (left / (2 * BLOCKS)).checked_ilog2().map_or(1, |size| 1 << size)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_rows_are_cut_into_blocks_down_to_single_tasks() {
-        let mut left = 1_000_000_000u64;
-        let mut blocks = Vec::new();
-        while left > 0 {
-            blocks.push(block(left));
-            left -= block(left);
-        }
-        assert_eq!(blocks.iter().sum::<u64>(), 1_000_000_000);
-        assert!(blocks.len() < 2_000 && blocks[0] <= 1_000_000_000 / 32 && blocks.ends_with(&[1; 64]), "{}", blocks.len());
-        assert!(blocks.is_sorted_by(|a, b| a >= b));
-    }
-
-    #[test]
-    fn tasks_are_items_with_their_places_among_those_that_may_move() {
-        let held = [(vec![(3, 2), (0, 4), (5, 1)], Vec::new()), (Vec::new(), Vec::new()), (vec![(1, 1)], Vec::new())];
-        let items = Items::of(&held, false);
-        assert_eq!(items.weights, [3, 3, 5, 1]);
-        let lots: Vec<_> = items.lots.iter().map(|lot| (lot.node, lot.at, lot.count)).collect();
-        assert_eq!(lots, [(0, 0, 1), (0, 1, 1), (0, 6, 1), (2, 0, 1)]);
-        // 10^9 alike tasks on each node are some thousand items.
-        let many = Items::of(&[(vec![(7, 1_000_000_000)], Vec::new()), (vec![(7, 1_000_000_000)], Vec::new())], false);
-        assert!(many.lots.len() < 4_000);
-        assert_eq!(many.weights.iter().sum::<u64>(), 14_000_000_000);
     }
 }

@@ -147,7 +147,7 @@ async fn exchange(phase: &mut Phase<'_>, sweeps: Sweeps, lambda: Lambda) -> Resu
     let mut rounds = 0;
     for _ in 0..most {
         let moved = sweep(phase, lambda, &mut rounds).await?;
-        if sweeps == Sweeps::UntilStable && !phase.node.everyone().all_reduce(phase.node, moved, |a, b| a | b).await? {
+        if sweeps == Sweeps::UntilStable && !phase.node.everyone().any(phase.node, moved).await? {
             break;
         }
     }

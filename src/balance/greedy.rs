@@ -11,7 +11,7 @@
 
 use super::central::{self, Central, Given, Rule};
 use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
-use crate::assign::{self, Assignment};
+use crate::assign::{self, Assignment, vectors};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "greedy",
@@ -41,8 +41,15 @@ impl Rule for Greedy {
         ENTRY.name
     }
 
+    fn by_columns(&self) -> bool {
+        true
+    }
+
     fn assign(&self, given: &Given<'_>) -> Assignment {
-        assign::greedy(&given.problem)
+        match &given.vectors {
+            Some(vectors) => vectors::greedy(vectors),
+            None => assign::greedy(&given.problem),
+        }
     }
 }
 

@@ -13,7 +13,7 @@
 use super::central::{self, Central, Given, Rule};
 use super::refine::Tolerance;
 use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
-use crate::assign::{self, Assignment};
+use crate::assign::{self, Assignment, vectors};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "greedy-refine",
@@ -45,12 +45,19 @@ impl Rule for GreedyRefine {
         ENTRY.name
     }
 
+    fn by_columns(&self) -> bool {
+        true
+    }
+
     fn leaves_units_to_quotas(&self) -> bool {
         !self.tolerance.leaves_something()
     }
 
     fn assign(&self, given: &Given<'_>) -> Assignment {
-        assign::greedy_refine(&given.problem, self.tolerance.or(given))
+        match &given.vectors {
+            Some(vectors) => vectors::greedy_refine(vectors, self.tolerance.or(given)),
+            None => assign::greedy_refine(&given.problem, self.tolerance.or(given)),
+        }
     }
 }
 

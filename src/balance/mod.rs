@@ -13,6 +13,7 @@ mod direct;
 mod greedy;
 mod greedy_refine;
 mod hierarchical;
+mod items;
 mod kk;
 mod kwa;
 mod mwa;
@@ -194,6 +195,11 @@ pub trait Balancer: Send + Sync {
 
     /// Whether it keeps the ranks' capacities; see [`Shares::with_capacity`].
     fn keeps_capacity(&self) -> bool {
+        false
+    }
+
+    /// Whether it looks at all weights of tasks that have several; see [`Shares::with_columns`].
+    fn keeps_columns(&self) -> bool {
         false
     }
 

@@ -45,6 +45,11 @@ impl Balancer for Nothing {
         false
     }
 
+    /// It may be compared with those that do.
+    fn keeps_columns(&self) -> bool {
+        true
+    }
+
     fn rule(&self) -> Option<&dyn Rule> {
         Some(self)
     }

@@ -101,7 +101,7 @@ impl Pslb {
 
         // Steps 1 to 3.
         let load = phase.mover.queue.movable();
-        let before = everyone.exclusive_scan(node, load, |a, b| a + b).await?.unwrap_or(0);
+        let before = everyone.sum_before(node, load).await?;
         let last = everyone.size() - 1;
         let total = everyone.broadcast(node, last, (me == last).then_some(before + load)).await?;
 

@@ -222,7 +222,7 @@ impl<'a> Grid<'a> {
         let first = bounds.start(0);
         if let Bounds::Even { sub_grids, stride, .. } = *bounds {
             let sub_grid = Group::spaced(me - (me - first) % stride, 1, stride, me).ok_or_else(outside)?;
-            let before = sub_grid.exclusive_scan(node, load, |a, b| a + b).await?.unwrap_or(0);
+            let before = sub_grid.sum_before(node, load).await?;
             let last = stride - 1;
             let total = sub_grid.broadcast(node, last, (sub_grid.place() == last).then_some(before + load)).await?;
             let alike = Group::spaced(first + (me - first) % stride, stride, sub_grids, me).ok_or_else(outside)?;

@@ -16,7 +16,7 @@
 
 use super::central::{self, Central, Given, Rule};
 use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
-use crate::assign::{self, Assignment};
+use crate::assign::{self, Assignment, vectors};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "refine",
@@ -73,11 +73,18 @@ impl Rule for Refine {
         self.locality.is_some()
     }
 
+    fn by_columns(&self) -> bool {
+        self.locality.is_none()
+    }
+
     fn leaves_units_to_quotas(&self) -> bool {
         !self.tolerance.leaves_something() && self.locality.is_none()
     }
 
     fn assign(&self, given: &Given<'_>) -> Assignment {
+        if let Some(vectors) = &given.vectors {
+            return vectors::refine(vectors, self.tolerance.or(given));
+        }
         match (self.locality, given.neighbours) {
             (Some(locality), Some(neighbours)) => assign::local_refine(&given.problem, self.tolerance.or(given), neighbours, locality),
             _ if given.often => assign::quick_refine(&given.problem, self.tolerance.or(given)),

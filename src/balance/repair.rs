@@ -17,7 +17,7 @@
 //!
 //! Source: the rounds are those of dimension exchange (Cybenko 1989), with whole tasks.
 
-use super::central::{Items, Lot};
+use super::items::{Items, Lot};
 use super::{Balancer, Chosen, Phase, Quota, Running, Stage};
 use crate::assign::{self, Problem};
 use crate::error::Result;

@@ -16,7 +16,8 @@
 
 use std::collections::BTreeSet;
 
-use super::central::{Ground, Held, Rule};
+use super::central::{Ground, Rule};
+use super::items::Held;
 use super::{Phase, Stage, direct};
 use crate::assign::capacity::{self, NoRoom, Rooms};
 use crate::error::{Error, Result};

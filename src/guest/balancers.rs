@@ -58,6 +58,7 @@ pub fn assign(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
     // Its program's ranks are taken to be on one host.
     let hosts = vec![0; items.problem.ranks()];
     let given = Given {
+        vectors: None,
         problem: items.problem,
         places: items.places.unwrap_or_default(),
         hosts: &hosts,

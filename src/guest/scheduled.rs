@@ -34,6 +34,7 @@ pub(super) fn find(name: &str, ranks: u32) -> Result<Chosen> {
     let chosen = schedule::find(name).map_err(|why| wrong(&why))?;
     match chosen.objection(&chosen.default_topology(ranks)) {
         Some(why) => Err(wrong(&why)),
+        None if chosen.host_rank() != 0 => Err(wrong(&"tasks of a program are submitted on rank 0, so host_rank has to be 0")),
         None => Ok(chosen),
     }
 }
@@ -172,7 +173,9 @@ mod tests {
                 assert_eq!(find(entry.name, ranks).unwrap().entry.name, entry.name);
             }
         }
-        for (name, says) in [("magic", "cwn"), ("selfsched", "independent"), ("steal:x=1", "x")] {
+        for (name, says) in
+            [("magic", "cwn"), ("hierarchical:host_rank=1", "host_rank has to be 0"), ("selfsched", "independent"), ("steal:x=1", "x")]
+        {
             let why = find(name, 4).err().unwrap();
             assert!(why.status == Status::Usage && why.text.contains(says), "{}", why.text);
         }

@@ -5,6 +5,7 @@
 //! several work units, and some may be pinned to their node. What independent tasks cost on ranks of different kinds is a matrix ([`Costs`]).
 
 mod checksum;
+pub mod columns;
 mod costs;
 mod links;
 mod plan;
@@ -16,6 +17,7 @@ mod task_batch;
 mod work_queue;
 
 pub use checksum::Checksum;
+pub use columns::{Column, ColumnRatio};
 pub use costs::{CYCLE, Cost, Costs, MOST, NEVER, mean_of_finite};
 pub use links::{Crossing, Crossings, Link};
 pub use plan::{Plan, Transfer};

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::{Link, Powers, RankTime};
+use super::{Column, Link, Powers, RankTime};
 use crate::topology::Placement;
 
 /// The quotas of all nodes for one total. Sums over consecutive nodes take constant time.
@@ -160,6 +160,7 @@ pub struct Shares {
     /// Bytes by rank.
     capacity: Option<Arc<[u64]>>,
     links: Option<Arc<[Link]>>,
+    columns: Option<Arc<[Column]>>,
     common: Arc<Common>,
 }
 
@@ -190,7 +191,7 @@ struct Kept {
 impl Shares {
     /// Shares in proportion to the powers, of unit tasks none of which is pinned.
     pub fn new(powers: Powers) -> Shares {
-        Shares { powers, weighted: false, plain: false, capacity: None, links: None, common: Arc::default() }
+        Shares { powers, weighted: false, plain: false, capacity: None, links: None, columns: None, common: Arc::default() }
     }
 
     /// The same shares with this amount of pinned work on each node. Like the powers it is known on all nodes beforehand.
@@ -224,6 +225,17 @@ impl Shares {
     /// Which tasks talk to each other, if that is known.
     pub fn links(&self) -> Option<&[Link]> {
         self.links.as_deref()
+    }
+
+    /// The same for tasks with several weights, each of which ranks should have a fair share of; all nodes know all of them beforehand. Only balancers
+    /// that [keep columns](crate::balance::Balancer::keeps_columns) look at them. A phase then finds the ratio of each.
+    pub fn with_columns(self, columns: Arc<[Column]>) -> Shares {
+        Shares { columns: Some(columns), ..self }
+    }
+
+    /// The weights of tasks that have several.
+    pub fn columns(&self) -> Option<&[Column]> {
+        self.columns.as_deref()
     }
 
     /// Whether some tasks may have several work units.

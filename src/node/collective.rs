@@ -2,6 +2,7 @@
 //!
 //! All members of a [`Group`] call the same operation in the same order. Each takes `ceil(log2 n)` steps, two of them twice that number;
 //! [`all_gather_over_first`](Group::all_gather_over_first) takes two.
+//! Sums, scans and all-gathers may be [MPI's own](super::native) instead, with the same results and counts.
 //! Two collectives of one group may follow each other without a pause: order per pair keeps them apart.
 
 use std::ops::RangeInclusive;
@@ -11,7 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::gather::{self, Gathered};
-use super::{Node, Tag, wire};
+use super::tree::Tree;
+use super::{Node, Tag, native, wire};
 use crate::error::{Error, Result, Travelling};
 use crate::topology::NodeId;
 
@@ -126,6 +128,30 @@ impl Group {
         Ok(value)
     }
 
+    /// The sum of one number of each member, on every member. It has to be below 2^64.
+    pub async fn sum(&self, node: &Node, mine: u64) -> Result<u64> {
+        if native::is_offered(self, node) {
+            return native::sum(self, node, mine, size_of::<u64>() as u64).await;
+        }
+        self.all_reduce(node, mine, u64::saturating_add).await
+    }
+
+    /// Whether some member says so, on every member.
+    pub async fn any(&self, node: &Node, mine: bool) -> Result<bool> {
+        if native::is_offered(self, node) {
+            return Ok(native::sum(self, node, mine.into(), size_of::<bool>() as u64).await? > 0);
+        }
+        self.all_reduce(node, mine, |a, b| a | b).await
+    }
+
+    /// The sum of the numbers of all members before this one; 0 for the first. It has to be below 2^64.
+    pub async fn sum_before(&self, node: &Node, mine: u64) -> Result<u64> {
+        if native::is_offered(self, node) {
+            return native::sum_before(self, node, mine).await;
+        }
+        Ok(self.exclusive_scan(node, mine, |a, b| a.saturating_add(*b)).await?.unwrap_or(0))
+    }
+
     /// The combination of the values of all members before this one, in order; `None` for the first member.
     pub async fn exclusive_scan<T>(&self, node: &Node, mine: T, combine: impl Fn(&T, &T) -> T) -> Result<Option<T>>
     where
@@ -237,6 +263,11 @@ impl Group {
     where
         T: Serialize + DeserializeOwned,
     {
+        if native::is_offered(self, node)
+            && let Some(values) = native::all_gather(self, node, Tree::OverFirst, &mine).await?
+        {
+            return Ok(values);
+        }
         let n = self.size();
         let first = self.node(0);
         if self.place > 0 {

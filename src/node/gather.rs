@@ -14,7 +14,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::collective::Group;
-use super::{Node, Tag, wire};
+use super::tree::Tree;
+use super::{Node, Tag, native, wire};
 use crate::error::{Error, Result};
 use crate::topology::NodeId;
 use crate::transport::Body;
@@ -84,6 +85,11 @@ pub(super) async fn all_gather<T>(group: &Group, node: &Node, mine: T) -> Result
 where
     T: Serialize + DeserializeOwned + 'static,
 {
+    if native::is_offered(group, node)
+        && let Some(values) = Box::pin(native::all_gather(group, node, Tree::Bruck, &mine)).await?
+    {
+        return Ok(Gathered::new(values));
+    }
     if group.size() >= SHARED_FROM {
         return Box::pin(in_rows(group, node, mine)).await;
     }

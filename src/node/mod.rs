@@ -21,7 +21,9 @@ pub mod collective;
 mod concurrent;
 pub mod gather;
 pub mod migrate;
+mod native;
 pub mod tags;
+mod tree;
 
 use std::cell::RefCell;
 use std::fmt;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::balance::{Chosen, Phase, Times};
 use crate::error::{Error, Result};
-use crate::load::{Checksum, Crossing, Crossings, Plan, Shares, TaskId, Transfer, WorkQueue};
+use crate::load::{Checksum, Column, ColumnRatio, Crossing, Crossings, Plan, Shares, TaskId, Transfer, WorkQueue};
 use crate::node::{self, Node, Ticks, epochs};
 use crate::topology::{NodeId, Overlay, Placement};
 use crate::transport::record::Counts;
@@ -58,6 +58,8 @@ pub struct Outcome {
     pub declined: bool,
     /// Bytes between tasks that cross ranks and hosts, where it is known which tasks talk to each other.
     pub crossings: Option<Crossings>,
+    /// How even each weight is before and after, where tasks have several.
+    pub columns: Option<Vec<ColumnRatio>>,
     /// By node; empty if it was not wanted.
     pub trace: Vec<NodeTrace>,
 }
@@ -84,7 +86,7 @@ struct Tally {
     times: Times,
     declined: bool,
     trace: Vec<NodeTrace>,
-    /// Nodes with the numbers of their tasks before and after, where some talk to each other.
+    /// Nodes with the numbers of their tasks before and after, where these are looked at one by one.
     held: Vec<(NodeId, Vec<TaskId>, Vec<TaskId>)>,
     before: Checksum,
     after: Checksum,
@@ -156,7 +158,8 @@ fn balanced(world: &mut World, overlay: &Overlay, setting: &Rc<Setting>, keep: b
 async fn balance(node: Node, setting: Rc<Setting>, barrier: bool, keep: bool) -> Result<(Option<Box<Outcome>>, Option<Box<WorkQueue>>)> {
     let mut queue = (setting.queue)(node.me())?;
     let before = queue.checksum();
-    let held = setting.shares.links().map(|_| ids(&queue));
+    let is_listed = setting.shares.links().is_some() || setting.shares.columns().is_some();
+    let held = is_listed.then(|| ids(&queue));
     if barrier {
         Box::pin(line_up(&node.epoch(epochs::APART))).await?;
     }
@@ -248,14 +251,19 @@ fn ids(queue: &WorkQueue) -> Vec<TaskId> {
 fn outcome(tally: Tally, setting: &Setting, placement: &Placement) -> Result<Outcome> {
     let Tally { finals, stayed, work, moves, transfers, counts, elapsed, times, declined, trace, held, before, after } = tally;
     conserved(&setting.balancer.name, &before, &after)?;
-    let crossings = setting.shares.links().map(|links| {
-        let (mut were, mut are) = (BTreeMap::new(), BTreeMap::new());
-        for (node, before, after) in held {
-            let rank = placement.rank_of(node);
-            were.extend(before.into_iter().map(|id| (id, rank)));
-            are.extend(after.into_iter().map(|id| (id, rank)));
-        }
-        Crossings { before: Crossing::of(links, &were, placement), after: Crossing::of(links, &are, placement) }
+    let (mut were, mut are) = (BTreeMap::new(), BTreeMap::new());
+    for (node, before, after) in held {
+        let rank = placement.rank_of(node);
+        were.extend(before.into_iter().map(|id| (id, rank)));
+        are.extend(after.into_iter().map(|id| (id, rank)));
+    }
+    let shares = &setting.shares;
+    let crossing = |links, ranks| Crossing::of(links, ranks, placement);
+    let crossings = shares.links().map(|links| Crossings { before: crossing(links, &were), after: crossing(links, &are) });
+    let columns = shares.columns().map(|columns| {
+        let ratio = |column: &Column, ranks| column.ratio(ranks, shares.powers(), placement);
+        let of = |column: &Column| ColumnRatio { name: column.name.clone(), before: ratio(column, &were), after: ratio(column, &are) };
+        columns.iter().map(of).collect()
     });
     Ok(Outcome {
         finals,
@@ -268,6 +276,7 @@ fn outcome(tally: Tally, setting: &Setting, placement: &Placement) -> Result<Out
         times,
         declined,
         crossings,
+        columns,
         trace,
     })
 }

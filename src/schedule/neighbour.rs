@@ -163,7 +163,7 @@ mod tests {
 
     fn node(topology: &str, ranks: u32, me: NodeId, loads: &[u32], period: Option<Ticks>) -> Average {
         let overlay = Overlay::one_host(Topology::parse(topology, ranks).unwrap(), ranks).unwrap();
-        let place = Place { me, overlay, workers: 1, unit: 1000 };
+        let place = Place { me, host: 0, overlay, workers: 1, unit: 1000 };
         let neighbours = place.neighbours();
         assert_eq!(neighbours.len(), loads.len());
         let loads = neighbours.into_iter().zip(loads.iter().copied()).collect();

@@ -125,7 +125,7 @@ pub(super) fn phase(period: Ticks, rng: &mut ChaCha8Rng) -> Ticks {
 pub(super) fn place(topology: &str, ranks: u32, me: NodeId) -> Place {
     use crate::topology::{Overlay, Topology};
     let overlay = Overlay::one_host(Topology::parse(topology, ranks).unwrap(), ranks).unwrap();
-    Place { me, overlay, workers: 1, unit: 1000 }
+    Place { me, host: 0, overlay, workers: 1, unit: 1000 }
 }
 
 #[cfg(test)]

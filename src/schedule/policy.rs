@@ -55,6 +55,8 @@ pub enum QueueOrder {
 #[derive(Clone, Debug)]
 pub struct Place {
     pub me: NodeId,
+    /// Where roots are submitted: a real node.
+    pub host: NodeId,
     pub overlay: Overlay,
     /// Tasks that a real node executes at a time.
     pub workers: u32,
@@ -63,11 +65,6 @@ pub struct Place {
 }
 
 impl Place {
-    /// Where roots are submitted: the real node of rank 0.
-    pub fn host(&self) -> NodeId {
-        self.overlay.placement.real_node_of(0)
-    }
-
     /// Whether this node executes nothing.
     pub fn is_virtual(&self) -> bool {
         self.overlay.placement.is_virtual(self.me)

@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn new_tasks_go_anywhere_real_once() {
         let overlay = Overlay::one_host(Topology::parse("hypercube:3", 5).unwrap(), 5).unwrap();
-        let place = Place { me: 2, overlay, workers: 1, unit: 1 };
+        let place = Place { me: 2, host: 0, overlay, workers: 1, unit: 1 };
         let mut policy = Anywhere { place, rng: ChaCha8Rng::seed_from_u64(1) };
         let view = View { now: 0, ready: 0, running: 0, workers: 1 };
         let items: Vec<New> = (0..500).map(|item| New { item: ItemId(item), hops: 0 }).collect();

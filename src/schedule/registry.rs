@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::node::Ticks;
 use crate::registry::{self, OnTopologies, Registered, Unsuitable};
 use crate::spec::{self, InvalidSpec, Options, Spec};
-use crate::topology::{Hosts, Kind, KnownNetwork, NodeId, Overlay, Topology};
+use crate::topology::{Hosts, Kind, KnownNetwork, NodeId, Overlay, Placement, RankId, Topology};
 
 /// Every kind of topology, for schedulers that don't look at it.
 pub(super) const ANY: &[Kind] =
@@ -63,6 +63,11 @@ pub trait Scheduler: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// The rank of the host, where roots are submitted and answers end.
+    fn host_rank(&self) -> RankId {
+        0
+    }
+
     /// What redistributes tasks when the policy asks for a [system phase](super::policy::Action::Phase); `None` if it never does.
     fn balancer(&self) -> Option<Arc<balance::Chosen>> {
         None
@@ -105,6 +110,18 @@ pub fn listed(list: &str) -> Vec<String> {
 }
 
 impl Chosen {
+    /// The node where roots are submitted and answers end: the real node of the host's rank.
+    ///
+    /// # Errors
+    /// If there is no such rank.
+    pub fn host_on(&self, placement: &Placement) -> Result<NodeId> {
+        let (rank, ranks) = (self.host_rank(), placement.ranks());
+        if rank < ranks {
+            return Ok(placement.real_node_of(rank));
+        }
+        Err(self.entry.conflict(format!("host_rank={rank}: there is no such rank; there are {ranks}, counted from 0")).into())
+    }
+
     /// Why this scheduler can't run on a topology with the options that it was given, if it can't.
     pub fn objection(&self, topology: &Topology) -> Option<Unsuitable> {
         let balancers = || Some(self.balancer()?.entry.objection(topology)?.part_of(Facts::WHAT, &self.name));

@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn tasks_stay_and_the_roots_of_a_stream_arrive_anywhere() {
         let overlay = Overlay::one_host(crate::topology::Topology::parse("hypercube:3", 5).unwrap(), 5).unwrap();
-        let place = Place { me: 0, overlay, workers: 1, unit: 1 };
+        let place = Place { me: 0, host: 0, overlay, workers: 1, unit: 1 };
         let mut policy = Stay { place, rng: ChaCha8Rng::seed_from_u64(1) };
         let view = View { now: 0, ready: 9, running: 1, workers: 1 };
         let items: Vec<New> = (0..500).map(|item| New { item: ItemId(item), hops: 0 }).collect();

@@ -168,7 +168,7 @@ mod tests {
 
     fn thief(topology: &str, ranks: u32, me: NodeId, neighbours: bool) -> Thief {
         let overlay = Overlay::one_host(Topology::parse(topology, ranks).unwrap(), ranks).unwrap();
-        let place = Place { me, overlay, workers: 1, unit: 1 };
+        let place = Place { me, host: 0, overlay, workers: 1, unit: 1 };
         let victims = if neighbours { Victims::InTurn { all: place.neighbours(), next: 0 } } else { Victims::Random };
         Thief { place, rng: ChaCha8Rng::seed_from_u64(1), victims, asked: Vec::new(), next: 0 }
     }

@@ -24,6 +24,7 @@ pub mod interrupt;
 pub mod launcher;
 #[cfg(feature = "_ranks")]
 pub mod mpi;
+pub(crate) mod native;
 pub(crate) mod record;
 pub(crate) mod row;
 pub(crate) mod shelf;
@@ -47,6 +48,7 @@ use crate::error::Error;
 use crate::topology::{NodeId, Overlay, RankId};
 pub(crate) use body::buffer;
 pub use body::{Body, Freight};
+use native::{Collected, Collective, CollectiveId};
 use shelf::Shelf;
 pub(crate) use work::Job;
 pub use work::{Finished, Needed, Output, Sliced, Step, Worker};
@@ -297,6 +299,40 @@ pub(crate) trait Transport {
     /// Where nodes of one process find what others of them know already; `None` where a process holds few nodes.
     fn shelf(&self) -> Option<&RefCell<Shelf>> {
         None
+    }
+
+    /// Whether collective operations of native overlays are to be the world's own. The same on all nodes at any point of a program.
+    fn has_collectives(&self) -> bool {
+        false
+    }
+
+    /// Begins an operation of this rank and others, in an order that is theirs, too; `None` where the world has none of its own. All of these ranks
+    /// must begin it, and in the same order as others of the same ranks.
+    fn begin_collective(&self, members: Vec<RankId>, operation: Collective) -> Option<CollectiveId> {
+        let _ = (members, operation);
+        None
+    }
+
+    /// What an operation that this node began has yielded, once.
+    fn poll_collective(&self, id: CollectiveId) -> Poll<Collected> {
+        let _ = id;
+        Poll::Pending
+    }
+
+    /// Counts a message that was not sent, since the world did something else instead: its destination, the bytes of its body, and the longest
+    /// chain that would end with it.
+    fn account(&self, to: NodeId, bytes: u64, chain: u32) {
+        let _ = (to, bytes, chain);
+    }
+
+    /// The longest chain of messages that the node knows of, as far as it is counted.
+    fn chain(&self) -> u32 {
+        0
+    }
+
+    /// The node has heard of a chain in another way than by a message.
+    fn hear(&self, chain: u32) {
+        let _ = chain;
     }
 
     /// Tells the watchdog that a task began, moved or ended without a message or work that shows it.

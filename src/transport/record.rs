@@ -10,11 +10,12 @@ use std::task::Poll;
 
 use serde::{Deserialize, Serialize};
 
+use super::native::{Collected, Collective, CollectiveId};
 use super::shelf::Shelf;
 use super::tape::MessageTrace;
 use super::{Envelope, Event, Freight, Interest, Job, Port, Scope, Ticks, TimerId, Transport, WorkId, Worker, wire};
 use crate::error::Error;
-use crate::topology::{NodeId, Overlay};
+use crate::topology::{NodeId, Overlay, RankId};
 
 /// Messages that one node sent, and the longest chain of messages that it took part in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,6 +74,21 @@ impl Recorder {
         Counts { chain: counts.chain.max(self.heard.get()), ..counts }
     }
 
+    /// Counts a message to another rank.
+    fn count(&self, to: NodeId, body_bytes: u64, chain: u32) {
+        let placement = &self.inner.overlay().placement;
+        let (from, to) = (placement.rank_of(self.inner.node()), placement.rank_of(to));
+        let bytes = wire::HEADER as u64 + body_bytes;
+        let mut counts = self.counts.get();
+        counts.messages += 1;
+        counts.bytes += bytes;
+        if placement.host_of(from) != placement.host_of(to) {
+            counts.host_bytes += bytes;
+        }
+        counts.chain = counts.chain.max(chain);
+        self.counts.set(counts);
+    }
+
     fn note(&self, sent: bool, envelope: &Envelope, body_bytes: usize) {
         if let Some(tape) = &self.tape {
             tape.borrow_mut().note(self.inner.now(), sent, envelope, (wire::HEADER + body_bytes) as u64);
@@ -89,18 +105,12 @@ impl Transport for Recorder {
         let overlay = self.inner.overlay();
         let placement = &overlay.placement;
         let (from, to) = (placement.rank_of(envelope.src), placement.rank_of(envelope.dst));
-        let mut counts = self.counts.get();
         envelope.chain = self.heard.get();
         if from != to {
             envelope.chain += 1;
-            let bytes = (wire::HEADER + freight.len()) as u64;
-            counts.messages += 1;
-            counts.bytes += bytes;
-            if placement.host_of(from) != placement.host_of(to) {
-                counts.host_bytes += bytes;
-            }
-            counts.chain = counts.chain.max(envelope.chain);
+            self.count(envelope.dst, freight.len() as u64, envelope.chain);
         }
+        let mut counts = self.counts.get();
         if envelope.tasks > 0 {
             let hops = overlay.topology.distance(envelope.src, envelope.dst);
             counts.tasks = counts.tasks.saturating_add(envelope.tasks);
@@ -174,6 +184,33 @@ impl Transport for Recorder {
 
     fn shelf(&self) -> Option<&RefCell<Shelf>> {
         self.inner.shelf()
+    }
+
+    /// A tape shows every message, so operations are made of messages where there is one.
+    fn has_collectives(&self) -> bool {
+        self.tape.is_none() && self.inner.has_collectives()
+    }
+
+    fn begin_collective(&self, members: Vec<RankId>, operation: Collective) -> Option<CollectiveId> {
+        self.inner.begin_collective(members, operation)
+    }
+
+    fn poll_collective(&self, id: CollectiveId) -> Poll<Collected> {
+        self.inner.poll_collective(id)
+    }
+
+    fn account(&self, to: NodeId, bytes: u64, chain: u32) {
+        self.count(to, bytes, chain);
+        self.inner.account(to, bytes, chain);
+    }
+
+    fn chain(&self) -> u32 {
+        self.heard.get()
+    }
+
+    fn hear(&self, chain: u32) {
+        self.heard.set(self.heard.get().max(chain));
+        self.inner.hear(chain);
     }
 
     fn progressed(&self) {

@@ -155,6 +155,22 @@ impl World {
         }
     }
 
+    /// Whether sums, scans and all-gathers of later runs are MPI's own operations, where each rank has one node; in simulation they are always our own.
+    /// Every rank must call this with the same.
+    ///
+    /// # Errors
+    /// If MPI fails.
+    pub fn use_native_collectives(&mut self, native: bool) -> Result<()> {
+        match &mut self.kind {
+            #[cfg(feature = "_ranks")]
+            Kind::Mpi(world) => world.use_native_collectives(native),
+            Kind::Sim(_) => {
+                let _ = native;
+                Ok(())
+            }
+        }
+    }
+
     /// From now on this request ends what the world does; see [`interrupt`](super::interrupt). Every rank must call this.
     pub fn end_on(&mut self, interrupt: &Interrupt) {
         self.interrupt = Some(interrupt.clone());

@@ -1,5 +1,6 @@
 //! `equipoise farm` from outside, alone: what runs, what is recorded, what comes out, and what is said to wrong usage.
 
+mod compared;
 mod shown;
 
 use std::collections::BTreeMap;

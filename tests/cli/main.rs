@@ -1,5 +1,6 @@
 //! The command line from outside, in simulation: transcripts, the contract of its JSON, and what it says to wrong usage.
 
+mod balancing;
 mod contract;
 mod divide;
 mod docs;

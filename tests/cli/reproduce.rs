@@ -41,6 +41,30 @@ fn too_few_cases_leave_a_claim_undecided() {
 }
 
 #[test]
+fn a_run_goes_on_where_it_was_stopped_and_the_page_has_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let whole = format!("wu --table 1 --cases 10 --output quiet --csv {}", path("whole.csv"));
+    assert_eq!(reproduce(&format!("{whole} --threads 1")).0, 0);
+    let resumed = format!("wu --table 1 --cases 10 --output quiet --resume {} --csv {}", path("points"), path("resumed.csv"));
+    assert_eq!(reproduce(&format!("{resumed} --threads 3")).0, 0);
+    // As if it had been stopped within the eleventh point.
+    let text = std::fs::read_to_string(path("points")).unwrap();
+    assert_eq!(text.lines().count(), 30);
+    let ten: String = text.split_inclusive('\n').take(10).collect();
+    std::fs::write(path("points"), format!("{ten}{{\"version\"")).unwrap();
+    let (status, _, errors) = reproduce(&format!("{resumed} --report {}", path("page")));
+    assert_eq!(status, 0, "{errors}");
+    assert_eq!(std::fs::read_to_string(path("points")).unwrap().lines().count(), 30);
+    let [a, b] = ["whole.csv", "resumed.csv"].map(|name| std::fs::read(path(name)).unwrap());
+    assert!(a == b && !a.is_empty());
+    let page = std::fs::read_to_string(path("page/report.html")).unwrap();
+    assert!(page.contains("equipoise reproduce wu --table 1 --cases 10 --seed 1") && page.contains("printed in the paper"));
+    let (status, _, errors) = reproduce(&format!("wu --table 1 --resume {}", path("whole.csv")));
+    assert!(status == 2 && errors.contains("--resume") && errors.contains("line 1 is no finished point"), "{errors}");
+}
+
+#[test]
 fn points_repeat_by_seed_and_differ_without() {
     let folder = tempfile::tempdir().unwrap();
     let points = |name: &str, arguments: &str| {

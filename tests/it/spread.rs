@@ -8,7 +8,7 @@ use equipoise::Result;
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::{sim, world::World};
 use equipoise_lab::divisible::spread::Records;
-use equipoise_lab::experiment::spread::{Answer, Distribution, SpreadOutcome, SpreadSpec, spread};
+use equipoise_lab::experiment::spread::{Answer, Distribution, LayeredForm, SpreadOutcome, SpreadSpec, spread};
 use equipoise_lab::workload::kernels::{Computation, OkStatus, Reduce};
 
 use crate::files::file;
@@ -22,6 +22,8 @@ fn spec(input: &Path, computation: &str, topology: &str, ranks: u32) -> SpreadSp
         records: Records::Lines,
         overlay: Overlay::one_host(Topology::parse(topology, ranks).unwrap(), ranks).unwrap(),
         distribution: Distribution::Tree,
+        origin: 0,
+        link: None,
         installments: None,
         calibration: None,
         pace: Some(vec![100e-9; ranks as usize]),
@@ -160,7 +162,8 @@ fn a_calibration_is_kept_and_judged() {
 fn in_layers(input: &Path, computation: &str, dimension: u32, records: Records) -> SpreadOutcome {
     let ranks = 1 << dimension;
     let mut spec = spec(input, computation, "hypercube", ranks);
-    (spec.distribution, spec.records, spec.pace) = (Distribution::Layers, records, Some(vec![200e-9; ranks as usize]));
+    (spec.distribution, spec.records, spec.pace) =
+        (Distribution::Layers(LayeredForm::Hypercube), records, Some(vec![200e-9; ranks as usize]));
     let network = sim::Network::parse("hops:latency=1us,per_byte=200ns,contention").unwrap();
     let mut world = World::simulated(ranks, sim::Model { network, ..sim::Model::default() });
     spread(&mut world, &spec, Box::new(|_| Ok(()))).unwrap().expect("rank 0 is here")
@@ -205,11 +208,77 @@ fn the_layered_distribution_gives_the_same_answers() {
 }
 
 #[test]
+fn the_load_may_lie_on_any_rank() {
+    let text = text(6_000);
+    let input = file(&text);
+    let expected = Answer::Checksum(blake3::hash(&text).to_hex().to_string());
+    for (topology, ranks, distribution) in [
+        ("hypercube", 8, Distribution::Tree),
+        ("hypercube", 5, Distribution::Tree),
+        ("mesh", 6, Distribution::Tree),
+        ("tree:binary", 7, Distribution::Tree),
+        ("complete", 3, Distribution::Tree),
+        ("hypercube", 8, Distribution::Layers(LayeredForm::Hypercube)),
+        ("mesh:4x3", 12, Distribution::Layers(LayeredForm::Mesh)),
+        ("mesh:2x2x2", 8, Distribution::Layers(LayeredForm::Mesh)),
+        ("mesh:5", 5, Distribution::Layers(LayeredForm::Mesh)),
+    ] {
+        for origin in 0..ranks {
+            let mut spec = spec(&input, "checksum", topology, ranks);
+            (spec.distribution, spec.origin, spec.baselines) = (distribution, origin, origin == 1);
+            let outcome = divided(&spec).unwrap().0;
+            assert_eq!(outcome.answer, expected, "{topology} of {ranks} from {origin}");
+            assert_eq!((outcome.record.origin, outcome.record.shares.iter().sum::<u64>()), (origin, text.len() as u64));
+        }
+    }
+    let mut spec = spec(&input, "count", "hypercube", 3);
+    spec.origin = 3;
+    let why = divided(&spec).map(|_| ()).unwrap_err();
+    assert_eq!((why.to_string(), why.exit_status()), ("origin 3: there is no such rank; there are 3, counted from 0".into(), 2));
+}
+
+#[test]
+fn a_hypercube_divides_alike_from_every_rank() {
+    let input = file(text(20_000));
+    for origin in [0, 5, 7] {
+        let mut spec = spec(&input, "count", "hypercube", 8);
+        let pace = Some(vec![200e-9; 8]);
+        (spec.distribution, spec.origin, spec.pace) = (Distribution::Layers(LayeredForm::Hypercube), origin, pace);
+        let network = sim::Network::parse("hops:latency=1us,per_byte=200ns,contention").unwrap();
+        let mut world = World::simulated(8, sim::Model { network, ..sim::Model::default() });
+        let record = spread(&mut world, &spec, Box::new(|_| Ok(()))).unwrap().expect("all ranks are here").record;
+        let speedup = record.layers.as_ref().unwrap().speedup;
+        assert!((speedup / (35.0 / 12.0) - 1.0).abs() < 0.03 && record.spread < 0.02, "{origin}: {speedup}, {}", record.spread);
+        // The originator's share is the largest.
+        assert_eq!(record.shares.iter().max(), Some(&record.shares[origin as usize]));
+    }
+}
+
+#[test]
+fn the_layers_of_a_mesh_take_what_is_predicted() {
+    let input = file(text(45_000));
+    for (topology, ranks, origin, least) in
+        [("mesh:3x1", 3, 0, 1.58), ("mesh:3x1", 3, 1, 1.98), ("mesh:4x4", 16, 0, 2.0), ("mesh:4x4", 16, 5, 3.0)]
+    {
+        let mut spec = spec(&input, "count", topology, ranks);
+        let pace = Some(vec![200e-9; ranks as usize]);
+        (spec.distribution, spec.origin, spec.pace) = (Distribution::Layers(LayeredForm::Mesh), origin, pace);
+        let network = sim::Network::parse("hops:latency=1us,per_byte=200ns,contention").unwrap();
+        let mut world = World::simulated(ranks, sim::Model { network, ..sim::Model::default() });
+        let record = spread(&mut world, &spec, Box::new(|_| Ok(()))).unwrap().expect("all ranks are here").record;
+        let layers = record.layers.as_ref().unwrap();
+        let case = format!("{topology} from {origin}: {layers:?}, {} against {}", record.makespan, record.predicted);
+        assert!((record.makespan / record.predicted - 1.0).abs() < 0.02, "{case}");
+        assert!((layers.speedup / layers.model_speedup - 1.0).abs() < 0.03 && layers.speedup > least, "{case}");
+    }
+}
+
+#[test]
 fn the_layered_distribution_says_what_it_needs() {
     let input = file(text(1_000));
     let refused = |topology: &str, ranks: u32, room: u64| {
         let mut spec = spec(&input, "count", topology, ranks);
-        (spec.distribution, spec.room) = (Distribution::Layers, room);
+        (spec.distribution, spec.room) = (Distribution::Layers(LayeredForm::Hypercube), room);
         divided(&spec).map(|_| ()).unwrap_err().to_string()
     };
     assert!(refused("hypercube", 6, 1 << 30).starts_with("distribution hypercube: it needs a power of two of ranks"));

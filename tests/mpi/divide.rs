@@ -35,23 +35,6 @@ pub fn enter(book: &mut Book) {
         ]
     };
     let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(60)), ..mpi::Options::program() };
-    let layered =
-        || vec![Case { name: "all kernels in layers", check: in_layers }, Case { name: "failures in layers", check: failing_in_layers }];
-    book.suite(Suite {
-        name: "layers",
-        ranks: &[1, 2, 4, 8, 16],
-        limit: Duration::from_secs(150),
-        options: options.clone(),
-        cases: layered(),
-    });
-    for (name, ranks) in [("3 ranks have no layers", 3), ("5 ranks have no layers", 5)] {
-        book.job(
-            name,
-            ranks,
-            || within(in_layers),
-            |outcome| outcome.expect(2, Duration::from_secs(60), &[("distribution hypercube: it needs a power of two of ranks", 1)]),
-        );
-    }
     book.suite(Suite { name: "divide", ranks: &[1, 2, 3, 4, 7, 8, 16], limit: Duration::from_secs(150), options, cases: cases() });
     book.job(
         "64 megabytes divided over 4 ranks",
@@ -92,7 +75,7 @@ pub fn enter(book: &mut Book) {
     );
 }
 
-fn within(check: fn(&mut World) -> Result<()>) {
+pub fn within(check: fn(&mut World) -> Result<()>) {
     let world = mpi::World::init(mpi::Options::program()).unwrap_or_else(|why| panic!("{why}"));
     let mut world = World::from(world);
     if let Err(why) = check(&mut world) {
@@ -106,7 +89,7 @@ fn within(check: fn(&mut World) -> Result<()>) {
 }
 
 /// A file on the host of rank 0 that goes away with the value. On other ranks there is none of this name.
-fn input(world: &World, text: &[u8]) -> TempPath {
+pub fn input(world: &World, text: &[u8]) -> TempPath {
     let file = file(text);
     if !world.is_first() {
         std::fs::remove_file(&file).expect("a temporary file can be removed");
@@ -114,7 +97,7 @@ fn input(world: &World, text: &[u8]) -> TempPath {
     file
 }
 
-fn spec(world: &World, input: &Path, computation: Computation) -> Result<SpreadSpec> {
+pub fn spec(world: &World, input: &Path, computation: Computation) -> Result<SpreadSpec> {
     let overlay = Overlay::new(Topology::parse("hypercube", world.ranks())?, world.hosts())?;
     Ok(SpreadSpec {
         input: input.into(),
@@ -124,6 +107,8 @@ fn spec(world: &World, input: &Path, computation: Computation) -> Result<SpreadS
         records: Records::Lines,
         overlay,
         distribution: Distribution::Tree,
+        origin: 0,
+        link: None,
         installments: None,
         calibration: None,
         pace: None,
@@ -136,7 +121,7 @@ fn spec(world: &World, input: &Path, computation: Computation) -> Result<SpreadS
 }
 
 /// Divides; the outcome and what was written come on the first rank.
-fn divided(world: &mut World, spec: &SpreadSpec) -> Result<Option<(SpreadOutcome, Vec<u8>)>> {
+pub fn divided(world: &mut World, spec: &SpreadSpec) -> Result<Option<(SpreadOutcome, Vec<u8>)>> {
     let output = Rc::new(RefCell::new(Vec::new()));
     let sink = output.clone();
     let outcome = spread(
@@ -161,7 +146,7 @@ fn numbers(text: &[u8]) -> Vec<u64> {
     String::from_utf8_lossy(text).split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
-fn same<T: PartialEq + std::fmt::Debug>(what: &str, ours: T, theirs: T) -> Result<()> {
+pub fn same<T: PartialEq + std::fmt::Debug>(what: &str, ours: T, theirs: T) -> Result<()> {
     if ours == theirs { Ok(()) } else { Err(Error::Failed(format!("{what}: {ours:?} instead of {theirs:?}"))) }
 }
 
@@ -172,7 +157,7 @@ fn wc_sees_words_of_bytes(input: &Path) -> bool {
 }
 
 /// Compares a kernel with its tool.
-fn check(world: &mut World, input: &Path, kernel: &str, change: impl Fn(&mut SpreadSpec)) -> Result<()> {
+pub fn check(world: &mut World, input: &Path, kernel: &str, change: impl Fn(&mut SpreadSpec)) -> Result<()> {
     let mut spec = spec(world, input, Computation::parse(kernel, false)?)?;
     change(&mut spec);
     let Some((outcome, _)) = divided(world, &spec)? else { return Ok(()) };
@@ -232,7 +217,7 @@ fn odd_texts(world: &mut World) -> Result<()> {
 }
 
 /// Lines of words, some of which are rare.
-fn prose(bytes: usize) -> Vec<u8> {
+pub fn prose(bytes: usize) -> Vec<u8> {
     let words = ["lorem", "ipsum", "dolor", "sit", "amet", "consectetur", "error:", "\u{e9}t\u{e9}", "42", "x"];
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let mut line = String::new();
@@ -271,45 +256,6 @@ fn text(world: &mut World, bytes: usize) -> Result<()> {
         check(world, &input, "grep=error: .*42", |spec| spec.installments = Some(1))?;
     }
     Ok(())
-}
-
-fn layered(spec: &mut SpreadSpec) {
-    (spec.distribution, spec.room) = (Distribution::Layers, 1 << 30);
-}
-
-/// All kernels, on texts that are shorter than there are ranks, of a few records, and of a megabyte and a half.
-fn in_layers(world: &mut World) -> Result<()> {
-    let long = prose(if world.is_first() { 3 << 19 } else { 0 });
-    let texts: [&[u8]; 5] = [b"", b"x", b"error\n\n1 \xff\nlast error", &b"1\n2\n2\n10\n010\n\n".repeat(500), &long];
-    for (index, text) in texts.into_iter().enumerate() {
-        let input = input(world, text);
-        for kernel in ["count", "grep=error", "histogram", "histogram=numbers", "checksum"] {
-            check(world, &input, kernel, layered).map_err(|why| match index {
-                0 => why,
-                _ => Error::Failed(format!("text {index}: {why}")),
-            })?;
-        }
-    }
-    let input = input(world, &long);
-    let mut spec = spec(world, &input, Computation::Command { command: "cat".into(), ok: OkStatus::default() })?;
-    layered(&mut spec);
-    let Some((outcome, output)) = divided(world, &spec)? else { return Ok(()) };
-    same("cat", output.len(), long.len())?;
-    same("bytes of cat", output == long, true)?;
-    // All ranks of a layer get as much, to a record.
-    let shares = outcome.record.shares;
-    let differ = |(node, share): (u32, &u64)| share.abs_diff(shares[(1usize << node.count_ones()) - 1]) > 1000;
-    same("nodes whose share is not that of their layer", (0..).zip(&shares).filter(|share| differ(*share)).count(), 0)
-}
-
-/// A program that fails on one share fails the division on all ranks, and the ranks can go on.
-fn failing_in_layers(world: &mut World) -> Result<()> {
-    let input = input(world, &b"a line\n".repeat(2000));
-    let mut spec = spec(world, &input, Computation::Command { command: "exit 7".into(), ok: OkStatus::default() })?;
-    layered(&mut spec);
-    let why = divided(world, &spec).map(|_| ()).err().map(|why| why.to_string()).unwrap_or_default();
-    same("a status that is wrong", why.contains("status 7"), true)?;
-    check(world, &input, "count", layered)
 }
 
 /// Runs a program on all shares; the status and the output come on the first rank.

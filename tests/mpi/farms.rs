@@ -21,6 +21,10 @@ pub fn trials() -> Vec<Trial> {
         trials.push(Trial::test(format!("a farm runs each command once, on {ranks} ranks"), move || each_once(ranks)));
         trials.push(Trial::test(format!("a farm counts empty tasks once, on {ranks} ranks"), move || empty(ranks)));
     }
+    for ranks in [1, 2, 3, 5, 8] {
+        let name = format!("a list of commands is played under all schedulers, on {ranks} ranks");
+        trials.push(Trial::test(name, move || compared(ranks)));
+    }
     trials.push(Trial::test("a farm prints long outputs of all ranks whole and in order", outputs));
     trials.push(Trial::test("a farm spares a dedicated rank 0", dedicated));
     trials.push(Trial::test("an MPI program in a farm is no rank", mpi_program));
@@ -28,6 +32,10 @@ pub fn trials() -> Vec<Trial> {
     trials.push(Trial::test("a program of divide whose helper is killed ends the job", helper_of_divide));
     trials.push(Trial::test("a farm counts built-in sleeping tasks once, on 5 ranks of different speed", sleeping));
     trials.push(Trial::test("a farm under every rule runs each command once", rules));
+    for ranks in [1, 2, 3, 5, 8] {
+        trials
+            .push(Trial::test(format!("a farm under every scheduler runs each command once, on {ranks} ranks"), move || schedulers(ranks)));
+    }
     for victim in ["launcher", "rank 0", "another rank", "helper"] {
         trials.push(Trial::test(format!("a farm whose {victim} is killed is resumed"), move || killed(victim)));
     }
@@ -103,6 +111,23 @@ fn empty(ranks: u32) -> Result<(), Failed> {
     let place = Place::new()?;
     let outcome = place.farm(ranks, &["--empty", "30000", "--journal", &place.text("j"), "--output", "quiet"])?;
     hold(outcome.status == Some(0) && place.recorded() == (1..=30_000).map(|seq| (seq, 1)).collect(), "each once", &outcome)
+}
+
+/// Workers sleep as long as the commands are said to take; nothing is run.
+fn compared(ranks: u32) -> Result<(), Failed> {
+    let place = Place::new()?;
+    let line = |seq| format!("touch {} #EQ cost=0.0{}\n", place.text("ran"), 1 + seq % 3);
+    fs::write(place.path("jobs"), (1..=15).map(line).collect::<String>())?;
+    let workload = format!("commands:file={}", place.text("jobs"));
+    let words = ["run", "--compare", "--repeat", "1", "--output", "json", "--workload", &workload];
+    let outcome = launch::under_mpirun(Path::new(PROGRAM), &words, ranks, LIMIT, None)?;
+    hold(outcome.status == Some(0) && !place.path("ran").exists(), "the status", &outcome)?;
+    for scheduler in ["sash", "sads", "dss", "selfsched"] {
+        let begin = format!("{{\"scheduler\":\"{scheduler}\"");
+        let record = outcome.stdout.lines().find(|line| line.starts_with(&begin));
+        hold(record.is_some_and(|line| line.contains("\"tasks\":15,") && line.contains("\"answer\":15,")), scheduler, &outcome)?;
+    }
+    Ok(())
 }
 
 fn outputs() -> Result<(), Failed> {
@@ -189,12 +214,32 @@ fn sleeping() -> Result<(), Failed> {
 }
 
 fn rules() -> Result<(), Failed> {
-    for rule in ["ss", "fixed,chunk=3", "gss", "fac2", "tss", "wf", "awf", "af", "static", "single"] {
+    let rules = ["ss", "fixed,chunk=3", "gss", "fac2", "tss", "wf", "awf", "af", "static", "single"];
+    let later = ["fsc", "mfsc", "tfss", "fiss,stages=4", "tap", "awf-b", "awf-c"];
+    for rule in rules.into_iter().chain(later) {
         let place = Place::new()?;
         place.write_list(25, 0.0)?;
         let scheduler = format!("selfsched:rule={rule}");
         let outcome = place.farm(3, &[&place.text("jobs"), "--scheduler", &scheduler])?;
         hold(outcome.status == Some(0) && place.ran() == (1..=25).map(|seq| (seq, 1)).collect(), rule, &outcome)?;
+    }
+    Ok(())
+}
+
+/// With estimates of some tasks only, on ranks of different speed, and with several workers.
+fn schedulers(ranks: u32) -> Result<(), Failed> {
+    for scheduler in ["dss", "sash", "sads", "sash:expansions=3"] {
+        let place = Place::new()?;
+        let line = |seq| match seq % 3 {
+            0 => format!("sh -c 'echo {seq} >>{}'\n", place.text("ran")),
+            rest => format!("sh -c 'sleep 0.0{rest}; echo {seq} >>{}' #EQ cost=0.0{rest}\n", place.text("ran")),
+        };
+        fs::write(place.path("jobs"), (1..=40).map(line).collect::<String>())?;
+        let workers = if ranks == 3 { "2" } else { "1" };
+        let outcome =
+            place.farm(ranks, &[&place.text("jobs"), "--scheduler", scheduler, "--workers", workers, "--journal", &place.text("j")])?;
+        let each = (1..=40).map(|seq| (seq, 1)).collect();
+        hold(outcome.status == Some(0) && place.ran() == each && place.recorded() == each, scheduler, &outcome)?;
     }
     Ok(())
 }

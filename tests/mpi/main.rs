@@ -18,6 +18,8 @@ mod guests;
 mod independent;
 mod interruptions;
 mod launch;
+mod layers;
+mod native;
 mod networks;
 mod phases;
 mod real;
@@ -51,8 +53,10 @@ fn book() -> Book {
     real::enter(&mut book);
     faults::enter(&mut book);
     phases::enter(&mut book);
+    native::enter(&mut book);
     runs::enter(&mut book);
     divide::enter(&mut book);
+    layers::enter(&mut book);
     independent::enter(&mut book);
     sleepers::enter(&mut book);
     reports::enter(&mut book);
@@ -90,6 +94,7 @@ fn main() {
     let mut trials = book.trials();
     trials.append(&mut commands::trials());
     trials.append(&mut farms::trials());
+    trials.append(&mut native::trials());
     trials.append(&mut networks::trials());
     trials.append(&mut interruptions::trials());
     libtest_mimic::run(&arguments, trials).exit();

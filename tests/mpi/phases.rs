@@ -4,13 +4,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use equipoise::balance;
-use equipoise::load::{Link, Powers};
+use equipoise::load::{ColumnRatio, Link, Powers};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::experiment::{self, BalanceRecord, BalanceSpec, Tasks};
-use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, WeightPattern};
+use equipoise_lab::workload::{LoadPattern, MeasuredTask, MeasuredTasks, Pins, PowerPattern, WeightPattern};
 
 use crate::contract::Case;
 use crate::launch::{Book, Suite};
@@ -31,12 +31,13 @@ pub fn enter(book: &mut Book) {
     let cases = vec![
         Case { name: "tasks that talk to each other", check: talking },
         Case { name: "partitions computed elsewhere", check: partitions },
+        Case { name: "tasks with several weights", check: vectors },
     ];
     book.suite(Suite { name: "numbered tasks", ranks: &[1, 2, 3, 5, 8], limit, options: small_limits(), cases });
 }
 
 /// Every balancer on its own topology, which on 3 and 5 ranks may have virtual nodes; few tasks, so that rounding matters.
-fn every(world: &mut World, powers: &str, weights: &str, pins: Option<&str>) -> Result<()> {
+pub fn every(world: &mut World, powers: &str, weights: &str, pins: Option<&str>) -> Result<()> {
     let ranks = world.ranks();
     let mut declined = 0;
     for entry in balance::without_places() {
@@ -100,6 +101,61 @@ fn talking(world: &mut World) -> Result<()> {
         let is_better = ranks == 1 || crossings.after.ranks < crosses;
         if crossings.before.ranks != crosses || is_better == (balancer == "refine" && ranks > 1) {
             return Err(Error::Failed(format!("{balancer}: {crossings:?}")));
+        }
+    }
+    Ok(())
+}
+
+/// Work is uneven one way and bytes the other way: both are evened out as in simulation, some tasks pinned, on unequal ranks.
+fn vectors(world: &mut World) -> Result<()> {
+    let ranks = world.ranks();
+    let of = |task: u32| {
+        let rank = task % ranks;
+        // Some have no work, and some no bytes.
+        let (work, bytes) = (u64::from(task % 5 * (rank + 1)), u64::from(task % 7 * (ranks - rank)));
+        MeasuredTask { rank, name: None, work, bytes, pinned: task.is_multiple_of(9) }
+    };
+    let mut tasks: Vec<_> = (0..ranks * 12).map(of).collect();
+    tasks.sort_by_key(|task| task.rank);
+    let mut run = MeasuredTasks {
+        ranks,
+        tasks,
+        places: Vec::new(),
+        communications: Vec::new(),
+        columns: Vec::new(),
+        left_out: 0,
+        seconds_per_unit: None,
+    };
+    run.columns = ["bytes", "work"].into_iter().filter_map(|name| run.column(name)).collect();
+    let balanced = |world: &mut World, balancer: &str| {
+        let overlay = Overlay::new(Topology::parse("complete", ranks)?, world.hosts())?;
+        let spec = BalanceSpec {
+            balancer: Rc::new(balance::find(balancer)?),
+            tasks: Tasks::measured(world, &run, [&overlay.placement])?,
+            overlay,
+            powers: Powers::listed((0..u64::from(ranks)).map(|rank| 2 + rank % 2).collect())
+                .map_err(|why| Error::usage(why.to_string()))?,
+            given_powers: None,
+            seed: 1,
+            moves: true,
+            optimum: false,
+            trace: false,
+            plain: false,
+        };
+        let record = experiment::balance(world, &spec)?;
+        Ok::<_, Error>(record.map(|record| (record.finals.clone(), record.moves.clone(), record.messages, record.declined, record.columns)))
+    };
+    for balancer in ["greedy", "refine", "greedy-refine", "none"] {
+        let Some(real) = balanced(world, balancer)? else { continue };
+        let simulated = balanced(&mut World::simulated(ranks, sim::Model::default()), balancer)?;
+        if Some(&real) != simulated.as_ref() {
+            return Err(Error::Failed(format!("{balancer}: {real:?} on ranks, {simulated:?} in simulation")));
+        }
+        let columns = real.4.as_ref().ok_or_else(|| Error::Failed("no columns".into()))?;
+        let worst = |of: fn(&ColumnRatio) -> f64| columns.iter().map(of).fold(0.0, f64::max);
+        let (before, after) = (worst(|column| column.before), worst(|column| column.after));
+        if after > before || ranks > 1 && (balancer == "none") != (after == before) || columns.len() != 2 {
+            return Err(Error::Failed(format!("{balancer}: {columns:?}")));
         }
     }
     Ok(())

@@ -42,6 +42,8 @@ pub fn enter(book: &mut Book) {
         mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(30)), workers: WORKERS as usize, ..mpi::Options::program() };
     let limit = Duration::from_secs(150);
     let triggers = vec![Case { name: "incremental by published criteria", check: published }];
+    let hosts = vec![Case { name: "the host is any rank", check: hosts }];
+    book.suite(Suite { name: "hosts of level 1", ranks: &[1, 2, 3, 5, 8], limit, options: options.clone(), cases: hosts });
     book.suite(Suite { name: "triggers", ranks: &[1, 2, 3, 5, 8], limit, options: options.clone(), cases: triggers });
     book.suite(Suite { name: "runs", ranks: &[1, 2, 3, 5, 8, 16], limit, options, cases: cases() });
 }
@@ -116,6 +118,43 @@ fn examples(world: &mut World, name: &str) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The host of the hierarchical scheduler on each rank in turn: answers are right and come on the first rank, and a dedicated host executes nothing.
+fn hosts(world: &mut World) -> Result<()> {
+    let ranks = world.ranks();
+    for host in 0..ranks {
+        let all = [format!("hierarchical:host_rank={host}")];
+        for (workload, answer) in [("queens:n=8", 92), ("tree:levels=3,children=3,least=3,task=50us", 40)] {
+            if answers_under(world, &all, workload, 1)?.iter().any(|found| *found != Number::Whole(answer)) {
+                return Err(Error::Failed(format!("{workload} from rank {host} is not {answer}")));
+            }
+        }
+        if ranks == 1 {
+            continue;
+        }
+        let scheduler = schedule::find(&format!("hierarchical:host_rank={host},host=dedicated"))?;
+        let overlay = Overlay::new(scheduler.default_topology(ranks), world.hosts())?;
+        let workload = graphs::find("stream:levels=2,children=2,graphs=20,warmup=0,rate=none,utilisation=0.2,unit=2ms")?;
+        let contenders = vec![SchedulerContender::new(scheduler, overlay)?];
+        let spec = RunSpec { contenders, workload, workers: 1, repeat: None, seed: 3, trace: false };
+        let records = run::run(world, &spec, |_, _, _| {})?;
+        if records.len() != usize::from(world.is_first()) {
+            return Err(Error::Failed(format!("{} records", records.len())));
+        }
+        for record in records {
+            let others = record.busy.iter().sum::<f64>() - record.busy[host as usize];
+            if record.busy[host as usize] > 0.0 || others <= 0.0 || record.answer != Number::Whole(record.tasks) {
+                return Err(Error::Failed(format!("host {host}: {record:?}")));
+            }
+        }
+    }
+    let scheduler = schedule::find(&format!("hierarchical:host_rank={ranks}"))?;
+    let overlay = Overlay::new(scheduler.default_topology(ranks), world.hosts())?;
+    match SchedulerContender::new(scheduler, overlay) {
+        Err(why) if why.exit_status() == 2 && why.to_string().contains(&format!("there are {ranks}, counted from 0")) => Ok(()),
+        other => Err(Error::Failed(format!("a host beyond the last rank: {:?}", other.map(|_| ())))),
+    }
 }
 
 /// Tasks that sleep for some microseconds take much longer than that, so that the ranks can't keep up. The stream ends, and says so.

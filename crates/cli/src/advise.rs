@@ -123,6 +123,7 @@ fn on_real_ranks(arguments: &Arguments, loads: &LoadPattern) -> Result<(), Endin
         sim: None,
         network: None,
         predicts: false,
+        survives: false,
         sim_hosts: None,
         placement: Placements::One(PlacementRule::Hosts),
         seed: arguments.seed,

@@ -92,6 +92,7 @@ struct Request<'a> {
     weights: WeightPattern,
     pins: Pins,
     tasks: Option<TaskSource>,
+    columns: Vec<String>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Ending> {
@@ -113,6 +114,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         powers: PowerPattern::parse(&arguments.powers)?,
         weights,
         pins,
+        columns: arguments.rule.columns(&arguments.kind)?,
         tasks: arguments.tasks.as_deref().map(TaskSource::parse).transpose()?,
     };
     launch::within(&arguments.world, |world| {
@@ -122,7 +124,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         };
         let files = settle::agree(world, files)?;
         let spec = request.prepare(world)?;
+        let used = arguments.rule.use_collectives(world)?;
         let record = experiment::balance(world, &spec)?;
+        let record = record.map(|record| match &used {
+            Some((used, _)) => record.with_collectives(used.native),
+            None => record,
+        });
+        if let (true, Output::Human, Some((_, sentence))) = (world.is_first(), arguments.output, &used) {
+            terminal::remark(sentence);
+        }
         let environment = launch::environment(world);
         record.map_or(Ok(()), |record| show(arguments.output, &record, &environment, files))
     })
@@ -144,6 +154,7 @@ impl Request<'_> {
             check_trace(&topology)?;
         }
         self.arguments.rule.check(&balancer)?;
+        self.arguments.kind.check(&balancer)?;
         let capacity = self.arguments.rule.capacity(ranks)?;
         let nodes = topology.nodes();
         let overlay = Overlay::placed(topology, world.hosts(), self.arguments.world.placement.one()?, seed)?;
@@ -154,7 +165,7 @@ impl Request<'_> {
             Ok(powers)
         })?;
         let tasks = match &self.tasks {
-            Some(source) => Tasks::of_source(world, source, [&overlay.placement])?,
+            Some(source) => Tasks::of_columns(world, source, &self.columns, [&overlay.placement])?,
             None => {
                 let loads = settle::from_first(world, || self.loads.draw(nodes, ranks, seed))?;
                 let count = loads.iter().sum();

@@ -2,26 +2,25 @@
 
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use clap::Args;
 use equipoise::balance::{self, Chosen};
-use equipoise::load::Powers;
+use equipoise::load::{Link, Powers};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::sim::Measured;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::experiment::compare::{BalancerContender, Case};
 use equipoise_lab::experiment::{
-    self, CaseResult, CompareRecord, CompareSpec, Environment, Interruption, LoadSource, Tasks, handicap as slowing, settle,
+    self, CaseResult, CompareRecord, CompareSpec, Environment, Interruption, LoadSource, Tasks, handicap as slowing, ranking, settle,
 };
 use equipoise_lab::report::columns::legend;
 use equipoise_lab::report::{advice, csv, html, json, table, trace};
 use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern, network};
 
 use super::launch::{self, Ending};
-use super::options::{
-    GraceOption, Output, Placements, ROUNDS, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input, handicap,
-};
+use super::options::{GraceOption, Output, Placements, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input, handicap};
 use super::output::{Files, Target, check_trace};
 use super::terminal;
 
@@ -81,10 +80,10 @@ pub struct Arguments {
     #[command(flatten)]
     rule: RuleOptions,
 
-    /// Number of rounds; each measures every balancer, in another order, and fewer than six rank nothing. In simulation one is
-    /// enough, since all rounds are the same
-    #[arg(long, value_name = "ROUNDS", default_value_t = ROUNDS, value_parser = clap::value_parser!(u32).range(1..))]
-    repeat: u32,
+    /// Number of rounds; each measures every balancer, in another order, and fewer than six rank nothing (more balancers take more rounds). In simulation one
+    /// is enough, since all rounds are the same [default: as many as it takes for one odd round to decide nothing: 9 for two balancers, 14 for twenty]
+    #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: Option<u32>,
 
     /// Number of steps for which the loads stay as they are: the advice spreads the time of a phase over them, where loads are times
     /// [default: until the first balancer pays]
@@ -138,6 +137,7 @@ struct Request<'a> {
     weights: WeightPattern,
     pins: Pins,
     tasks: Option<TaskSource>,
+    columns: Vec<String>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Ending> {
@@ -162,7 +162,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     };
     balancers.iter().try_for_each(|name| settle::check_balancer(name))?;
     let (weights, pins) = arguments.kind.parse(arguments.world.seed)?;
-    let request = Request { arguments, balancers, loads, powers: PowerPattern::parse(&arguments.powers)?, weights, pins, tasks };
+    let columns = arguments.rule.columns(&arguments.kind)?;
+    if !columns.is_empty() && !loads.is_empty() {
+        return Err(Error::usage("--weights-columns: --loads have none; leave them out, and compare on --tasks alone").into());
+    }
+    let request = Request { arguments, balancers, loads, powers: PowerPattern::parse(&arguments.powers)?, weights, pins, tasks, columns };
 
     if let (None, Some(name)) = (arguments.world.sim, arguments.world.network.as_deref())
         && !network::is_file(name)
@@ -178,12 +182,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         };
         let files = settle::agree(world, files)?;
         let spec = request.prepare(world)?;
+        let used = arguments.rule.use_collectives(world)?;
+        if let (true, Output::Human, Some((_, sentence))) = (world.is_first(), arguments.output, &used) {
+            terminal::remark(sentence);
+        }
         let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "phases");
         let mut reached = (0, 0);
-        let results = experiment::compare(world, &spec, |done, of, now| {
+        let mut results = experiment::compare(world, &spec, |done, of, now| {
             reached = (done, of);
             progress.at(done, of, now);
         })?;
+        if let Some((used, _)) = used {
+            let records = results.iter_mut().flat_map(|result| &mut result.records);
+            records.for_each(|record| record.note_collectives(used.native));
+        }
         drop(progress);
         if !world.is_first() {
             return Ok(());
@@ -209,10 +221,11 @@ impl Request<'_> {
         }
         // Said when all else is in order: wrong usage gets one line.
         left_out.iter().for_each(|remark| terminal::remark(remark));
+        let rounds = ranking::rounds_advised(contenders.len());
         Ok(CompareSpec {
             contenders,
             cases,
-            repeat: self.arguments.repeat,
+            repeat: self.arguments.repeat.unwrap_or(rounds),
             lasting: self.arguments.steps,
             task_seconds: self.arguments.task_seconds,
             seed: self.arguments.world.seed,
@@ -255,9 +268,13 @@ impl Request<'_> {
         let is_chosen = self.arguments.balancer.is_some();
         let by_place = is_chosen || self.have_places(world)?;
         // The same goes for those that keep no capacities.
-        let suits = |balancer: &&Rc<Chosen>| (by_place || !balancer.needs_places()) && (is_chosen || self.arguments.rule.admits(balancer));
+        let suits = |balancer: &&Rc<Chosen>| {
+            (by_place || !balancer.needs_places())
+                && (is_chosen || self.arguments.rule.admits(balancer) && self.arguments.kind.admits(balancer))
+        };
         for balancer in balancers.iter().filter(suits) {
             self.arguments.rule.check(balancer)?;
+            self.arguments.kind.check(balancer)?;
             let topology = given.clone().unwrap_or_else(|| balancer.entry.topology_on(&world.network()));
             match balancer.entry.objection(&topology) {
                 Some(objection) => objections.push((balancer.name.clone(), objection)),
@@ -290,7 +307,7 @@ impl Request<'_> {
     fn have_places(&self, world: &mut World) -> Result<bool> {
         match &self.tasks {
             Some(source @ TaskSource::Table { path, .. }) if self.loads.is_empty() && path.as_os_str() != "-" => {
-                settle::from_first(world, || Ok(source.measured()?.is_some_and(|run| !run.places.is_empty())))
+                settle::from_first(world, || Ok(source.measured_in(&self.columns)?.is_some_and(|run| !run.places.is_empty())))
             }
             _ => Ok(false),
         }
@@ -311,12 +328,16 @@ impl Request<'_> {
         }
         if let Some(source) = &self.tasks {
             let placements = contenders.iter().map(|contender| &contender.overlay.placement);
-            cases.push(Case { loads: LoadSource::Tasks(source.clone()), tasks: Tasks::of_source(world, source, placements)? });
+            cases.push(Case {
+                loads: LoadSource::Tasks(source.clone()),
+                tasks: Tasks::of_columns(world, source, &self.columns, placements)?,
+            });
         }
         if let Some(file) = self.arguments.rule.communications.as_deref() {
-            for case in &mut cases {
-                case.tasks = settle::linked(world, case.tasks.clone(), Some(file))?;
-            }
+            // Read once: it may be standard input.
+            let least = cases.iter().map(|case| case.tasks.count()).min().unwrap_or(0);
+            let links: Arc<[Link]> = settle::links(world, file, least)?.into();
+            cases.iter_mut().for_each(|case| case.tasks = case.tasks.clone().linked(links.clone()));
         }
         if let Some(capacity) = self.arguments.rule.capacity(ranks)? {
             cases.iter_mut().for_each(|case| case.tasks = case.tasks.clone().within(capacity.clone()));

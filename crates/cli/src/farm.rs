@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use equipoise::names;
-use equipoise::schedule::selfsched::rules::Rule;
 use equipoise::topology::PlacementRule;
 use equipoise::transport::launcher;
 use equipoise::transport::world::World;
@@ -23,6 +22,7 @@ use equipoise_farm::list::template::{Template, array};
 use equipoise_farm::list::{Origin, line};
 use equipoise_farm::output::{self, Printer};
 use equipoise_farm::prepare::{self, Joblog, Prepared};
+use equipoise_farm::scheduler::Scheduler;
 use equipoise_farm::settings::{Settings, Shown, Walltime};
 use equipoise_farm::task::Outcome;
 use equipoise_farm::{environment, status};
@@ -107,7 +107,8 @@ pub struct Arguments {
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=65536), help_heading = "Scheduling")]
     workers: Option<u32>,
 
-    /// How many commands a rank gets at a time: selfsched:rule=ss|fixed|gss|fac2|tss|wf|awf|af|static|single [default: what it does in 0.1 s]
+    /// selfsched:rule=ss|fixed|gss|fac2|tss|awf|af|.. (how many commands a rank gets at a time), dss (one, in the order of the list), sash, sads (ahead, by
+    /// estimates and by how fast ranks are) [default: what a rank does in 0.1 s; with estimates one, the longest first]
     #[arg(long, value_name = "NAME", help_heading = "Scheduling")]
     scheduler: Option<String>,
 
@@ -226,6 +227,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         false => {
             let world = WorldOptions {
                 predicts: false,
+                survives: true,
                 sim: None,
                 network: None,
                 sim_hosts: None,
@@ -265,6 +267,7 @@ fn alone(settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32
 }
 
 fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32> {
+    let settings = &Settings { survives: survives(world), ..settings.clone() };
     let hosts = world.hosts();
     let names = |rank: u32| hosts.name(hosts.host_of(rank)).to_string();
     let most = (0..hosts.count()).map(|host| hosts.ranks_on(host).len() as u32).max().unwrap_or(1);
@@ -279,8 +282,32 @@ fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: b
     let mine = hosts.ranks_on(hosts.host_of(me));
     let index = mine.iter().position(|rank| *rank == me).unwrap_or(0) as u32;
     let slots = settings.slots_of(index, mine.len() as u32);
-    engine::over(world, Seat::new(settings, me, slots, helper, lead)?, job)
+    let status = engine::over(world, Seat::new(settings, me, slots, helper, lead)?, job)?;
+    leave(world, status);
+    Ok(status)
 }
+
+/// Whether the job goes on when a rank dies.
+#[cfg(feature = "_ranks")]
+fn survives(world: &World) -> bool {
+    world.as_real().is_some_and(equipoise::transport::mpi::World::survives)
+}
+
+#[cfg(not(feature = "_ranks"))]
+fn survives(_: &World) -> bool {
+    false
+}
+
+/// Ends this process where a rank may be lost, which MPI's own end could wait for.
+#[cfg(feature = "_ranks")]
+fn leave(world: &World, status: i32) {
+    if let Some(real) = world.as_real().filter(|real| real.survives()) {
+        real.leave(status);
+    }
+}
+
+#[cfg(not(feature = "_ranks"))]
+fn leave(_: &World, _: i32) {}
 
 fn lead(settings: &Settings, mut prepared: Prepared, hosts: Vec<String>, quiet: bool) -> Lead {
     let printer = Printer::new(output::standard(), settings.keep_order);
@@ -342,7 +369,9 @@ fn settings(arguments: &Arguments, is_alone: bool) -> Result<Settings> {
     settings.grace = time("--grace", &arguments.grace)?;
     settings.walltime = arguments.walltime.as_deref().map(|text| walltime(text, &time)).transpose()?;
     settings.halt = arguments.halt.as_deref().map(|text| Halt::parse(text).map_err(|why| usage("--halt", text, &why))).transpose()?;
-    settings.rule = arguments.scheduler.as_deref().map(rule).transpose()?;
+    if let Some(text) = &arguments.scheduler {
+        settings.scheduler = Scheduler::parse(text)?;
+    }
     settings.shell = arguments.shell;
     settings.stdin.clone_from(&arguments.stdin);
     settings.follow = arguments.follow;
@@ -379,38 +408,6 @@ fn walltime(text: &str, time: &dyn Fn(&str, &str) -> Result<f64>) -> Result<Wall
     Ok(Walltime { end, length: (end - began).max(0.0) })
 }
 
-/// The rule of `selfsched:rule=..`; by itself `selfsched` leaves it to us.
-fn rule(text: &str) -> Result<Rule> {
-    const KNOWN: &str = "ss, fixed, single, static, gss, fac2, tss, wf, awf, af";
-    let wrong = |why: &str| Error::usage(format!("--scheduler {text}: {why}"));
-    let rest = text.strip_prefix("selfsched").ok_or_else(|| wrong("a farm deals by selfsched:rule=RULE[,chunk=N]"))?;
-    let (mut rule, mut chunk) = (None, None);
-    for part in rest.strip_prefix(':').unwrap_or(rest).split(',').filter(|part| !part.is_empty()) {
-        match part.split_once('=') {
-            Some(("rule", name)) => rule = Some(name),
-            Some(("chunk", number)) => {
-                let number = number.parse().ok().filter(|number| *number > 0);
-                chunk = Some(number.ok_or_else(|| wrong("chunk must be a whole number above 0"))?);
-            }
-            _ => return Err(wrong("a farm deals by selfsched:rule=RULE[,chunk=N]")),
-        }
-    }
-    Ok(match (rule.unwrap_or("awf"), chunk) {
-        ("fixed", chunk) => Rule::Fixed(chunk.unwrap_or(1)),
-        (_, Some(_)) => return Err(wrong("chunk belongs to rule=fixed")),
-        ("ss", _) => Rule::Ss,
-        ("single", _) => Rule::Single,
-        ("static", _) => Rule::Static,
-        ("gss", _) => Rule::Gss,
-        ("fac2", _) => Rule::Fac2,
-        ("tss", _) => Rule::Tss,
-        ("wf", _) => Rule::Wf,
-        ("awf", _) => Rule::Awf,
-        ("af", _) => Rule::Af,
-        _ => return Err(wrong(&format!("unknown rule; known are {KNOWN}"))),
-    })
-}
-
 fn origin(arguments: &Arguments) -> Result<Origin> {
     let format = Format::parse(&arguments.format).ok_or_else(|| {
         let known = Format::NAMES.join(", ");
@@ -438,20 +435,6 @@ fn origin(arguments: &Arguments) -> Result<Origin> {
         (None, None, None, Some(tasks)) => Ok(Origin::Empty(tasks)),
         (None, None, None, None) => {
             Err(Error::usage("farm: which commands? Say FILE or - for a list, or --args FILE -- PROG, or --array A-B -- PROG"))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rules_are_those_of_self_scheduling() {
-        assert_eq!(rule("selfsched:rule=fixed,chunk=4").unwrap(), Rule::Fixed(4));
-        assert_eq!(rule("selfsched").unwrap(), Rule::Awf);
-        for wrong in ["sash", "selfsched:rule=x", "selfsched:rule=ss,chunk=2", "selfsched:chunk=0", "selfsched:what"] {
-            assert_eq!(rule(wrong).unwrap_err().exit_status(), 2, "{wrong}");
         }
     }
 }

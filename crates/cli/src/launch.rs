@@ -229,7 +229,8 @@ fn real(options: &WorldOptions, workers: u32) -> Result<World, Ending> {
     use equipoise::transport::mpi::{self, Watch};
 
     let (watchdog, seed, workers) = (Watch::Always(options.timeout), options.seed, workers as usize);
-    let world = mpi::World::launched(mpi::Options { watchdog, seed, workers, ..mpi::Options::program() })?;
+    let survives = options.survives;
+    let world = mpi::World::launched(mpi::Options { watchdog, survives, seed, workers, ..mpi::Options::program() })?;
     let world = world.ok_or_else(|| Error::usage(format!("there are no ranks to run on; {}", what_to_type())))?;
     terminal::begin(world.rank() == 0);
     compared(World::from(world))

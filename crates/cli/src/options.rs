@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use equipoise::agreement::{self, Collectives, Used};
 use equipoise::balance::Chosen;
 use equipoise::names;
 use equipoise::topology::{Hosts, MAX_NODES, PlacementRule};
+use equipoise::transport::world::World;
 use equipoise::{Error, Result};
-use equipoise_lab::workload::{Pins, WeightPattern};
+use equipoise_lab::workload::{Pins, WeightPattern, column_names};
 
 /// Which ranks a command runs on.
 #[derive(Args, Clone)]
@@ -30,6 +32,10 @@ pub struct WorldOptions {
     /// Whether the command takes a network on real ranks, to predict with.
     #[arg(skip)]
     pub predicts: bool,
+
+    /// Whether the command goes on when a rank dies, where MPI can.
+    #[arg(skip)]
+    pub survives: bool,
 
     /// Number of hosts of the simulated ranks, filled in blocks (HOSTS) or in turn (HOSTS,cyclic), to see how much crosses between hosts
     /// [default: 1]
@@ -152,6 +158,12 @@ pub struct TaskOptions {
     #[arg(long, value_name = "WEIGHTS", default_value = "unit", value_parser = any_bytes())]
     pub weights: String,
 
+    /// Several weights of each task of --tasks, each of which every rank should have its fair share of: names of columns of the table (work and bytes for
+    /// lbaf:DIR), as in work,bytes. The largest ratio of a rank's load over its fair share counts, which is printed for each. A table's work is its
+    /// column work, or else the first named here. For greedy, refine and greedy-refine; other balancers look at the work alone
+    #[arg(long, value_name = "NAMES", requires = "tasks")]
+    weights_columns: Option<String>,
+
     /// Pin each task to its node with this probability, p=0.1: pinned tasks count as load and never move
     #[arg(long, value_name = "SHARE")]
     pinned: Option<String>,
@@ -170,6 +182,12 @@ pub struct RuleOptions {
     #[arg(long, value_name = "FILE", value_parser = any_bytes())]
     pub communications: Option<String>,
 
+    /// Whose sums, scans and all-gathers the phases use: own (trees of messages), native (MPI's, where each node of the topology has a rank of its own)
+    /// or auto (measures both, and takes the faster). Results and counts are the same: an operation of MPI counts as the messages of our own tree. In
+    /// simulation and with --trace they are always our own [default: own]
+    #[arg(long, value_name = "WHOSE")]
+    pub collectives: Option<Collectives>,
+
     /// Follow the balancer's rule as its paper prints it, even where it makes the slowest rank (in work over power) slower;
     /// by default such moves are declined, and the result says so
     #[arg(long)]
@@ -177,6 +195,17 @@ pub struct RuleOptions {
 }
 
 impl RuleOptions {
+    /// The columns that hold the tasks' weights, where there are several; see [`TaskOptions::columns`].
+    pub fn columns(&self, kind: &TaskOptions) -> Result<Vec<String>> {
+        let columns = kind.columns()?;
+        match &self.capacity {
+            Some(text) if !columns.is_empty() => {
+                Err(Error::usage(format!("--capacity {text}: it does not go together with --weights-columns, of which bytes can be one")))
+            }
+            _ => Ok(columns),
+        }
+    }
+
     /// Bytes that each of the ranks has room for, if that is limited.
     pub fn capacity(&self, ranks: u32) -> Result<Option<Vec<u64>>> {
         let Some(text) = &self.capacity else { return Ok(None) };
@@ -202,6 +231,23 @@ impl RuleOptions {
         }
     }
 
+    /// Has the phases use the collective operations that are asked for. Returns what to say about that, if anybody asked: in a word for records, and in a
+    /// sentence for people.
+    pub fn use_collectives(&self, world: &mut World) -> Result<Option<(Used, String)>> {
+        let Some(choice) = self.collectives else { return Ok(None) };
+        let used = agreement::use_collectives(world, choice)?;
+        let whose = match (used.native, world.is_simulated()) {
+            (true, _) => "MPI's own, where each node has a rank of its own",
+            (false, true) if choice != Collectives::Own => "our own trees, as always in simulation",
+            (false, _) => "our own trees",
+        };
+        let us = |ticks: u64| ticks as f64 / 1e3;
+        let times = used.measured.map(|[own, native]| {
+            format!(" (a sum and an all-gather take {:.1} us with our own trees and {:.1} us with MPI's)", us(own), us(native))
+        });
+        Ok(Some((used, format!("collective operations: {whose}{}", times.unwrap_or_default()))))
+    }
+
     /// Whether a balancer can take part.
     pub fn admits(&self, balancer: &Chosen) -> bool {
         self.capacity.is_none() || balancer.keeps_capacity()
@@ -215,6 +261,29 @@ fn bytes(text: &str) -> Option<u64> {
 }
 
 impl TaskOptions {
+    /// The columns that hold the tasks' weights; none if there is one weight only.
+    pub fn columns(&self) -> Result<Vec<String>> {
+        self.weights_columns.as_deref().map_or_else(|| Ok(Vec::new()), column_names)
+    }
+
+    /// Whether a balancer can take part.
+    pub fn admits(&self, balancer: &Chosen) -> bool {
+        self.weights_columns.is_none() || balancer.keeps_columns()
+    }
+
+    /// Wrong usage if a balancer does not look at several weights, and there are some.
+    pub fn check(&self, balancer: &Chosen) -> Result<()> {
+        match &self.weights_columns {
+            Some(names) if !balancer.keeps_columns() => {
+                let name = &balancer.name;
+                Err(Error::usage(format!(
+                    "--weights-columns {names}: balancer {name} looks at the work alone; greedy, refine and greedy-refine look at all columns"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Parses both options; files are read later.
     pub fn parse(&self, seed: u64) -> Result<(WeightPattern, Pins)> {
         let pins = self.pinned.as_deref().map(|text| Pins::parse(text, seed)).transpose()?;
@@ -259,7 +328,7 @@ fn seconds(text: &str) -> std::result::Result<Duration, String> {
     }
 }
 
-/// Number of rounds of a comparison on real ranks: enough to rank ten contenders with 95 % confidence.
+/// Number of rounds of a comparison of schedulers: enough to rank ten with 95 % confidence.
 pub const ROUNDS: u32 = 9;
 
 /// Factor by which a contender is slowed down: from 1 to 100.

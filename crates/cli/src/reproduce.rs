@@ -3,20 +3,24 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use equipoise::transport::sim::Model;
+use equipoise::transport::world::World;
 use equipoise::{Error, Result};
-use equipoise_lab::experiment::papers::{self, Effort, Item, Job, Judged, Paper, Point, Records};
-use equipoise_lab::report::{csv, json, reproduction};
+use equipoise_lab::experiment::papers::{self, Claim, Effort, Item, Job, Judged, Kept, Measuring, Paper, Point, Records};
+use equipoise_lab::report::{csv, json, papers_page, reproduction};
 
 use super::options::Output;
-use super::output::Target;
-use super::terminal;
+use super::output::{Report, Target};
+use super::{launch, terminal};
 
 const EXAMPLES: &str = "\
 Examples:
   equipoise reproduce
   equipoise reproduce wu --table 1
   equipoise reproduce 002 --figure 6 --figure 7 --full
+  equipoise reproduce --full --resume points.jsonl       goes on where it was stopped
   equipoise reproduce --csv points.csv --claims claims.csv
+  equipoise reproduce --report papers                    report.html has every figure
 
 Papers:
   hierarchical  000  Ahmad, Ghafoor and Fox 1994: figures 6 to 16, section 4.3 as section 4
@@ -72,8 +76,16 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 
+    /// Keep every finished point in this file, and take those that are there already: a run that was stopped goes on
+    #[arg(long, value_name = "FILE")]
+    resume: Option<PathBuf>,
+
+    /// Number of points that are measured at a time; it does not change them [default: the number of cores]
+    #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+
     /// Print the recorded verdicts as Markdown, and measure nothing
-    #[arg(long, conflicts_with_all = ["figure", "table", "example", "section", "quick", "full", "cases", "seed", "csv", "claims", "record", "output"])]
+    #[arg(long, conflicts_with_all = ["figure", "table", "example", "section", "quick", "full", "cases", "seed", "resume", "threads", "csv", "claims", "record", "report", "output"])]
     recorded: bool,
 
     /// Write all points as CSV to this file
@@ -87,6 +99,11 @@ pub struct Arguments {
     /// Write the verdicts to this file, as the program records them
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     record: Option<PathBuf>,
+
+    /// Also write table.csv (points), records.jsonl (points and claims) and report.html (every figure as the paper draws it, and all verdicts) into this
+    /// folder
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
+    report: Option<PathBuf>,
 
     /// Output format
     #[arg(long, value_enum, value_name = "FORM", default_value = "human", help_heading = "Results")]
@@ -139,18 +156,25 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let create = |option: &str, path: &Option<PathBuf>| path.as_ref().map(|path| Target::create(option, path)).transpose();
     let (points_file, claims_file) = (create("--csv", &arguments.csv)?, create("--claims", &arguments.claims)?);
     let record_file = create("--record", &arguments.record)?;
+    let report = arguments.report.as_deref().map(Report::create).transpose()?;
+    let kept = arguments.resume.as_deref().map(Kept::open).transpose()?;
+    let mut how = Measuring { kept: kept.as_ref(), ..Measuring::new(arguments.effort(), arguments.seed) };
+    how.threads = arguments.threads.map_or(how.threads, usize::from);
     let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "points");
     let (mut points, mut judged): (Vec<Point>, Vec<Judged>) = (Vec::new(), Vec::new());
     let wanted = |job: &Job| items.is_empty() || items.contains(&job.item);
-    let number: usize = studies.iter().map(|(_, study)| study.jobs.iter().filter(|job| wanted(job)).count()).sum();
-    let mut before = 0;
+    let mut chosen: Vec<(Paper, Vec<Job>, Vec<Claim>)> = Vec::new();
     for (paper, study) in studies {
-        let jobs: Vec<Job> = study.jobs.into_iter().filter(wanted).collect();
-        let measured = papers::measure(paper, &jobs, arguments.effort(), arguments.seed, |done| {
+        chosen.push((paper, study.jobs.into_iter().filter(wanted).collect(), study.claims));
+    }
+    let number: usize = chosen.iter().map(|(paper, jobs, _)| how.left(*paper, jobs)).sum();
+    let mut before = 0;
+    for (paper, jobs, claims) in chosen {
+        let measured = papers::measure(paper, &jobs, &how, |done| {
             progress.at((before + done) as u64, number as u64, paper.name());
         })?;
-        before += jobs.len();
-        judged.extend(papers::judge(paper, &study.claims, &measured, &records)?);
+        before += how.left(paper, &jobs);
+        judged.extend(papers::judge(paper, &claims, &measured, &records)?);
         points.extend(measured.0);
     }
     drop(progress);
@@ -159,6 +183,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     if let Some(file) = claims_file {
         file.write(|out| csv::claims(out, &judged))?;
+    }
+    if let Some(report) = report {
+        let environment = launch::environment(&World::simulated(1, Model::default()));
+        report.table.write(|out| csv::points(out, &points))?;
+        report.records.write(|out| {
+            points.iter().try_for_each(|point| json::line(out, point))?;
+            judged.iter().try_for_each(|one| json::line(out, one))
+        })?;
+        Target::create("--report", &report.page)?
+            .write(|out| papers_page::write(out, &environment, (arguments.effort(), arguments.seed), &points, &judged))?;
     }
     let off = judged.iter().filter(|one| !one.as_recorded).count();
     print(arguments, &points, &judged)?;

@@ -74,6 +74,10 @@ pub struct Arguments {
     #[arg(long, value_enum, value_name = "DUTY")]
     host: Option<Duty>,
 
+    /// The rank of the host of a hierarchical scheduler, where computations are submitted and answers end [default: 0]
+    #[arg(long, value_name = "RANK")]
+    host_rank: Option<u32>,
+
     /// Whether the medians of a hierarchical scheduler work, too [default: shared]
     #[arg(long, value_enum, value_name = "DUTY")]
     medians: Option<Duty>,
@@ -182,14 +186,17 @@ impl Arguments {
             Some(names) => schedule::listed(names),
         };
         let mut specs = names.iter().map(|name| Spec::parse("scheduler", name)).collect::<Result<Vec<_>, _>>()?;
-        for (option, key, duty) in [("--host", "host", self.host), ("--medians", "medians", self.medians)] {
-            let Some(duty) = duty else { continue };
+        let duties = [("--host", "host", self.host), ("--medians", "medians", self.medians)];
+        let duties = duties.map(|(option, key, duty)| (option, key, duty.map(|duty| duty.name().to_string())));
+        let host_rank = ("--host-rank", "host_rank", self.host_rank.map(|rank| rank.to_string()));
+        for (option, key, value) in duties.into_iter().chain([host_rank]) {
+            let Some(value) = value else { continue };
             let mut hierarchical = specs.iter_mut().filter(|spec| spec.name() == "hierarchical").peekable();
             if hierarchical.peek().is_none() {
-                let why = format!("{option} {}: only --scheduler hierarchical has such nodes", duty.name());
+                let why = format!("{option} {value}: only --scheduler hierarchical has such nodes");
                 return Err(Error::usage(why));
             }
-            hierarchical.for_each(|spec| spec.set(key, duty.name()));
+            hierarchical.for_each(|spec| spec.set(key, &value));
         }
         specs.iter().map(schedule::make).collect()
     }
@@ -204,6 +211,9 @@ impl Arguments {
     /// The schedulers that can run, each on its topology.
     fn contenders(&self, world: &mut World, schedulers: Vec<Chosen>) -> Result<Vec<SchedulerContender>> {
         let given = self.topology.as_deref().map(|spec| settle::topology(world, spec)).transpose()?;
+        if let Some(rank) = self.host_rank.filter(|rank| *rank >= world.ranks()) {
+            return Err(Error::input("host-rank", format!(" {rank}: there is no such rank; there are {}, counted from 0", world.ranks())));
+        }
         let (mut contenders, mut objections) = (Vec::new(), Vec::new());
         for scheduler in schedulers {
             let topology = given.clone().unwrap_or_else(|| scheduler.topology_on(&world.network()));

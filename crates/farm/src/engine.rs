@@ -39,6 +39,8 @@ pub enum Happening {
 pub struct Seat {
     lead: Option<Lead>,
     hand: Hand,
+    /// The job goes on when a rank other than 0 dies.
+    survives: bool,
     happenings: Receiver<Happening>,
 }
 
@@ -57,7 +59,7 @@ impl Seat {
         let synced = happen.clone();
         let hand = Hand::new(settings, rank, slots, helper, Box::new(move |records| drop(synced.send(Happening::Synced(records)))));
         listen_to_signals(happen).map_err(refused)?;
-        Ok(Seat { lead, hand, happenings })
+        Ok(Seat { lead, hand, survives: settings.survives, happenings })
     }
 
     fn happen(&mut self, what: Happening) -> Result<()> {
@@ -200,7 +202,7 @@ pub fn over(world: &mut World, seat: Seat, job: u32) -> Result<i32> {
 }
 
 async fn sit(node: Node, mut seat: Seat, job: u32) -> Result<i32> {
-    let me = node.me();
+    let (me, survives) = (node.me(), seat.survives);
     seat.begin(job)?;
     let wait = |happenings: &Receiver<Happening>| {
         let happenings = happenings.clone();
@@ -231,7 +233,8 @@ async fn sit(node: Node, mut seat: Seat, job: u32) -> Result<i32> {
                     lead.receive(from, node::open(&message, TO_LEAD)?, now())?;
                 }
             }
-            Event::RankLost(rank) => return Err(Error::RankLost { rank }),
+            Event::RankLost(rank) if rank == 0 || !survives => return Err(Error::RankLost { rank }),
+            Event::RankLost(rank) => seat.lead.as_mut().map_or(Ok(()), |lead| lead.lost(rank, now()))?,
             Event::Timer { .. } | Event::Signal(_) => {}
         }
         if seat.lead.is_some() && now() - ticked >= TICK.as_secs_f64() {

@@ -25,6 +25,7 @@ pub mod messages;
 pub mod output;
 pub mod prepare;
 pub mod report;
+pub mod scheduler;
 pub mod settings;
 pub mod starter;
 pub mod status;

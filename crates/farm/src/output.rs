@@ -182,6 +182,19 @@ impl Printer {
         (self.sink)(stream, bytes)
     }
 
+    /// A rank is lost, with the long outputs that were to be fetched from it. Returns the number of tasks whose output is not whole therefore.
+    pub fn lose(&mut self, rank: u32) -> usize {
+        let is_waiting = self.is_waiting && self.queue.front().is_some_and(|job| job.rank == rank);
+        self.is_waiting &= !is_waiting;
+        let mut tasks = 0;
+        for job in self.queue.iter_mut().chain(self.early.values_mut()).filter(|job| job.rank == rank) {
+            let before = job.parts.len();
+            job.parts.retain(|(_, part)| !matches!(part, Part::There { .. }));
+            tasks += usize::from(job.parts.len() < before);
+        }
+        tasks
+    }
+
     /// Whether all is printed.
     pub fn is_done(&self) -> bool {
         self.queue.is_empty() && self.early.is_empty()
@@ -244,6 +257,21 @@ mod tests {
         printer.piece(b"").unwrap();
         assert_eq!(printer.print().unwrap(), None);
         assert_eq!((seen.borrow().as_str(), printer.is_done()), ("abc !e2 o1 ", true));
+    }
+
+    #[test]
+    fn a_lost_rank_holds_up_no_other_output() {
+        let (mut printer, seen) = printer(false);
+        let long = || Capture { bytes: 6, lines: 0, kept: Kept::File(b"x".to_vec()) };
+        printer.add(3, 1, long(), here("e1")).unwrap();
+        printer.add(1, 2, here("o2"), long()).unwrap();
+        assert_eq!(printer.print().unwrap().map(|wanted| wanted.rank), Some(3));
+        assert_eq!(printer.lose(3), 1);
+        assert_eq!(printer.print().unwrap().map(|wanted| wanted.rank), Some(1));
+        assert_eq!(printer.lose(2), 0);
+        printer.piece(b"").unwrap();
+        printer.print().unwrap();
+        assert_eq!((seen.borrow().as_str(), printer.is_done()), ("!e1 o2 ", true));
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use equipoise::schedule::selfsched::rules::Rule;
 use serde::{Deserialize, Serialize};
 
 use crate::helper::protocol::Slots;
 use crate::limits::{Halt, SlotsGiven};
 use crate::list::Origin;
+use crate::scheduler::Scheduler;
 
 /// All options.
 #[derive(Clone, Debug)]
@@ -49,10 +49,11 @@ pub struct Settings {
     pub report: Option<PathBuf>,
     /// Estimated seconds by Seq, from a file.
     pub costs: Option<PathBuf>,
-    /// Rule for the number of tasks that are dealt at a time; by default what a rank does in a tenth of a second.
-    pub rule: Option<Rule>,
+    pub scheduler: Scheduler,
     /// What standard output has.
     pub output: Shown,
+    /// The job goes on when a rank dies.
+    pub survives: bool,
 }
 
 /// A limit of time.
@@ -109,8 +110,9 @@ impl Settings {
             results: None,
             report: None,
             costs: None,
-            rule: None,
+            scheduler: Scheduler::Adaptive,
             output: Shown::Outputs,
+            survives: false,
         }
     }
 

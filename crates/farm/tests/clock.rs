@@ -9,6 +9,7 @@ use equipoise_farm::list::{Origin, formats::Format};
 use equipoise_farm::messages::{ToHand, ToLead};
 use equipoise_farm::output::{self, Printer};
 use equipoise_farm::prepare::prepare;
+use equipoise_farm::scheduler::Scheduler;
 use equipoise_farm::settings::{Settings, Shown, Walltime};
 use equipoise_farm::task::{How, Outcome, State, Task};
 
@@ -200,12 +201,20 @@ fn ranks_of_different_speed_end_together() {
             let bound = (1..=500).map(|seq| asked.seconds(seq)).sum::<f64>() / speeds.iter().sum::<f64>();
             let mut settings = Settings::new(Origin::Sleep(asked));
             settings.output = Shown::Nothing;
-            let course = play(&settings, &speeds, |task| {
-                assert_eq!(task.how, How::Sleep);
-                sleep::seconds(&task.text)
-            });
-            assert_eq!(course.ended, 500);
-            assert!(course.end <= most * bound, "seed {seed}{known}: {} s, and no schedule ends before {bound} s", course.end);
+            let schedulers: &[Scheduler] = match known {
+                "" => &[Scheduler::Adaptive, Scheduler::Dss],
+                _ => &[Scheduler::Adaptive, Scheduler::Sash { alike: false, most: 1000 }],
+            };
+            for scheduler in schedulers {
+                settings.scheduler = *scheduler;
+                let course = play(&settings, &speeds, |task| {
+                    assert_eq!(task.how, How::Sleep);
+                    sleep::seconds(&task.text)
+                });
+                assert_eq!(course.ended, 500);
+                let end = course.end;
+                assert!(end <= most * bound, "seed {seed}{known}, {scheduler:?}: {end} s, and no schedule ends before {bound} s");
+            }
         }
     }
 }

@@ -117,7 +117,7 @@ async fn diffuse(phase: &mut Phase<'_>, steps: Vec<Factors>) -> Result<()> {
 
     // Step 1.
     let load = phase.load();
-    let total = node.everyone().all_reduce(node, load, u64::saturating_add).await?;
+    let total = node.everyone().sum(node, load).await?;
     let quota = phase.quota(total).of(node.me());
 
     // Step 2.

@@ -46,7 +46,7 @@ fn greedy(overlay: &Overlay) -> BTreeMap<NodeId, Vec<NodeId>> {
     let placement = &overlay.placement;
     let mut by_colour: BTreeMap<NodeId, Vec<Option<NodeId>>> = BTreeMap::new();
     for a in (0..placement.ranks()).map(|rank| placement.real_node_of(rank)) {
-        let place = Place { me: a, overlay: overlay.clone(), workers: 1, unit: 1 };
+        let place = Place { me: a, host: 0, overlay: overlay.clone(), workers: 1, unit: 1 };
         for b in place.neighbours().into_iter().filter(|b| a < *b) {
             let is_free = |node: NodeId, colour: usize| by_colour.get(&node).and_then(|row| *row.get(colour)?).is_none();
             let most = [a, b].map(|node| by_colour.get(&node).map_or(0, Vec::len)).into_iter().max().unwrap_or(0);

@@ -4,12 +4,14 @@ use crate::error::Result;
 use crate::schedule::registry::Region;
 use crate::topology::hadamard::MedianSet;
 use crate::topology::regions::Regions;
-use crate::topology::{NodeId, Overlay, Topology};
+use crate::topology::{NodeId, Overlay, RankId, Topology};
 
 /// What was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LayoutOptions {
     pub set: MedianSet,
+    /// The host's rank.
+    pub host_rank: RankId,
     /// Whether the host executes tasks, and whether medians do.
     pub host_works: bool,
     pub medians_work: bool,
@@ -33,7 +35,7 @@ impl Layout {
         };
         let of_node = Regions::of_hypercube(cube.dimension(), options.set)?;
         let placement = &overlay.placement;
-        let host = placement.real_node_of(0);
+        let host = (options.host_rank < placement.ranks()).then(|| placement.real_node_of(options.host_rank));
         let mut regions: Vec<Region> = of_node.medians().iter().map(|median| Region { median: *median, members: Vec::new() }).collect();
         for rank in 0..placement.ranks() {
             let node = placement.real_node_of(rank);
@@ -45,7 +47,7 @@ impl Layout {
                 return Err(super::ENTRY.conflict("host=dedicated needs at least 2 ranks, there is 1").into());
             }
             // Where the host is alone in its region the other regions do the work.
-            regions.iter_mut().for_each(|region| region.members.retain(|node| *node != host));
+            regions.iter_mut().for_each(|region| region.members.retain(|node| Some(*node) != host));
         }
         if !options.medians_work {
             for Region { median, members } in regions.iter_mut().filter(|region| region.members.len() > 1) {

@@ -52,7 +52,7 @@ use super::registry::{Entry, Facts, Region, Scheduler};
 use crate::error::Result;
 use crate::spec::{InvalidSpec, Options};
 use crate::topology::hadamard::MedianSet;
-use crate::topology::{Kind, NodeId, Overlay};
+use crate::topology::{Kind, NodeId, Overlay, RankId};
 use layout::{Layout, LayoutOptions};
 use lists::Level1;
 use median::Median;
@@ -61,8 +61,14 @@ pub(super) static ENTRY: Entry = Entry {
     name: "hierarchical",
     title: "two levels: host and Hadamard medians",
     source: "Ahmad, Ghafoor and Fox 1994",
-    options: "medians=default|hadamard, medians=shared|dedicated, host=shared|dedicated, spread=2 (sub-trees for each region), regions=open|closed (whether they lend each other work; closed for streams)",
-    examples: &["hierarchical", "hierarchical:medians=hadamard", "hierarchical:spread=1", "hierarchical:regions=closed"],
+    options: "medians=default|hadamard, medians=shared|dedicated, host=shared|dedicated, host_rank=0 (where computations are submitted), spread=2 (sub-trees for each region), regions=open|closed (whether they lend each other work; closed for streams)",
+    examples: &[
+        "hierarchical",
+        "hierarchical:medians=hadamard",
+        "hierarchical:spread=1",
+        "hierarchical:regions=closed",
+        "hierarchical:host_rank=0",
+    ],
     build,
     facts: Facts { kinds: &[Kind::Hypercube] },
 };
@@ -83,10 +89,12 @@ fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
         }
     }
     let host_works = options.choice("host", &[("shared", true), ("dedicated", false)])?;
+    let host_rank = options.read("host_rank", "a rank, 0 or more", |_: &RankId| true)?.unwrap_or(0);
     let spread = options.read("spread", "a number of sub-trees from 1 to 1000000", |number| (1..=1_000_000).contains(number))?;
     let open = options.choice("regions", &[("open", true), ("closed", false)])?.unwrap_or(true);
     let options = LayoutOptions {
         set: set.unwrap_or(MedianSet::Default),
+        host_rank,
         host_works: host_works.unwrap_or(true),
         medians_work: medians_work.unwrap_or(true),
     };
@@ -119,6 +127,10 @@ impl Scheduler for Hierarchical {
     fn policy(&self, place: Place, rng: ChaCha8Rng) -> Result<Box<dyn AnyPolicy>> {
         let layout = self.layout(&place.overlay)?;
         Ok(erase(Levels::new(place, rng, layout, self.spread, self.open)))
+    }
+
+    fn host_rank(&self) -> RankId {
+        self.options.host_rank
     }
 
     fn regions(&self, overlay: &Overlay) -> Result<Vec<Region>> {
@@ -188,7 +200,7 @@ impl Levels {
         let serves = layout.regions.iter().find(|region| region.median == me);
         let median = serves.map(|_| Median::new(me, place.workers, &layout.regions));
         let sizes: Vec<u32> = layout.regions.iter().map(|region| region.members.len() as u32).collect();
-        let host = (me == place.host()).then(|| RootControl {
+        let host = (me == place.host).then(|| RootControl {
             level1: Level1::new(&sizes),
             enough: enough(&sizes, spread),
             given: 0,

@@ -89,12 +89,12 @@ struct RoundControl {
 
 impl Incremental {
     pub fn new(place: Place, rng: ChaCha8Rng, trigger: Trigger, period: Ticks, margin: f64) -> Incremental {
-        let tree = Tree::new(place.me, place.host(), place.overlay.placement.nodes());
+        let tree = Tree::new(place.me, place.host, place.overlay.placement.nodes());
         // A single real node has no partner to balance with, but tasks that wait for a phase must get one.
         let waits = trigger == Trigger::All;
         let rounds = trigger.criterion().map(|criterion| Rounds::new(criterion, place.workers));
         let host =
-            (place.me == place.host() && (place.real_nodes() > 1 || waits)).then(|| RoundControl { rounds, ..RoundControl::default() });
+            (place.me == place.host && (place.real_nodes() > 1 || waits)).then(|| RoundControl { rounds, ..RoundControl::default() });
         Incremental {
             place,
             rng,

@@ -125,8 +125,9 @@ impl<C: Computation> NodeRuntime<C> {
             return Err(objection.into());
         }
         let (me, nodes) = (node.me(), node.nodes());
-        let place = Place { me, overlay: node.overlay().clone(), workers: options.workers, unit: options.unit.max(1) };
-        let (is_virtual, host) = (place.is_virtual(), place.host());
+        let host = scheduler.host_on(&node.overlay().placement)?;
+        let place = Place { me, host, overlay: node.overlay().clone(), workers: options.workers, unit: options.unit.max(1) };
+        let is_virtual = place.is_virtual();
         let mut rng = node.rng();
         // The policy draws from a stream of its own, so that how migrations turn out does not depend on it.
         rng.set_stream(1 << 32 | u64::from(me));

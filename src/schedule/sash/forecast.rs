@@ -73,6 +73,11 @@ impl Forecast {
         self.workers.iter().map(Worker::factor).collect()
     }
 
+    /// Number of tasks that a worker holds.
+    pub fn held(&self, place: usize) -> usize {
+        self.workers.get(place).map_or(0, |worker| worker.held.len())
+    }
+
     /// Whether a worker, or a rank of it, has nothing to do.
     pub fn is_dry(&self, place: usize) -> bool {
         self.workers.get(place).is_some_and(Worker::is_dry)
@@ -85,11 +90,22 @@ impl Forecast {
 
     /// Notes that a worker was given a task.
     pub fn grant(&mut self, place: usize, assignment: Assignment, estimates: &Costs, now: Cost) {
+        self.give(place, assignment.task, estimates.of(assignment.task, assignment.worker), now);
+    }
+
+    /// Notes that a worker was given a task that is expected to take this long.
+    pub fn give(&mut self, place: usize, task: usize, estimate: Cost, now: Cost) {
         let worker = &mut self.workers[place];
         if worker.held.is_empty() {
             worker.began = now;
         }
-        worker.held.push_back((assignment.task, estimates.of(assignment.task, assignment.worker)));
+        worker.held.push_back((task, estimate));
+    }
+
+    /// Notes that a worker has completed this number of tasks, and how long they took: those that it was given first.
+    pub fn completed_first(&mut self, place: usize, number: usize, took: Cost, now: Cost) {
+        let first: Vec<usize> = self.workers[place].held.iter().take(number).map(|(task, _)| *task).collect();
+        self.completed(place, &first, took, now);
     }
 
     /// Notes that a worker has completed tasks, and how long they took.
@@ -126,6 +142,10 @@ mod tests {
         assert_eq!(forecast.finish(210), [710, 210]);
         forecast.completed(0, &[1, 2], 400, 610);
         assert_eq!(forecast.factors(), [2.0, 1.0]);
+        let mut same = Forecast::of_ranks(2);
+        (0..6).for_each(|task| same.give(0, task, 100, 10));
+        same.completed_first(0, 3, 600, 610);
+        assert_eq!((same.finish(610), same.factors()), (forecast.finish(610), forecast.factors()));
         assert_eq!(forecast.finish(610), [1210, 610]);
         forecast.completed(0, &[3, 4, 5], 600, 1210);
         assert!(forecast.is_any_dry());

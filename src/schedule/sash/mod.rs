@@ -22,7 +22,7 @@
 
 mod clusters;
 mod estimates;
-mod forecast;
+pub mod forecast;
 pub mod phase;
 mod program;
 mod scheduler;

@@ -51,10 +51,7 @@ pub const ENTRY: Entry = Entry {
 };
 
 fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
-    let rule = options.choice("rule", &named::RULES)?.unwrap_or(Rule::Gss);
-    let rule = named::refined(rule, options, "rule=")?;
-    let rounding = named::rounding(options)?;
-    let least = options.whole("least", 1)?.unwrap_or(1);
+    let (rule, rounding, least) = dealing(options, Rule::Gss)?;
     let weights = match options.value("weights")? {
         None => None,
         Some(_) if rule != Rule::Wf => return Err(options.conflict("weights belong to rule=wf")),
@@ -68,6 +65,17 @@ fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
     let terms = Terms { rule, fixed: 0.0, affinity: false };
     refuse_early(options, terms, by_host)?;
     Ok(Arc::new(SelfScheduling { terms, rounding, least, weights, outstanding, by_host }))
+}
+
+/// A rule with its options, for who deals the tasks itself: the rule, how quotients are rounded, and the least number of tasks. Without `rule=` it is
+/// `otherwise`.
+///
+/// # Errors
+/// If an option is wrong.
+pub fn dealing(options: &mut Options<'_>, otherwise: Rule) -> Result<(Rule, Option<Rounding>, u64), InvalidSpec> {
+    let rule = options.choice("rule", &named::RULES)?.unwrap_or(otherwise);
+    let rule = named::refined(rule, options, "rule=")?;
+    Ok((rule, named::rounding(options)?, options.whole("least", 1)?.unwrap_or(1)))
 }
 
 /// The option of that name.

@@ -1,7 +1,7 @@
 //! What the ports of a rank and its executor share: the two ends of the network, the nodes, and the work.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use log::{Level, debug, log_enabled, trace};
 
 use super::abort;
+use super::collectives::Collectives;
 use super::ffi::{Comm, Summing};
 use super::heartbeat::Heartbeat;
 use super::incoming::{Heard, Incoming};
@@ -45,6 +46,8 @@ pub(super) struct Carrier {
     pub state: RefCell<State>,
     /// What programs see; may change between runs.
     pub seed: Cell<u64>,
+    /// Whether collective operations of native overlays are MPI's own; may change between runs.
+    pub native: Cell<bool>,
 }
 
 /// Our own duplicates of the communicator: one for headers and short messages, one for the bodies of long messages.
@@ -54,16 +57,19 @@ pub(super) struct Links {
 }
 
 pub(super) struct State {
-    me: RankId,
+    pub(super) me: RankId,
     ranks: u32,
     began: Instant,
     host: String,
     /// Gone when the world has ended.
-    links: Option<Links>,
+    pub(super) links: Option<Links>,
     pub outbox: Outbox,
     outbox_limit: usize,
     /// Gone when the world has ended.
-    incoming: Option<Incoming>,
+    pub(super) incoming: Option<Incoming>,
+    pub collectives: Collectives,
+    /// Ranks that died, where MPI goes on without them.
+    pub lost: BTreeSet<RankId>,
     pub run: Option<Run>,
     /// Number of the latest run.
     runs: u32,
@@ -71,9 +77,9 @@ pub(super) struct State {
     early: VecDeque<Message>,
     pub pool: WorkerPool,
     pub slices: Slices,
-    watchdog: Watchdog,
+    pub(super) watchdog: Watchdog,
     /// Something counted as progress since the watchdog last looked: cheaper than a poll at the clock each time.
-    progress: bool,
+    pub(super) progress: bool,
     signals: Vec<(Signal, Arc<AtomicBool>)>,
     /// What an MPI call in a port's method came to.
     pub failure: Option<Error>,
@@ -107,6 +113,8 @@ impl State {
             links: Some(links),
             outbox: Outbox::new(inline, piece),
             outbox_limit: options.outbox.max(1),
+            collectives: Collectives::default(),
+            lost: BTreeSet::new(),
             run: None,
             runs: 0,
             early: VecDeque::new(),
@@ -131,6 +139,9 @@ impl State {
         for message in std::mem::take(&mut self.early) {
             self.deliver(message);
         }
+        for rank in self.lost.clone() {
+            self.tell_of_loss(rank);
+        }
         self.runs
     }
 
@@ -142,6 +153,7 @@ impl State {
     /// Ends the run, and returns what is left of it: to be dropped when the state is free, since it may hold ports.
     pub fn end(&mut self) -> (Option<Run>, Slices) {
         self.pool.recall();
+        self.collectives.end_run();
         self.progressed();
         (self.run.take(), std::mem::take(&mut self.slices))
     }
@@ -178,6 +190,9 @@ impl State {
         let placement = &run.overlay.placement;
         assert!(envelope.dst < placement.nodes(), "node {} sends to node {}, which is not there", envelope.src, envelope.dst);
         let to = placement.rank_of(envelope.dst);
+        if self.lost.contains(&to) {
+            return;
+        }
         run.sent[to as usize] += 1;
         let Some(links) = &self.links else { return };
         if let Err(why) = self.outbox.send(&links.comm, &links.bulk, to, &envelope, freight) {
@@ -197,6 +212,8 @@ impl State {
             moved |= self.outbox.collect()?;
         }
         moved |= self.local_events();
+        moved |= self.poll_collectives()?;
+        self.look_for_losses()?;
         if watched && self.polls.is_multiple_of(WATCH_EVERY) {
             self.watch()?;
         }
@@ -322,6 +339,7 @@ impl State {
         if let Some(incoming) = self.incoming.take() {
             incoming.close()?;
         }
+        self.collectives.close()?;
         if let Some(links) = self.links.take() {
             links.bulk.free()?;
             links.comm.free()?;
@@ -331,7 +349,7 @@ impl State {
 
     /// Sends a word to another carrier.
     pub fn tell(&mut self, to: RankId, message: ControlMessage) -> Result<()> {
-        let Some(links) = &self.links else { return Ok(()) };
+        let Some(links) = self.links.as_ref().filter(|_| !self.lost.contains(&to)) else { return Ok(()) };
         let mut bytes = Vec::new();
         wire::write_into(&message, &mut bytes);
         self.outbox.send_control(&links.comm, to, bytes)

@@ -111,20 +111,28 @@ fn poll_network(carrier: &Carrier, watched: bool) -> bool {
 
 /// Waits until every rank is here and all messages of the run have arrived where they were sent to. False if this was given up.
 pub(super) fn quiesce(carrier: &Carrier, watched: bool) -> bool {
-    let summing = carrier.state.borrow_mut().count();
+    /// Time that last messages have to leave where a rank is lost.
+    const LAST_SENDS: Duration = Duration::from_secs(5);
+    let has_losses = || !carrier.state.borrow().lost.is_empty();
+    let summing = if has_losses() { Ok(None) } else { carrier.state.borrow_mut().count() };
     let mut summing = summing.unwrap_or_else(|why| fail(carrier, &why));
     let mut expected = None;
     let mut pause = Pause::default();
+    let since = Instant::now();
     loop {
         let mut moved = poll_network(carrier, watched);
-        if let (None, Some(sum)) = (expected, &mut summing) {
+        if has_losses() && (carrier.state.borrow().outbox.len() == 0 || since.elapsed() > LAST_SENDS) {
+            // What all ranks have sent cannot be added up any more.
+            return true;
+        }
+        if let (None, Some(sum), false) = (expected, &mut summing, has_losses()) {
             expected = sum.result().unwrap_or_else(|why| fail(carrier, &why));
             moved |= expected.is_some();
         }
         {
             let state = carrier.state.borrow();
             let received = state.run.as_ref().map_or(0, |run| run.received);
-            if (summing.is_none() || expected == Some(received)) && state.outbox.len() == 0 {
+            if (summing.is_none() || expected == Some(received)) && state.outbox.len() == 0 && state.collectives.is_idle() {
                 return true;
             }
         }

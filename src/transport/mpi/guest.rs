@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes};
 
-use super::ffi::{self, Comm, Letter, MOST_BODIES, Mailbox, Outgoing, Receiving, Sends};
+use super::ffi::{self, Comm, Letter, MOST_BODIES, Mailbox, Outgoing, Receiving};
 use super::foreign::{Arriving, Foreign, Leaving, Transfers, Window};
 use super::pool::Pool;
+use super::sends::Sends;
 use super::shared_memory::{self, Memory};
 use crate::error::{Error, Result};
 use crate::topology::RankId;

@@ -37,6 +37,8 @@ pub(super) struct Incoming {
     busy: Vec<RankId>,
     /// Room for what a poll covers.
     awaited: Vec<(RankId, Awaited)>,
+    /// Ranks that are lost: nothing of theirs counts any more.
+    lost: Vec<RankId>,
     piece: usize,
     /// Where the buffers of bodies come from.
     pool: Pool,
@@ -49,12 +51,15 @@ impl Incoming {
         const WORD: usize = 64;
         let mailbox = Mailbox::open(comm, (wire::HEADER + short).max(WORD))?;
         let queues = (0..ranks).map(|_| VecDeque::new()).collect();
-        Ok(Incoming { mailbox, queues, busy: Vec::new(), awaited: Vec::new(), piece, pool: Pool::new(spare) })
+        Ok(Incoming { mailbox, queues, busy: Vec::new(), awaited: Vec::new(), lost: Vec::new(), piece, pool: Pool::new(spare) })
     }
 
     /// Looks once at the network, and takes what has come.
     pub fn poll(&mut self, comm: &Comm, bulk: &Comm) -> Result<Heard> {
         let Some(Letter { source, tag, mut bytes }) = self.letter(comm)? else { return Ok(Heard::Nothing) };
+        if self.lost.contains(&source) {
+            return Ok(Heard::Something);
+        }
         if tag == CONTROL {
             return Ok(Heard::Control(source, bytes));
         }
@@ -134,6 +139,13 @@ impl Incoming {
             }
         }
         Ok(())
+    }
+
+    /// Forgets what was on its way from a rank that is lost.
+    pub fn lose(&mut self, rank: RankId) {
+        self.lost.push(rank);
+        self.busy.retain(|source| *source != rank);
+        self.queues[rank as usize].clear();
     }
 
     /// Number of messages that are on their way in.

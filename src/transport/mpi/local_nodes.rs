@@ -44,6 +44,8 @@ pub(super) enum Waits {
     Nothing,
     Event(Interest),
     Room,
+    /// An operation of MPI's own, of this name.
+    Collective(&'static str),
     /// The next poll of the network.
     Turn,
     /// It has ended.
@@ -102,10 +104,11 @@ impl Run {
         self.local_nodes.iter().any(|local_node| local_node.turn)
     }
 
-    /// Whether some program waits for a message from any node.
+    /// Whether some program waits for a message from any node, or in an operation of MPI's, which goes on on other ranks only as this one looks at it.
     pub fn listens(&self) -> bool {
         self.local_nodes.iter().any(|local_node| match local_node.waits {
             Waits::Event(interest) => interest.is_open(),
+            Waits::Collective(_) => true,
             _ => false,
         })
     }
@@ -120,6 +123,7 @@ impl Run {
             let _ = match local_node.waits {
                 Waits::Event(interest) => write!(lines, "\n  node {} waits for {interest}", local_node.node),
                 Waits::Room => write!(lines, "\n  node {} waits for room in the outbox", local_node.node),
+                Waits::Collective(name) => write!(lines, "\n  node {} waits for the others in MPI's {name}", local_node.node),
                 _ => write!(lines, "\n  node {} runs, and makes no progress", local_node.node),
             };
             let _ = match local_node.inbox.len() {

@@ -26,6 +26,9 @@ pub mod abort;
 #[allow(unsafe_code, non_camel_case_types, non_snake_case)]
 mod binding;
 mod carrier;
+// MPI's own collective operations, each with what MPI reads and writes.
+#[allow(unsafe_code)]
+mod collectives;
 mod executor;
 // What a guest needs beyond that: a caller's communicator, a caller's buffers, and a counter that ranks share.
 #[allow(unsafe_code)]
@@ -37,10 +40,15 @@ mod ffi;
 mod heartbeat;
 mod incoming;
 mod local_nodes;
+mod losses;
+mod operations;
 mod outbox;
 mod outgoing;
 mod pool;
 mod port;
+// Calls of C functions, each with the reason why it is sound.
+#[allow(unsafe_code)]
+mod sends;
 // Memory that ranks of one host share.
 #[allow(unsafe_code)]
 mod shared_memory;
@@ -92,6 +100,9 @@ pub struct Options {
     /// Whether a panic on any thread of the process ends the whole job with status 101, from now on. Otherwise it unwinds as usual; a world that is
     /// dropped meanwhile does not wait for the other ranks, and leaves them to the launcher.
     pub ends_on_panic: bool,
+    /// Whether a run goes on when a rank dies, where MPI can: Open MPI 5, found at run time, under `mpirun --with-ft ulfm`. Programs hear of it, and
+    /// the world ends by [`leave`](World::leave). Otherwise the death of a rank ends the job.
+    pub survives: bool,
     /// What repeats, repeats by it.
     pub seed: u64,
     /// Threads per rank for opaque work, started when the first comes; at least one.
@@ -120,6 +131,7 @@ impl Default for Options {
             watchdog: Watch::Off,
             signals: false,
             ends_on_panic: false,
+            survives: false,
             seed: 0,
             workers: 1,
             inline: 4000,
@@ -234,6 +246,9 @@ impl World {
     }
 
     fn over(comm: MPI_Comm, universe: Option<Universe>, options: Options) -> Result<World> {
+        if options.survives && ffi::survive() {
+            debug!("the job survives the death of a rank");
+        }
         let comm = Comm::duplicate(comm)?;
         let bulk = comm.another()?;
         // Any longer and the watchdog could not add and double it.
@@ -250,7 +265,8 @@ impl World {
         }
         debug!("rank {rank} of {ranks} on {host}, process {}, {}: {options:?}", std::process::id(), library());
         let seed = Cell::new(options.seed);
-        let carrier = Rc::new(Carrier { rank, ranks, options, began, heartbeat, state, seed });
+        let native = Cell::new(false);
+        let carrier = Rc::new(Carrier { rank, ranks, options, began, heartbeat, state, seed, native });
         Ok(World { carrier, hosts: Hosts::from_names(&names), gave_up: Cell::new(false), _signals: signals, universe })
     }
 
@@ -279,6 +295,24 @@ impl World {
         self.carrier.seed.set(seed);
     }
 
+    /// How many collective operations of MPI's own the programs of this rank have begun so far.
+    pub fn native_operations(&self) -> u64 {
+        self.carrier.state.borrow().collectives.begun()
+    }
+
+    /// Whether sums, scans and all-gathers of later runs are MPI's own operations, where each rank has one node. Every rank must call this with the
+    /// same.
+    ///
+    /// # Errors
+    /// If MPI fails.
+    pub fn use_native_collectives(&mut self, native: bool) -> Result<()> {
+        self.carrier.native.set(native);
+        if native && self.ranks() > 1 {
+            self.carrier.state.borrow_mut().open_collectives()?;
+        }
+        Ok(())
+    }
+
     /// Runs a program on every node of the overlay that this rank hosts, and returns their results in node order. Every rank must call
     /// this with the same overlay. When it returns, no message of the run is left anywhere.
     ///
@@ -303,6 +337,19 @@ impl World {
         self.carrier.state.borrow_mut().interrupt = Some(interrupt.clone());
     }
 
+    /// Whether a run goes on when a rank dies: the options ask for it, and MPI and its launcher can.
+    pub fn survives(&self) -> bool {
+        self.options().survives && ffi::survives()
+    }
+
+    /// Ends this process with a status, as soon as all ranks that are left do so, without ending MPI: its end may wait for ranks that are lost. For a
+    /// world that [survives](World::survives) the death of ranks.
+    pub fn leave(&self, status: i32) -> ! {
+        self.carrier.heartbeat.stop();
+        let state = self.carrier.state.borrow();
+        losses::leave(|| state.links.as_ref().map_or(Ok(()), |links| links.comm.agree()), status)
+    }
+
     /// Ends the whole job because of an error that this rank found between two runs: says it, and exits with its status.
     pub fn fail(&self, why: &Error) -> ! {
         executor::fail(&self.carrier, why)
@@ -313,7 +360,7 @@ impl Drop for World {
     fn drop(&mut self) {
         debug!("rank {} closes its world", self.rank());
         self.carrier.heartbeat.stop();
-        if thread::panicking() {
+        if thread::panicking() || !self.carrier.state.borrow().lost.is_empty() {
             // The others may wait for what this rank will never send, here and in MPI's finalisation: the launcher ends them.
             mem::forget(self.universe.take());
             return;

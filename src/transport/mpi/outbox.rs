@@ -4,7 +4,8 @@
 //! front of its body if that is short, and the rest in pieces on a communicator of their own, without copying it. Both leave in the order in
 //! which they are sent.
 
-use super::ffi::{Comm, Outgoing, Sends};
+use super::ffi::{Comm, Outgoing};
+use super::sends::Sends;
 use crate::error::Result;
 use crate::topology::RankId;
 use crate::transport::{Envelope, Freight, wire};

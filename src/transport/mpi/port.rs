@@ -7,7 +7,8 @@ use super::carrier::{Carrier, State};
 use super::local_nodes::{Run, Waits};
 use super::workers::Owner;
 use crate::error::Error;
-use crate::topology::{NodeId, Overlay};
+use crate::topology::{NodeId, Overlay, RankId};
+use crate::transport::native::{Collected, Collective, CollectiveId};
 use crate::transport::{Envelope, Event, Freight, Interest, Job, Scope, Ticks, TimerId, Transport, WorkId, used_after_its_run, work};
 
 /// A node's port. Using it after its run has ended is a bug of the program, and panics.
@@ -96,7 +97,10 @@ impl Transport for MpiPort {
             }
             None => {
                 local_node.waits = Waits::Event(*interest);
-                Poll::Pending
+                match state.loss_instead(self.local_node, interest) {
+                    Some(loss) => Poll::Ready(loss),
+                    None => Poll::Pending,
+                }
             }
         }
     }
@@ -112,6 +116,27 @@ impl Transport for MpiPort {
         }
         (local_node.waits, local_node.turn) = (Waits::Turn, true);
         Poll::Pending
+    }
+
+    fn has_collectives(&self) -> bool {
+        self.carrier.native.get()
+    }
+
+    fn begin_collective(&self, members: Vec<RankId>, operation: Collective) -> Option<CollectiveId> {
+        let mut state = self.carrier.state.borrow_mut();
+        let name = operation.name();
+        let run = self.run_in(&mut state)?;
+        run.local_nodes[self.local_node].waits = Waits::Collective(name);
+        state.begin_collective(self.local_node, members, operation)
+    }
+
+    fn poll_collective(&self, id: CollectiveId) -> Poll<Collected> {
+        let mut state = self.carrier.state.borrow_mut();
+        let Some(collected) = state.collectives.take(id) else { return Poll::Pending };
+        if let Some(run) = self.run_in(&mut state) {
+            run.local_nodes[self.local_node].waits = Waits::Nothing;
+        }
+        Poll::Ready(collected)
     }
 
     fn set_timer(&self, scope: Scope, at: Ticks) -> TimerId {

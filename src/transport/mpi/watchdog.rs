@@ -82,6 +82,8 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 pub(super) struct Watchdog {
     me: RankId,
     ranks: u32,
+    /// Ranks that are lost: nobody waits for their answers.
+    lost: Vec<RankId>,
     watch: Watch,
     timeout: Duration,
     grace: Duration,
@@ -105,12 +107,18 @@ impl Watchdog {
         let timeout = watch.timeout().unwrap_or_default();
         let grace = (timeout / 5).clamp(Duration::from_secs(1), Duration::from_secs(10));
         let stagger = (timeout / 10 / ranks.max(1)).min(Duration::from_millis(10)) * me;
-        Watchdog { me, ranks, watch, timeout, grace, stagger, progress: now, not_before: now, round: 0, phase: Phase::Quiet }
+        let lost = Vec::new();
+        Watchdog { me, ranks, lost, watch, timeout, grace, stagger, progress: now, not_before: now, round: 0, phase: Phase::Quiet }
     }
 
     /// Something that counts as progress happened.
     pub fn progressed(&mut self, now: Instant) {
         self.progress = now;
+    }
+
+    /// A rank is lost, and answers no more.
+    pub fn lose(&mut self, rank: RankId) {
+        self.lost.push(rank);
     }
 
     /// For how long there was none.
@@ -137,7 +145,7 @@ impl Watchdog {
                 Action::Ask { round: self.round }
             }
             Phase::Asking { since, ages } => {
-                let others = || (0..self.ranks).filter(|&rank| rank != self.me);
+                let others = || (0..self.ranks).filter(|rank| *rank != self.me && !self.lost.contains(rank));
                 let youngest = ages.iter().flatten().min().copied().unwrap_or(self.timeout);
                 if self.progress > *since {
                     self.phase = Phase::Quiet;

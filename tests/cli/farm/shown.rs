@@ -126,7 +126,7 @@ fn wrong_usage_is_said_once() {
         (&["jobs", "--format", "make"], "equipoise: --format make: unknown; known are plain, greasy, disbatch, parallel\n"),
         (&["jobs", "--halt", "now"], "equipoise: --halt now: it must be now,fail=N or soon,fail=N, with a whole number N above 0\n"),
         (&["jobs", "--timeout", "-1"], "equipoise: --timeout -1: it must be a number of seconds, or H:M:S\n"),
-        (&["jobs", "--scheduler", "sash"], "equipoise: --scheduler sash: a farm deals by selfsched:rule=RULE[,chunk=N]\n"),
+        (&["jobs", "--scheduler", "lpt"], "equipoise: --scheduler 'lpt' is unknown; known are sash, sads, dss, selfsched\n"),
         (&["jobs", "--journal", "/proc/no"], "equipoise: jobs, line 1: a quote is not closed\n"),
         (
             &["--array", "3-1", "--", "x"],

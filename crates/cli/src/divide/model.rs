@@ -62,9 +62,13 @@ pub struct ModelOptions {
     #[arg(long = "return", value_name = "FRACTION", default_value = "0", value_parser = number, allow_hyphen_values = true)]
     results: f64,
 
-    /// The processor that has the load at first
-    #[arg(long, value_name = "PROCESSOR", default_value_t = 0)]
-    source: u32,
+    /// The processor, or with --input the rank, that has the load at first; with --input it also gets and prints the answer [default: 0]
+    #[arg(long, value_name = "RANK", help_heading = "Model and input")]
+    pub(super) origin: Option<u32>,
+
+    /// The same as --origin
+    #[arg(long, value_name = "RANK", conflicts_with = "origin", help_heading = "Model and input")]
+    pub(super) source: Option<u32>,
 
     /// The source only sends and does not compute
     #[arg(long)]
@@ -160,9 +164,22 @@ fn write_curves(folder: &Path, output: Output) -> Result<()> {
 }
 
 impl ModelOptions {
+    /// Where the load lies at first, and the option that says so.
+    pub(super) fn origin(&self) -> (&'static str, u32) {
+        match (self.origin, self.source) {
+            (None, Some(rank)) => ("source", rank),
+            (given, _) => ("origin", given.unwrap_or(0)),
+        }
+    }
+
     fn question(&self, topology: &str) -> Result<Question> {
+        let (shape, (option, origin)) = (shape(topology)?, self.origin());
+        let nodes = shape.topology.nodes();
+        if origin >= nodes {
+            return Err(Error::usage(format!("--{option} {origin}: {} has the processors 0 to {}", shape.name, nodes - 1)));
+        }
         let mut question = Question {
-            source: self.source,
+            source: origin,
             source_computes: !self.source_idle,
             ports: match self.ports {
                 PortsOption::All => Ports::All,
@@ -176,7 +193,7 @@ impl ModelOptions {
             load: self.load,
             results: self.results,
             installments: self.installments.unwrap_or(1),
-            ..Question::of(shape(topology)?)
+            ..Question::of(shape)
         };
         if let Some(speeds) = &self.speeds {
             question.speeds = list("--speeds", speeds)?;

@@ -12,7 +12,7 @@ use equipoise::{Error, Result};
 use equipoise_farm::starter;
 use equipoise_lab::divisible::spread::Records;
 use equipoise_lab::divisible::spread::plan::MOST_INSTALLMENTS;
-use equipoise_lab::experiment::spread::{Distribution, Sink, SpreadOutcome};
+use equipoise_lab::experiment::spread::{Distribution, LayeredForm, Sink, SpreadOutcome, check_origin};
 use equipoise_lab::experiment::{self, SpreadSpec, settle};
 use equipoise_lab::report::{csv, json, spread, spread_page, trace};
 use equipoise_lab::workload::kernels::{Answer, Computation, OkStatus, Reduce};
@@ -25,7 +25,7 @@ use crate::output::{Files, Target};
 use crate::{streams, terminal};
 
 /// Options that the model does not use.
-pub const NAMES: [&str; 16] = [
+pub const NAMES: [&str; 17] = [
     "kernel",
     "command",
     "sample",
@@ -36,6 +36,7 @@ pub const NAMES: [&str; 16] = [
     "ok_status",
     "records",
     "distribution",
+    "link_rate",
     "calibration",
     "baselines",
     "rate",
@@ -53,9 +54,9 @@ const ALL_PORTS: &str = "hops:contention";
 #[derive(Args)]
 #[command(next_help_heading = "Input")]
 pub struct SpreadOptions {
-    /// The file to divide, - for standard input; it is read on the host of rank 0 only, and never held in memory as a whole. Compressed input
+    /// The file to divide, - for standard input; it is read on the host of rank 0 (--origin) only, and never held in memory as a whole. Compressed input
     /// (gzip or zstd) and input from a pipe is first copied into a temporary file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "w", "z", "tcp", "tcm", "startup", "load", "ports", "results", "source", "source_idle", "links", "startups", "curves"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "w", "z", "tcp", "tcm", "startup", "load", "ports", "results", "source_idle", "links", "startups", "curves"])]
     pub input: Option<PathBuf>,
 
     /// The computation: count (lines, words and bytes as LC_ALL=C wc) | grep=RE (the lines in which it is found, counted) | histogram (of
@@ -99,15 +100,20 @@ pub struct SpreadOptions {
     records: String,
 
     /// How shares get to the ranks: tree (along the topology, through one port, piece by piece) | hypercube (all ports at once, layer by layer, over
-    /// all shortest routes, equal shares within a layer: Blazewicz and Drozdowski 1995; 2^d equal ranks)
+    /// all shortest routes, equal shares within a layer: Blazewicz and Drozdowski 1995; 2^d equal ranks) | mesh (the same on a mesh of equal ranks)
     #[arg(long, value_enum, value_name = "WAY", requires = "input", default_value = "tree")]
     distribution: DistributionOption,
+
+    /// Bytes per second of every link, emulated: on real ranks, with --distribution hypercube or mesh, a piece leaves when such a link would have
+    /// carried it
+    #[arg(long, value_name = "BYTES", requires = "input", conflicts_with = "sim", value_parser = bytes)]
+    link_rate: Option<u64>,
 
     /// Read the costs of computing and sending from this file if it exists; otherwise measure them and write them into it
     #[arg(long, value_name = "FILE", requires = "input")]
     calibration: Option<PathBuf>,
 
-    /// Also measure three baselines: equal shares, rank 0 alone, chunks on demand. Each runs --command on all the input
+    /// Also measure three baselines: equal shares, the originator alone, chunks on demand. Each runs --command on all the input
     #[arg(long, requires = "input")]
     baselines: bool,
 
@@ -132,6 +138,7 @@ pub struct SpreadOptions {
 enum DistributionOption {
     Tree,
     Hypercube,
+    Mesh,
 }
 
 impl DistributionOption {
@@ -139,7 +146,16 @@ impl DistributionOption {
     fn network(self) -> &'static str {
         match self {
             DistributionOption::Tree => ONE_PORT,
-            DistributionOption::Hypercube => ALL_PORTS,
+            DistributionOption::Hypercube | DistributionOption::Mesh => ALL_PORTS,
+        }
+    }
+
+    /// The layered form, if it is one.
+    fn form(self) -> Option<LayeredForm> {
+        match self {
+            DistributionOption::Tree => None,
+            DistributionOption::Hypercube => Some(LayeredForm::Hypercube),
+            DistributionOption::Mesh => Some(LayeredForm::Mesh),
         }
     }
 }
@@ -204,8 +220,16 @@ pub fn run(input: PathBuf, options: &SpreadOptions, shared: &ModelOptions, world
     if input.as_os_str() == "-" && launch::speaks() && streams::input_was_closed() {
         return Err(Error::usage("--input -: standard input is closed").into());
     }
-    if options.distribution == DistributionOption::Hypercube {
-        check_layers(shared, speeds.as_deref())?;
+    if let Some(form) = options.distribution.form() {
+        check_layers(form, shared, speeds.as_deref())?;
+    } else if options.link_rate.is_some() {
+        return Err(Error::usage("--link-rate: links are emulated with --distribution hypercube or mesh").into());
+    }
+    let (option, origin) = shared.origin();
+    if input.as_os_str() == "-" && origin != 0 && world.sim.is_none() {
+        return Err(
+            Error::usage(format!("--input -: only rank 0 has standard input, and --{option} {origin} is to have it; give a file")).into()
+        );
     }
     let records = options.records.parse()?;
     let request = Request { options, shared, world, output, input, computation, records, speeds };
@@ -223,15 +247,16 @@ pub fn run(input: PathBuf, options: &SpreadOptions, shared: &ModelOptions, world
 }
 
 /// Whether what else is asked for goes with the layered distribution.
-fn check_layers(shared: &ModelOptions, speeds: Option<&[f64]>) -> Result<()> {
+fn check_layers(form: LayeredForm, shared: &ModelOptions, speeds: Option<&[f64]>) -> Result<()> {
     if shared.installments.is_some_and(|number| number != 1) {
-        return Err(Error::usage("--installments: --distribution hypercube sends everything in one"));
+        return Err(Error::usage(format!("--installments: --distribution {} sends everything in one", form.name())));
     }
     if let Some(speeds) = speeds
         && let Some(other) = speeds.iter().find(|speed| **speed != speeds[0])
     {
         return Err(Error::usage(format!(
-            "--speeds: --distribution hypercube divides among equal ranks, and {other} is not {}",
+            "--speeds: --distribution {} divides among equal ranks, and {other} is not {}",
+            form.name(),
             speeds[0]
         )));
     }
@@ -240,6 +265,11 @@ fn check_layers(shared: &ModelOptions, speeds: Option<&[f64]>) -> Result<()> {
 
 impl Request<'_> {
     fn carry_out(&self, world: &mut World) -> Result<i32> {
+        let (option, origin) = self.shared.origin();
+        check_origin(option, origin, world.ranks())?;
+        // Who has the input has the answer, and all files.
+        let leads = world.held().contains(&origin);
+        terminal::begin(leads);
         if let Some(world) = world.as_simulation()
             && self.world.network.is_none()
         {
@@ -247,11 +277,11 @@ impl Request<'_> {
             world.model().network = sim::Network::parse(self.options.distribution.network())?;
         }
         let gantt = match &self.shared.gantt {
-            Some(path) if world.is_first() => Target::create("--gantt", path).map(Some),
+            Some(path) if leads => Target::create("--gantt", path).map(Some),
             _ => Ok(None),
         };
         let gantt = settle::agree(world, gantt)?;
-        let files = match world.is_first() {
+        let files = match leads {
             true => Files::create(None, self.options.report.as_ref(), self.options.trace.as_ref()),
             false => Ok(Files::default()),
         };
@@ -259,7 +289,7 @@ impl Request<'_> {
         let spec = self.spec(world)?;
         let kept = Rc::new(RefCell::new(Vec::new()));
         let destination = match (self.output, &self.options.to) {
-            (Output::Human, Some(path)) if world.is_first() => Destination::file(path),
+            (Output::Human, Some(path)) if leads => Destination::file(path),
             (Output::Human, _) => Ok(Destination::Standard(0)),
             _ => Ok(Destination::Nowhere),
         };
@@ -300,7 +330,9 @@ impl Request<'_> {
     fn spec(&self, world: &mut World) -> Result<SpreadSpec> {
         let (options, shared) = (self.options, self.shared);
         let ranks = world.ranks();
-        let topology = settle::topology(world, shared.topology.as_deref().unwrap_or("hypercube"))?;
+        let form = options.distribution.form();
+        let usual = form.unwrap_or(LayeredForm::Hypercube).topology(ranks);
+        let topology = settle::topology(world, shared.topology.as_deref().unwrap_or(&usual))?;
         let overlay = Overlay::placed(topology, world.hosts(), self.world.placement.one()?, self.world.seed)?;
         let installments = shared.installments.map(u32::try_from).transpose();
         let installments = installments.map_err(|_| Error::usage("--installments: there can't be so many"))?;
@@ -325,10 +357,9 @@ impl Request<'_> {
             reduce: options.reduce.as_deref().map(Reduce::parse).unwrap_or_default(),
             records: self.records,
             overlay,
-            distribution: match options.distribution {
-                DistributionOption::Tree => Distribution::Tree,
-                DistributionOption::Hypercube => Distribution::Layers,
-            },
+            distribution: form.map_or(Distribution::Tree, Distribution::Layers),
+            origin: shared.origin().1,
+            link: options.link_rate.map(|rate| 1.0 / rate as f64),
             installments,
             calibration: options.calibration.clone(),
             pace: speeds.map(|speeds| speeds.iter().map(|speed| 1.0 / (speed * options.rate as f64)).collect()),

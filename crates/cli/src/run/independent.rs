@@ -62,6 +62,7 @@ fn refuse(arguments: &Arguments) -> Result<()> {
     let given = [
         ("--topology", arguments.topology.is_some()),
         ("--host", arguments.host.is_some()),
+        ("--host-rank", arguments.host_rank.is_some()),
         ("--medians", arguments.medians.is_some()),
         ("--trace", arguments.trace.is_some()),
         ("--workers", arguments.workers > 1),

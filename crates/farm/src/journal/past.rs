@@ -55,20 +55,8 @@ impl Past {
     /// # Errors
     /// If it cannot be read.
     pub fn read_file(&mut self, path: &Path) -> io::Result<()> {
-        let mut reader = BufReader::with_capacity(1 << 16, File::open(path)?);
-        let (mut line, mut is_first) = (Vec::new(), true);
-        loop {
-            line.clear();
-            if reader.read_until(b'\n', &mut line)? == 0 {
-                return Ok(());
-            }
-            match line.strip_suffix(b"\n").and_then(record::read) {
-                Some(record) => self.add(&record),
-                None if is_first && line.starts_with(b"Seq\t") => {}
-                None => self.torn += 1,
-            }
-            is_first = false;
-        }
+        self.torn += records(path, |record| self.add(&record))?;
+        Ok(())
     }
 
     /// Adds a record. Of several final ones of a task the latest counts.
@@ -131,6 +119,27 @@ impl Past {
     /// What a task took in earlier runs: the very command, else its program with other arguments.
     pub fn learnt(&self, text: &[u8]) -> Option<f64> {
         keys(text).into_iter().flatten().find_map(|key| self.times.get(&key)).map(|(mean, _)| *mean)
+    }
+}
+
+/// Hands over the records of a file of ours or of GNU parallel's, and returns the number of lines that are none. A last line without its end was cut.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn records(path: &Path, mut each: impl FnMut(Record)) -> io::Result<u64> {
+    let mut reader = BufReader::with_capacity(1 << 16, File::open(path)?);
+    let (mut line, mut is_first, mut torn) = (Vec::new(), true, 0);
+    loop {
+        line.clear();
+        if reader.read_until(b'\n', &mut line)? == 0 {
+            return Ok(torn);
+        }
+        match line.strip_suffix(b"\n").and_then(record::read) {
+            Some(record) => each(record),
+            None if is_first && line.starts_with(b"Seq\t") => {}
+            None => torn += 1,
+        }
+        is_first = false;
     }
 }
 

@@ -74,7 +74,7 @@ impl Hosts {
             };
             (host.ranks[0], ToHand::OnHost { text: text.to_vec(), variables: Vec::new() })
         };
-        self.hosts.iter_mut().map(one).collect()
+        self.hosts.iter_mut().filter(|host| !host.ranks.is_empty()).map(one).collect()
     }
 
     /// Whether a rank's host has started.
@@ -106,6 +106,20 @@ impl Hosts {
         };
         let name = self.name(rank);
         Some(format!("a command for host {name} (--setup, --teardown, --release) {}: {said}", super::counts::how(outcome)))
+    }
+
+    /// A rank is lost. A command for its host that ran there has failed; without any rank the host is over.
+    pub fn lose(&mut self, rank: u32) {
+        let host = &mut self.hosts[self.of_rank[rank as usize]];
+        let ran_here = host.ranks.first() == Some(&rank) && matches!(host.stage, Stage::Starting(_) | Stage::Ending(_));
+        self.failed |= ran_here;
+        host.ranks.retain(|other| *other != rank);
+        host.stage = match host.stage {
+            _ if host.ranks.is_empty() => Stage::Over,
+            Stage::Starting(_) if ran_here => Stage::Working,
+            Stage::Ending(_) if ran_here => Stage::Over,
+            stage => stage,
+        };
     }
 
     /// Whether a command of a host has failed.
@@ -193,6 +207,20 @@ mod tests {
         assert!(hosts.ended(2, &failed).unwrap().starts_with("a command for host b (--setup, --teardown, --release) ended with status 3"));
         hosts.ended(0, &Outcome::without_run(0, State::Done));
         assert!(hosts.is_done() && hosts.has_failed());
+    }
+
+    #[test]
+    fn a_command_is_lost_with_its_rank() {
+        let mut hosts = hosts(|settings| (settings.setup, settings.teardown) = (Some("s".into()), Some("t".into())));
+        hosts.begin();
+        hosts.lose(1);
+        assert!(!hosts.has_failed() && !hosts.is_ready(0));
+        hosts.lose(0);
+        assert!(hosts.has_failed() && !hosts.is_ready(0), "the host has no ranks left");
+        hosts.ended(2, &Outcome::without_run(0, State::Done));
+        assert_eq!(ranks(&hosts.end()), [2]);
+        hosts.ended(2, &Outcome::without_run(0, State::Done));
+        assert!(hosts.is_done());
     }
 
     #[test]

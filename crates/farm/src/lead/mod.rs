@@ -1,18 +1,21 @@
 //! The lead, on rank 0: reads the list, deals tasks to ranks, counts what has ended, prints.
 //!
 //! A rank that has room gets the number of tasks that it does in a tenth of a second, so that short tasks travel together and long ones alone; with
-//! `--scheduler selfsched:rule=..` the number that the rule sets.
+//! `--scheduler selfsched:rule=..` the number that the rule sets. Other schedulers: [`Scheduler`].
 
 pub mod counts;
+mod dealing;
 pub mod hosts;
+mod losses;
 mod packing;
 pub mod pool;
 mod reading;
+mod sash;
 mod sharing;
 
 use std::collections::HashMap;
 
-use equipoise::schedule::selfsched::rules::{Chunks, Measured};
+use equipoise::schedule::selfsched::rules::{Chunks, Measured, Rule};
 use equipoise::{Error, Result};
 use serde_json::{Value, json};
 
@@ -22,11 +25,13 @@ use crate::messages::{ToHand, ToLead};
 use crate::output::Printer;
 use crate::prepare::Prepared;
 use crate::report::Report;
+use crate::scheduler::Scheduler;
 use crate::settings::{Settings, Shown};
 use crate::task::{How, Outcome, State, Task};
 use counts::Counts;
 use hosts::Hosts;
-use pool::{Numbers, Pool, Ready};
+use pool::{Numbers, Pool};
+use sash::Sash;
 use sharing::Sharing;
 
 /// The receiver of the lead's reports.
@@ -39,10 +44,6 @@ pub trait Audience {
     fn joblog(&mut self, host: &str, outcome: &Outcome, command: &[u8]);
 }
 
-/// Seconds of work that a rank gets at a time.
-const AHEAD: f64 = 0.1;
-/// Most tasks that a rank holds.
-const MOST: f64 = 4096.0;
 /// Seconds between two lines of progress.
 const EVERY: f64 = 5.0;
 /// Number of failures that are reported one by one.
@@ -55,6 +56,27 @@ struct Rank {
     held: u64,
     measured: Measured,
     gone: bool,
+    lost: bool,
+}
+
+/// A task that was dealt and has no final record yet.
+#[derive(Debug)]
+struct Out {
+    rank: u32,
+    line: u64,
+    text: Vec<u8>,
+    /// Attempts that have ended.
+    attempts: u32,
+    /// All but its text, where it may have to be dealt again.
+    rest: Option<Box<Task>>,
+}
+
+impl Out {
+    fn of(task: &Task, attempts: u32, rank: u32, keeps: bool) -> Out {
+        let text = if task.how == How::Empty { Vec::new() } else { task.text.clone() };
+        let rest = keeps.then(|| Box::new(Task { text: Vec::new(), ..task.clone() }));
+        Out { rank, line: task.line, text, attempts, rest }
+    }
 }
 
 /// The lead.
@@ -72,12 +94,16 @@ pub struct Lead {
     ranks: Vec<Rank>,
     next_rank: usize,
     chunks: Option<Chunks>,
+    sash: Option<Sash>,
     hosts: Hosts,
     printer: Printer,
     report: Option<Report>,
     audience: Box<dyn Audience>,
-    /// Tasks that were dealt and have no final record yet: their lines and texts.
-    out: HashMap<u64, (u64, Vec<u8>)>,
+    /// Tasks that were dealt and have no final record yet.
+    out: HashMap<u64, Out>,
+    /// Ranks that are lost, and when their tasks are taken over.
+    inheritances: Vec<(u32, f64)>,
+    job: u32,
     recorded: Numbers,
     pub counts: Counts,
     /// Failures, those included whose records are still being written.
@@ -102,7 +128,13 @@ impl Lead {
     ) -> Lead {
         let Prepared { list, total, past, costs, leases, report, .. } = prepared;
         let ranks = host_of_rank.len();
-        let chunks = settings.rule.map(|rule| Chunks::new(rule, total.unwrap_or(0), &vec![1.0; ranks], None, 1));
+        let by_rule = |rule, rounding, least| Some(Chunks::new(rule, total.unwrap_or(0), &vec![1.0; ranks], rounding, least));
+        let (chunks, sash, pool) = match settings.scheduler {
+            Scheduler::Adaptive => (None, None, Pool::default()),
+            Scheduler::Rule { rule, rounding, least } => (by_rule(rule, rounding, least), None, Pool::default()),
+            Scheduler::Dss => (by_rule(Rule::Ss, None, 1), None, Pool::by_list()),
+            Scheduler::Sash { alike, most } => (None, Some(Sash::new(ranks, settings.workers, alike, most)), Pool::default()),
+        };
         Lead {
             hosts: Hosts::new(settings, host_of_rank),
             settings: settings.clone(),
@@ -112,14 +144,17 @@ impl Lead {
             barrier: None,
             past,
             costs,
-            pool: Pool::default(),
+            pool,
             ranks: vec![Rank::default(); ranks],
             next_rank: 0,
             chunks,
+            sash,
             printer,
             report,
             audience,
             out: HashMap::new(),
+            inheritances: Vec::new(),
+            job: 1,
             recorded: Numbers::default(),
             counts: Counts { total, busy: vec![0.0; ranks], ..Counts::default() },
             failures: 0,
@@ -147,6 +182,7 @@ impl Lead {
     /// # Errors
     /// If nothing can be printed.
     pub fn begin(&mut self, job: u32, now: f64) -> Result<()> {
+        self.job = job;
         let deadline = self.settings.walltime.map(|walltime| walltime.last());
         (0..self.ranks.len()).for_each(|rank| self.sends.push((rank as u32, ToHand::Begin { job, deadline })));
         self.event(
@@ -170,6 +206,10 @@ impl Lead {
                 rank.measured.add(measured);
                 if let Some(chunks) = &mut self.chunks {
                     chunks.learn(from as usize, measured);
+                }
+                let began = self.began;
+                if let Some(sash) = &mut self.sash {
+                    sash.freed(from as usize, tasks, time, now - began);
                 }
             }
             ToLead::Ended(outcomes) => {
@@ -206,6 +246,7 @@ impl Lead {
     /// If nothing can be printed.
     pub fn tick(&mut self, now: f64) -> Result<()> {
         self.share(now)?;
+        self.inherit(now)?;
         if let Some(walltime) = self.settings.walltime {
             let (last, late) = (walltime.last(), |task: &Task| now + task.least_time() > walltime.last());
             let late = self.pool.take(u64::MAX, late);
@@ -270,70 +311,16 @@ impl Lead {
         self.sends.extend(released);
     }
 
-    /// Deals tasks to the ranks that have room, in turn.
-    fn deal(&mut self, now: f64) {
-        let ranks = self.ranks.len();
-        let last = self.settings.walltime.map_or(f64::INFINITY, |walltime| walltime.last());
-        for turn in 0..ranks {
-            let at = (self.next_rank + turn) % ranks;
-            if self.draining || self.pool.ready() == 0 {
-                break;
-            }
-            if !self.hosts.is_ready(at) || (self.settings.dedicated && at == 0 && ranks > 1) {
-                continue;
-            }
-            let most = self.room(at);
-            let tasks = self.take(most, last - now);
-            if tasks.is_empty() {
-                continue;
-            }
-            self.ranks[at].held += tasks.len() as u64;
-            for (task, _) in &tasks {
-                let text = if task.how == How::Empty { Vec::new() } else { task.text.clone() };
-                self.out.insert(task.seq, (task.line, text));
-            }
-            self.sends.push((at as u32, ToHand::Tasks(tasks)));
-        }
-        self.next_rank = (self.next_rank + 1) % ranks;
-    }
-
-    /// Takes tasks for a rank that can end in the time left.
-    fn take(&mut self, most: u64, left: f64) -> Vec<Ready> {
-        let workers = f64::from(self.settings.workers) * self.ranks.len() as f64;
-        // What takes nearly all of the time there is may need to be packed to fit.
-        let is_cut = self.counts.has_costs && left.is_finite() && self.pool.estimate() > 0.9 * workers * left;
-        match is_cut {
-            true => (0..most).map_while(|_| self.pool.take_packed(left)).collect(),
-            false => self.pool.take(most, |task| task.least_time() <= left),
-        }
-    }
-
-    /// Number of tasks that a rank gets now.
-    fn room(&mut self, at: usize) -> u64 {
-        let (workers, left) = (u64::from(self.settings.workers), self.pool.ready());
-        let rank = &self.ranks[at];
-        if let Some(chunks) = &mut self.chunks {
-            return if rank.held < workers { chunks.next(at, left) } else { 0 };
-        }
-        let to_fill = workers.saturating_sub(rank.held);
-        // Tasks that have to fit into the time left, are dealt the longest first, or end the job by failing, are dealt when they can begin.
-        let is_exact = self.settings.walltime.is_some() || self.settings.halt.is_some() || self.counts.has_costs;
-        let ahead = match rank.measured.mean().filter(|_| !is_exact) {
-            Some(mean) => (workers as f64 * (AHEAD / mean)).min(MOST) as u64,
-            None => 0,
-        };
-        // Near the end a rank gets only a part of the tasks, since all the others could do them, too.
-        let share = left / (2 * self.ranks.len() as u64);
-        to_fill.max((workers + ahead).saturating_sub(rank.held).min(share))
-    }
-
     fn ended(&mut self, from: u32, outcome: Outcome) -> Result<()> {
         let seq = outcome.seq;
         self.counts.busy[from as usize] += outcome.runtime;
         self.counts.longest = self.counts.longest.max(outcome.runtime);
         self.counts.work += outcome.runtime;
-        let (line, text) = match self.out.get(&seq) {
-            Some((line, text)) => (*line, text.clone()),
+        let (line, text) = match self.out.get_mut(&seq) {
+            Some(out) => {
+                out.attempts = out.attempts.max(outcome.attempt);
+                (out.line, out.text.clone())
+            }
             None => return Err(Error::Lost(format!("task {seq} ended twice, or was never dealt"))),
         };
         if outcome.state != State::Left {
@@ -390,7 +377,7 @@ impl Lead {
 
     fn record_skipped(&mut self, skipped: Vec<Task>) {
         if !skipped.is_empty() {
-            skipped.iter().for_each(|task| _ = self.out.insert(task.seq, (task.line, task.text.clone())));
+            self.out.extend(skipped.iter().map(|task| (task.seq, Out::of(task, 0, 0, false))));
             self.sends.push((0, ToHand::Skip(skipped)));
         }
     }

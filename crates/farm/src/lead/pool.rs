@@ -37,11 +37,16 @@ impl Numbers {
 /// A task with the number of attempts that it had in earlier jobs.
 pub type Ready = (Task, u32);
 
+/// A task's place among those that are ready.
+pub type Place = (std::cmp::Reverse<u64>, u64);
+
 /// What was read and is not dealt.
 #[derive(Debug, Default)]
 pub struct Pool {
+    /// Estimates do not count: the order is that of the list.
+    by_list: bool,
     /// The longest first, then those without an estimate, in the order of the list.
-    ready: BTreeMap<(std::cmp::Reverse<u64>, u64), Ready>,
+    ready: BTreeMap<Place, Ready>,
     bytes: usize,
     /// Tasks that wait, each with the number of those it waits for.
     waiting: BTreeMap<u64, (Ready, u64)>,
@@ -52,6 +57,11 @@ pub struct Pool {
 }
 
 impl Pool {
+    /// One whose tasks are ready in the order of the list, whatever they cost.
+    pub fn by_list() -> Pool {
+        Pool { by_list: true, ..Pool::default() }
+    }
+
     /// Adds a task. One that can never run, because a task that it comes after has failed, is given back.
     pub fn add(&mut self, ready: Ready) -> Option<Ready> {
         let task = &ready.0;
@@ -71,7 +81,7 @@ impl Pool {
     }
 
     fn make_ready(&mut self, ready: Ready) {
-        let nanoseconds = ready.0.cost.map_or(0, |seconds| (seconds * 1e9) as u64);
+        let nanoseconds = ready.0.cost.filter(|_| !self.by_list).map_or(0, |seconds| (seconds * 1e9) as u64);
         self.bytes += ready.0.text.len();
         self.ready.insert((std::cmp::Reverse(nanoseconds), ready.0.seq), ready);
     }
@@ -122,21 +132,36 @@ impl Pool {
         taken
     }
 
+    /// The first `most` tasks of which `fits` holds, with their places.
+    pub fn first(&self, most: usize, fits: impl Fn(&Task) -> bool) -> Vec<(Place, &Task)> {
+        self.ready.iter().map(|(place, (task, _))| (*place, task)).filter(|(_, task)| fits(task)).take(most).collect()
+    }
+
+    /// Takes the task at a place.
+    pub fn take_at(&mut self, place: Place) -> Option<Ready> {
+        let ready = self.ready.remove(&place)?;
+        self.bytes -= ready.0.text.len();
+        Some(ready)
+    }
+
     /// Takes the task that is begun next where the time left does not suffice for all: one of those that together fill it best.
     pub fn take_packed(&mut self, left: f64) -> Option<Ready> {
         let step = self.ready.len().div_ceil(packing::CANDIDATES).max(1);
         let candidates: Vec<_> = self.ready.iter().step_by(step).map(|(key, (task, _))| (*key, task.least_time())).collect();
         let lengths: Vec<f64> = candidates.iter().map(|(_, length)| *length).collect();
         let (key, _) = candidates[packing::best_first(&lengths, left)?];
-        let ready = self.ready.remove(&key)?;
-        self.bytes -= ready.0.text.len();
-        Some(ready)
+        self.take_at(key)
     }
 
     /// Takes all that has not been dealt.
     pub fn take_all(&mut self) -> u64 {
         let all = self.ready.len() + self.waiting.len();
-        *self = Pool { succeeded: std::mem::take(&mut self.succeeded), failed: std::mem::take(&mut self.failed), ..Pool::default() };
+        *self = Pool {
+            by_list: self.by_list,
+            succeeded: std::mem::take(&mut self.succeeded),
+            failed: std::mem::take(&mut self.failed),
+            ..Pool::default()
+        };
         all as u64
     }
 
@@ -173,6 +198,17 @@ mod tests {
 
     fn taken(pool: &mut Pool, most: u64) -> Vec<u64> {
         pool.take(most, |_| true).iter().map(|(task, _)| task.seq).collect()
+    }
+
+    #[test]
+    fn the_order_of_the_list_is_kept_if_asked_for() {
+        let mut pool = Pool::by_list();
+        for (seq, cost) in [(1, None), (2, Some(1.0)), (3, Some(9.0))] {
+            pool.add(task(seq, cost, &[]));
+        }
+        let places: Vec<Place> = pool.first(2, |task| task.seq != 1).into_iter().map(|(place, _)| place).collect();
+        assert_eq!(pool.take_at(places[0]).unwrap().0.seq, 2);
+        assert_eq!(taken(&mut pool, 3), [1, 3]);
     }
 
     #[test]

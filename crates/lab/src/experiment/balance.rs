@@ -13,7 +13,7 @@ use crate::workload::Decimal;
 use equipoise::balance::Chosen;
 use equipoise::error::Result;
 use equipoise::judge;
-use equipoise::load::{Crossings, Powers, Shares};
+use equipoise::load::{ColumnRatio, Crossings, Powers, Shares};
 use equipoise::phase::trace::{MOST_PASSAGES, Trace};
 use equipoise::phase::{self, Outcome, Setting};
 use equipoise::topology::{Overlay, Topology};
@@ -93,6 +93,9 @@ pub struct BalanceRecord {
     pub minimum_nonlocal: u64,
     /// Over ranks.
     pub imbalance: Imbalances,
+    /// Whose collective operations the phase used; left out where nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collectives: Option<&'static str>,
     /// Longest chain of dependent messages.
     pub steps: u32,
     /// From rank to rank.
@@ -114,6 +117,9 @@ pub struct BalanceRecord {
     /// Bytes between tasks that cross ranks and hosts, where it is known which tasks talk to each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crossings: Option<Crossings>,
+    /// Of each weight the largest load over its rank's fair share, where tasks have several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Vec<ColumnRatio>>,
     /// The same phase as a comparison records it. Reports are made of it.
     #[serde(skip)]
     pub phase: CompareRecord,
@@ -131,6 +137,15 @@ pub struct Embedded {
     /// that one of the grid stands for where bandwidths are equal.
     pub dilation: f64,
     pub mean_dilation: f64,
+}
+
+impl BalanceRecord {
+    /// The same with a note whose collective operations the phase used.
+    pub fn with_collectives(mut self, native: bool) -> BalanceRecord {
+        self.phase.note_collectives(native);
+        self.collectives = self.phase.collectives;
+        self
+    }
 }
 
 impl Embedded {
@@ -194,6 +209,10 @@ pub fn balance(world: &mut World, spec: &BalanceSpec) -> Result<Option<BalanceRe
         weighted: spec.tasks.unit() == LoadUnit::Work,
         trace: spec.trace.then(|| MOST_PASSAGES / spec.overlay.topology.nodes() as usize),
     });
+    // As in a comparison, real ranks connect in a first phase, which is not measured.
+    if !world.is_simulated() && site.ranks > 1 {
+        phase::run(world, &spec.overlay, &Rc::new(Setting { plan: false, trace: None, ..(*setting).clone() }))?;
+    }
     let outcome = phase::run(world, &spec.overlay, &setting)?;
     outcome.map(|outcome| record(spec, site, &setting.shares, outcome)).transpose()
 }
@@ -247,6 +266,7 @@ fn record(spec: &BalanceSpec, site: Site, shares: &Shares, mut outcome: Outcome)
         nonlocal_tasks: tasks - stayed,
         minimum_nonlocal: phase.least,
         imbalance: phase.imbalance,
+        collectives: phase.collectives,
         steps: phase.steps,
         messages: phase.messages,
         bytes: phase.bytes,
@@ -259,6 +279,7 @@ fn record(spec: &BalanceSpec, site: Site, shares: &Shares, mut outcome: Outcome)
         makespan_before: phase.makespan_before,
         makespan_after: phase.makespan_after,
         crossings: phase.crossings,
+        columns: phase.columns.clone(),
         phase,
     })
 }

@@ -17,7 +17,7 @@ use super::tasks::Tasks;
 use super::weighing::{LoadUnit, Weighing};
 use equipoise::balance::Chosen;
 use equipoise::error::{Error, Result};
-use equipoise::load::{Crossings, Powers};
+use equipoise::load::{ColumnRatio, Crossings, Powers};
 use equipoise::phase::trace::{MOST_PASSAGES, NodeTrace, Trace};
 use equipoise::phase::{self, Outcome, Setting};
 use equipoise::topology::{Overlay, PlacementRule};
@@ -107,6 +107,9 @@ pub struct CompareRecord {
     pub exact: bool,
     /// Whether the balancer declined moves of its rule, since they would have made the slowest rank slower.
     pub declined: bool,
+    /// Whose collective operations the phase used; left out where nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collectives: Option<&'static str>,
     /// Longest chain of dependent messages.
     pub steps: u32,
     /// Messages between ranks, and their bytes.
@@ -142,6 +145,9 @@ pub struct CompareRecord {
     /// Bytes between tasks that cross ranks and hosts, where it is known which tasks talk to each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crossings: Option<Crossings>,
+    /// Of each weight the largest load over its rank's fair share, where tasks have several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Vec<ColumnRatio>>,
     /// How many steps the loads stay as they are, if that was said: over so many the phase's time is spread.
     #[serde(skip)]
     pub lasting: Option<u64>,
@@ -168,6 +174,11 @@ pub struct CompareRecord {
 }
 
 impl CompareRecord {
+    /// Notes whose collective operations the phase used: MPI's if the world offered them, on a native overlay.
+    pub fn note_collectives(&mut self, native: bool) {
+        self.collectives = Some(if native && self.native { "native" } else { "own" });
+    }
+
     /// Milliseconds of gathering information, deciding and exchanging tasks.
     pub fn parts(&self) -> [f64; 3] {
         [self.ms_information, self.ms_decision, self.ms_exchange]
@@ -387,6 +398,7 @@ impl MeasuredPhase<'_> {
             hops_ratio: optimum.filter(|_| judged.exact).and_then(|optimum| hops_ratio(hops, optimum)),
             exact: judged.exact,
             declined: outcome.declined,
+            collectives: None,
             steps: counts.chain,
             messages: counts.messages,
             bytes: counts.bytes,
@@ -406,6 +418,7 @@ impl MeasuredPhase<'_> {
             imbalance_bound: judged.imbalance_bound,
             above_bound: judged.imbalance.after.max_over_mean / judged.imbalance_bound - 1.0,
             crossings: outcome.crossings,
+            columns: outcome.columns.clone(),
             lasting: None,
             crossover: None,
             ms_predicted: None,

@@ -68,6 +68,13 @@ pub fn rounds_needed(contenders: usize) -> usize {
     (LEAST_ROUNDS..).find(|rounds| 1.0 - 2.0 * 0.5f64.powi(*rounds as i32) >= confidence).unwrap_or(LEAST_ROUNDS)
 }
 
+/// Number of rounds with which one odd round decides nothing: the interval from the second least to the second largest covers.
+pub fn rounds_advised(contenders: usize) -> u32 {
+    let confidence = confidence_each(contenders.saturating_sub(1));
+    let covers = |rounds: i32| 1.0 - 2.0 * f64::from(1 + rounds) * 0.5f64.powi(rounds) >= confidence;
+    (LEAST_ROUNDS as i32..).find(|rounds| covers(*rounds)).unwrap_or(LEAST_ROUNDS as i32).unsigned_abs()
+}
+
 /// The confidence of each of some comparisons with which all are right with 95 %.
 fn confidence_each(comparisons: usize) -> f64 {
     1.0 - (1.0 - CONFIDENCE) / comparisons.max(1) as f64
@@ -138,6 +145,20 @@ fn ratios(mine: &[f64], other: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_contenders_take_more_rounds() {
+        assert_eq!([2, 10, 19, 22].map(rounds_advised), [9, 13, 14, 14]);
+        assert!((2..60).all(|contenders| rounds_advised(contenders) as usize > rounds_needed(contenders)));
+        // One round in which the machine was slow does not hide which is faster.
+        let rounds = rounds_advised(2) as usize;
+        let (slow, mut fast) = (vec![2.0; rounds], vec![1.0; rounds]);
+        fast[3] = 9.0;
+        match rank(&[slow, fast], &[0, 1]) {
+            Some(Verdict::Ranked(ranking)) => assert_eq!((ranking.best, ranking.tied), (1, vec![])),
+            other => panic!("{other:?}"),
+        }
+    }
     use rand::rngs::ChaCha8Rng;
     use rand::{RngExt, SeedableRng};
 

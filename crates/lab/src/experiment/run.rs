@@ -53,6 +53,7 @@ impl SchedulerContender {
     /// # Errors
     /// If its options don't fit the overlay.
     pub fn new(scheduler: schedule::Chosen, overlay: Overlay) -> Result<SchedulerContender> {
+        scheduler.host_on(&overlay.placement)?;
         let regions = scheduler.regions(&overlay)?;
         Ok(SchedulerContender { scheduler, overlay, regions, drag: 0.0 })
     }
@@ -315,7 +316,7 @@ fn options(spec: &RunSpec, workload: &Prepared, is_simulated: bool, is_first: bo
     options
 }
 
-/// One run. The outcome comes where the host is.
+/// One run. The outcome comes on the first rank.
 fn once(world: &mut World, contender: &SchedulerContender, workload: &Prepared, options: &Options) -> Result<Option<RunResult<Number>>> {
     // In simulation all programs begin at the same instant.
     let barrier = !world.is_simulated();
@@ -329,7 +330,24 @@ fn once(world: &mut World, contender: &SchedulerContender, workload: &Prepared, 
             workload.execute(node, scheduler, options).await
         }
     })?;
-    Ok(outcomes.into_iter().map(|(_, outcome)| outcome).find(|outcome| !outcome.nodes.is_empty()))
+    let outcome = outcomes.into_iter().map(|(_, outcome)| outcome).find(|outcome| !outcome.nodes.is_empty());
+    match contender.scheduler.host_rank() {
+        0 => Ok(outcome),
+        // The host knows it, and the first rank speaks.
+        host => {
+            // A number is written without saying which of the two kinds it is.
+            let kinds = |answer| match answer {
+                Number::Whole(number) => (Some(number), None),
+                Number::Real(number) => (None, Some(number)),
+            };
+            let parts = |RunResult { answer, graphs, gave_up, nodes, makespan }| (answer.map(kinds), graphs, gave_up, nodes, makespan);
+            let told = settle::from_rank(world, host, || Ok(outcome.map(parts)))?.filter(|_| world.is_first());
+            Ok(told.map(|(answer, graphs, gave_up, nodes, makespan)| {
+                let answer = answer.and_then(|(whole, real)| whole.map(Number::Whole).or(real.map(Number::Real)));
+                RunResult { answer, graphs, gave_up, nodes, makespan }
+            }))
+        }
+    }
 }
 
 #[cfg(test)]

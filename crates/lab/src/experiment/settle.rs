@@ -1,9 +1,10 @@
 //! What all ranks must know or agree on before a run, over [`equipoise::agreement`]: a topology whose file rank 0 reads, and whether all were given
 //! the same.
 
-pub use equipoise::agreement::{agree, difference, from_first};
+pub use equipoise::agreement::{agree, difference, from_first, from_rank};
 use equipoise::balance::{self, Chosen};
 use equipoise::error::{Error, Result};
+use equipoise::load::Link;
 use equipoise::names;
 use equipoise::topology::{Topology, Tree};
 use equipoise::transport::world::World;
@@ -62,6 +63,14 @@ pub fn check_balancer(spec: &str) -> Result<()> {
 /// Wrong usage if the file can't be read, or names other tasks.
 pub fn linked(world: &mut World, tasks: Tasks, file: Option<&str>) -> Result<Tasks> {
     let Some(file) = file else { return Ok(tasks) };
-    let links = from_first(world, || links::read(&names::path(file), tasks.count()))?;
-    Ok(tasks.linked(links))
+    let links = links(world, file, tasks.count())?;
+    Ok(tasks.linked(links.into()))
+}
+
+/// The links between so many tasks that a file gives, which rank 0 reads.
+///
+/// # Errors
+/// As [`linked`].
+pub fn links(world: &mut World, file: &str, tasks: u64) -> Result<Vec<Link>> {
+    from_first(world, || links::read(&names::path(file), tasks))
 }

@@ -13,7 +13,7 @@ use crate::workload::tasks::{Amounts, InitialTasks};
 use crate::workload::weights::{Pins, Weights};
 use crate::workload::{MeasuredTasks, TaskSource};
 use equipoise::error::{Error, Result};
-use equipoise::load::{Link, Powers, Shares, WorkQueue};
+use equipoise::load::{Column, Link, Powers, Shares, WorkQueue};
 use equipoise::topology::{Hosts, NodeId, Placement};
 use equipoise::transport::world::World;
 
@@ -39,6 +39,8 @@ pub struct Tasks {
     capacity: Option<Rc<[u64]>>,
     /// Which tasks talk to each other.
     links: Option<Arc<[Link]>>,
+    /// Several weights of each.
+    columns: Option<Arc<[Column]>>,
     origin: Origin,
 }
 
@@ -82,6 +84,7 @@ impl Tasks {
             unit_seconds: None,
             capacity: None,
             links: None,
+            columns: None,
             origin: Origin::Numbered(Rc::new(tasks)),
         })
     }
@@ -111,6 +114,7 @@ impl Tasks {
             unit_seconds: None,
             capacity: None,
             links: None,
+            columns: None,
             origin: Origin::Read(Rc::new(queues)),
         })
     }
@@ -142,6 +146,7 @@ impl Tasks {
             unit_seconds: run.seconds_per_unit,
             capacity: None,
             links,
+            columns: (!run.columns.is_empty()).then(|| run.columns.iter().cloned().collect()),
             origin,
         })
     }
@@ -151,11 +156,24 @@ impl Tasks {
     /// # Errors
     /// Wrong usage if they can't be read, are not what they should be, or don't fit into memory; on all ranks the same.
     pub fn of_source<'a>(world: &mut World, source: &TaskSource, placements: impl IntoIterator<Item = &'a Placement>) -> Result<Tasks> {
-        if let TaskSource::Files(folder) = source {
+        Tasks::of_columns(world, source, &[], placements)
+    }
+
+    /// The same with these columns as weights; see [`TaskSource::measured_in`].
+    ///
+    /// # Errors
+    /// As [`of_source`](Tasks::of_source), and if there are no such columns.
+    pub fn of_columns<'a>(
+        world: &mut World,
+        source: &TaskSource,
+        columns: &[String],
+        placements: impl IntoIterator<Item = &'a Placement>,
+    ) -> Result<Tasks> {
+        if let (TaskSource::Files(folder), true) = (source, columns.is_empty()) {
             let files = from_first(world, || FileTasks::scan(folder))?;
             return Tasks::files(world, &files, placements);
         }
-        match from_first(world, || source.measured())? {
+        match from_first(world, || source.measured_in(columns))? {
             Some(run) => Tasks::measured(world, &run, placements),
             None => Err(Error::usage(format!("--tasks {source}: there is nothing to read"))),
         }
@@ -187,8 +205,8 @@ impl Tasks {
     }
 
     /// The same with links between them in place of those that their source gives.
-    pub fn linked(self, links: Vec<Link>) -> Tasks {
-        Tasks { links: Some(links.into()), ..self }
+    pub fn linked(self, links: Arc<[Link]>) -> Tasks {
+        Tasks { links: Some(links), ..self }
     }
 
     /// Shares by which a phase balances these tasks, for a power of each node; `plain`: by the balancer's rule as printed in its source.
@@ -202,6 +220,10 @@ impl Tasks {
         };
         let shares = match &self.links {
             Some(links) => shares.with_links(links.clone()),
+            None => shares,
+        };
+        let shares = match &self.columns {
+            Some(columns) => shares.with_columns(columns.clone()),
             None => shares,
         };
         if self.amounts.pinned.is_empty() {

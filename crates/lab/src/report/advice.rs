@@ -329,6 +329,8 @@ pub(crate) mod tests {
             task_hops: 12,
             optimum_task_hops: Some(10),
             hops_ratio: Some(1.2),
+            collectives: None,
+            columns: None,
             steps: 4,
             messages: 12,
             bytes: 1234,

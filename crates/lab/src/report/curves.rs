@@ -79,7 +79,7 @@ pub fn svg(figure: &BlazewiczFigure) -> String {
 }
 
 /// A shape of its own for each curve.
-fn mark(svg: &mut Svg, (x, y): (f64, f64), curve: usize) {
+pub(super) fn mark(svg: &mut Svg, (x, y): (f64, f64), curve: usize) {
     let class = if curve.is_multiple_of(2) { "mark" } else { "hollow" };
     match curve % 3 {
         0 => svg.rect(x - 2.5, y - 2.5, 5.0, 5.0, class),
@@ -88,18 +88,18 @@ fn mark(svg: &mut Svg, (x, y): (f64, f64), curve: usize) {
     }
 }
 
-fn tick_name(tick: f64) -> String {
+pub(super) fn tick_name(tick: f64) -> String {
     if tick > 0.0 && tick < 1e-3 { format!("{tick:.0e}") } else { plain(tick) }
 }
 
 /// From 0 with round ticks, or from one power of ten to another.
-enum Axis {
+pub(super) enum Axis {
     Straight(Scale),
     Logarithmic { low: i32, high: i32 },
 }
 
 impl Axis {
-    fn new(values: impl Iterator<Item = f64>, logarithmic: bool) -> Axis {
+    pub fn new(values: impl Iterator<Item = f64>, logarithmic: bool) -> Axis {
         if !logarithmic {
             return Axis::Straight(Scale::up_to(values.fold(0.0, f64::max)));
         }
@@ -113,7 +113,7 @@ impl Axis {
     }
 
     /// From 0 at its begin to 1 at its end.
-    fn place(&self, value: f64) -> f64 {
+    pub fn place(&self, value: f64) -> f64 {
         match self {
             Axis::Straight(scale) => value / scale.end,
             Axis::Logarithmic { low, high } => (value.log10() - f64::from(*low)) / f64::from(high - low),
@@ -121,7 +121,7 @@ impl Axis {
     }
 
     /// At most about ten ticks.
-    fn ticks(&self) -> Vec<f64> {
+    pub fn ticks(&self) -> Vec<f64> {
         match self {
             Axis::Straight(scale) => scale.ticks().collect(),
             Axis::Logarithmic { low, high } => {

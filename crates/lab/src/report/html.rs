@@ -116,7 +116,13 @@ pub(super) struct Section {
     /// Pictures as wide as the page.
     pub wide: Vec<Timed>,
     pub table: Table,
+    /// Its heading; `Figures` if it is empty.
+    pub table_title: &'static str,
     pub table_says: String,
+    /// Whether the table has sentences, which are broken into lines.
+    pub is_prose: bool,
+    /// Figures of a paper.
+    pub figures: Vec<Timed>,
     pub maps: Vec<Map>,
     pub maps_say: String,
     /// Timelines of runs.

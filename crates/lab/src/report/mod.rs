@@ -13,6 +13,8 @@ mod heat;
 pub mod html;
 pub mod json;
 mod layout;
+pub mod papers_page;
+mod plot;
 pub mod probe;
 pub mod reproduction;
 pub mod run;

@@ -42,8 +42,11 @@ pub fn claims(paper: Paper, judged: &[Judged], width: u16) -> String {
     out
 }
 
+/// A claim as a row of a page.
+pub(super) struct ClaimOfPage(pub Judged);
+
 /// How many of the claims have which verdict.
-fn counted(judged: &[Judged]) -> String {
+pub(super) fn counted(judged: &[Judged]) -> String {
     let of = |verdict| judged.iter().filter(|one| one.verdict == verdict).count();
     let parts = Verdict::ALL.map(|verdict| format!("{} {}", of(verdict), verdict.name()));
     format!("{}: {}", several(judged.len() as u64, "claim"), parts.join(", "))

@@ -144,7 +144,7 @@ pub fn report(record: &SpreadRecord, answer: &Answer, width: u16) -> String {
         (false, true) => "by the calibration",
         (false, false) => "as fast as it was in the run",
     };
-    line("speedup", format!("{} against rank 0 alone, {} ({whence})", three(record.speedup), seconds(record.sequential)));
+    line("speedup", format!("{} against rank {} alone, {} ({whence})", three(record.speedup), record.origin, seconds(record.sequential)));
     if let Some(layers) = &record.layers {
         let LayersRecord { speedup, model_speedup, utilisation, model_utilisation, .. } = layers;
         let (speedup, utilisation) = (format!("{} (model {})", three(*speedup), three(*model_speedup)), three(*utilisation));
@@ -160,7 +160,7 @@ pub fn report(record: &SpreadRecord, answer: &Answer, width: u16) -> String {
         line("", format!("nothing was written on {} of {}", whole(*silent), several(*shares, "share")));
     }
     for baseline in &record.baselines {
-        line(baseline.name, format!(" {} ({} of the division's)", seconds(baseline.makespan), three(baseline.ratio)));
+        line(&baseline.name, format!(" {} ({} of the division's)", seconds(baseline.makespan), three(baseline.ratio)));
     }
     if let Some(why) = &record.why {
         line("why", why.clone());

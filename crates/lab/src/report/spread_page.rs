@@ -41,10 +41,11 @@ fn summary(record: &SpreadRecord) -> String {
         (false, false) => " (as fast as it was in the run)",
     };
     let mut said = format!(
-        "Done after {}{off}; the ranks finished within {} % of each other; {} times as fast as rank 0 alone{whence}.",
+        "Done after {}{off}; the ranks finished within {} % of each other; {} times as fast as rank {} alone{whence}.",
         seconds(record.makespan),
         three(100.0 * record.spread),
-        three(record.speedup)
+        three(record.speedup),
+        record.origin
     );
     if let Some(why) = &record.why {
         said.push_str(&format!(" But {why}."));
@@ -67,10 +68,11 @@ fn division(record: &SpreadRecord) -> Section {
     Section {
         title: "The division".into(),
         says: format!(
-            "{} in {}, on {}; answers at rank 0 after {}{}.",
+            "{} in {}, on {}; answers at rank {} after {}{}.",
             bytes(record.bytes),
             several(record.installments.into(), "installment"),
             several(record.shares.iter().filter(|share| **share > 0).count() as u64, "rank"),
+            record.origin,
             seconds(record.makespan),
             match record.collecting > 0.0 {
                 true => format!(", and what was written {} after that", seconds(record.collecting)),
@@ -133,7 +135,7 @@ fn baselines(record: &SpreadRecord, (unit, times): (&str, f64)) -> CaptionedChar
         ..Bar::default()
     };
     let rows: Vec<Bar> = std::iter::once(bar("the division", record.makespan))
-        .chain(record.baselines.iter().map(|baseline| bar(short(baseline.name), baseline.makespan)))
+        .chain(record.baselines.iter().map(|baseline| bar(short(&baseline.name), baseline.makespan)))
         .collect();
     let axis = format!("makespan, {unit}");
     let chart = Bars { title: "the division and other ways", axis: &axis, rows, reference: None };
@@ -148,7 +150,7 @@ fn baselines(record: &SpreadRecord, (unit, times): (&str, f64)) -> CaptionedChar
 }
 
 /// Names that are short enough for a chart.
-fn short(name: &'static str) -> &'static str {
+fn short(name: &str) -> &str {
     if name == "chunks on demand" { "on demand" } else { name }
 }
 
@@ -188,6 +190,7 @@ pub(super) mod tests {
             most_waiting: 9,
         };
         SpreadRecord {
+            origin: 0,
             layers: None,
             unpacked_from: None,
             input: "a<b>.txt".into(),
@@ -213,7 +216,7 @@ pub(super) mod tests {
             collecting: 0.0,
             split: vec![split(0.0, 1.05, 0.0, 0.05), split(0.2, 0.8, 0.1, 0.0)],
             links: vec![LinkRecord { from: 0, to: 1, bytes: 400, startup: 1e-6, seconds_per_byte: 1e-8 }],
-            baselines: vec![Baseline { name: "equal shares", makespan: 1.32, ratio: 1.2 }],
+            baselines: vec![Baseline { name: "equal shares".into(), makespan: 1.32, ratio: 1.2 }],
             why: None,
             charts: vec![
                 [timeline(&[], &[(0.0, 1.0)]), timeline(&[], &[(0.0, 1.05)])],

@@ -7,7 +7,7 @@ use super::columns::{self, Heading, Tabular};
 use super::figures::{bytes, duration_us, payload, ratio, several, three, whole};
 use crate::experiment::balance::Embedded;
 use crate::experiment::{BalanceRecord, CaseResult, CompareRecord, LoadUnit, Site};
-use equipoise::load::Crossings;
+use equipoise::load::{ColumnRatio, Crossings};
 
 /// Maximum number of entries of a list that is shown to people.
 const LISTED: usize = 64;
@@ -103,6 +103,9 @@ pub fn balance(record: &BalanceRecord) -> String {
         };
         let (were, are) = (bytes(before.ranks as u64), bytes(after.ranks as u64));
         line("talk", format!("{were} between tasks cross ranks before, {are} after{hosts}"));
+    }
+    for ColumnRatio { name, before, after } in record.columns.iter().flatten() {
+        line("weight", format!("{name}: largest load {} of its fair share before, {} after", ratio(*before), ratio(*after)));
     }
     line(
         "time",

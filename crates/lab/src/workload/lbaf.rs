@@ -164,6 +164,7 @@ pub fn read(folder: &Path, set: Option<&OsStr>, phase: Option<u64>) -> Result<Me
         tasks,
         places: Vec::new(),
         communications: Vec::new(),
+        columns: Vec::new(),
         left_out: 0,
         seconds_per_unit: Some(1e-9),
     };

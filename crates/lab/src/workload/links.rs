@@ -9,7 +9,7 @@ use equipoise::names;
 
 use super::text;
 
-const WHAT: &str = "--communications";
+const WHAT: &str = "communications";
 
 /// Reads the links of so many tasks.
 ///

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::source::TASKS;
 use super::tasks::Amounts;
 use equipoise::error::{Error, Result};
-use equipoise::load::{Place, Segment, Task, TaskBatch, WorkQueue};
+use equipoise::load::{Column, Place, Segment, Task, TaskBatch, WorkQueue};
 use equipoise::memory;
 use equipoise::topology::NodeId;
 
@@ -23,6 +23,8 @@ pub struct MeasuredTasks {
     pub places: Vec<Place>,
     /// What tasks said to each other, where that is known.
     pub communications: Vec<Communication>,
+    /// Several weights of each task, where they were asked for.
+    pub columns: Vec<Column>,
     /// Communications that were left out, since one of their tasks is not among these.
     pub left_out: u64,
     /// Seconds that a work unit lasted, where work is measured time.
@@ -61,6 +63,16 @@ impl MeasuredTasks {
 
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
+    }
+
+    /// The work or the bytes of all tasks as a column, if that is its name.
+    pub fn column(&self, name: &str) -> Option<Column> {
+        let weight: fn(&MeasuredTask) -> u64 = match name {
+            "work" => |task| task.work,
+            "bytes" => |task| task.bytes,
+            _ => return None,
+        };
+        Some(Column { name: name.into(), weights: self.tasks.iter().map(weight).collect() })
     }
 
     /// Bytes that all tasks carry together.
@@ -147,7 +159,7 @@ mod tests {
             let mut tasks: Vec<MeasuredTask> =
                 tasks.into_iter().map(|(rank, work, bytes, pinned)| MeasuredTask { rank, name: None, work, bytes, pinned }).collect();
             tasks.sort_by_key(|task| task.rank);
-            let run = MeasuredTasks { ranks: 9, tasks, places: Vec::new(), communications: Vec::new(), left_out: 0, seconds_per_unit: None };
+            let run = MeasuredTasks { ranks: 9, tasks, places: Vec::new(), communications: Vec::new(), columns: Vec::new(), left_out: 0, seconds_per_unit: None };
             let amounts = run.amounts(nodes).unwrap();
             let queues: Vec<WorkQueue> = (0..nodes).map(|node| run.queue(node, nodes).unwrap()).collect();
             prop_assert_eq!(queues.iter().map(WorkQueue::work).collect::<Vec<_>>(), amounts.work);

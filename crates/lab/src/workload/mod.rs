@@ -33,7 +33,7 @@ pub use files::{FileTask, FileTasks};
 pub use loads::LoadPattern;
 pub use measured::{MeasuredTask, MeasuredTasks};
 pub use powers::PowerPattern;
-pub use source::TaskSource;
+pub use source::{TaskSource, column_names};
 pub use tasks::{InitialTasks, is_intact};
 pub use time::TimeUnit;
 pub use weights::{Pins, WeightPattern, Weights};

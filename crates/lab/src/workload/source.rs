@@ -10,6 +10,7 @@ use super::measured::MeasuredTasks;
 use super::time::TimeUnit;
 use super::{lbaf, task_table};
 use equipoise::error::{Error, Result};
+use equipoise::load::Column;
 use equipoise::names;
 
 /// The noun for them.
@@ -61,12 +62,59 @@ impl TaskSource {
     /// # Errors
     /// If they cannot be read, or are not what they should be; the sentence names the file and the place in it.
     pub fn measured(&self) -> Result<Option<MeasuredTasks>> {
-        match self {
-            TaskSource::Files(_) => Ok(None),
-            TaskSource::Lbaf { folder, set, phase } => lbaf::read(folder, set.as_deref(), *phase).map(Some),
-            TaskSource::Table { path, unit } => task_table::read(path, *unit).map(Some),
+        self.measured_in(&[])
+    }
+
+    /// The same with these columns as the tasks' weights; none: their work alone. A table's work is its column `work`, or the first of these where it
+    /// has none.
+    ///
+    /// # Errors
+    /// As [`measured`](TaskSource::measured); and if there are no such columns, or their sums are beyond 2^64 - 1.
+    pub fn measured_in(&self, columns: &[String]) -> Result<Option<MeasuredTasks>> {
+        let mut run = match self {
+            TaskSource::Files(_) if columns.is_empty() => return Ok(None),
+            TaskSource::Files(_) => return Err(no_column(self, "files have no weights")),
+            TaskSource::Lbaf { folder, set, phase } => lbaf::read(folder, set.as_deref(), *phase)?,
+            TaskSource::Table { path, unit } => task_table::read(path, *unit, columns)?,
+        };
+        for name in columns {
+            if run.columns.iter().all(|known| known.name != *name) {
+                let column = run.column(name);
+                let unknown = || no_column(self, &format!("the tasks have no \"{}\", but work and bytes", shortened(name)));
+                run.columns.push(column.ok_or_else(unknown)?);
+            }
+        }
+        let place = |column: &Column| columns.iter().position(|name| *name == column.name);
+        run.columns.sort_by_key(place);
+        for column in &run.columns {
+            if column.weights.iter().try_fold(0u64, |sum, weight| sum.checked_add(*weight)).is_none() {
+                return Err(no_column(self, &format!("the sum of {} is beyond 2^64 - 1", column.name)));
+            }
+        }
+        Ok(Some(run))
+    }
+}
+
+fn no_column(source: &TaskSource, why: &str) -> Error {
+    Error::input("weights-columns", format!(" with --tasks {source}: {why}"))
+}
+
+/// The names in a list `NAME,NAME,..`, in lower case, as tables have them.
+///
+/// # Errors
+/// If one is empty or is there twice.
+pub fn column_names(list: &str) -> Result<Vec<String>> {
+    let names: Vec<String> = list.split(',').map(|name| name.trim().to_ascii_lowercase()).collect();
+    let wrong = |why: &str| Error::input("weights-columns", format!(" {}: {why}", shortened(list)));
+    for (at, name) in names.iter().enumerate() {
+        if name.is_empty() {
+            return Err(wrong("the name of a column is missing"));
+        }
+        if names[..at].contains(name) {
+            return Err(wrong(&format!("{name} is named twice")));
         }
     }
+    Ok(names)
 }
 
 /// A name, and the values of `,key=value` behind it, in the order of the keys. Only what ends with them is split off: a comma may be part

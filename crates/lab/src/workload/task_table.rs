@@ -1,7 +1,7 @@
 //! Tasks in a table of comma-separated values: `rank,work,bytes`, a line for each task.
 //!
 //! The first line names the columns, in any order; `bytes` may be missing. Columns `x`, `y` and `z` say where a task lies, for balancers by place;
-//! those that are missing are 0. Ranks are numbered from 0, the largest that is named is the last. Work is a whole number of units, whatever they
+//! those that are missing are 0. Columns of any name are further weights of the tasks, where they are asked for. Ranks are numbered from 0, the largest that is named is the last. Work is a whole number of units, whatever they
 //! are; or a time, where the unit is known (`FILE.csv,unit=us`, or a column `work_us`), and then it may have a fraction. Values may stand in quotes.
 //! Semicolons or tabs may stand instead of commas. What follows a `#` at the beginning of a line is a comment.
 
@@ -14,18 +14,18 @@ use super::source::TASKS;
 use super::text;
 use super::time::TimeUnit;
 use equipoise::error::{Error, Result};
-use equipoise::load::Place;
+use equipoise::load::{Column, Place};
 use equipoise::names;
 use equipoise::topology::MAX_NODES;
 
-/// Reads a table; `unit` is what the work is given in, if it is a time.
+/// Reads a table; `unit` is what the work is given in, if it is a time, and `further` names columns that may hold other weights of the tasks.
 ///
 /// # Errors
 /// If it can't be read, or a line is not as it should be; the sentence names the file and the line.
-pub fn read(path: &Path, unit: Option<TimeUnit>) -> Result<MeasuredTasks> {
+pub fn read(path: &Path, unit: Option<TimeUnit>, further: &[String]) -> Result<MeasuredTasks> {
     let shown = names::shown(path);
     let text = text::read(path).map_err(|why| Error::unreadable(TASKS, format!(" {shown}: the file cannot be read"), why))?;
-    parse(&text, unit).map_err(|why| Error::input(TASKS, format!(" {shown}{why}")))
+    parse(&text, unit, further).map_err(|why| Error::input(TASKS, format!(" {shown}{why}")))
 }
 
 /// A record and the number of its first line.
@@ -39,14 +39,16 @@ struct Columns {
     bytes: Option<usize>,
     /// Where x, y and z are; empty if there is none of them.
     axes: Vec<(usize, &'static str, usize)>,
+    /// Other weights: their names and places.
+    further: Vec<(String, usize)>,
     /// What the column's name says that work is given in.
     unit: Option<TimeUnit>,
 }
 
 /// The same from a text; errors go on after the file's name.
-fn parse(text: &str, unit: Option<TimeUnit>) -> Result<MeasuredTasks, String> {
+fn parse(text: &str, unit: Option<TimeUnit>, further: &[String]) -> Result<MeasuredTasks, String> {
     let mut lines = records(text)?.into_iter();
-    let columns = Columns::of(lines.next().unwrap_or((1, Vec::new())))?;
+    let columns = Columns::of(lines.next().unwrap_or((1, Vec::new())), further)?;
     let unit = match (unit, columns.unit) {
         (Some(given), Some(named)) if given != named => {
             return Err(format!(": its column says that work is in {named}, and unit={given} something else"));
@@ -56,6 +58,7 @@ fn parse(text: &str, unit: Option<TimeUnit>) -> Result<MeasuredTasks, String> {
     let mut tasks = Vec::new();
     let mut works = Vec::new();
     let mut places: Vec<(u32, Place)> = Vec::new();
+    let mut weights: Vec<(u32, Vec<u64>)> = Vec::new();
     for (number, values) in lines {
         let at = |why: String| format!(", line {number}: {why}");
         if values.len() != columns.count {
@@ -90,6 +93,8 @@ fn parse(text: &str, unit: Option<TimeUnit>) -> Result<MeasuredTasks, String> {
                 ))
             })?;
         }
+        let weight = |(name, column): &(String, usize)| number_in(name, *column);
+        weights.push((on as u32, columns.further.iter().map(weight).collect::<Result<_, _>>()?));
         if !columns.axes.is_empty() {
             places.push((on as u32, place));
         }
@@ -102,8 +107,14 @@ fn parse(text: &str, unit: Option<TimeUnit>) -> Result<MeasuredTasks, String> {
     let ranks = tasks.last().map_or(0, |task| task.rank + 1);
     // In the order of the tasks.
     places.sort_by_key(|(rank, _)| *rank);
+    weights.sort_by_key(|(rank, _)| *rank);
+    let of = |(at, (name, _)): (usize, &(String, usize))| Column {
+        name: name.clone(),
+        weights: weights.iter().map(|(_, weights)| weights[at]).collect(),
+    };
+    let further = columns.further.iter().enumerate().map(of).collect();
     let places = places.into_iter().map(|(_, place)| place).collect();
-    Ok(MeasuredTasks { ranks, tasks, places, communications: Vec::new(), left_out: 0, seconds_per_unit })
+    Ok(MeasuredTasks { ranks, tasks, places, communications: Vec::new(), columns: further, left_out: 0, seconds_per_unit })
 }
 
 fn read_work(text: &str, unit: Option<TimeUnit>) -> Result<Decimal, String> {
@@ -133,7 +144,7 @@ fn put_in_order(tasks: &mut [MeasuredTask], works: &[(u64, Decimal)], unit: Opti
 }
 
 impl Columns {
-    fn of((line, heads): Line) -> Result<Columns, String> {
+    fn of((line, heads): Line, further: &[String]) -> Result<Columns, String> {
         let at = |why: String| format!(", line {line}: {why}");
         let (mut unit, mut names) = (None, Vec::new());
         for head in &heads {
@@ -152,10 +163,17 @@ impl Columns {
             };
             column(name).ok_or_else(|| at(format!("there is no column {name}; it is to name rank, work and, if need be, bytes{alone}")))
         };
+        // Without a column of that name the first of the others is the work.
+        let is_further = |name: &&String| !["rank", "work", "bytes", "x", "y", "z"].contains(&name.as_str());
+        let others = further.iter().filter(is_further).map(|name| Ok((name.clone(), needed(name)?))).collect::<Result<Vec<_>, String>>()?;
+        let work = match (column("work"), others.first()) {
+            (None, Some((_, first))) => *first,
+            _ => needed("work")?,
+        };
         let axes = (0..).zip(["x", "y", "z"]).filter_map(|(axis, name)| Some((axis, name, column(name)?))).collect();
-        let columns = Columns { count: names.len(), rank: needed("rank")?, work: needed("work")?, bytes: column("bytes"), axes, unit };
+        let columns = Columns { count: names.len(), rank: needed("rank")?, work, bytes: column("bytes"), axes, further: others, unit };
         for (index, name) in names.iter().enumerate() {
-            if !["rank", "work", "bytes", "x", "y", "z"].contains(&name.as_str()) {
+            if is_further(&name) && !further.contains(name) {
                 return Err(at(format!("the column \"{}\" is unknown; known are rank, work, bytes, x, y and z", shortened(name))));
             }
             if names[..index].contains(name) {
@@ -206,30 +224,49 @@ mod tests {
 
     #[test]
     fn columns_may_be_in_any_order() {
-        let run = parse("work, rank ,bytes\n# measured on a Tuesday\n7,2,100\n9,0,0\n\n  \n1,2,5\n", None).unwrap();
+        let run = parse("work, rank ,bytes\n# measured on a Tuesday\n7,2,100\n9,0,0\n\n  \n1,2,5\n", None, &[]).unwrap();
         assert_eq!((run.ranks, rows(&run), run.seconds_per_unit), (3, vec![(0, 9, 0), (2, 7, 100), (2, 1, 5)], None));
-        assert_eq!(parse("rank,work\n0,18446744073709551615\n", None).unwrap().tasks[0].work, u64::MAX);
+        assert_eq!(parse("rank,work\n0,18446744073709551615\n", None, &[]).unwrap().tasks[0].work, u64::MAX);
     }
 
     #[test]
     fn tasks_may_have_places() {
-        let run = parse("z,rank,work,x\n1,2,7,0.5\n-2,0,9,1e3\n3,2,1,4\n", None).unwrap();
+        let run = parse("z,rank,work,x\n1,2,7,0.5\n-2,0,9,1e3\n3,2,1,4\n", None, &[]).unwrap();
         assert_eq!(run.places, [[1e3, 0.0, -2.0], [0.5, 0.0, 1.0], [4.0, 0.0, 3.0]]);
         assert_eq!(run.queue(2, 3).unwrap().places(), Some([[0.5, 0.0, 1.0], [4.0, 0.0, 3.0]].as_slice()));
-        assert_eq!(parse("rank,work\n0,1\n", None).unwrap().queue(0, 1).unwrap().places(), None);
+        assert_eq!(parse("rank,work\n0,1\n", None, &[]).unwrap().queue(0, 1).unwrap().places(), None);
+    }
+
+    #[test]
+    fn further_columns_are_weights_where_they_are_asked_for() {
+        let named = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let run = parse("rank,cells,work,faces\n1,2,7,5\n0,3,9,0\n", None, &named(&["work", "faces", "cells"])).unwrap();
+        assert_eq!(run.tasks.iter().map(|task| task.work).collect::<Vec<_>>(), [9, 7]);
+        let columns: Vec<_> = run.columns.iter().map(|column| (column.name.as_str(), column.weights.as_slice())).collect();
+        assert_eq!(columns, [("faces", [0, 5].as_slice()), ("cells", [3, 2].as_slice())]);
+        // Without a column work the first that is asked for is the work.
+        let run = parse("cells,faces,rank\n2,7,0\n", None, &named(&["faces", "cells"])).unwrap();
+        assert_eq!(run.tasks[0].work, 7);
+        for (text, why) in [
+            ("rank,work\n0,1\n", ", line 1: there is no column cells; it is to name rank, work and, if need be, bytes"),
+            ("rank,work,cells\n0,1,x\n", ", line 2: cells: \"x\" is not a whole number"),
+            ("rank,work,cells,odd\n0,1,2,3\n", ", line 1: the column \"odd\" is unknown; known are rank, work, bytes, x, y and z"),
+        ] {
+            assert_eq!(parse(text, None, &named(&["cells"])).unwrap_err(), why, "{text:?}");
+        }
     }
 
     #[test]
     fn quotes_and_other_separators_are_read() {
         for text in ["\"rank\",\"work\"\r\n\"1\",\"20\"\r\n0,3\r\n", "rank;work\n1;20\n0;3\n", "rank\twork\n1\t20\n0\t3\n"] {
-            assert_eq!(rows(&parse(text, None).unwrap()), [(0, 3, 0), (1, 20, 0)], "{text:?}");
+            assert_eq!(rows(&parse(text, None, &[]).unwrap()), [(0, 3, 0), (1, 20, 0)], "{text:?}");
         }
     }
 
     #[test]
     fn times_have_units_and_fractions() {
         let read = |text: &str, unit: Option<&str>| {
-            let run = parse(text, unit.map(|unit| unit.parse().unwrap())).unwrap();
+            let run = parse(text, unit.map(|unit| unit.parse().unwrap()), &[]).unwrap();
             (run.tasks.iter().map(|task| task.work).collect::<Vec<_>>(), run.seconds_per_unit)
         };
         // Nanoseconds, wherever that is fine enough.
@@ -276,11 +313,11 @@ mod tests {
             ("rank,work,bytes\n", ": the table holds no tasks"),
             ("", ", line 1: there is no column rank; it is to name rank, work and, if need be, bytes"),
         ] {
-            assert_eq!(parse(text, None).unwrap_err(), why, "{text:?}");
+            assert_eq!(parse(text, None, &[]).unwrap_err(), why, "{text:?}");
         }
-        let why = parse("rank,work_us\n0,1\n", Some(TimeUnit::Seconds)).unwrap_err();
+        let why = parse("rank,work_us\n0,1\n", Some(TimeUnit::Seconds), &[]).unwrap_err();
         assert_eq!(why, ": its column says that work is in us, and unit=s something else");
-        let missing = read(Path::new("/no/such.csv"), None).unwrap_err().to_string();
+        let missing = read(Path::new("/no/such.csv"), None, &[]).unwrap_err().to_string();
         assert!(missing.starts_with("tasks /no/such.csv: the file cannot be read: No such"), "{missing}");
     }
 }

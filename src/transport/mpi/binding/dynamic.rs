@@ -17,11 +17,12 @@ compile_error!("the feature `mpi-dynamic` is for Linux on little-endian machines
 /// A handle of MPI's, of any kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-pub struct Handle(usize);
+pub struct Handle(pub(super) usize);
 
 pub type MPI_Comm = Handle;
 pub type MPI_Datatype = Handle;
 pub type MPI_Errhandler = Handle;
+pub type MPI_Group = Handle;
 pub type MPI_Info = Handle;
 pub type MPI_Op = Handle;
 pub type MPI_Request = Handle;
@@ -90,8 +91,25 @@ functions! {
     MPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int);
     MPI_Comm_size(comm: MPI_Comm, size: *mut c_int);
     MPI_Comm_free(comm: *mut MPI_Comm);
+    MPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group);
+    MPI_Comm_create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int, created: *mut MPI_Comm);
+    MPI_Group_incl(group: MPI_Group, number: c_int, ranks: *const c_int, included: *mut MPI_Group);
+    MPI_Group_free(group: *mut MPI_Group);
     MPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int);
     MPI_Allgather(from: *const c_void, sent: c_int, sends: MPI_Datatype, to: *mut c_void, received: c_int, receives: MPI_Datatype, comm: MPI_Comm);
+    MPI_Iallgather(
+        from: *const c_void, sent: c_int, sends: MPI_Datatype, to: *mut c_void, received: c_int, receives: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request
+    );
+    MPI_Iallgatherv(
+        from: *const c_void, sent: c_int, sends: MPI_Datatype, to: *mut c_void, received: *const c_int, places: *const c_int, receives: MPI_Datatype,
+        comm: MPI_Comm, request: *mut MPI_Request
+    );
+    MPI_Iallreduce(
+        from: *const c_void, to: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, request: *mut MPI_Request
+    );
+    MPI_Iexscan(
+        from: *const c_void, to: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, request: *mut MPI_Request
+    );
     MPI_Isend(from: *const c_void, count: c_int, datatype: MPI_Datatype, to: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request);
     MPI_Irecv(to: *mut c_void, count: c_int, datatype: MPI_Datatype, from: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request);
     MPI_Ireduce_scatter_block(

@@ -4,10 +4,11 @@ use std::ffi::{c_char, c_int, c_void};
 
 use ::mpi::ffi;
 pub use ::mpi::ffi::{
-    MPI_Abort, MPI_Aint, MPI_Allgather, MPI_Cancel, MPI_Comm, MPI_Comm_dup_with_info, MPI_Comm_free, MPI_Comm_rank,
-    MPI_Comm_set_errhandler, MPI_Comm_size, MPI_Comm_test_inter, MPI_Datatype, MPI_Errhandler, MPI_Error_string, MPI_Fetch_and_op,
-    MPI_Get_count, MPI_Info, MPI_Irecv, MPI_Ireduce_scatter_block, MPI_Is_thread_main, MPI_Isend, MPI_Op, MPI_Request, MPI_Status,
-    MPI_Test, MPI_Testsome, MPI_Wait, MPI_Win, MPI_Win_allocate, MPI_Win_flush, MPI_Win_free, MPI_Win_lock_all, MPI_Win_set_errhandler,
+    MPI_Abort, MPI_Aint, MPI_Allgather, MPI_Cancel, MPI_Comm, MPI_Comm_create_group, MPI_Comm_dup_with_info, MPI_Comm_free, MPI_Comm_group,
+    MPI_Comm_rank, MPI_Comm_set_errhandler, MPI_Comm_size, MPI_Comm_test_inter, MPI_Datatype, MPI_Errhandler, MPI_Error_string,
+    MPI_Fetch_and_op, MPI_Get_count, MPI_Group, MPI_Group_free, MPI_Group_incl, MPI_Iallgather, MPI_Iallgatherv, MPI_Iallreduce,
+    MPI_Iexscan, MPI_Info, MPI_Irecv, MPI_Ireduce_scatter_block, MPI_Is_thread_main, MPI_Isend, MPI_Op, MPI_Request, MPI_Status, MPI_Test,
+    MPI_Testsome, MPI_Wait, MPI_Win, MPI_Win_allocate, MPI_Win_flush, MPI_Win_free, MPI_Win_lock_all, MPI_Win_set_errhandler,
     MPI_Win_unlock_all,
 };
 use ::mpi::{Threading, environment};
@@ -103,6 +104,32 @@ pub fn processor_name() -> Option<String> {
 /// How MPI was found.
 pub fn found() -> Result<String, String> {
     Ok("linked".into())
+}
+
+/// Whether a rank that dies need not end the job: never, since `mpi.h` does not declare what that needs.
+pub fn survives_losses() -> bool {
+    false
+}
+
+/// Whether a call came to nothing because a rank is lost.
+pub fn is_loss(_: c_int) -> bool {
+    false
+}
+
+/// All ranks of a communicator that are lost so far.
+///
+/// # Errors
+/// None here.
+pub fn lost_ranks(_: MPI_Comm) -> Result<Vec<c_int>, c_int> {
+    Ok(Vec::new())
+}
+
+/// Waits until all ranks of a communicator that are left have called this.
+///
+/// # Errors
+/// None here.
+pub fn agree(_: MPI_Comm) -> Result<(), c_int> {
+    Ok(())
 }
 
 /// The communicator whose handle lies at an address and has this many bytes; a size that is no handle's is given back.

@@ -15,8 +15,12 @@ mod family;
 mod library;
 #[cfg(feature = "mpi")]
 mod linked;
+#[cfg(not(feature = "mpi"))]
+mod losses;
 
 #[cfg(not(feature = "mpi"))]
 pub use self::dynamic::*;
 #[cfg(feature = "mpi")]
 pub use self::linked::*;
+#[cfg(not(feature = "mpi"))]
+pub use self::losses::*;

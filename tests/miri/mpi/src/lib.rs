@@ -52,6 +52,9 @@ pub mod ffi {
     pub type MPI_Op = c_int;
     pub type MPI_Errhandler = c_int;
     pub type MPI_Info = c_int;
+    pub type MPI_Group = c_int;
+    pub type MPI_Win = c_int;
+    pub type MPI_Aint = isize;
 
     #[repr(C)]
     #[derive(Clone, Copy)]
@@ -82,7 +85,9 @@ pub mod ffi {
     enum What {
         Send { from: *const u8, length: usize, tag: c_int, comm: MPI_Comm },
         Receive { to: *mut u8, room: usize, tag: c_int, comm: MPI_Comm },
-        Sum { from: *const u64, to: *mut u64 },
+        Sum { from: *const u64, to: *mut u64, count: usize },
+        Copy { from: *const u8, to: *mut u8, length: usize, counts: *const c_int, places: *const c_int },
+        Nothing,
     }
 
     struct Operation {
@@ -125,11 +130,18 @@ pub mod ffi {
                     continue;
                 }
                 match operation.what {
-                    What::Sum { from, to } => {
+                    What::Sum { from, to, count } => {
                         // One rank: the sum is its own number.
-                        unsafe { *to = *from };
-                        operation.over = Some(status(0, 8));
+                        unsafe { std::ptr::copy_nonoverlapping(from, to, count) };
+                        operation.over = Some(status(0, 8 * count));
                     }
+                    What::Copy { from, to, length, counts, places } => {
+                        // Read late, as an MPI may.
+                        let (length, place) = if counts.is_null() { (length, 0) } else { unsafe { (*counts as usize, *places as usize) } };
+                        unsafe { std::ptr::copy_nonoverlapping(from, to.add(place), length) };
+                        operation.over = Some(status(0, length));
+                    }
+                    What::Nothing => operation.over = Some(status(0, 0)),
                     What::Send { from, length, tag, comm } => {
                         let receive = self.operations.iter_mut().flatten().find(|other| match other.what {
                             What::Receive { tag: wanted, comm: where_, .. } => {
@@ -258,8 +270,106 @@ pub mod ffi {
         _: MPI_Comm,
         request: *mut MPI_Request,
     ) -> c_int {
-        unsafe { *request = engine(|engine| engine.start(What::Sum { from: from.cast(), to: to.cast() })) };
+        unsafe { *request = engine(|engine| engine.start(What::Sum { from: from.cast(), to: to.cast(), count: 1 })) };
         0
+    }
+
+    pub unsafe fn MPI_Comm_group(_: MPI_Comm, group: *mut MPI_Group) -> c_int {
+        unsafe { *group = 1 };
+        0
+    }
+
+    pub unsafe fn MPI_Group_incl(_: MPI_Group, number: c_int, ranks: *const c_int, group: *mut MPI_Group) -> c_int {
+        assert_eq!((number, unsafe { *ranks }), (1, 0));
+        unsafe { *group = 2 };
+        0
+    }
+
+    pub unsafe fn MPI_Group_free(group: *mut MPI_Group) -> c_int {
+        unsafe { *group = -1 };
+        0
+    }
+
+    pub unsafe fn MPI_Comm_create_group(comm: MPI_Comm, _: MPI_Group, _: c_int, created: *mut MPI_Comm) -> c_int {
+        unsafe { MPI_Comm_dup_with_info(comm, RSMPI_INFO_NULL, created) }
+    }
+
+    pub unsafe fn MPI_Iallgather(
+        from: *const c_void,
+        count: c_int,
+        _: MPI_Datatype,
+        to: *mut c_void,
+        _: c_int,
+        _: MPI_Datatype,
+        _: MPI_Comm,
+        request: *mut MPI_Request,
+    ) -> c_int {
+        let (counts, places) = (std::ptr::null(), std::ptr::null());
+        let what = What::Copy { from: from.cast(), to: to.cast(), length: count as usize, counts, places };
+        unsafe { *request = engine(|engine| engine.start(what)) };
+        0
+    }
+
+    pub unsafe fn MPI_Iallgatherv(
+        from: *const c_void,
+        count: c_int,
+        _: MPI_Datatype,
+        to: *mut c_void,
+        counts: *const c_int,
+        places: *const c_int,
+        _: MPI_Datatype,
+        _: MPI_Comm,
+        request: *mut MPI_Request,
+    ) -> c_int {
+        let what = What::Copy { from: from.cast(), to: to.cast(), length: count as usize, counts, places };
+        unsafe { *request = engine(|engine| engine.start(what)) };
+        0
+    }
+
+    pub unsafe fn MPI_Iallreduce(
+        from: *const c_void,
+        to: *mut c_void,
+        count: c_int,
+        _: MPI_Datatype,
+        _: MPI_Op,
+        _: MPI_Comm,
+        request: *mut MPI_Request,
+    ) -> c_int {
+        unsafe { *request = engine(|engine| engine.start(What::Sum { from: from.cast(), to: to.cast(), count: count as usize })) };
+        0
+    }
+
+    pub unsafe fn MPI_Iexscan(
+        _: *const c_void,
+        _: *mut c_void,
+        _: c_int,
+        _: MPI_Datatype,
+        _: MPI_Op,
+        _: MPI_Comm,
+        request: *mut MPI_Request,
+    ) -> c_int {
+        unsafe { *request = engine(|engine| engine.start(What::Nothing)) };
+        0
+    }
+
+    /// What is bound and not called here.
+    macro_rules! unused {
+        ($($name:ident($($type:ty),*);)*) => {$(
+            pub unsafe fn $name($(_: $type),*) -> c_int {
+                unimplemented!(stringify!($name))
+            }
+        )*};
+    }
+
+    unused! {
+        MPI_Comm_test_inter(MPI_Comm, *mut c_int);
+        MPI_Win_allocate(MPI_Aint, c_int, MPI_Info, MPI_Comm, *mut c_void, *mut MPI_Win);
+        MPI_Win_set_errhandler(MPI_Win, MPI_Errhandler);
+        MPI_Win_lock_all(c_int, MPI_Win);
+        MPI_Win_unlock_all(MPI_Win);
+        MPI_Win_flush(c_int, MPI_Win);
+        MPI_Win_free(*mut MPI_Win);
+        MPI_Fetch_and_op(*const c_void, *mut c_void, MPI_Datatype, c_int, MPI_Aint, MPI_Op, MPI_Win);
     }
 
     pub unsafe fn MPI_Test(request: *mut MPI_Request, over: *mut c_int, status: *mut MPI_Status) -> c_int {

@@ -1,4 +1,4 @@
-//! The answers of all shares, as node 0 collects them.
+//! The answers of all shares, as the originator collects them.
 
 use super::program::{DONE, SpreadEnding, SpreadNodeReport, SpreadOrder, unexpected};
 use equipoise::error::{Error, Result, Travelling};
@@ -14,9 +14,9 @@ pub(super) struct Answers<'a> {
     /// By node.
     reports: Vec<SpreadNodeReport>,
     answers: Vec<Option<Result<Vec<u8>>>>,
-    /// Number of shares, other than node 0's, whose answers have not come.
+    /// Number of shares, other than the originator's, whose answers have not come.
     missing: usize,
-    /// When node 0 stops waiting, since a share has failed.
+    /// When the originator stops waiting, since a share has failed.
     given_up: Option<Ticks>,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Answers<'a> {
     /// Expects one of every other node that has a share.
     pub fn new(order: &'a SpreadOrder) -> Answers<'a> {
         let nodes = order.ranges.len();
-        let missing = order.ranges.iter().skip(1).filter(|range| !range.is_empty()).count();
+        let missing = (0..).zip(&order.ranges).filter(|(node, range)| *node != order.origin && !range.is_empty()).count();
         Answers { order, reports: vec![SpreadNodeReport::default(); nodes], answers: vec![None; nodes], missing, given_up: None }
     }
 
@@ -49,7 +49,7 @@ impl<'a> Answers<'a> {
         Ok(())
     }
 
-    /// To be called before each wait; `own` is what went wrong with node 0's share. Once a share has failed, a timer ends the wait in time.
+    /// To be called before each wait; `own` is what went wrong with the originator's share. Once a share has failed, a timer ends the wait in time.
     ///
     /// # Errors
     /// The failure, if the others have had their time.
@@ -64,11 +64,12 @@ impl<'a> Answers<'a> {
         if node.now() >= end { Err(why.clone()) } else { Ok(()) }
     }
 
-    /// The ending, with what came of node 0's own share.
+    /// The ending, with what came of the originator's own share.
     pub fn ending(mut self, node: &Node, began: Ticks, report: SpreadNodeReport, answer: Option<Result<Vec<u8>>>) -> SpreadEnding {
-        self.reports[0] = report;
-        self.answers[0] = answer;
-        let owners = std::iter::once(0).chain(self.order.order.iter().copied());
+        let origin = self.order.origin;
+        self.reports[origin as usize] = report;
+        self.answers[origin as usize] = answer;
+        let owners = std::iter::once(origin).chain(self.order.order.iter().copied());
         let answers = owners.filter_map(|owner| Some((owner, self.order.ranges[owner as usize], self.answers[owner as usize].take()?)));
         let answers = answers.map(|(owner, range, answer)| Ok((owner, range, answer?))).collect();
         SpreadEnding { began, ended: node.now(), reports: self.reports, answers }

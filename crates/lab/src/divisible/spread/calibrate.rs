@@ -22,6 +22,7 @@ const COMPUTING: u32 = 3;
 const SAMPLE: Tag = Tag::new(10, "sample");
 const PROBE: Tag = Tag::new(11, "probe");
 const ECHO: Tag = Tag::new(12, "echo");
+const COSTS: Tag = Tag::new(14, "costs of computing");
 const BACK: Tag = Tag::new(13, "measured links");
 
 /// A link: seconds until a message begins to arrive, and per byte after that.
@@ -38,14 +39,14 @@ pub struct SpreadCosts {
     pub compute: Vec<f64>,
     /// Seconds that a kernel takes to start and end, by node.
     pub start: Vec<f64>,
-    /// The link from its parent, by node; node 0's is from the disk.
+    /// The link from its parent, by node; the originator's is from the disk.
     pub links: Vec<LinkCosts>,
 }
 
 impl SpreadCosts {
-    /// Seconds per byte in which node 0 reads and computes its own share.
-    pub fn own(&self) -> f64 {
-        self.compute[0] + self.links[0].per_byte
+    /// Seconds per byte in which the originator reads and computes its own share.
+    pub fn own(&self, origin: NodeId) -> f64 {
+        self.compute[origin as usize] + self.links[origin as usize].per_byte
     }
 }
 
@@ -58,7 +59,7 @@ const PINGS: u32 = 8;
 const BULKS: u32 = 3;
 const LONG_BULK: Ticks = 10_000_000;
 
-/// One node's part. Node 0 gives the sample, the length of its first record, and how long reading takes in seconds per byte; it gets the
+/// One node's part. The originator gives the sample, the length of its first record, and how long reading takes in seconds per byte; it gets the
 /// costs. `bulk` bytes are sent over every link, and
 /// every node computes for `enough` ticks at least.
 ///
@@ -86,9 +87,9 @@ pub async fn calibrate(
         Some(per_byte) => (0.0, per_byte),
         None => computing(&node.epoch(COMPUTING), &*kernels, &sample, enough).await?,
     };
-    let all = group.gather(&node, mine).await?;
+    let all = gathered(&node, &tree, mine).await?;
     let links = links(&node, &tree, bulk).await?;
-    if me != 0 {
+    if me != tree.root() {
         return Ok(None);
     }
     let (start, compute) = all.into_iter().unzip();
@@ -96,8 +97,22 @@ pub async fn calibrate(
     for (child, link) in links {
         costs.links[child as usize] = link;
     }
-    costs.links[0].per_byte = reading;
+    costs.links[tree.root() as usize].per_byte = reading;
     Ok(Some(costs))
+}
+
+/// The costs of computing of all nodes, in their order, at the originator; what is below each node on the others.
+async fn gathered(node: &Node, tree: &SpreadTree, mine: (f64, f64)) -> Result<Vec<(f64, f64)>> {
+    let me = node.me();
+    let mut all = vec![(me, mine)];
+    for &child in tree.children(me) {
+        all.append(&mut node.receive(child, COSTS).await?);
+    }
+    if me != tree.root() {
+        node.send(tree.parent(me), COSTS, &all);
+    }
+    all.sort_unstable_by_key(|(node, _)| *node);
+    Ok(all.into_iter().map(|(_, costs)| costs).collect())
 }
 
 /// Seconds to start, and seconds per byte.
@@ -155,7 +170,7 @@ async fn pass(node: &Node, kernels: &dyn Kernels, bytes: Bytes) -> Result<Ticks>
 async fn links(node: &Node, tree: &SpreadTree, bulk: u64) -> Result<Vec<(NodeId, LinkCosts)>> {
     let me = node.me();
     let parent = tree.parent(me);
-    if me != 0 {
+    if me != tree.root() {
         while !node.receive_message(Some(parent), PROBE).await?.body.is_empty() {
             node.send(parent, ECHO, &());
         }
@@ -166,7 +181,7 @@ async fn links(node: &Node, tree: &SpreadTree, bulk: u64) -> Result<Vec<(NodeId,
         node.send_bytes(child, PROBE, Bytes::new());
         measured.append(&mut node.receive(child, BACK).await?);
     }
-    if me != 0 {
+    if me != tree.root() {
         node.send(parent, BACK, &measured);
         measured.clear();
     }

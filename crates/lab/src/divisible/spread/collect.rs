@@ -1,4 +1,4 @@
-//! What shares have written, fetched in the order of the input: node 0 asks one node after the other and never holds more than some pieces.
+//! What shares have written, fetched in the order of the input: the originator asks one node after the other and never holds more than some pieces.
 
 use std::rc::Rc;
 
@@ -22,28 +22,29 @@ pub trait Outputs {
     fn next(&self, range: Range, most: usize) -> Result<Vec<u8>>;
 }
 
-/// One node's part: `owners` lists whose output is wanted, in order; `take` gets the bytes on node 0, with the
+/// One node's part: `owners` lists whose output is wanted, in order; `take` gets the bytes on the originator, with the
 /// share's number in this list, and none when it has ended.
 ///
 /// # Errors
 /// If output cannot be read back, `take` fails, or a rank is lost.
 pub async fn collect(
     node: Node,
+    origin: NodeId,
     owners: Rc<[(NodeId, Range)]>,
     outputs: Rc<dyn Outputs>,
     mut take: impl FnMut(usize, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let me = node.me();
     for (number, &(owner, range)) in owners.iter().enumerate() {
-        match (me, owner) {
-            (0, 0) => loop {
+        match (me == origin, owner == origin) {
+            (true, true) => loop {
                 let bytes = outputs.next(range, PIECE as usize)?;
                 take(number, &bytes)?;
                 if bytes.is_empty() {
                     break;
                 }
             },
-            (0, _) => {
+            (true, false) => {
                 // Two are asked for, so that one is on its way while the other is taken.
                 node.send(owner, MORE, &true);
                 node.send(owner, MORE, &true);
@@ -59,9 +60,9 @@ pub async fn collect(
                 node.receive_message(Some(owner), OUTPUT).await?;
                 node.send(owner, MORE, &false);
             }
-            (_, owner) if owner == me => {
-                while node.receive(0, MORE).await? {
-                    node.send_bytes(0, OUTPUT, Bytes::from(outputs.next(range, PIECE as usize)?));
+            (false, _) if owner == me => {
+                while node.receive(origin, MORE).await? {
+                    node.send_bytes(origin, OUTPUT, Bytes::from(outputs.next(range, PIECE as usize)?));
                 }
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! The baseline that needs no plan: chunks on demand (self-scheduling). A node that has nothing left gets the next chunk from node 0, which also
+//! The baseline that needs no plan: chunks on demand (self-scheduling). A node that has nothing left gets the next chunk from the originator, which also
 //! works, on its own worker. A chunk travels straight to its node; the request for the next is the answer to the last.
 
 use std::collections::VecDeque;
@@ -25,20 +25,21 @@ type Answer = (Range, Result<Vec<u8>>);
 /// The answer, and from when to when it was computed.
 type Worked = ((Range, Result<Vec<u8>, Travelling>), Ticks, Ticks);
 
-/// One node's part of `nodes`; node 0 gives the input, and gets the ending, in which only the times of computing are filled in.
+/// One node's part of `nodes`; the originator gives the input, and gets the ending, in which only the times of computing are filled in.
 ///
 /// # Errors
-/// If node 0 cannot read the input, or a rank is lost.
+/// If the originator cannot read the input, or a rank is lost.
 pub async fn on_demand(
     node: Node,
+    origin: NodeId,
     nodes: u32,
     records: Records,
     kernels: Rc<dyn Kernels>,
     source: Option<Box<dyn InputSource>>,
 ) -> Result<Option<SpreadEnding>> {
     match source {
-        Some(source) if node.me() == 0 => lead(node, nodes, records, &*kernels, source).await.map(Some),
-        _ => follow(node, &*kernels).await.map(|()| None),
+        Some(source) if node.me() == origin => lead(node, nodes, records, &*kernels, source).await.map(Some),
+        _ => follow(node, origin, &*kernels).await.map(|()| None),
     }
 }
 
@@ -50,7 +51,7 @@ async fn lead(node: Node, nodes: u32, records: Records, kernels: &dyn Kernels, m
     let mut cutter = Cutter::new(&mut *reader, records);
     let mut gate = Gate::default();
     let mut pieces: VecDeque<(NodeId, Range)> = VecDeque::new();
-    let mut asking: VecDeque<NodeId> = (1..nodes).collect();
+    let mut asking: VecDeque<NodeId> = (0..nodes).filter(|other| *other != node.me()).collect();
     let (mut away, mut is_working) = (nodes - 1, false);
     let mut reports = vec![SpreadNodeReport::default(); nodes as usize];
     let mut answers: Vec<(NodeId, Answer)> = Vec::new();
@@ -74,7 +75,7 @@ async fn lead(node: Node, nodes: u32, records: Records, kernels: &dyn Kernels, m
         {
             let mut flat = Piece::head(owner, range.start, range.len());
             source.read(range, &mut flat)?;
-            gate.send(&node, owner, 0, Piece::filled(owner, range.start, flat)).await;
+            gate.send(&node, owner, node.me(), Piece::filled(owner, range.start, flat)).await;
         }
         if !asking.is_empty() && pieces.is_empty() {
             continue;
@@ -85,8 +86,8 @@ async fn lead(node: Node, nodes: u32, records: Records, kernels: &dyn Kernels, m
         match node.next_event().await {
             Event::Finished { finished, .. } => {
                 let times = (finished.began, finished.ended);
-                answers.push((0, *finished.output.downcast::<Answer>().map_err(|_| foreign())?));
-                note(&mut reports[0], times);
+                answers.push((node.me(), *finished.output.downcast::<Answer>().map_err(|_| foreign())?));
+                note(&mut reports[node.me() as usize], times);
                 is_working = false;
             }
             Event::Message(message) if message.envelope.tag == ACCEPTED.id() => gate.accepted(&node, open(&message, ACCEPTED)?).await,
@@ -106,14 +107,14 @@ async fn lead(node: Node, nodes: u32, records: Records, kernels: &dyn Kernels, m
     Ok(SpreadEnding { began, ended: node.now(), reports, answers })
 }
 
-async fn follow(node: Node, kernels: &dyn Kernels) -> Result<()> {
+async fn follow(node: Node, origin: NodeId, kernels: &dyn Kernels) -> Result<()> {
     loop {
-        let Some(range) = node.receive::<Option<Range>>(0, CHUNK).await? else { return Ok(()) };
+        let Some(range) = node.receive::<Option<Range>>(origin, CHUNK).await? else { return Ok(()) };
         let mut arrived = Vec::new();
         let mut got = 0;
         while got < range.len() {
-            let piece = Piece::open(&node.receive_message(Some(0), PIECE_TAG).await?)?;
-            node.send(0, ACCEPTED, &piece.length());
+            let piece = Piece::open(&node.receive_message(Some(origin), PIECE_TAG).await?)?;
+            node.send(origin, ACCEPTED, &piece.length());
             got += piece.length();
             arrived.push(piece.content());
         }
@@ -127,7 +128,7 @@ async fn follow(node: Node, kernels: &dyn Kernels) -> Result<()> {
                 Event::Message(_) | Event::Timer { .. } | Event::Signal(_) => {}
             }
         };
-        node.send::<Worked>(0, NEXT, &((range, answer.map_err(Travelling::from)), began, ended));
+        node.send::<Worked>(origin, NEXT, &((range, answer.map_err(Travelling::from)), began, ended));
     }
 }
 

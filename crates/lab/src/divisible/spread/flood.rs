@@ -1,6 +1,8 @@
 //! The rank program of the layered distribution: every node waits for all that it is to get, then computes and sends on over all its links at once.
+//!
+//! On real ranks of one host there are no links of the model's speed, so they can be emulated: a piece leaves when the link would have carried it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -13,10 +15,10 @@ use super::piece::{PIECE, PIECE_TAG, Piece};
 use super::program::{DONE, SpreadEnding, SpreadNodeReport, SpreadOrder, unexpected};
 use super::share::{BITE, eat_all};
 use equipoise::error::{Error, Result, Travelling};
-use equipoise::node::{Event, Finished, Message, Node};
+use equipoise::node::{Event, Finished, Message, Node, Ticks};
 use equipoise::topology::NodeId;
 
-/// One node's part. Node 0 gives the input and gets the ending.
+/// One node's part. The originator gives the input and gets the ending. `link` is the time of a link for a byte, in seconds, if links are emulated.
 ///
 /// # Errors
 /// As [`distribute`](super::program::distribute).
@@ -26,28 +28,44 @@ pub async fn flood(
     order: Rc<SpreadOrder>,
     kernels: Rc<dyn Kernels>,
     source: Option<Box<dyn InputSource>>,
+    link: Option<f64>,
 ) -> Result<Option<SpreadEnding>> {
     let range = order.ranges[node.me() as usize];
-    let part = Part { range, busy: false, outcome: None, report: SpreadNodeReport::default(), node, routes, kernels };
+    let part = Part {
+        origin: order.origin,
+        link,
+        range,
+        busy: false,
+        outcome: None,
+        early: VecDeque::new(),
+        report: SpreadNodeReport::default(),
+        node,
+        routes,
+        kernels,
+    };
     match source {
-        Some(source) if part.node.me() == 0 => part.lead(&order, source).await.map(Some),
+        Some(source) if part.node.me() == order.origin => part.lead(&order, source).await.map(Some),
         _ => part.follow().await.map(|()| None),
     }
 }
 
 struct Part {
     node: Node,
+    origin: NodeId,
+    link: Option<f64>,
     routes: Rc<Routes>,
     kernels: Rc<dyn Kernels>,
     range: Range,
     /// Whether the worker computes.
     busy: bool,
     outcome: Option<Result<Vec<u8>>>,
+    /// Messages that came while this node was sending.
+    early: VecDeque<Message>,
     report: SpreadNodeReport,
 }
 
 impl Part {
-    /// Node 0's.
+    /// The originator's.
     async fn lead(mut self, order: &SpreadOrder, mut source: Box<dyn InputSource>) -> Result<SpreadEnding> {
         let began = self.node.now();
         if !self.range.is_empty() || source.is_empty() {
@@ -102,7 +120,7 @@ impl Part {
             }
         }
         let answer = self.outcome.take().unwrap_or_else(|| Ok(Vec::new()));
-        self.node.send(0, DONE, &(std::mem::take(&mut self.report), answer.map_err(Travelling::from)));
+        self.node.send(self.origin, DONE, &(std::mem::take(&mut self.report), answer.map_err(Travelling::from)));
         Ok(())
     }
 
@@ -117,30 +135,49 @@ impl Part {
         }
     }
 
-    /// Sends on all links at once what they are to carry: a piece on each in turn.
+    /// Sends on all links at once what they are to carry: a piece on each in turn. Emulated links have carried a piece when it leaves.
     async fn send_on(&mut self, mut read: impl FnMut(Range, &mut Vec<u8>) -> Result<()>) -> Result<()> {
-        let mut links: Vec<(NodeId, Vec<Range>, u64)> = Vec::new();
-        for (to, ranges) in self.routes.links_from(self.node.me()) {
-            let mut pieces: Vec<Range> = ranges.iter().flat_map(|range| pieces(*range)).collect();
-            pieces.reverse();
-            links.push((to, pieces, ranges.iter().map(Range::len).sum()));
-        }
-        while links.iter().any(|(_, left, _)| !left.is_empty()) {
-            for (to, left, _) in &mut links {
-                let Some(range) = left.pop() else { continue };
-                let mut flat = Piece::head(*to, range.start, range.len());
-                read(range, &mut flat)?;
-                self.node.ready_to_send().await;
-                self.report.pieces += 1;
-                self.node.send_bytes(*to, PIECE_TAG, flat.into());
+        let began = self.node.now();
+        let mut links: Vec<Outgoing> = self.routes.links_from(self.node.me()).map(|(to, ranges)| Outgoing::new(to, ranges)).collect();
+        while let Some((end, at)) = links.iter().enumerate().filter_map(|(at, link)| Some((link.end_of_next()?, at))).min() {
+            if let Some(seconds) = self.link {
+                self.wait(began + (end as f64 * seconds * 1e9) as Ticks).await?;
             }
+            let link = &mut links[at];
+            let Some(range) = link.left.pop() else { continue };
+            link.sent = end;
+            let mut flat = Piece::head(link.to, range.start, range.len());
+            read(range, &mut flat)?;
+            self.node.ready_to_send().await;
+            self.report.pieces += 1;
+            self.node.send_bytes(link.to, PIECE_TAG, flat.into());
         }
-        self.report.sent = links.into_iter().map(|(to, _, bytes)| (to, bytes)).collect();
+        self.report.sent = links.into_iter().map(|link| (link.to, link.sent)).collect();
         Ok(())
     }
 
-    /// Deals with the next event; hands messages back.
+    /// Deals with events until then; messages are kept.
+    async fn wait(&mut self, until: Ticks) -> Result<()> {
+        if self.node.now() < until {
+            self.node.set_timer(until);
+        }
+        while self.node.now() < until {
+            let message = self.next_event().await?;
+            self.early.extend(message);
+        }
+        Ok(())
+    }
+
+    /// Deals with the next event, or takes a message that came while this node was sending; hands messages back.
     async fn next(&mut self) -> Result<Option<Message>> {
+        match self.early.pop_front() {
+            Some(message) => Ok(Some(message)),
+            None => self.next_event().await,
+        }
+    }
+
+    /// Deals with the next event; hands messages back.
+    async fn next_event(&mut self) -> Result<Option<Message>> {
         match self.node.next_event().await {
             Event::Message(message) => Ok(Some(message)),
             Event::Finished { finished, .. } => self.computed(finished).map(|()| None),
@@ -158,6 +195,28 @@ impl Part {
         self.report.finished = finished.ended;
         self.outcome = Some(outcome);
         Ok(())
+    }
+}
+
+/// A link, and what it is still to carry.
+struct Outgoing {
+    to: NodeId,
+    /// In pieces, the last first.
+    left: Vec<Range>,
+    /// Bytes that it has carried.
+    sent: u64,
+}
+
+impl Outgoing {
+    fn new(to: NodeId, ranges: &[Range]) -> Outgoing {
+        let mut left: Vec<Range> = ranges.iter().flat_map(|range| pieces(*range)).collect();
+        left.reverse();
+        Outgoing { to, left, sent: 0 }
+    }
+
+    /// Bytes that it has carried when the next piece is through.
+    fn end_of_next(&self) -> Option<u64> {
+        self.left.last().map(|next| self.sent + next.len())
     }
 }
 

@@ -97,7 +97,7 @@ impl Gate {
         self.waiting.is_empty() && self.under_way == 0
     }
 
-    /// Sends a piece on the link to `to` as soon as there is room. It came from `from` (the node itself, if it is node 0), to whom it is
+    /// Sends a piece on the link to `to` as soon as there is room. It came from `from` (the node itself, if it is the originator), to whom it is
     /// acknowledged when it leaves.
     pub async fn send(&mut self, node: &Node, to: NodeId, from: NodeId, piece: Piece) {
         self.waiting.push_back((to, from, piece));

@@ -1,6 +1,6 @@
 //! Shares such that all nodes finish at the same time, and when that will be.
 //!
-//! Node 0 sends to one node after the other, those behind fast links first (which is best: Bharadwaj, Ghose, Mani and Robertazzi 1996,
+//! The originator sends to one node after the other, those behind fast links first (which is best: Bharadwaj, Ghose, Mani and Robertazzi 1996,
 //! chapter 5), among equals layer by layer, and computes on its own share meanwhile. With `w` seconds per byte to compute, `z` to send (the
 //! slowest link on the way), `L` the latency of the way, `c` the kernel's start-up, a node served from `t` on finishes at
 //!
@@ -30,6 +30,7 @@ pub struct TimeInterval {
 /// Shares of the nodes, order of service, number of installments, and predicted times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpreadPlan {
+    pub origin: NodeId,
     /// The nodes with links before them, in the order in which they are served.
     pub order: Vec<NodeId>,
     pub installments: u32,
@@ -43,7 +44,7 @@ pub struct SpreadPlan {
 pub struct Prediction {
     /// By node: when it has computed its share; 0 without one.
     pub finish: Vec<f64>,
-    /// By node: when node 0 sends to it, one for each installment.
+    /// By node: when the originator sends to it, one for each installment.
     pub sending: Vec<Vec<TimeInterval>>,
     /// By node: when it computes.
     pub computing: Vec<Vec<TimeInterval>>,
@@ -87,16 +88,16 @@ pub fn plan(tree: &SpreadTree, costs: &SpreadCosts, bytes: u64, installments: Op
     let mut best: Option<SpreadPlan> = None;
     for asked in candidates {
         let mut number = asked;
-        let mut shares = fitted(costs, &served, bytes, number.min(MOST_FITTED));
-        let longest = shares.iter().skip(1).copied().max().unwrap_or(0);
+        let mut shares = fitted(tree.root(), costs, &served, bytes, number.min(MOST_FITTED));
+        let longest = longest(tree, &shares);
         let needed = u32::try_from(longest.div_ceil(room.max(1))).unwrap_or(MOST_INSTALLMENTS).min(MOST_INSTALLMENTS);
         if needed > number {
             number = needed;
-            shares = fitted(costs, &served, bytes, number.min(MOST_FITTED));
+            shares = fitted(tree.root(), costs, &served, bytes, number.min(MOST_FITTED));
         }
         let predicted = predict(tree, costs, &shares, number);
         let order = served.iter().map(|served| served.node).collect();
-        let plan = SpreadPlan { order, installments: number, shares, predicted };
+        let plan = SpreadPlan { origin: tree.root(), order, installments: number, shares, predicted };
         if best.as_ref().is_none_or(|best| plan.predicted.makespan() < best.predicted.makespan() * WORTH) {
             best = Some(plan);
         }
@@ -111,8 +112,8 @@ pub fn in_proportion(tree: &SpreadTree, costs: &SpreadCosts, bytes: u64, install
     const FIRST: u64 = 1 << 20;
     const MOST: u64 = 16;
     let weights: Vec<f64> = costs.compute.iter().map(|seconds| 1.0 / seconds.max(LEAST)).collect();
-    let shares = whole(&weights, bytes);
-    let longest = shares.iter().skip(1).copied().max().unwrap_or(0);
+    let shares = whole(&weights, bytes, tree.root());
+    let longest = longest(tree, &shares);
     let number = installments.unwrap_or((longest / FIRST).clamp(1, MOST) as u32).max(1);
     let needed = u32::try_from(longest.div_ceil(room.max(1))).unwrap_or(MOST_INSTALLMENTS).min(MOST_INSTALLMENTS);
     of_shares(tree, costs, shares, number.max(needed))
@@ -121,32 +122,38 @@ pub fn in_proportion(tree: &SpreadTree, costs: &SpreadCosts, bytes: u64, install
 /// The same for all, in one installment: what a scatter does.
 pub fn equal(tree: &SpreadTree, costs: &SpreadCosts, bytes: u64) -> SpreadPlan {
     let weights = vec![1.0; tree.len() as usize];
-    let shares = whole(&weights, bytes);
+    let shares = whole(&weights, bytes, tree.root());
     of_shares(tree, costs, shares, 1)
 }
 
-/// Everything on node 0.
+/// Everything on the originator.
 pub fn alone(tree: &SpreadTree, costs: &SpreadCosts, bytes: u64) -> SpreadPlan {
     let mut shares = vec![0; tree.len() as usize];
-    shares[0] = bytes;
+    shares[tree.root() as usize] = bytes;
     of_shares(tree, costs, shares, 1)
 }
 
 /// A plan of given shares.
 pub fn of_shares(tree: &SpreadTree, costs: &SpreadCosts, shares: Vec<u64>, installments: u32) -> SpreadPlan {
     let predicted = predict(tree, costs, &shares, installments);
-    SpreadPlan { order: served(tree, costs).iter().map(|served| served.node).collect(), installments, shares, predicted }
+    SpreadPlan {
+        origin: tree.root(),
+        order: served(tree, costs).iter().map(|served| served.node).collect(),
+        installments,
+        shares,
+        predicted,
+    }
 }
 
 impl SpreadPlan {
-    /// The lengths of the shares in the order in which they lie in the input: node 0's, then as they are served.
+    /// The lengths of the shares in the order in which they lie in the input: the originator's, then as they are served.
     pub fn lengths(&self) -> Vec<u64> {
         self.input_order().map(|node| self.shares[node as usize]).collect()
     }
 
     /// The nodes in the order in which their shares lie in the input.
     pub fn input_order(&self) -> impl Iterator<Item = NodeId> + '_ {
-        std::iter::once(0).chain(self.order.iter().copied())
+        std::iter::once(self.origin).chain(self.order.iter().copied())
     }
 
     /// The plan with the shares that were really cut, as `lengths` lists them, and the ranges by node.
@@ -158,16 +165,22 @@ impl SpreadPlan {
     }
 }
 
-/// The nodes beyond node 0 in the order in which they are served.
+/// The longest share that travels.
+fn longest(tree: &SpreadTree, shares: &[u64]) -> u64 {
+    tree.others().map(|node| shares[node as usize]).max().unwrap_or(0)
+}
+
+/// The nodes beyond the originator in the order in which they are served.
 fn served(tree: &SpreadTree, costs: &SpreadCosts) -> Vec<Served> {
-    let mut nodes: Vec<Served> = (1..tree.len())
+    let mut nodes: Vec<Served> = tree
+        .others()
         .map(|node| {
-            let reading = costs.links[0].per_byte;
+            let reading = costs.links[tree.root() as usize].per_byte;
             let way = || tree.way_up(node).map(|at| costs.links[at as usize]);
             let first = tree.way_up(node).last().unwrap_or(node);
             Served {
                 node,
-                // Node 0 reads the next pieces while earlier ones are under way.
+                // The originator reads the next pieces while earlier ones are under way.
                 link: way().map(|link| link.per_byte).fold(reading, f64::max),
                 latency: way().map(|link| link.startup).sum(),
                 forward: way().map(|link| link.per_byte).sum::<f64>() - costs.links[first as usize].per_byte,
@@ -183,14 +196,14 @@ fn served(tree: &SpreadTree, costs: &SpreadCosts) -> Vec<Served> {
 }
 
 /// The shares by node that all finish together.
-fn fitted(costs: &SpreadCosts, served: &[Served], bytes: u64, installments: u32) -> Vec<u64> {
+fn fitted(origin: NodeId, costs: &SpreadCosts, served: &[Served], bytes: u64, installments: u32) -> Vec<u64> {
     let total = bytes as f64;
-    let alone = costs.start[0] + total * costs.own().max(LEAST);
+    let alone = costs.start[origin as usize] + total * costs.own(origin).max(LEAST);
     let (mut low, mut high) = (0.0, alone);
     let mut shares = Vec::new();
     for _ in 0..BISECTIONS {
         let time = (low + high) / 2.0;
-        shares = finishing_at(time, costs, served, installments);
+        shares = finishing_at(time, origin, costs, served, installments);
         if shares.iter().sum::<f64>() < total {
             low = time;
         } else {
@@ -202,16 +215,16 @@ fn fitted(costs: &SpreadCosts, served: &[Served], bytes: u64, installments: u32)
     }
     // From the order of service to nodes.
     let mut weights = vec![0.0; served.len() + 1];
-    weights[0] = shares.first().copied().unwrap_or(1.0);
+    weights[origin as usize] = shares.first().copied().unwrap_or(1.0);
     for (index, served) in served.iter().enumerate() {
         weights[served.node as usize] = shares.get(index + 1).copied().unwrap_or(0.0);
     }
-    whole(&weights, bytes)
+    whole(&weights, bytes, origin)
 }
 
-/// What can be computed until `time`: by node 0, and by the others in the order of service.
-fn finishing_at(time: f64, costs: &SpreadCosts, served: &[Served], installments: u32) -> Vec<f64> {
-    let own = ((time - costs.start[0]) / costs.own().max(LEAST)).max(0.0);
+/// What can be computed until `time`: by the originator, and by the others in the order of service.
+fn finishing_at(time: f64, origin: NodeId, costs: &SpreadCosts, served: &[Served], installments: u32) -> Vec<f64> {
+    let own = ((time - costs.start[origin as usize]) / costs.own(origin).max(LEAST)).max(0.0);
     // The more is sent in each round, the later come the next ones, and the less can be computed: one amount agrees with itself.
     let (mut low, mut high) = (0.0, if installments == 1 { 0.0 } else { time });
     let mut shares = given_sending(0.0, time, served, installments);
@@ -228,7 +241,7 @@ fn finishing_at(time: f64, costs: &SpreadCosts, served: &[Served], installments:
     shares
 }
 
-/// What the served nodes can compute until `time` if node 0 sends for `sending` seconds altogether.
+/// What the served nodes can compute until `time` if the originator sends for `sending` seconds altogether.
 fn given_sending(sending: f64, time: f64, served: &[Served], installments: u32) -> Vec<f64> {
     let rounds = f64::from(installments);
     let mut before = 0.0;
@@ -248,8 +261,8 @@ fn given_sending(sending: f64, time: f64, served: &[Served], installments: u32) 
     served.iter().map(share).collect()
 }
 
-/// Whole bytes in proportion to the weights, adding up to `bytes`.
-pub(super) fn whole(weights: &[f64], bytes: u64) -> Vec<u64> {
+/// Whole bytes in proportion to the weights, adding up to `bytes`; what rounding leaves is the originator's.
+pub(super) fn whole(weights: &[f64], bytes: u64, origin: NodeId) -> Vec<u64> {
     let sum: f64 = weights.iter().sum();
     let (mut reached, mut given) = (0.0, 0);
     let mut shares: Vec<u64> = weights
@@ -262,7 +275,7 @@ pub(super) fn whole(weights: &[f64], bytes: u64) -> Vec<u64> {
             share
         })
         .collect();
-    shares[0] += bytes - given;
+    shares[origin as usize] += bytes - given;
     shares
 }
 
@@ -279,8 +292,9 @@ pub fn predict(tree: &SpreadTree, costs: &SpreadCosts, shares: &[u64], installme
             _ => told.computing[node].push(interval),
         }
     };
-    if shares[0] > 0 {
-        computes(0, 0.0, costs.start[0] + shares[0] as f64 * costs.own(), &mut told);
+    let root = tree.root() as usize;
+    if shares[root] > 0 {
+        computes(root, 0.0, costs.start[root] + shares[root] as f64 * costs.own(tree.root()), &mut told);
     }
     let mut clock = 0.0;
     for round in 0..installments {

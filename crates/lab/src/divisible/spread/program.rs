@@ -1,10 +1,10 @@
 //! The distribution, as one node does it.
 //!
 //! ```text
-//!   node 0     worker: its own share, read by itself
+//!   originator worker: its own share, read by itself
 //!              for each installment: for each node in order: read a piece, send it towards its owner   (a limited amount under way)
 //!   the others for a node below: send it on     for oneself: keep it until the installment is complete, then feed the worker
-//!   all        report and answer to node 0 when the share is done
+//!   all        report and answer to the originator when the share is done
 //! ```
 
 use std::rc::Rc;
@@ -28,10 +28,12 @@ pub(super) const DONE: Tag = Tag::new(3, "a share's answer");
 /// The plan of a distribution, which every node gets beforehand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpreadOrder {
+    /// The node that has the input, and gets the answers.
+    pub origin: NodeId,
     /// By node.
     pub ranges: Vec<Range>,
     pub installments: u32,
-    /// The nodes beyond node 0 in the order in which they are served.
+    /// The nodes beyond the originator in the order in which they are served.
     pub order: Vec<NodeId>,
     /// Maximum number of bytes of its share that a node keeps, apart from those in transit to it (640 KiB).
     pub room: u64,
@@ -55,10 +57,10 @@ pub struct SpreadNodeReport {
     pub waiting: u64,
 }
 
-/// Result of a distribution on node 0.
+/// Result of a distribution on the originator.
 #[derive(Debug)]
 pub struct SpreadEnding {
-    /// Begin of the distribution and arrival of the last answer, on node 0's clock.
+    /// Begin of the distribution and arrival of the last answer, on the originator's clock.
     pub began: Ticks,
     pub ended: Ticks,
     /// By node.
@@ -67,10 +69,10 @@ pub struct SpreadEnding {
     pub answers: Result<Vec<(NodeId, Range, Vec<u8>)>>,
 }
 
-/// One node's part. Node 0 gives the input and gets the ending.
+/// One node's part. The originator gives the input and gets the ending.
 ///
 /// # Errors
-/// If node 0 cannot read the input, a rank is lost, or a share's computation fails and another is not over two seconds later. What goes wrong with a
+/// If the originator cannot read the input, a rank is lost, or a share's computation fails and another is not over two seconds later. What goes wrong with a
 /// share's computation otherwise is in the ending.
 pub async fn distribute(
     node: Node,
@@ -80,17 +82,18 @@ pub async fn distribute(
     source: Option<Box<dyn InputSource>>,
 ) -> Result<Option<SpreadEnding>> {
     let me = node.me();
-    let forwards = if me == 0 { 0 } else { tree.below(me).map(|owner| order.ranges[owner as usize].len()).sum() };
+    let forwards = if me == order.origin { 0 } else { tree.below(me).map(|owner| order.ranges[owner as usize].len()).sum() };
     let share = Share::new(me, &order, kernels);
-    let part = Part { node, tree: tree.clone(), share, gate: Gate::default(), forwarded: 0 };
+    let part = Part { node, origin: order.origin, tree: tree.clone(), share, gate: Gate::default(), forwarded: 0 };
     match source {
-        Some(source) if me == 0 => part.lead(&order, source).await.map(Some),
+        Some(source) if me == order.origin => part.lead(&order, source).await.map(Some),
         _ => part.follow(forwards).await.map(|()| None),
     }
 }
 
 struct Part {
     node: Node,
+    origin: NodeId,
     tree: Rc<SpreadTree>,
     share: Share,
     gate: Gate,
@@ -98,7 +101,7 @@ struct Part {
 }
 
 impl Part {
-    /// Node 0's.
+    /// The originator's.
     async fn lead(mut self, order: &SpreadOrder, mut source: Box<dyn InputSource>) -> Result<SpreadEnding> {
         let began = self.node.now();
         let is_empty = source.is_empty();
@@ -113,9 +116,9 @@ impl Part {
             {
                 let mut flat = Piece::head(owner, range.start, range.len());
                 source.read(range, &mut flat)?;
-                let way = || Error::Failed(format!("there is no way from node 0 to node {owner}"));
-                let to = self.tree.towards(0, owner).ok_or_else(way)?;
-                self.gate.send(&self.node, to, 0, Piece::filled(owner, range.start, flat)).await;
+                let way = || Error::Failed(format!("there is no way from node {} to node {owner}", self.origin));
+                let to = self.tree.towards(self.origin, owner).ok_or_else(way)?;
+                self.gate.send(&self.node, to, self.origin, Piece::filled(owner, range.start, flat)).await;
             }
             if answers.are_complete() && self.share.is_over() && self.gate.is_empty() {
                 break;
@@ -136,7 +139,7 @@ impl Part {
         loop {
             if !told && self.share.is_over() {
                 let (report, answer) = self.share.ending(&self.gate);
-                self.node.send(0, DONE, &(report, answer.unwrap_or_else(|| Ok(Vec::new())).map_err(Travelling::from)));
+                self.node.send(self.origin, DONE, &(report, answer.unwrap_or_else(|| Ok(Vec::new())).map_err(Travelling::from)));
                 told = true;
             }
             if told && self.forwarded == forwards && self.gate.is_empty() {
@@ -183,7 +186,7 @@ pub(super) fn unexpected(message: &Message) -> Error {
     Error::Garbled { from: message.envelope.src, what: format!("with tag {}", message.envelope.tag), why: "nobody waits for it".into() }
 }
 
-/// The pieces that node 0 sends, in order.
+/// The pieces that the originator sends, in order.
 struct Pieces<'a> {
     order: &'a SpreadOrder,
     round: u32,
@@ -238,7 +241,7 @@ mod tests {
     fn pieces_cover_every_share_in_order() {
         let ranges = vec![Range { start: 0, end: 10 }, Range { start: 700_010, end: 700_013 }, Range { start: 10, end: 700_010 }];
         for installments in [1, 2, 3, 7] {
-            let order = SpreadOrder { ranges: ranges.clone(), installments, order: vec![2, 1], room: 1 };
+            let order = SpreadOrder { origin: 0, ranges: ranges.clone(), installments, order: vec![2, 1], room: 1 };
             let mut at = BTreeMap::from([(1, 700_010), (2, 10)]);
             for (owner, range) in Pieces::new(&order) {
                 assert!(!range.is_empty() && range.len() <= PIECE);
@@ -247,7 +250,8 @@ mod tests {
             assert_eq!(at, BTreeMap::from([(1, 700_013), (2, 700_010)]));
         }
         assert_eq!(
-            Pieces::new(&SpreadOrder { ranges: vec![Range { start: 0, end: 9 }], installments: 3, order: vec![], room: 1 }).count(),
+            Pieces::new(&SpreadOrder { origin: 0, ranges: vec![Range { start: 0, end: 9 }], installments: 3, order: vec![], room: 1 })
+                .count(),
             0
         );
     }

@@ -1,9 +1,9 @@
-//! The tree that shares go down: the routes of the topology from node 0, virtual nodes left out.
+//! The tree that shares go down: the routes of the topology from the originator, virtual nodes left out.
 //!
 //! On a hypercube a node's parent lacks its lowest bit, so that all but the first hops stay among near numbers, which lie on one host:
 //!
 //! ```text
-//!   0 --> 1     layer = number of hops from node 0
+//!   0 --> 1     layer = number of hops from the originator, node 0 here
 //!   0 --> 2 --> 3
 //!   0 --> 4 --> 5
 //!         4 --> 6 --> 7
@@ -11,38 +11,40 @@
 
 use equipoise::topology::{NodeId, Topology};
 
-/// A tree over the real nodes `0..len()`, rooted at node 0.
+/// A tree over the real nodes `0..len()`, rooted at the originator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpreadTree {
+    root: NodeId,
     parent: Vec<NodeId>,
     children: Vec<Vec<NodeId>>,
     layer: Vec<u32>,
 }
 
 impl SpreadTree {
-    /// The tree of the routes of a topology from node 0 to the nodes below `real`.
-    pub fn of(topology: &Topology, real: u32) -> SpreadTree {
+    /// The tree of the routes of a topology from `root` to the nodes below `real`, of which `root` is one.
+    pub fn of(topology: &Topology, real: u32, root: NodeId) -> SpreadTree {
         let parent: Vec<NodeId> = (0..real)
             .map(|node| {
                 // The last real node before it.
-                topology.route(0, node).filter(|&at| at < real && at != node).last().unwrap_or(0)
+                topology.route(root, node).filter(|&at| at < real && at != node).last().unwrap_or(root)
             })
             .collect();
-        SpreadTree::from_parents(parent)
+        SpreadTree::from_parents(parent, root)
     }
 
     /// All nodes but 0 are children of 0.
+    #[cfg(test)]
     pub fn star(real: u32) -> SpreadTree {
-        SpreadTree::from_parents(vec![0; real as usize])
+        SpreadTree::from_parents(vec![0; real as usize], 0)
     }
 
-    fn from_parents(parent: Vec<NodeId>) -> SpreadTree {
+    fn from_parents(parent: Vec<NodeId>, root: NodeId) -> SpreadTree {
         let mut children = vec![Vec::new(); parent.len()];
-        for (node, &above) in parent.iter().enumerate().skip(1) {
-            children[above as usize].push(node as NodeId);
+        for (node, &above) in (0..).zip(&parent).filter(|(node, _)| *node != root) {
+            children[above as usize].push(node);
         }
-        let mut tree = SpreadTree { layer: vec![0; parent.len()], parent, children };
-        let mut next = vec![0];
+        let mut tree = SpreadTree { root, layer: vec![0; parent.len()], parent, children };
+        let mut next = vec![root];
         while let Some(node) = next.pop() {
             for child in tree.children[node as usize].clone() {
                 tree.layer[child as usize] = tree.layer[node as usize] + 1;
@@ -60,7 +62,18 @@ impl SpreadTree {
         self.parent.is_empty()
     }
 
-    /// The node above; node 0 is its own.
+    /// The originator.
+    pub fn root(&self) -> NodeId {
+        self.root
+    }
+
+    /// All nodes but the originator, in ascending order.
+    pub fn others(&self) -> impl Iterator<Item = NodeId> + use<> {
+        let root = self.root;
+        (0..self.len()).filter(move |node| *node != root)
+    }
+
+    /// The node above; the originator is its own.
     pub fn parent(&self, node: NodeId) -> NodeId {
         self.parent[node as usize]
     }
@@ -69,14 +82,14 @@ impl SpreadTree {
         &self.children[node as usize]
     }
 
-    /// Hops from node 0 along the tree.
+    /// Hops from the originator along the tree.
     pub fn layer(&self, node: NodeId) -> u32 {
         self.layer[node as usize]
     }
 
-    /// The nodes from a node up to, not including, node 0: each stands for the link from its parent.
+    /// The nodes from a node up to, not including, the originator: each stands for the link from its parent.
     pub fn way_up(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
-        std::iter::successors((node != 0).then_some(node), |&at| Some(self.parent(at)).filter(|&above| above != 0))
+        std::iter::successors((node != self.root).then_some(node), |&at| Some(self.parent(at)).filter(|&above| above != self.root))
     }
 
     /// All nodes below a node.
@@ -100,7 +113,7 @@ mod tests {
     use super::*;
 
     fn tree(spec: &str, ranks: u32) -> SpreadTree {
-        SpreadTree::of(&Topology::parse(spec, ranks).unwrap(), ranks)
+        SpreadTree::of(&Topology::parse(spec, ranks).unwrap(), ranks, 0)
     }
 
     #[test]
@@ -115,16 +128,20 @@ mod tests {
     fn every_real_node_is_reached_on_every_topology_and_any_number_of_ranks() {
         for spec in ["hypercube", "mesh", "torus", "tree:binary", "grid", "line", "ring", "complete"] {
             for ranks in 1..20 {
-                let tree = SpreadTree::of(&Topology::parse(spec, ranks).unwrap(), ranks);
-                assert_eq!(tree.below(0).count() as u32, ranks - 1);
-                for node in 1..ranks {
-                    assert!(tree.layer(node) > 0, "{spec} on {ranks}: node {node}");
-                    assert!(tree.below(node).all(|below| tree.towards(node, below).is_some()));
-                    assert_eq!(tree.way_up(node).count() as u32, tree.layer(node));
+                let topology = Topology::parse(spec, ranks).unwrap();
+                for root in [0, ranks / 2, ranks - 1] {
+                    let tree = SpreadTree::of(&topology, ranks, root);
+                    assert_eq!((tree.root(), tree.parent(root), tree.layer(root)), (root, root, 0));
+                    assert_eq!((tree.below(root).count() as u32, tree.others().count() as u32), (ranks - 1, ranks - 1));
+                    for node in tree.others() {
+                        assert!(tree.layer(node) > 0, "{spec} on {ranks} from {root}: node {node}");
+                        assert!(tree.below(node).all(|below| tree.towards(node, below).is_some()));
+                        assert_eq!(tree.way_up(node).count() as u32, tree.layer(node));
+                    }
                 }
             }
         }
-        assert_eq!(tree("line", 4), SpreadTree::from_parents(vec![0, 0, 1, 2]));
+        assert_eq!(tree("line", 4), SpreadTree::from_parents(vec![0, 0, 1, 2], 0));
         assert_eq!(tree("complete", 4), SpreadTree::star(4));
     }
 }

@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
 use super::super::blazewicz1995::figures;
-use super::super::spread::{Distribution, SpreadSpec, spread};
+use super::super::spread::{Distribution, LayeredForm, SpreadSpec, spread};
 use super::claims::{agreeing, numbers, short};
 use super::evidence::Decision;
 use super::{Claim, Finding, Item, Job, Point, Points, Study, Value};
@@ -75,7 +75,9 @@ fn executed(dimension: u32) -> Result<Vec<Value>> {
         reduce: Reduce::Concat,
         records: InputRecords::Lines,
         overlay: Overlay::one_host(topology, ranks).map_err(|why| failed(why.to_string()))?,
-        distribution: Distribution::Layers,
+        distribution: Distribution::Layers(LayeredForm::Hypercube),
+        origin: 0,
+        link: None,
         installments: None,
         calibration: None,
         pace: Some(vec![PER_BYTE; ranks as usize]),
@@ -312,14 +314,14 @@ fn speedups() -> Vec<Claim> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Effort, Paper, Records, Verdict, judge, measure};
+    use super::super::{Effort, Measuring, Paper, Records, Verdict, judge, measure};
     use super::*;
 
     /// All of it takes no time, so that it is judged here as `equipoise reproduce` does.
     #[test]
     fn all_claims_are_as_recorded() {
         let study = study();
-        let points = measure(Paper::Divisible, &study.jobs, Effort::Full, 1, |_| {}).unwrap();
+        let points = measure(Paper::Divisible, &study.jobs, &Measuring::new(Effort::Full, 1), |_| {}).unwrap();
         let judged = judge(Paper::Divisible, &study.claims, &points, &Records::built_in().unwrap()).unwrap();
         assert_eq!(judged.len(), study.claims.len());
         assert!(judged.iter().all(|one| one.as_recorded), "{judged:#?}");

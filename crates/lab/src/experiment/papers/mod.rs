@@ -8,6 +8,7 @@ pub mod claims;
 mod divisible;
 pub mod evidence;
 mod hierarchical;
+mod kept;
 mod psts;
 mod records;
 mod sash;
@@ -24,7 +25,9 @@ use serde::{Serialize, Serializer};
 pub use claims::{Claim, Finding, Judged, Verdict, judge};
 use equipoise::error::{Error, Result};
 use evidence::Mean;
+pub use kept::Kept;
 pub use records::{Record, Records};
+pub use sash::LONGER;
 
 /// One of the papers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -229,21 +232,62 @@ fn seed_of(paper: Paper, job: &Job, seed: u64) -> u64 {
     hash.as_bytes()[..8].iter().fold(0u64, |all, byte| all << 8 | u64::from(*byte)) >> 8
 }
 
-/// Measures the jobs on all cores; `progress` is told the number of jobs done, in whatever order they end. The points are in the order of the jobs.
+/// How points are measured.
+pub struct Measuring<'a> {
+    pub effort: Effort,
+    pub seed: u64,
+    /// Points that are measured at a time.
+    pub threads: usize,
+    /// Points that are finished, and where others go.
+    pub kept: Option<&'a Kept>,
+}
+
+impl Measuring<'_> {
+    /// On all cores, with nothing kept.
+    pub fn new(effort: Effort, seed: u64) -> Measuring<'static> {
+        Measuring { effort, seed, threads: thread::available_parallelism().map_or(1, NonZero::get), kept: None }
+    }
+
+    /// Everything that a job's values depend on.
+    fn name(&self, paper: Paper, job: &Job) -> String {
+        format!("{}/{}/{}/{}/seed {}/{} cases", paper.name(), job.item, job.name, job.x, self.seed, job.cases(self.effort))
+    }
+
+    /// Number of jobs that are not finished.
+    pub fn left(&self, paper: Paper, jobs: &[Job]) -> usize {
+        jobs.iter().filter(|job| self.kept.is_none_or(|kept| !kept.has(&self.name(paper, job)))).count()
+    }
+
+    /// What a job measures, or has measured before.
+    fn of(&self, paper: Paper, job: &Job) -> (Result<Vec<Value>>, bool) {
+        let name = self.name(paper, job);
+        if let Some(values) = self.kept.and_then(|kept| kept.find(&name)) {
+            return (Ok(values), false);
+        }
+        let measured = (job.measure)(seed_of(paper, job, self.seed), job.cases(self.effort));
+        let kept = |values: Vec<Value>| self.kept.map_or(Ok(()), |kept| kept.add(&name, &values)).map(|()| values);
+        (measured.and_then(kept), true)
+    }
+}
+
+/// Measures jobs on several threads; `progress` is told the number of jobs done, in whatever order they end, without those that were finished before. The
+/// points are in the order of the jobs, and do not depend on the number of threads.
 ///
 /// # Errors
-/// If a simulation fails.
-pub fn measure(paper: Paper, jobs: &[Job], effort: Effort, seed: u64, progress: impl Fn(usize) + Sync) -> Result<Points> {
+/// If a simulation fails, or a finished point cannot be kept.
+pub fn measure(paper: Paper, jobs: &[Job], how: &Measuring<'_>, progress: impl Fn(usize) + Sync) -> Result<Points> {
     let values: Mutex<Vec<(usize, Result<Vec<Value>>)>> = Mutex::new(Vec::new());
-    let next = AtomicUsize::new(0);
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get).min(jobs.len()) {
+        for _ in 0..how.threads.clamp(1, jobs.len().max(1)) {
             scope.spawn(|| {
                 while let Some((at, job)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, jobs.get(at)?))) {
-                    let measured = (job.measure)(seed_of(paper, job, seed), job.cases(effort));
+                    let (measured, is_new) = how.of(paper, job);
                     if let Ok(mut values) = values.lock() {
                         values.push((at, measured));
-                        progress(values.len());
+                        if is_new {
+                            progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+                        }
                     }
                 }
             });

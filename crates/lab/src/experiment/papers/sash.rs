@@ -5,6 +5,8 @@
 
 mod claims;
 
+pub use claims::LONGER;
+
 use super::super::hamidzadeh1995::{FIGURES, HamidzadehFigure, LEAST, MOST, totals};
 use super::evidence::Mean;
 use super::{Item, Job, Study, Value};

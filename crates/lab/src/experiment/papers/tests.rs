@@ -10,9 +10,9 @@ fn values(seed: u64, cases: u32) -> Result<Vec<Value>> {
 fn points_are_in_the_order_of_jobs_and_have_streams_of_their_own() {
     let job = |x: u32| Job::new(Item::Figure(1), "one", f64::from(x), [20, 40], values);
     let jobs: Vec<Job> = (0..30).map(job).collect();
-    let points = measure(Paper::Wu, &jobs, Effort::Quick, 1, |_| {}).unwrap();
+    let points = measure(Paper::Wu, &jobs, &Measuring::new(Effort::Quick, 1), |_| {}).unwrap();
     assert_eq!(points.0.iter().map(|point| point.x).collect::<Vec<_>>(), (0..30).map(f64::from).collect::<Vec<_>>());
-    let again = measure(Paper::Wu, &jobs, Effort::Quick, 1, |_| {}).unwrap();
+    let again = measure(Paper::Wu, &jobs, &Measuring::new(Effort::Quick, 1), |_| {}).unwrap();
     let numbers = |points: &Points| points.0.iter().map(|point| point.value.to_bits()).collect::<Vec<_>>();
     assert_eq!(numbers(&points), numbers(&again));
     let mut seeds: Vec<u64> = jobs.iter().map(|job| seed_of(Paper::Wu, job, 1)).collect();
@@ -21,9 +21,9 @@ fn points_are_in_the_order_of_jobs_and_have_streams_of_their_own() {
     seeds.dedup();
     assert_eq!(seeds.len(), 90);
     // A part of the jobs gives the same points.
-    let alone = measure(Paper::Wu, &jobs[7..8], Effort::Quick, 1, |_| {}).unwrap();
+    let alone = measure(Paper::Wu, &jobs[7..8], &Measuring::new(Effort::Quick, 1), |_| {}).unwrap();
     assert_eq!(alone.0[0].value.to_bits(), points.0[7].value.to_bits());
-    assert_eq!((points.0[0].cases, measure(Paper::Wu, &jobs, Effort::Full, 1, |_| {}).unwrap().0[0].cases), (20, 40));
+    assert_eq!((points.0[0].cases, measure(Paper::Wu, &jobs, &Measuring::new(Effort::Full, 1), |_| {}).unwrap().0[0].cases), (20, 40));
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn printed_numbers_of_an_item_are_one_family() {
         Job::new(item, "share", p, [1, 1], move |_, _| Ok(vec![Value { printed: Some((0.5, p)), ..Value::new("share", Mean::exact(0.5)) }]))
     };
     let jobs: Vec<Job> = [0.03, 0.9, 0.001].map(|p| job(Item::Table(1), p)).into_iter().chain([job(Item::Table(2), 0.03)]).collect();
-    let points = measure(Paper::Wu, &jobs, Effort::Quick, 1, |_| {}).unwrap();
+    let points = measure(Paper::Wu, &jobs, &Measuring::new(Effort::Quick, 1), |_| {}).unwrap();
     // 0.03 of three is 0.06, 0.03 alone is itself.
     assert_eq!(points.0.iter().map(|point| point.agrees).collect::<Vec<_>>(), [Some(true), Some(true), Some(false), Some(false)]);
 }
@@ -40,7 +40,7 @@ fn printed_numbers_of_an_item_are_one_family() {
 #[test]
 fn a_verdict_that_is_not_the_recorded_one_is_seen() {
     let jobs = [Job::new(Item::Example(1), "one", 0.0, [1, 1], |_, _| Ok(vec![Value::exact("hops", 16.0, Some(16.0), 1.0)]))];
-    let points = measure(Paper::Wu, &jobs, Effort::Quick, 1, |_| {}).unwrap();
+    let points = measure(Paper::Wu, &jobs, &Measuring::new(Effort::Quick, 1), |_| {}).unwrap();
     let claim = |reading: &'static str, judge| Claim {
         id: "wu-example-1",
         place: "",
@@ -83,4 +83,39 @@ fn names_and_numbers_find_papers() {
         assert!(!paper.citation().is_empty());
     }
     assert_eq!((Paper::find("005"), Paper::find("Wu")), (None, None));
+}
+
+#[test]
+fn what_is_finished_is_not_measured_again_and_threads_make_no_difference() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("points");
+    let jobs = || -> Vec<Job> { (0..20).map(|x| Job::new(Item::Figure(1), "one", f64::from(x), [20, 40], values)).collect() };
+    let numbers = |points: Points| points.0.iter().map(|point| (point.x, point.value.to_bits(), point.low.to_bits())).collect::<Vec<_>>();
+    let whole = numbers(measure(Paper::Wu, &jobs(), &Measuring::new(Effort::Quick, 1), |_| {}).unwrap());
+    for threads in [1, 2, 7] {
+        let how = Measuring { threads, ..Measuring::new(Effort::Quick, 1) };
+        assert_eq!(numbers(measure(Paper::Wu, &jobs(), &how, |_| {}).unwrap()), whole);
+    }
+    // A run that ends after seven of them.
+    let kept = Kept::open(&path).unwrap();
+    let how = Measuring { kept: Some(&kept), ..Measuring::new(Effort::Quick, 1) };
+    measure(Paper::Wu, &jobs()[..7], &how, |_| {}).unwrap();
+    let kept = Kept::open(&path).unwrap();
+    let how = Measuring { kept: Some(&kept), ..Measuring::new(Effort::Quick, 1) };
+    assert_eq!(how.left(Paper::Wu, &jobs()), 13);
+    let told = Mutex::new(Vec::new());
+    assert_eq!(numbers(measure(Paper::Wu, &jobs(), &how, |done| told.lock().unwrap().push(done)).unwrap()), whole);
+    let mut told = told.into_inner().unwrap();
+    told.sort_unstable();
+    assert_eq!(told, (1..=13).collect::<Vec<_>>());
+    // All of them are there: nothing is measured, also by jobs that could not.
+    let kept = Kept::open(&path).unwrap();
+    let how = Measuring { kept: Some(&kept), ..Measuring::new(Effort::Quick, 1) };
+    let broken = |x: u32| Job::new(Item::Figure(1), "one", f64::from(x), [20, 40], |_, _| Err(Error::Failed("again".into())));
+    assert_eq!(numbers(measure(Paper::Wu, &(0..20).map(broken).collect::<Vec<_>>(), &how, |_| {}).unwrap()), whole);
+    // Another seed, paper or number of cases is another point.
+    assert_eq!(how.left(Paper::Sash, &jobs()), 20);
+    for other in [Measuring::new(Effort::Quick, 2), Measuring::new(Effort::Full, 1)] {
+        assert_eq!(Measuring { kept: Some(&kept), ..other }.left(Paper::Wu, &jobs()), 20);
+    }
 }

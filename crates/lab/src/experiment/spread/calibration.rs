@@ -15,6 +15,7 @@ use crate::experiment::settle;
 use crate::workload::text;
 use equipoise::error::{Error, Result};
 use equipoise::node;
+use equipoise::topology::RankId;
 use equipoise::transport::world::World;
 
 /// A file for other runs: the costs, and the configuration that they are valid for.
@@ -24,6 +25,9 @@ struct Kept {
     topology: String,
     /// Hosts' names by rank.
     hosts: Vec<String>,
+    /// The originator's rank.
+    #[serde(default)]
+    origin: RankId,
     costs: SpreadCosts,
 }
 
@@ -38,7 +42,7 @@ pub fn costs(
     file: Option<&Path>,
 ) -> Result<(Option<SpreadCosts>, String, bool)> {
     let kept = match file {
-        Some(file) => settle::from_first(world, || read(file))?.map(|kept| (file, kept)),
+        Some(file) => settle::from_rank(world, setting.origin_rank, || read(file))?.map(|kept| (file, kept)),
         None => None,
     };
     if let Some((file, kept)) = kept {
@@ -62,7 +66,7 @@ pub fn costs(
 fn keep(world: &World, setting: &SpreadSetting, costs: SpreadCosts) -> Kept {
     let hosts = world.hosts();
     let hosts = (0..hosts.ranks()).map(|rank| hosts.name(hosts.host_of(rank)).to_string()).collect();
-    Kept { kernel: setting.computation.name(), topology: setting.overlay.topology.name(), hosts, costs }
+    Kept { kernel: setting.computation.name(), topology: setting.overlay.topology.name(), hosts, origin: setting.origin_rank, costs }
 }
 
 fn read(file: &Path) -> Result<Option<Kept>> {
@@ -104,6 +108,7 @@ fn fits(kept: &Kept, world: &World, setting: &SpreadSetting) -> Result<(), Strin
     match () {
         () if kept.hosts.len() != ranks => differs("ranks:", &kept.hosts.len().to_string(), &ranks.to_string()),
         () if kept.kernel != here.kernel => differs("kernel", &kept.kernel, &here.kernel),
+        () if kept.origin != here.origin => differs("origin", &kept.origin.to_string(), &here.origin.to_string()),
         () if kept.topology != here.topology => differs("topology", &kept.topology, &here.topology),
         () if kept.hosts != here.hosts => differs("hosts", &kept.hosts.join(","), &here.hosts.join(",")),
         () => Ok(()),
@@ -128,7 +133,7 @@ fn measured(world: &mut World, setting: &SpreadSetting, input: Option<&mut Input
     // Measuring must take a small part of the whole work: 60 ms for 8 MB, 360 ms for a gigabyte and more.
     let enough = setting.length.saturating_mul(8).clamp(2_000_000, 60_000_000) + (setting.length / 10 * 3).min(300_000_000);
     let measured = node::run(world, &setting.overlay, |node| {
-        let given = if node.me() == 0 { given.take() } else { None };
+        let given = if node.me() == setting.origin { given.take() } else { None };
         let (tree, kernels) = (setting.tree.clone(), setting.desk.clone());
         async move { calibrate(node, Rc::clone(&tree), kernels, given, bulk, enough).await }
     })?;

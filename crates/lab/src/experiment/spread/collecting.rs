@@ -22,20 +22,21 @@ pub fn collect(world: &mut World, setting: &SpreadSetting, order: &SpreadOrder, 
     }
     let owners: Rc<[_]> = setting.owners(order).into();
     let ranks = setting.overlay.placement.ranks();
-    let mut reducing = world.is_first().then(|| Reducing::begin(reduce, setting.patience, sink));
+    let mut reducing = world.held().contains(&setting.origin_rank).then(|| Reducing::begin(reduce, setting.patience, sink));
     let ended = node::run(world, &setting.overlay, |node| {
-        let reducing = if node.me() == 0 { reducing.take() } else { None };
-        let (owners, outputs) = (owners.clone(), setting.desk.clone());
+        let reducing = if node.me() == setting.origin { reducing.take() } else { None };
+        let (owners, outputs, origin) = (owners.clone(), setting.desk.clone(), setting.origin);
         async move {
             if node.me() >= ranks {
                 return Ok(0);
             }
             let began = node.now();
             match reducing {
-                None => collect::collect(node.clone(), owners, outputs, |_, _| Ok(())).await?,
+                None => collect::collect(node.clone(), origin, owners, outputs, |_, _| Ok(())).await?,
                 Some(reducing) => {
                     let reducing = RefCell::new(reducing?);
-                    collect::collect(node.clone(), owners, outputs, |share, bytes| reducing.borrow_mut().take(share, bytes)).await?;
+                    collect::collect(node.clone(), origin, owners, outputs, |share, bytes| reducing.borrow_mut().take(share, bytes))
+                        .await?;
                     reducing.into_inner().end()?;
                 }
             }
@@ -45,7 +46,7 @@ pub fn collect(world: &mut World, setting: &SpreadSetting, order: &SpreadOrder, 
     Ok(ended.into_iter().next().map_or(0.0, |(_, ticks)| ticks as f64 / 1e9))
 }
 
-/// Treatment of output on rank 0.
+/// Treatment of output on the originator.
 enum Reducing {
     Concat(Sink),
     Sum { sink: Sink, sums: Sums, share: Option<usize>, line: Vec<u8> },

@@ -1,4 +1,4 @@
-//! The input: a file on the host of rank 0, or what is put aside there first because it has no length: standard input, a pipe, an input that is
+//! The input: a file on the host of the originator, or what is put aside there first because it has no length: standard input, a pipe, an input that is
 //! compressed.
 
 use std::fs::{File, Metadata};

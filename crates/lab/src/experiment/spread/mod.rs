@@ -20,22 +20,26 @@ use self::record::Made;
 pub use self::record::{Baseline, LayersRecord, LinkRecord, RankTimeline, Split, SpreadRecord};
 use super::settle;
 use super::site::Site;
-pub use crate::divisible::spread::TimeInterval;
 use crate::divisible::spread::demand::on_demand;
 use crate::divisible::spread::flood::flood;
 use crate::divisible::spread::program::distribute;
 use crate::divisible::spread::{
-    InputSource, Layers, Range, Records, Routes, SpreadCosts, SpreadEnding, SpreadOrder, SpreadPlan, SpreadTree, clock, cut, plan,
+    InputSource, Layers, LinkCosts, Range, Records, Routes, SpreadCosts, SpreadEnding, SpreadOrder, SpreadPlan, SpreadTree, clock, cut,
+    plan,
 };
+pub use crate::divisible::spread::{LayeredForm, TimeInterval};
 pub use crate::workload::kernels::Answer;
 use crate::workload::kernels::{Computation, Desk, Pace, Reduce};
 use equipoise::error::{Error, Result};
 use equipoise::node::{self, Event, Node};
-use equipoise::topology::Overlay;
+use equipoise::topology::{NodeId, Overlay, RankId};
 use equipoise::transport::world::World;
 
-/// Everything on rank 0, as a baseline.
-const ALONE: &str = "rank 0 alone";
+/// Everything on the originator, as a baseline.
+fn alone(origin: RankId) -> String {
+    format!("rank {origin} alone")
+}
+
 const SCATTER: &str = "equal shares";
 const DEMAND: &str = "chunks on demand";
 
@@ -53,6 +57,10 @@ pub struct SpreadSpec {
     pub records: Records,
     pub overlay: Overlay,
     pub distribution: Distribution,
+    /// The rank that has the input, and gets the answer.
+    pub origin: RankId,
+    /// Seconds per byte of every link, emulated by delays; for layers on real ranks.
+    pub link: Option<f64>,
     /// `None` for the number that promises most.
     pub installments: Option<u32>,
     pub calibration: Option<PathBuf>,
@@ -74,14 +82,14 @@ pub enum Distribution {
     /// Down a tree of the topology's routes, through one port, piece by piece.
     #[default]
     Tree,
-    /// Layer by layer over all links of a hypercube, as Blazewicz and Drozdowski 1995 have it.
-    Layers,
+    /// Layer by layer over all links, as Blazewicz and Drozdowski 1995 have it.
+    Layers(LayeredForm),
 }
 
-/// Destination of collected output, on rank 0.
+/// Destination of collected output, on the originator.
 pub type Sink = Box<dyn FnMut(&[u8]) -> Result<()>>;
 
-/// Answer and record, on rank 0.
+/// Answer and record, on the originator.
 pub struct SpreadOutcome {
     pub answer: Answer,
     pub record: SpreadRecord,
@@ -90,9 +98,13 @@ pub struct SpreadOutcome {
 /// Settings that all runs of an experiment share.
 struct SpreadSetting {
     overlay: Overlay,
+    /// The originator's node, and its rank.
+    origin: NodeId,
+    origin_rank: RankId,
     tree: Rc<SpreadTree>,
     /// Those of the distribution, if it is layered.
-    layers: Option<Layers>,
+    layers: Option<Rc<Layers>>,
+    link: Option<f64>,
     computation: Computation,
     records: Records,
     length: u64,
@@ -101,26 +113,31 @@ struct SpreadSetting {
     patience: Duration,
 }
 
-/// Divides. Collected output goes to `sink` on rank 0.
+/// Divides. Collected output goes to `sink` on the originator.
 ///
 /// # Errors
-/// Wrong usage if the input cannot be read; a failure if it shrinks, a computation fails, or output cannot be written; as [`World::run`].
+/// Wrong usage if there is no such originator, or the input cannot be read; a failure if it shrinks, a computation fails, or output cannot be written; as [`World::run`].
 pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink) -> Result<Option<SpreadOutcome>> {
+    check_origin("origin", spec.origin, world.ranks())?;
     let mut input = opened(world, spec)?;
-    let length = settle::from_first(world, || Ok(input.as_ref().map_or(0, InputSource::len)))?;
+    let length = settle::from_rank(world, spec.origin, || Ok(input.as_ref().map_or(0, InputSource::len)))?;
     let setting = SpreadSetting::new(world, spec, length)?;
     let began = Instant::now();
-    let (costs, calibration, predicts) = calibration::costs(world, &setting, input.as_mut(), spec.calibration.as_deref())?;
+    let (mut costs, calibration, predicts) = calibration::costs(world, &setting, input.as_mut(), spec.calibration.as_deref())?;
+    if let (Some(seconds), Some(costs)) = (spec.link, &mut costs) {
+        costs.links = vec![LinkCosts { startup: 0.0, per_byte: seconds }; costs.links.len()];
+        costs.links[setting.origin as usize] = LinkCosts::default();
+    }
     let calibration_seconds = began.elapsed().as_secs_f64();
     // Where there is no input there are no costs, unless they were read from a file.
     let planner = costs.as_ref().filter(|_| input.is_some());
     let plan = if predicts { plan::plan } else { plan::in_proportion };
-    let planned = planner.map(|costs| match setting.layers {
+    let planned = planner.map(|costs| match &setting.layers {
         Some(layers) => layers.plan(costs, length, predicts),
         None => plan(&setting.tree, costs, length, spec.installments, setting.room),
     });
-    let (ordered, order) = setting.order(world, planned, planner, input.as_mut(), setting.layers)?;
-    let (ending, offsets) = setting.distribute(world, &order, input.as_ref(), setting.layers)?;
+    let (ordered, order) = setting.order(world, planned, planner, input.as_mut(), setting.layers.as_deref())?;
+    let (ending, offsets) = setting.distribute(world, &order, input.as_ref(), setting.layers.as_deref())?;
     let checked = setting.answer(ending.as_ref(), input.as_ref());
     let answer = settle::agree(world, checked)?;
     let collecting = collecting::collect(world, &setting, &order, &spec.reduce, sink)?;
@@ -153,11 +170,22 @@ pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink) -> Result<Option
     Ok(Some(SpreadOutcome { answer, record }))
 }
 
-/// The input, on rank 0.
+/// Whether there is such a rank; `option` is what names it.
+///
+/// # Errors
+/// Wrong usage if not.
+pub fn check_origin(option: &'static str, origin: RankId, ranks: u32) -> Result<()> {
+    if origin < ranks {
+        return Ok(());
+    }
+    Err(Error::input(option, format!(" {origin}: there is no such rank; there are {ranks}, counted from 0")))
+}
+
+/// The input, on the originator.
 fn opened(world: &mut World, spec: &SpreadSpec) -> Result<Option<Input>> {
-    let found = if world.is_first() { input::find(&spec.input, spec.raw).map(Some) } else { Ok(None) };
+    let found = if world.held().contains(&spec.origin) { input::find(&spec.input, spec.raw).map(Some) } else { Ok(None) };
     let mut found = settle::agree(world, found)?;
-    if !settle::from_first(world, || Ok(matches!(found, Some(FoundInput::InputStream(_)))))? {
+    if !settle::from_rank(world, spec.origin, || Ok(matches!(found, Some(FoundInput::InputStream(_)))))? {
         return Ok(found.and_then(|found| match found {
             FoundInput::Ready(input) => Some(input),
             FoundInput::InputStream(_) => None,
@@ -165,7 +193,7 @@ fn opened(world: &mut World, spec: &SpreadSpec) -> Result<Option<Input>> {
     }
     let overlay = equipoise::agreement::one_node_per_rank(world)?;
     let aside = node::run(world, &overlay, |node| {
-        let found = if node.me() == 0 { found.take() } else { None };
+        let found = if node.me() == spec.origin { found.take() } else { None };
         async move {
             let aside = match found {
                 Some(FoundInput::InputStream(stream)) => Some(put_aside(&node.epoch(APART), stream).await?),
@@ -196,11 +224,12 @@ async fn put_aside(node: &Node, stream: InputStream) -> Result<Result<Input>> {
 
 impl SpreadSetting {
     fn new(world: &World, spec: &SpreadSpec, length: u64) -> Result<SpreadSetting> {
+        let origin = spec.overlay.placement.real_node_of(spec.origin);
         let layers = match spec.distribution {
             Distribution::Tree => None,
-            Distribution::Layers => {
-                let layers = Layers::of(&spec.overlay.topology, spec.overlay.placement.ranks());
-                Some(layers.map_err(|why| Error::input("distribution", format!(" hypercube: {why}")))?)
+            Distribution::Layers(form) => {
+                let layers = Layers::of(form, &spec.overlay.topology, spec.overlay.placement.ranks(), origin);
+                Some(Rc::new(layers.map_err(|why| Error::input("distribution", format!(" {}: {why}", form.name())))?))
             }
         };
         let records = spec.computation.records(spec.records, length);
@@ -211,7 +240,10 @@ impl SpreadSetting {
         });
         Ok(SpreadSetting {
             layers,
-            tree: Rc::new(SpreadTree::of(&spec.overlay.topology, placement.ranks())),
+            origin,
+            origin_rank: spec.origin,
+            link: spec.link,
+            tree: Rc::new(SpreadTree::of(&spec.overlay.topology, placement.ranks(), origin)),
             overlay: spec.overlay.clone(),
             computation: spec.computation.clone(),
             records,
@@ -229,10 +261,10 @@ impl SpreadSetting {
         planned: Option<SpreadPlan>,
         costs: Option<&SpreadCosts>,
         input: Option<&mut Input>,
-        layers: Option<Layers>,
+        layers: Option<&Layers>,
     ) -> Result<(Option<SpreadPlan>, Rc<SpreadOrder>)> {
         let mut kept = None;
-        let made = settle::from_first(world, || {
+        let made = settle::from_rank(world, self.origin_rank, || {
             let (Some(planned), Some(costs), Some(input)) = (planned, costs, input) else {
                 return Err(Error::Failed("there is no plan".into()));
             };
@@ -241,7 +273,8 @@ impl SpreadSetting {
                 Some(layers) => layers.with_cuts(&planned, costs, &cuts),
                 None => planned.with_cuts(&self.tree, costs, &cuts),
             };
-            let order = SpreadOrder { ranges, installments: plan.installments, order: plan.order.clone(), room: self.room };
+            let order =
+                SpreadOrder { origin: self.origin, ranges, installments: plan.installments, order: plan.order.clone(), room: self.room };
             kept = Some(plan);
             Ok(order)
         })?;
@@ -253,7 +286,7 @@ impl SpreadSetting {
         world: &mut World,
         order: &Rc<SpreadOrder>,
         input: Option<&Input>,
-        layers: Option<Layers>,
+        layers: Option<&Layers>,
     ) -> Result<(Option<SpreadEnding>, Vec<i64>)> {
         let routes = layers.map(|layers| Rc::new(layers.routes(&order.ranges)));
         self.check_room(routes.as_deref())?;
@@ -261,20 +294,20 @@ impl SpreadSetting {
         let mut source = settle::agree(world, source)?;
         let ranks = self.overlay.placement.ranks();
         let ended = node::run(world, &self.overlay, |node| {
-            let source = if node.me() == 0 { source.take() } else { None };
+            let source = if node.me() == self.origin { source.take() } else { None };
             let (tree, order, kernels) = (self.tree.clone(), order.clone(), self.desk.clone());
-            let routes = routes.clone();
+            let (routes, origin, link) = (routes.clone(), self.origin, self.link);
             async move {
                 if node.me() >= ranks {
                     return Ok((None, Vec::new()));
                 }
                 let apart = node.epoch(APART);
-                let offsets = clock::offsets(&apart, ranks).await?;
+                let offsets = clock::offsets(&apart, ranks, origin).await?;
                 if let Some(all) = node::Group::spaced(0, 1, ranks, node.me()) {
                     all.barrier(&apart).await?;
                 }
                 let ending = match routes {
-                    Some(routes) => flood(node, routes, order, kernels, source).await?,
+                    Some(routes) => flood(node, routes, order, kernels, source, link).await?,
                     None => distribute(node, tree, order, kernels, source).await?,
                 };
                 Ok((ending, offsets))
@@ -287,12 +320,13 @@ impl SpreadSetting {
     fn check_room(&self, routes: Option<&Routes>) -> Result<()> {
         let Some(routes) = routes else { return Ok(()) };
         let placement = &self.overlay.placement;
-        let volumes = (1..placement.ranks()).map(|node| (routes.volume(node), placement.rank_of(node)));
+        let volumes = self.tree.others().map(|node| (routes.volume(node), placement.rank_of(node)));
         match volumes.max() {
             Some((most, rank)) if most > self.room => Err(Error::input(
                 "memory",
                 format!(
-                    ": rank {rank} has to keep {most} bytes until it has sent them on (--distribution hypercube), {} are allowed",
+                    ": rank {rank} has to keep {most} bytes until it has sent them on (--distribution {}), {} are allowed",
+                    self.layers.as_ref().map_or("tree", |layers| layers.form().name()),
                     self.room
                 ),
             )),
@@ -300,7 +334,7 @@ impl SpreadSetting {
         }
     }
 
-    /// The answer, where node 0 is.
+    /// The answer, where the originator is.
     fn answer(&self, ending: Option<&SpreadEnding>, input: Option<&Input>) -> Result<Option<Answer>> {
         let (Some(ending), Some(input)) = (ending, input) else { return Ok(None) };
         input.check()?;
@@ -314,14 +348,15 @@ impl SpreadSetting {
         costs: Option<&SpreadCosts>,
         mut input: Option<&mut Input>,
         answer: Option<&Answer>,
-    ) -> Result<Vec<(&'static str, f64)>> {
+    ) -> Result<Vec<(String, f64)>> {
         let mut taken = Vec::new();
-        for name in [SCATTER, ALONE, DEMAND] {
+        let alone = alone(self.origin_rank);
+        for name in [SCATTER, &alone, DEMAND] {
             let planner = costs.filter(|_| input.is_some());
             let ending = match name {
                 DEMAND => self.on_demand(world, input.as_deref())?,
                 _ => {
-                    let make = if name == ALONE { plan::alone } else { plan::equal };
+                    let make = if name == alone { plan::alone } else { plan::equal };
                     let planned = planner.map(|costs| make(&self.tree, costs, self.length));
                     let (_, order) = self.order(world, planned, planner, input.as_deref_mut(), None)?;
                     self.distribute(world, &order, input.as_deref(), None)?.0
@@ -335,7 +370,7 @@ impl SpreadSetting {
                 (other, _) => other.map(|_| ()),
             };
             settle::agree(world, checked)?;
-            taken.extend(ending.map(|ending| (name, (ending.ended - ending.began) as f64 / 1e9)));
+            taken.extend(ending.map(|ending| (name.to_string(), (ending.ended - ending.began) as f64 / 1e9)));
         }
         Ok(taken)
     }
@@ -345,8 +380,8 @@ impl SpreadSetting {
         let mut source = settle::agree(world, source)?;
         let ranks = self.overlay.placement.ranks();
         let ended = node::run(world, &self.overlay, |node| {
-            let source = if node.me() == 0 { source.take() } else { None };
-            let (kernels, records) = (self.desk.clone(), self.records);
+            let source = if node.me() == self.origin { source.take() } else { None };
+            let (kernels, records, origin) = (self.desk.clone(), self.records, self.origin);
             async move {
                 if node.me() >= ranks {
                     return Ok(None);
@@ -355,7 +390,7 @@ impl SpreadSetting {
                 if let Some(all) = node::Group::spaced(0, 1, ranks, node.me()) {
                     all.barrier(&apart).await?;
                 }
-                on_demand(node, ranks, records, kernels, source).await
+                on_demand(node, origin, ranks, records, kernels, source).await
             }
         })?;
         Ok(ended.into_iter().find_map(|(_, ending)| ending))
@@ -363,8 +398,8 @@ impl SpreadSetting {
 
     /// Whose output is wanted, in the order of the input.
     fn owners(&self, order: &SpreadOrder) -> Vec<(u32, Range)> {
-        let all = std::iter::once(0).chain(order.order.iter().copied());
+        let all = std::iter::once(self.origin).chain(order.order.iter().copied());
         let all = all.map(|owner| (owner, order.ranges[owner as usize]));
-        all.filter(|(owner, range)| !range.is_empty() || (self.length == 0 && *owner == 0)).collect()
+        all.filter(|(owner, range)| !range.is_empty() || (self.length == 0 && *owner == self.origin)).collect()
     }
 }

@@ -20,6 +20,8 @@ pub struct SpreadRecord {
     pub kernel: String,
     pub records: String,
     pub topology: String,
+    /// The rank that had the input and got the answer.
+    pub origin: u32,
     /// Whether every node of the topology has a rank of its own.
     pub native: bool,
     #[serde(flatten)]
@@ -40,11 +42,11 @@ pub struct SpreadRecord {
     pub makespan: f64,
     /// The latest finish less the earliest, over the latest; of ranks with a share.
     pub spread: f64,
-    /// Rank 0 alone over the makespan.
+    /// The originator alone over the makespan.
     pub speedup: f64,
-    /// Time of rank 0 alone.
+    /// Time of the originator alone.
     pub sequential: f64,
-    /// Whether that was measured with the baselines; otherwise it follows from the calibration, or from the speed of rank 0 in the run.
+    /// Whether that was measured with the baselines; otherwise it follows from the calibration, or from the speed of the originator in the run.
     pub sequential_is_measured: bool,
     /// Time after the makespan until output was collected; 0 if there is none.
     pub collecting: f64,
@@ -105,7 +107,7 @@ pub struct LinkRecord {
 /// Another way to do the same.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Baseline {
-    pub name: &'static str,
+    pub name: String,
     pub makespan: f64,
     /// Its makespan over that of the division.
     pub ratio: f64,
@@ -155,6 +157,7 @@ impl Made<'_> {
         let Made { setting, costs, plan, ending, .. } = self;
         let predicts = |seconds: f64| if self.predicts { seconds } else { 0.0 };
         let placement = &setting.overlay.placement;
+        let origin = setting.origin as usize;
         let node_of = |rank: u32| placement.real_node_of(rank) as usize;
         let by_rank = |what: &dyn Fn(usize) -> f64| (0..placement.ranks()).map(|rank| what(node_of(rank))).collect::<Vec<f64>>();
         let has_share = |node: usize| !ending.reports[node].computing.is_empty();
@@ -168,7 +171,7 @@ impl Made<'_> {
             let (Some(first), Some(last)) = (computing.first(), computing.last()) else {
                 return Split { idle: makespan, calibrated: predicts(costs.compute[node]), ..Split::default() };
             };
-            let reads = if node == 0 { costs.links[0].per_byte } else { 0.0 };
+            let reads = if node == origin { costs.links[origin].per_byte } else { 0.0 };
             let busy = ending.reports[node].busy as f64 / 1e9;
             Split {
                 waiting: first.begin,
@@ -189,10 +192,10 @@ impl Made<'_> {
                 seconds_per_byte: costs.links[to as usize].per_byte,
             })
         });
-        let busy = ending.reports[0].busy as f64 / 1e9;
+        let busy = ending.reports[origin].busy as f64 / 1e9;
         let sequential = match self.predicts {
-            true => costs.start[0] + costs.own() * setting.length as f64,
-            false => busy / self.ranges[0].len().max(1) as f64 * setting.length as f64,
+            true => costs.start[origin] + costs.own(setting.origin) * setting.length as f64,
+            false => busy / self.ranges[origin].len().max(1) as f64 * setting.length as f64,
         };
         let predicted = predicts(plan.predicted.makespan());
         let charts = (0..placement.ranks()).map(|rank| {
@@ -203,7 +206,7 @@ impl Made<'_> {
             };
             [expected, self.timeline(node)]
         });
-        let layers = setting.layers.map(|layers| {
+        let layers = setting.layers.as_ref().map(|layers| {
             let alpha = layers.shares(costs, setting.length, self.predicts);
             let (speedup, model, ranks) = (ratio(sequential, most), 1.0 / alpha[0], f64::from(placement.ranks()));
             LayersRecord { alpha, speedup, model_speedup: model, utilisation: speedup / ranks, model_utilisation: model / ranks }
@@ -216,6 +219,7 @@ impl Made<'_> {
             kernel: setting.computation.name(),
             records: setting.records.to_string(),
             topology: setting.overlay.topology.name(),
+            origin: setting.origin_rank,
             native: placement.native(),
             site: self.site.clone(),
             installments: plan.installments,
@@ -243,8 +247,9 @@ impl Made<'_> {
 
 impl SpreadRecord {
     /// Enters what the same took otherwise.
-    pub(super) fn compare(&mut self, baselines: Vec<(&'static str, f64)>) {
-        if let Some((_, alone)) = baselines.iter().find(|(name, _)| *name == super::ALONE) {
+    pub(super) fn compare(&mut self, baselines: Vec<(String, f64)>) {
+        let originator = super::alone(self.origin);
+        if let Some((_, alone)) = baselines.iter().find(|(name, _)| *name == originator) {
             self.sequential = *alone;
             self.sequential_is_measured = true;
             self.speedup = ratio(*alone, self.makespan);

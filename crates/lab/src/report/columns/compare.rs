@@ -3,6 +3,7 @@
 use super::super::figures::{self, bytes, duration_us, ratio, three, two, whole};
 use super::{Column, Tabular, Value};
 use crate::experiment::{CompareRecord, LoadUnit};
+use equipoise::load::ColumnRatio;
 use equipoise::topology::Topology;
 
 /// Times below this many milliseconds are those of doing nothing, on real ranks.
@@ -135,6 +136,18 @@ impl Tabular for CompareRecord {
                 .when(talks_over_hosts)
                 .about("the same after it")
                 .only_then(),
+            new("worst_column_before", |r| worst(r, |column| column.before).csv())
+                .heading("ratio\nbefore")
+                .reads(|r| worst(r, |column| column.before).map_or("-".into(), ratio))
+                .when(has_columns)
+                .about("of all weights of --weights-columns, the largest load over its rank's fair share before")
+                .only_then(),
+            new("worst_column_after", |r| worst(r, |column| column.after).csv())
+                .heading("ratio\nafter")
+                .reads(|r| worst(r, |column| column.after).map_or("-".into(), ratio))
+                .when(has_columns)
+                .about("the same after the phase")
+                .only_then(),
             new("crossover_excess", |r| r.crossover.map(|crossover| crossover.crossover_excess).csv())
                 .heading("pays\nabove")
                 .reads(|r| r.crossover.map_or("-".into(), |crossover| ratio(1.0 + crossover.crossover_excess)))
@@ -150,6 +163,15 @@ impl Tabular for CompareRecord {
                 .only_then(),
         ]
     }
+}
+
+/// The largest ratio over all weights, where tasks have several.
+fn worst(record: &CompareRecord, of: fn(&ColumnRatio) -> f64) -> Option<f64> {
+    record.columns.as_ref().map(|columns| columns.iter().map(of).fold(0.0, f64::max))
+}
+
+fn has_columns(records: &[CompareRecord]) -> bool {
+    records.iter().any(|record| record.columns.is_some())
 }
 
 fn talks(records: &[CompareRecord]) -> bool {

@@ -3,6 +3,7 @@
 use super::{Column, Tabular, Value};
 use crate::experiment::papers::claims::short;
 use crate::experiment::papers::{Judged, Point};
+use crate::report::reproduction::ClaimOfPage;
 
 impl Tabular for Point {
     fn columns() -> Vec<Column<Point>> {
@@ -48,6 +49,28 @@ impl Tabular for Judged {
             new("reading", |judged| judged.reading.into()),
             new("why", |judged| judged.why.into()),
             new("as_recorded", |judged| judged.as_recorded.csv()),
+        ]
+    }
+}
+
+impl Tabular for ClaimOfPage {
+    fn columns() -> Vec<Column<ClaimOfPage>> {
+        vec![
+            Column::shown("where", |ClaimOfPage(one): &ClaimOfPage| one.place.into()).left(),
+            Column::shown("the paper says", |ClaimOfPage(one): &ClaimOfPage| one.says.into()).left(),
+            Column::shown("paper", |ClaimOfPage(one): &ClaimOfPage| one.number.into()).left(),
+            Column::shown("ours", |ClaimOfPage(one): &ClaimOfPage| one.ours.clone()).left(),
+            Column::shown("cases", |ClaimOfPage(one): &ClaimOfPage| one.cases.to_string()),
+            Column::shown("verdict", |ClaimOfPage(one): &ClaimOfPage| {
+                let recorded = match (one.recorded, one.as_recorded) {
+                    (Some(recorded), false) => format!(" (RECORDED: {})", recorded.name()),
+                    (None, _) => " (NO VERDICT IS RECORDED)".into(),
+                    _ => String::new(),
+                };
+                let because = [one.reading, one.why].into_iter().filter(|text| !text.is_empty()).map(|text| format!(": {text}"));
+                format!("{}{recorded}{}", one.verdict.name(), because.collect::<String>())
+            })
+            .left(),
         ]
     }
 }

@@ -261,7 +261,7 @@ impl<W: Workload> Erased for Kept<W> {
     fn execute(self: Arc<Self>, node: Node, scheduler: schedule::Chosen, options: schedule::Options) -> Running {
         let workload = self.workload.clone();
         Box::pin(async move {
-            let is_host = node.me() == node.overlay().placement.real_node_of(0);
+            let is_host = node.me() == scheduler.host_on(&node.overlay().placement)?;
             let roots = if is_host { workload.roots() } else { Roots::Elsewhere };
             let outcome = schedule::execute(node, workload.clone(), scheduler, roots, options).await?;
             let RunResult { answer, graphs, gave_up, nodes, makespan } = outcome;

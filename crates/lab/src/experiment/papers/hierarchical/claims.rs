@@ -62,6 +62,7 @@ fn section_4() -> Vec<Claim> {
             id: "hierarchical-locality",
             place: "section 4.3.3",
             says: "Tasks run nearer to their parents than under distributed scheduling (loads 0.5 and 0.8)",
+            reading: "neighbours announce their loads every half unit of time; the section's increased locality: mean hops from where a task is born, without roots, to where it runs",
             why: "a task of the hierarchical scheme migrates less often, but up to three hops at once; one of the baseline goes one hop at each migration",
             judge: |points| {
                 let what = "hops from birth to execution";
@@ -106,6 +107,7 @@ fn load() -> Vec<Claim> {
             id: "hierarchical-figure-6",
             items: &[Item::Figure(6)],
             says: "Binary trees: hierarchical scheduling is substantially faster, loads 0.5 to 0.9",
+            reading: "neighbours announce their loads every half unit of time; substantially: by any amount. The figure begins at 0.4",
             judge: |points| better(points, 6, &[""], 0.5, 0.9),
             ..CLAIM
         },
@@ -248,9 +250,9 @@ fn parallelism() -> Vec<Claim> {
         Claim {
             id: "hierarchical-figure-10-rise",
             items: &[Item::Figure(10)],
-            says: "Its response time first decreases with the number of children, then increases",
-            reading: "from the least by 2 % at least up to 12 children",
-            why: "it does not rise again by 2 % up to 12 children; why was not examined",
+            says: "The response time of both strategies first decreases with the number of children, then increases",
+            reading: "that of hierarchical scheduling, from the least by 2 % at least up to 12 children",
+            why: "it does not rise again by 2 % up to 12 children (that of the baseline does at load 0.8); why was not examined",
             judge: |points| {
                 let curves = at_loads(points, 10);
                 let mut holds = Decision::Yes;
@@ -268,7 +270,7 @@ fn parallelism() -> Vec<Claim> {
             id: "hierarchical-figure-11-high",
             items: &[Item::Figure(11)],
             says: "Chains of up to 1 to 9 tasks more: at load 0.8 the response of both strategies increases slightly",
-            reading: "by 2 % at least from the shortest to the longest",
+            reading: "neighbours announce their loads every half unit of time; by 2 % at least from the shortest to the longest",
             why: FLAT,
             judge: |points| {
                 let curves = ["hierarchical, load 0.8", "distributed, load 0.8"].map(|curve| points.curve(Item::Figure(11), curve));

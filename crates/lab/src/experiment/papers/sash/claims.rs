@@ -5,7 +5,7 @@ use super::super::evidence::{Decision, LEVEL, all_above, all_below};
 use super::super::{Item, Point, Points};
 
 /// The curve of how much longer SASH takes than DSS, in parts.
-pub(super) const LONGER: &str = "sash over dss, less 1";
+pub const LONGER: &str = "sash over dss, less 1";
 
 const R1: &str = "SASH is read as r1";
 

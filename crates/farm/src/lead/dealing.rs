@@ -1,0 +1,84 @@
+//! Which tasks a rank gets, and how many.
+
+use super::pool::Ready;
+use super::{Lead, Out};
+use crate::messages::ToHand;
+
+/// Seconds of work that a rank gets at a time.
+const AHEAD: f64 = 0.1;
+/// Most tasks that a rank holds.
+const MOST: f64 = 4096.0;
+
+impl Lead {
+    /// Deals tasks to the ranks that have room.
+    pub(super) fn deal(&mut self, now: f64) {
+        match self.sash.take() {
+            Some(sash) => self.deal_by_search(sash, now),
+            None => self.deal_in_turn(now),
+        }
+    }
+
+    /// Whether a rank gets tasks.
+    pub(super) fn works(&self, rank: usize) -> bool {
+        let is_spared = self.settings.dedicated && rank == 0 && self.ranks[1..].iter().any(|rank| !rank.lost);
+        self.hosts.is_ready(rank) && !is_spared && !self.ranks[rank].gone
+    }
+
+    fn deal_in_turn(&mut self, now: f64) {
+        let ranks = self.ranks.len();
+        let last = self.settings.walltime.map_or(f64::INFINITY, |walltime| walltime.last());
+        for turn in 0..ranks {
+            let at = (self.next_rank + turn) % ranks;
+            if self.draining || self.pool.ready() == 0 {
+                break;
+            }
+            if !self.works(at) {
+                continue;
+            }
+            let most = self.room(at);
+            let tasks = self.take(most, last - now);
+            if !tasks.is_empty() {
+                self.give(at, tasks);
+            }
+        }
+        self.next_rank = (self.next_rank + 1) % ranks;
+    }
+
+    pub(super) fn give(&mut self, at: usize, tasks: Vec<Ready>) {
+        self.ranks[at].held += tasks.len() as u64;
+        let keeps = self.settings.survives;
+        let out = tasks.iter().map(|(task, attempts)| (task.seq, Out::of(task, *attempts, at as u32, keeps)));
+        self.out.extend(out);
+        self.sends.push((at as u32, ToHand::Tasks(tasks)));
+    }
+
+    /// Takes tasks for a rank that can end in the time left.
+    fn take(&mut self, most: u64, left: f64) -> Vec<Ready> {
+        let workers = f64::from(self.settings.workers) * self.ranks.len() as f64;
+        // What takes nearly all of the time there is may need to be packed to fit.
+        let is_cut = self.counts.has_costs && left.is_finite() && self.pool.estimate() > 0.9 * workers * left;
+        match is_cut {
+            true => (0..most).map_while(|_| self.pool.take_packed(left)).collect(),
+            false => self.pool.take(most, |task| task.least_time() <= left),
+        }
+    }
+
+    /// Number of tasks that a rank gets now.
+    fn room(&mut self, at: usize) -> u64 {
+        let (workers, left) = (u64::from(self.settings.workers), self.pool.ready());
+        let rank = &self.ranks[at];
+        if let Some(chunks) = &mut self.chunks {
+            return if rank.held < workers { chunks.next(at, left) } else { 0 };
+        }
+        let to_fill = workers.saturating_sub(rank.held);
+        // Tasks that have to fit into the time left, are dealt the longest first, or end the job by failing, are dealt when they can begin.
+        let is_exact = self.settings.walltime.is_some() || self.settings.halt.is_some() || self.counts.has_costs;
+        let ahead = match rank.measured.mean().filter(|_| !is_exact) {
+            Some(mean) => (workers as f64 * (AHEAD / mean)).min(MOST) as u64,
+            None => 0,
+        };
+        // Near the end a rank gets only a part of the tasks, since all the others could do them, too.
+        let share = left / (2 * self.ranks.len() as u64);
+        to_fill.max((workers + ahead).saturating_sub(rank.held).min(share))
+    }
+}

@@ -1,0 +1,182 @@
+//! Dealing ahead by a search (SASH): while ranks work, the best way to go on is sought by estimates and by how fast each rank has been, and what is
+//! found is dealt. A phase begins when a rank is about to run dry.
+
+use std::time::{Duration, Instant};
+
+use equipoise::load::{Cost, Costs};
+use equipoise::schedule::sash::forecast::Forecast;
+use equipoise::schedule::sash::phase::Rules;
+use equipoise::schedule::sash::search::{Assignment, Search};
+
+use super::Lead;
+use super::pool::Ready;
+
+/// A rank that has less to do than this, in seconds, is about to run dry.
+const DRY: f64 = 0.02;
+/// Time that a search may take at most: nothing is heard meanwhile.
+const LONGEST: Duration = Duration::from_millis(5);
+/// A rank that has work for this time, in seconds, and a task for each of its workers, gets no more.
+const AHEAD: f64 = 0.1;
+/// Tasks that a phase looks at, for each worker of the job.
+const TASKS: usize = 2;
+/// Costs that a phase looks at, at most.
+const COSTS: usize = 1 << 18;
+
+/// What is known of the ranks' work.
+pub struct Sash {
+    forecast: Forecast,
+    alike: bool,
+    most: u32,
+    workers: u32,
+}
+
+impl Sash {
+    /// For ranks with this number of workers each.
+    pub fn new(ranks: usize, workers: u32, alike: bool, most: u32) -> Sash {
+        Sash { forecast: Forecast::new(&vec![workers as usize; ranks]), alike, most, workers }
+    }
+
+    /// Tasks of a rank have ended that took so many seconds together.
+    pub fn freed(&mut self, rank: usize, tasks: u64, seconds: f64, now: f64) {
+        self.forecast.completed_first(rank, tasks as usize, cost(seconds / f64::from(self.workers)), cost(now));
+    }
+
+    /// Which of some tasks, of these lengths, go to which of some ranks now; none if no rank is about to run dry. `more`: there are others.
+    fn phase(&mut self, lengths: &[f64], ranks: &[usize], more: bool, now: f64) -> Vec<(usize, usize)> {
+        let now = cost(now);
+        let finish = self.forecast.finish(now);
+        let mut ranks = ranks.to_vec();
+        // Of ranks that are as good, the one that is free first.
+        ranks.sort_by_key(|rank| finish[*rank]);
+        let Some(first) = ranks.first().map(|rank| finish[*rank].saturating_sub(now)) else { return Vec::new() };
+        let is_dry = ranks.iter().any(|rank| self.forecast.is_dry(*rank));
+        if lengths.is_empty() || (first >= cost(DRY) && !is_dry) {
+            return Vec::new();
+        }
+        let lengths: Vec<Cost> = lengths.iter().map(|length| cost(length / f64::from(self.workers)).max(1)).collect();
+        let mut chosen = self.with_room(self.search(&lengths, &ranks, &finish, first), &lengths, now);
+        if chosen.is_empty() && more {
+            // The others will have enough to do.
+            ranks.retain(|rank| self.has_room(*rank, finish[*rank], 0, now));
+            chosen = self.with_room(self.search(&lengths, &ranks, &finish, first), &lengths, now);
+        }
+        for Assignment { task, worker } in &chosen {
+            self.forecast.give(*worker, *task, lengths[*task], now);
+        }
+        chosen.into_iter().map(|assignment| (assignment.task, assignment.worker)).collect()
+    }
+
+    /// Whether a rank that will have finished at this time, and gets so many tasks, may have another.
+    fn has_room(&self, rank: usize, finish: Cost, more: usize, now: Cost) -> bool {
+        self.forecast.held(rank) + more < self.workers as usize || finish.saturating_sub(now) < cost(AHEAD)
+    }
+
+    /// Of what was chosen, in its order, that for which there is room.
+    fn with_room(&self, chosen: Vec<Assignment>, lengths: &[Cost], now: Cost) -> Vec<Assignment> {
+        let (mut finish, factors) = (self.forecast.finish(now), self.forecast.factors());
+        let mut given = vec![0; finish.len()];
+        let mut kept = Vec::new();
+        for assignment in chosen {
+            let Assignment { task, worker } = assignment;
+            if self.has_room(worker, finish[worker], given[worker], now) {
+                finish[worker] = finish[worker].saturating_add((lengths[task] as f64 * factors[worker]) as Cost);
+                given[worker] += 1;
+                kept.push(assignment);
+            }
+        }
+        kept
+    }
+
+    /// The best that a search finds which may take this time.
+    fn search(&self, lengths: &[Cost], ranks: &[usize], finish: &[Cost], allotted: Cost) -> Vec<Assignment> {
+        let (began, all) = (Instant::now(), finish.len());
+        let costs = Costs::new(all as u32, lengths.iter().flat_map(|length| std::iter::repeat_n(*length, all)).collect());
+        let Some(costs) = costs.filter(|_| !ranks.is_empty()) else { return Vec::new() };
+        let (tasks, rules): (Vec<usize>, _) = ((0..lengths.len()).collect(), Rules::R1);
+        let factors = self.forecast.factors();
+        let factors = ranks.iter().map(|rank| if self.alike { 1.0 } else { factors[*rank] }).collect();
+        let base = ranks.iter().map(|rank| finish[*rank]).collect();
+        let mut search = Search::new(&costs, ranks, &tasks, base, rules.window, rules.ties).scaled(factors);
+        let allotted = LONGEST.min(Duration::from_nanos(allotted));
+        for expansion in 0..self.most {
+            if search.is_complete() || (expansion > 0 && began.elapsed() >= allotted) || search.expand() == 0 {
+                break;
+            }
+        }
+        search.chosen(rules.choice)
+    }
+}
+
+/// Seconds as costs: nanoseconds.
+fn cost(seconds: f64) -> Cost {
+    (seconds.max(0.0) * 1e9) as Cost
+}
+
+impl Lead {
+    /// Deals by phases, until no rank is about to run dry.
+    pub(super) fn deal_by_search(&mut self, mut sash: Sash, now: f64) {
+        let last = self.settings.walltime.map_or(f64::INFINITY, |walltime| walltime.last());
+        let ranks: Vec<usize> = (0..self.ranks.len()).filter(|rank| self.works(*rank)).collect();
+        let all = self.ranks.len() * self.settings.workers as usize;
+        let most = (TASKS * all).min(COSTS / self.ranks.len()).max(1);
+        // A task without an estimate is expected to take what others took.
+        let (tasks, time) =
+            self.ranks.iter().fold((0, 0.0), |(tasks, time), rank| (tasks + rank.measured.tasks, time + rank.measured.time));
+        let usual = if tasks > 0 { time / tasks as f64 } else { 1.0 };
+        while !self.draining {
+            let (keys, lengths): (Vec<_>, Vec<f64>) = self
+                .pool
+                .first(most, |task| task.least_time() <= last - now)
+                .into_iter()
+                .map(|(key, task)| (key, task.cost.unwrap_or(usual)))
+                .unzip();
+            let more = self.pool.ready() > keys.len() as u64;
+            let chosen = sash.phase(&lengths, &ranks, more, now - self.began);
+            if chosen.is_empty() {
+                break;
+            }
+            let mut by_rank: Vec<Vec<Ready>> = vec![Vec::new(); self.ranks.len()];
+            for (task, rank) in chosen {
+                by_rank[rank].extend(self.pool.take_at(keys[task]));
+            }
+            for (rank, tasks) in by_rank.into_iter().enumerate().filter(|(_, tasks)| !tasks.is_empty()) {
+                self.give(rank, tasks);
+            }
+        }
+        self.sash = Some(sash);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_rank_gets_no_long_task() {
+        let mut sash = Sash::new(2, 1, false, 1000);
+        // Three tasks each that show that rank 1 takes four times as long.
+        for rank in 0..2 {
+            for task in 0..3 {
+                sash.forecast.give(rank, task, cost(1.0), 0);
+            }
+        }
+        sash.freed(0, 3, 3.0, 3.0);
+        sash.freed(1, 3, 12.0, 12.0);
+        let lengths = [8.0, 1.0, 1.0, 1.0, 1.0];
+        let mut dealt = Vec::new();
+        loop {
+            let left: Vec<usize> = (0..lengths.len()).filter(|task| dealt.iter().all(|(done, _)| done != task)).collect();
+            let chosen = sash.phase(&left.iter().map(|task| lengths[*task]).collect::<Vec<_>>(), &[0, 1], false, 12.0);
+            if chosen.is_empty() {
+                break;
+            }
+            dealt.extend(chosen.into_iter().map(|(task, rank)| (left[task], rank)));
+        }
+        // Then both have something to do.
+        assert_eq!(dealt, [(0, 0), (1, 1)]);
+        // The fast one is free again long before the slow one would have ended a long task.
+        sash.freed(1, 1, 4.0, 16.0);
+        assert_eq!(sash.phase(&[8.0], &[0, 1], false, 16.0), [], "the task waits for the fast one");
+        assert_eq!(sash.phase(&[8.0], &[0, 1], true, 16.0), [(0, 1)], "the fast one will have others");
+    }
+}

@@ -1,0 +1,169 @@
+//! A lead whose rank dies: the rank's tasks end once, on other ranks or by the rank's own records.
+
+use std::cell::RefCell;
+use std::fs;
+use std::rc::Rc;
+
+use equipoise_farm::journal::{self, record};
+use equipoise_farm::lead::{Audience, Lead};
+use equipoise_farm::list::{Origin, formats::Format};
+use equipoise_farm::messages::{ToHand, ToLead};
+use equipoise_farm::output::{self, Printer};
+use equipoise_farm::prepare::prepare;
+use equipoise_farm::settings::{Settings, Shown};
+use equipoise_farm::task::{Outcome, State, Task};
+use tempfile::TempDir;
+
+/// Keeps what is said.
+struct Ear(Rc<RefCell<Vec<String>>>);
+
+impl Audience for Ear {
+    fn event(&mut self, _: &serde_json::Value) {}
+    fn remark(&mut self, text: &str) {
+        self.0.borrow_mut().push(text.into());
+    }
+    fn joblog(&mut self, _: &str, _: &Outcome, _: &[u8]) {}
+}
+
+/// A job on three ranks, and the tasks that each of them holds.
+struct Job {
+    folder: TempDir,
+    lead: Lead,
+    held: [Vec<Task>; 3],
+    /// Sequence numbers in the order in which they were dealt, with the number of attempts before.
+    dealt: Vec<(u64, u32)>,
+    said: Rc<RefCell<Vec<String>>>,
+    ended: [bool; 3],
+}
+
+impl Job {
+    fn new(lines: &str, change: impl FnOnce(&mut Settings)) -> Job {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("list"), lines).unwrap();
+        let mut settings = Settings::new(Origin::Commands { file: folder.path().join("list"), format: Format::Plain });
+        (settings.output, settings.survives) = (Shown::Nothing, true);
+        settings.journal = Some(folder.path().join("journal"));
+        change(&mut settings);
+        let prepared = prepare(&settings, 3).unwrap();
+        let said = Rc::new(RefCell::default());
+        let hosts = ["a", "a", "b"].map(String::from).to_vec();
+        let printer = Printer::new(output::standard(), false);
+        let mut lead = Lead::new(&settings, prepared, hosts, printer, Box::new(Ear(said.clone())), 0.0);
+        lead.begin(1, 0.0).unwrap();
+        let mut job = Job { folder, lead, held: Default::default(), dealt: Vec::new(), said, ended: [false; 3] };
+        job.take();
+        job
+    }
+
+    /// Ranks take what they are sent.
+    fn take(&mut self) {
+        for (rank, message) in self.lead.take_sends() {
+            match message {
+                ToHand::Tasks(tasks) => {
+                    self.dealt.extend(tasks.iter().map(|(task, attempts)| (task.seq, *attempts)));
+                    self.held[rank as usize].extend(tasks.into_iter().map(|(task, _)| task));
+                }
+                ToHand::End => self.ended[rank as usize] = true,
+                ToHand::Drain { .. } => {
+                    let left = self.held[rank as usize].drain(..).map(|task| Outcome::without_run(task.seq, State::Left)).collect();
+                    self.lead.receive(rank, ToLead::Ended(left), 0.0).unwrap();
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A rank ends all it holds, until nothing more comes.
+    fn work(&mut self, rank: u32, now: f64) {
+        while let Some(task) = self.held[rank as usize].pop() {
+            let freed = ToLead::Freed { tasks: 1, failed: 0, time: 1.0, squares: 1.0 };
+            self.lead.receive(rank, freed, now).unwrap();
+            self.lead
+                .receive(rank, ToLead::Ended(vec![Outcome { attempt: 1, ..Outcome::without_run(task.seq, State::Done) }]), now)
+                .unwrap();
+            self.take();
+        }
+    }
+
+    /// Writes a record of rank 1's that it has not reported.
+    fn record(&self, state: State, cut: bool) -> u64 {
+        let task = &self.held[1][0];
+        let mut bytes = record::header().into_bytes();
+        record::write(&mut bytes, "a", &Outcome { attempt: 1, runtime: 3.0, ..Outcome::without_run(task.seq, state) }, &task.text);
+        bytes.truncate(bytes.len() - usize::from(cut));
+        fs::write(journal::file(&self.folder.path().join("journal"), 1, 1), bytes).unwrap();
+        task.seq
+    }
+
+    /// Rank 1 is lost, and the others do the rest. Returns the exit status.
+    fn lose(&mut self) -> i32 {
+        self.lead.lost(1, 10.0).unwrap();
+        self.held[1].clear();
+        self.work(0, 10.2);
+        self.work(2, 10.3);
+        assert!(!self.lead.is_over() && self.ended == [false; 3], "its tasks are still to be run");
+        self.lead.tick(11.5).unwrap();
+        self.take();
+        self.work(0, 12.0);
+        self.work(2, 12.0);
+        self.lead.tick(13.0).unwrap();
+        self.take();
+        assert_eq!(self.ended, [true; 3]);
+        [0, 2].into_iter().for_each(|rank| self.lead.receive(rank, ToLead::Gone, 14.0).unwrap());
+        assert!(self.lead.is_over());
+        self.lead.end(14.0).unwrap()
+    }
+}
+
+const SEVEN: &str = "a\nb\nc\nd\ne\nf\ng\n";
+
+#[test]
+fn what_a_lost_rank_had_not_finished_runs_elsewhere() {
+    let mut job = Job::new(SEVEN, |_| {});
+    let lost = job.held[1][0].seq;
+    assert_eq!(job.lose(), 0);
+    assert_eq!((job.lead.counts.done, job.lead.counts.left), (7, 0));
+    let times = |seq| job.dealt.iter().filter(|(dealt, _)| *dealt == seq).count();
+    assert_eq!((1..=7).map(times).collect::<Vec<_>>(), (1..=7).map(|seq| if seq == lost { 2 } else { 1 }).collect::<Vec<_>>());
+    assert!(job.said.borrow().iter().any(|said| said == "rank 1 on a is lost; the others take over its 1 tasks"));
+}
+
+#[test]
+fn what_has_its_record_does_not_run_again() {
+    for (state, cut, status, runs) in
+        [(State::Done, false, 0, 1), (State::Failed, false, 1, 1), (State::Done, true, 0, 2), (State::Again, false, 0, 2)]
+    {
+        let mut job = Job::new(SEVEN, |_| {});
+        let recorded = job.record(state, cut);
+        assert_eq!(job.lose(), status, "{state:?}");
+        let times: Vec<u32> = job.dealt.iter().filter(|(dealt, _)| *dealt == recorded).map(|(_, attempts)| *attempts).collect();
+        assert_eq!((times.len(), job.lead.counts.done + job.lead.counts.failed), (runs, 7), "{state:?}");
+        // An attempt that failed counts when the task is tried again.
+        assert_eq!(times.last(), Some(&u32::from(state == State::Again)));
+    }
+}
+
+#[test]
+fn other_ranks_take_over_where_they_would_not_have_worked() {
+    let mut job = Job::new(SEVEN, |settings| settings.dedicated = true);
+    assert!(job.held[0].is_empty());
+    job.lead.lost(2, 1.0).unwrap();
+    job.held[2].clear();
+    assert_eq!(job.lose(), 0);
+    assert_eq!(job.lead.counts.done, 7);
+}
+
+#[test]
+fn a_job_that_ends_leaves_the_tasks_of_a_lost_rank() {
+    let mut job = Job::new(SEVEN, |_| {});
+    job.lead.receive(0, ToLead::Signalled { again: false }, 5.0).unwrap();
+    job.lead.lost(1, 6.0).unwrap();
+    job.held[1].clear();
+    job.take();
+    assert!(job.ended == [false; 3]);
+    job.lead.tick(7.5).unwrap();
+    job.take();
+    assert_eq!(job.ended, [true; 3]);
+    [0, 2].into_iter().for_each(|rank| job.lead.receive(rank, ToLead::Gone, 8.0).unwrap());
+    assert_eq!((job.lead.end(8.0).unwrap(), job.lead.counts.left), (4, 7));
+}

@@ -1,0 +1,212 @@
+//! The page of `reproduce --report`: all papers' figures as the papers draw them, and the verdicts on their claims.
+
+use std::io::{self, Write};
+
+use super::figures::several;
+use super::html::{self, Page, Section, Table, Timed};
+use super::plot::{self, Plot, PlotCurve, PlotPoint};
+use super::reproduction::{ClaimOfPage, counted};
+use crate::experiment::papers::{Effort, Item, Judged, Paper, Point};
+use crate::experiment::{Environment, blazewicz1995};
+
+/// Curves that only help to judge a claim, and have another unit than the figure.
+const NOT_DRAWN: [&str; 1] = [crate::experiment::papers::LONGER];
+
+/// Writes the page.
+///
+/// # Errors
+/// If the writer fails.
+pub fn write(
+    out: &mut dyn Write,
+    environment: &Environment,
+    (effort, seed): (Effort, u64),
+    points: &[Point],
+    judged: &[Judged],
+) -> io::Result<()> {
+    let section = |paper| {
+        let points: Vec<&Point> = points.iter().filter(|point| point.paper == paper).collect();
+        let judged: Vec<&Judged> = judged.iter().filter(|one| one.paper == paper).collect();
+        (!points.is_empty()).then(|| of_paper(paper, effort, seed, &points, &judged))
+    };
+    let off = judged.iter().filter(|one| !one.as_recorded).count();
+    let recorded = match off {
+        0 => "each as recorded".into(),
+        off => format!("{} not as recorded", several(off as u64, "verdict")),
+    };
+    let page = Page {
+        title: "The papers' figures and claims".into(),
+        summary: format!("{}; {recorded}.", counted(judged)),
+        environment: circumstances(environment, effort, seed),
+        sections: Paper::ALL.into_iter().filter_map(section).collect(),
+        nodes: Table::default(),
+    };
+    html::page(out, &page)
+}
+
+fn circumstances(environment: &Environment, effort: Effort, seed: u64) -> Vec<(&'static str, String)> {
+    let mut list = vec![("Command", environment.command.clone())];
+    list.extend(environment.folder.clone().map(|folder| ("Folder", folder)));
+    list.extend([("Equipoise", environment.version.clone()), ("Date", environment.date.clone()), ("Seed", seed.to_string())]);
+    list.push(("Ranks", "simulated, each point by itself; it has the same random numbers whatever else is measured".into()));
+    let cases = match effort {
+        Effort::Quick => "few (--quick)".into(),
+        Effort::Full => "the papers' numbers (--full)".into(),
+        Effort::Cases(cases) => format!("{cases} for each point"),
+    };
+    list.push(("Random cases", cases));
+    list
+}
+
+fn of_paper(paper: Paper, effort: Effort, seed: u64, points: &[&Point], judged: &[&Judged]) -> Section {
+    let mut items: Vec<Item> = points.iter().map(|point| point.item).collect();
+    items.sort_unstable();
+    items.dedup();
+    let figures = items.iter().filter_map(|item| figure(paper, *item, effort, seed, points)).collect();
+    let claims: Vec<ClaimOfPage> = judged.iter().map(|one| ClaimOfPage((*one).clone())).collect();
+    let judged: Vec<Judged> = judged.iter().map(|one| (*one).clone()).collect();
+    Section {
+        title: format!("{} ({}): {}", paper.name(), paper.number(), paper.citation()),
+        says: "Whiskers are 95 % intervals of ours; where there are none, nothing is random. Crosses are numbers that the paper prints."
+            .into(),
+        figures,
+        table: Table::of(&claims),
+        table_title: "Claims",
+        table_says: format!("{}. A verdict that is not the recorded one says so.", counted(&judged)),
+        is_prose: true,
+        ..Section::default()
+    }
+}
+
+/// An item drawn, if it is more than single numbers.
+fn figure(paper: Paper, item: Item, effort: Effort, seed: u64, points: &[&Point]) -> Option<Timed> {
+    let points: Vec<&Point> =
+        points.iter().filter(|point| point.item == item && !NOT_DRAWN.contains(&point.curve.as_str())).copied().collect();
+    let mut curves: Vec<PlotCurve> = Vec::new();
+    for point in &points {
+        let place = PlotPoint { x: point.x, y: point.value, low: point.low, high: point.high, printed: point.printed };
+        match curves.iter_mut().find(|curve| curve.name == point.curve) {
+            Some(curve) => curve.points.push(place),
+            None => curves.push(PlotCurve { name: point.curve.clone(), points: vec![place] }),
+        }
+    }
+    if !curves.iter().any(|curve| curve.points.len() > 1) {
+        return None;
+    }
+    curves.iter_mut().for_each(|curve| curve.points.sort_by(|a, b| a.x.total_cmp(&b.x)));
+    let Axes { title, x, y, log_x, log_y } = axes(paper, item);
+    let title = format!("{item}: {title}");
+    let (least, most) =
+        points.iter().map(|point| point.cases).fold((u64::MAX, 0), |(least, most), cases| (least.min(cases), most.max(cases)));
+    let cases = match (least, most) {
+        (0 | 1, 0 | 1) => String::new(),
+        (least, most) if least == most => format!("{}; ", several(most, "case")),
+        (least, most) => format!("{least} to {}; ", several(most, "case")),
+    };
+    let says = format!("{cases}`{}`", command(paper, item, effort, seed));
+    let plot = Plot { title: format!("{} {title}", paper.name()), x, y, log_x, log_y, curves };
+    Some(Timed { title, says, svg: plot::svg(&plot) })
+}
+
+/// What measures an item again.
+fn command(paper: Paper, item: Item, effort: Effort, seed: u64) -> String {
+    let item = match item {
+        Item::Section(number) => format!("--section {number}"),
+        Item::Example(number) => format!("--example {number}"),
+        Item::Table(number) => format!("--table {number}"),
+        Item::Figure(number) => format!("--figure {number}"),
+    };
+    let effort = match effort {
+        Effort::Quick => String::new(),
+        Effort::Full => " --full".into(),
+        Effort::Cases(cases) => format!(" --cases {cases}"),
+    };
+    format!("equipoise reproduce {} {item}{effort} --seed {seed}", paper.name())
+}
+
+/// What a figure's axes are, as the paper draws them.
+struct Axes {
+    title: String,
+    x: &'static str,
+    y: &'static str,
+    log_x: bool,
+    log_y: bool,
+}
+
+fn axes(paper: Paper, item: Item) -> Axes {
+    let straight = |title: &str, x, y| Axes { title: title.into(), x, y, log_x: false, log_y: false };
+    let by_mean = |title: &str, y| Axes { log_x: true, ..straight(title, "mean load, tasks a processor", y) };
+    let response = "mean response time, in mean times of a graph";
+    let total = "total time, cycles";
+    match (paper, item) {
+        (Paper::Hierarchical, Item::Figure(number @ 6..=9)) => {
+            let graphs = ["binary trees", "ternary trees", "quaternary trees", "chains"][number as usize - 6];
+            straight(&format!("response time, {graphs}"), "utilisation", response)
+        }
+        (Paper::Hierarchical, Item::Figure(10)) => {
+            straight("response time and children of the root", "children of the root, at most", response)
+        }
+        (Paper::Hierarchical, Item::Figure(11)) => {
+            straight("response time and length of chains", "tasks below the root, at most", response)
+        }
+        (Paper::Hierarchical, Item::Figure(12)) => straight("response time and levels of binary trees", "levels below the root", response),
+        (Paper::Hierarchical, Item::Figure(number @ 13..=16)) => {
+            let load = ["0.5", "0.6", "0.7", "0.8"][number as usize - 13];
+            straight(&format!("response time and rate of migration, load {load}"), "migrations a unit of time", response)
+        }
+        (Paper::Hierarchical, _) => straight("distances and migrations", "utilisation", "hops; migrations of a task"),
+        (Paper::Divisible, Item::Figure(number)) => match blazewicz1995::figures().into_iter().find(|figure| figure.number == number) {
+            Some(figure) => Axes { title: figure.title.into(), x: figure.x, y: figure.y, log_x: figure.log_x, log_y: figure.log_y },
+            None => straight("", "", ""),
+        },
+        (Paper::Divisible, _) => straight("executed on simulated ranks", "dimension d", "speed-up; parts of 1"),
+        (Paper::Sash, Item::Figure(_)) => straight("total time of SASH and DSS", "processors", total),
+        (Paper::Sash, _) => straight("above the optimum", "processors", "longest tasks"),
+        (Paper::Psts, Item::Table(_)) => Axes {
+            log_x: true,
+            log_y: true,
+            ..straight("imbalance from which a phase pays", "nodes", "imbalance (largest over ideal load, less 1)")
+        },
+        (Paper::Psts, Item::Figure(6)) => Axes { log_x: true, ..straight("speed-up by a phase", "nodes", "speed-up") },
+        (Paper::Psts, Item::Figure(_)) => Axes { log_x: true, ..straight("time of a phase", "nodes", "ms") },
+        (Paper::Psts, _) => straight("phases by dimension, 64 nodes", "dimension of the grid", "ms; steps"),
+        (Paper::Wu, Item::Table(_)) => by_mean("cases that DEM balances fully", "per cent"),
+        (Paper::Wu, Item::Figure(14)) => by_mean("normalised locality of DEM", "tasks moved above the fewest, over these"),
+        (Paper::Wu, Item::Figure(15)) => by_mean("normalised communication cost of DEM and CWA", "task-hops above the fewest, over these"),
+        (Paper::Wu, Item::Figure(16)) => by_mean("normalised communication cost of CWA", "task-hops above the fewest, over these"),
+        (Paper::Wu, Item::Figure(17)) => by_mean("normalised communication cost of MWA", "task-hops above the fewest, over these"),
+        (Paper::Wu, _) => straight("properties", "", ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::papers::{Measuring, Records, judge, measure};
+
+    fn page_of(paper: Paper) -> String {
+        let study = paper.study();
+        let points = measure(paper, &study.jobs, &Measuring::new(Effort::Quick, 1), |_| {}).unwrap();
+        let judged = judge(paper, &study.claims, &points, &Records::built_in().unwrap()).unwrap();
+        let mut out = Vec::new();
+        let environment = super::super::html::tests::environment("equipoise reproduce '<b>'");
+        write(&mut out, &environment, (Effort::Quick, 1), &points.0, &judged).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_page_has_every_figure_claim_and_command_and_needs_nothing() {
+        let page = page_of(Paper::Divisible);
+        for number in 2..=8 {
+            assert!(page.contains(&format!("equipoise reproduce divisible --figure {number} --seed 1")), "{number}");
+        }
+        let text = page.replace("&#x27;", "'").replace("&#x2f;", "/");
+        for claim in Paper::Divisible.study().claims {
+            assert!(text.contains(claim.says), "{}", claim.says);
+        }
+        assert!(page.contains("each as recorded") && page.contains("&lt;b&gt;") && page.contains("dimension d"));
+        assert_eq!(page.matches("role=\"img\"").count(), 8);
+        for outside in ["https://", "src=", "href=", "@import", "<script"] {
+            assert!(!page.contains(outside), "{outside}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! A paper's figure for a page: curves with intervals, and the paper's printed numbers as marks. Curves differ by dash and mark, not by colour.
+
+use super::chart::plain;
+use super::curves::{Axis, mark, tick_name};
+use super::svg::{Anchor, Svg};
+
+const WIDTH: f64 = 460.0;
+const PLOT: f64 = 260.0;
+const LEFT: f64 = 58.0;
+const RIGHT: f64 = 14.0;
+const TOP: f64 = 26.0;
+/// Ticks and name of the lower axis.
+const FOOT: f64 = 40.0;
+const ROW: f64 = 17.0;
+/// Characters of a name that fit.
+const NAME: usize = 58;
+
+/// What is drawn.
+#[derive(Debug)]
+pub struct Plot {
+    /// For those who cannot see it.
+    pub title: String,
+    pub x: &'static str,
+    pub y: &'static str,
+    pub log_x: bool,
+    pub log_y: bool,
+    pub curves: Vec<PlotCurve>,
+}
+
+/// One curve.
+#[derive(Debug)]
+pub struct PlotCurve {
+    pub name: String,
+    pub points: Vec<PlotPoint>,
+}
+
+/// A place on it.
+#[derive(Clone, Copy, Debug)]
+pub struct PlotPoint {
+    pub x: f64,
+    pub y: f64,
+    pub low: f64,
+    pub high: f64,
+    /// The paper's number.
+    pub printed: Option<f64>,
+}
+
+/// Draws the figure, with its legend below. On a logarithmic axis what is not above 0 is left out.
+pub fn svg(plot: &Plot) -> String {
+    let fits = |x: f64, y: f64| (!plot.log_x || x > 0.0) && (!plot.log_y || y > 0.0);
+    let points = || plot.curves.iter().flat_map(|curve| &curve.points).filter(|point| fits(point.x, point.y));
+    let heights = || points().flat_map(|point| [Some(point.y), Some(point.high), point.printed, Some(point.low)].into_iter().flatten());
+    let (across, up) = (Axis::new(points().map(|point| point.x), plot.log_x), Axis::new(heights(), plot.log_y));
+    let bottom = TOP + PLOT;
+    let x = |value: f64| LEFT + across.place(value) * (WIDTH - LEFT - RIGHT);
+    let y = |value: f64| bottom - up.place(value).max(0.0) * PLOT;
+    let has_printed = points().any(|point| point.printed.is_some());
+    let rows = plot.curves.len() + usize::from(has_printed);
+    let mut svg = Svg::new(WIDTH, bottom + FOOT + ROW * rows as f64 + 6.0, &plot.title);
+    for tick in across.ticks() {
+        svg.line((x(tick), TOP), (x(tick), bottom + 4.0), "gridline");
+        svg.text((x(tick), bottom + 17.0), Anchor::Middle, "tick", &plain(tick));
+    }
+    for tick in up.ticks() {
+        svg.line((LEFT - 4.0, y(tick)), (WIDTH - RIGHT, y(tick)), "gridline");
+        svg.text((LEFT - 7.0, y(tick) + 4.0), Anchor::End, "tick", &tick_name(tick));
+    }
+    svg.line((LEFT, bottom), (WIDTH - RIGHT, bottom), "axis");
+    svg.line((LEFT, TOP), (LEFT, bottom), "axis");
+    svg.text(((LEFT + WIDTH - RIGHT) / 2.0, bottom + 34.0), Anchor::Middle, "caption", plot.x);
+    svg.text((4.0, TOP - 11.0), Anchor::Start, "caption", plot.y);
+    let legend = |index: usize| (LEFT, bottom + FOOT + ROW * (index as f64 + 0.5));
+    for (index, curve) in plot.curves.iter().enumerate() {
+        svg.group(&curve.name, |svg| {
+            let shown = || curve.points.iter().filter(|point| fits(point.x, point.y));
+            let dash = format!("curve d{}", index % 6);
+            svg.polyline(&shown().map(|point| (x(point.x), y(point.y))).collect::<Vec<_>>(), &dash);
+            for point in shown() {
+                if point.high > point.low {
+                    let (at, low, high) = (x(point.x), if fits(point.x, point.low) { y(point.low) } else { bottom }, y(point.high));
+                    svg.line((at, low), (at, high), "whisker");
+                    [low, high].iter().for_each(|end| svg.line((at - 3.0, *end), (at + 3.0, *end), "whisker"));
+                }
+                mark(svg, (x(point.x), y(point.y)), index);
+            }
+            let (from, height) = legend(index);
+            svg.polyline(&[(from, height), (from + 32.0, height)], &dash);
+            mark(svg, (from + 16.0, height), index);
+            svg.text((from + 40.0, height + 4.0), Anchor::Start, "tick", &cut(&curve.name));
+        });
+    }
+    if has_printed {
+        svg.group("printed in the paper", |svg| {
+            points().filter_map(|point| Some((point.x, point.printed?))).for_each(|(at, value)| cross(svg, (x(at), y(value))));
+            let (from, height) = legend(plot.curves.len());
+            cross(svg, (from + 16.0, height));
+            svg.text((from + 40.0, height + 4.0), Anchor::Start, "tick", "printed in the paper");
+        });
+    }
+    svg.finish()
+}
+
+/// The paper's mark: a cross, wider than ours.
+fn cross(svg: &mut Svg, (x, y): (f64, f64)) {
+    for class in ["halo", "whisker"] {
+        svg.line((x - 6.0, y - 6.0), (x + 6.0, y + 6.0), class);
+        svg.line((x - 6.0, y + 6.0), (x + 6.0, y - 6.0), class);
+    }
+}
+
+fn cut(name: &str) -> String {
+    match name.char_indices().nth(NAME) {
+        None => name.into(),
+        Some(_) => name.chars().take(NAME - 2).chain(['…']).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(drawn: &str, key: &str) -> Vec<f64> {
+        drawn.split(&format!(" {key}=\"")).skip(1).map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn everything_stays_in_the_picture_and_the_papers_numbers_have_marks() {
+        for (log_x, log_y) in [(false, false), (true, false), (true, true)] {
+            let point = |x: f64, printed| PlotPoint { x, y: x * x, low: x * x - 0.5, high: x * x + 0.5, printed };
+            let curve =
+                |name: &str, printed| PlotCurve { name: name.into(), points: (0..9).map(|x| point(f64::from(x), printed)).collect() };
+            let plot = Plot {
+                title: "a <figure>".into(),
+                x: "x",
+                y: "y",
+                log_x,
+                log_y,
+                curves: vec![curve("ours", Some(70.0)), curve(&"long name ".repeat(20), None)],
+            };
+            let drawn = svg(&plot);
+            let height: f64 = drawn.split("viewBox=\"0 0 460 ").nth(1).unwrap().split('"').next().unwrap().parse().unwrap();
+            assert!(["x1", "x2"].iter().all(|key| numbers(&drawn, key).iter().all(|x| (0.0..=WIDTH).contains(x))), "{drawn}");
+            assert!(["y1", "y2"].iter().all(|key| numbers(&drawn, key).iter().all(|y| (0.0..=height).contains(y))), "{drawn}");
+            // Two lines with a rim for each printed number and one for the legend.
+            let shown = if log_x { 8 } else { 9 };
+            assert_eq!(drawn.matches("class=\"halo\"").count(), 2 * (shown + 1));
+            assert!(drawn.contains("a &lt;figure&gt;") && drawn.contains("printed in the paper") && drawn.contains('…'));
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Immediate sends that own the bytes they read.
+
+use std::ffi::c_int;
+use std::mem;
+
+use super::binding::{self as mpi, MPI_Request, byte, no_request};
+use super::ffi::{Comm, check, count, passed, survives, test};
+use super::outgoing::Outgoing;
+use crate::error::Result;
+use crate::topology::RankId;
+
+/// Immediate sends that are not over, with the bytes they read.
+#[derive(Default)]
+pub(super) struct Sends {
+    requests: Vec<MPI_Request>,
+    bytes: Vec<Outgoing>,
+    /// Where the next poll begins: many sends are looked at in turns.
+    cursor: usize,
+}
+
+/// Number of sends that one test covers.
+const LOOK: usize = 128;
+
+impl Sends {
+    pub fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Starts a send. One that is over at once gives its bytes back.
+    pub fn start(&mut self, comm: &Comm, to: RankId, tag: c_int, bytes: Outgoing) -> Result<Option<Outgoing>> {
+        let slice = bytes.bytes();
+        let mut request = no_request();
+        // SAFETY: the slice is valid now, and stays so where it is until the request is over: `self` owns the bytes, whose heap block
+        // (or static) does not move with them, and leaks them if it is dropped before.
+        let passed = passed("MPI_Isend", unsafe {
+            mpi::MPI_Isend(slice.as_ptr().cast(), count(slice.len())?, byte(), to as c_int, tag, comm.raw, &raw mut request)
+        })?;
+        if !passed {
+            return Ok(Some(bytes));
+        }
+        // From here on MPI may read the bytes, so they must be held before anything can fail.
+        let waits = matches!(bytes, Outgoing::Shared(_));
+        self.requests.push(request);
+        self.bytes.push(bytes);
+        // A long piece is over when its receiver has fetched it. To ask whether a send is over that is not makes MPI poll of the network, and
+        // give the processor away if it finds nothing there; the receiver is better served by what this rank does next.
+        let newest = self.requests.len() - 1;
+        if waits || test(&mut self.requests[newest])?.is_none() {
+            return Ok(None);
+        }
+        self.requests.pop();
+        Ok(self.bytes.pop())
+    }
+
+    /// Hands the bytes of some sends that are over to `done`.
+    pub fn collect(&mut self, mut done: impl FnMut(Outgoing)) -> Result<()> {
+        if self.requests.is_empty() {
+            return Ok(());
+        }
+        if self.cursor >= self.requests.len() {
+            self.cursor = 0;
+        }
+        let end = self.requests.len().min(self.cursor + LOOK);
+        if survives() {
+            for at in (self.cursor..end).rev() {
+                let is_over = test(&mut self.requests[at])?.is_some();
+                // What came to nothing is over, too.
+                if is_over || self.requests[at] == no_request() {
+                    self.requests.swap_remove(at);
+                    done(self.bytes.swap_remove(at));
+                }
+            }
+            self.cursor = end;
+            return Ok(());
+        }
+        let looked_at = &mut self.requests[self.cursor..end];
+        let mut indices = [0 as c_int; LOOK];
+        let mut over: c_int = 0;
+        // SAFETY: `looked_at` holds requests that MPI gave, `indices` has room for one index per request, and statuses are not wanted.
+        check("MPI_Testsome", unsafe {
+            let (incount, statuses) = (looked_at.len() as c_int, mpi::statuses_ignore());
+            mpi::MPI_Testsome(incount, looked_at.as_mut_ptr(), &raw mut over, indices.as_mut_ptr(), statuses)
+        })?;
+        // MPI_UNDEFINED (negative) says that there was nothing active, which cannot be here.
+        let over = &mut indices[..usize::try_from(over).unwrap_or(0)];
+        // From the back, so that taking one out does not move another that is still to be taken out.
+        over.sort_unstable_by(|a, b| b.cmp(a));
+        for &mut index in over {
+            let index = self.cursor + index as usize;
+            self.requests.swap_remove(index);
+            done(self.bytes.swap_remove(index));
+        }
+        self.cursor = end;
+        Ok(())
+    }
+}
+
+impl Drop for Sends {
+    fn drop(&mut self) {
+        // MPI may still read them. The list itself is ours.
+        self.bytes.drain(..).for_each(mem::forget);
+    }
+}
