@@ -128,7 +128,7 @@ mod tests {
         let chains: Vec<u32> = (0..n).map(|node| node % lengths).collect();
         let counts = |me: u32| {
             let part = tree.part(me, &sizes, &chains);
-            let passes_on = (me + 1) % lengths > 0 && me + 1 < n;
+            let passes_on = !(me + 1).is_multiple_of(lengths) && me + 1 < n;
             let sent = part.sent.iter().map(|(_, _, chain)| *chain).max().unwrap_or(0);
             Counts {
                 messages: part.sent.len() as u64 + u64::from(passes_on),

@@ -32,7 +32,7 @@ pub(super) static ENTRY: Entry = Entry {
     name: "acwn",
     title: "adaptive contracting within a neighbourhood",
     source: "Shu and Kalé 1989",
-    options: "saturation=3 (tasks a worker), horizon=0, radius=5, age=0.5 (units of the workload's time between announcements at the least)",
+    options: "saturation=3 (tasks a worker), horizon=0, radius=5, age=0.5 (units of the workload's time between announcements at least)",
     examples: &["acwn"],
     build,
     facts: Facts { kinds: NEIGHBOURLY },

@@ -36,7 +36,7 @@ pub(super) static ENTRY: Entry = Entry {
     name: "cwn",
     title: "contracting within a neighbourhood",
     source: "Kalé 1988; Shu and Kalé 1989",
-    options: "horizon=1 (hops at the least), radius=5 (hops at the most), age=0.5 (units of the workload's time between announcements at the least)",
+    options: "horizon=1 (hops at least), radius=5 (hops at most), age=0.5 (units of the workload's time between announcements at least)",
     examples: &["cwn", "cwn:horizon=0,radius=2,age=0"],
     build,
     facts: Facts { kinds: NEIGHBOURLY },

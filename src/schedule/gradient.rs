@@ -44,7 +44,7 @@ pub(super) static ENTRY: Entry = Entry {
     title: "the gradient model",
     source: "Lin and Keller 1987",
     options: "low=1, high=1 (tasks a worker: idle is who has less than low, abundant who has more than high), \
-              age=0.5 (units of the workload's time between announcements at the least)",
+              age=0.5 (units of the workload's time between announcements at least)",
     examples: &["gradient", "gradient:age=0,low=2,high=2"],
     build,
     facts: Facts { kinds: NEIGHBOURLY },

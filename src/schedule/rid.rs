@@ -42,7 +42,7 @@ pub(super) static ENTRY: Entry = Entry {
     title: "receiver-initiated diffusion",
     source: "Willebeek-LeMair and Reeves 1993",
     options: "low=2 (tasks a worker: who has less asks), u=0.5 (factor by which a load changes before it is told), \
-              age=0.5 (units of the workload's time between announcements at the least)",
+              age=0.5 (units of the workload's time between announcements at least)",
     examples: &["rid"],
     build,
     facts: Facts { kinds: NEIGHBOURLY },

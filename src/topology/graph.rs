@@ -217,7 +217,7 @@ impl Graph {
         self.embedding.get_or_init(|| Embedding::of(self))
     }
 
-    /// Rounds in which each link is used once and every node talks to one neighbour at the most, and each node's neighbour in them: a
+    /// Rounds in which each link is used once and every node talks to one neighbour at most, and each node's neighbour in them: a
     /// colouring of the links, greedy, with less than twice as many rounds as the most links of a node. Links that are slower than a way
     /// around them are left out.
     pub fn rounds(&self) -> impl Iterator<Item = &[Option<NodeId>]> {

@@ -105,7 +105,7 @@ impl Setup {
         (0..placement.ranks()).map(of_rank).max().expect("a rank")
     }
 
-    /// What a phase costs at the most, without what is said about tasks of several units, and without what goes back.
+    /// What a phase costs at most, without what is said about tasks of several units, and without what goes back.
     fn cost(&self, shares: &Shares) -> Cost {
         let Overlay { topology, placement } = &self.overlay;
         let (own, reduction) = ((self.chosen.entry.facts.cost)(topology), no_harm::cost(placement.ranks()));

@@ -99,7 +99,7 @@ fn check(entry: &Entry, setup: &Setup, queues: Vec<WorkQueue>) -> Result<Outcome
     // Those that agree on how tasks are rounded tell each other more than they must for unit tasks.
     let nodes = u64::from(topology.nodes());
     let agreed = match (entry.name, topology) {
-        // The repair gathers once more, and sends from each node to each other one at the most.
+        // The repair gathers once more, and sends from each node to each other one at most.
         ("direct" | "optimal", _) if largest > 1 => 2 * u64::from(nodes.next_power_of_two().ilog2()) + nodes,
         // At every level.
         // One message for each pair of nodes.

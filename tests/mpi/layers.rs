@@ -123,7 +123,7 @@ fn in_layers_of_a_mesh(world: &mut World) -> Result<()> {
     Ok(())
 }
 
-/// Ranks and links that all take five microseconds for a byte: finish times are those of the paper's model, 10 % at the most away.
+/// Ranks and links that all take five microseconds for a byte: finish times are those of the paper's model, 10 % at most away.
 fn over_emulated_links(world: &mut World) -> Result<()> {
     /// Other load on the machine may disturb a run.
     const ATTEMPTS: usize = 4;

@@ -12,7 +12,7 @@ use crate::topology::{Grid, KnownNetwork, NodeId, Overlay, Topology};
 
 /// Bytes of the number of units that a message tells.
 const NUMBER_BYTES: u64 = 8;
-/// Passages that are looked up in all, at the most: some milliseconds.
+/// Passages that are looked up in all, at most: some milliseconds.
 const MOST_PASSAGES: u64 = 1 << 20;
 /// Nodes up to which every pair of a step counts; beyond, this number of them, evenly chosen, stands for all.
 const EVERY_PAIR: u32 = 1 << 10;

@@ -44,7 +44,7 @@ fn what_a_farm_has_recorded_is_played_under_all_schedulers() {
             let number = |key: &str| record[key].as_f64().unwrap();
             let seconds = |key: &str| number(key) * number("unit_seconds");
             assert_eq!((number("tasks"), number("answer"), number("ranks")), (12.0, 12.0, f64::from(ranks)));
-            assert!((seconds("work") - recorded).abs() < 0.01, "{} s were recorded: {record}", recorded);
+            assert!((seconds("work") - recorded).abs() < 0.01, "{recorded} s were recorded: {record}");
             assert!(seconds("makespan") >= 0.3 && seconds("makespan") <= recorded + 0.01, "{record}");
         }
     }

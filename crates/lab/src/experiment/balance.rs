@@ -133,7 +133,7 @@ pub struct Embedded {
     /// Places of the grid without a node, and links of it that the graph does not have.
     pub virtual_nodes: u64,
     pub virtual_links: u64,
-    /// How much longer than over the graph's fastest link a byte takes over a link of the grid, at the most and on average: the number of links
+    /// How much longer than over the graph's fastest link a byte takes over a link of the grid, at most and on average: the number of links
     /// that one of the grid stands for where bandwidths are equal.
     pub dilation: f64,
     pub mean_dilation: f64,

@@ -87,7 +87,7 @@ pub fn balance(record: &BalanceRecord) -> String {
     }
     if weighing.work.is_some() || weighing.pinned_tasks > 0 {
         let best = format!("at best {} if work could be parted at will", whole(weighing.best_deviation));
-        line("deviation", format!("{} from a quota at the most ({best})", whole(weighing.deviation)));
+        line("deviation", format!("{} from a quota at most ({best})", whole(weighing.deviation)));
     }
     let mut messages =
         format!("{}, {}, {}", several(record.steps.into(), "step"), several(record.messages, "message"), bytes(record.bytes));

@@ -120,7 +120,7 @@ pub fn check_simulated(ranks: u32, available: Option<u64>) -> Result<()> {
     let needed = u128::from(ranks) * SIMULATED_RANK;
     match available {
         Some(bytes) if needed > u128::from(bytes) => Err(Error::usage(format!(
-            "--sim {ranks}: that many ranks take {} at the least, but {} can be had",
+            "--sim {ranks}: that many ranks take {} at least, but {} can be had",
             in_units(needed),
             in_units(u128::from(bytes))
         ))),
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(check_simulated(1 << 20, Some(gib)), Ok(()));
         assert_eq!(check_simulated(u32::MAX, None), Ok(()));
         let why = check_simulated(1 << 21, Some(gib)).unwrap_err().to_string();
-        assert_eq!(why, "--sim 2097152: that many ranks take 2.0 GiB at the least, but 1.0 GiB can be had");
+        assert_eq!(why, "--sim 2097152: that many ranks take 2.0 GiB at least, but 1.0 GiB can be had");
     }
 
     #[test]

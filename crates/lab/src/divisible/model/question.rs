@@ -30,7 +30,7 @@ impl NamedTopology {
             let nodes = size.strip_prefix(':').and_then(|size| size.parse::<u32>().ok()).filter(|nodes| *nodes > 0);
             let nodes = nodes.ok_or_else(|| refused("a star is given with its number of processors, 1 or more, as in star:8".into()))?;
             if nodes > MOST_PROCESSORS {
-                return Err(refused(format!("the model looks at {MOST_PROCESSORS} processors at the most")));
+                return Err(refused(format!("the model looks at {MOST_PROCESSORS} processors at most")));
             }
             let parents: Vec<Option<NodeId>> = (0..nodes).map(|node| (node > 0).then_some(0)).collect();
             let tree = Tree::from_parents(&parents).map_err(|why| refused(why.to_string()))?;
@@ -166,7 +166,7 @@ impl Question {
         match nodes <= MOST_PROCESSORS {
             true => Ok(()),
             false => Err(Error::usage(format!(
-                "--topology {name}: it has {nodes} processors, the model looks at {MOST_PROCESSORS} at the most \
+                "--topology {name}: it has {nodes} processors, the model looks at {MOST_PROCESSORS} at most \
                  (more only in hypercubes of equal processors and links, without installments)"
             ))),
         }

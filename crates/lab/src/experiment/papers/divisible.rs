@@ -203,7 +203,7 @@ fn execution() -> Vec<Claim> {
             judge: |points| {
                 let apart = points.curve(Item::Section(2), "finish times apart");
                 let most = apart.iter().map(|point| point.value).fold(0.0, f64::max);
-                found(apart.len() == 4 && most < 0.02, format!("{} of the whole time apart at the most", short(most)))
+                found(apart.len() == 4 && most < 0.02, format!("{} of the whole time apart at most", short(most)))
             },
             ..section
         },
@@ -252,7 +252,7 @@ fn times() -> Vec<Claim> {
             judge: |points| {
                 let (real, ideal) = (points.curve(Item::Figure(5), "z = 0.1"), points.curve(Item::Figure(5), "z = 0"));
                 let most = real.iter().zip(&ideal).map(|(real, ideal)| real.value - ideal.value).fold(0.0, f64::max);
-                found(most < 0.1, format!("by {} at the most", short(most)))
+                found(most < 0.1, format!("by {} at most", short(most)))
             },
             ..CLAIM
         },

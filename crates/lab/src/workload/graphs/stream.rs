@@ -28,7 +28,7 @@ pub(super) static ENTRY: Entry = Entry {
     name: "stream",
     title: "random task graphs that arrive over time",
     source: "Ahmad, Ghafoor and Fox 1994, section 5",
-    options: "levels=3, children=2 (at the most), least=0 (children), utilisation=0.5, rate=20 (of migrations; or none), \
+    options: "levels=3, children=2 (at most), least=0 (children), utilisation=0.5, rate=20 (of migrations; or none), \
               contention=no|yes (migrations queue for their sender's links), \
               piggyback=no|yes (tasks and answers tell their sender's load, too; on real ranks yes), \
               graphs=10000 (on real ranks 500), warmup=12000 (from utilisation=0.8 20000; graphs/5 if that is less), \

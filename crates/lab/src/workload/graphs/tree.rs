@@ -30,7 +30,7 @@ pub(super) static ENTRY: Entry = Entry {
     name: "tree",
     title: "synthetic trees of tasks",
     source: "Ahmad, Ghafoor and Fox 1994, section 5",
-    options: "levels=8, children=4 (at the most), least=0 (children), roots=1, \
+    options: "levels=8, children=4 (at most), least=0 (children), roots=1, \
               time=1s (of a tree) or task=2ms (of a task), cost=sleep|spin|virtual",
     examples: &[
         "tree:levels=5,children=3,roots=6,time=10ms",
