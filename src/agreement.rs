@@ -40,11 +40,11 @@ where
     }
     let mut made = world.held().contains(&rank).then(|| make().map_err(Travelling::from));
     let overlay = one_node_per_rank(world)?;
-    let told = node::run(world, &overlay, |node| {
+    let answers = node::run(world, &overlay, |node| {
         let made = made.take();
         async move { node.everyone().broadcast(&node, rank, made).await }
     })?;
-    Ok(only(told)??)
+    Ok(only(answers)??)
 }
 
 /// The rank's own result, if no rank failed; the error of the first failing rank on every rank otherwise.

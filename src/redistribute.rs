@@ -204,9 +204,9 @@ fn refused<T>(why: Error, values: Vec<T>) -> Refused<T> {
 /// What a node came to: its tasks and what happened, or why nothing did, and its tasks.
 type Outcome<T> = Result<Balanced<T>, (Error, Vec<T>)>;
 
-/// What all ranks hear of the decision.
+/// The decision as rank 0 announces it.
 #[derive(Clone, Serialize, Deserialize)]
-struct Told {
+struct Announcement {
     counts: Vec<u64>,
     destinations: Vec<u32>,
     before: f64,
@@ -233,13 +233,13 @@ async fn balance<T: Serialize + DeserializeOwned + 'static>(node: Node, terms: T
     };
     let offers = everyone.gather(&node, offer).await?;
     let decided = (me == 0).then(|| decide(&terms, offers).map_err(Travelling::from));
-    let told: Result<Told, Travelling> = everyone.broadcast(&node, 0, decided).await?;
-    let told = match told {
-        Ok(told) => told,
+    let decision: Result<Announcement, Travelling> = everyone.broadcast(&node, 0, decided).await?;
+    let decision = match decision {
+        Ok(decision) => decision,
         Err(why) => return Ok(Err((why.into(), tasks))),
     };
-    let first: u64 = told.counts.iter().take(me as usize).sum();
-    let mine = &told.destinations[first as usize..][..tasks.len()];
+    let first: u64 = decision.counts.iter().take(me as usize).sum();
+    let mine = &decision.destinations[first as usize..][..tasks.len()];
     let mut leaving: Vec<Vec<Vec<u8>>> = vec![Vec::new(); node.nodes() as usize];
     let mut written = Ok(());
     for (at, (task, to)) in tasks.iter().zip(mine).enumerate().filter(|(_, (_, to))| **to != me) {
@@ -262,8 +262,8 @@ async fn balance<T: Serialize + DeserializeOwned + 'static>(node: Node, terms: T
     }
     let mut staying = tasks.into_iter().zip(mine).filter(|(_, to)| **to == me).map(|(task, _)| task);
     let mut here = Vec::new();
-    let owners = (0..).zip(&told.counts).flat_map(|(rank, count)| std::iter::repeat_n(rank, *count as usize));
-    for (owner, _) in owners.zip(&told.destinations).filter(|(_, to)| **to == me) {
+    let owners = (0..).zip(&decision.counts).flat_map(|(rank, count)| std::iter::repeat_n(rank, *count as usize));
+    for (owner, _) in owners.zip(&decision.destinations).filter(|(_, to)| **to == me) {
         if owner == me {
             here.extend(staying.next());
             continue;
@@ -273,7 +273,7 @@ async fn balance<T: Serialize + DeserializeOwned + 'static>(node: Node, terms: T
         here.push(value.map_err(|why| Error::Failed(format!("a task does not read back as it was written: {why}")))?);
     }
     let seconds = node.now().saturating_sub(began) as f64 * 1e-9;
-    Ok(Ok(Balanced { tasks: here, before: told.before, after: told.after, moved: told.moved, seconds }))
+    Ok(Ok(Balanced { tasks: here, before: decision.before, after: decision.after, moved: decision.moved, seconds }))
 }
 
 /// What all ranks agreed on; a lost rank ends the run.
@@ -284,14 +284,14 @@ fn agreed<T>(agreed: Result<T>) -> Result<Result<T>> {
     }
 }
 
-fn decide(terms: &Terms, offers: Vec<(Vec<f64>, Vec<bool>)>) -> Result<Told> {
+fn decide(terms: &Terms, offers: Vec<(Vec<f64>, Vec<bool>)>) -> Result<Announcement> {
     let counts: Vec<usize> = offers.iter().map(|(weights, _)| weights.len()).collect();
     let powers = if terms.powers.is_empty() { vec![1.0; counts.len()] } else { terms.powers.clone() };
     let (weights, pinned): (Vec<_>, Vec<_>) = offers.into_iter().unzip();
     let all = All { weights: weights.concat(), pinned: pinned.concat(), bytes: Vec::new(), places: None, powers, capacity: None, counts };
     let Decision { destinations, ratios, moved, .. } = all.decide(&terms.balancer, terms.tolerance, terms.seed)?;
     let counts = all.counts.iter().map(|count| *count as u64).collect();
-    Ok(Told { counts, destinations, before: ratios.before, after: ratios.after, moved })
+    Ok(Announcement { counts, destinations, before: ratios.before, after: ratios.after, moved })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 //!   file     0 1 1 0        task 0 stays on rank 0, task 1 goes to 1, ..
 //! ```
 //!
-//! Tasks are told apart by their numbers (ids): those of node 0 come first. Pinned tasks stay, whatever the file says, and the phase says that something was declined.
+//! Tasks are distinguished by their numbers (ids): those of node 0 come first. Pinned tasks stay, whatever the file says, and the phase says that something was declined.
 //!
 //! Cost: an all-gather with an entry for each pair of nodes with tasks between them, one step, at most a message for each pair.
 
@@ -109,7 +109,7 @@ struct Parts {
 
 /// What a node tells of its tasks.
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Told {
+struct Offer {
     tasks: u64,
     load: u64,
     /// Work units that leave it, by destination.
@@ -118,7 +118,7 @@ struct Told {
     is_stuck: bool,
 }
 
-/// What follows from what all told.
+/// What follows from what all nodes offer.
 struct Judged {
     tasks: u64,
     is_slower: bool,
@@ -128,12 +128,12 @@ struct Judged {
 }
 
 impl Judged {
-    fn of(all: &[Told], shares: &Shares, placement: &Placement) -> Judged {
-        let before: Vec<u64> = all.iter().map(|told| told.load).collect();
+    fn of(all: &[Offer], shares: &Shares, placement: &Placement) -> Judged {
+        let before: Vec<u64> = all.iter().map(|offer| offer.load).collect();
         let mut after = before.clone();
         let mut sources = vec![Vec::new(); all.len()];
-        for (node, told) in (0..).zip(all) {
-            for (dst, work) in &told.leaving {
+        for (node, offer) in (0..).zip(all) {
+            for (dst, work) in &offer.leaving {
                 after[node as usize] -= work;
                 after[*dst as usize] += work;
                 sources[*dst as usize].push(node);
@@ -141,9 +141,9 @@ impl Judged {
         }
         let slowest = |loads: &[u64]| slowest_of(loads, shares.powers(), placement);
         Judged {
-            tasks: all.iter().map(|told| told.tasks).sum(),
+            tasks: all.iter().map(|offer| offer.tasks).sum(),
             is_slower: slowest(&after) > slowest(&before),
-            is_stuck: all.iter().any(|told| told.is_stuck),
+            is_stuck: all.iter().any(|offer| offer.is_stuck),
             sources,
         }
     }
@@ -179,8 +179,8 @@ impl Parts {
         }
         let pinned = || queue.pinned().into_iter().flat_map(TaskBatch::segments);
         let is_stuck = pinned().any(|segment| (segment.first()..segment.first() + segment.len()).any(|id| rank_of(id) != here));
-        let told = Told { tasks: queue.len(), load: queue.work(), leaving: leaving.into_iter().collect(), is_stuck };
-        let all: Gathered<Told> = direct::gather(node, told).await?;
+        let offer = Offer { tasks: queue.len(), load: queue.work(), leaving: leaving.into_iter().collect(), is_stuck };
+        let all: Gathered<Offer> = direct::gather(node, offer).await?;
 
         // Step 2.
         phase.enter(Stage::Decision);

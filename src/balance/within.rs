@@ -26,9 +26,9 @@ use crate::node::Gathered;
 use crate::topology::NodeId;
 
 /// What a node tells: its tasks, bytes and number of each row of those that may move, and the bytes of those that may not.
-type Told = (Held, Vec<(u64, u64)>, u64);
+type Offered = (Held, Vec<(u64, u64)>, u64);
 
-fn told(queue: &WorkQueue) -> Told {
+fn offered(queue: &WorkQueue) -> Offered {
     let pinned = queue.pinned().into_iter().flat_map(TaskBatch::segments);
     let pinned = pinned.map(|segment| segment.len() * segment.size() as u64).sum();
     ((queue.movable_rows(), Vec::new()), queue.movable_bytes(), pinned)
@@ -40,7 +40,7 @@ pub(super) async fn exchange(phase: &mut Phase<'_>, rule: &dyn Rule, capacity: &
 
     // Step 1.
     phase.enter(Stage::Information);
-    let all: Gathered<Told> = direct::gather(node, told(phase.mover.queue)).await?;
+    let all: Gathered<Offered> = direct::gather(node, offered(phase.mover.queue)).await?;
 
     // Step 2.
     phase.enter(Stage::Decision);
@@ -85,7 +85,7 @@ struct Round {
     sources: Vec<BTreeSet<NodeId>>,
 }
 
-fn planned(phase: &Phase<'_>, all: &[Told], rule: &dyn Rule, capacity: &[u64]) -> Result<Planned, NoRoom> {
+fn planned(phase: &Phase<'_>, all: &[Offered], rule: &dyn Rule, capacity: &[u64]) -> Result<Planned, NoRoom> {
     let placement = &phase.node.overlay().placement;
     let held: Vec<Held> = all.iter().map(|(held, ..)| held.clone()).collect();
     let ground = Ground::new(phase, &held, false);

@@ -123,7 +123,7 @@ mod tests {
     }
 
     /// The same by the plain numbers.
-    fn told(tree: Tree, n: u32, lengths: u32, size: impl Fn(u32) -> u64) -> Vec<Counts> {
+    fn by_numbers(tree: Tree, n: u32, lengths: u32, size: impl Fn(u32) -> u64) -> Vec<Counts> {
         let sizes: Vec<u64> = (0..n).map(size).collect();
         let chains: Vec<u32> = (0..n).map(|node| node % lengths).collect();
         let counts = |me: u32| {
@@ -145,19 +145,23 @@ mod tests {
         for n in [1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 33, 64] {
             for lengths in [1, 2, 5] {
                 let sums = counted(n, lengths, |node| async move { node.everyone().all_reduce(&node, 1u64, |a, b| a + b).await.map(drop) });
-                assert_eq!(sums, told(Tree::Doubling, n, lengths, |_| 8), "a sum on {n} nodes, chains up to {lengths}");
+                assert_eq!(sums, by_numbers(Tree::Doubling, n, lengths, |_| 8), "a sum on {n} nodes, chains up to {lengths}");
                 let scans =
                     counted(n, lengths, |node| async move { node.everyone().exclusive_scan(&node, 1u64, |a, b| a + b).await.map(drop) });
-                assert_eq!(scans, told(Tree::Scan, n, lengths, |_| 8), "a scan on {n} nodes, chains up to {lengths}");
+                assert_eq!(scans, by_numbers(Tree::Scan, n, lengths, |_| 8), "a scan on {n} nodes, chains up to {lengths}");
                 let list = |node: u32| vec![7u16; node as usize % 4];
                 let size = |node: u32| 8 + 2 * u64::from(node % 4);
                 let gathers =
                     counted(n, lengths, move |node| async move { node.everyone().all_gather(&node, list(node.me())).await.map(drop) });
-                assert_eq!(gathers, told(Tree::Bruck, n, lengths, size), "an all-gather on {n} nodes, chains up to {lengths}");
+                assert_eq!(gathers, by_numbers(Tree::Bruck, n, lengths, size), "an all-gather on {n} nodes, chains up to {lengths}");
                 let over_first = counted(n, lengths, move |node| async move {
                     node.everyone().all_gather_over_first(&node, list(node.me())).await.map(drop)
                 });
-                assert_eq!(over_first, told(Tree::OverFirst, n, lengths, size), "over the first of {n} nodes, chains up to {lengths}");
+                assert_eq!(
+                    over_first,
+                    by_numbers(Tree::OverFirst, n, lengths, size),
+                    "over the first of {n} nodes, chains up to {lengths}"
+                );
             }
         }
     }

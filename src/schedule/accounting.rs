@@ -163,7 +163,7 @@ pub enum Happening {
         from: NodeId,
     },
     /// The policy sent a message to another node's, or received one.
-    Told {
+    Announced {
         to: NodeId,
     },
     Heard {

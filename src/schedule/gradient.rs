@@ -91,7 +91,7 @@ struct Slope {
     nobody: u32,
     around: BTreeMap<NodeId, Around>,
     /// The proximity that the neighbours know. At first all idle.
-    told: u32,
+    announced: u32,
     bulletin: Bulletin,
     /// Ticks between two tasks.
     rest: Ticks,
@@ -110,7 +110,7 @@ impl Slope {
             high: high.saturating_mul(workers),
             nobody: place.overlay.topology.diameter() + 1,
             around,
-            told: 0,
+            announced: 0,
             bulletin: Bulletin::every(age),
             rest: age.max(1),
             resumes: None,
@@ -129,13 +129,13 @@ impl Slope {
 
     fn announce(&mut self, view: &View, act: &mut Actions<Proximity>) {
         let proximity = self.proximity(view.load());
-        if proximity != self.told && self.bulletin.news(view.now, act) {
+        if proximity != self.announced && self.bulletin.news(view.now, act) {
             self.tell(proximity, act);
         }
     }
 
     fn tell(&mut self, proximity: u32, act: &mut Actions<Proximity>) {
-        self.told = proximity;
+        self.announced = proximity;
         self.around.keys().for_each(|node| act.tell(*node, Proximity(proximity)));
     }
 
@@ -218,7 +218,7 @@ impl Policy for Slope {
     fn on_timer(&mut self, view: &View, act: &mut Actions<Proximity>) {
         if self.bulletin.due(view.now) {
             let proximity = self.proximity(view.load());
-            if proximity != self.told {
+            if proximity != self.announced {
                 self.tell(proximity, act);
             }
         }
@@ -277,7 +277,7 @@ mod tests {
     fn an_abundant_node_sends_a_task_to_one_of_the_nearest_and_then_waits() {
         let mut act = Actions::default();
         let mut slope = node("hypercube:3", 8, 0, &[(1, 0), (2, 2), (4, 0)]);
-        slope.told = 1;
+        slope.announced = 1;
         slope.relieve(&view(1000, 5, 1), &mut act);
         let [Action::Share { to: first, most: 1 }, Action::Timer { at: 1500 }] = act.take()[..] else { panic!("nothing is sent") };
         let other = 5 - first;

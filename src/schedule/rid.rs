@@ -41,7 +41,7 @@ pub(super) static ENTRY: Entry = Entry {
     name: "rid",
     title: "receiver-initiated diffusion",
     source: "Willebeek-LeMair and Reeves 1993",
-    options: "low=2 (tasks a worker: who has less asks), u=0.5 (factor by which a load changes before it is told), \
+    options: "low=2 (tasks a worker: who has less asks), u=0.5 (factor by which a load changes before it is announced), \
               age=0.5 (units of the workload's time between announcements at least)",
     examples: &["rid"],
     build,
@@ -85,7 +85,7 @@ struct Receiver {
     factor: f64,
     around: Neighbourhood,
     /// The load that the neighbours know.
-    told: u32,
+    announced: u32,
     bulletin: Bulletin,
     /// The neighbours that were asked and have not answered.
     asked: BTreeSet<NodeId>,
@@ -104,7 +104,7 @@ impl Receiver {
             low: low.saturating_mul(place.workers.max(1)),
             factor: *factor,
             around: Neighbourhood::of(&place),
-            told: 0,
+            announced: 0,
             bulletin: Bulletin::every(age.ticks(place.unit)),
             asked: BTreeSet::new(),
             was_given: false,
@@ -165,8 +165,8 @@ impl Receiver {
     }
 
     fn has_changed(&self, load: u32) -> bool {
-        let (now, told) = (f64::from(load), f64::from(self.told));
-        load != self.told && (now * self.factor >= told || now <= told * self.factor)
+        let (now, announced) = (f64::from(load), f64::from(self.announced));
+        load != self.announced && (now * self.factor >= announced || now <= announced * self.factor)
     }
 
     fn announce(&mut self, view: &View, act: &mut Actions<Message>) {
@@ -176,8 +176,8 @@ impl Receiver {
     }
 
     fn tell(&mut self, view: &View, act: &mut Actions<Message>) {
-        self.told = view.load();
-        self.around.tell(&Message::Load(self.told), act);
+        self.announced = view.load();
+        self.around.tell(&Message::Load(self.announced), act);
     }
 }
 
@@ -318,11 +318,11 @@ mod tests {
 
     #[test]
     fn a_load_is_told_when_it_has_changed_by_the_factor() {
-        let mut told = node("line", 2, 0, &[]);
-        told.told = 8;
-        assert_eq!([4, 5, 8, 15, 16].map(|load| told.has_changed(load)), [true, false, false, false, true]);
-        told.told = 0;
-        assert_eq!([0, 1].map(|load| told.has_changed(load)), [false, true]);
+        let mut node = node("line", 2, 0, &[]);
+        node.announced = 8;
+        assert_eq!([4, 5, 8, 15, 16].map(|load| node.has_changed(load)), [true, false, false, false, true]);
+        node.announced = 0;
+        assert_eq!([0, 1].map(|load| node.has_changed(load)), [false, true]);
         let why = crate::schedule::find("rid:u=1").err().unwrap().to_string();
         assert_eq!(why, "scheduler rid: u is a number between 0 and 1, not '1'");
     }

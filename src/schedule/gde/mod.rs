@@ -257,20 +257,20 @@ mod tests {
     #[test]
     fn the_one_with_more_gives_the_fraction_of_the_difference() {
         let mut act = Actions::default();
-        let mut told = |lambda, message, ready| {
+        let mut reaction = |lambda, message, ready| {
             let mut policy = node(lambda, None);
             policy.on_message(1, message, &view(5, ready, 1), &mut act);
             act.take()
         };
         let share = |most| Action::Share { to: 1, most };
-        assert_eq!(told(0.5, Message::Offer(2), 7), [share(3), tell(1, Message::Answer(5))]);
-        assert_eq!(told(0.8, Message::Offer(2), 7), [share(4), tell(1, Message::Answer(4))]);
-        assert_eq!(told(0.5, Message::Offer(9), 7), [tell(1, Message::Answer(8))]);
-        assert_eq!(told(0.2, Message::Offer(0), 1), [share(1), tell(1, Message::Answer(1))]);
-        assert_eq!(told(0.9, Message::Offer(0), 3), [share(3), tell(1, Message::Answer(1))], "what runs stays");
-        assert_eq!(told(0.5, Message::Offer(0), 0), [Action::Part { to: 1, otherwise: Message::Answer(1) }]);
-        assert_eq!(told(0.5, Message::Answer(2), 7), [share(3)]);
-        assert_eq!(told(0.5, Message::Answer(7), 7), []);
+        assert_eq!(reaction(0.5, Message::Offer(2), 7), [share(3), tell(1, Message::Answer(5))]);
+        assert_eq!(reaction(0.8, Message::Offer(2), 7), [share(4), tell(1, Message::Answer(4))]);
+        assert_eq!(reaction(0.5, Message::Offer(9), 7), [tell(1, Message::Answer(8))]);
+        assert_eq!(reaction(0.2, Message::Offer(0), 1), [share(1), tell(1, Message::Answer(1))]);
+        assert_eq!(reaction(0.9, Message::Offer(0), 3), [share(3), tell(1, Message::Answer(1))], "what runs stays");
+        assert_eq!(reaction(0.5, Message::Offer(0), 0), [Action::Part { to: 1, otherwise: Message::Answer(1) }]);
+        assert_eq!(reaction(0.5, Message::Answer(2), 7), [share(3)]);
+        assert_eq!(reaction(0.5, Message::Answer(7), 7), []);
     }
 
     #[test]

@@ -23,14 +23,14 @@ struct Other {
     median: NodeId,
     processors: u64,
     /// Number of tasks by its median's last message; 0 at first.
-    told: u64,
+    announced: u64,
     /// Given from here since then.
     lent: u64,
 }
 
 impl Other {
     fn tasks(&self) -> u64 {
-        self.told + self.lent
+        self.announced + self.lent
     }
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Lending {
     is_open: bool,
     processors: u64,
     /// Number of tasks of this region in the last message to the others.
-    told: u64,
+    announced: u64,
     /// Tasks of this region, when it was last asked for news.
     before: u64,
     /// Medians that have lent here since that message.
@@ -59,13 +59,13 @@ pub(super) struct News {
 impl Lending {
     /// All regions by median and number of processors, closed and without tasks at first.
     pub fn new(me: NodeId, regions: impl Iterator<Item = (NodeId, usize)>) -> Lending {
-        let mut lending = Lending { is_open: false, processors: 0, told: 0, before: 0, lenders: Vec::new(), others: Vec::new() };
+        let mut lending = Lending { is_open: false, processors: 0, announced: 0, before: 0, lenders: Vec::new(), others: Vec::new() };
         for (median, processors) in regions {
             let processors = processors as u64;
             if median == me {
                 lending.processors = processors;
             } else if processors > 0 {
-                lending.others.push(Other { median, processors, told: 0, lent: 0 });
+                lending.others.push(Other { median, processors, announced: 0, lent: 0 });
             }
         }
         lending
@@ -96,24 +96,24 @@ impl Lending {
         }
         // With less than one task for two processors it does not matter how few there are.
         let tasks = if 2 * tasks < self.processors { 0 } else { tasks };
-        let is_news = match self.told {
+        let is_news = match self.announced {
             0 => tasks > 0 && tasks >= self.processors,
-            told => tasks >= 2 * told || 2 * tasks <= told,
+            announced => tasks >= 2 * announced || 2 * tasks <= announced,
         };
         if is_news {
-            self.told = tasks;
+            self.announced = tasks;
             self.lenders.clear();
             return Some(News { to: self.others.iter().map(|other| other.median).collect(), tasks: tasks as u32 });
         }
         // Loans that came singly and are done were never announced: to their lenders they would be here for ever.
-        let is_idle_again = has_fallen && tasks == 0 && self.told == 0 && !self.lenders.is_empty();
+        let is_idle_again = has_fallen && tasks == 0 && self.announced == 0 && !self.lenders.is_empty();
         is_idle_again.then(|| News { to: std::mem::take(&mut self.lenders), tasks: 0 })
     }
 
     /// A median says how many tasks its region has.
     pub fn heard(&mut self, median: NodeId, tasks: u32) {
         if let Some(other) = self.other(median) {
-            (other.told, other.lent) = (tasks.into(), 0);
+            (other.announced, other.lent) = (tasks.into(), 0);
         }
     }
 
@@ -126,7 +126,7 @@ impl Lending {
         }
         let (least, givers) = (least as u64, self.others.len() as u64);
         let in_want = self.others.iter_mut().filter(|other| {
-            let lacking = (least * other.processors).saturating_sub(other.told);
+            let lacking = (least * other.processors).saturating_sub(other.announced);
             other.lent < lacking.div_ceil(givers)
         });
         let loads = in_want.map(|other| {
@@ -159,11 +159,11 @@ mod tests {
     #[test]
     fn a_number_of_tasks_is_told_when_it_has_doubled_or_halved() {
         let mut lending = lending(&[(7, 4), (9, 4)]);
-        let told: Vec<_> = [3, 4, 5, 7, 8, 15, 5, 4, 3, 2, 1, 0, 1, 2, 3, 4].map(|tasks| lending.news(tasks)).into();
-        let news: Vec<u32> = told.iter().flatten().map(|news| news.tasks).collect();
+        let announced: Vec<_> = [3, 4, 5, 7, 8, 15, 5, 4, 3, 2, 1, 0, 1, 2, 3, 4].map(|tasks| lending.news(tasks)).into();
+        let news: Vec<u32> = announced.iter().flatten().map(|news| news.tasks).collect();
         // 15 is less than twice 8; below half of the processors there is nothing, and then it takes a task for each until there is something.
-        assert_eq!(news, [4, 8, 4, 2, 0, 4], "{told:?}");
-        assert!(told.iter().flatten().all(|news| news.to == [7, 9]), "{told:?}");
+        assert_eq!(news, [4, 8, 4, 2, 0, 4], "{announced:?}");
+        assert!(announced.iter().flatten().all(|news| news.to == [7, 9]), "{announced:?}");
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl<C: Computation> NodeRuntime<C> {
 
     pub(super) fn tell_policy(&mut self, to: NodeId, message: Bytes) {
         self.statistics.control += 1;
-        self.trace(None, Happening::Told { to });
+        self.trace(None, Happening::Announced { to });
         self.node.send_bytes(to, POLICY, message);
     }
 

@@ -221,7 +221,7 @@ impl<C: Computation> Execution<C> {
     pub fn count(&mut self, header: &mut TaskHeader) {
         let totals = &mut self.totals;
         totals.tasks += 1;
-        totals.detached += u64::from(header.home == Home::Nobody);
+        totals.detached += u64::from(header.home == Home::Detached);
         let spent = std::mem::take(&mut header.spent);
         if !header.divided && !C::DIVISIBLE {
             totals.largest = totals.largest.max(spent);
@@ -322,7 +322,7 @@ mod tests {
         let mut execution = execution(1, &options(Style::Sliced));
         assert!(execution.is_here() && execution.capacity() == 0);
         let mut hands = Hands::default();
-        let mut header = header(Home::Nobody);
+        let mut header = header(Home::Detached);
         let (mut task, mut slices) = (70, 0);
         loop {
             let clock = hands.clone();
@@ -352,7 +352,7 @@ mod tests {
         let mut hands = Hands::default();
         let clock = hands.clone();
         assert_eq!(execution.begin_batch(&clock), 0);
-        let mut header = header(Home::Nobody);
+        let mut header = header(Home::Detached);
         let Executed { ended, .. } = execution.execute(&mut header, 90, &mut hands, &clock);
         assert_eq!((ended, execution.totals().busy), (90_090, 90_090));
         assert_eq!((header.spent, execution.totals().needed), (45_045, 45_045));
@@ -364,7 +364,7 @@ mod tests {
             let mut execution = execution(2, &Options { ahead_below, ..options(style) });
             for task in 0..BEFORE_AHEAD {
                 assert_eq!(execution.capacity(), 2);
-                execution.started(WorkId(task), ItemId(task), header(Home::Nobody));
+                execution.started(WorkId(task), ItemId(task), header(Home::Detached));
                 assert_eq!(execution.running(), 1);
                 let mut returned = end(&mut execution, task, 40).unwrap().unwrap();
                 assert_eq!((returned.id, returned.header.spent, returned.executed.ended), (ItemId(task), 40, 40));
@@ -380,7 +380,7 @@ mod tests {
         let mut execution = execution(3, &options(Style::Sliced));
         let word = Bytes::from_static(b"none");
         assert_eq!(execution.request_part(7, word.clone()), Err(word.clone()), "nothing is being executed");
-        execution.started(WorkId(1), ItemId(1), header(Home::Nobody));
+        execution.started(WorkId(1), ItemId(1), header(Home::Detached));
         assert_eq!(execution.request_part(7, word.clone()), Ok(()));
         let returned = end(&mut execution, 1, 350).unwrap().unwrap();
         let Slice::More(mut rest) = returned.executed.slice else { panic!("350 is more than a slice of 300") };
@@ -391,7 +391,7 @@ mod tests {
     #[test]
     fn a_worker_that_returns_something_else_is_an_error() {
         let mut execution = execution(2, &options(Style::Worker));
-        execution.started(WorkId(1), ItemId(1), header(Home::Nobody));
+        execution.started(WorkId(1), ItemId(1), header(Home::Detached));
         let finished = Finished { work: WorkId(1), output: Box::new(5), began: 0, ended: 1, needed: Needed::all(1) };
         let why = execution.finished(finished).err().unwrap().to_string();
         assert_eq!(why, "a worker returned no slice of task 1 of node 0");

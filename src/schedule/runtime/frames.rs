@@ -131,7 +131,7 @@ mod tests {
     fn a_frame_is_resumed_once_in_order_and_answers_of_others_are_refused_even_in_its_place() {
         let mut frames = JoinFrames::<Nothing>::default();
         let name = Name { born: 0, number: 7 };
-        let header = TaskHeader::new(name, Home::Nobody, 0);
+        let header = TaskHeader::new(name, Home::Detached, 0);
         let first = frames.open(ItemId(1), header, Then::Combine, 2);
         let other = frames.open(ItemId(2), header, Then::Combine, 1);
         assert!(frames.answer(first, 1, 5, 11).unwrap().is_none());

@@ -55,7 +55,7 @@ impl<T> Spawned<T> {
     /// The tasks, each with the receiver of its answer.
     pub fn with_homes(self) -> impl Iterator<Item = (Home, T)> {
         let frame = self.frame;
-        let home = move |index| frame.map_or(Home::Nobody, |(node, frame)| Home::Parent { node, frame, index });
+        let home = move |index| frame.map_or(Home::Detached, |(node, frame)| Home::Parent { node, frame, index });
         (0..).zip(self.tasks).map(move |(index, task)| (home(index), task))
     }
 }
@@ -74,7 +74,7 @@ impl<C: Computation> Joins<C> {
     pub fn next(&mut self) -> Option<Delivery<C::Answer>> {
         while let Some(answered) = self.answers.pop_front() {
             match answered.home {
-                Home::Nobody => self.combine(answered.answer),
+                Home::Detached => self.combine(answered.answer),
                 Home::Parent { node, .. } if node != self.me => return Some(Delivery::Elsewhere(node, answered)),
                 Home::Root { .. } if self.host != self.me => return Some(Delivery::Elsewhere(self.host, answered)),
                 Home::Parent { frame, index, .. } => return Some(Delivery::Parent(Child { frame, index }, answered)),
@@ -137,8 +137,8 @@ impl<C: Computation> Joins<C> {
     /// Records that a part is split off a task: the receiver of the task's answer then waits for both. Returns the receiver of the part's answer.
     pub fn split(&mut self, task: ItemId, header: &mut TaskHeader) -> Home {
         header.divided = true;
-        if header.home == Home::Nobody {
-            return Home::Nobody;
+        if header.home == Home::Detached {
+            return Home::Detached;
         }
         let frame = self.frames.open(task, *header, Then::Combine, 2);
         let part = |index| Home::Parent { node: self.me, frame, index };
@@ -219,9 +219,9 @@ mod tests {
         for me in [0, 2] {
             let mut joins = joins(me);
             let yielded = Yield::Detached { tasks: vec![1, 2], answer: 5 };
-            let spawned = joins.take(ItemId(1), header(0, Home::Nobody), yielded).unwrap();
-            assert!(spawned.with_homes().all(|(home, _)| home == Home::Nobody));
-            joins.take(ItemId(2), header(1, Home::Nobody), Yield::Answer(6));
+            let spawned = joins.take(ItemId(1), header(0, Home::Detached), yielded).unwrap();
+            assert!(spawned.with_homes().all(|(home, _)| home == Home::Detached));
+            joins.take(ItemId(2), header(1, Home::Detached), Yield::Answer(6));
             joins.take(ItemId(3), header(2, Home::Root { graph: 8 }), Yield::Answer(7));
             match joins.next() {
                 Some(Delivery::Graph(8, answered)) if me == 0 => joins.combine(answered.answer),
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn a_parent_without_children_is_resumed_at_once() {
         let mut joins = joins(0);
-        assert!(joins.take(ItemId(1), header(0, Home::Nobody), Yield::Children { tasks: Vec::new(), waiting: () }).is_none());
+        assert!(joins.take(ItemId(1), header(0, Home::Detached), Yield::Children { tasks: Vec::new(), waiting: () }).is_none());
         assert!(joins.next().is_none());
         assert_eq!((joins.take_partial(), joins.totals()), (Some(0), (1, 0)));
     }
@@ -258,8 +258,8 @@ mod tests {
         let Some(Delivery::Elsewhere(0, answered)) = joins.next() else { panic!("the root's answer leaves for the host") };
         assert_eq!((answered.answer, answered.label, answered.home), (42, 6, home));
         // No parent waits for a detached task, split or not.
-        let mut detached = header(5, Home::Nobody);
-        assert_eq!(joins.split(ItemId(2), &mut detached), Home::Nobody);
+        let mut detached = header(5, Home::Detached);
+        assert_eq!(joins.split(ItemId(2), &mut detached), Home::Detached);
         assert_eq!(joins.totals().0, 0);
     }
 }

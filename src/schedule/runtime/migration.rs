@@ -72,7 +72,7 @@ mod tests {
     }
 
     fn task(migration: bool) -> Travelling<()> {
-        Travelling::new(TaskHeader::new(Name { born: 0, number: 0 }, Home::Nobody, 0), (), migration)
+        Travelling::new(TaskHeader::new(Name { born: 0, number: 0 }, Home::Detached, 0), (), migration)
     }
 
     #[test]

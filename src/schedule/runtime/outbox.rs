@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn tasks_leave_in_one_message_and_only_migrations_count() {
         let mut outbox = Outbox::<()>::new(0, true, 1_000);
-        let task = |number, migration| Travelling::new(TaskHeader::new(Name { born: 0, number }, Home::Nobody, 0), number, migration);
+        let task = |number, migration| Travelling::new(TaskHeader::new(Name { born: 0, number }, Home::Detached, 0), number, migration);
         let mut effects = Effects::new(true);
         outbox.pack_tasks(4, 2, vec![task(0, true), task(1, false), task(2, true)], &mut effects).unwrap();
         let Some(Effect::Send { body, .. }) = effects.list.last() else { panic!("{effects:?}") };

@@ -214,7 +214,7 @@ mod tests {
     fn queue(tasks: &[u64]) -> WorkQueue {
         let item = |task: &u64| {
             let name = Name { born: 2, number: *task };
-            Item::<Sum> { id: ItemId(*task), header: TaskHeader::new(name, Home::Nobody, 0), task: *task }
+            Item::<Sum> { id: ItemId(*task), header: TaskHeader::new(name, Home::Detached, 0), task: *task }
         };
         work_queue(1, tasks.iter().map(item).collect(), 2).unwrap()
     }

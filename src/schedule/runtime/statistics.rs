@@ -92,8 +92,8 @@ mod tests {
     fn a_trace_is_kept_only_if_it_is_asked_for_and_counts_from_the_beginning() {
         for tracing in [false, true] {
             let mut statistics = Statistics::new(100, tracing);
-            statistics.trace(130, None, Happening::Told { to: 2 });
-            let expected = Entry { at: 30, task: None, what: Happening::Told { to: 2 } };
+            statistics.trace(130, None, Happening::Announced { to: 2 });
+            let expected = Entry { at: 30, task: None, what: Happening::Announced { to: 2 } };
             assert_eq!(statistics.take_trace(), if tracing { vec![expected] } else { Vec::new() });
         }
     }

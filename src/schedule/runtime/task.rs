@@ -22,7 +22,7 @@ pub(super) enum Home {
     /// The host: the task is the root of this graph.
     Root { graph: u64 },
     /// No parent: the task is detached.
-    Nobody,
+    Detached,
 }
 
 /// Everything about a task except its payload.

@@ -267,7 +267,7 @@ mod tests {
     /// Makes tasks ready that carry these numbers; those below 10 are roots.
     fn queue(store: &mut TaskStore<Sum>, tasks: &[u64]) {
         for task in tasks {
-            let home = if *task < 10 { Home::Root { graph: *task } } else { Home::Nobody };
+            let home = if *task < 10 { Home::Root { graph: *task } } else { Home::Detached };
             let header = store.birth(home, 0);
             let new = store.enter(header, *task);
             store.queue(new.item).unwrap();
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn tasks_are_placed_once_and_only_where_they_can_be_executed() {
         let mut store = store(QueueOrder::Fifo);
-        let header = store.birth(Home::Nobody, 5);
+        let header = store.birth(Home::Detached, 5);
         assert_eq!((header.name, header.chain), (Name { born: 3, number: 0 }, 5));
         let new = store.enter(header, 7);
         store.label(new.item, 9).unwrap();
@@ -349,7 +349,7 @@ mod tests {
     fn a_task_between_slices_goes_on_first_and_one_that_migrates_is_not_there_yet() {
         let mut store = store(QueueOrder::Fifo);
         queue(&mut store, &[10]);
-        let header = store.birth(Home::Nobody, 0);
+        let header = store.birth(Home::Detached, 0);
         let item = store.item(header, 20);
         store.pause(item);
         assert!(store.has_next() && store.is_sliced());

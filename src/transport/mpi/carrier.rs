@@ -373,7 +373,7 @@ impl State {
             }
             ControlMessage::ThisLong { round, nanos } => self.watchdog.answered(source, round, Duration::from_nanos(nanos)),
             ControlMessage::Tell => {
-                self.watchdog.told(now);
+                self.watchdog.noted(now);
                 self.say_what_we_wait_for(now);
             }
             ControlMessage::Failing => self.lower_fails |= source < self.me,

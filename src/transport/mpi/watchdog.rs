@@ -190,7 +190,7 @@ impl Watchdog {
     }
 
     /// Another rank found that the job is stuck, and will end it.
-    pub fn told(&mut self, now: Instant) {
+    pub fn noted(&mut self, now: Instant) {
         // If two have found it, each must not leave it to the other.
         if !matches!(self.phase, Phase::Stuck { .. }) {
             self.postpone(now);
@@ -291,7 +291,7 @@ mod tests {
             assert!(matches!(dog.poll(now, false), Action::Report { .. }));
         }
         for dog in &mut dogs[1..] {
-            dog.told(now);
+            dog.noted(now);
             assert_eq!(dog.poll(now + SECOND, false), Action::End);
         }
     }

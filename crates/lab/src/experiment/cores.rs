@@ -66,12 +66,12 @@ pub(super) fn groups(world: &mut World) -> Result<Vec<CoreGroup>> {
 }
 
 /// The groups, from the reports of all ranks, in the order of their first ranks.
-fn grouped(hosts: &Hosts, told: &[Processors]) -> Vec<CoreGroup> {
-    (0..hosts.count()).flat_map(|host| of_host(&hosts.ranks_on(host), told)).collect()
+fn grouped(hosts: &Hosts, processors: &[Processors]) -> Vec<CoreGroup> {
+    (0..hosts.count()).flat_map(|host| of_host(&hosts.ranks_on(host), processors)).collect()
 }
 
-fn of_host(ranks: &[RankId], told: &[Processors]) -> Vec<CoreGroup> {
-    let of = |rank: RankId| told.get(rank as usize);
+fn of_host(ranks: &[RankId], processors: &[Processors]) -> Vec<CoreGroup> {
+    let of = |rank: RankId| processors.get(rank as usize);
     let known: Vec<(RankId, &Processors)> = ranks.iter().filter_map(|rank| Some((*rank, of(*rank)?))).collect();
     // A quota belongs to the host; all its ranks draw on it, wherever they are bound.
     if known.iter().any(|(_, processors)| processors.are_limited()) {
@@ -111,8 +111,8 @@ mod tests {
     #[test]
     fn ranks_that_are_not_bound_share_all_cores_of_their_host() {
         let hosts = Hosts::from_names(&["a", "a", "b", "a"].map(String::from));
-        let told = [on(&[0, 1]), on(&[0, 1]), on(&[0, 1, 2, 3]), on(&[0, 1])];
-        assert_eq!(grouped(&hosts, &told), [group(&[0, 1, 3], 2), group(&[2], 4)]);
+        let processors = [on(&[0, 1]), on(&[0, 1]), on(&[0, 1, 2, 3]), on(&[0, 1])];
+        assert_eq!(grouped(&hosts, &processors), [group(&[0, 1, 3], 2), group(&[2], 4)]);
         assert!(group(&[0, 1, 3], 2).is_shared() && !group(&[2], 4).is_shared());
     }
 

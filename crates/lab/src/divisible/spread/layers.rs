@@ -252,7 +252,7 @@ impl Layers {
     pub fn predict(&self, costs: &SpreadCosts, ranges: &[Range]) -> Prediction {
         let nodes = ranges.len();
         let routes = self.routes(ranges);
-        let mut told = Prediction { finish: vec![0.0; nodes], sending: vec![Vec::new(); nodes], computing: vec![Vec::new(); nodes] };
+        let mut predicted = Prediction { finish: vec![0.0; nodes], sending: vec![Vec::new(); nodes], computing: vec![Vec::new(); nodes] };
         let mut arrival = vec![0.0f64; nodes];
         let leaving = routes.links_from(self.origin).count() as f64;
         for node in std::iter::once(self.origin).chain(self.order()) {
@@ -263,18 +263,18 @@ impl Layers {
                 let reading = if from == self.origin { costs.links[from as usize].per_byte * leaving } else { 0.0 };
                 let begin = arrival[from as usize];
                 let end = begin + startup + length(carried) as f64 * per_byte.max(reading);
-                told.sending[me].push(TimeInterval { begin, end });
+                predicted.sending[me].push(TimeInterval { begin, end });
                 arrival[me] = arrival[me].max(end);
             }
             let share = ranges[me].len();
             if share > 0 {
                 let reading = if node == self.origin { costs.links[me].per_byte } else { 0.0 };
                 let end = arrival[me] + costs.start[me] + share as f64 * (costs.compute[me] + reading);
-                told.computing[me].push(TimeInterval { begin: arrival[me], end });
-                told.finish[me] = end;
+                predicted.computing[me].push(TimeInterval { begin: arrival[me], end });
+                predicted.finish[me] = end;
             }
         }
-        told
+        predicted
     }
 
     /// What every link carries, if node i is to get `ranges[i]`.

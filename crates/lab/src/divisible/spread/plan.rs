@@ -283,18 +283,18 @@ pub(super) fn whole(weights: &[f64], bytes: u64, origin: NodeId) -> Vec<u64> {
 pub fn predict(tree: &SpreadTree, costs: &SpreadCosts, shares: &[u64], installments: u32) -> Prediction {
     let served = served(tree, costs);
     let nodes = shares.len();
-    let mut told = Prediction { finish: vec![0.0; nodes], sending: vec![Vec::new(); nodes], computing: vec![Vec::new(); nodes] };
-    let computes = |node: usize, begin: f64, seconds: f64, told: &mut Prediction| {
+    let mut predicted = Prediction { finish: vec![0.0; nodes], sending: vec![Vec::new(); nodes], computing: vec![Vec::new(); nodes] };
+    let computes = |node: usize, begin: f64, seconds: f64, predicted: &mut Prediction| {
         let interval = TimeInterval { begin, end: begin + seconds };
-        told.finish[node] = interval.end;
-        match told.computing[node].last_mut() {
+        predicted.finish[node] = interval.end;
+        match predicted.computing[node].last_mut() {
             Some(last) if last.end >= begin => last.end = interval.end,
-            _ => told.computing[node].push(interval),
+            _ => predicted.computing[node].push(interval),
         }
     };
     let root = tree.root() as usize;
     if shares[root] > 0 {
-        computes(root, 0.0, costs.start[root] + shares[root] as f64 * costs.own(tree.root()), &mut told);
+        computes(root, 0.0, costs.start[root] + shares[root] as f64 * costs.own(tree.root()), &mut predicted);
     }
     let mut clock = 0.0;
     for round in 0..installments {
@@ -305,15 +305,15 @@ pub fn predict(tree: &SpreadTree, costs: &SpreadCosts, shares: &[u64], installme
                 continue;
             }
             let sent = TimeInterval { begin: clock, end: clock + bytes * served.link };
-            told.sending[node].push(sent);
+            predicted.sending[node].push(sent);
             clock = sent.end;
             let arrived = clock + served.latency + bytes.min(PIECE as f64) * served.forward;
-            let begin = arrived.max(told.finish[node]);
-            let start = if told.computing[node].is_empty() { served.start } else { 0.0 };
-            computes(node, begin, start + bytes * served.compute, &mut told);
+            let begin = arrived.max(predicted.finish[node]);
+            let start = if predicted.computing[node].is_empty() { served.start } else { 0.0 };
+            computes(node, begin, start + bytes * served.compute, &mut predicted);
         }
     }
-    told
+    predicted
 }
 
 /// The length of one installment of a share.

@@ -44,10 +44,10 @@ pub(super) fn judge(courses: &mut [Course], plains: &[Plain], cores: Option<u32>
 fn judge_together(courses: &mut [Course], plains: &[Plain], cores: Option<u32>) {
     for (round, plain) in plains.iter().enumerate() {
         let of_round = |courses: &[Course]| courses.iter().filter_map(|course| course.summaries.get(round).cloned()).collect::<Vec<_>>();
-        let told = of_round(courses);
-        let summed = told.iter().map(|run| run.sequential).min().unwrap_or(0);
+        let of_runs = of_round(courses);
+        let summed = of_runs.iter().map(|run| run.sequential).min().unwrap_or(0);
         let sequential = plain.map(|(_, ticks)| ticks).filter(|ticks| *ticks > 0).unwrap_or(summed);
-        let against: Vec<Summary> = told.into_iter().map(|run| run.with_sequential(sequential)).collect();
+        let against: Vec<Summary> = of_runs.into_iter().map(|run| run.with_sequential(sequential)).collect();
         let bound = accounting::bound(&against, cores);
         let least = |part: fn(&Summary) -> Ticks| against.iter().map(part).min().unwrap_or(0);
         let (largest, chain) = (least(|run| run.largest), least(|run| run.chain));

@@ -70,7 +70,7 @@ fn events<'a>(timeline: &NodeTimeline, begins: u64, scheduler: &'a str) -> Vec<E
             Happening::Arrived { from } => ("task arrived from", from),
             Happening::AnswerLeft { to } => ("answer left to", to),
             Happening::AnswerArrived { from } => ("answer arrived from", from),
-            Happening::Told { to } => ("told", to),
+            Happening::Announced { to } => ("told", to),
             Happening::Heard { from } => ("heard", from),
             Happening::Waits { children } => ("waits for children:", children),
             Happening::Resumed => ("resumed", timeline.node),
