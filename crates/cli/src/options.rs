@@ -35,6 +35,7 @@ pub struct WorldOptions {
 
     /// Whether the command goes on when a rank dies, where MPI can.
     #[arg(skip)]
+    #[cfg_attr(not(feature = "_ranks"), allow(dead_code, reason = "without real ranks none dies"))]
     pub survives: bool,
 
     /// Number of hosts of the simulated ranks, filled in blocks (HOSTS) or in turn (HOSTS,cyclic), to see how much crosses between hosts

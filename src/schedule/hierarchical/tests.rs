@@ -215,7 +215,7 @@ fn options_are_read() {
         ("hierarchical:host=shared,host=dedicated", "scheduler hierarchical: host is given twice"),
         ("hierarchical:spread=0", "scheduler hierarchical: spread is a number of sub-trees from 1 to 1000000, not '0'"),
         ("hierarchical:regions=0", "scheduler hierarchical: regions is open or closed, not '0'"),
-        ("hierarchical:level=1", "scheduler hierarchical has no option 'level'; it has medians, host, spread, regions"),
+        ("hierarchical:level=1", "scheduler hierarchical has no option 'level'; it has medians, host, host_rank, spread, regions"),
     ] {
         assert_eq!(super::super::find(spec).err().unwrap().to_string(), sentence);
     }

@@ -163,6 +163,7 @@ impl Columns {
             };
             column(name).ok_or_else(|| at(format!("there is no column {name}; it is to name rank, work and, if need be, bytes{alone}")))
         };
+        let rank = needed("rank")?;
         // Without a column of that name the first of the others is the work.
         let is_further = |name: &&String| !["rank", "work", "bytes", "x", "y", "z"].contains(&name.as_str());
         let others = further.iter().filter(is_further).map(|name| Ok((name.clone(), needed(name)?))).collect::<Result<Vec<_>, String>>()?;
@@ -171,7 +172,7 @@ impl Columns {
             _ => needed("work")?,
         };
         let axes = (0..).zip(["x", "y", "z"]).filter_map(|(axis, name)| Some((axis, name, column(name)?))).collect();
-        let columns = Columns { count: names.len(), rank: needed("rank")?, work, bytes: column("bytes"), axes, further: others, unit };
+        let columns = Columns { count: names.len(), rank, work, bytes: column("bytes"), axes, further: others, unit };
         for (index, name) in names.iter().enumerate() {
             if is_further(&name) && !further.contains(name) {
                 return Err(at(format!("the column \"{}\" is unknown; known are rank, work, bytes, x, y and z", shortened(name))));
