@@ -15,7 +15,7 @@
 //! | [`Degradation`](Criterion::Degradation) | the sum of (median of the last three max, less the mean of all since) reaches C (Zhai et al. 2018) |
 //! | [`Area`](Criterion::Area) | n u - (sum of u), over n steps, reaches C: the area above the curve of u (Boulmier et al. 2021) |
 //! | [`Efficiency`](Criterion::Efficiency) | a step that is as efficient as the first one after a balancing, plus C, takes less than `factor` steps like the last (Procassini et al. 2005) |
-//! | [`Predicted`](Criterion::Predicted) | what balancing now gains, u less that of the first step after the last balancing, in each step for which the loads are expected to last, is above C: the model of [`advice`](crate::advice) |
+//! | [`Predicted`](Criterion::Predicted) | what balancing now gains, u less that of the first step after the last balancing, in each step for which the loads are expected to last, is above C: the model of [`advice`] |
 //! | [`Tolerance`](Criterion::Tolerance) | a rank is more than a part above or below the mean (Márquez et al. 2013) |
 
 mod decision;
