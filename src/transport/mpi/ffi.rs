@@ -387,11 +387,9 @@ impl Receiving {
 
     /// Room for a body of this length, the front of which is here: the rest begins at a multiple of [`Receiving::ALIGNED`].
     fn with_room_for(length: u64, front: usize, pool: &Pool) -> Result<Receiving> {
-        let room = usize::try_from(length).ok().and_then(|length| length.checked_add(Receiving::ALIGNED));
-        let buffer = room.and_then(|room| pool.take(room));
-        let mut buffer = buffer.ok_or_else(|| Error::Failed(format!("there is no memory for a message of {length} bytes")))?;
-        // It fits, since there is room for more.
-        let length = length as usize;
+        let taken = |length: usize| Some((length, pool.take(length.checked_add(Receiving::ALIGNED)?)?));
+        let found = usize::try_from(length).ok().and_then(taken);
+        let (length, mut buffer) = found.ok_or_else(|| Error::Failed(format!("there is no memory for a message of {length} bytes")))?;
         if front > length {
             return Err(Error::Failed(format!("a message of {length} bytes brings {front} ahead")));
         }

@@ -7,6 +7,7 @@ use std::ptr;
 
 use super::binding::{self as mpi, byte, no_request};
 use super::ffi::{Comm, check, count};
+use super::sends::{LOOK, those_over};
 use crate::error::{Error, Result};
 use crate::topology::RankId;
 
@@ -85,9 +86,6 @@ pub(super) struct Transfers {
     requests: Vec<mpi::MPI_Request>,
 }
 
-/// Room for what one look at the transfers finds.
-const LOOK: usize = 128;
-
 impl Transfers {
     /// Begins transfers. All ranks know what all others send them; between two ranks bytes arrive in the order of the lists.
     ///
@@ -126,22 +124,13 @@ impl Transfers {
     pub fn are_over(&mut self) -> Result<bool> {
         while !self.requests.is_empty() {
             let start = self.requests.len().saturating_sub(LOOK);
-            let looked_at = &mut self.requests[start..];
-            let mut indices = [0 as c_int; LOOK];
-            let mut over: c_int = 0;
-            // SAFETY: requests that MPI gave, room for one index per request, and no statuses wanted.
-            check("MPI_Testsome", unsafe {
-                let (incount, statuses) = (looked_at.len() as c_int, mpi::statuses_ignore());
-                mpi::MPI_Testsome(incount, looked_at.as_mut_ptr(), &raw mut over, indices.as_mut_ptr(), statuses)
-            })?;
-            let over = usize::try_from(over).unwrap_or(0);
-            if over == 0 {
+            let mut indices = [0; LOOK];
+            let over = those_over(&mut self.requests[start..], &mut indices)?;
+            if over.is_empty() {
                 return Ok(false);
             }
-            let over = &mut indices[..over];
-            over.sort_unstable_by(|a, b| b.cmp(a));
-            for &mut index in over {
-                self.requests.swap_remove(start + index as usize);
+            for index in over {
+                self.requests.swap_remove(start + *index as usize);
             }
         }
         Ok(true)

@@ -9,6 +9,23 @@ use super::outgoing::Outgoing;
 use crate::error::Result;
 use crate::topology::RankId;
 
+/// Number of requests that one [look](those_over) covers.
+pub(super) const LOOK: usize = 128;
+
+/// Which of at most [`LOOK`] requests are over, the last first: so taking one out of their list moves none that is still to be taken out.
+pub(super) fn those_over<'a>(requests: &mut [MPI_Request], indices: &'a mut [c_int; LOOK]) -> Result<&'a [c_int]> {
+    let number = requests.len().min(LOOK) as c_int;
+    let mut over: c_int = 0;
+    // SAFETY: these are requests that MPI gave, there is room for an index of each, and statuses are not wanted.
+    check("MPI_Testsome", unsafe {
+        mpi::MPI_Testsome(number, requests.as_mut_ptr(), &raw mut over, indices.as_mut_ptr(), mpi::statuses_ignore())
+    })?;
+    // MPI_UNDEFINED (negative) says that there was nothing active.
+    let over = &mut indices[..usize::try_from(over).unwrap_or(0)];
+    over.sort_unstable_by(|a, b| b.cmp(a));
+    Ok(over)
+}
+
 /// Immediate sends that are not over, with the bytes they read.
 #[derive(Default)]
 pub(super) struct Sends {
@@ -17,9 +34,6 @@ pub(super) struct Sends {
     /// Where the next poll begins: many sends are looked at in turns.
     cursor: usize,
 }
-
-/// Number of sends that one test covers.
-const LOOK: usize = 128;
 
 impl Sends {
     pub fn len(&self) -> usize {
@@ -73,20 +87,9 @@ impl Sends {
             self.cursor = end;
             return Ok(());
         }
-        let looked_at = &mut self.requests[self.cursor..end];
-        let mut indices = [0 as c_int; LOOK];
-        let mut over: c_int = 0;
-        // SAFETY: `looked_at` holds requests that MPI gave, `indices` has room for one index per request, and statuses are not wanted.
-        check("MPI_Testsome", unsafe {
-            let (incount, statuses) = (looked_at.len() as c_int, mpi::statuses_ignore());
-            mpi::MPI_Testsome(incount, looked_at.as_mut_ptr(), &raw mut over, indices.as_mut_ptr(), statuses)
-        })?;
-        // MPI_UNDEFINED (negative) says that there was nothing active, which cannot be here.
-        let over = &mut indices[..usize::try_from(over).unwrap_or(0)];
-        // From the back, so that taking one out does not move another that is still to be taken out.
-        over.sort_unstable_by(|a, b| b.cmp(a));
-        for &mut index in over {
-            let index = self.cursor + index as usize;
+        let mut indices = [0; LOOK];
+        for index in those_over(&mut self.requests[self.cursor..end], &mut indices)? {
+            let index = self.cursor + *index as usize;
             self.requests.swap_remove(index);
             done(self.bytes.swap_remove(index));
         }
