@@ -61,18 +61,9 @@ fn main() -> equipoise::Result<()> {
     let mine = Chosen { name: "diffusion".into(), entry: &ENTRY, made: Box::new(Diffusion { rounds: 32 }) };
     for balancer in [Rc::new(mine), Rc::new(balance::find("kwa")?)] {
         let mut world = World::simulated(ranks, sim::Model::default());
-        let spec = BalanceSpec {
-            overlay: Overlay::one_host(Topology::parse("ring", ranks)?, ranks)?,
-            tasks: Tasks::numbered(&mut world, (1..=u64::from(ranks)).map(|i| i * i).collect(), 64)?,
-            powers: Powers::equal(ranks, ranks),
-            given_powers: None,
-            balancer,
-            seed: 1,
-            moves: false,
-            optimum: false,
-            trace: false,
-            plain: false,
-        };
+        let overlay = Overlay::one_host(Topology::parse("ring", ranks)?, ranks)?;
+        let tasks = Tasks::numbered(&mut world, (1..=u64::from(ranks)).map(|i| i * i).collect(), 64)?;
+        let spec = BalanceSpec { moves: false, ..BalanceSpec::new(balancer, overlay, tasks, Powers::equal(ranks, ranks)) };
         // No task is lost or doubled, or this is an error.
         let record = experiment::balance(&mut world, &spec)?;
         record.iter().for_each(|record| println!("{}", equipoise_lab::report::table::balance(record)));

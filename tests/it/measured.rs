@@ -74,19 +74,7 @@ fn balanced(balancer: &str, run: &str, hosts: Hosts, rule: PlacementRule) -> Bal
     let overlay = Overlay::placed(balancer.entry.default_topology(ranks), hosts, rule, 1).unwrap();
     let tasks = Tasks::of_source(&mut world, &source(run), [&overlay.placement]).unwrap();
     let powers = Powers::equal(ranks, overlay.topology.nodes());
-    let spec = BalanceSpec {
-        balancer,
-        overlay,
-        tasks,
-        powers,
-        given_powers: None,
-        seed: 1,
-        moves: true,
-        optimum: false,
-        trace: false,
-        plain: false,
-    };
-    balance(&mut world, &spec).unwrap().unwrap()
+    balance(&mut world, &BalanceSpec::new(balancer, overlay, tasks, powers)).unwrap().unwrap()
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn phase_by(balancer: &str, hosts: &Hosts, rule: PlacementRule, mean: u64, paylo
     let loads = LoadPattern::Uniform { mean }.draw(nodes, ranks, seed).unwrap();
     let tasks = Tasks::numbered(&mut world, loads, payload).unwrap();
     let powers = Powers::equal(ranks, nodes);
-    let spec = BalanceSpec { balancer, overlay, tasks, powers, given_powers: None, seed, moves: true, optimum: false, trace: false, plain };
+    let spec = BalanceSpec { seed, plain, ..BalanceSpec::new(balancer, overlay, tasks, powers) };
     balance(&mut world, &spec).unwrap().unwrap()
 }
 
@@ -108,9 +108,7 @@ fn between_hosts(rule: PlacementRule, load: &Load, payload: u64, seed: u64) -> u
             Tasks::of_source(&mut world, &source, [&overlay.placement])
         }
     };
-    let (tasks, powers, given_powers) = (tasks.unwrap(), Powers::equal(16, 16), None);
-    let spec =
-        BalanceSpec { balancer, overlay, tasks, powers, given_powers, seed, moves: true, optimum: false, trace: false, plain: false };
+    let spec = BalanceSpec { seed, ..BalanceSpec::new(balancer, overlay, tasks.unwrap(), Powers::equal(16, 16)) };
     balance(&mut world, &spec).unwrap().unwrap().host_bytes
 }
 

@@ -75,18 +75,9 @@ fn talking(world: &mut World) -> Result<()> {
     let all = u64::from(ranks) * EACH;
     let run = |world: &mut World, balancer: &str| {
         let links = (0..all).map(|task| Link { ends: (task, (task + EACH) % all), bytes: 100.0 }).collect();
-        let spec = BalanceSpec {
-            balancer: Rc::new(balance::find(balancer)?),
-            overlay: Overlay::new(Topology::parse("complete", ranks)?, world.hosts())?,
-            tasks: Tasks::numbered(world, vec![EACH; ranks as usize], 700)?.linked(links),
-            powers: Powers::equal(ranks, ranks),
-            given_powers: None,
-            seed: 1,
-            moves: true,
-            optimum: false,
-            trace: false,
-            plain: false,
-        };
+        let overlay = Overlay::new(Topology::parse("complete", ranks)?, world.hosts())?;
+        let tasks = Tasks::numbered(world, vec![EACH; ranks as usize], 700)?.linked(links);
+        let spec = BalanceSpec::new(Rc::new(balance::find(balancer)?), overlay, tasks, Powers::equal(ranks, ranks));
         let record = experiment::balance(world, &spec)?;
         Ok::<_, Error>(record.map(|record| (record.finals.clone(), record.messages, record.crossings)))
     };
@@ -129,19 +120,10 @@ fn vectors(world: &mut World) -> Result<()> {
     run.columns = ["bytes", "work"].into_iter().filter_map(|name| run.column(name)).collect();
     let balanced = |world: &mut World, balancer: &str| {
         let overlay = Overlay::new(Topology::parse("complete", ranks)?, world.hosts())?;
-        let spec = BalanceSpec {
-            balancer: Rc::new(balance::find(balancer)?),
-            tasks: Tasks::measured(world, &run, [&overlay.placement])?,
-            overlay,
-            powers: Powers::listed((0..u64::from(ranks)).map(|rank| 2 + rank % 2).collect())
-                .map_err(|why| Error::usage(why.to_string()))?,
-            given_powers: None,
-            seed: 1,
-            moves: true,
-            optimum: false,
-            trace: false,
-            plain: false,
-        };
+        let tasks = Tasks::measured(world, &run, [&overlay.placement])?;
+        let powers = (0..u64::from(ranks)).map(|rank| 2 + rank % 2).collect();
+        let powers = Powers::listed(powers).map_err(|why| Error::usage(why.to_string()))?;
+        let spec = BalanceSpec::new(Rc::new(balance::find(balancer)?), overlay, tasks, powers);
         let record = experiment::balance(world, &spec)?;
         Ok::<_, Error>(record.map(|record| (record.finals.clone(), record.moves.clone(), record.messages, record.declined, record.columns)))
     };
@@ -172,18 +154,9 @@ fn partitions(world: &mut World) -> Result<()> {
     let loads: Vec<u64> = (1..=u64::from(ranks)).collect();
     let run = |world: &mut World, text: &str| {
         let parts = balance::read_partition(text, ranks).map_err(Error::Failed)?;
-        let spec = BalanceSpec {
-            balancer: Rc::new(balance::from_parts("next.part", parts)),
-            overlay: Overlay::new(Topology::parse("complete", ranks)?, world.hosts())?,
-            tasks: Tasks::numbered(world, loads.clone(), 700)?,
-            powers: Powers::equal(ranks, ranks),
-            given_powers: None,
-            seed: 1,
-            moves: true,
-            optimum: false,
-            trace: false,
-            plain: false,
-        };
+        let overlay = Overlay::new(Topology::parse("complete", ranks)?, world.hosts())?;
+        let balancer = Rc::new(balance::from_parts("next.part", parts));
+        let spec = BalanceSpec::new(balancer, overlay, Tasks::numbered(world, loads.clone(), 700)?, Powers::equal(ranks, ranks));
         experiment::balance(world, &spec)
     };
     for text in [&lines, &named] {
@@ -205,17 +178,8 @@ fn record(world: &mut World, balancer: &str, [powers, weights]: [&str; 2], pins:
     let (powers, _) = PowerPattern::parse(powers)?.draw(nodes, ranks, seed)?;
     let weights = WeightPattern::parse(weights)?.draw(loads.iter().sum(), seed)?;
     let pins = pins.map(|pins| Pins::parse(pins, seed)).transpose()?.unwrap_or_default();
-    let spec = BalanceSpec {
-        overlay: Overlay::new(topology, world.hosts())?,
-        tasks: Tasks::weighing(world, loads, 700, weights, pins)?,
-        powers,
-        given_powers: None,
-        balancer,
-        seed,
-        moves: true,
-        optimum: false,
-        trace: false,
-        plain: false,
-    };
+    let overlay = Overlay::new(topology, world.hosts())?;
+    let tasks = Tasks::weighing(world, loads, 700, weights, pins)?;
+    let spec = BalanceSpec { seed, ..BalanceSpec::new(balancer, overlay, tasks, powers) };
     experiment::balance(world, &spec)
 }

@@ -42,6 +42,24 @@ pub struct BalanceSpec {
     pub plain: bool,
 }
 
+impl BalanceSpec {
+    /// A phase with seed 1 whose record lists the moves, and nothing beyond. `powers` are by node.
+    pub fn new(balancer: Rc<Chosen>, overlay: Overlay, tasks: Tasks, powers: Powers) -> BalanceSpec {
+        BalanceSpec {
+            balancer,
+            overlay,
+            tasks,
+            powers,
+            given_powers: None,
+            seed: 1,
+            moves: true,
+            optimum: false,
+            trace: false,
+            plain: false,
+        }
+    }
+}
+
 /// One phase. Serialised, it is the line of `balance --output json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct BalanceRecord {

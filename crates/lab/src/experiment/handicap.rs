@@ -85,18 +85,7 @@ mod tests {
         let mut run = |balancer: Rc<Chosen>| {
             let tasks = Tasks::numbered(&mut world, vec![19, 11, 2, 9, 0, 9, 10, 4], 64).unwrap();
             let overlay = Overlay::one_host(Topology::parse("hypercube:3", 8).unwrap(), 8).unwrap();
-            let spec = BalanceSpec {
-                balancer,
-                overlay,
-                tasks,
-                powers: Powers::equal(8, 8),
-                given_powers: None,
-                seed: 1,
-                moves: true,
-                optimum: false,
-                trace: false,
-                plain: false,
-            };
+            let spec = BalanceSpec::new(balancer, overlay, tasks, Powers::equal(8, 8));
             balance(&mut world, &spec).unwrap().unwrap()
         };
         let (usual, slow) = (run(Rc::new(find("cwa").unwrap())), run(Rc::new(slowed(find("cwa").unwrap(), 1.2))));
