@@ -36,7 +36,7 @@ impl Sash {
         Sash { forecast: Forecast::new(&vec![workers as usize; ranks]), alike, most, workers }
     }
 
-    /// Tasks of a rank have ended that took so many seconds together.
+    /// `tasks` tasks of a rank have ended, which took `seconds` seconds together.
     pub fn freed(&mut self, rank: usize, tasks: u64, seconds: f64, now: f64) {
         self.forecast.completed_first(rank, tasks as usize, cost(seconds / f64::from(self.workers)), cost(now));
     }
@@ -66,7 +66,7 @@ impl Sash {
         chosen.into_iter().map(|assignment| (assignment.task, assignment.worker)).collect()
     }
 
-    /// Whether a rank that will have finished at this time, and gets so many tasks, may have another.
+    /// Whether a rank may have another task, if it is to finish what it has at `finish` and gets `more` tasks.
     fn has_room(&self, rank: usize, finish: Cost, more: usize, now: Cost) -> bool {
         self.forecast.held(rank) + more < self.workers as usize || finish.saturating_sub(now) < cost(AHEAD)
     }

@@ -69,7 +69,6 @@ fn of_paper(paper: Paper, (effort, seed): (Effort, u64), own: Option<&OwnFigure>
     items.dedup();
     let figures = items.iter().filter_map(|item| figure(paper, *item, (effort, seed), own, points)).collect();
     let claims: Vec<ClaimOfPage> = judged.iter().map(|one| ClaimOfPage((*one).clone())).collect();
-    let judged: Vec<Judged> = judged.iter().map(|one| (*one).clone()).collect();
     Section {
         title: if paper == Paper::Own { "Figure".into() } else { format!("{} ({}): {}", paper.name(), paper.number(), paper.citation()) },
         says: "Whiskers are 95 % intervals of ours; where there are none, nothing is random. Crosses are numbers that the paper prints."
@@ -77,7 +76,7 @@ fn of_paper(paper: Paper, (effort, seed): (Effort, u64), own: Option<&OwnFigure>
         figures,
         table: Table::of(&claims),
         table_title: "Claims",
-        table_says: format!("{}. A verdict that is not the recorded one says so.", counted(&judged)),
+        table_says: format!("{}. A verdict that is not the recorded one says so.", counted(judged.iter().copied())),
         is_prose: true,
         ..Section::default()
     }

@@ -9,14 +9,14 @@ use super::figures::several;
 use super::table::{self, lines};
 use crate::experiment::papers::{Judged, Paper, Point, Verdict};
 
-/// A line of `reproduce --output json`: a point or a claim, with the keys that both have besides their own.
+/// A line of `reproduce --output json`: a point or a claim. It has the keys common to both, and its own.
 #[derive(Serialize)]
 pub struct ReproductionLine<'a> {
     #[serde(flatten)]
     own: Own<'a>,
     /// The curve and the place on it, or the claim's name.
     point: String,
-    /// What is known beforehand besides what the paper prints; nothing so far.
+    /// A reference value other than the paper's; always null so far.
     expected: Option<f64>,
     ci95: Option<[f64; 2]>,
 }
@@ -96,10 +96,11 @@ pub fn claims(paper: Paper, judged: &[Judged], width: u16) -> String {
 pub(super) struct ClaimOfPage(pub Judged);
 
 /// How many of the claims have which verdict.
-pub(super) fn counted(judged: &[Judged]) -> String {
-    let of = |verdict| judged.iter().filter(|one| one.verdict == verdict).count();
+pub(super) fn counted<'a>(judged: impl IntoIterator<Item = &'a Judged>) -> String {
+    let verdicts: Vec<Verdict> = judged.into_iter().map(|one| one.verdict).collect();
+    let of = |verdict| verdicts.iter().filter(|one| **one == verdict).count();
     let parts = Verdict::ALL.map(|verdict| format!("{} {}", of(verdict), verdict.name()));
-    format!("{}: {}", several(judged.len() as u64, "claim"), parts.join(", "))
+    format!("{}: {}", several(verdicts.len() as u64, "claim"), parts.join(", "))
 }
 
 fn with_cases(one: &Judged) -> String {
@@ -112,8 +113,7 @@ fn with_cases(one: &Judged) -> String {
 /// The claims of all papers as Markdown, a table for each.
 pub fn markdown(papers: &[(Paper, Vec<Judged>)]) -> String {
     let mut out = String::new();
-    let all: Vec<Judged> = papers.iter().flat_map(|(_, judged)| judged.clone()).collect();
-    let _ = writeln!(out, "{}.", counted(&all));
+    let _ = writeln!(out, "{}.", counted(papers.iter().flat_map(|(_, judged)| judged)));
     for (paper, judged) in papers {
         let _ = writeln!(out, "\n### `{}` ({}): {}\n\n{}.\n", paper.name(), paper.number(), paper.citation(), counted(judged));
         out.push_str("| where | the paper says | paper | ours | cases | verdict |\n|---|---|---|---|--:|---|\n");

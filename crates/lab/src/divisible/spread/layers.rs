@@ -457,7 +457,7 @@ mod tests {
         // From the middle both neighbours get as much.
         assert!(near(around("mesh:3", 1).shares_of_any(1.0, 1.0), &[0.5, 0.25]));
         // 3 x 2 from the corner: layers of 1, 2, 2 and 1 nodes, numbered 0; 1 2; 3 4; 5. Node 2 keeps a_1 and gets for 3, 4 and 5:
-        // a_3 = 1, a_2 = 1 + 1/2, the fullest link out of layer 1 is 2 to 4 with a_2 + 1/4 .. 1/2.
+        // a_3 = 1, a_2 = 1 + 1/2, and of the links out of layer 1 the one from 2 to 4 carries most: a_2 + 1/4 .. 1/2.
         let shares = around("mesh:3x2", 0).shares_of_any(1.0, 1.0);
         let costs = costs(6, 1e-6, 1e-6);
         let plan = around("mesh:3x2", 0).plan(&costs, 60_000_000, true);
