@@ -124,15 +124,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         };
         let files = settle::agree(world, files)?;
         let spec = request.prepare(world)?;
-        let used = arguments.rule.use_collectives(world)?;
+        let used = arguments.rule.use_collectives(world, arguments.output)?;
         let record = experiment::balance(world, &spec)?;
-        let record = record.map(|record| match &used {
-            Some((used, _)) => record.with_collectives(used.native),
+        let record = record.map(|record| match used {
+            Some(used) => record.with_collectives(used.native),
             None => record,
         });
-        if let (true, Output::Human, Some((_, sentence))) = (world.is_first(), arguments.output, &used) {
-            terminal::remark(sentence);
-        }
         let environment = launch::environment(world);
         record.map_or(Ok(()), |record| show(arguments.output, &record, &environment, files))
     })

@@ -81,7 +81,7 @@ pub struct Arguments {
     rule: RuleOptions,
 
     /// Number of rounds; each measures every balancer, in another order, and fewer than six rank nothing (more balancers take more rounds). In simulation one
-    /// is enough, since all rounds are the same [default: as many as it takes for one odd round to decide nothing: 9 for two balancers, 14 for twenty]
+    /// is enough, since all rounds are the same [default: 9 for two balancers to 14 for twenty, so that no single slow round decides]
     #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
 
@@ -182,17 +182,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         };
         let files = settle::agree(world, files)?;
         let spec = request.prepare(world)?;
-        let used = arguments.rule.use_collectives(world)?;
-        if let (true, Output::Human, Some((_, sentence))) = (world.is_first(), arguments.output, &used) {
-            terminal::remark(sentence);
-        }
+        let used = arguments.rule.use_collectives(world, arguments.output)?;
         let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "phases");
-        let mut reached = (0, 0);
-        let mut results = experiment::compare(world, &spec, |done, of, now| {
-            reached = (done, of);
-            progress.at(done, of, now);
-        })?;
-        if let Some((used, _)) = used {
+        let mut results = experiment::compare(world, &spec, |done, of, now| progress.at(done, of, now))?;
+        let reached = progress.reached();
+        if let Some(used) = used {
             let records = results.iter_mut().flat_map(|result| &mut result.records);
             records.for_each(|record| record.note_collectives(used.native));
         }

@@ -14,6 +14,8 @@ use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::workload::{Pins, WeightPattern, column_names};
 
+use super::terminal;
+
 /// Which ranks a command runs on.
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Ranks")]
@@ -232,9 +234,8 @@ impl RuleOptions {
         }
     }
 
-    /// Has the phases use the collective operations that are asked for. Returns what to say about that, if anybody asked: in a word for records, and in a
-    /// sentence for people.
-    pub fn use_collectives(&self, world: &mut World) -> Result<Option<(Used, String)>> {
+    /// Has the phases use the collective operations that are asked for, and says so to people. Returns which these are, if anybody asked.
+    pub fn use_collectives(&self, world: &mut World, output: Output) -> Result<Option<Used>> {
         let Some(choice) = self.collectives else { return Ok(None) };
         let used = agreement::use_collectives(world, choice)?;
         let whose = match (used.native, world.is_simulated()) {
@@ -246,7 +247,10 @@ impl RuleOptions {
         let times = used.measured.map(|[own, native]| {
             format!(" (a sum and an all-gather take {:.1} us with our own trees and {:.1} us with MPI's)", us(own), us(native))
         });
-        Ok(Some((used, format!("collective operations: {whose}{}", times.unwrap_or_default()))))
+        if world.is_first() && output == Output::Human {
+            terminal::remark(&format!("collective operations: {whose}{}", times.unwrap_or_default()));
+        }
+        Ok(Some(used))
     }
 
     /// Whether a balancer can take part.

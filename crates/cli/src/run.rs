@@ -163,11 +163,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
             trace: arguments.trace.is_some() || arguments.report.is_some(),
         };
         let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "runs");
-        let mut reached = (0, 0);
-        let records = experiment::run(world, &spec, |done, of, now| {
-            reached = (done, of);
-            progress.at(done, of, now);
-        })?;
+        let records = experiment::run(world, &spec, |done, of, now| progress.at(done, of, now))?;
+        let reached = progress.reached();
         drop(progress);
         arguments.end(world, &records, reached, files)
     })
@@ -211,8 +208,8 @@ impl Arguments {
     /// The schedulers that can run, each on its topology.
     fn contenders(&self, world: &mut World, schedulers: Vec<Chosen>) -> Result<Vec<SchedulerContender>> {
         let given = self.topology.as_deref().map(|spec| settle::topology(world, spec)).transpose()?;
-        if let Some(rank) = self.host_rank.filter(|rank| *rank >= world.ranks()) {
-            return Err(Error::input("host-rank", format!(" {rank}: there is no such rank; there are {}, counted from 0", world.ranks())));
+        if let Some(rank) = self.host_rank {
+            settle::check_rank("host-rank", rank, world.ranks())?;
         }
         let (mut contenders, mut objections) = (Vec::new(), Vec::new());
         for scheduler in schedulers {

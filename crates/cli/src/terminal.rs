@@ -105,6 +105,12 @@ impl Progress {
         Progress { bar, lines, pace: Mutex::new(Pace::new()) }
     }
 
+    /// How many of how many were done when it was last heard of.
+    pub fn reached(&self) -> (u64, u64) {
+        let pace = lock(&self.pace);
+        (pace.done, pace.of)
+    }
+
     pub fn at(&self, done: u64, of: u64, now: &str) {
         self.bar.set_length(of);
         self.bar.set_position(done);

@@ -12,7 +12,7 @@ use equipoise::{Error, Result};
 use equipoise_farm::starter;
 use equipoise_lab::divisible::spread::Records;
 use equipoise_lab::divisible::spread::plan::MOST_INSTALLMENTS;
-use equipoise_lab::experiment::spread::{Distribution, LayeredForm, Sink, SpreadOutcome, check_origin};
+use equipoise_lab::experiment::spread::{Distribution, LayeredForm, Sink, SpreadOutcome};
 use equipoise_lab::experiment::{self, SpreadSpec, settle};
 use equipoise_lab::report::{csv, json, spread, spread_page, trace};
 use equipoise_lab::workload::kernels::{Answer, Computation, OkStatus, Reduce};
@@ -266,7 +266,7 @@ fn check_layers(form: LayeredForm, shared: &ModelOptions, speeds: Option<&[f64]>
 impl Request<'_> {
     fn carry_out(&self, world: &mut World) -> Result<i32> {
         let (option, origin) = self.shared.origin();
-        check_origin(option, origin, world.ranks())?;
+        settle::check_rank(option, origin, world.ranks())?;
         // Who has the input has the answer, and all files.
         let leads = world.held().contains(&origin);
         terminal::begin(leads);

@@ -37,11 +37,8 @@ pub(super) fn run(arguments: &Arguments, workload: workloads::Chosen) -> Result<
         let (repeat, seed, speeds) = (arguments.rounds(world, false), arguments.world.seed, arguments.speeds.clone());
         let spec = IndependentSpec { contenders, workload, repeat, seed, speeds };
         let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "runs");
-        let mut reached = (0, 0);
-        let records = experiment::run_independent(world, &spec, |done, of, now| {
-            reached = (done, of);
-            progress.at(done, of, now);
-        })?;
+        let records = experiment::run_independent(world, &spec, |done, of, now| progress.at(done, of, now))?;
+        let reached = progress.reached();
         drop(progress);
         arguments.end(world, &records, reached, files)
     })

@@ -6,7 +6,7 @@ use equipoise::balance::{self, Chosen};
 use equipoise::error::{Error, Result};
 use equipoise::load::Link;
 use equipoise::names;
-use equipoise::topology::{Topology, Tree};
+use equipoise::topology::{RankId, Topology, Tree};
 use equipoise::transport::world::World;
 
 use super::tasks::Tasks;
@@ -67,7 +67,18 @@ pub fn linked(world: &mut World, tasks: Tasks, file: Option<&str>) -> Result<Tas
     Ok(tasks.linked(links.into()))
 }
 
-/// The links between so many tasks that a file gives, which rank 0 reads.
+/// Checks that there is such a rank; `option` is what names it.
+///
+/// # Errors
+/// Wrong usage if not.
+pub fn check_rank(option: &'static str, rank: RankId, ranks: u32) -> Result<()> {
+    if rank < ranks {
+        return Ok(());
+    }
+    Err(Error::input(option, format!(" {rank}: there is no such rank; there are {ranks}, counted from 0")))
+}
+
+/// The links between tasks in a file, which rank 0 reads; `tasks` is the number of tasks.
 ///
 /// # Errors
 /// As [`linked`].

@@ -118,7 +118,7 @@ struct SpreadSetting {
 /// # Errors
 /// Wrong usage if there is no such originator, or the input cannot be read; a failure if it shrinks, a computation fails, or output cannot be written; as [`World::run`].
 pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink) -> Result<Option<SpreadOutcome>> {
-    check_origin("origin", spec.origin, world.ranks())?;
+    settle::check_rank("origin", spec.origin, world.ranks())?;
     let mut input = opened(world, spec)?;
     let length = settle::from_rank(world, spec.origin, || Ok(input.as_ref().map_or(0, InputSource::len)))?;
     let setting = SpreadSetting::new(world, spec, length)?;
@@ -168,17 +168,6 @@ pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink) -> Result<Option
         record.compare(baselines);
     }
     Ok(Some(SpreadOutcome { answer, record }))
-}
-
-/// Whether there is such a rank; `option` is what names it.
-///
-/// # Errors
-/// Wrong usage if not.
-pub fn check_origin(option: &'static str, origin: RankId, ranks: u32) -> Result<()> {
-    if origin < ranks {
-        return Ok(());
-    }
-    Err(Error::input(option, format!(" {origin}: there is no such rank; there are {ranks}, counted from 0")))
 }
 
 /// The input, on the originator.
