@@ -183,6 +183,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let number: usize = chosen.iter().map(|(paper, jobs, _)| how.left(*paper, jobs)).sum();
     let mut before = 0;
     for (paper, jobs, claims) in chosen {
+        progress.at(before as u64, number as u64, paper.name());
         let measured = papers::measure(paper, &jobs, &how, |done| {
             progress.at((before + done) as u64, number as u64, paper.name());
         })?;
