@@ -10,8 +10,8 @@ use equipoise_lab::experiment::papers::{self, Claim, Effort, Item, Job, Judged, 
 use equipoise_lab::report::reproduction::ReproductionLine;
 use equipoise_lab::report::{csv, json, papers_page, reproduction};
 
-use super::options::Output;
 use super::output::{Report, Target};
+use super::terminal::Output;
 use super::{launch, terminal};
 
 const EXAMPLES: &str = "\

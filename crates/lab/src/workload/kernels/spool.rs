@@ -1,15 +1,19 @@
 //! What kernels write, kept until it is wanted: in memory at first, in a nameless file beyond that.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::sync::{Arc, Mutex};
 
-use super::Spools;
 use crate::divisible::spread::Range;
 use equipoise::error::{Error, Result};
 use equipoise::names;
 
 /// Number of bytes that stay in memory.
 const IN_MEMORY: usize = 8 << 20;
+
+/// What was written for each range.
+pub type Spools = Arc<Mutex<BTreeMap<Range, Spool>>>;
 
 /// What was written for one range.
 #[derive(Debug, Default)]
