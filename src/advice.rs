@@ -1,4 +1,4 @@
-//! Whether balancing pays: a prediction, before anything is moved.
+//! Prediction of whether balancing pays, before anything is moved.
 //!
 //! The model of a balancer is the balancer itself. Each one runs on the given loads in the simulator, on the network that was given (a
 //! [measured](crate::transport::sim::Measured) one, or a model), with the same messages as on real ranks; what it costs there is the prediction.
@@ -45,8 +45,8 @@ const TIED: f64 = 0.01;
 /// Payloads of one rank are refused beyond this.
 const MOST_BYTES: u64 = 1 << 32;
 
-/// Whether to balance these loads: unit tasks of `bytes` bytes and `seconds_per_unit` seconds each, by rank, for one step. See [`Question`] for more
-/// choices.
+/// Predicts whether to balance these loads of unit tasks, given by rank, once for one step. A task has `bytes` bytes and takes
+/// `seconds_per_unit` seconds. [`Question`] has more choices.
 ///
 /// # Errors
 /// As [`Question::answer`].
@@ -54,7 +54,7 @@ pub fn advise(loads: &[u64], bytes: u64, seconds_per_unit: f64, network: &Networ
     Question::new(loads, bytes, seconds_per_unit, network).answer()
 }
 
-/// What is asked.
+/// Input of a prediction: loads, cost of a task, network, and balancers to choose from.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// Number of unit tasks of each rank.
@@ -77,7 +77,7 @@ pub struct Question {
     pub seed: u64,
 }
 
-/// What is to be done.
+/// Result of a prediction: whether balancing pays, with which balancer, and by how much.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
     /// Whether the gain is above the cost.
@@ -110,11 +110,11 @@ pub struct Advice {
     pub certainty: f64,
     /// Whether gain and cost differ by less than a factor of 1.25.
     pub about_even: bool,
-    /// What each balancer would do.
+    /// Prediction for each balancer.
     pub choices: Vec<Choice>,
 }
 
-/// What one balancer would do.
+/// Prediction for one balancer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Choice {
     /// The balancer.
@@ -303,7 +303,7 @@ impl Judged {
     }
 }
 
-/// Whether balancing pays, by its gain over all steps for which the loads last and its cost, both in one unit.
+/// Returns true if balancing pays: `gain` is the gain over all steps for which the loads last, and `cost` is in the same unit.
 pub fn pays(gain: f64, cost: f64) -> bool {
     gain > cost
 }
@@ -318,20 +318,20 @@ fn levelled(loads: &[u64]) -> Vec<u64> {
     (0..ranks).map(|rank| total / ranks + u64::from(rank < total % ranks)).collect()
 }
 
-/// Loads between even ones and those that are there: what is gained and what it costs are straight lines over the imbalance.
+/// Linear model of gain and cost over the imbalance, between even loads and the given ones.
 struct Line {
     /// Seconds of a step if all ranks ended together.
     mean: f64,
     /// Seconds of a step after balancing.
     after: f64,
     imbalance: f64,
-    /// Cost of balancing loads that are even, and those that are there.
+    /// Cost of balancing even loads, and the given ones, in seconds.
     even: f64,
     cost: f64,
     steps: f64,
 }
 
-/// Where the gain, steps (mean x - after), is what balancing costs: even + (cost - even) (x - 1) / (imbalance - 1).
+/// Imbalance x at which the gain, steps (mean x - after), equals the cost: even + (cost - even) (x - 1) / (imbalance - 1).
 fn crossover_imbalance(line: &Line) -> Option<f64> {
     let Line { mean, after, imbalance, even, cost, steps } = *line;
     let rise = if imbalance > 1.0 { (cost - even) / (imbalance - 1.0) } else { 0.0 };

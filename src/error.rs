@@ -1,4 +1,4 @@
-//! What can go wrong, and the exit status that each kind of failure has.
+//! Errors, and the exit status of each kind.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ pub enum Error {
     /// Something that is chosen by name is unknown, or has wrong options.
     #[error(transparent)]
     Spec(#[from] InvalidSpec),
-    /// There is no such topology, or it can't be placed on the ranks.
+    /// The topology does not exist, or cannot be placed on the ranks.
     #[error(transparent)]
     Topology(#[from] InvalidTopology),
-    /// What was chosen can't do what it is asked for: run on the topology, schedule tasks of this kind.
+    /// A choice does not fit its use: the topology it is to run on, or the kind of tasks it is to schedule.
     #[error(transparent)]
     Unsuitable(#[from] Unsuitable),
     /// A rank died, as a carrier that survives it reports.
@@ -44,7 +44,7 @@ pub enum Error {
     /// A message could not be read.
     #[error("a message {what} from node {from} could not be read: {why}")]
     Garbled { from: NodeId, what: String, why: String },
-    /// What one rank's carrier sent to another's, before it is known which node it is from, could not be read.
+    /// A message between the carriers of two ranks could not be read, before its source node is known.
     #[error("a message {what} from rank {rank} could not be read: {why}")]
     GarbledByRank { rank: RankId, what: String, why: String },
     /// Tasks were lost, doubled or changed on the way.
@@ -70,7 +70,7 @@ pub struct InvalidInput {
     pub subject: Cow<'static, str>,
     /// The sentence after the noun: `, item 2: -1 is negative`.
     pub rest: String,
-    /// What the system said, if it was asked.
+    /// Error of the operating system, if it is the cause.
     #[source]
     pub source: Option<Arc<std::io::Error>>,
 }

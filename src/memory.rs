@@ -18,7 +18,7 @@ pub fn reserve(buffer: &mut Vec<u8>, bytes: usize) -> bool {
     reserved.is_ok()
 }
 
-/// Whether this thread is within [`reserve`], which can do without what it asks for.
+/// Returns true if this thread is within [`reserve`], which can cope with a failed allocation.
 pub fn is_asking() -> bool {
     // A thread that ends has no such variable any more, and asks for nothing here.
     ASKING.try_with(Cell::get).unwrap_or(false)

@@ -55,12 +55,12 @@ pub fn path(text: &str) -> PathBuf {
     argument(text).into()
 }
 
-/// A path, as it is shown.
+/// Printable form of a path.
 pub fn shown(path: &Path) -> String {
     shown_bytes(path.as_os_str().as_bytes())
 }
 
-/// An argument of the command line, as it is shown.
+/// Printable form of a command-line argument.
 pub fn shown_argument(argument: &OsStr) -> String {
     shown_bytes(argument.as_bytes())
 }
@@ -74,12 +74,12 @@ fn shown_bytes(bytes: &[u8]) -> String {
     shown
 }
 
-/// A sentence or a text in one line, as it is shown.
+/// Printable form of a sentence or a text, on one line.
 pub fn one_line(text: String) -> String {
     without_orders(text, |_| false)
 }
 
-/// A text of several lines, as it is shown.
+/// Printable form of a text of several lines.
 pub fn lines(text: String) -> String {
     without_orders(text, |c| c == '\n' || c == '\t')
 }

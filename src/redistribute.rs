@@ -24,7 +24,7 @@ use crate::topology::RankId;
 use crate::transport::wire;
 use crate::transport::world::World;
 
-/// How tasks are balanced.
+/// Options of a redistribution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
     /// `NAME[:key=value,..]`: a balancer of the [registry](balance::ALL), or one that knows all weights, `refine` say.
@@ -33,7 +33,7 @@ pub struct Terms {
     pub tolerance: f64,
     /// Work per time of the ranks, relative to each other; empty if all are equal.
     pub powers: Vec<f64>,
-    /// What repeats, repeats by it.
+    /// Seed; the same seed repeats all random decisions.
     pub seed: u64,
 }
 
@@ -51,11 +51,11 @@ pub struct Weighed<T> {
     pub task: T,
     /// Work in any unit: finite, at least 0.
     pub weight: f64,
-    /// Whether it stays.
+    /// Whether the task must stay on its rank.
     pub pinned: bool,
 }
 
-/// What came of it.
+/// Result of a redistribution on one rank.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Balanced<T> {
     /// The tasks that are on this rank now.
@@ -201,7 +201,7 @@ fn refused<T>(why: Error, values: Vec<T>) -> Refused<T> {
     Refused { failure: why.into(), values }
 }
 
-/// What a node came to: its tasks and what happened, or why nothing did, and its tasks.
+/// Outcome on a node: its tasks and the result, or the error and its unchanged tasks.
 type Outcome<T> = Result<Balanced<T>, (Error, Vec<T>)>;
 
 /// The decision as rank 0 announces it.
@@ -276,7 +276,7 @@ async fn balance<T: Serialize + DeserializeOwned + 'static>(node: Node, terms: T
     Ok(Ok(Balanced { tasks: here, before: decision.before, after: decision.after, moved: decision.moved, seconds }))
 }
 
-/// What all ranks agreed on; a lost rank ends the run.
+/// Separates a lost rank, which ends the run, from errors on which all ranks agree.
 fn agreed<T>(agreed: Result<T>) -> Result<Result<T>> {
     match agreed {
         Err(lost @ Error::RankLost { .. }) => Err(lost),

@@ -9,9 +9,9 @@ use std::ops::Deref;
 use crate::spec::{self, InvalidSpec, Mistake, Options, Spec};
 use crate::topology::{Hosts, Kind, KnownNetwork, Topology};
 
-/// What is known of an entry beyond what all entries have; it stands for its room's registry.
+/// Facts about an entry beyond those that all entries have. The type also stands for its room's registry.
 pub trait Registered: Sized + 'static {
-    /// What an entry makes.
+    /// Type of what an entry builds.
     type Made;
     /// The noun with which sentences about it begin: `scheduler`.
     const WHAT: &'static str;
@@ -35,7 +35,7 @@ pub struct Entry<T: Registered> {
     pub examples: &'static [&'static str],
     /// Makes it with the given options.
     pub build: fn(&mut Options<'_>) -> Result<T::Made, InvalidSpec>,
-    /// What its room knows of it.
+    /// Further facts about the entry, by the kind of registry.
     pub facts: T,
 }
 
@@ -51,7 +51,7 @@ impl<T: Registered> Entry<T> {
     }
 }
 
-/// What runs on some topologies only.
+/// Entries that run on some kinds of topology only.
 pub trait OnTopologies: Registered {
     /// The kinds of topology that it runs on; the first is the one it gets when none is asked for.
     fn kinds(&self) -> &'static [Kind];
@@ -91,12 +91,12 @@ impl<T: OnTopologies> Entry<T> {
     }
 }
 
-/// What was chosen can't do what it is asked for: run on this topology, schedule tasks of this kind.
+/// A choice does not fit its use: it cannot run on this topology, or cannot schedule tasks of this kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {name} {why}")]
 #[non_exhaustive]
 pub struct Unsuitable {
-    /// What was chosen: `balancer`.
+    /// Noun for the choice: `balancer`.
     pub what: &'static str,
     /// Its name.
     pub name: String,
@@ -105,7 +105,7 @@ pub struct Unsuitable {
 }
 
 impl Unsuitable {
-    /// What is specified here is unsuitable; `why` is a clause that follows its name.
+    /// The item of this specification is unsuitable; `why` is a clause that follows its name.
     pub(crate) fn new(spec: &Spec, why: String) -> Unsuitable {
         Unsuitable { what: spec.what(), name: spec::shown(spec.name()), why }
     }
@@ -117,13 +117,13 @@ impl Unsuitable {
     }
 }
 
-/// What was chosen, ready to be used. It dereferences to what was made.
+/// Item chosen by name, ready to be used. Dereferences to the item itself.
 pub struct Chosen<T: Registered> {
-    /// As it was specified, options included.
+    /// Specification as it was given, options included.
     pub name: String,
-    /// What is known of it.
+    /// Its entry in the registry.
     pub entry: &'static Entry<T>,
-    /// What the entry made.
+    /// The item that the entry built.
     pub made: T::Made,
 }
 
@@ -147,7 +147,7 @@ impl<T: Registered> fmt::Debug for Chosen<T> {
     }
 }
 
-/// Whether an entry has this name.
+/// Returns true if an entry has this name.
 pub fn knows<T: Registered>(name: &str) -> bool {
     T::ALL.iter().any(|entry| entry.name == name)
 }
@@ -162,7 +162,7 @@ pub fn examples<T: Registered>() -> impl Iterator<Item = &'static str> {
     T::ALL.iter().flat_map(|entry| entry.examples.iter().copied())
 }
 
-/// What `NAME[:key=value,..]` names.
+/// Builds the item that `NAME[:key=value,..]` names.
 ///
 /// # Errors
 /// If there is no entry of this name, or its options are wrong.
@@ -170,7 +170,7 @@ pub fn find<T: Registered>(text: &str) -> Result<Chosen<T>, InvalidSpec> {
     make(&Spec::parse(T::WHAT, text)?)
 }
 
-/// What a specification names.
+/// Builds the item that a specification names.
 ///
 /// # Errors
 /// As [`find`].

@@ -94,7 +94,7 @@ impl Spec {
     }
 }
 
-/// As it was written, without blanks.
+/// Text form as it was written, without blanks.
 impl Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)?;
@@ -136,12 +136,12 @@ pub fn items(list: &str, is_name: impl Fn(&str) -> bool) -> Vec<String> {
 pub struct Options<'a> {
     spec: &'a Spec,
     left: Vec<&'a Given>,
-    /// What was asked for so far.
+    /// Keys that were asked for so far.
     known: Vec<&'static str>,
 }
 
 impl<'a> Options<'a> {
-    /// What they are the options of.
+    /// The specification that the options belong to.
     pub fn spec(&self) -> &'a Spec {
         self.spec
     }
@@ -163,7 +163,7 @@ impl<'a> Options<'a> {
         self.left.extract_if(.., is_key).map(value).collect()
     }
 
-    /// Whether a flag is given.
+    /// Returns true if a flag is given.
     ///
     /// # Errors
     /// If it has a value, or is given twice.

@@ -29,7 +29,7 @@ pub enum NoRoom {
     /// An assignment is beyond a capacity.
     #[error("rank {rank} has room for {room} bytes, and would have {needed}")]
     Beyond { rank: usize, room: u64, needed: u128 },
-    /// What may not move is beyond it.
+    /// The tasks that may not move exceed the capacity.
     #[error("rank {rank} has room for {room} bytes, and what is pinned there has {needed}")]
     Pinned { rank: usize, room: u64, needed: u128 },
     /// No assignment that keeps all capacities was found.
@@ -37,7 +37,7 @@ pub enum NoRoom {
         "it does not fit: {all} bytes in all, and all ranks have room for {rooms}; rank {rank} has room for {room} and would get {needed}"
     )]
     DoesNotFit { all: u128, rooms: u128, rank: usize, room: u64, needed: u128 },
-    /// There is room in the end, and none to get there.
+    /// The final assignment fits, but no order of moves keeps all capacities on the way.
     #[error(
         "it fits afterwards, not on the way: rank {rank} has room for {room} bytes, holds {held}, and gives none away before it gets {item} more"
     )]
@@ -50,7 +50,7 @@ const STEPS: usize = 2000;
 /// Pairs of items that are looked at for exchanges, at most.
 const LOOKS: usize = 1 << 24;
 
-/// Whether an assignment is within the capacities.
+/// Returns true if an assignment is within the capacities.
 pub fn are_kept(assignment: &[u32], bytes: &[u64], capacity: &[u64]) -> bool {
     first_over(&used(assignment, bytes, capacity.len()), capacity).is_none()
 }

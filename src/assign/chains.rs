@@ -145,7 +145,7 @@ impl<'a> List<'a> {
         best.unwrap_or(fixed)
     }
 
-    /// Where the pieces begin, and where the last ends.
+    /// Start of each piece, and the end of the last one.
     fn cuts(&self, limit: RankTime) -> Vec<usize> {
         let ranks = self.problem.ranks();
         // The earliest beginning of each piece with which the rest still fits.

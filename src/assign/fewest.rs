@@ -46,7 +46,7 @@ pub fn fewest(problem: &Problem<'_>, limit: RankTime) -> Option<Assignment> {
     fewest_within(problem, limit, LOOKS)
 }
 
-/// The same with an effort of so many looks.
+/// As [`fewest`], with `looks` as the bound on the effort.
 pub fn fewest_within(problem: &Problem<'_>, limit: RankTime, looks: u64) -> Option<Assignment> {
     let mut search = Search::new(problem, limit, looks);
     // What must leave is what is too much, whatever the search does: with that it ends.
@@ -94,7 +94,7 @@ struct Gift {
     farther: i128,
     weight: i128,
     set: Set,
-    /// Where tasks that may be added begin.
+    /// Index from which tasks may be added.
     next: usize,
 }
 
@@ -110,7 +110,7 @@ struct Search<'a> {
     /// The best step of each pair of ranks that has one.
     steps: BTreeMap<(usize, usize), Step>,
     looks: u64,
-    /// What each rank can give to ranks of which it holds no task, once that is known.
+    /// Tasks that each rank can give to ranks of which it holds none; `None` until it has been computed.
     gifts: Vec<Option<Rc<[Gift]>>>,
 }
 

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What makes it Hilbert's curve: it goes through all cells, each the neighbour of the last, and through each octant at once.
+    /// Defining property of the Hilbert curve: it visits all cells, each next to the one before, and each octant without interruption.
     #[test]
     fn the_curve_goes_from_neighbour_to_neighbour() {
         let side = 8;

@@ -1,10 +1,10 @@
-//! Which set of tasks goes to which of equal ranks, so that most work stays where it is: an assignment problem.
+//! Matching of sets of tasks with ranks of equal power that keeps most work in place: an assignment problem.
 
 use std::collections::BTreeMap;
 
 use super::Problem;
 
-/// Largest number of ranks for which the matching is optimal; with more it is made set by set, the one that keeps most first.
+/// Maximum number of ranks for which the matching is optimal. With more, it is greedy: pairs that keep most work come first.
 const EXACT: usize = 256;
 
 /// The rank of each set. There are no more sets than ranks.
@@ -73,7 +73,7 @@ fn best(kept: &[BTreeMap<u32, u64>], ranks: usize) -> Vec<u32> {
     ranks_of
 }
 
-/// Of all pairs of a set and a rank the one that keeps most comes first.
+/// Greedy matching: among all pairs of a set and a rank, the pair that keeps most work comes first.
 fn largest_first(kept: &[BTreeMap<u32, u64>], ranks: usize) -> Vec<u32> {
     let mut pairs: Vec<(u64, usize, u32)> = Vec::new();
     for (set, kept) in kept.iter().enumerate() {

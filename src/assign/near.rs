@@ -16,7 +16,7 @@ const PASSES: usize = 16;
 /// Tasks that are tried for a change of places, at most, over all passes.
 const LOOKS: usize = 1 << 24;
 
-/// What each task says to others that may move, and to what stays on ranks.
+/// Communication of each task: with tasks that may move, and with tasks that stay on their ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Neighbours {
     /// By task: another task, and bytes.
@@ -26,7 +26,7 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// What a task says to each rank.
+    /// Bytes that a task exchanges with each rank.
     fn said(&self, task: usize, assignment: &[u32]) -> BTreeMap<u32, f64> {
         let mut said: BTreeMap<u32, f64> = BTreeMap::new();
         let to_tasks = self.tasks[task].iter().map(|(other, bytes)| (assignment[*other], *bytes));
@@ -36,7 +36,7 @@ impl Neighbours {
         said
     }
 
-    /// What two tasks say to each other.
+    /// Bytes that two tasks exchange.
     fn between(&self, task: usize, other: usize) -> f64 {
         self.tasks[task].iter().filter(|(number, _)| *number == other).map(|(_, bytes)| bytes).sum()
     }

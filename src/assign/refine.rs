@@ -1,7 +1,8 @@
 //! Refinement from where tasks are, as Charm++'s RefineLB does it: work leaves the slowest rank as long as that helps, and nothing else moves.
 //!
-//! One task at a time goes from the slowest rank to the rank that is done first, of those that end sooner with it than the slowest does without: the
-//! one that comes nearest to making both equal. Where no task fits anywhere, one is swapped for a lighter one in the same way. At the end tasks that
+//! In each step one task goes from the slowest rank to another rank that ends sooner with it than the slowest does without. The first such
+//! rank is taken in order of their times, and the task that comes nearest to making both equal. Where no task fits anywhere, one is swapped
+//! for a lighter one in the same way. At the end tasks that
 //! have moved go back where that makes no rank slower than the result, also in exchange for a task that costs less.
 //!
 //! The time of the slowest rank falls with every step or the number of ranks that are that slow does, so this ends; it ends at an optimum of moves
@@ -21,7 +22,7 @@ pub const TOLERANCE: f64 = 1.009;
 /// Looks of [`quick_refine`] for less movement.
 const QUICK_LOOKS: u64 = 1 << 14;
 
-/// How many tasks are looked at, at most, for one that makes room.
+/// Maximum number of tasks that are examined to find one that makes room.
 const LOOKS: usize = 1 << 24;
 
 /// Takes work off the slowest rank until that helps no more.
@@ -66,7 +67,7 @@ pub fn local_refine(problem: &Problem<'_>, tolerance: f64, neighbours: &Neighbou
     best.unwrap_or_else(|| problem.owners.to_vec())
 }
 
-/// What little movement can be had for, within a limit.
+/// Assignments with little movement, within a limit of the slowest rank's time.
 fn frugal(problem: &Problem<'_>, limit: RankTime, looks: u64) -> impl Iterator<Item = Assignment> {
     within(problem, limit).into_iter().chain(fewest::fewest_within(problem, limit, looks))
 }
@@ -88,8 +89,8 @@ fn evened(problem: &Problem<'_>) -> Assignment {
     state.assignment
 }
 
-/// Chooses among the results of [`greedy`], [`differencing`] and [`refine`](fn@refine) the one that moves least, of those whose slowest rank takes
-/// at most `tolerance` (at least 1) times the best result's. Moves that are not needed are undone before the comparison.
+/// Chooses among the results of [`greedy`], [`differencing`] and [`refine`](fn@refine) the one with the fewest moves whose slowest rank
+/// takes at most `tolerance` (at least 1) times as long as in the best result. Needless moves are undone before the comparison.
 pub fn greedy_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
     let refined = refine(problem);
     let mut found = vec![refined];
@@ -319,8 +320,8 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Which task best leaves a rank, and for which other one, so that one of the rank's own can return to it: with all within their caps, and less
-    /// work away from its owner.
+    /// Returns the task that best leaves a rank, and its destination, so that one of the rank's own tasks can return to it. All ranks stay
+    /// within their caps, and less work is away from its owner.
     fn exchange(&self, task: usize, caps: &[u64]) -> Option<(usize, usize)> {
         let (at, owner, weight) = (self.assignment[task] as usize, self.problem.owners[task] as usize, self.problem.weights[task]);
         let needed = (self.loads[owner] + weight).saturating_sub(caps[owner]);

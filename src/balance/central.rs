@@ -47,7 +47,7 @@ pub(super) fn too_many(topology: &Topology) -> Option<String> {
     (nodes > DECIDED_UP_TO).then(why)
 }
 
-/// What an assignment goes by, beside the tasks and ranks.
+/// Input of an assignment: tasks, ranks, and the data that some rules need.
 #[derive(Clone, Copy)]
 pub struct Given<'a> {
     /// Tasks and ranks.
@@ -56,34 +56,34 @@ pub struct Given<'a> {
     pub places: &'a [Place],
     /// The host of each rank.
     pub hosts: &'a [u32],
-    /// What tasks say to each other, where the rule goes by that.
+    /// Communication between tasks, for rules that use it.
     pub neighbours: Option<&'a Neighbours>,
     /// All weights of tasks that have several, where the rule looks at them.
     pub vectors: Option<Vectors<'a>>,
     /// The factor over the best time found up to which fewer moves win, unless the rule has one of its own.
     pub tolerance: f64,
-    /// Whether plans are made often, as in every step of a program: then the search for less movement is short.
+    /// Whether plans are made often, as in every step of a program; then the search for less movement is short.
     pub often: bool,
 }
 
 /// An assignment of whole tasks to ranks that knows every task: a balancer, with [`Central`] around it.
 pub trait Rule {
-    /// Whether places count.
+    /// Returns true if the rule uses the tasks' places.
     fn by_place(&self) -> bool {
         false
     }
 
-    /// Whether it goes by what tasks say to each other.
+    /// Returns true if the rule uses the communication between tasks.
     fn by_links(&self) -> bool {
         false
     }
 
-    /// Whether it looks at all weights of tasks that have several.
+    /// Returns true if the rule uses all weights of tasks that have several.
     fn by_columns(&self) -> bool {
         false
     }
 
-    /// Whether unit tasks go as [`direct`](super::direct) sends them, which no assignment of these improves.
+    /// Returns true if unit tasks are sent as by [`direct`](super::direct), which no assignment of these improves.
     fn leaves_units_to_quotas(&self) -> bool {
         true
     }
@@ -94,7 +94,8 @@ pub trait Rule {
     /// The rank of each task.
     fn assign(&self, given: &Given<'_>) -> Assignment;
 
-    /// Whether an assignment is worth carrying out; work units by rank, before and after, without what is pinned where there is no power.
+    /// Returns true if an assignment is worth carrying out. `before` and `after` are work units by rank, without pinned work on ranks
+    /// without power.
     fn accepts(&self, problem: &Problem<'_>, before: &[u64], after: &[u64]) -> bool {
         let _ = (problem, before, after);
         true
@@ -105,7 +106,7 @@ pub trait Rule {
 pub(super) struct Central<R>(pub R);
 
 impl<R: Rule + Send + Sync> Balancer for Central<R> {
-    /// What is slower is declined before anything moves.
+    /// A result that is slower is declined before anything moves.
     fn is_checked(&self, _: &Shares, _: &Placement) -> bool {
         false
     }
@@ -256,7 +257,7 @@ fn check_places(name: &str, held: &[Held]) -> Result<()> {
     Ok(())
 }
 
-/// What follows from all tasks.
+/// Plan that all nodes derive from the gathered tasks.
 struct Planned {
     /// By node: first place, number and destination of what leaves.
     parts: Vec<Vec<(u64, u64, NodeId)>>,
@@ -377,7 +378,7 @@ impl Ground {
         (item_of, rank_of)
     }
 
-    /// What the items say to each other, and to tasks that stay where they are.
+    /// Communication of the items with each other, and with tasks that stay.
     fn neighbours(&self, names: &[Names], phase: &Phase<'_>) -> Neighbours {
         let (item_of, rank_of) = self.tasks(names, &phase.node.overlay().placement);
         let count = self.items.lots.len();

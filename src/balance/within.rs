@@ -25,7 +25,7 @@ use crate::load::{TaskBatch, WorkQueue};
 use crate::node::Gathered;
 use crate::topology::NodeId;
 
-/// What a node tells: its tasks, bytes and number of each row of those that may move, and the bytes of those that may not.
+/// Report of a node: its tasks, bytes and count of each row of tasks that may move, and the bytes of tasks that may not.
 type Offered = (Held, Vec<(u64, u64)>, u64);
 
 fn offered(queue: &WorkQueue) -> Offered {
@@ -77,7 +77,7 @@ struct Planned {
     tasks: u64,
 }
 
-/// What is sent together; all by node.
+/// Transfers of one round, by node.
 struct Round {
     /// First place, number and destination of what leaves.
     parts: Vec<Vec<(u64, u64, NodeId)>>,

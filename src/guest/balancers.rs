@@ -26,7 +26,7 @@ pub struct Items<'a> {
     pub places: Option<&'a [Place]>,
     /// The factor over the best maximum up to which fewer moves win.
     pub tolerance: f64,
-    /// Of the simulated world.
+    /// Seed of the simulated world.
     pub seed: u64,
 }
 
@@ -38,7 +38,7 @@ pub fn find(spec: &str) -> Result<Chosen> {
     balance::find(spec).map_err(|why| Failure::usage(format!("option balancer: {why}")))
 }
 
-/// Whether it needs places in space.
+/// Returns true if the balancer needs places in space.
 pub fn needs_places(spec: &str) -> bool {
     find(spec).is_ok_and(|chosen| chosen.needs_places())
 }
@@ -76,7 +76,7 @@ fn common_factor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { common_factor(b, a % b) }
 }
 
-/// Where a balancer of the registry would bring the items: it runs on their numbers and weights, on simulated ranks.
+/// Destinations chosen by a balancer of the registry: it runs on the items' numbers and weights, on simulated ranks.
 fn walk(chosen: Chosen, items: &Items<'_>) -> Result<Vec<u32>> {
     let problem = &items.problem;
     let ranks = problem.ranks() as u32;

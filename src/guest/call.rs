@@ -70,7 +70,7 @@ pub mod kinds {
     pub const COLLECT: i32 = 3;
     pub const SCATTER: i32 = 4;
     pub const LOST: i32 = 5;
-    /// Those of a run come after this.
+    /// First kind of the messages of a run.
     pub const RUN: i32 = 10;
 }
 
@@ -80,9 +80,9 @@ pub mod kinds {
 /// does not communicate, and leaves its communicators to MPI; [`close`](World::close) gives them back.
 pub struct World {
     pub(super) state: RefCell<State>,
-    /// Whether a callback runs.
+    /// Whether a callback is running.
     pub(super) in_callback: Cell<bool>,
-    /// Whether process functions run on other threads.
+    /// Whether process functions are running on other threads.
     pub(super) has_workers: AtomicBool,
     owner: ThreadId,
     id: u64,
@@ -120,15 +120,15 @@ pub(super) struct State {
     pub buffers: Buffers,
 }
 
-/// What all ranks have agreed on.
+/// Result of an agreement, the same on all ranks.
 pub(super) struct Agreed {
     pub sums: Vec<f64>,
     pub most: Vec<f64>,
-    /// What ranks said to all.
+    /// Data that ranks sent to all.
     pub said: Vec<(RankId, Vec<u8>)>,
 }
 
-/// What must be the same on all ranks: its name, and a number for it.
+/// Values that must be the same on all ranks, each with its name.
 pub(super) type Same<'a> = &'a [(&'static str, u64)];
 
 impl World {
@@ -154,10 +154,10 @@ impl World {
         self.id
     }
 
-    /// Whether this thread may use the world.
+    /// Checks that this thread may use the world.
     ///
     /// # Errors
-    /// Wrong usage.
+    /// Wrong usage on any other thread.
     pub fn check_thread(&self) -> Result<()> {
         if std::thread::current().id() != self.owner {
             return Err(Failure::usage("a world is used by the thread that opened it, and this is another"));

@@ -1,4 +1,4 @@
-//! From what all ranks have to where each item goes.
+//! Decision on the destination of each item, from the data of all ranks.
 
 use super::balancers::{self, Items};
 use super::status::{Failure, Result};
@@ -22,7 +22,7 @@ pub struct All {
     pub capacity: Option<Vec<u64>>,
 }
 
-/// Where each item goes, and what that is worth.
+/// Destination of each item, and the quality of the result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     pub destinations: Vec<u32>,

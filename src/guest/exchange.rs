@@ -1,4 +1,5 @@
-//! What bindings for other languages need beyond the calls that programs make: an all-gather of bytes, giving a world up, and being interrupted.
+//! Operations for bindings of other languages, beyond the calls of programs: an all-gather of bytes, giving a world up, and being
+//! interrupted.
 
 use std::time::{Duration, Instant};
 

@@ -20,7 +20,7 @@ const KEYS: [&str; 11] =
 /// Numbers by rank, as they were given.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ByRank {
-    /// Not given.
+    /// No value was given.
     #[default]
     Unset,
     /// This rank's own.
@@ -36,7 +36,7 @@ pub struct Options {
     pub balancer: String,
     /// The factor over the best maximum found up to which fewer moves win; at least 1.
     pub tolerance: f64,
-    /// What repeats, repeats by it.
+    /// Seed; the same seed repeats all random decisions.
     pub seed: u64,
     /// Time for which a call waits for other ranks; without one, for ever.
     pub timeout: Option<Duration>,

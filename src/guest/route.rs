@@ -101,7 +101,7 @@ fn as_bytes(words: &[u128], length: usize) -> &[u8] {
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), length) }
 }
 
-/// What is called for each item that arrives: its owner or the rank that computed it, its index, its bytes. Other than 0: it is refused.
+/// Callback for each arriving item: its owner or the rank that computed it, its index, its bytes. A result other than 0 refuses the item.
 pub type Receive<'a> = &'a mut dyn FnMut(u32, u64, &[u8]) -> i32;
 
 impl World {
@@ -350,7 +350,7 @@ impl State {
         Ok(())
     }
 
-    /// Moves bytes, and waits until all are there.
+    /// Moves bytes, and waits until all have arrived.
     #[allow(unsafe_code, reason = "the arrays outlive the call, or are leaked by the callers if it fails")]
     fn transfer(&mut self, arriving: &[Arriving], leaving: &[Leaving]) -> Result<()> {
         // SAFETY: the callers of this keep the arrays until it returns, and forget their own if it fails; a caller's own arrays are used

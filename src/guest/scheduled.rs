@@ -39,7 +39,7 @@ pub(super) fn find(name: &str, ranks: u32) -> Result<Chosen> {
     }
 }
 
-/// What tasks are executed with, on the thread of the world.
+/// Context in which tasks are executed on the thread of the world.
 struct Here<'a, 'b> {
     world: &'a World,
     process: Process<'a>,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-/// What went wrong, by kind. The numbers are those of the C library.
+/// Kinds of failures, with the numbers of the C library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(i32)]
 pub enum Status {
@@ -16,7 +16,7 @@ pub enum Status {
     Stuck = 3,
     /// MPI reported an error.
     Mpi = 4,
-    /// There is no memory. The world is as before the call.
+    /// Out of memory. The world is as before the call.
     Memory = 5,
     /// A callback returned other than 0. The world is as before the call.
     Callback = 6,
@@ -25,7 +25,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Whether the world is lost after it: every call returns it from then on.
+    /// Returns true if the world is lost after this failure: every later call returns it.
     pub fn ends_the_world(self) -> bool {
         matches!(self, Status::Failed | Status::Stuck | Status::Mpi | Status::Panic)
     }

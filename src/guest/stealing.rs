@@ -25,7 +25,7 @@ pub(super) const DONE: i32 = kinds::RUN + 5;
 /// Bytes of tasks that one rank gives another at a time, if there are several.
 const GIFT: usize = 1 << 20;
 
-/// Where the root of a task was put, and its number there.
+/// Rank on which the root of a task was put, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Root {
     pub rank: u32,
@@ -47,11 +47,11 @@ pub(super) struct Counts {
     pub received: u64,
 }
 
-/// What goes round until nothing is left.
+/// Token that circulates until no task is left, for termination detection.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Token {
     counts: Counts,
-    /// Whether some rank was busy when it passed.
+    /// Whether some rank was busy when the token passed.
     was_busy: bool,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Run {
     /// Results that were not handed over yet: the rank that computed it, the root's number, the bytes.
     pub results: Vec<(u32, u64, Bytes)>,
     pub steals: bool,
-    /// The rank that was asked and has not answered.
+    /// Rank that has been asked for tasks and has not answered.
     pub asked: Option<u32>,
     pub dice: u64,
     /// The token, if it is here, and what rank 0 read from the last one.
@@ -119,7 +119,7 @@ impl Run {
         Some(item)
     }
 
-    /// What another rank gets: the oldest half of the tasks of the highest priority.
+    /// Tasks for another rank: the oldest half of the tasks of the highest priority.
     fn spare(&mut self) -> Vec<Item> {
         let Some((&(priority, _), _)) = self.queue.last_key_value() else { return Vec::new() };
         let keys: Vec<(i32, u64)> = self.queue.range((priority, 0)..).map(|(key, _)| *key).collect();
@@ -218,7 +218,7 @@ impl State {
         Ok(())
     }
 
-    /// What a rank without tasks does: it passes the token on, and asks for tasks.
+    /// Step of a rank without tasks: it passes the token on, and asks for tasks.
     pub fn when_idle(&mut self) -> Result<()> {
         let Some(run) = &mut self.run else { return Ok(()) };
         if !run.is_idle() || run.done {

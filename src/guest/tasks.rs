@@ -19,7 +19,7 @@ use super::stealing::{Item, RESULT, Root, Run, STOP};
 use crate::schedule::Chosen;
 use crate::transport::mpi::guest::Patience;
 
-/// What a task did, where it runs on another thread.
+/// Effects of a task that runs on another thread.
 #[derive(Default)]
 struct Deeds {
     puts: Vec<(i32, Vec<u8>)>,
@@ -27,7 +27,7 @@ struct Deeds {
     stops: bool,
 }
 
-/// What processes a task: other than 0 ends the run.
+/// Callback that processes a task. A result other than 0 ends the run.
 pub type Process<'a> = &'a (dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync);
 
 /// A task that is processed: what its function does beyond computing.
@@ -88,7 +88,7 @@ fn check_cost(cost: f64) -> Result<()> {
     }
 }
 
-/// How tasks are spread.
+/// Way in which tasks are distributed.
 enum Spread {
     Steal,
     Stay,

@@ -12,7 +12,7 @@ use crate::transport::wire;
 pub struct Refused<T> {
     /// Why, the same on every rank.
     pub failure: Failure,
-    /// What was to move.
+    /// Values that were to be moved.
     pub values: Vec<T>,
 }
 

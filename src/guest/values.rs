@@ -45,11 +45,11 @@ impl World {
 }
 
 impl WorldPlan<'_> {
-    /// Moves the items: what is here afterwards, in the order of [`sources`](Plan::sources). What stays is returned as it was; what leaves
-    /// travels as bytes. Collective.
+    /// Moves the items, and returns the items of this rank afterwards, in the order of [`sources`](Plan::sources). Items that stay are
+    /// returned unchanged; items that leave travel as bytes. Collective.
     ///
     /// # Errors
-    /// On all ranks, before anything is sent, where a value would not read back as it is; the values are given back.
+    /// On all ranks, before anything is sent, if a value would not read back unchanged; the error returns the values.
     pub fn move_vec<T: Serialize + DeserializeOwned>(&self, items: Vec<T>) -> Result<Vec<T>, Refused<T>> {
         let places = self.plan.destinations.iter().copied();
         carry(self.world, &self.plan, Op::MoveVar, items, places.collect())

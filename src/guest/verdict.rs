@@ -21,7 +21,7 @@ pub struct Verdict {
     pub moved: u64,
     /// Their bytes, where these are known.
     pub bytes: u64,
-    /// Whether it pays; `None` if the duration of a unit is unknown.
+    /// Whether balancing pays; `None` if the duration of a unit is unknown.
     pub pays: Option<bool>,
     /// Name of the balancer.
     pub balancer: String,

@@ -1,4 +1,4 @@
-//! How ranks agree: what each brings to it, and how everybody gets what all have brought.
+//! Agreement of ranks: the contribution of each rank, and the ways in which all ranks get the combined result.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,19 +10,19 @@ use crate::transport::wire;
 /// Most ranks that say to all others what they bring to an agreement; more do it by a tree.
 const AT_ONCE: u32 = 16;
 
-/// What a rank brings to an agreement.
+/// Contribution of a rank to an agreement, or the combined contributions of several.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Voice {
     pub op: (Op, RankId),
     /// Another call, if there is one.
     pub other: Option<(Op, RankId)>,
-    /// What must be the same, and the rank that said it; the first that is not.
+    /// Values that must be the same, each with the rank that gave it; the first differing one is kept in `differs`.
     pub same: Vec<(u64, RankId)>,
     pub differs: Option<(u32, RankId, RankId)>,
     pub sums: Vec<f64>,
     pub most: Vec<f64>,
     pub failure: Option<(RankId, Failure)>,
-    /// What ranks say to all.
+    /// Data that ranks send to all.
     pub said: Vec<(RankId, Vec<u8>)>,
 }
 
@@ -47,7 +47,7 @@ impl Voice {
 }
 
 impl State {
-    /// What all ranks bring together, on every rank.
+    /// Combines the contributions of all ranks, and returns the result on every rank.
     pub(super) fn say(&mut self, mine: Voice) -> Result<Voice> {
         if self.link()?.ranks <= AT_ONCE { self.say_to_all(mine) } else { self.say_by_tree(mine) }
     }

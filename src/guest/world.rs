@@ -116,7 +116,7 @@ impl World {
         self.state.try_borrow().ok().and_then(|state| state.lost().cloned())
     }
 
-    /// Whether a loop is open still.
+    /// Returns true if the loop is still open.
     pub fn has_open(&self, of: &super::Loop) -> bool {
         self.state.try_borrow().is_ok_and(|state| state.lost().is_none() && of.is_open_in(&state.loops))
     }

@@ -1,4 +1,4 @@
-//! How uneven loads are, and what evenness is worth.
+//! Imbalance of loads, and the speedup that even loads give.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

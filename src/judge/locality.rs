@@ -1,4 +1,4 @@
-//! Which tasks had to leave their node, and which did.
+//! Locality: number of tasks that had to leave their node, and number that did.
 
 use crate::load::{Plan, Transfer};
 use crate::topology::NodeId;

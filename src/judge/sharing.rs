@@ -22,7 +22,7 @@ pub struct CoreGroup {
 }
 
 impl CoreGroup {
-    /// Whether there are more ranks than cores.
+    /// Returns true if there are more ranks than cores.
     pub fn is_shared(&self) -> bool {
         self.ranks.len() > self.cores as usize
     }

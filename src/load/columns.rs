@@ -21,9 +21,9 @@ pub struct Column {
 pub struct ColumnRatio {
     /// The column's name.
     pub name: String,
-    /// Where the tasks were.
+    /// Ratio before the phase.
     pub before: f64,
-    /// Where they are.
+    /// Ratio after the phase.
     pub after: f64,
 }
 
@@ -47,7 +47,7 @@ impl Column {
     }
 }
 
-/// What a rank's load is multiplied by to be a part of its share.
+/// Factor from a rank's load to its ratio over the rank's fair share.
 pub(crate) fn scale(total: u64, powers: &[u64], power: u64) -> f64 {
     let all = powers.iter().map(|power| u128::from(*power)).sum::<u128>() as f64;
     if total == 0 || power == 0 { 0.0 } else { all / (total as f64 * power as f64) }

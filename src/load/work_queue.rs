@@ -22,7 +22,7 @@ pub struct WorkQueue {
     places: Option<Box<[Place]>>,
 }
 
-/// Where a task lies in space; codes in one or two dimensions leave the last coordinates 0.
+/// Place of a task in space; programs with one or two dimensions leave the last coordinates 0.
 pub type Place = [f64; 3];
 
 impl WorkQueue {
@@ -58,7 +58,7 @@ impl WorkQueue {
         self.before.len() + self.own.len() + self.behind.len() + self.pinned().map_or(0, TaskBatch::len)
     }
 
-    /// Whether it holds no task.
+    /// Returns true if it holds no task.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -136,7 +136,7 @@ impl Group {
         self.all_reduce(node, mine, u64::saturating_add).await
     }
 
-    /// Whether some member says so, on every member.
+    /// Logical or over the members: returns true on every member if `mine` is true on any.
     pub async fn any(&self, node: &Node, mine: bool) -> Result<bool> {
         if native::is_offered(self, node) {
             return Ok(native::sum(self, node, mine.into(), size_of::<bool>() as u64).await? > 0);

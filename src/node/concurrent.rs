@@ -13,9 +13,9 @@ use super::Node;
 /// The output of the first of two futures to be ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Either<A, B> {
-    /// Of the first.
+    /// Output of the first future.
     First(A),
-    /// Of the second.
+    /// Output of the second future.
     Second(B),
 }
 

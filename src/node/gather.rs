@@ -41,8 +41,8 @@ impl<T> Gathered<T> {
         Gathered(Rc::new(Common { values, derived: RefCell::default() }))
     }
 
-    /// What follows from these values, and from nothing else that nodes could see differently. It is made once for all nodes that share the
-    /// list, and there is one of each type.
+    /// Returns a value computed from the gathered values, and from nothing else that could differ between nodes. It is computed once for
+    /// all nodes that share the list; there is one value of each type.
     pub fn derive<D: 'static>(&self, make: impl FnOnce(&[T]) -> D) -> Rc<D> {
         let find = |known: &Rc<dyn Any>| known.clone().downcast::<D>().ok();
         if let Some(known) = self.0.derived.borrow().iter().find_map(find) {
@@ -167,7 +167,7 @@ pub(super) fn share<T: Serialize + 'static>(group: &Group, node: &Node, values: 
     }
 }
 
-/// The list of these values that a node of this process has already, or the one that is made now.
+/// Returns the list of these values that a node of this process already has, or makes it.
 fn find_or_put<T: 'static, E>(
     group: &Group,
     node: &Node,

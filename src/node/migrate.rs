@@ -22,12 +22,12 @@ pub struct Mover<'a> {
     /// The node's tasks.
     pub queue: &'a mut WorkQueue,
     sent: Vec<Transfer>,
-    /// Whether each transfer is logged, or only counted.
+    /// Whether each transfer is logged, and not only counted.
     logs: bool,
     transfers: u64,
     /// Lower bound on the step of this node's next transfer: one more than that of the last transfer that it received.
     step: u32,
-    /// What went out and came in, in its order, if it may have to be taken back.
+    /// Transfers out and in, in their order, if they may have to be taken back.
     passages: Option<Vec<TraceEvent>>,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Mover<'a> {
         self.transfers
     }
 
-    /// What was sent so far, in order of sending.
+    /// Transfers that were sent so far, in order of sending.
     pub fn into_sent(self) -> Vec<Transfer> {
         self.sent
     }
@@ -264,8 +264,8 @@ impl<'a> Mover<'a> {
 /// Upper bound on the bytes of a transfer of one range of tasks, without its sender's message: header, step, number of rows, and one row.
 pub const TRANSFER_BYTES: u64 = HEADER_BYTES + 3 + 1 + 10 + 10 + 1 + 1;
 
-/// What the walk has to say, the number of rows, the table of rows (first id, number of tasks, weight and payload bytes of each), and all
-/// payloads in order.
+/// Encodes the balancer's own data, the number of rows, the table of rows (first id, number of tasks, weight and payload bytes of each),
+/// and all payloads in order.
 fn encode<T: Serialize>(said: &T, batch: &TaskBatch) -> Result<Freight> {
     // What is not alike at its sender may still be alike on the way: single tasks that continue each other are one row.
     let mut rows = 0u64;

@@ -203,7 +203,7 @@ impl Node {
         poll_fn(move |_| self.poll_message(Some(from), tag).map(|message| open(&message?, tag)))
     }
 
-    /// Receives the next message with this tag from any node, and says from which.
+    /// Receives the next message with this tag from any node, and returns its source and content.
     ///
     /// # Errors
     /// If a rank was lost and this has not been reported yet, or if the message is not a `T`.
@@ -212,12 +212,12 @@ impl Node {
         poll_fn(move |_| self.poll_message(None, tag).map(|message| message.and_then(opened)))
     }
 
-    /// Receives the next message with this tag as it is; see [`receive`](Node::receive) and [`receive_any`](Node::receive_any).
+    /// Receives the next message with this tag without decoding it; see [`receive`](Node::receive) and [`receive_any`](Node::receive_any).
     pub fn receive_message(&self, from: Option<NodeId>, tag: Tag) -> impl Future<Output = Result<Message>> {
         poll_fn(move |_| self.poll_message(from, tag))
     }
 
-    /// What the futures of receives are made of: they hold little more than what they wait for, so that a million programs can wait at once.
+    /// One poll of a receive. Receives hold little more than their source and tag, so that a million programs can wait at once.
     fn poll_message(&self, from: Option<NodeId>, tag: Tag) -> Poll<Result<Message>> {
         self.poll_event(Wanted::Message { from, tag }).map(|event| match event {
             Event::Message(message) => Ok(message),
@@ -231,15 +231,16 @@ impl Node {
         poll_fn(|_| self.poll_event(Wanted::Anything)).await
     }
 
-    /// What has happened by now, if anything, without waiting. Costs at least one tick of virtual time, so a loop that only asks ends.
+    /// Returns the next event that has happened already, if any, without waiting. Costs at least one tick of virtual time, so a loop that
+    /// only polls ends.
     pub async fn try_event(&self) -> Option<Event> {
         let mut asked = None;
         poll_fn(|_| self.port.poll_turn(&mut asked)).await;
         self.event_at_hand()
     }
 
-    /// Returns the next event of the last poll of the network that has not been returned yet, without another poll and without taking time. Drains
-    /// what [`next_event`](Node::next_event) or [`try_event`](Node::try_event) began.
+    /// Returns the next event of the last poll of the network that has not been returned yet, without another poll and without taking time.
+    /// Drains the events that [`next_event`](Node::next_event) or [`try_event`](Node::try_event) began to return.
     pub fn event_at_hand(&self) -> Option<Event> {
         match self.poll_event(Wanted::Anything) {
             Poll::Ready(event) => Some(event),
@@ -298,7 +299,7 @@ impl Node {
     }
 }
 
-/// How log records name a node: by its rank, its number and its clock.
+/// Name of a node in log records: its rank, its number and its clock.
 impl fmt::Display for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rank {} node {} at {} ns", self.rank_of(self.me()), self.me(), self.now())

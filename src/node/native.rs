@@ -15,11 +15,11 @@ use super::{Node, wire};
 use crate::error::{Error, Result};
 use crate::transport::native::{Collected, Collective, CollectiveId};
 
-/// What every member sends at once: chain, length of its value, and the value if it is no longer than the rest.
+/// Bytes of the block that every member sends: chain, length of its value, and the value if it fits.
 const BLOCK: usize = 40;
 const AHEAD: usize = size_of::<u32>() + size_of::<u64>();
 
-/// Whether MPI carries out what this group does together: all members see the same.
+/// Returns true if MPI carries out collective operations of this group. The same on all members.
 pub(super) fn is_offered(group: &Group, node: &Node) -> bool {
     group.size() > 1 && node.port.has_collectives() && node.overlay().placement.native()
 }

@@ -100,7 +100,7 @@ pub(crate) mod collective {
 pub mod epochs {
     /// The run itself; a new [`Node`](crate::node::Node) is in it.
     pub const MAIN: u32 = 0;
-    /// What happens before and after the run and is not measured with it: barriers, clocks, closing checks.
+    /// Unmeasured operations before and after the run: barriers, clocks, closing checks.
     pub const APART: u32 = 1;
     /// Results on their way to node 0, some of them sent while the run goes on.
     pub const CLOSING: u32 = 2;

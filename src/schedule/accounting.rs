@@ -22,12 +22,12 @@ pub struct RunResult<A> {
 }
 
 impl<A> RunResult<A> {
-    /// What all nodes know but the host.
+    /// Result on all nodes other than the host.
     pub(super) fn elsewhere() -> RunResult<A> {
         RunResult { answer: None, graphs: Vec::new(), gave_up: false, nodes: Vec::new(), makespan: 0 }
     }
 
-    /// What the host knows, which detected after `elapsed` ticks that all was done.
+    /// Result on the host, which detected the end after `elapsed` ticks.
     pub(super) fn at_host(answer: Option<A>, graphs: Vec<Graph>, gave_up: bool, nodes: Vec<NodeReport>, elapsed: Ticks) -> RunResult<A> {
         let first = graphs.iter().map(|graph| graph.submitted).min().unwrap_or(0);
         let last = match nodes.iter().any(|report| report.detached > 0) {
@@ -69,9 +69,9 @@ pub struct NodeReport {
     pub elapsed: Ticks,
     /// Spent executing tasks, summed over its workers.
     pub busy: Ticks,
-    /// What these tasks needed of it: processor time and sleep, without the time in which they waited for a processor that others had.
+    /// Time that these tasks needed: processor time and sleep, without waiting for a processor that others had.
     pub needed: Ticks,
-    /// Of that, sleep.
+    /// Part of `needed` that was sleep.
     pub asleep: Ticks,
     /// Time of the runtime itself: receiving, deciding, packing, joining. It passes concurrently with the workers, unless tasks are executed on the
     /// communication thread. In simulation this takes no time.
@@ -82,14 +82,14 @@ pub struct NodeReport {
     pub joins: u64,
     /// Tasks that were born here: roots, children, detached tasks and split-off parts.
     pub born: u64,
-    /// Of the tasks that ended here, the number of detached ones, which no parent waited for.
+    /// Number of detached tasks that ended here: tasks for which no parent waited.
     pub detached: u64,
     /// Migrations that left. A root on its way from the host to where it is first scheduled does not migrate yet.
     pub migrated_out: u64,
     /// Migrations that arrived.
     pub migrated_in: u64,
-    /// What the longest task that ended here needed. A task that was split is not looked at, nor are its parts, nor any task where all
-    /// [can be split](super::Computation::DIVISIBLE).
+    /// Time that the longest task that ended here needed. Split tasks and their parts are not counted, nor are tasks of a computation in
+    /// which all [can be split](super::Computation::DIVISIBLE).
     pub largest: Ticks,
     /// Length of the longest chain of tasks, each spawned by the one before or waiting for it, that ended here; likewise.
     pub chain: Ticks,
@@ -100,9 +100,9 @@ pub struct NodeReport {
     /// Messages to other ranks, with headers.
     pub messages: u64,
     pub bytes: u64,
-    /// Of the messages, those of the policy and of the termination waves.
+    /// Messages of the policy and of the termination waves, among `messages`.
     pub control: u64,
-    /// What happened when, if [`Options::trace`](super::Options::trace) asked for it.
+    /// Timeline of the node, if [`Options::trace`](super::Options::trace) asked for it.
     pub trace: Vec<Entry>,
 }
 
@@ -176,7 +176,7 @@ pub enum Happening {
 pub struct Summary {
     pub tasks: u64,
     pub joins: u64,
-    /// What one worker would take: the sum of what the tasks needed, unless it is [known better](Summary::with_sequential).
+    /// Time that one worker would take: the sum of the tasks' needed times, unless it is [known better](Summary::with_sequential).
     pub sequential: Ticks,
     /// The part of that sum in which tasks slept, which takes no processor.
     pub asleep: f64,
@@ -188,8 +188,8 @@ pub struct Summary {
     pub largest: Ticks,
     /// Length of the longest chain of tasks.
     pub chain: Ticks,
-    /// What no scheduler can beat: the longest of the chain, the largest task, and the sequential time divided by the workers; see
-    /// [`bound`].
+    /// Lower bound on the time of any scheduler: the longest of the chain, the largest task, and the sequential time divided by the
+    /// workers; see [`bound`].
     pub bound: Ticks,
     /// Sequential time over makespan and workers.
     pub efficiency: f64,
@@ -198,7 +198,7 @@ pub struct Summary {
     pub migrated: u64,
     pub messages: u64,
     pub bytes: u64,
-    /// Of the messages, those of the policy and of the termination waves.
+    /// Messages of the policy and of the termination waves, among `messages`.
     pub control: u64,
 }
 
@@ -249,9 +249,10 @@ impl Summary {
     }
 }
 
-/// What no scheduler can beat, of runs of the same tasks: the longest of the chain, the largest task, the sequential time divided by the
-/// workers, and, where workers share cores, what of it needs a processor divided by the cores. Each is the least that any run measured, since
-/// whatever disturbs a run makes a task seem longer. One worker takes the sequential time, so it is never more than that.
+/// Lower bound on the time of any scheduler, from runs of the same tasks: the longest of the chain, the largest task, and the sequential
+/// time divided by the workers. Where workers share cores, also the processor time divided by the cores. Each is the least value that any
+/// run measured, since any disturbance makes a task seem longer. One worker takes the sequential time, so the bound is never more than
+/// that.
 pub fn bound(runs: &[Summary], cores: Option<u32>) -> Ticks {
     let least = |part: fn(&Summary) -> Ticks| runs.iter().map(part).min().unwrap_or(0);
     let (sequential, workers) = (least(|run| run.sequential), least(|run| run.workers).max(1));

@@ -85,7 +85,7 @@ impl Distance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Load(pub u32);
 
-/// What contracting knows, and what it decides on a task.
+/// State of the contracting rule on one node, and its decision on each task.
 pub(super) struct Contracting {
     pub place: Place,
     pub rng: ChaCha8Rng,
@@ -100,7 +100,7 @@ impl Contracting {
         Contracting { place, rng, distance, around, bulletin }
     }
 
-    /// Where a task that has made `hops` hops goes on to from a node with this load; `None` if it stays.
+    /// Next node of a task that has made `hops` hops, from a node with this load; `None` if it stays.
     pub fn decide(&mut self, load: u32, hops: u32) -> Option<NodeId> {
         let Distance { horizon, radius } = self.distance;
         if hops >= radius || (hops >= horizon && load <= self.around.least()?) {

@@ -75,7 +75,7 @@ impl Scheduler for Gradient {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Proximity(u32);
 
-/// What a node knows of a neighbour.
+/// A node's knowledge of a neighbour.
 struct Around {
     proximity: u32,
     /// A task was sent to it: it gets no other before this time or a message from it.

@@ -26,7 +26,7 @@ pub struct New {
     pub hops: u32,
 }
 
-/// Where new tasks come from.
+/// Origin of new tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Submitted at the host, at the start or (`stream`) over time.
@@ -41,7 +41,7 @@ pub enum Origin {
     Migrated { from: NodeId },
 }
 
-/// Which of the ready tasks is executed next.
+/// Order in which ready tasks are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueOrder {
     /// First come, first served.
@@ -55,7 +55,7 @@ pub enum QueueOrder {
 #[derive(Clone, Debug)]
 pub struct Place {
     pub me: NodeId,
-    /// Where roots are submitted: a real node.
+    /// Node to which roots are submitted; a real node.
     pub host: NodeId,
     pub overlay: Overlay,
     /// Tasks that a real node executes at a time.
@@ -65,7 +65,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Whether this node executes nothing.
+    /// Returns true if this node executes nothing.
     pub fn is_virtual(&self) -> bool {
         self.overlay.placement.is_virtual(self.me)
     }
@@ -113,7 +113,7 @@ impl View {
         self.ready + self.running
     }
 
-    /// Whether a worker has nothing to do.
+    /// Returns true if a worker has nothing to do.
     pub fn is_idle(&self) -> bool {
         self.ready == 0 && self.running < self.workers
     }
@@ -254,7 +254,7 @@ pub trait Policy {
     /// Message between the policies of nodes.
     type Message: Serialize + DeserializeOwned;
 
-    /// Which ready task is executed next.
+    /// Order in which ready tasks are executed.
     fn order(&self) -> QueueOrder {
         QueueOrder::Fifo
     }
@@ -262,7 +262,7 @@ pub trait Policy {
     /// The run begins.
     fn start(&mut self, view: &View, act: &mut Actions<Self::Message>) {}
 
-    /// There are new tasks.
+    /// Called when new tasks need to be placed.
     fn on_new(&mut self, items: &[New], origin: Origin, view: &View, act: &mut Actions<Self::Message>);
 
     /// A task that was executed here ended, and spawned these (with a parent or detached), which must be placed.

@@ -54,7 +54,7 @@ pub trait Scheduler: Send + Sync {
     /// If the options don't fit the overlay: a sentence that names the option.
     fn policy(&self, place: Place, rng: ChaCha8Rng) -> Result<Box<dyn AnyPolicy>>;
 
-    /// How it divides the overlay's nodes; empty if it does not.
+    /// Regions into which it divides the overlay's nodes; empty if it does not.
     ///
     /// # Errors
     /// As [`policy`](Scheduler::policy).
@@ -68,7 +68,7 @@ pub trait Scheduler: Send + Sync {
         0
     }
 
-    /// What redistributes tasks when the policy asks for a [system phase](super::policy::Action::Phase); `None` if it never does.
+    /// Balancer that runs when the policy asks for a [system phase](super::policy::Action::Phase); `None` if it never does.
     fn balancer(&self) -> Option<Arc<balance::Chosen>> {
         None
     }

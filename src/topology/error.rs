@@ -1,4 +1,4 @@
-//! What can be wrong with a topology, each as one sentence.
+//! Errors of topologies, each as one sentence.
 
 use crate::names;
 use crate::spec::{InvalidSpec, shown};
@@ -12,10 +12,10 @@ pub enum InvalidTopology {
     /// Its name is unknown, or its size or shape is not what the name takes.
     #[error(transparent)]
     Spec(#[from] InvalidSpec),
-    /// There can be no topology of this size or shape.
+    /// The size or shape is impossible.
     #[error("topology {spec}: {reason}")]
     Malformed {
-        /// What was given, shortened when long.
+        /// The specification, shortened when long.
         spec: String,
         /// The mistake and what is expected.
         reason: String,
@@ -23,13 +23,13 @@ pub enum InvalidTopology {
     /// More than [`MAX_NODES`] nodes.
     #[error("topology {spec}: more than {MAX_NODES} nodes, the most a topology may have")]
     TooManyNodes {
-        /// What was given or asked for.
+        /// The specification, given or requested.
         spec: String,
     },
     /// More than [`MAX_DIMENSION`] dimensions.
     #[error("topology {spec}: more than {MAX_DIMENSION} dimensions, the most a topology may have")]
     TooManyDimensions {
-        /// What was given.
+        /// The specification.
         spec: String,
     },
     /// The parents of a tree are not those of nodes numbered in preorder.
@@ -37,7 +37,7 @@ pub enum InvalidTopology {
         "topology tree:parents=..: {reason}; parents are given in preorder (the root first, then each child followed by all its descendants)"
     )]
     NotPreorder {
-        /// Which node breaks the order, and how.
+        /// The node that breaks the order, and how.
         reason: String,
     },
     /// Some rank would have no node.
@@ -66,7 +66,7 @@ pub enum InvalidTopology {
     /// A placement that does not fit its ranks or hosts.
     #[error("topology: {reason}")]
     Placement {
-        /// What does not fit.
+        /// Reason why the placement does not fit.
         reason: String,
     },
 }

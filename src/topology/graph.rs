@@ -15,7 +15,7 @@ pub const MAX_GRAPH_NODES: u32 = 4096;
 /// bandwidth. Of equally cheap routes it is one with the fewest hops, and of these the one through the lowest neighbours.
 #[derive(Debug)]
 pub struct Graph {
-    /// What was given after `graph:`.
+    /// Text after `graph:`.
     source: String,
     /// Each link once, lower node first, in ascending order, with its bandwidth.
     links: Vec<Link>,
@@ -187,7 +187,7 @@ impl Graph {
         (costs, hops)
     }
 
-    /// What was given after `graph:`: the name of its file as it is shown, or its edges.
+    /// Text after `graph:`: the printable name of its file, or its edges.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -212,14 +212,14 @@ impl Graph {
         if links.is_empty() { "edges=0".into() } else { format!("edges={}", links.join(",")) }
     }
 
-    /// How it lies in a hyper-grid; found when first asked for.
+    /// Its embedding into a hyper-grid, computed at the first call.
     pub fn embedding(&self) -> &Embedding {
         self.embedding.get_or_init(|| Embedding::of(self))
     }
 
-    /// Rounds in which each link is used once and every node talks to one neighbour at most, and each node's neighbour in them: a
-    /// colouring of the links, greedy, with less than twice as many rounds as the most links of a node. Links that are slower than a way
-    /// around them are left out.
+    /// Rounds in which each link is used once and every node has at most one partner, given as each node's partner by round. This is a
+    /// greedy colouring of the links, with fewer than twice as many rounds as the largest degree. Links that are slower than a way around
+    /// them are left out.
     pub fn rounds(&self) -> impl Iterator<Item = &[Option<NodeId>]> {
         let colour = || {
             let mut rounds: Vec<Vec<Option<NodeId>>> = Vec::new();
@@ -243,7 +243,7 @@ impl Graph {
         at.map_or(1.0, |at| self.links[at].bandwidth)
     }
 
-    /// What a byte takes on the cheapest route between two nodes, if it takes [`FASTEST`] on the fastest link.
+    /// Cost of a byte on the cheapest route between two nodes, relative to [`FASTEST`] on the fastest link.
     pub fn cost(&self, a: NodeId, b: NodeId) -> u64 {
         match self.costs.is_empty() {
             true => u64::from(FASTEST) * u64::from(self.distance(a, b)),
@@ -268,12 +268,12 @@ impl Graph {
         most.map_or(self.diameter(), |most| u32::try_from(most).unwrap_or(u32::MAX).min(self.nodes() - 1))
     }
 
-    /// Whether no way around the link between two neighbours is cheaper.
+    /// Returns true if no way around the link between two neighbours is cheaper.
     fn is_best(&self, (a, b): (NodeId, NodeId)) -> bool {
         self.distance(a, b) == 1
     }
 
-    /// The costs of the links to the nodes beside this one; empty where all links have the same bandwidth.
+    /// Costs of the links to this node's neighbours; empty where all links have the same bandwidth.
     fn costs_beside(&self, node: NodeId) -> &[u32] {
         match self.link_costs.is_empty() {
             true => &[],

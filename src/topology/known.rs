@@ -1,4 +1,4 @@
-//! What is known of the network between ranks before anything runs there.
+//! Facts about the network between ranks that are known before a run.
 
 use super::{Hosts, NodeId, Overlay};
 
@@ -11,7 +11,8 @@ pub struct KnownNetwork<'a> {
 }
 
 impl<'a> KnownNetwork<'a> {
-    /// A network that takes these nanoseconds for a message of so many bytes, header included, from one node of an overlay to another.
+    /// A network by its message times: `passage` returns the nanoseconds for a message of a number of bytes, header included, from one node
+    /// of an overlay to another.
     pub fn new(hosts: Hosts, passage: impl Fn(&Overlay, NodeId, NodeId, u64) -> u64 + 'a) -> KnownNetwork<'a> {
         KnownNetwork { hosts, passage: Box::new(passage) }
     }

@@ -11,7 +11,7 @@ use super::{HostId, Hosts, InvalidTopology, NodeId, PlacementRule, RankId, Topol
 /// Maximum number of virtual nodes that one rank may host.
 pub const MAX_VIRTUAL_PER_RANK: u32 = 1024;
 
-/// Where each node lives; clones share it.
+/// Placement of nodes on ranks: rank of each node. Clones share it.
 ///
 /// Every node is real or virtual. The real nodes are those below the number of ranks, one on each rank; all others are virtual.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,12 +101,12 @@ impl Placement {
         self.ranks
     }
 
-    /// Whether there are virtual nodes.
+    /// Returns true if there are virtual nodes.
     pub fn is_overlay(&self) -> bool {
         self.nodes != self.ranks
     }
 
-    /// Whether every node has a rank of its own.
+    /// Returns true if every node has a rank of its own.
     pub fn native(&self) -> bool {
         !self.is_overlay()
     }
@@ -120,7 +120,7 @@ impl Placement {
         }
     }
 
-    /// The one real node of a rank.
+    /// Returns the real node of a rank; each rank has one.
     pub fn real_node_of(&self, rank: RankId) -> NodeId {
         match &self.map {
             Map::Identity => rank,
@@ -128,7 +128,7 @@ impl Placement {
         }
     }
 
-    /// Whether a node is virtual: not the real node of the rank that hosts it.
+    /// Returns true if a node is virtual: it is not the real node of the rank that hosts it.
     pub fn is_virtual(&self, node: NodeId) -> bool {
         self.real_node_of(self.rank_of(node)) != node
     }
@@ -171,9 +171,9 @@ impl Placement {
 /// A topology and where its nodes live: what a world runs programs on. Cheap to clone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overlay {
-    /// Which nodes are neighbours.
+    /// Topology of the nodes.
     pub topology: Topology,
-    /// Which rank and host each node is on.
+    /// Rank and host of each node.
     pub placement: Placement,
 }
 

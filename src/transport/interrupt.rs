@@ -46,7 +46,7 @@ impl Interrupt {
         self.signal.load(Ordering::Relaxed) as i32
     }
 
-    /// Whether the grace after the request is over. It begins when the request is first looked at.
+    /// Returns true if the grace after the request is over. It begins when the request is first noticed.
     pub fn is_overdue(&self) -> bool {
         self.signal() != 0 && self.since.get_or_init(Instant::now).elapsed() >= self.grace
     }

@@ -1,8 +1,8 @@
-//! Which launcher started this process, judged by its environment: to advise a user who started it without one, and to notice the launcher of one
-//! MPI that starts a program linked with another, which results in N jobs of one rank each.
+//! Detection of the launcher that started this process, by its environment: to advise a user who started it without one, and to notice the
+//! launcher of one MPI that starts a program linked with another, which results in N jobs of one rank each.
 //!
-//! Plain functions, to be asked before MPI is initialised; `started` is the one that a program needs which runs on the ranks of a launcher,
-//! if there is one, and simulates them otherwise (`mpi::World::launched` does it).
+//! Plain functions, to be called before MPI is initialised. A program that runs on the ranks of a launcher, and simulates them if there is
+//! none, needs only `started` (`mpi::World::launched` calls it).
 
 use crate::error::{Error, Result};
 
@@ -34,10 +34,10 @@ const TRACES: [(&str, &str, bool, bool); 4] = [
     ("MPICH's mpiexec (Hydra)", "PMI_SIZE", false, true),
 ];
 
-/// Where launchers tell a process its rank, before MPI does.
+/// Environment variables in which launchers give a process its rank, before MPI does.
 const RANKS: [&str; 8] =
     ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "MVP_COMM_WORLD_RANK", PALS, FLUX, "SLURM_PROCID"];
-/// Those of launchers that leave no other trace.
+/// Variables of launchers that leave no other trace.
 const PALS: &str = "PALS_RANKID";
 const FLUX: &str = "FLUX_TASK_RANK";
 
@@ -54,7 +54,7 @@ pub fn rank(env: impl Fn(&str) -> Option<String>) -> Option<u32> {
     RANKS.iter().find_map(|name| env(name)?.trim().parse().ok())
 }
 
-/// Whether a launcher started this process as one of a job's ranks, given the version string of the MPI that the program uses.
+/// Returns true if a launcher started this process as one of a job's ranks, given the version string of the MPI that the program uses.
 ///
 /// # Errors
 /// Wrong usage if it is the launcher of another MPI.
@@ -66,8 +66,8 @@ pub fn started(library: &str, env: impl Fn(&str) -> Option<String>) -> Result<bo
     }
 }
 
-/// Whether a launcher that the program's MPI surely understands started this process and others: a process that needs no ranks itself can
-/// then initialise MPI to meet the others, which would wait for it.
+/// Returns true if a launcher that the program's MPI is known to understand started this process and others. A process that needs no ranks
+/// itself can then initialise MPI, for the others, which would wait for it.
 pub fn has_company(library: impl FnOnce() -> String, env: impl Fn(&str) -> Option<String>) -> bool {
     // Without a launcher no MPI is looked for.
     if detect("", &env) == Launch::Alone {

@@ -56,7 +56,7 @@ pub use work::{Finished, Needed, Output, Sliced, Step, Worker};
 /// Time: nanoseconds since the world began on real ranks, virtual nanoseconds in the simulator.
 pub type Ticks = u64;
 
-/// What a program hears that uses a node's port after the node's run: it kept a clone of its node for too long.
+/// Reports that a program used a node's port after the node's run, because it kept a clone of its node for too long.
 #[cold]
 fn used_after_its_run(node: NodeId, run: u32) {
     // A thread that unwinds drops its values, and must not panic again.
@@ -147,7 +147,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// Whether the message's arrival counts as progress.
+    /// Returns true if the message's arrival counts as progress.
     pub fn is_progress(&self) -> bool {
         self.tag & Tag::BACKGROUND == 0
     }
@@ -179,7 +179,7 @@ pub enum Signal {
     User2,
 }
 
-/// What can happen to a node.
+/// An event of a node.
 #[derive(Debug)]
 pub enum Event {
     /// A message has arrived.
@@ -195,7 +195,7 @@ pub enum Event {
     Finished {
         /// The scope in which the work was started.
         scope: Scope,
-        /// Which work, and what it left.
+        /// The finished work and its result.
         finished: Finished,
     },
     /// The process received a signal.
@@ -220,7 +220,7 @@ pub(crate) enum Wanted {
 }
 
 impl Interest {
-    /// Whether the awaited message may come from any node.
+    /// Returns true if the awaited message may come from any node.
     #[cfg(feature = "_ranks")]
     pub fn is_open(&self) -> bool {
         !matches!(self.what, Wanted::Message { from: Some(_), .. })
@@ -296,12 +296,13 @@ pub(crate) trait Transport {
         None
     }
 
-    /// Where nodes of one process find what others of them know already; `None` where a process holds few nodes.
+    /// Store of values shared by the nodes of one process; `None` where a process holds few nodes.
     fn shelf(&self) -> Option<&RefCell<Shelf>> {
         None
     }
 
-    /// Whether collective operations of native overlays are to be the world's own. The same on all nodes at any point of a program.
+    /// Returns true if the world's own collective operations are to be used on native overlays. The same on all nodes at any point of a
+    /// program.
     fn has_collectives(&self) -> bool {
         false
     }
@@ -313,7 +314,7 @@ pub(crate) trait Transport {
         None
     }
 
-    /// What an operation that this node began has yielded, once.
+    /// Result of an operation that this node began; returned once.
     fn poll_collective(&self, id: CollectiveId) -> Poll<Collected> {
         let _ = id;
         Poll::Pending
@@ -325,7 +326,7 @@ pub(crate) trait Transport {
         let _ = (to, bytes, chain);
     }
 
-    /// The longest chain of messages that the node knows of, as far as it is counted.
+    /// The longest chain of messages that the node knows of, while chains are counted.
     fn chain(&self) -> u32 {
         0
     }

@@ -23,7 +23,7 @@ impl Collective {
     }
 }
 
-/// What an operation yields: bytes of an all-gather, numbers of the others.
+/// Result of an operation: bytes of an all-gather, numbers of the others.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "_ranks"), allow(dead_code, reason = "only real ranks have such operations"))]
 pub(crate) enum Collected {

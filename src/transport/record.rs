@@ -68,7 +68,7 @@ impl Recorder {
         Rc::new(Recorder { inner, counts: Cell::default(), heard: Cell::new(0), tape: Some(tape) })
     }
 
-    /// What was counted so far.
+    /// Counts so far.
     pub fn get(&self) -> Counts {
         let counts = self.counts.get();
         Counts { chain: counts.chain.max(self.heard.get()), ..counts }

@@ -11,7 +11,7 @@ use super::Scope;
 use super::row::Fingerprint;
 use crate::topology::NodeId;
 
-/// What something on the shelf was made of: the values, and the nodes (first, stride, number) that sent them.
+/// Key of a shared value: the gathered values, and the nodes (first, stride, number) that sent them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Label {
     pub scope: Scope,

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use super::{Ticks, WorkId};
 
-/// What work leaves behind. The program that started it knows the type.
+/// Result of a piece of work. The program that started it knows the type.
 pub type Output = Box<dyn Any + Send>;
 
-/// What opaque work is given: its link to the world it runs in.
+/// Interface of opaque work to the world that it runs in.
 pub trait Worker {
     /// A cheap call that lets the rank's communication thread have the processor. Tasks that take long should call it every few microseconds
     /// to milliseconds, so that a rank that computes still answers.
@@ -137,7 +137,7 @@ pub(crate) enum Job {
 
 /// Work that has ended.
 pub struct Finished {
-    /// Which work.
+    /// Id of the work.
     pub work: WorkId,
     /// Its result.
     pub output: Output,

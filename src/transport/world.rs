@@ -103,7 +103,7 @@ impl World {
         }
     }
 
-    /// Whether this process holds node 0, and so is the one that prints.
+    /// Returns true if this process holds node 0, and so is the one that prints.
     pub fn is_first(&self) -> bool {
         match &self.kind {
             #[cfg(feature = "_ranks")]
@@ -112,7 +112,7 @@ impl World {
         }
     }
 
-    /// What is known of the network between the ranks: in simulation its model, on real ranks which of them share a host.
+    /// Facts about the network between the ranks: in simulation its model, on real ranks the hosts.
     pub fn network(&self) -> KnownNetwork<'_> {
         match &self.kind {
             #[cfg(feature = "_ranks")]
@@ -123,7 +123,7 @@ impl World {
         }
     }
 
-    /// Which ranks share a host.
+    /// Hosts of the ranks.
     pub fn hosts(&self) -> Hosts {
         match &self.kind {
             #[cfg(feature = "_ranks")]
@@ -141,7 +141,7 @@ impl World {
         }
     }
 
-    /// Whether time is virtual: then a run repeats to the tick, and all programs begin at the same instant.
+    /// Returns true if time is virtual: then a run repeats to the tick, and all programs begin at the same instant.
     pub fn is_simulated(&self) -> bool {
         matches!(self.kind, Kind::Sim(_))
     }
@@ -155,8 +155,8 @@ impl World {
         }
     }
 
-    /// Whether sums, scans and all-gathers of later runs are MPI's own operations, where each rank has one node; in simulation they are always our own.
-    /// Every rank must call this with the same.
+    /// Selects MPI's own operations for sums, scans and all-gathers of later runs, where each rank has one node. No effect in simulation.
+    /// Collective; every rank passes the same value.
     ///
     /// # Errors
     /// If MPI fails.
@@ -191,7 +191,7 @@ impl World {
         (self.interrupted != 0).then_some(self.interrupted)
     }
 
-    /// What the world does ends early because of this signal, of which all ranks know.
+    /// Notes that the current operation ends early because of this signal. All ranks know of it.
     pub(crate) fn note_interruption(&mut self, signal: i32) {
         self.interrupted = signal;
     }

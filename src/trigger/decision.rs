@@ -29,7 +29,7 @@ use crate::spec::InvalidSpec;
 #[derive(Clone, Debug)]
 pub struct Trigger {
     watch: Watch,
-    /// What a balancing is expected to cost, and what those cost that were measured: their sum and number.
+    /// Expected cost of a balancing, and the sum and number of the measured costs.
     expected: f64,
     measured: (f64, u64),
 }

@@ -44,15 +44,15 @@ pub enum Criterion {
         /// Number of steps after a balancing before the next.
         cooldown: u64,
     },
-    /// What was lost by imbalance has reached the cost.
+    /// The loss by imbalance has reached the cost.
     Cumulative,
     /// The same of what is beyond the first step after the last balancing.
     Excess,
     /// The best interval for an imbalance that grows steadily is over.
     Interval,
-    /// What was lost by slower steps has reached the cost.
+    /// The loss by slower steps has reached the cost.
     Degradation,
-    /// What would have been saved by balancing now and then has reached the cost.
+    /// The possible saving by balancings in between has reached the cost.
     Area,
     /// A balanced step and the balancing are expected to be faster than the last step.
     Efficiency {
@@ -161,7 +161,7 @@ impl Watch {
         }
     }
 
-    /// What a step loses right after a balancing. Before the first one nothing is known to be beyond repair.
+    /// Loss of a step right after a balancing. Before the first balancing all loss is assumed to be avoidable.
     fn baseline(&self) -> f64 {
         self.first.filter(|_| self.has_balanced).map_or(0.0, |first| first.lost())
     }

@@ -7,7 +7,7 @@ use crate::load::{Positions, Powers};
 use crate::node::Gathered;
 use crate::topology::NodeId;
 
-/// Where the sub-grids of a grid begin, and where the last one ends.
+/// Start of each sub-grid of a grid, and the end of the last one.
 #[derive(Clone, Debug)]
 pub(super) enum Bounds {
     /// Sub-grids of the same size.
@@ -51,7 +51,7 @@ impl Bounds {
     }
 }
 
-/// One level: a grid as a row of sub-grids, with the loads that are there.
+/// One level: a grid as a row of sub-grids, with their current loads.
 pub(super) struct Level<'a> {
     powers: &'a Powers,
     bounds: &'a Bounds,
@@ -84,7 +84,7 @@ impl Surpluses {
         Surpluses(surpluses)
     }
 
-    /// What all senders before a sub-grid have.
+    /// Total surplus of all senders before a sub-grid.
     pub fn given_before(&self, sub_grid: u32) -> u64 {
         self.0[sub_grid as usize].given_before
     }

@@ -6,7 +6,7 @@ use crate::topology::hadamard::MedianSet;
 use crate::topology::regions::Regions;
 use crate::topology::{NodeId, Overlay, RankId, Topology};
 
-/// What was asked for.
+/// Options of the layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LayoutOptions {
     pub set: MedianSet,

@@ -34,7 +34,7 @@ impl Other {
     }
 }
 
-/// What one median knows of the other regions, and they of its own.
+/// A median's knowledge of the other regions, and theirs of its own.
 #[derive(Debug)]
 pub(super) struct Lending {
     is_open: bool,

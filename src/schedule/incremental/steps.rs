@@ -15,12 +15,12 @@ pub(super) struct Worked {
 }
 
 impl Worked {
-    /// Of one node.
+    /// Work time of one node.
     pub fn of(time: Ticks) -> Worked {
         Worked { nodes: 1, total: time, most: time, least: time }
     }
 
-    /// Of both together.
+    /// Combined work time of two sub-trees.
     pub fn and(self, other: Worked) -> Worked {
         Worked {
             nodes: self.nodes + other.nodes,

@@ -32,7 +32,7 @@ impl Chunk {
         }
     }
 
-    /// Them, in order.
+    /// Calls `each` for every task, in order.
     pub fn for_each(&self, mut each: impl FnMut(usize)) {
         match self {
             Chunk::Span { first, count, step } => (0..*count).for_each(|i| each((first + i * step) as usize)),
@@ -40,7 +40,7 @@ impl Chunk {
         }
     }
 
-    /// Them, in order, as a list.
+    /// List of the tasks, in order.
     pub fn tasks(&self) -> Vec<usize> {
         let mut tasks = Vec::with_capacity(self.count() as usize);
         self.for_each(|task| tasks.push(task));

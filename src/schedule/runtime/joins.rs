@@ -16,18 +16,18 @@ use crate::topology::NodeId;
 pub(super) struct Joins<C: Computation> {
     computation: Arc<C>,
     me: NodeId,
-    /// Where the answers of roots belong.
+    /// Destination of the answers of roots.
     host: NodeId,
     frames: JoinFrames<C>,
     /// Answers that are to be delivered.
     answers: VecDeque<Answered<C::Answer>>,
-    /// Those of detached tasks and roots that ended up here, combined.
+    /// Combined answers of detached tasks and roots that ended up here.
     partial: Option<C::Answer>,
     /// Number of parents that were resumed.
     joined: u64,
 }
 
-/// Where an answer belongs.
+/// Destination of an answer.
 pub(super) enum Delivery<A> {
     /// On another node.
     Elsewhere(NodeId, Answered<A>),
@@ -154,7 +154,7 @@ impl<C: Computation> Joins<C> {
         });
     }
 
-    /// Whether all answers are delivered.
+    /// Returns true if all answers are delivered.
     pub fn is_empty(&self) -> bool {
         self.answers.is_empty()
     }

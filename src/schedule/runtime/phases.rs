@@ -34,7 +34,7 @@ use crate::topology::NodeId;
 
 /// Announces a phase.
 pub(super) const BEGIN: Tag = tags::schedule::BEGIN;
-/// What a task in a work queue is called when it can't be read.
+/// Tag in the error for a task in a work queue that cannot be read.
 const FROZEN: Tag = tags::schedule::FROZEN;
 
 /// Epochs of phases begin here; those before are a run's own.
@@ -75,7 +75,7 @@ struct Going {
     balancing: Balancing,
 }
 
-/// What a node that has nothing to do was waiting for.
+/// Event that an idle node waited for.
 pub(super) enum Happened {
     Event(Event),
     PhaseOver(Result<WorkQueue>),

@@ -3,7 +3,7 @@
 use super::search::{Assignment, Choice, Search, Ties};
 use crate::load::{CYCLE, Cost, Costs, NEVER};
 
-/// How the paper's text is read.
+/// Reading of the paper's text, where it leaves something open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     pub ties: Ties,
@@ -12,7 +12,7 @@ pub struct Rules {
     pub window: usize,
     /// Maximum number of expansions in a phase.
     pub most: u32,
-    /// What a generated node costs.
+    /// Cost of generating a node.
     pub v: Cost,
 }
 
@@ -54,7 +54,7 @@ pub struct Plan {
     pub tally: Tally,
 }
 
-/// What scheduling cost so far.
+/// Cost of scheduling so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub phases: u64,
@@ -66,7 +66,7 @@ pub struct Tally {
     pub waiting: Cost,
 }
 
-/// What a phase came to.
+/// Result of a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
     pub end: Cost,

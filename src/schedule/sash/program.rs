@@ -92,7 +92,7 @@ pub async fn execute(node: Node, work: Arc<dyn Independent>, pace: Pace, sash: A
     collect(&node, figures, mine).await
 }
 
-/// What a node does.
+/// Role of a node.
 enum Part {
     Worker {
         scheduler: NodeId,

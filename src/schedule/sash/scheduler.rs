@@ -60,7 +60,7 @@ pub struct Scheduler {
     work: Arc<dyn Independent>,
     /// Tasks that have not arrived yet, in order.
     coming: VecDeque<usize>,
-    /// What it believes that tasks cost, by column.
+    /// Estimated costs of tasks, by column.
     estimates: Arc<Costs>,
     pace: Pace,
     sash: Arc<Sash>,
@@ -145,14 +145,14 @@ impl Scheduler {
         self.pace.cost(self.node.now() - self.begun)
     }
 
-    /// Whether the scheduler takes tasks itself: in the last phase; under another one, which it doesn't know to be the last, when it has
-    /// nothing to do.
+    /// Column of the scheduler if it takes tasks itself: in the last phase; under another scheduler, where it doesn't know which phase is
+    /// the last, when it has nothing to do.
     fn joins(&self) -> Option<usize> {
         let may = self.coming.is_empty() && (self.above.is_none() || self.executor.is_idle());
         (self.sash.joins && may).then_some(self.seat)
     }
 
-    /// Lets in what has arrived at this time. If nothing is there to be scheduled, when the next task comes.
+    /// Accepts the tasks that have arrived at this time. Returns the time of the next arrival if there is nothing to be scheduled.
     fn arrive(&mut self, now: Cost) -> Option<Cost> {
         let arrivals = self.work.arrivals();
         while let Some(&task) = self.coming.front().filter(|task| arrivals[**task] <= now) {

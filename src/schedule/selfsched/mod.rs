@@ -93,7 +93,7 @@ pub(super) fn refuse_early(options: &Options<'_>, terms: Terms, by_host: bool) -
     }
 }
 
-/// Whether tasks are dealt out before the beginning.
+/// Returns true if tasks are dealt out before the beginning.
 fn is_early(terms: Terms) -> bool {
     matches!(terms.rule, Rule::Static | Rule::Cyclic) || terms.fixed > 0.0
 }

@@ -65,13 +65,13 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Whether it learns from the time between the ends of chunks, and not from the tasks' own.
+    /// Returns true if it learns from the time between the ends of chunks, and not from the tasks' own times.
     pub fn counts_overhead(self) -> bool {
         matches!(self, Rule::AwfD | Rule::AwfE)
     }
 }
 
-/// How quotients are rounded.
+/// Rounding of quotients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
     Up,
@@ -94,7 +94,7 @@ impl Rounding {
     }
 }
 
-/// What was measured of a rank's tasks.
+/// Measurements of a rank's tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Measured {
     pub tasks: u64,
@@ -135,7 +135,7 @@ pub struct Chunks {
     /// By rank; their mean is 1.
     weights: Vec<f64>,
     measured: Vec<Measured>,
-    /// Of the round (`fac2`, `wf`): chunks still to be given, and tasks that were left at its start.
+    /// Current round (`fac2`, `wf`): chunks still to be given, and tasks that were left at its start.
     round: (u64, u64),
     /// Of `tss`: the next chunk, and by how much each is smaller than the one before.
     trapezoid: (u64, u64),
@@ -240,7 +240,7 @@ impl Chunks {
         self.tasks.div_ceil(16 * self.ranks)
     }
 
-    /// How fast a rank is, as a part of the mean of those that were measured.
+    /// Relative speed of a rank: its rate divided by the mean of the measured ranks.
     fn relative_rate(&self, rank: usize) -> Option<f64> {
         self.relative(rank, |rank| Some(1.0 / self.measured.get(rank)?.mean()?))
     }

@@ -1,4 +1,4 @@
-//! What the ports of a rank and its executor share: the two ends of the network, the nodes, and the work.
+//! State shared by the ports of a rank and its executor: both directions of the network, the nodes, and the work.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
@@ -44,9 +44,9 @@ pub(super) struct Carrier {
     pub began: Instant,
     pub heartbeat: Heartbeat,
     pub state: RefCell<State>,
-    /// What programs see; may change between runs.
+    /// Seed for programs; may change between runs.
     pub seed: Cell<u64>,
-    /// Whether collective operations of native overlays are MPI's own; may change between runs.
+    /// Whether MPI's own collective operations are used on native overlays; may change between runs.
     pub native: Cell<bool>,
 }
 
@@ -81,13 +81,13 @@ pub(super) struct State {
     /// Something counted as progress since the watchdog last looked: cheaper than a poll at the clock each time.
     pub(super) progress: bool,
     signals: Vec<(Signal, Arc<AtomicBool>)>,
-    /// What an MPI call in a port's method came to.
+    /// Failure of an MPI call in a port's method, if there was one.
     pub failure: Option<Error>,
     /// A lower rank says that its program failed.
     pub lower_fails: bool,
     /// The request that ends what this rank does.
     pub interrupt: Option<Interrupt>,
-    /// That it is overdue: here, or on a rank that has told rank 0. What goes on is given up.
+    /// Whether the grace after the request is over, on this rank or on one that has reported it to rank 0. The current run is given up.
     pub overdue: bool,
     /// Number of polls of the network.
     pub polls: u64,
@@ -145,7 +145,7 @@ impl State {
         self.runs
     }
 
-    /// The run of this number, if it is the one that goes on.
+    /// The current run, if it has this number.
     pub fn run_of(&mut self, number: u32) -> Option<&mut Run> {
         self.run.as_mut().filter(|run| run.number == number)
     }
@@ -277,7 +277,7 @@ impl State {
                 }
             };
         }
-        // No run ends before all its messages are there, so what is not of this one is of the next.
+        // A run ends only after all its messages have arrived, so any other message belongs to the next run.
         if envelope.scope.run > self.runs {
             self.early.push_back(message);
         }
@@ -445,7 +445,7 @@ fn seconds(time: Duration) -> String {
     format!("{} s", (time.as_secs_f64() * 10.0).round() / 10.0)
 }
 
-/// What the watchdog found, as the end of a sentence.
+/// Finding of the watchdog, as the end of a sentence.
 fn verdict(ranks: u32, silent: &[RankId]) -> String {
     match silent {
         [] if ranks == 1 => "its only rank waits for what never comes".into(),

@@ -60,7 +60,7 @@ pub(super) fn run<T>(carrier: &Rc<Carrier>, overlay: &Overlay, mut program: impl
     Some(nodes.into_iter().zip(results).filter_map(|(node, result)| Some((node, result?))).collect())
 }
 
-/// Whether this rank leaves a run that goes on. Only rank 0 does: it has the record, and ends the job.
+/// Returns true if this rank gives up the current run. Only rank 0 does: it has the record, and ends the job.
 fn gives_up(carrier: &Carrier) -> bool {
     carrier.rank == 0 && carrier.state.borrow().overdue
 }
@@ -168,9 +168,9 @@ pub(super) fn fail(carrier: &Carrier, why: &Error) -> ! {
     abort::job(&format!("equipoise: rank {}: {why}", carrier.rank), why.exit_status())
 }
 
-/// What a rank does between two polls of the network that found nothing: it looks again at once, then lets others have the processor,
-/// then sleeps, ever longer. Too little of the first makes partners sleep in lockstep (measured: 407 us instead of 2 for an exchange);
-/// any event starts it anew.
+/// Waiting strategy of a rank between two polls of the network that found nothing: it polls again at once, then yields the processor, then
+/// sleeps, ever longer. Too little of the first makes partners sleep in lockstep (measured: 407 us instead of 2 for an exchange). Any event
+/// starts it anew.
 #[derive(Default)]
 struct Pause {
     polls: u32,

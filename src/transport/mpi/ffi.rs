@@ -33,7 +33,7 @@ pub(super) fn check(call: &'static str, code: c_int) -> Result<()> {
     Err(Error::Mpi { call: call.into(), why })
 }
 
-/// Whether losses of ranks are looked after on this rank.
+/// Whether losses of ranks are handled on this rank.
 static SURVIVES: AtomicBool = AtomicBool::new(false);
 /// A call has come to nothing because a rank is lost.
 static LOSS: AtomicBool = AtomicBool::new(false);
@@ -49,7 +49,7 @@ pub(super) fn survives() -> bool {
     SURVIVES.load(Ordering::Relaxed)
 }
 
-/// Whether a call has come to nothing since the last time because a rank is lost.
+/// Returns true if a call has failed since the last time because a rank is lost.
 pub(super) fn take_loss() -> bool {
     survives() && LOSS.swap(false, Ordering::Relaxed)
 }
@@ -63,7 +63,7 @@ pub(super) fn passed(call: &'static str, code: c_int) -> Result<bool> {
     check(call, code).map(|()| true)
 }
 
-/// Whether MPI runs in this process: initialised and not finalised.
+/// Returns true if MPI is active in this process: initialised and not finalised.
 pub(super) fn is_active() -> bool {
     mpi::is_initialized() && !mpi::is_finalized()
 }
@@ -88,7 +88,7 @@ pub(super) fn exit_at_once(status: i32) -> ! {
     unsafe { _exit(status) }
 }
 
-/// Whether this thread may call MPI.
+/// Returns true if this thread may call MPI.
 pub(super) fn may_call() -> Result<bool> {
     let mut main: c_int = 0;
     // SAFETY: MPI is initialised (the callers see to it), and the pointer is valid for the call.
@@ -222,7 +222,7 @@ fn received(status: &MPI_Status) -> Result<usize> {
     usize::try_from(length).map_err(|_| Error::Failed("MPI delivered part of a byte".into()))
 }
 
-/// Whether a request is over; its status then. One that is over without a status has come to nothing, and is null.
+/// Status of a request that is over, else `None`. A request that is over without a status has failed, and is null.
 pub(super) fn test(request: &mut MPI_Request) -> Result<Option<MPI_Status>> {
     let mut over: c_int = 0;
     let mut status = MaybeUninit::<MPI_Status>::zeroed();
@@ -233,7 +233,8 @@ pub(super) fn test(request: &mut MPI_Request) -> Result<Option<MPI_Status>> {
     }
 }
 
-/// Where short messages from any rank with any tag arrive: one receive, always posted, so that MPI puts them where they belong at once.
+/// Mailbox for short messages from any rank with any tag: one receive that is always posted, so that MPI writes them to their place at
+/// once.
 ///
 /// One at a time keeps the order per source. (A matched probe costs 10 to 20 % more per message, and a poll at every source's queue.)
 pub(super) struct Mailbox {
@@ -241,7 +242,7 @@ pub(super) struct Mailbox {
     buffer: Vec<u8>,
     /// No message is longer.
     size: usize,
-    /// What has come and was not taken yet.
+    /// Status of the message that has arrived and was not taken yet.
     arrived: Option<MPI_Status>,
 }
 
@@ -358,7 +359,7 @@ impl Drop for Mailbox {
     }
 }
 
-/// No look covers more bodies; the others have their turn when the first ones are there.
+/// Maximum number of bodies in one poll; the others have their turn when the first ones are there.
 pub(super) const MOST_BODIES: usize = 32;
 
 /// The first piece of a body that is not there yet, as a poll of the network sees it.
@@ -374,7 +375,7 @@ pub(super) struct Receiving {
     /// The status of the first piece, if it is over.
     over: Option<MPI_Status>,
     buffer: Vec<u8>,
-    /// Where the body begins in the buffer, and where it ends.
+    /// Range of the body in the buffer.
     start: usize,
     end: usize,
 }
@@ -419,7 +420,7 @@ impl Receiving {
         Ok(())
     }
 
-    /// Whether everything is here, as far as looks at it have shown. After that, the bytes can be taken.
+    /// Returns true if all pieces have arrived, as far as polls have shown. After that, the bytes can be taken.
     pub fn is_complete(&mut self) -> Result<bool> {
         while let Some(status) = self.over.take() {
             if let Some((_, size)) = self.pieces.last() {

@@ -1,4 +1,4 @@
-//! What comes into a rank: messages that are being received, in order per source.
+//! Incoming messages of a rank, in order per source.
 //!
 //! A message is delivered when all of it is here and everything that its source sent before is delivered: a small one waits behind a
 //! large one whose body is still on its way.
@@ -40,7 +40,7 @@ pub(super) struct Incoming {
     /// Ranks that are lost: nothing of theirs counts any more.
     lost: Vec<RankId>,
     piece: usize,
-    /// Where the buffers of bodies come from.
+    /// Pool of buffers for bodies.
     pool: Pool,
 }
 

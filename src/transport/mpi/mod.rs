@@ -94,16 +94,16 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(1_000_000_000);
 pub struct Options {
     /// When the job counts as stuck: then every rank says what it waits for, and the job ends with status 3.
     pub watchdog: Watch,
-    /// Whether SIGUSR1 and SIGUSR2 come to the nodes of a run as events, instead of ending the process. After the world they do nothing.
-    /// Needs the feature `signals`: without it, a world with this set is not opened.
+    /// Whether SIGUSR1 and SIGUSR2 are delivered to the nodes of a run as events, instead of ending the process. After the world has ended
+    /// they are ignored. Needs the feature `signals`: without it, a world with this set is not opened.
     pub signals: bool,
-    /// Whether a panic on any thread of the process ends the whole job with status 101, from now on. Otherwise it unwinds as usual; a world that is
-    /// dropped meanwhile does not wait for the other ranks, and leaves them to the launcher.
+    /// Whether a panic on any thread of the process ends the whole job with status 101, from now on. Otherwise it unwinds as usual; a world
+    /// that is dropped meanwhile does not wait for the other ranks, and leaves them to the launcher.
     pub ends_on_panic: bool,
-    /// Whether a run goes on when a rank dies, where MPI can: Open MPI 5, found at run time, under `mpirun --with-ft ulfm`. Programs hear of it, and
-    /// the world ends by [`leave`](World::leave). Otherwise the death of a rank ends the job.
+    /// Whether a run continues when a rank dies, where MPI can: Open MPI 5, found at run time, under `mpirun --with-ft ulfm`. Programs
+    /// receive an event, and the world ends by [`leave`](World::leave). Otherwise the death of a rank ends the job.
     pub survives: bool,
-    /// What repeats, repeats by it.
+    /// Seed; the same seed repeats all random decisions.
     pub seed: u64,
     /// Threads per rank for opaque work, started when the first comes; at least one.
     pub workers: usize,
@@ -172,7 +172,7 @@ pub fn description() -> Result<String> {
     Ok(format!("MPI {version}.{subversion}: {text} ({found})"))
 }
 
-/// Whether MPI was initialised in this process, which it can be once only.
+/// Returns true if MPI was initialised in this process, which is possible only once.
 pub fn is_initialised() -> bool {
     binding::is_initialized()
 }
@@ -280,7 +280,7 @@ impl World {
         self.carrier.rank
     }
 
-    /// Which ranks share a machine, by the processor names that MPI gives.
+    /// Hosts of the ranks, by the processor names that MPI gives.
     pub fn hosts(&self) -> &Hosts {
         &self.hosts
     }
@@ -295,13 +295,13 @@ impl World {
         self.carrier.seed.set(seed);
     }
 
-    /// How many collective operations of MPI's own the programs of this rank have begun so far.
+    /// Number of MPI's own collective operations that programs of this rank have begun so far.
     pub fn native_operations(&self) -> u64 {
         self.carrier.state.borrow().collectives.begun()
     }
 
-    /// Whether sums, scans and all-gathers of later runs are MPI's own operations, where each rank has one node. Every rank must call this with the
-    /// same.
+    /// Selects MPI's own operations for sums, scans and all-gathers of later runs, where each rank has one node. Collective; every rank
+    /// passes the same value.
     ///
     /// # Errors
     /// If MPI fails.
@@ -337,7 +337,7 @@ impl World {
         self.carrier.state.borrow_mut().interrupt = Some(interrupt.clone());
     }
 
-    /// Whether a run goes on when a rank dies: the options ask for it, and MPI and its launcher can.
+    /// Returns true if a run continues when a rank dies: the options ask for it, and MPI and its launcher support it.
     pub fn survives(&self) -> bool {
         self.options().survives && ffi::survives()
     }

@@ -1,4 +1,4 @@
-//! What leaves a rank: immediate sends that own their bytes.
+//! Outbox of a rank: immediate sends that own their bytes.
 //!
 //! A message goes out as one MPI message, header and body together, while its body is short; a longer one sends its header ahead, with the
 //! front of its body if that is short, and the rest in pieces on a communicator of their own, without copying it. Both leave in the order in

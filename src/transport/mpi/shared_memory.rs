@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// Where files live in memory.
+/// Folder for files in memory.
 const FOLDER: &str = "/dev/shm";
 
 /// The longest name.

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::topology::{HostId, Hosts, RankId};
 use crate::transport::Ticks;
 
-/// What messages cost between two ranks.
+/// Costs of messages between two ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeasuredLink {
     /// Start-up in ticks: the time of an empty message.
@@ -66,7 +66,7 @@ impl MeasuredLink {
 /// Hosts, links and speeds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// What people call it: the name of its file.
+    /// Name for people: the name of its file.
     pub name: String,
     /// The host of each rank.
     pub hosts: Hosts,

@@ -56,7 +56,7 @@ use crate::transport::Ticks;
 /// The simulated machine. The default: the default [`Network`], ranks of speed 1 on one host with one worker each.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// What messages cost.
+    /// Costs of messages.
     pub network: Network,
     /// Speed by rank; empty if all are 1. A measured network's speeds have to be put here, too.
     pub speeds: Vec<Speed>,
@@ -115,7 +115,7 @@ impl World {
         self.ranks
     }
 
-    /// Which ranks share a host.
+    /// Hosts of the ranks.
     pub fn hosts(&self) -> Hosts {
         let measured = match &self.model.network {
             Network::Measured(measured) => Some(measured.hosts.clone()),
@@ -124,7 +124,7 @@ impl World {
         self.model.hosts.clone().or(measured).unwrap_or_else(|| Hosts::single(self.ranks))
     }
 
-    /// What messages cost.
+    /// Costs of messages.
     pub fn network(&self) -> &Network {
         &self.model.network
     }
