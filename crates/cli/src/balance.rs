@@ -84,7 +84,7 @@ pub struct Arguments {
     trace: Option<PathBuf>,
 }
 
-/// What the options ask for, as far as it is known without ranks.
+/// Parsed options, as far as they can be checked without ranks.
 struct Request<'a> {
     arguments: &'a Arguments,
     loads: LoadPattern,

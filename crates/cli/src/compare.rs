@@ -128,7 +128,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     seconds.ok_or_else(|| "it must be a number of seconds above 0, such as 0.001".into())
 }
 
-/// What the options ask for, as far as it is known without ranks.
+/// Parsed options, as far as they can be checked without ranks.
 struct Request<'a> {
     arguments: &'a Arguments,
     balancers: Vec<String>,
@@ -297,7 +297,7 @@ impl Request<'_> {
         }
     }
 
-    /// Whether all tasks have places: those of a table may. One on standard input is read later, and once.
+    /// Returns true if all tasks have places: those of a table may. One on standard input is read later, and once.
     fn have_places(&self, world: &mut World) -> Result<bool> {
         match &self.tasks {
             Some(source @ TaskSource::Table { path, .. }) if self.loads.is_empty() && path.as_os_str() != "-" => {

@@ -287,7 +287,7 @@ fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: b
     Ok(status)
 }
 
-/// Whether the job goes on when a rank dies.
+/// Returns true if the job goes on when a rank dies.
 #[cfg(feature = "_ranks")]
 fn survives(world: &World) -> bool {
     world.as_real().is_some_and(equipoise::transport::mpi::World::survives)

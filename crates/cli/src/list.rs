@@ -44,7 +44,7 @@ pub struct Arguments {
     markdown: Option<Tabulated>,
 }
 
-/// What is listed in documentation.
+/// Kind of table for documentation.
 #[derive(Clone, Copy, ValueEnum)]
 enum Tabulated {
     Balancers,
@@ -98,7 +98,7 @@ struct Scheduler {
     /// The first is the default.
     topologies: Vec<Kind>,
     options: &'static str,
-    /// What kind of workload it schedules.
+    /// Kind of workload that it schedules.
     tasks: Tasks,
 }
 
@@ -336,7 +336,7 @@ fn human(list: &List) -> String {
     out
 }
 
-/// What `equipoise run` can run, and under what.
+/// Workloads that `equipoise run` knows, and their schedulers.
 fn of_runs(list: &List, width: u16) -> String {
     let cited = |title: &str, source: &str| if source.is_empty() { title.to_string() } else { format!("{title} ({source})") };
     let mut schedulers = table::table(&["name", "what it is", "tasks", "topologies"], 4, width);

@@ -16,7 +16,7 @@ use equipoise_lab::workload::{Pins, WeightPattern, column_names};
 
 use super::terminal;
 
-/// Which ranks a command runs on.
+/// Ranks that a command runs on.
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Ranks")]
 pub struct WorldOptions {
@@ -59,7 +59,7 @@ pub struct WorldOptions {
     pub timeout: Duration,
 }
 
-/// How long something may go on that is asked to end.
+/// Grace for operations that are asked to end.
 #[derive(Args)]
 pub struct GraceOption {
     /// Time that the phase or run which goes on has to end when the job is told to (SIGTERM, SIGUSR1); then it is given up. What was finished is
@@ -116,7 +116,7 @@ impl Placements {
     }
 }
 
-/// How simulated ranks are spread over hosts.
+/// Distribution of simulated ranks over hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimHosts {
     pub count: u32,
@@ -172,7 +172,7 @@ pub struct TaskOptions {
     pinned: Option<String>,
 }
 
-/// What balancers have to keep.
+/// Constraints on balancers.
 #[derive(Args)]
 pub struct RuleOptions {
     /// Bytes of tasks' payloads that a rank has room for, after the phase and during it: 8e9, or a number for each rank, 8e9,4e9. Tasks move in
@@ -253,7 +253,7 @@ impl RuleOptions {
         Ok(Some(used))
     }
 
-    /// Whether a balancer can take part.
+    /// Returns true if a balancer can take part.
     pub fn admits(&self, balancer: &Chosen) -> bool {
         self.capacity.is_none() || balancer.keeps_capacity()
     }
@@ -271,7 +271,7 @@ impl TaskOptions {
         self.weights_columns.as_deref().map_or_else(|| Ok(Vec::new()), column_names)
     }
 
-    /// Whether a balancer can take part.
+    /// Returns true if a balancer can take part.
     pub fn admits(&self, balancer: &Chosen) -> bool {
         self.weights_columns.is_none() || balancer.keeps_columns()
     }

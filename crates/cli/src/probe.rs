@@ -91,7 +91,7 @@ fn computing(text: &str) -> std::result::Result<f64, String> {
     }
 }
 
-/// What is to be written.
+/// Files to be written.
 #[derive(Default)]
 struct Targets {
     files: Files,

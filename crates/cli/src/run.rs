@@ -114,7 +114,7 @@ pub struct Arguments {
     report: Option<PathBuf>,
 }
 
-/// What a node that schedules does apart from scheduling.
+/// Duty of a node that schedules, apart from scheduling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Duty {
     /// Nothing; only the host expands a few roots (not those of a stream)

@@ -6,7 +6,7 @@ use crate::list::line;
 /// After how many failures the job ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Halt {
-    /// What runs is stopped; otherwise it ends by itself.
+    /// Whether running tasks are stopped; otherwise they end by themselves.
     pub now: bool,
     pub failures: u64,
 }
@@ -59,7 +59,7 @@ impl SlotsGiven {
         Ok(given)
     }
 
-    /// What rank number `index` of the `ranks` of a host has. Processors are bound only where all ranks of the host find some of their own.
+    /// Slots of rank number `index` of the `ranks` of a host. Processors are bound only where every rank of the host can have its own.
     pub fn of(&self, index: u32, ranks: u32) -> Slots {
         let ranks = ranks.max(1);
         let part = |all: u32| if self.by_host { share(all, index, ranks) } else { (all * index, all) };

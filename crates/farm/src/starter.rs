@@ -32,7 +32,7 @@ use crate::environment;
 use crate::helper::mark::Mark;
 use crate::helper::protocol;
 
-/// What the program is called when it is a starter.
+/// Name of the program when it runs as a starter.
 pub(crate) const NAME: &str = "equipoise-starter";
 /// The variable by which what a program has started is found.
 const VARIABLE: &str = "EQUIPOISE_COMMAND";
@@ -42,7 +42,7 @@ pub(crate) static SERVES: AtomicBool = AtomicBool::new(false);
 /// The socket to the starter.
 static STARTER: Mutex<Option<UnixStream>> = Mutex::new(None);
 
-/// What is to be run.
+/// Request for a command.
 #[derive(Serialize, Deserialize)]
 struct Request {
     /// Given to `sh -c`.
@@ -52,7 +52,7 @@ struct Request {
     mark: Vec<u8>,
 }
 
-/// What became of it.
+/// Answer to a request.
 #[derive(Serialize, Deserialize)]
 enum Reply {
     Started,
@@ -119,8 +119,8 @@ impl Started {
         protocol::receive(&mut self.lifeline, &mut self.arrived)?.ok_or_else(gone)
     }
 
-    /// Its output has ended, or is not wanted any more: how it has ended; `None` if it has not after this time. What it has left running is gone
-    /// then, too.
+    /// Waits for the command's end, after its output has ended or is not wanted any more: its exit status, or `None` if it has not ended
+    /// after this time. At the end all processes that it left are killed.
     ///
     /// # Errors
     /// If the starter is gone.
@@ -143,7 +143,7 @@ impl Started {
         }
     }
 
-    /// Whether it is not watched any more, since the starter was killed.
+    /// Returns true if it is not watched any more, since the starter was killed.
     pub fn is_orphaned(&self) -> bool {
         let hangs_up = || poll(&mut [PollFd::new(&self.lifeline, PollFlags::IN)], Some(&Timespec::default()));
         // Before the starter is asked for the end alone, nothing comes from it.
@@ -174,7 +174,7 @@ impl Drop for Started {
     }
 }
 
-/// What is said when the starter is gone.
+/// Error for a starter that is gone.
 pub fn gone() -> io::Error {
     io::Error::other("the helper that starts programs has died")
 }

@@ -1,4 +1,4 @@
-//! Where an answer goes: standard output, or a file that has its name only when the answer is whole.
+//! Destination of an answer: standard output, or a file that gets its name only when the answer is complete.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use crate::terminal;
 
 pub enum Destination {
     Nowhere,
-    /// How many bytes were written.
+    /// Number of bytes written.
     Standard(u64),
     File(Box<Target>),
 }
@@ -27,7 +27,7 @@ enum Way {
     /// A temporary file in the same folder, which is renamed in the end. Its name cannot be known before it exists, so it collides neither with
     /// another program that writes the same file nor with a link put there on purpose.
     Beside(NamedTempFile),
-    /// A device or a pipe is written to as it is.
+    /// A device or a pipe, written directly.
     Straight(File),
     /// The file has its name, or stays where it is.
     Ended,
@@ -122,7 +122,7 @@ impl Target {
         }
     }
 
-    /// What is there of the answer stays there.
+    /// Ends the output after an error; the part that was written is kept.
     fn failed(&mut self, why: &io::Error) -> Error {
         let path = self.path.display();
         Error::Failed(match std::mem::replace(&mut self.way, Way::Ended) {

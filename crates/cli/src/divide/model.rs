@@ -164,7 +164,7 @@ fn write_curves(folder: &Path, output: Output) -> Result<()> {
 }
 
 impl ModelOptions {
-    /// Where the load lies at first, and the option that says so.
+    /// Node that has the load at first, and the option that set it.
     pub(super) fn origin(&self) -> (&'static str, u32) {
         match (self.origin, self.source) {
             (None, Some(rank)) => ("source", rank),

@@ -172,7 +172,7 @@ fn bytes(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| "it must be a whole number of bytes above 0, such as 4096, 100k, 16M or 2G".into())
 }
 
-/// What the options ask for.
+/// Parsed options.
 struct Request<'a> {
     options: &'a SpreadOptions,
     shared: &'a ModelOptions,
@@ -246,7 +246,7 @@ pub fn run(input: PathBuf, options: &SpreadOptions, shared: &ModelOptions, world
     if status == 0 { Ok(()) } else { Err(Ending::Said(status)) }
 }
 
-/// Whether what else is asked for goes with the layered distribution.
+/// Checks that the other options can be used with the layered distribution.
 fn check_layers(form: LayeredForm, shared: &ModelOptions, speeds: Option<&[f64]>) -> Result<()> {
     if shared.installments.is_some_and(|number| number != 1) {
         return Err(Error::usage(format!("--installments: --distribution {} sends everything in one", form.name())));
@@ -371,7 +371,7 @@ impl Request<'_> {
         })
     }
 
-    /// Where collected output goes.
+    /// Sink for collected output.
     fn sink(&self, kept: Rc<RefCell<Vec<u8>>>, destination: Rc<RefCell<Destination>>) -> Sink {
         match self.output {
             Output::Json => Box::new(move |bytes| {

@@ -12,7 +12,7 @@ use super::super::options::Output;
 use super::super::terminal;
 use super::Arguments;
 
-/// What runs when no scheduler is asked for.
+/// Scheduler that runs by default.
 const DEFAULT: &str = "sash";
 
 /// A relative speed above 0.

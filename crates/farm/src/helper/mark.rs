@@ -36,7 +36,7 @@ impl Mark {
         Mark { variable, value: format!("{}-{:x}-{next}", std::process::id(), now.as_nanos()).into() }
     }
 
-    /// One that another process has made.
+    /// The mark that another process has made.
     pub fn again(variable: &'static str, value: &[u8]) -> Mark {
         Mark { variable, value: OsStr::from_bytes(value).into() }
     }

@@ -1,4 +1,4 @@
-//! Which tasks a rank gets, and how many.
+//! Distribution of tasks: selection of tasks for a rank, and their number.
 
 use super::pool::Ready;
 use super::{Lead, Out};
@@ -18,7 +18,7 @@ impl Lead {
         }
     }
 
-    /// Whether a rank gets tasks.
+    /// Returns true if a rank gets tasks.
     pub(super) fn works(&self, rank: usize) -> bool {
         let is_spared = self.settings.dedicated && rank == 0 && self.ranks[1..].iter().any(|rank| !rank.lost);
         self.hosts.is_ready(rank) && !is_spared && !self.ranks[rank].gone

@@ -1,4 +1,4 @@
-//! How the lead reads the list: no further ahead than it needs to, and what is finished already is only counted.
+//! Reading of the list by the lead: no further ahead than needed, and finished tasks are only counted.
 
 use equipoise::Result;
 

@@ -5,7 +5,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::task::{How, Task};
 
-/// What `--sleep` asks for.
+/// Parsed `--sleep`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sleep {
     lengths: Lengths,

@@ -91,7 +91,7 @@ fn without_extension(line: &[u8]) -> &[u8] {
     }
 }
 
-/// A word as a shell would have to be given it. What no shell can be given (a zero byte) stays as it is.
+/// A word quoted for a shell. A word that no shell accepts (with a zero byte) stays as it is.
 pub fn quoted(word: &[u8]) -> Vec<u8> {
     shlex::bytes::try_quote(word).map_or_else(|_| word.to_vec(), std::borrow::Cow::into_owned)
 }
