@@ -114,7 +114,7 @@ mod tests {
         curve.points.iter().find(|point| point.0 == x).unwrap().1
     }
 
-    /// What the paper's text says about its figures.
+    /// Statements of the paper's text about its figures.
     #[test]
     fn the_figures_show_what_the_text_says() {
         assert_eq!(figures().iter().map(|figure| figure.number).collect::<Vec<_>>(), [2, 3, 4, 5, 6, 7, 8]);

@@ -28,8 +28,8 @@ pub struct Responses {
 pub const BATCHES: usize = 20;
 
 impl Responses {
-    /// Of the graphs whose numbers lie in the range, however they are ordered; `unit` is the number of ticks in one unit of time. `None` if
-    /// there are none.
+    /// Response times of the graphs whose numbers lie in the range, in any order; `unit` is the number of ticks in one unit of time. `None`
+    /// if there are none.
     pub fn of(graphs: &[Graph], measured: &Range<u64>, unit: Ticks) -> Option<Responses> {
         let mut counting: Vec<&Graph> = graphs.iter().filter(|graph| measured.contains(&graph.number)).collect();
         counting.sort_by_key(|graph| graph.number);

@@ -70,7 +70,7 @@ fn hypercube(topology: &Topology, cube: &Hypercube) -> TopologyDrawing {
 fn lattice(topology: &Topology, dims: &[u32], wraps: bool) -> TopologyDrawing {
     let (rows, columns) = (dims[dims.len() - 2], dims[dims.len() - 1]);
     let planes = topology.nodes() / (rows * columns);
-    // The number of planes in a row makes the picture about as wide as it is high.
+    // The number of planes in a row makes the picture about square.
     let wide = (f64::from(planes) * f64::from(rows + 1) / f64::from(columns + 1)).sqrt().ceil().max(1.0) as u32;
     let point = |node: NodeId| {
         let (plane, row, column) = (node / (rows * columns), node / columns % rows, node % columns);

@@ -134,7 +134,7 @@ impl FileTasks {
         bytes_of(&self.files[self.ids(rank, ranks)])
     }
 
-    /// What a rank holds at first. Reads this rank's files and no others, all into one buffer.
+    /// Initial work queue of a rank. Reads this rank's files and no others, all into one buffer.
     ///
     /// # Errors
     /// If one of them can no longer be read.
@@ -167,7 +167,7 @@ impl FileTasks {
         Ok(WorkQueue::new(tasks.collect()))
     }
 
-    /// Whether a task is one of the files, with the length that it had when the folder was scanned.
+    /// Returns true if a task is one of the files, with the length that it had when the folder was scanned.
     pub fn is_intact(&self, segment: &Segment) -> bool {
         let size = segment.size() as u64;
         let file = |id: u64| usize::try_from(id).ok().and_then(|id| self.files.get(id));

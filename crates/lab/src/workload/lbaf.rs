@@ -47,7 +47,7 @@ struct Metadata {
     phases: Option<PhasesOfRun>,
 }
 
-/// What the metadata says of phases that are not in the file.
+/// Metadata on phases that are not in the file.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct PhasesOfRun {

@@ -8,7 +8,7 @@
 
 use super::number::Arithmetic;
 
-/// What the layers of the hypercube get, layer 0 first, d + 1 entries each.
+/// Shares of the layers of the hypercube, layer 0 first, d + 1 entries each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BinomialShares<N> {
     /// The part of the whole load that the processors of a layer compute, all together.

@@ -7,7 +7,7 @@
 /// Load as a function of time, from (0, 0) on, in straight pieces of increasing slope.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capacity {
-    /// Where each piece begins, in order: the first at its own time with load 0.
+    /// Start of each piece, in order: the first at its own time with load 0.
     pieces: Vec<Piece>,
 }
 

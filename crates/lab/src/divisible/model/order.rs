@@ -21,7 +21,7 @@ pub struct Canonical {
 }
 
 impl Canonical {
-    /// Of a tree.
+    /// Canonical form of a tree.
     pub fn of(given: &ModelNetwork) -> Canonical {
         let class = classes(given);
         let mut processors = vec![given.source];

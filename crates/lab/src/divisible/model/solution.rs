@@ -13,7 +13,7 @@ use equipoise::topology::{NodeId, Topology};
 /// The largest hypercube of one-port processors that is looked at processor by processor, where the closed form goes on to 30.
 const LARGEST_CUBE_IN_DETAIL: u32 = 12;
 
-/// How a division was found.
+/// Method by which a division was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Equations by layer or by dimension.

@@ -83,7 +83,7 @@ fn what_is_lost_or_wrong_is_said() {
     assert!(!is_same(Number::Whole(3), Number::Whole(4), 10.0));
 }
 
-/// What was wrong where strips saw the same phase of every wave: the plain program agreed, calculus does not.
+/// A wrong answer where strips saw the same phase of every wave: the plain program agreed, calculus does not.
 #[test]
 fn an_integral_is_judged_by_calculus() {
     for from in ["0.00001", "0.00001001", "0.0000105", "0.000011", "0.000013", "0.000014", "0.000017"] {

@@ -63,7 +63,7 @@ fn plain_programs_agree_with_what_is_known() {
     assert_eq!(both, all_examples().filter(|(entry, _)| !["tree", "stream"].contains(&entry.name)).count());
 }
 
-/// Whether an answer is the known one, or as near to it as an approximation is to be.
+/// Returns true if an answer is the known one, or as near to it as an approximation is to be.
 fn is_near(answer: Option<Number>, known: Number, workload: &Prepared) -> bool {
     match (answer, known) {
         (Some(Number::Real(answer)), Number::Real(known)) => (answer - known).abs() <= workload.tolerance(),
