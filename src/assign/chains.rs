@@ -79,7 +79,7 @@ impl<'a> List<'a> {
         self.before.partition_point(|before| *before < begin)
     }
 
-    /// Whether the ranks from this one on can do the tasks from this one on within the limit.
+    /// Returns true if the ranks from `first` on can do the tasks from `from` on within the limit.
     fn fits(&self, first: usize, from: usize, limit: RankTime) -> bool {
         (first..self.problem.ranks()).try_fold(from, |at, rank| self.longest(rank, at, limit)) == Some(self.tasks())
     }

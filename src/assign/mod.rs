@@ -86,7 +86,7 @@ impl Problem<'_> {
         tasks.filter(|((_, owner), rank)| owner != rank).map(|((weight, _), _)| weight).sum()
     }
 
-    /// Whether all ranks have the same power, and nothing is fixed.
+    /// Returns true if all ranks have the same power, and nothing is fixed.
     fn is_uniform(&self) -> bool {
         self.powers.iter().all(|power| *power == self.powers[0]) && self.fixed.iter().all(|work| *work == 0)
     }

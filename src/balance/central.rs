@@ -134,7 +134,7 @@ impl<R: Rule + Send + Sync> Balancer for Central<R> {
     }
 }
 
-/// Whether a rule is to look at several weights.
+/// Returns true if the rule is to use several weights.
 fn looks_at_columns(rule: &dyn Rule, shares: &Shares) -> bool {
     rule.by_columns() && shares.columns().is_some()
 }

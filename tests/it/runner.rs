@@ -155,7 +155,7 @@ impl Outcome {
         self.before.iter().zip(&self.quota).map(|(load, quota)| load.saturating_sub(*quota)).sum()
     }
 
-    /// Whether tasks that were numbered in node order still lie in it, from the first node to the last.
+    /// Returns true if tasks that were numbered in node order still lie in it, from the first node to the last.
     pub fn is_in_order(&self) -> bool {
         let row = self.queues.iter().flat_map(WorkQueue::segments).cloned().collect::<TaskBatch>();
         let whole = Segment::range(0, row.len());

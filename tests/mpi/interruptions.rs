@@ -180,7 +180,7 @@ fn ended(ranks: Option<u32>, arguments: &[&str], signal: Signal, to: Option<u32>
     Ok(ended)
 }
 
-/// Whether a process is there that has not ended, waited for by its parent or not.
+/// Returns true if a process is there that has not ended, waited for by its parent or not.
 fn lives(process: &Pid) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", process.as_raw_nonzero())).unwrap_or_default();
     status.lines().find_map(|line| line.strip_prefix("State:")).is_some_and(|state| !state.trim_start().starts_with('Z'))
