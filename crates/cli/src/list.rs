@@ -23,7 +23,7 @@ const MOST_RANKS: i64 = 1 << 24;
 /// List balancers (with their predicted costs), schedulers, triggers, workloads, topologies, loads and networks
 #[derive(Args)]
 pub struct Arguments {
-    /// Number of ranks to predict the balancers' costs for
+    /// Number of ranks for which the balancers' costs are predicted
     #[arg(long, value_name = "RANKS", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=MOST_RANKS))]
     ranks: u32,
 
@@ -66,7 +66,7 @@ struct List {
     networks: Vec<Choice>,
 }
 
-/// A way to write an option, and what it means.
+/// Syntax of an option's value, and its meaning.
 #[derive(Serialize)]
 struct Choice {
     syntax: &'static str,
