@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::gather::{self, Gathered};
 use super::tree::Tree;
-use super::{Node, Tag, native, wire};
+use super::{Node, Tag, native};
 use crate::error::{Error, Result, Travelling};
 use crate::topology::NodeId;
 
@@ -283,7 +283,7 @@ impl Group {
         for place in 1..n {
             values.push(node.receive(self.node(place), OVER_FIRST).await?);
         }
-        let all = wire::write_body(&values);
+        let all = super::written(&values, OVER_FIRST)?;
         for place in 1..n {
             node.send_tasks(self.node(place), OVER_FIRST, all.clone(), 0);
         }

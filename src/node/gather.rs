@@ -117,7 +117,7 @@ where
     T: Serialize + DeserializeOwned + 'static,
 {
     let (n, me) = (group.size(), group.place());
-    let mut row = Row::of(wire::write_body(&mine));
+    let mut row = Row::of(super::written(&mine, ALL_GATHER)?);
     drop(mine);
     let mut reach = 1;
     while reach < n {

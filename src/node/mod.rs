@@ -43,7 +43,7 @@ use crate::topology::{HostId, NodeId, Overlay, RankId, Topology};
 pub use crate::transport::record::{Counts, Recorder};
 use crate::transport::tape::MessageTrace;
 use crate::transport::world::World;
-use crate::transport::{Envelope, Freight, Interest, Job, Port, Scope, Wanted, wire};
+use crate::transport::{Body, Envelope, Freight, Interest, Job, Port, Scope, Wanted, wire};
 pub use crate::transport::{Event, Finished, Message, Needed, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
 pub use collective::Group;
 pub use concurrent::Either;
@@ -165,17 +165,28 @@ impl Node {
     }
 
     /// Sends a control message. Returns at once.
+    ///
+    /// If there is no node `to`, or the value's `Serialize` refuses, nothing is sent and the run ends with an error.
     pub fn send<T: Serialize>(&self, to: NodeId, tag: Tag, value: &T) {
-        self.send_tasks(to, tag, wire::write_body(value), 0);
+        match written(value, tag) {
+            Ok(body) => self.send_tasks(to, tag, body, 0),
+            Err(why) => self.fail(why),
+        }
     }
 
-    /// Sends bytes. Returns at once.
+    /// Sends bytes. Returns at once. If there is no node `to`, the run ends with an error.
     pub fn send_bytes(&self, to: NodeId, tag: Tag, body: Bytes) {
         self.send_tasks(to, tag, body, 0);
     }
 
-    /// Sends bytes that hold this many tasks. Returns at once.
+    /// Sends bytes that hold this number of tasks. Returns at once. If there is no node `to`, the run ends with an error.
     pub fn send_tasks(&self, to: NodeId, tag: Tag, body: impl Into<Freight>, tasks: u64) {
+        let nodes = self.overlay().placement.nodes();
+        if to >= nodes {
+            let me = self.me();
+            self.fail(Error::Failed(format!("node {me} sends '{}' to node {to}, but the nodes are 0 to {}", tag.name(), nodes - 1)));
+            return;
+        }
         let (envelope, freight) = (Envelope { src: self.me(), dst: to, scope: self.scope, tag: tag.id(), chain: 0, tasks }, body.into());
         // Moves of tasks and what policies say are what a scheduler decided; all else is every message.
         let level = if tasks > 0 || tag == tags::schedule::POLICY { Level::Debug } else { Level::Trace };
@@ -309,12 +320,26 @@ impl fmt::Display for Node {
 /// The largest control message that can be sent, in bytes.
 pub const LARGEST_MESSAGE: usize = wire::CONTROL_LIMIT;
 
+/// The body of a message with this tag.
+///
+/// # Errors
+/// If the value's `Serialize` refuses.
+pub(crate) fn written<T: Serialize>(value: &T, tag: Tag) -> Result<Body> {
+    wire::try_write_body(value).map_err(|why| Error::Failed(format!("a message '{}' cannot be written: {why}", tag.name())))
+}
+
 /// Writes a control message, to be sent later or measured first; [`open`] reads it.
+///
+/// # Panics
+/// If the value's `Serialize` refuses.
 pub fn pack<T: Serialize>(value: &T) -> Bytes {
     wire::write(value)
 }
 
-/// Writes a control message of one value and a row of others behind it, which [`open_row`] reads. How many there are is not written.
+/// Writes a control message of one value followed by a row of others, which [`open_row`] reads. The length of the row is not written.
+///
+/// # Panics
+/// If a value's `Serialize` refuses.
 pub fn pack_row<T: Serialize>(head: &impl Serialize, row: &[T]) -> Bytes {
     let mut out = Vec::new();
     wire::write_into(head, &mut out);
@@ -348,4 +373,60 @@ pub fn open_row<H: DeserializeOwned, T: DeserializeOwned>(message: &Message, tag
 
 fn garbled(from: NodeId, tag: Tag, why: &wire::Unreadable) -> Error {
     Error::Garbled { from, what: format!("'{}'", tag.name()), why: why.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::transport::sim;
+
+    const DATA: Tag = Tag::new(1, "data");
+
+    /// A value without a length beforehand, which the encoding needs.
+    #[derive(Serialize)]
+    struct Flat {
+        name: u32,
+        #[serde(flatten)]
+        others: BTreeMap<u32, u32>,
+    }
+
+    fn flat() -> Flat {
+        Flat { name: 1, others: BTreeMap::from([(2, 3)]) }
+    }
+
+    fn failure<F>(program: impl FnMut(Node) -> F) -> String
+    where
+        F: Future<Output = Result<()>> + 'static,
+    {
+        let overlay = Overlay::one_host(Topology::parse("line", 2).unwrap(), 2).unwrap();
+        run(&mut World::simulated(2, sim::Model::default()), &overlay, program).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_message_that_cannot_be_sent_ends_the_run_even_if_all_programs_have_ended() {
+        let absent = failure(|node| async move {
+            node.send(2, DATA, &1u32);
+            Ok(())
+        });
+        assert_eq!(absent, "node 0 sends 'data' to node 2, but the nodes are 0 to 1");
+        let unwritable = failure(|node| async move {
+            node.send(1 - node.me(), DATA, &flat());
+            Ok(())
+        });
+        assert!(unwritable.starts_with("a message 'data' cannot be written: "), "{unwritable}");
+    }
+
+    #[test]
+    fn a_message_that_cannot_be_sent_ends_the_run_before_its_receiver_waits_for_ever() {
+        let unwritable = failure(|node| async move {
+            match node.me() {
+                0 => node.send(1, DATA, &flat()),
+                _ => drop(node.receive::<u32>(0, DATA).await?),
+            }
+            Ok(())
+        });
+        assert!(unwritable.starts_with("a message 'data' cannot be written: "), "{unwritable}");
+    }
 }

@@ -30,7 +30,7 @@ where
     T: Serialize + DeserializeOwned,
 {
     let n = group.size() as usize;
-    let body = wire::write(mine);
+    let body = wire::try_write(mine).map_err(|why| Error::Failed(format!("a value for MPI's all-gather cannot be written: {why}")))?;
     let mut block = vec![0; BLOCK];
     block[..4].copy_from_slice(&node.port.chain().to_le_bytes());
     block[4..AHEAD].copy_from_slice(&(body.len() as u64).to_le_bytes());

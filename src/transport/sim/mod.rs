@@ -150,7 +150,7 @@ impl World {
     /// The first error of a program; [`Error::Stuck`] when no node can go on; [`Error::Interrupted`] when a request to end is overdue; wrong usage if the model or the overlay does not fit the ranks.
     ///
     /// # Panics
-    /// If a program panics, or sends to a node that is not there.
+    /// If a program panics.
     pub(crate) fn run<T: 'static>(&mut self, overlay: &Overlay, program: impl FnMut(Port) -> Program<T>) -> Result<Vec<(NodeId, T)>> {
         self.check(overlay)?;
         self.runs = self.runs.wrapping_add(1);
