@@ -87,7 +87,7 @@ fn arguments() -> Result<Arguments> {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
-    let options = mpi::Options { seed: arguments.seed, ..mpi::Options::program() };
+    let options = mpi::Options::program().with_seed(arguments.seed);
     let Some(world) = mpi::World::launched(options)? else {
         println!("answering: needs mpirun; run scripts/bench --answers");
         return Ok(());

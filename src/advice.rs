@@ -56,6 +56,7 @@ pub fn advise(loads: &[u64], bytes: u64, seconds_per_unit: f64, network: &Networ
 
 /// Input of a prediction: loads, cost of a task, network, and balancers to choose from.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Question {
     /// Number of unit tasks of each rank.
     pub loads: Vec<u64>,
@@ -79,6 +80,7 @@ pub struct Question {
 
 /// Result of a prediction: whether balancing pays, with which balancer, and by how much.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Advice {
     /// Whether the gain is above the cost.
     pub pays: bool,
@@ -116,6 +118,7 @@ pub struct Advice {
 
 /// Prediction for one balancer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Choice {
     /// The balancer.
     pub balancer: String,

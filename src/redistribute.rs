@@ -26,6 +26,7 @@ use crate::transport::world::World;
 
 /// Options of a redistribution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Terms {
     /// `NAME[:key=value,..]`: a balancer of the [registry](balance::ALL), or one that knows all weights, `refine` say.
     pub balancer: String,
@@ -57,6 +58,7 @@ pub struct Weighed<T> {
 
 /// Result of a redistribution on one rank.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Balanced<T> {
     /// The tasks that are on this rank now.
     pub tasks: Vec<T>,

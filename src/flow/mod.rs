@@ -77,6 +77,7 @@ pub struct Flow {
 
 /// Why there is no flow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FlowError {
     /// An arc starts or ends at a node outside the network.
     #[error("arc {arc} touches node {node}, but the network has {nodes} nodes")]

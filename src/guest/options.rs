@@ -31,6 +31,7 @@ pub enum ByRank {
 
 /// Options of a world.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Options {
     /// `NAME[:key=value,..]`.
     pub balancer: String,

@@ -7,6 +7,7 @@ use crate::error::Error;
 /// Kinds of failures, with the numbers of the C library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(i32)]
+#[non_exhaustive]
 pub enum Status {
     /// Anything that is not below.
     Failed = 1,
@@ -34,6 +35,7 @@ impl Status {
 /// A failed call: the same on every rank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{text}")]
+#[non_exhaustive]
 pub struct Failure {
     /// Its kind.
     pub status: Status,

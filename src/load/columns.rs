@@ -18,6 +18,7 @@ pub struct Column {
 
 /// A column over the ranks, before and after a phase: the largest load over its rank's fair share. 1 is even; what has no sum is even, too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ColumnRatio {
     /// The column's name.
     pub name: String,

@@ -18,6 +18,7 @@ pub struct Link {
 
 /// Bytes of a step that leave the rank, and of these the bytes that leave the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Crossing {
     /// Between tasks on different ranks.
     pub ranks: f64,
@@ -27,6 +28,7 @@ pub struct Crossing {
 
 /// The same before and after a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Crossings {
     /// Communication between ranks before the phase.
     pub before: Crossing,

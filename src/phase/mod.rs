@@ -39,6 +39,7 @@ pub struct Setting {
 
 /// Outcome of a phase, over all nodes.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Outcome {
     /// Work units by node: the number of tasks if these are unit tasks.
     pub finals: Vec<u64>,
@@ -66,6 +67,7 @@ pub struct Outcome {
 
 /// Moved work, in work units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct InWork {
     /// Work units of the tasks that never left their node.
     pub stayed: u64,

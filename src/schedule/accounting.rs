@@ -6,7 +6,8 @@ use crate::node::Ticks;
 use crate::topology::{NodeId, RankId};
 
 /// Result of a run as one node knows it at its end.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RunResult<A> {
     /// At the host: all answers of roots and detached tasks, combined. `None` elsewhere, and where there was no task.
     pub answer: Option<A>,
@@ -22,6 +23,17 @@ pub struct RunResult<A> {
 }
 
 impl<A> RunResult<A> {
+    /// Result at the host of a run without a stream, from its answer, the nodes' reports in node order, and the makespan in ticks.
+    pub fn new(answer: A, nodes: Vec<NodeReport>, makespan: Ticks) -> RunResult<A> {
+        RunResult { answer: Some(answer), graphs: Vec::new(), gave_up: false, nodes, makespan }
+    }
+
+    /// The same result with its answer, if there is one, converted.
+    pub fn map<B>(self, convert: impl FnOnce(A) -> B) -> RunResult<B> {
+        let RunResult { answer, graphs, gave_up, nodes, makespan } = self;
+        RunResult { answer: answer.map(convert), graphs, gave_up, nodes, makespan }
+    }
+
     /// Result on all nodes other than the host.
     pub(super) fn elsewhere() -> RunResult<A> {
         RunResult { answer: None, graphs: Vec::new(), gave_up: false, nodes: Vec::new(), makespan: 0 }
@@ -40,6 +52,7 @@ impl<A> RunResult<A> {
 
 /// One root and all that it spawned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Graph {
     /// Roots are numbered from 0 in the order of their submission.
     pub number: u64,
@@ -50,6 +63,11 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// A graph that was submitted and answered at these times, in ticks from the beginning of the run.
+    pub fn new(number: u64, submitted: Ticks, answered: Ticks) -> Graph {
+        Graph { number, submitted, answered }
+    }
+
     /// Ticks from submission to answer.
     pub fn response(&self) -> Ticks {
         self.answered - self.submitted
@@ -58,6 +76,7 @@ impl Graph {
 
 /// Statistics of one node in a run. Times are ticks of its own clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct NodeReport {
     pub node: NodeId,
     pub rank: RankId,
@@ -128,12 +147,20 @@ impl std::fmt::Display for Name {
 
 /// A line of a node's trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Entry {
     /// Ticks from the node's beginning in the run.
     pub at: Ticks,
-    /// The task that it is about; `None` for what policies tell each other.
+    /// The task that it is about; `None` for messages of policies.
     pub task: Option<Name>,
     pub what: Happening,
+}
+
+impl Entry {
+    /// A line about `task`, `at` ticks after the node's beginning in the run.
+    pub fn new(at: Ticks, task: Option<Name>, what: Happening) -> Entry {
+        Entry { at, task, what }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,6 +200,7 @@ pub enum Happening {
 
 /// Totals of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Summary {
     pub tasks: u64,
     pub joins: u64,

@@ -6,6 +6,7 @@ use crate::node::Ticks;
 
 /// Options of a run, the same on all nodes.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// Number of tasks that a rank executes at a time. The world must have this number of workers for each rank.
     pub workers: u32,
@@ -42,6 +43,12 @@ pub struct Options {
 }
 
 impl Options {
+    /// The same with another number of tasks that a rank executes at a time.
+    #[must_use]
+    pub fn with_workers(self, workers: u32) -> Options {
+        Options { workers, ..self }
+    }
+
     /// The rules of the paper's simulation: tasks are handed over when a worker is free, answers leave at once, and loads are known by
     /// announcement only.
     pub fn exact() -> Options {

@@ -19,6 +19,7 @@ use crate::topology::{NodeId, Overlay, RankId};
 
 /// Messages that one node sent, and the longest chain of messages that it took part in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Counts {
     /// Messages to nodes of other ranks.
     pub messages: u64,

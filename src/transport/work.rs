@@ -136,6 +136,7 @@ pub(crate) enum Job {
 }
 
 /// Work that has ended.
+#[non_exhaustive]
 pub struct Finished {
     /// Id of the work.
     pub work: WorkId,

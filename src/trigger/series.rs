@@ -51,6 +51,7 @@ pub enum InvalidSeries {
 
 /// Result of a series.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Outcome {
     /// Time of all steps and balancings.
     pub total: f64,

@@ -70,7 +70,7 @@ pub fn enter(book: &mut Book) {
             Case { name: "every scheduler has a case", check: complete },
         ]
     };
-    let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(30)), ..mpi::Options::program() };
+    let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(30)));
     book.suite(Suite { name: "independent", ranks: &[1, 2, 3, 4, 8, 16], limit: Duration::from_secs(150), options, cases: cases() });
 }
 

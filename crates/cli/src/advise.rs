@@ -178,13 +178,11 @@ fn fitted(given: Given, ranks: u32) -> Result<Given> {
 
 fn answer(arguments: &Arguments, loads: &LoadPattern, ranks: u32, given: Given) -> Result<()> {
     let drawn = loads.draw(ranks, ranks, arguments.seed)?;
-    let question = Question {
-        steps: arguments.steps,
-        hosts: arguments.sim_hosts.map(|hosts| hosts.of(ranks)).transpose()?,
-        balancers: arguments.balancer.as_deref().map(equipoise::balance::listed).unwrap_or_default(),
-        seed: arguments.seed,
-        ..Question::new(&drawn, arguments.payload, arguments.task_seconds, &given.network)
-    };
+    let mut question = Question::new(&drawn, arguments.payload, arguments.task_seconds, &given.network);
+    question.steps = arguments.steps;
+    question.hosts = arguments.sim_hosts.map(|hosts| hosts.of(ranks)).transpose()?;
+    question.balancers = arguments.balancer.as_deref().map(equipoise::balance::listed).unwrap_or_default();
+    question.seed = arguments.seed;
     let record = AdviceRecord::of(&question, loads.to_string(), given.name, given.measured)?;
     match arguments.output {
         Output::Human => terminal::print(|out| out.write_all(report::text(&record, terminal::width()).as_bytes())),

@@ -230,7 +230,9 @@ fn real(options: &WorldOptions, workers: u32) -> Result<World, Ending> {
 
     let (watchdog, seed, workers) = (Watch::Always(options.timeout), options.seed, workers as usize);
     let survives = options.survives;
-    let world = mpi::World::launched(mpi::Options { watchdog, survives, seed, workers, ..mpi::Options::program() })?;
+    let mut options = mpi::Options::program().with_watchdog(watchdog).with_seed(seed).with_workers(workers);
+    options.survives = survives;
+    let world = mpi::World::launched(options)?;
     let world = world.ok_or_else(|| Error::usage(format!("there are no ranks to run on; {}", what_to_type())))?;
     terminal::begin(world.rank() == 0);
     compared(World::from(world))

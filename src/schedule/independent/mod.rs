@@ -84,6 +84,7 @@ impl Pace {
 
 /// Statistics of one node. Times are ticks of its own clock.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Figures {
     pub node: NodeId,
     pub rank: RankId,
@@ -111,6 +112,7 @@ pub struct Figures {
 
 /// Cost of scheduling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Effort {
     /// Grants and phases: how often something was decided.
     pub decisions: u64,
@@ -127,6 +129,7 @@ pub struct Effort {
 
 /// Result of a run, at node 0.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct IndependentResult {
     /// In cycles.
     pub makespan: f64,

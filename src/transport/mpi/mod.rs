@@ -91,6 +91,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(1_000_000_000);
 /// By default a world is a guest: it runs no watchdog, and changes nothing in the process that it lives in. Options for a program that does nothing
 /// else are in [`program`](Options::program).
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Options {
     /// When the job counts as stuck: then every rank says what it waits for, and the job ends with status 3.
     pub watchdog: Watch,
@@ -146,6 +147,24 @@ impl Default for Options {
 }
 
 impl Options {
+    /// The same with another watchdog.
+    #[must_use]
+    pub fn with_watchdog(self, watchdog: Watch) -> Options {
+        Options { watchdog, ..self }
+    }
+
+    /// The same with another seed.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Options {
+        Options { seed, ..self }
+    }
+
+    /// The same with another number of worker threads per rank.
+    #[must_use]
+    pub fn with_workers(self, workers: usize) -> Options {
+        Options { workers, ..self }
+    }
+
     /// Options for a program that only runs on the world, as `equipoise` does: any failure of a rank ends the job, and so do five minutes without
     /// progress on any rank. Needs the feature `signals`.
     pub fn program() -> Options {

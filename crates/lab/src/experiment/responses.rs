@@ -70,7 +70,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
 
     fn graph(number: u64, response: Ticks) -> Graph {
-        Graph { number, submitted: number * 10, answered: number * 10 + response }
+        Graph::new(number, number * 10, number * 10 + response)
     }
 
     #[test]

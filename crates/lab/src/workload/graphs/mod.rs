@@ -264,8 +264,7 @@ impl<W: Workload> Erased for Kept<W> {
             let is_host = node.me() == scheduler.host_on(&node.overlay().placement)?;
             let roots = if is_host { workload.roots() } else { Roots::Elsewhere };
             let outcome = schedule::execute(node, workload.clone(), scheduler, roots, options).await?;
-            let RunResult { answer, graphs, gave_up, nodes, makespan } = outcome;
-            Ok(RunResult { answer: answer.map(|answer| workload.number(&answer)), graphs, gave_up, nodes, makespan })
+            Ok(outcome.map(|answer| workload.number(&answer)))
         })
     }
 
