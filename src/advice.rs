@@ -1,8 +1,9 @@
 //! Prediction of whether balancing pays, before anything is moved.
 //!
-//! The model of a balancer is the balancer itself. Each one runs on the given loads in the simulator, on the network that was given (a
-//! [measured](crate::transport::sim::Measured) one, or a model), with the same messages as on real ranks; what it costs there is the prediction.
-//! What it gains is the time of the slowest rank before less that after, in each of the steps for which the new loads last.
+//! The model of a balancer is the balancer itself. It runs on the given loads in the simulator, on the given network (a
+//! [measured](crate::transport::sim::Measured) one, or a model), with the same messages as on real ranks. Its simulated time is the
+//! predicted cost. Its gain is the time of the slowest rank before the phase minus the time after it, in each of the steps for which the
+//! new loads last.
 //!
 //! ```
 //! use equipoise::{advice::advise, transport::sim::Network};
@@ -13,12 +14,12 @@
 //! # Ok::<(), equipoise::Error>(())
 //! ```
 //!
-//! # How sure it is
+//! # Certainty
 //!
-//! Gain is arithmetic; cost is predicted, with an error. The error is assumed to be normal in the logarithm, with a standard deviation of ln(1 + e),
-//! where e is the model's own error plus a tenth for what no model of links covers (deciding, packing, other programs); a network that was not
-//! measured is assumed to be wrong by a factor of two. [`Advice::certainty`] is then the probability that gain and cost are on the sides on which
-//! they seem to be.
+//! The gain is arithmetic; the cost is a prediction with an error. The error is assumed to be normal in the logarithm, with a standard
+//! deviation of ln(1 + e). Here e is the model's own error plus a tenth for effects outside any model of links (deciding, packing, other
+//! programs); a network that was not measured is assumed to be wrong by a factor of two. [`Advice::certainty`] is the probability that the
+//! true cost is on the same side of the gain as the predicted one.
 
 use std::rc::Rc;
 
@@ -70,7 +71,7 @@ pub struct Question {
     pub network: Network,
     /// Speed by rank; empty if all are 1.
     pub speeds: Vec<Speed>,
-    /// The host of each rank; `None` if the network says it, or all are on one.
+    /// Host of each rank; `None` if the network defines it, or all ranks are on one host.
     pub hosts: Option<Hosts>,
     /// The balancers to choose from, `NAME[:key=value,..]`; empty for all.
     pub balancers: Vec<String>,
@@ -150,11 +151,11 @@ impl Question {
         }
     }
 
-    /// Predicts the phase of each balancer, and compares.
+    /// Predicts the phase of each balancer, and compares them.
     ///
     /// # Errors
-    /// Wrong usage if there are no loads, a duration is not a positive number, the network is of another number of ranks, the payloads are beyond
-    /// memory, or no balancer fits; otherwise what a simulation can fail with.
+    /// Wrong usage if there are no loads, a duration is not a positive number, the network has another number of ranks, the payloads exceed
+    /// the memory, or no balancer fits; otherwise any error of a simulation.
     pub fn answer(&self) -> Result<Advice> {
         let ranks = self.check()?;
         let names: Vec<String> = match self.balancers.is_empty() {
@@ -355,11 +356,11 @@ fn certainty(margin: f64, error: f64) -> f64 {
     1.0 / (1.0 + (-1.702 * deviations).exp())
 }
 
-/// Loads by rank after a balancer's phase in a simulated world, and the seconds that it takes, as `compare` times it; for comparing predictions with
-/// outcomes.
+/// Loads by rank after a balancer's phase in a simulated world, and its duration in seconds, measured as by `compare`; for comparing
+/// predictions with outcomes.
 ///
 /// # Errors
-/// What a simulation can fail with.
+/// Any error of a simulation.
 #[doc(hidden)]
 pub fn phase_of(world: &mut World, chosen: &Rc<Chosen>, loads: &[u64], payload: u64, seed: u64) -> Result<(Vec<u64>, f64)> {
     let (ranks, topology) = (world.ranks(), chosen.entry.topology_on(&world.network()));

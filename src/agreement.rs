@@ -71,9 +71,10 @@ pub fn agree<T: 'static>(world: &mut World, mine: Result<T>) -> Result<T> {
     only(agreed)?
 }
 
-/// The first rank whose value is not that of rank 0, with both values (rank 0's first), on every rank; `None` if all ranks have the same.
+/// On every rank, the first rank whose value differs from that of rank 0, with both values (rank 0's first); `None` if all values are
+/// equal.
 ///
-/// Where they are the same, which is the usual case, eight bytes of each value travel.
+/// If they are equal, which is the usual case, only eight bytes of each value are sent.
 ///
 /// # Errors
 /// As [`World::run`].

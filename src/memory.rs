@@ -1,4 +1,5 @@
-//! Memory that may not be there: large buffers are asked for in one place, so that a program's allocator knows which callers can go on without them.
+//! Allocation of large buffers that may fail: they are requested in one place, so that a program's allocator knows which callers can
+//! continue without them.
 //!
 //! All other allocations must succeed. A program whose allocator ends it with a message of its own when there is no memory must not do so while
 //! [`reserve`] asks ([`is_asking`]): the caller of `reserve` then says what the memory was for.

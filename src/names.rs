@@ -1,9 +1,10 @@
-//! Names that others chose, of files above all: as the text of an option, as a path, and as they are shown.
+//! Names given by others, of files above all: as the text of an option, as a path, and in printable form.
 //!
-//! The name of a file is any bytes. Options are read as text, so a byte that is none stands there as a character of its own (one for
-//! private use), and is a byte again in the path. Nothing else in a name changes, so every name has its way there and back.
+//! The name of a file is any bytes. Options are read as text, so a byte that is not text is represented by a character of its own (one for
+//! private use), and is a byte again in the path. Nothing else in a name changes, so the mapping is reversible.
 //!
-//! To a terminal some characters are orders. Where a name, or a sentence with a name in it, is shown, these are written out: `\x1b`.
+//! Some characters are control characters of a terminal. Where a name, or a sentence with a name in it, is printed, these are escaped:
+//! `\x1b`.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;

@@ -75,15 +75,15 @@ pub struct Balanced<T> {
 /// Balances this rank's tasks with those of all other ranks, so that the numbers of tasks on any two ranks differ by at most one (the exact result
 /// and the cost depend on the [balancer](balance::ALL), which is named as on the command line, for example `"direct"`).
 ///
-/// Every rank calls this with its own tasks. Tasks that stay are returned as they were; those that leave travel as bytes, straight to where
-/// they end. They arrive by rank and place there. See [`balance_weighed`] for tasks with weights.
+/// Every rank calls this with its own tasks. Tasks that stay are returned unchanged; tasks that leave travel as bytes, straight to their
+/// destinations. They arrive in the order of rank and place there. See [`balance_weighed`] for tasks with weights.
 ///
-/// A rank that comes late is waited for, however long it computes before its call: only a watchdog that was
-/// asked for ends a job, and only where all ranks are in the call.
+/// A late rank is waited for, however long it computes before its call: a job ends only if a watchdog was requested, and only while all
+/// ranks are in the call.
 ///
 /// # Errors
-/// Wrong usage if there is no such balancer, on every rank if the ranks name different ones or a task would not read back as what was written,
-/// or in a simulated world of several ranks (there use [`redistribute`]).
+/// Wrong usage if there is no such balancer; on every rank if the ranks name different ones, or a task would not read back unchanged; or in
+/// a simulated world of several ranks (use [`redistribute`] there).
 pub fn balance_vec<T>(world: &mut World, balancer: &str, tasks: Vec<T>) -> Result<Vec<T>>
 where
     T: Serialize + DeserializeOwned + 'static,
@@ -114,8 +114,8 @@ where
     balanced.pop().map(|(_, balanced)| balanced).ok_or_else(|| refused(Error::Failed("this rank's node left no result".into()), Vec::new()))
 }
 
-/// Balances the tasks of all ranks, in a world of any kind: `tasks` is asked for those of each rank that this process holds, and each
-/// rank's come back in rank order. See [`balance_vec`].
+/// Balances the tasks of all ranks, in a world of any kind. `tasks` returns the tasks of a rank, and is called for each rank that this
+/// process holds; the results are in rank order. See [`balance_vec`].
 ///
 /// # Errors
 /// Wrong usage if there is no such balancer, or the ranks name different ones; otherwise as [`World::run`].

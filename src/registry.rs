@@ -1,7 +1,7 @@
-//! Registries: what can be chosen by name, and how a name becomes what it means.
+//! Registries of items that are chosen by name, and the construction of an item from its specification.
 //!
-//! A room that has something to choose from (balancers, schedulers, workloads) says what is known of each beyond its name ([`Registered`]), and
-//! lists its [entries](Entry). The command line, `list`, the documentation's tables and the tests go through the list.
+//! A room with items to choose from (balancers, schedulers, workloads) defines further facts about each ([`Registered`]), and lists its
+//! [entries](Entry). The command line, `list`, the documentation's tables and the tests use the list.
 
 use std::fmt;
 use std::ops::Deref;
@@ -21,7 +21,7 @@ pub trait Registered: Sized + 'static {
     const SIMPLEST_FIRST: &'static [&'static str] = &[];
 }
 
-/// An entry of a registry: what is known of an item before it is made.
+/// An entry of a registry: facts about an item that are known before it is made.
 pub struct Entry<T: Registered> {
     /// Its name in a specification.
     pub name: &'static str,
@@ -31,7 +31,7 @@ pub struct Entry<T: Registered> {
     pub source: &'static str,
     /// Its options as `key=value, ..` with the default first; empty if it has none.
     pub options: &'static str,
-    /// Specifications for tests, each a moment's work: with the options that change what it does.
+    /// Specifications for tests, each quick to run, with the options that change its behaviour.
     pub examples: &'static [&'static str],
     /// Makes it with the given options.
     pub build: fn(&mut Options<'_>) -> Result<T::Made, InvalidSpec>,
@@ -45,7 +45,7 @@ impl<T: Registered> Entry<T> {
         T::SIMPLEST_FIRST.iter().position(|name| *name == self.name).unwrap_or(T::SIMPLEST_FIRST.len())
     }
 
-    /// The mistake that its options don't fit what it is used for, found when it is used; `why` is a clause that follows a colon.
+    /// The error that its options don't fit its use, found when it is used; `why` is a clause that follows a colon.
     pub fn conflict(&self, why: impl Into<String>) -> InvalidSpec {
         InvalidSpec { what: T::WHAT, name: self.name.into(), mistake: Mistake::Conflict { why: crate::names::one_line(why.into()) } }
     }
@@ -157,7 +157,7 @@ pub fn names<T: Registered>() -> impl Iterator<Item = &'static str> {
     T::ALL.iter().map(|entry| entry.name)
 }
 
-/// The examples of all entries: what tests go through.
+/// Examples of all entries, for tests.
 pub fn examples<T: Registered>() -> impl Iterator<Item = &'static str> {
     T::ALL.iter().flat_map(|entry| entry.examples.iter().copied())
 }

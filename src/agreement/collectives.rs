@@ -55,7 +55,7 @@ pub struct Used {
 const TURNS: usize = 5;
 const OPERATIONS: usize = 5;
 
-/// Has later runs use what is asked for. In simulation, and with one rank, these are our own trees.
+/// Selects the collective operations of later runs. In simulation, and with one rank, these are always our own trees.
 ///
 /// # Errors
 /// If MPI fails; otherwise as [`World::run`].

@@ -67,11 +67,11 @@ pub fn check(assignment: &[u32], bytes: &[u64], capacity: &[u64]) -> Result<(), 
     }
 }
 
-/// The round in which each task that changes its rank moves; 0 for all others, which stay.
+/// Round in which each task moves; 0 for tasks that stay.
 ///
-/// In a round a rank receives what it has room for in addition to all that it holds, including what it gives away in the same round. Tasks of ranks
-/// that need room themselves come first. A rank that begins beyond its capacity may stay there until it has given enough away, and receives nothing
-/// before.
+/// In a round a rank receives tasks up to its capacity, counting all that it holds, including tasks that it gives away in the same round.
+/// Tasks of ranks that need room themselves come first. A rank that begins above its capacity may stay above it until it has given enough
+/// away, and receives nothing before.
 ///
 /// # Errors
 /// [`NoRoom::OnTheWay`] if some tasks wait for each other's room.

@@ -1,4 +1,4 @@
-//! Little movement for a given time: from where tasks are to no more than a limit on any rank, by a local search.
+//! Little movement within a time limit: a local search from the current assignment to one in which no rank exceeds the limit.
 //!
 //! A step exchanges up to three tasks of one rank for up to three of another one (all such pairs of sets, as long as a rank has few tasks, and
 //! smaller sets otherwise). Of all steps of all pairs of ranks the one is taken that lowers `moved + price * excess` most: the work away from its
@@ -36,7 +36,7 @@ const ROUNDS: (usize, usize) = (40, 8);
 /// Most ranks that are ruined in a round.
 const RUINED: usize = 4;
 
-/// Looks at pairs of sets after which the search ends with what it has, where planning may take its time.
+/// Number of examined pairs of sets after which the search ends with its best result, where planning may take its time.
 pub const LOOKS: u64 = 1 << 22;
 
 /// An assignment in which no rank takes longer than `limit`, with little work moved; `None` if the search finds none.

@@ -1,6 +1,6 @@
 //! Tasks with places in space: recursive coordinate bisection, and the order along Hilbert's curve.
 //!
-//! Both keep near tasks together, so that what neighbours exchange crosses few ranks, and know nothing but places and weights.
+//! Both keep near tasks together, so that communication between neighbours crosses few ranks. They use only places and weights.
 
 use super::chains::ordered_chains;
 use super::{Assignment, Problem};

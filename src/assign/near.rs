@@ -1,8 +1,9 @@
-//! Tasks that talk to each other come together, as long as no rank takes longer than a limit.
+//! Placement of communicating tasks together, with no rank above a time limit.
 //!
-//! Passes over the tasks, after C. M. Fiduccia and R. M. Mattheyses (A linear-time heuristic for improving network partitions, 1982), without their steps that make it worse: a task goes to
-//! the rank to which it says most if that has time, or else changes places with a task there, if both together then say less to other ranks. What crosses falls with
-//! every step, so this ends, at an optimum of such steps. It is no partitioner: where tasks are many and their graph is all that counts, METIS finds better ones
+//! Passes over the tasks, after C. M. Fiduccia and R. M. Mattheyses (A linear-time heuristic for improving network partitions, 1982),
+//! without their worsening steps. A task goes to the rank with which it communicates most if that has time. Otherwise it changes places
+//! with a task there, if both together then communicate less with other ranks. Communication between ranks falls with every step, so this
+//! ends, at an optimum of such steps. It is no partitioner: for many tasks, where only their graph matters, METIS finds better partitions
 //! ([`from_parts`](crate::balance::from_parts) carries these out).
 
 use std::collections::BTreeMap;

@@ -25,9 +25,9 @@ const QUICK_LOOKS: u64 = 1 << 14;
 /// Maximum number of tasks that are examined to find one that makes room.
 const LOOKS: usize = 1 << 24;
 
-/// Takes work off the slowest rank until that helps no more.
+/// Takes work off the slowest rank until that no longer helps.
 ///
-/// O(log) for a move; a swap looks at all pairs of tasks of two ranks of which one is the slowest.
+/// O(log) for a move; a swap examines all pairs of tasks of two ranks of which one is the slowest.
 pub fn refine(problem: &Problem<'_>) -> Assignment {
     let refined = evened(problem);
     // As good with less movement, if that can be had.
@@ -35,8 +35,8 @@ pub fn refine(problem: &Problem<'_>) -> Assignment {
     frugal.filter(|frugal| problem.moved(frugal) < problem.moved(&refined)).unwrap_or(refined)
 }
 
-/// [`refine`](fn@refine), or what moves less and lets the slowest rank take at most `tolerance` times (at least 1) as long, by the same rule or by
-/// [`fewest`](fn@fewest).
+/// As [`refine`](fn@refine), or a result with less movement that lets the slowest rank take at most `tolerance` times (at least 1) as long,
+/// by the same rule or by [`fewest`](fn@fewest).
 pub fn frugal_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
     refine_with(problem, tolerance, fewest::LOOKS)
 }
@@ -54,8 +54,9 @@ fn refine_with(problem: &Problem<'_>, tolerance: f64, looks: u64) -> Assignment 
     found.min_by_key(|assignment| problem.moved(assignment)).unwrap_or_else(|| problem.owners.to_vec())
 }
 
-/// [`frugal_refine`], and then tasks that talk to each other come together, on ranks that take at most `1 + locality` times as long, and no longer than the slowest did. Of two ways, from there and from where
-/// tasks are (if that is within the limit), the one on which fewer bytes cross.
+/// As [`frugal_refine`], then communicating tasks are placed together, on ranks that take at most `1 + locality` times as long, and no
+/// longer than the slowest did. This is tried from that result and from the current assignment (if it is within the limit); the result with
+/// less communication between ranks is taken.
 pub fn local_refine(problem: &Problem<'_>, tolerance: f64, neighbours: &Neighbours, locality: f64) -> Assignment {
     let refined = frugal_refine(problem, tolerance);
     let before = problem.slowest(&problem.loads(problem.owners));

@@ -7,8 +7,7 @@
 //! - [`refine`](fn@refine): from the rank with the largest ratio, as with one weight: moves and swaps as long as they make it smaller.
 //! - [`greedy_refine`](fn@greedy_refine): of both, and of greedy followed by refinement, the result that moves least among those that are
 //! good enough.
-//!
-//! Ratios are compared as floating-point numbers, computed in the same way and order on all ranks, so that all find the same.
+//! Ratios are compared as floating-point numbers, computed in the same way and order on all ranks, so all ranks get the same result.
 
 use std::collections::BTreeSet;
 

@@ -1,9 +1,9 @@
-//! Common part of the balancers that know every task: each node sends all others a list of its tasks, all compute the same assignment, and tasks go
-//! straight where they belong.
+//! Common part of the balancers that know every task: each node sends the list of its tasks to all others, all compute the same assignment,
+//! and tasks go straight to their destinations.
 //!
 //! 1. All-gather of the rows of alike tasks (weight and number) of each node, and of their places where these count.
 //! 2. All nodes assign the tasks to ranks, alike; in simulation, where the nodes share what they gathered, once for all.
-//! 3. Each node sends what does not stay, one message for each destination, and receives from those that it knows to send.
+//! 3. Each node sends the tasks that leave, one message for each destination, and receives from those that it knows to send.
 //!
 //! ```text
 //!   node 0   5x1 3x2   \                      /  node 0 keeps 5x1
@@ -13,8 +13,8 @@
 //!
 //! Cost: the all-gather of [`direct`](super::direct), with a row of tasks where that has a load; one step; at most a message for each pair of nodes.
 //!
-//! Guarantee: the times of all ranks are known before anything moves, so that what would make the slowest rank slower is not done at all. Unit tasks
-//! go as `direct` sends them, which ends at the quotas with the fewest tasks moved: no rule is better for those.
+//! Guarantee: the times of all ranks are known before anything moves, so a plan that makes the slowest rank slower is not carried out. Unit
+//! tasks go as `direct` sends them, which ends at the quotas with the fewest tasks moved: no rule is better for those.
 //!
 //! Tasks are assigned to ranks, not to nodes: work on virtual nodes goes to the real node of some rank. Tasks without work stay where they are.
 
@@ -58,9 +58,9 @@ pub struct Given<'a> {
     pub hosts: &'a [u32],
     /// Communication between tasks, for rules that use it.
     pub neighbours: Option<&'a Neighbours>,
-    /// All weights of tasks that have several, where the rule looks at them.
+    /// All weights of tasks that have several, for rules that use them.
     pub vectors: Option<Vectors<'a>>,
-    /// The factor over the best time found up to which fewer moves win, unless the rule has one of its own.
+    /// Factor over the best time found within which fewer moves are preferred, unless the rule has its own.
     pub tolerance: f64,
     /// Whether plans are made often, as in every step of a program; then the search for less movement is short.
     pub often: bool,
@@ -259,7 +259,7 @@ fn check_places(name: &str, held: &[Held]) -> Result<()> {
 
 /// Plan that all nodes derive from the gathered tasks.
 struct Planned {
-    /// By node: first place, number and destination of what leaves.
+    /// First place, number and destination of the tasks that leave, by node.
     parts: Vec<Vec<(u64, u64, NodeId)>>,
     /// By node, the nodes that send to it.
     sources: Vec<Vec<NodeId>>,

@@ -1,7 +1,7 @@
-//! Collective balancers: all nodes redistribute what they hold, together, in one phase.
+//! Collective balancers: all nodes redistribute their tasks together, in one phase.
 //!
-//! A balancer decides, the [mover](crate::node::migrate) moves. One file each; the [registry](ALL) is data that the command line, `list`, the
-//! documentation's table and the tests go through. To add a balancer, write its file and enter it there.
+//! A balancer decides, the [mover](crate::node::migrate) moves. Each balancer has its own file. The command line, `list`, the
+//! documentation's table and the tests use the [registry](ALL). To add a balancer, write its file and enter it there.
 
 mod all;
 mod central;

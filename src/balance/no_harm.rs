@@ -28,7 +28,7 @@ const TO_VIRTUAL: Tag = crate::node::tags::balance::TO_VIRTUAL;
 
 /// Times of the slowest rank, reduced over all ranks, and this node's cap.
 pub(super) struct Slowest {
-    /// The time of the slowest rank when the phase began, and with what the ranks hold now.
+    /// Time of the slowest rank when the phase began, and with the current loads.
     pub before: RankTime,
     pub now: RankTime,
     /// Maximum load of this node: at least its load at first, and together with the other nodes of its rank no more than the rank can do in
@@ -97,7 +97,7 @@ pub(super) async fn check(phase: &mut Phase<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Upper bound of what the reduction costs on top of a balancer's own [cost](super::Facts::cost).
+/// Upper bound on the cost of the reduction, in addition to a balancer's own [cost](super::Facts::cost).
 pub fn cost(ranks: u32) -> Cost {
     let core = 1 << ranks.ilog2();
     let (rounds, folded) = (u64::from(ranks.ilog2()), u64::from(ranks) - core);

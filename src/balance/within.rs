@@ -79,7 +79,7 @@ struct Planned {
 
 /// Transfers of one round, by node.
 struct Round {
-    /// First place, number and destination of what leaves.
+    /// First place, number and destination of the tasks that leave.
     parts: Vec<Vec<(u64, u64, NodeId)>>,
     /// The senders.
     sources: Vec<BTreeSet<NodeId>>,

@@ -1,4 +1,4 @@
-//! The residual network: what each arc can still carry, or give back, and the potentials that keep the flow cheapest.
+//! The residual network: the remaining and returnable amount of each arc, and the potentials that keep the flow cheapest.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

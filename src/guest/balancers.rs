@@ -1,5 +1,5 @@
-//! Balancers by name, for whole items whose weights one rank knows. Those that know every task (the [rules](crate::balance::Rule)) assign them at once; all others
-//! run in simulation on the items' numbers.
+//! Balancers by name, for whole items whose weights one rank knows. Balancers with knowledge of every task (the
+//! [rules](crate::balance::Rule)) assign them at once; all others run in simulation on the items' numbers.
 
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ use crate::transport::world::World;
 /// Weights of items that a simulated balancer sees are shorter by this many bits: walks add up and multiply.
 const COARSER: u32 = 24;
 
-/// Items that may move, and those that may not, on ranks.
+/// Items on ranks: those that may move, and those that may not.
 pub struct Items<'a> {
     /// Weights in whole units, owners, pinned work and powers.
     pub problem: Problem<'a>,

@@ -1,4 +1,4 @@
-//! Calls that all ranks make together: they agree on what they do before they do it, and hear of each other's failures.
+//! Collective calls: all ranks agree on the call before they carry it out, and on each other's failures.
 
 use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
@@ -102,7 +102,7 @@ pub(super) struct State {
     since: Instant,
     pub made: u64,
     pub watch: Option<(String, Watch)>,
-    /// Seconds that balancing took since the last step that said so, and before.
+    /// Seconds that balancing took since the last report, and before.
     pub spent: f64,
     pub cost: f64,
     /// Seconds of the last step, of all ranks together.
@@ -266,7 +266,7 @@ impl State {
         }
     }
 
-    /// The world's only way to wait: looks at the network once, or sleeps for a moment.
+    /// One step of waiting, the only one in a world: polls the network once, or sleeps for a moment.
     pub fn look(&mut self, patience: &mut Patience, whom: &dyn Fn() -> String) -> Result<()> {
         let link = self.link()?;
         let happened = link.poll()?;
@@ -320,7 +320,8 @@ impl State {
         Ok(())
     }
 
-    /// Agrees with all ranks that they make the same call with arguments that fit; `mine` is what is wrong with this rank's.
+    /// Agrees with all ranks that they make the same call with matching arguments; `mine` is the error in this rank's arguments, if there
+    /// is one.
     pub fn agree(&mut self, op: Op, mine: Result<()>, same: Same<'_>) -> Result<Agreed> {
         self.agree_with(op, mine, same, &[], &[])
     }

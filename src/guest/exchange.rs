@@ -20,8 +20,8 @@ pub(super) struct Interrupts {
 }
 
 impl World {
-    /// Everybody's bytes, by rank; `mine` is this rank's, or what is wrong with it. `name` says what they are for, and is the same on all ranks.
-    /// Collective.
+    /// All-gather of bytes, by rank; `mine` is this rank's bytes, or the error in its arguments. `name` describes the bytes, and is the
+    /// same on all ranks. Collective.
     ///
     /// # Errors
     /// The failure of the lowest rank that has one.
@@ -40,7 +40,7 @@ impl World {
         _ = self.call(|_| Err::<(), _>(failure));
     }
 
-    /// Sets what is asked some fifty times a second while calls wait.
+    /// Sets a callback that is called some fifty times a second while calls wait.
     pub fn ask_while_waiting(&self, ask: impl FnMut() -> Result<()> + 'static) -> Result<()> {
         self.check_thread()?;
         if let Ok(mut state) = self.state.try_borrow_mut() {

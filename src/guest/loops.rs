@@ -1,4 +1,4 @@
-//! Loops whose iterations ranks take for themselves, some at a time.
+//! Self-scheduled loops: ranks take the iterations in chunks.
 //!
 //! The number of the next chunk is stored on rank 0, and a rank that wants a chunk increments it by a one-sided call: a rank that computes need not
 //! answer. Every rank computes the chunk of a number for itself, for rules that treat all ranks alike (Eleliemy and Ciorba 2021 call that

@@ -1,4 +1,4 @@
-//! Plans: which item goes to which rank, and what that is worth. Nothing moves yet.
+//! Plans: the destination of each item, and the quality of the result. Nothing moves yet.
 
 use std::time::Instant;
 
@@ -54,7 +54,7 @@ impl Plan {
         &self.verdict
     }
 
-    /// Number of items that are here afterwards, those that stay included.
+    /// Number of items on this rank afterwards, including those that stay.
     pub fn incoming(&self) -> usize {
         self.sources.len()
     }
@@ -97,7 +97,7 @@ struct Answer {
 }
 
 impl World {
-    /// Makes a plan. `op` says whether the caller has decided the destinations; `mine` may already be an error in this rank's arguments.
+    /// Makes a plan. `op` tells whether the caller has decided the destinations; `mine` may already be an error in this rank's arguments.
     #[doc(hidden)]
     pub fn plan_as(&self, op: Op, given: Result<&Given<'_>>) -> Result<Plan> {
         self.call(|world| {

@@ -1,4 +1,4 @@
-//! Moving what a plan has decided, there and back: items of one size between arrays, and items of any size.
+//! Execution of a plan, forth and back: items of one size between arrays, and items of any size.
 
 use std::mem;
 use std::time::Instant;
@@ -105,17 +105,17 @@ fn as_bytes(words: &[u128], length: usize) -> &[u8] {
 pub type Receive<'a> = &'a mut dyn FnMut(u32, u64, &[u8]) -> i32;
 
 impl World {
-    /// Moves items of one size: `items` holds them in their order, `out` gets those that are here afterwards, in the order of
+    /// Moves items of one size: `items` holds them in their order, `out` gets the items of this rank afterwards, in the order of
     /// [`sources`](Plan::sources). Collective.
     ///
     /// # Errors
-    /// Wrong usage on all ranks, where the arrays of one are not as long as the plan says.
+    /// Wrong usage on all ranks, if an array of one rank does not have the length of the plan.
     pub fn move_bytes(&self, plan: &Plan, items: &[u8], size: usize, out: &mut [u8]) -> Result<()> {
         self.carry(Ok(plan), Op::Move, Ok((items, out)), size)
     }
 
-    /// Brings results of one size home: `results` holds one for each item that is here, in the order of [`sources`](Plan::sources), `out`
-    /// gets those of this rank's items, by index. Collective.
+    /// Returns results of one size to the owners of the items: `results` holds one for each item on this rank, in the order of
+    /// [`sources`](Plan::sources), `out` gets the results of this rank's items, by index. Collective.
     ///
     /// # Errors
     /// As for [`move_bytes`](World::move_bytes).
@@ -150,11 +150,11 @@ impl World {
         })
     }
 
-    /// Moves items of any size; `receive` is called for each that is here afterwards, in the order of [`sources`](Plan::sources), those
-    /// that stay included. Collective.
+    /// Moves items of any size; `receive` is called for each item of this rank afterwards, in the order of [`sources`](Plan::sources),
+    /// including those that stay. Collective.
     ///
     /// # Errors
-    /// Wrong usage on all ranks; a callback's refusal, and then items are with their owners still.
+    /// Wrong usage on all ranks; a callback's refusal, after which items are still with their owners.
     pub fn move_each(&self, plan: &Plan, items: &[&[u8]], receive: Receive<'_>) -> Result<()> {
         self.carry_each(Ok(plan), Op::MoveVar, Ok(items), receive)
     }

@@ -1,4 +1,4 @@
-//! A run of tasks, as one rank sees it: its queue, what it is asked for, and how the end is found.
+//! State of one rank in a run of tasks: its queue, requests from other ranks, and termination detection.
 //!
 //! A rank without tasks asks a random other rank, which gives the oldest half of its tasks of the highest priority, or declines. Termination is
 //! detected by a token that goes round and adds up messages sent and received (Mattern 1987): nothing is left when in two successive rounds all
@@ -70,7 +70,7 @@ pub(super) struct Run {
     /// Rank that has been asked for tasks and has not answered.
     pub asked: Option<u32>,
     pub dice: u64,
-    /// The token, if it is here, and what rank 0 read from the last one.
+    /// The token, if it is here, and the counts that rank 0 read from the last one.
     pub token: Option<Token>,
     pub last: Option<Counts>,
     /// Tasks that run.
@@ -170,7 +170,7 @@ impl State {
         }
     }
 
-    /// Does what other ranks ask for, in a run; whether something was asked for.
+    /// Serves requests of other ranks in a run. Returns true if there was one.
     pub fn serve(&mut self) -> Result<bool> {
         let Some(number) = self.run.as_ref().map(|run| run.number) else { return Ok(false) };
         let mut happened = false;

@@ -1,7 +1,7 @@
-//! Tasks that create tasks: roots on every rank, results to where the root was put.
+//! Tasks that create tasks: roots on every rank, results return to the rank where the root was put.
 //!
-//! Under `steal` and `static` a rank processes its newest task of the highest priority; `stealing.rs` says how tasks spread and how the end
-//! is found. Every other scheduler is the registry's (`scheduled.rs`).
+//! Under `steal` and `static` a rank processes its newest task of the highest priority; `stealing.rs` describes the distribution of tasks
+//! and the detection of the end. Every other scheduler is the registry's (`scheduled.rs`).
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,7 +30,7 @@ struct Deeds {
 /// Callback that processes a task. A result other than 0 ends the run.
 pub type Process<'a> = &'a (dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync);
 
-/// A task that is processed: what its function does beyond computing.
+/// A task being processed: operations of its function beyond computing.
 pub struct Task<'a> {
     root: Root,
     place: Place<'a>,
@@ -39,12 +39,12 @@ pub struct Task<'a> {
 enum Place<'a> {
     /// On the thread of the world.
     Here(&'a World),
-    /// On a thread of its own.
+    /// On another thread.
     There(&'a RefCell<Deeds>),
 }
 
 impl Task<'_> {
-    /// Creates a task. `cost` is a guess of its work (0: unknown); those of larger `priority` come first, as a hint.
+    /// Creates a task. `cost` is an estimate of its work (0: unknown); tasks of larger `priority` come first, as a hint.
     ///
     /// # Errors
     /// Wrong usage, if the cost is negative or not finite.
@@ -124,11 +124,11 @@ impl World {
         Ok(())
     }
 
-    /// Processes all roots, and what they create, on all ranks. `on_result` is called for each result of this rank's roots with the rank
-    /// that computed it and the root's number. Collective; returns when all is done.
+    /// Processes all roots, and the tasks that they create, on all ranks. `on_result` is called for each result of this rank's roots with
+    /// the rank that computed it and the root's number. Collective; returns when all tasks are done.
     ///
     /// # Errors
-    /// A callback that returned other than 0: then all tasks are dropped.
+    /// A callback's return value other than 0; then all tasks are dropped.
     pub fn run(&self, scheduler: &str, process: Process<'_>, on_result: Option<Receive<'_>>) -> Result<()> {
         self.run_if(scheduler, Ok(process), on_result)
     }

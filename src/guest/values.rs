@@ -55,7 +55,7 @@ impl WorldPlan<'_> {
         carry(self.world, &self.plan, Op::MoveVar, items, places.collect())
     }
 
-    /// Brings one result for each item that is here home to its owner: those of this rank's items, by index. Collective.
+    /// Returns one result for each item on this rank to the item's owner. The owner gets the results of its items, by index. Collective.
     ///
     /// # Errors
     /// As for [`move_vec`](WorldPlan::move_vec).

@@ -21,8 +21,8 @@ impl World {
         World::open(|| Ok(Foreign::of(comm)), Ok(options))
     }
 
-    /// Opens a world on the communicator whose handle of `size` bytes is at this address, so that the caller need not use the same bindings. All its
-    /// ranks must take part; the options may already be known to be wrong on this rank.
+    /// Opens a world on the communicator whose handle of `size` bytes is at this address, so that the caller need not use the same
+    /// bindings. Collective over the communicator; the options may already be known to be wrong on this rank.
     ///
     /// # Safety
     /// `size` bytes can be read there, and they are the handle of a communicator of the MPI that this library is linked with.

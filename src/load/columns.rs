@@ -16,7 +16,8 @@ pub struct Column {
     pub weights: Vec<u64>,
 }
 
-/// A column over the ranks, before and after a phase: the largest load over its rank's fair share. 1 is even; what has no sum is even, too.
+/// One weight over the ranks, before and after a phase: the largest load over its rank's fair share. 1 is even; a weight with sum 0 counts
+/// as even.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ColumnRatio {

@@ -82,7 +82,7 @@ impl Costs {
         Costs { ranks, by_task: self.rows().flat_map(|row| row[..ranks].iter().copied()).collect() }
     }
 
-    /// Every finite cost as a function of it and of its rank says.
+    /// Replaces every finite cost by a function of its rank and itself.
     #[must_use]
     pub fn map(mut self, mut change: impl FnMut(usize, Cost) -> Cost) -> Costs {
         for (at, cost) in self.by_task.iter_mut().enumerate() {

@@ -92,11 +92,11 @@ fn largest_remainder(total: u64, powers: &Powers) -> Vec<u64> {
 }
 
 impl Quota {
-    /// The quotas nearest to these that can be reached when each node keeps at least its pinned work: nodes with more than their quota keep
-    /// that, and all others get less by the same amount, if they then still have what is pinned on them. So the largest deviation from these
-    /// quotas is the least possible.
+    /// The nearest quotas that can be reached when each node keeps at least its pinned work. Nodes with more pinned work than their quota
+    /// keep it. All others get less by the same amount, but at least their pinned work. So the largest deviation from these quotas is the
+    /// minimum.
     ///
-    /// Both are by node, and no more is pinned than the quotas sum up to.
+    /// Both are by node; the sum of the pinned work is at most the sum of the quotas.
     pub fn above(&self, pinned: &[u64]) -> Quota {
         let ideal = self.to_vec();
         let total: u64 = ideal.iter().sum();
@@ -206,8 +206,8 @@ impl Shares {
         Shares { weighted: true, ..self }
     }
 
-    /// The same shares with a capacity per rank: the bytes of task payloads that it has room for, known on all nodes beforehand. Only balancers that
-    /// [keep capacities](crate::balance::Balancer::keeps_capacity) look at it.
+    /// Adds a capacity per rank: the bytes of task payloads that it can hold, known on all nodes beforehand. Only balancers that [keep
+    /// capacities](crate::balance::Balancer::keeps_capacity) use it.
     pub fn with_capacity(self, capacity: Vec<u64>) -> Shares {
         Shares { capacity: Some(capacity.into()), ..self }
     }
@@ -217,7 +217,8 @@ impl Shares {
         self.capacity.as_deref()
     }
 
-    /// The same for tasks that talk to each other; all nodes know all links beforehand. A phase then finds what crosses ranks and hosts.
+    /// Adds communication between tasks; all nodes know all links beforehand. A phase then reports the communication between ranks and
+    /// hosts.
     pub fn with_links(self, links: Arc<[Link]>) -> Shares {
         Shares { links: Some(links), ..self }
     }
@@ -227,8 +228,8 @@ impl Shares {
         self.links.as_deref()
     }
 
-    /// The same for tasks with several weights, each of which ranks should have a fair share of; all nodes know all of them beforehand. Only balancers
-    /// that [keep columns](crate::balance::Balancer::keeps_columns) look at them. A phase then finds the ratio of each.
+    /// Adds weights for tasks with several, each to be balanced; all nodes know all of them beforehand. Only balancers that [keep
+    /// columns](crate::balance::Balancer::keeps_columns) use them. A phase then reports the ratio of each.
     pub fn with_columns(self, columns: Arc<[Column]>) -> Shares {
         Shares { columns: Some(columns), ..self }
     }

@@ -58,7 +58,7 @@ impl Segment {
         self.count == 0
     }
 
-    /// The ids are this one and those that follow it.
+    /// First id; the others follow it.
     pub fn first(&self) -> TaskId {
         self.first
     }
@@ -157,8 +157,8 @@ impl From<Task> for Segment {
     }
 }
 
-/// Tasks on their way from one node to another, in order. Sums stay below 2^64 as long as those of the whole job do, which its input is
-/// checked for; what a garbled message claims wraps around.
+/// Tasks that travel from one node to another, in order. Sums stay below 2^64 while those of the whole job do, for which its input is
+/// checked; numbers of a garbled message wrap around.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskBatch {
     segments: VecDeque<Segment>,

@@ -1,4 +1,4 @@
-//! Collective operations made of point-to-point messages, so that they are counted like everything else and work in both worlds.
+//! Collective operations made of point-to-point messages, so that they are counted like all messages and work in both worlds.
 //!
 //! All members of a [`Group`] call the same operation in the same order. Each takes `ceil(log2 n)` steps, two of them twice that number;
 //! [`all_gather_over_first`](Group::all_gather_over_first) takes two.
@@ -179,7 +179,7 @@ impl Group {
         Ok(before)
     }
 
-    /// The value of the member at place `root`, on every member. The others' own values are not looked at.
+    /// The value of the member at place `root`, on every member. The other members' values are ignored.
     pub async fn broadcast<T>(&self, node: &Node, root: u32, value: Option<T>) -> Result<T>
     where
         T: Serialize + DeserializeOwned,

@@ -27,7 +27,7 @@ const ALL_GATHER: Tag = crate::node::tags::collective::ALL_GATHER;
 /// Number of members from which on values are gathered in shared rows.
 const SHARED_FROM: u32 = 17;
 
-/// A list that every member of a group has. Nodes of one process share it, and what is [derived](Gathered::derive) from it.
+/// A list that every member of a group has. Nodes of one process share it, and the values [derived](Gathered::derive) from it.
 pub struct Gathered<T>(Rc<Common<T>>);
 
 struct Common<T> {

@@ -53,7 +53,7 @@ pub use tags::epochs;
 /// Bytes of a message's header, which count as much as its body's.
 pub const HEADER_BYTES: u64 = wire::HEADER as u64;
 
-/// Runs a program on every node of the overlay; see [`World::run`] for what it returns and when it fails.
+/// Runs a program on every node of the overlay; see [`World::run`] for results and errors.
 pub fn run<T, F>(world: &mut World, overlay: &Overlay, mut program: impl FnMut(Node) -> F) -> Result<Vec<(NodeId, T)>>
 where
     T: 'static,
@@ -89,7 +89,7 @@ impl Node {
         Node { port, scope }
     }
 
-    /// The same node in another epoch: what it sends and receives, its timers and its work are apart from those of all other epochs.
+    /// The same node in another epoch. Messages, timers and work of different epochs are separate.
     pub fn epoch(&self, epoch: u32) -> Node {
         Node { port: self.port.clone(), scope: Scope { epoch, ..self.scope } }
     }
@@ -347,7 +347,7 @@ pub fn pack_row<T: Serialize>(head: &impl Serialize, row: &[T]) -> Bytes {
     Bytes::from(out)
 }
 
-/// Reads what [`pack`] wrote, which came from a node in some other way than as a message of its own.
+/// Reads a value that [`pack`] wrote, and that came from a node in another way than as a message of its own.
 ///
 /// # Errors
 /// If it is not a `T`.
@@ -363,7 +363,7 @@ pub fn open<T: DeserializeOwned>(message: &Message, tag: Tag) -> Result<T> {
     wire::read(&message.body).map_err(|why| garbled(message.envelope.src, tag, &why))
 }
 
-/// Reads what [`pack_row`] wrote.
+/// Reads a message that [`pack_row`] wrote.
 ///
 /// # Errors
 /// If the message is not an `H` and a row of `T`.

@@ -1,4 +1,5 @@
-//! Collective operations that MPI carries out, where the world offers it: sums, scans and all-gathers of a group whose nodes are on ranks of their own.
+//! Collective operations that MPI carries out, where the world offers it: sums, scans and all-gathers of a group whose nodes each have
+//! their own rank.
 //!
 //! They count as the messages of [our own](super::collective), of which MPI shows nothing: same number, same bytes, same chains. So a phase has the
 //! same figures either way. What chains the others know of travels along: with an all-gather in each block, with sums as the sums of the chains and

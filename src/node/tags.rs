@@ -96,7 +96,7 @@ pub(crate) mod collective {
     pub const OVER_FIRST: Tag = Tag::new(0x7f08, "all-gather over the first");
 }
 
-/// The epochs of a run: what is sent in one is never received in another.
+/// The epochs of a run: a message sent in one epoch is never received in another.
 pub mod epochs {
     /// The run itself; a new [`Node`](crate::node::Node) is in it.
     pub const MAIN: u32 = 0;

@@ -1,6 +1,6 @@
-//! The messages of our own collective operations, as plain numbers: what they cost is counted in the same way where MPI carries them out.
+//! Message patterns of our own collective operations, as plain numbers: their cost is counted in the same way where MPI carries them out.
 //!
-//! `collective.rs` and `gather.rs` have the algorithms. A test holds that what is counted here is what they send.
+//! `collective.rs` and `gather.rs` have the algorithms. A test checks that the counts agree with the messages sent.
 
 /// Communication pattern of a collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

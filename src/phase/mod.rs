@@ -135,7 +135,7 @@ pub fn run(world: &mut World, overlay: &Overlay, setting: &Rc<Setting>) -> Resul
     Ok(balanced(world, overlay, setting, false)?.0)
 }
 
-/// Runs one phase, and keeps what each node that this process holds has in the end, in node order.
+/// Runs one phase, and keeps the final tasks of each node that this process holds, in node order.
 ///
 /// # Errors
 /// As [`run`].
@@ -283,7 +283,7 @@ fn outcome(tally: Tally, setting: &Setting, placement: &Placement) -> Result<Out
     })
 }
 
-/// Checks that what all nodes hold together is after a phase what it was before.
+/// Checks that all nodes together hold the same tasks after a phase as before.
 ///
 /// # Errors
 /// [`Error::Lost`], with the figures that differ.

@@ -1,4 +1,4 @@
-//! The result of a run: what each node did, and totals.
+//! The result of a run: a report of each node, and totals.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub struct RunResult<A> {
     /// At the host: whether the stream of roots was ended because they came faster than they were answered (see
     /// [`Source::gave_up`](super::Source::gave_up)).
     pub gave_up: bool,
-    /// At the host: what each node did, in node order. Elsewhere empty.
+    /// At the host: the nodes' reports, in node order. Elsewhere empty.
     pub nodes: Vec<NodeReport>,
     /// At the host: ticks from the submission of the first root until the last task had ended (see [`Summary::makespan`]).
     pub makespan: Ticks,
@@ -110,7 +110,7 @@ pub struct NodeReport {
     /// Time that the longest task that ended here needed. Split tasks and their parts are not counted, nor are tasks of a computation in
     /// which all [can be split](super::Computation::DIVISIBLE).
     pub largest: Ticks,
-    /// Length of the longest chain of tasks, each spawned by the one before or waiting for it, that ended here; likewise.
+    /// Length of the longest chain of tasks that ended here, each spawned by the one before or waiting for it; split tasks do not count.
     pub chain: Ticks,
     /// Most tasks that ever were ready here.
     pub peak_ready: u64,
@@ -231,7 +231,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The sum of what the nodes did within a makespan.
+    /// Totals over the nodes within a makespan.
     pub fn of(nodes: &[NodeReport], makespan: Ticks) -> Summary {
         let sum = |part: fn(&NodeReport) -> u64| nodes.iter().map(part).sum::<u64>();
         let most = |part: fn(&NodeReport) -> u64| nodes.iter().map(part).max().unwrap_or(0);

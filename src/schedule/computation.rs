@@ -1,4 +1,4 @@
-//! The interface for users: a computation whose tasks create tasks.
+//! Computations: the interface for programs whose tasks create tasks.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -7,8 +7,9 @@ use crate::node::{Ticks, Worker};
 
 /// A computation as a graph of tasks that grows while it runs.
 ///
-/// A task yields an answer, or children whose answers are joined later, or detached tasks, for which no parent waits. A parent that waits holds no
-/// processor; it is resumed on the node where it waits. Every node has the same value of the computation; what differs travels in tasks.
+/// A task yields an answer, or children whose answers are joined later, or detached tasks, for which no parent waits. A waiting parent
+/// holds no processor; it is resumed on the node where it waits. Every node has the same value of the computation; everything else travels
+/// in tasks.
 ///
 /// ```
 /// use equipoise::{node::Worker, schedule::{Computation, Yield}};
@@ -101,7 +102,7 @@ pub enum Style {
     Sliced,
 }
 
-/// The tasks that a run begins with. Only the host's are looked at: elsewhere give [`Roots::Elsewhere`].
+/// The tasks that a run begins with. Only the host's are used: elsewhere pass [`Roots::Elsewhere`].
 pub enum Roots<C: Computation> {
     /// A task of the computation itself.
     One(C::Task),

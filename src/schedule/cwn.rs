@@ -109,7 +109,7 @@ impl Contracting {
         self.around.least_loaded(&mut self.rng)
     }
 
-    /// Places one task, on a node with this load, and says whether it stays.
+    /// Places one task, on a node with this load. Returns true if it stays.
     pub fn contract(&mut self, new: New, origin: Origin, load: u32, act: &mut Actions<Load>) -> bool {
         if origin == (Origin::Root { stream: true }) {
             let to = self.place.any_real(&mut self.rng);
@@ -131,7 +131,7 @@ impl Contracting {
         }
     }
 
-    /// Something changed: tells the neighbours, if it is time.
+    /// Called after a change of the load: announces it to the neighbours, if it is time.
     pub fn changed(&mut self, view: &View, act: &mut Actions<Load>) {
         if self.around.least().is_some() && self.bulletin.news(view.now, act) {
             self.around.tell(&Load(view.load()), act);

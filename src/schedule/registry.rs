@@ -1,4 +1,4 @@
-//! The registry of schedulers: what is known of each before it runs, and how a specification becomes one.
+//! The registry of schedulers: facts known before a run, and the construction from a specification.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub type Chosen = registry::Chosen<Facts>;
 
 /// Properties of a scheduler that are known before it runs.
 pub struct Facts {
-    /// The kinds of topology that it runs on; the first is the one it gets when none is asked for.
+    /// Kinds of topology that it runs on; the first is the default.
     pub kinds: &'static [Kind],
 }
 

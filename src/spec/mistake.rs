@@ -43,7 +43,7 @@ pub enum Mistake {
     Twice {
         key: &'static str,
     },
-    /// Options that don't go together, or don't fit what they are used for.
+    /// Options that don't go together, or don't fit their use.
     Conflict {
         why: String,
     },

@@ -9,7 +9,7 @@ use super::{MAX_DIMENSION, MAX_NODES, MAX_VIRTUAL_PER_RANK};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTopology {
-    /// Its name is unknown, or its size or shape is not what the name takes.
+    /// The name is unknown, or its size or shape is not allowed.
     #[error(transparent)]
     Spec(#[from] InvalidSpec),
     /// The size or shape is impossible.
@@ -17,7 +17,7 @@ pub enum InvalidTopology {
     Malformed {
         /// The specification, shortened when long.
         spec: String,
-        /// The mistake and what is expected.
+        /// The mistake and the expected form.
         reason: String,
     },
     /// More than [`MAX_NODES`] nodes.
@@ -32,7 +32,7 @@ pub enum InvalidTopology {
         /// The specification.
         spec: String,
     },
-    /// The parents of a tree are not those of nodes numbered in preorder.
+    /// The parents of a tree do not number its nodes in preorder.
     #[error(
         "topology tree:parents=..: {reason}; parents are given in preorder (the root first, then each child followed by all its descendants)"
     )]

@@ -11,8 +11,8 @@ use crate::names;
 /// Maximum number of nodes of a graph: distances between all of them are kept, two bytes a pair.
 pub const MAX_GRAPH_NODES: u32 = 4096;
 
-/// A connected graph. Messages take the cheapest route between two nodes, where a link costs what a byte takes on it: the reciprocal of its
-/// bandwidth. Of equally cheap routes it is one with the fewest hops, and of these the one through the lowest neighbours.
+/// A connected graph. Messages take the cheapest route between two nodes; a link's cost is the reciprocal of its bandwidth. Among equally
+/// cheap routes it is one with the fewest hops, and among these the one through the lowest neighbours.
 #[derive(Debug)]
 pub struct Graph {
     /// Text after `graph:`.
@@ -42,13 +42,13 @@ pub struct Link {
 }
 
 impl Graph {
-    /// Reads an edge list, or a graph in the format of METIS, which is recognised. In an edge list a line is `a b [bandwidth]` for each
-    /// link, nodes numbered from 0, with blanks, commas or semicolons between; a line with one number names a node; what follows a `#` is a
-    /// comment. In METIS's format, where nodes are numbered from 1 and become ours from 0, the weights of links are their bandwidths, and
-    /// those of nodes are left aside. `source` is where it comes from, for sentences.
+    /// Reads an edge list, or a graph in the format of METIS, which is recognised. A line of an edge list is `a b [bandwidth]` for each
+    /// link, nodes numbered from 0, separated by blanks, commas or semicolons; a line with one number names a node; text after a `#` is a
+    /// comment. In METIS's format nodes are numbered from 1 and become ours from 0; the weights of links are their bandwidths, and those of
+    /// nodes are ignored. `source` names the text, for error messages.
     ///
     /// # Errors
-    /// One sentence with the source and the line, if a line is none of that, or the graph has no nodes, too many, or falls apart.
+    /// One sentence with the source and the line, if a line is malformed, or the graph has no nodes, too many, or is not connected.
     pub fn read(source: &str, text: &str) -> Result<Graph, InvalidTopology> {
         let wrong = |reason: String| InvalidTopology::malformed(&format!("graph:{source}"), reason);
         if text.get(..14).is_some_and(|mark| mark.eq_ignore_ascii_case("%%MatrixMarket")) {

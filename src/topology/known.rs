@@ -4,7 +4,7 @@ use super::{Hosts, NodeId, Overlay};
 
 type Passage<'a> = dyn Fn(&Overlay, NodeId, NodeId, u64) -> u64 + 'a;
 
-/// Hosts, and what a message costs.
+/// Hosts, and costs of messages.
 pub struct KnownNetwork<'a> {
     hosts: Hosts,
     passage: Box<Passage<'a>>,

@@ -146,8 +146,8 @@ impl Placement {
         self.hosts.host_of(rank)
     }
 
-    /// The largest m such that each 2^m consecutive nodes, from a multiple of 2^m on, share a host: in a hypercube, what is said along the
-    /// dimensions below m stays within hosts. On one host the number of bits that a node's number takes.
+    /// Largest m such that each 2^m consecutive nodes, from a multiple of 2^m on, share a host: in a hypercube, communication along the
+    /// dimensions below m stays within hosts. On one host it is the number of bits of a node's number.
     pub fn inner_dimensions(&self) -> u32 {
         self.inner
     }
@@ -168,7 +168,7 @@ impl Placement {
     }
 }
 
-/// A topology and where its nodes live: what a world runs programs on. Cheap to clone.
+/// A topology and the placement of its nodes: the overlay on which a world runs programs. Cheap to clone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overlay {
     /// Topology of the nodes.

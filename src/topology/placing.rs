@@ -30,7 +30,7 @@ pub enum PlacementRule {
     Hosts,
     /// Node i on rank i, virtual node v on rank v mod ranks.
     Identity,
-    /// Real nodes on ranks in random order, virtual nodes dealt in the same order: what a placement is worth is seen against this one.
+    /// Real nodes on ranks in random order, virtual nodes dealt in the same order: the reference for other placements.
     Random,
 }
 

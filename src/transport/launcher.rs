@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 pub enum Launch {
     /// No launcher.
     Alone,
-    /// A launcher that this program's MPI understands, as far as one can tell. `ranks` where the environment says so.
+    /// A launcher that this program's MPI is assumed to understand. `ranks` is set if the environment has it.
     Launched { launcher: &'static str, ranks: Option<u32> },
     /// The launcher of another MPI: every process will take itself for the only rank.
     Singletons { launcher: &'static str, ranks: u32 },
@@ -21,7 +21,7 @@ pub enum Launch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Library {
     OpenMpi,
-    /// MPICH and what is built on it: Intel MPI, MVAPICH, Cray MPICH.
+    /// MPICH and its derivatives: Intel MPI, MVAPICH, Cray MPICH.
     Mpich,
     Other,
 }
@@ -120,8 +120,8 @@ pub fn detect(library: &str, env: impl Fn(&str) -> Option<String>) -> Launch {
     Launch::Alone
 }
 
-/// Number of ranks by the launcher's environment (and the variable that says so) if MPI has started with one rank only: the job is then that number
-/// of singletons. `None` if all is well.
+/// Number of ranks in the launcher's environment, and its variable, if MPI has started with one rank only: the job is then this number of
+/// singletons. `None` if all is well.
 pub fn singletons(size: u32, env: impl Fn(&str) -> Option<String>) -> Option<(&'static str, u32)> {
     if size != 1 {
         return None;

@@ -10,7 +10,7 @@
 //!    Between different pairs there is no order.
 //! 3. **Exactly once.** A message arrives once, unless the receiver's rank is lost.
 //! 4. **Nothing from the future.** A message can be taken only after it has arrived.
-//! 5. **Scopes are apart.** Who asks for one [`Scope`] never gets what belongs to another; what is not asked for waits in the inbox.
+//! 5. **Scopes are separate.** A receive for one [`Scope`] never gets messages of another; those wait in the inbox.
 //!    When a run has ended, its messages are gone: no later run sees them.
 //! 6. **Loss is an event.** A named receive from a rank that died, with nothing left of it in the inbox, yields
 //!    [`Event::RankLost`]. Sends to it vanish.
@@ -70,7 +70,7 @@ pub(crate) type Port = Rc<dyn Transport>;
 
 /// Scope of a message: a run of the world, and an epoch within it.
 ///
-/// A balancer that runs inside a scheduler has an epoch of its own; the closing check of a phase has another.
+/// A balancer that runs inside a scheduler has its own epoch; so has the closing check of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Scope {
     /// Number of the run, from 1.
@@ -85,7 +85,7 @@ impl fmt::Display for Scope {
     }
 }
 
-/// The kind of a message. The name is for people: it appears in the report of what each node waits for.
+/// Kind of a message. The name is for people: it appears in the report of what each node waits for.
 #[derive(Clone, Copy, Debug)]
 pub struct Tag {
     id: u16,

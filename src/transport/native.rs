@@ -12,7 +12,7 @@ pub(crate) enum Collective {
 }
 
 impl Collective {
-    /// The name in the report of what nodes wait for.
+    /// Name in the report of the nodes' waits.
     #[cfg(feature = "_ranks")]
     pub fn name(&self) -> &'static str {
         match self {

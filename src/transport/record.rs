@@ -1,8 +1,8 @@
-//! A decorator that counts what passes through a port.
+//! A decorator that counts the messages of a port.
 //!
-//! It counts messages that cross from rank to rank; what two nodes of one rank tell each other stays in memory and counts as nothing
-//! (task-hops excepted: they are defined on the topology). The *longest chain of dependent messages*, which we call steps, is measured:
-//! each message carries one more than the longest chain that its sender knew when it sent it, and the receiver remembers it.
+//! It counts messages between ranks; messages between two nodes of one rank stay in memory and are not counted (except for task-hops, which
+//! are defined on the topology). The *longest chain of dependent messages*, which we call steps, is measured: each message carries one more
+//! than the longest chain that its sender knew when it sent it, and the receiver remembers it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -31,7 +31,7 @@ struct Kept {
 }
 
 impl Shelf {
-    /// A member takes what another one put here, if there is something of this type.
+    /// Takes a value of this type that another member put here, if there is one.
     pub fn take<T: 'static>(&mut self, label: &Label) -> Option<Rc<T>> {
         let things = self.kept.get_mut(label)?;
         let at = things.iter().position(|kept| kept.thing.is::<T>())?;

@@ -92,7 +92,7 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unreadable> {
     Ok(value)
 }
 
-/// Reads a value from the front of the bytes, and says how many it took.
+/// Reads a value from the front of the bytes, and returns it with its length.
 pub fn read_prefix<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), Unreadable> {
     bincode::serde::decode_from_slice(bytes, config()).map_err(|e| Unreadable(e.to_string()))
 }
@@ -120,7 +120,7 @@ pub fn write_compactly<T: Serialize>(value: &T, out: &mut Vec<u8>) {
         .expect("a vector takes all bytes, and a value of the library is always written");
 }
 
-/// Reads a value in the variable encoding from the front of the bytes, and says how many it took.
+/// Reads a value in the variable encoding from the front of the bytes, and returns it with its length.
 pub fn read_compactly<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), Unreadable> {
     bincode::serde::decode_from_slice(bytes, compact()).map_err(|e| Unreadable(e.to_string()))
 }

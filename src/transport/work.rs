@@ -1,4 +1,4 @@
-//! Work that runs concurrently with a program: its two kinds, and what a piece of work sees of its world.
+//! Work that runs concurrently with a program: its two kinds, and its interface to the world.
 //!
 //! *Opaque* work runs on a worker thread of its rank (in the simulator: for the virtual time that it says it takes).
 //! *Sliced* work can stop: it runs on the communication thread in slices, between polls of the network.
@@ -150,7 +150,7 @@ pub struct Finished {
     pub needed: Needed,
 }
 
-/// Time that a piece of work needed between its beginning and its end: less than all of it where it had to wait for a processor.
+/// Time that a piece of work needed between its beginning and its end, without waiting for a processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needed {
     /// Processor time, in ticks.

@@ -1,4 +1,4 @@
-//! A world: what runs a program on every node of an overlay, on real ranks or in simulation.
+//! Worlds: they run a program on every node of an overlay, on real ranks or in simulation.
 
 use std::future::Future;
 use std::ops::Range;
@@ -171,7 +171,8 @@ impl World {
         }
     }
 
-    /// From now on this request ends what the world does; see [`interrupt`](super::interrupt). Every rank must call this.
+    /// Listens to this request from now on, which ends the world's operations; see [`interrupt`](super::interrupt). Every rank must call
+    /// this.
     pub fn end_on(&mut self, interrupt: &Interrupt) {
         self.interrupt = Some(interrupt.clone());
         match &mut self.kind {
@@ -181,12 +182,12 @@ impl World {
         }
     }
 
-    /// The request that ends what this world does, if there can be one.
+    /// The request to end that this world listens to, if there is one.
     pub fn interrupt(&self) -> Option<&Interrupt> {
         self.interrupt.as_ref()
     }
 
-    /// Number of the signal for which this world ended something early, on every rank that goes on; `None` if it did not.
+    /// Signal for which this world ended something early, on every remaining rank; `None` if it did not.
     pub fn interrupted(&self) -> Option<i32> {
         (self.interrupted != 0).then_some(self.interrupted)
     }

@@ -44,7 +44,7 @@ pub enum InvalidSeries {
     /// The cost is negative or not finite.
     #[error("{0} is no cost of a balancing")]
     Cost(f64),
-    /// All together is beyond what floating-point numbers can hold.
+    /// The sum exceeds the range of floating-point numbers.
     #[error("the sum of all times is too large")]
     TooLarge,
 }

@@ -1,4 +1,4 @@
-//! One level of positional scan task scheduling: a grid as a row of sub-grids, and what each has above its share or lacks.
+//! One level of positional scan task scheduling: a grid as a row of sub-grids, with the surplus or deficit of each.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -89,7 +89,7 @@ impl Surpluses {
         self.0[sub_grid as usize].given_before
     }
 
-    /// The units that a sub-grid lacks, where those that all lack are numbered.
+    /// Range of the units that a sub-grid lacks, among the units that all lack together.
     pub fn lacking(&self, sub_grid: u32) -> Range<u64> {
         self.0[sub_grid as usize].filled_before..self.0[sub_grid as usize + 1].filled_before
     }
@@ -101,7 +101,7 @@ impl<'a> Level<'a> {
         Level { powers, bounds, loads, surpluses }
     }
 
-    /// The units given by all senders are numbered: those of node `me`. `before` is the load of its sub-grid's nodes in front of it.
+    /// Range of node `me`'s units among the units given by all senders. `before` is the load of its sub-grid's nodes in front of it.
     pub fn units(&self, me: NodeId, before: u64, load: u64) -> Range<u64> {
         let mine = self.bounds.sub_grid_of(me);
         let earlier = self.surpluses.given_before(mine);
@@ -119,7 +119,8 @@ impl<'a> Level<'a> {
         self.surpluses.given_before(self.bounds.sub_grids())
     }
 
-    /// The nodes that receive these units, in their order, each with its number of units. The last of them also takes what is given beyond the plan.
+    /// Nodes that receive these units, in their order, each with its number of units. The last of them also takes units given beyond the
+    /// plan.
     pub fn owners(&self, units: Range<u64>) -> Vec<(NodeId, u64)> {
         let mut parts: Vec<(NodeId, u64)> = Vec::new();
         if units.is_empty() {

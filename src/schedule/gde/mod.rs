@@ -88,7 +88,7 @@ impl Scheduler for Gde {
 enum Message {
     /// Let us share; this is my load.
     Offer(u32),
-    /// I have given what I give, and have this load now.
+    /// Reply after giving tasks: the sender's load is now this.
     Answer(u32),
 }
 

@@ -110,7 +110,7 @@ impl Lending {
         is_idle_again.then(|| News { to: std::mem::take(&mut self.lenders), tasks: 0 })
     }
 
-    /// A median says how many tasks its region has.
+    /// Notes the number of tasks in a region, as its median reports.
     pub fn heard(&mut self, median: NodeId, tasks: u32) {
         if let Some(other) = self.other(median) {
             (other.announced, other.lent) = (tasks.into(), 0);

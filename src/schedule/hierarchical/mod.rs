@@ -141,7 +141,7 @@ impl Scheduler for Hierarchical {
 /// Messages between processors and medians.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Message {
-    /// To the median: how many of the tasks that it had assigned here have completed (0 or 1), and how many want places.
+    /// To the median: number of completed tasks that it had assigned here (0 or 1), and number of tasks to be placed.
     Place { completed: u32, wanted: u32, request: u64 },
     /// To the processor: the places of the tasks of that request, in order.
     Placed { request: u64, places: Vec<NodeId> },

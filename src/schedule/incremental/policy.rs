@@ -48,7 +48,7 @@ pub(super) struct Incremental {
     worked_below: Option<Worked>,
     reported: Ticks,
     in_phase: bool,
-    /// A wish went up from here in this round, or the last summary shows what it would have said.
+    /// Whether a request went up from here in this round, or would add nothing to the last summary.
     wished: bool,
     /// Whether a node idled in the last round.
     somebody_idles: bool,

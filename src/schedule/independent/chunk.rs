@@ -1,4 +1,4 @@
-//! Tasks that are given together. What follows each other takes no more room than one task, however many there are.
+//! Chunks: tasks that are given together. Consecutive tasks take no more room than one task.
 
 use std::collections::VecDeque;
 
@@ -61,7 +61,7 @@ impl Chunk {
         }
     }
 
-    /// Appends another chunk, if that keeps the form: one row goes on, or a list. Otherwise gives it back.
+    /// Appends another chunk, if the result has the form of a row or of a list. Otherwise returns it.
     pub fn append(&mut self, other: Chunk) -> Option<Chunk> {
         match (self, other) {
             (Chunk::Span { first, count, step: 1 }, Chunk::Span { first: next, count: more, step: 1 }) if *first + *count == next => {

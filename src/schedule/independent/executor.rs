@@ -50,7 +50,7 @@ pub struct Executor {
     handed: u64,
     /// Since when nothing has been executed.
     idle_since: Option<Ticks>,
-    /// Executes what is short enough; `None` if all goes to the worker.
+    /// Executes short tasks; `None` if all go to the worker thread.
     inline: Option<Box<dyn Worker>>,
     /// Time of recent tasks.
     recent: Option<Ticks>,
@@ -188,10 +188,10 @@ impl Executor {
         (count, took)
     }
 
-    /// Notes the end of a piece.
+    /// Notes the end of a piece of work.
     ///
     /// # Errors
-    /// If the world tells of work that is not ours.
+    /// If the world reports unknown work.
     pub fn finished(&mut self, finished: Finished) -> Result<Done> {
         let place = self.pieces.iter().position(|piece| piece.work == finished.work);
         let piece = place.and_then(|place| self.pieces.remove(place));

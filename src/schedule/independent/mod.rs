@@ -1,5 +1,5 @@
-//! Independent tasks on ranks of different kinds (Hamidzadeh, Lilja and Atif 1995): what such a workload is, what a scheduler of one is, and
-//! what a run tells.
+//! Independent tasks on ranks of different kinds (Hamidzadeh, Lilja and Atif 1995): interfaces of workloads and schedulers, and the result
+//! of a run.
 //!
 //! ```text
 //!   scheduler (one node):  requests, completions -> decides -> grants      works, too, or searches only
@@ -192,7 +192,7 @@ const FIRST: NodeId = 0;
 const CLOSING: u32 = crate::node::epochs::CLOSING;
 const EFFORT: Tag = crate::node::tags::independent::EFFORT;
 
-/// Collects what all nodes did at node 0; `mine` of the node that scheduled has what it took, and the makespan in cycles.
+/// Collects the statistics of all nodes at node 0; `mine` of the scheduling node has the cost of scheduling, and the makespan in cycles.
 ///
 /// # Errors
 /// If a rank is lost.

@@ -92,7 +92,7 @@ impl<C: Computation> Joins<C> {
         self.frames.answer(child.frame, child.index, chain, answer).map_err(Error::Lost)
     }
 
-    /// A parent goes on. What it spawns, if it does; else its answer is to be delivered.
+    /// Resumes a parent. Returns the tasks that it spawns, if any; otherwise its answer is to be delivered.
     pub fn resume(&mut self, resumed: Resumed<C>) -> Option<Spawned<C::Task>> {
         let Resumed { parent, header, then, answers } = resumed;
         match then {
@@ -109,7 +109,7 @@ impl<C: Computation> Joins<C> {
         }
     }
 
-    /// Takes what a task or a join yields. What it spawns, if it does; its answer, if there is one, is to be delivered.
+    /// Takes the result of a task or a join. Returns the tasks that it spawns, if any; its answer, if there is one, is to be delivered.
     pub fn take(&mut self, parent: ItemId, header: TaskHeader, mut yielded: Yield<C>) -> Option<Spawned<C::Task>> {
         loop {
             match yielded {

@@ -139,7 +139,7 @@ impl SystemPhases {
         .await
     }
 
-    /// Lets the balancer go on as far as it can; returns what it left if it has ended.
+    /// Lets the balancer continue until it waits; returns its remaining tasks if it has ended.
     pub async fn go_on(&mut self) -> Option<Result<WorkQueue>> {
         poll_fn(|context| match self.poll(context) {
             Poll::Ready(queue) => Poll::Ready(Some(queue)),

@@ -192,7 +192,7 @@ impl Termination {
         next
     }
 
-    /// A message of a wave came. Returns what is to be passed down.
+    /// Handles a message of a wave. Returns the message to be passed down.
     ///
     /// # Errors
     /// If it does not belong in the wave.
@@ -213,7 +213,7 @@ impl Termination {
         self.pause = Some(timer);
     }
 
-    /// Ends the pause if this was its timer; says whether it was.
+    /// Ends the pause if this was its timer. Returns true if it was.
     pub fn pause_over(&mut self, timer: TimerId) -> bool {
         self.pause.take_if(|pause| *pause == timer).is_some()
     }

@@ -1,4 +1,4 @@
-//! When workers will have finished, by the clock: what was estimated, corrected by what was measured.
+//! Forecast of the finish times of workers, by the clock: estimates, corrected by measurements.
 
 use std::collections::VecDeque;
 
@@ -102,7 +102,7 @@ impl Forecast {
         worker.held.push_back((task, estimate));
     }
 
-    /// Notes that a worker has completed this number of tasks, and how long they took: those that it was given first.
+    /// Notes that a worker has completed this number of its first tasks, and their duration.
     pub fn completed_first(&mut self, place: usize, number: usize, took: Cost, now: Cost) {
         let first: Vec<usize> = self.workers[place].held.iter().take(number).map(|(task, _)| *task).collect();
         self.completed(place, &first, took, now);

@@ -1,4 +1,4 @@
-//! The rank programs: one node searches, the others execute what it found. With clusters each has a scheduler, and one is above them.
+//! The rank programs: one node searches, the others execute the schedule. With clusters each has a scheduler, under a top one.
 
 use std::sync::Arc;
 

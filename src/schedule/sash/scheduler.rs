@@ -1,4 +1,4 @@
-//! The scheduling node: it searches, hears completions, and gives out what it found.
+//! The scheduling node: it searches, receives completions, and sends out assignments.
 //!
 //! By the model (what the paper simulates) a phase is computed at once, and its assignments leave when it ends. By the clock the scheduler
 //! polls the network between expansions, and a phase ends when its time is over, when the search is complete, or when a worker runs dry.
@@ -74,8 +74,8 @@ pub struct Scheduler {
     completed: usize,
     wanted: usize,
     pub effort: Effort,
-    /// By the clock: when workers will have finished; how long before that assignments are sent, which adapts to how long they take, and
-    /// what is usual.
+    /// By the clock: forecast of the workers' finish times; time before that at which assignments are sent, which adapts to their delay,
+    /// and its usual value.
     forecast: Option<Forecast>,
     ahead: Ticks,
     usual: Ticks,
@@ -167,7 +167,7 @@ impl Scheduler {
         self.plan.aside.iter().filter_map(|task| self.work.arrivals().get(*task)).copied().max().unwrap_or(0)
     }
 
-    /// Does what the model says; the makespan is the model's, in cycles.
+    /// Runs by the model; the makespan is the model's, in cycles.
     pub async fn by_model(&mut self) -> Result<f64> {
         let costs = self.estimates.clone();
         let (mut now, mut own) = (0, 0);
@@ -280,7 +280,7 @@ impl Scheduler {
         }
     }
 
-    /// Schedules what the one above gives, until that says that all is done.
+    /// Schedules the tasks that the top scheduler gives, until it reports the end.
     pub async fn under(&mut self, above: NodeId) -> Result<()> {
         self.above = Some(above);
         self.forecast = Some(Forecast::of_ranks(self.members.columns.len()));

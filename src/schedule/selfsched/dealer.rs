@@ -1,5 +1,5 @@
-//! The tasks that a rank gets: the first of those that are left, in the number that the rule sets. Tasks that can't run on a rank are never given to
-//! it.
+//! Distribution of tasks: a rank gets the first remaining tasks, in the number that the rule sets. Tasks that can't run on a rank are never
+//! given to it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -40,9 +40,9 @@ enum Pool {
 /// Order in which a rank gets the tasks that it can run.
 enum Preference {
     First,
-    /// The cheapest: each rank's tasks from that on, and how far they have been looked at.
+    /// The cheapest: each rank's tasks in this order, and the number of them that have been examined.
     Cheapest(Vec<(Vec<usize>, usize)>),
-    /// The same where there are few at a time, so that all are looked at.
+    /// As `Cheapest`, where there are few tasks at a time, so that all are examined.
     CheapestOfFew,
 }
 

@@ -68,7 +68,7 @@ pub(super) struct State {
     /// Gone when the world has ended.
     pub(super) incoming: Option<Incoming>,
     pub collectives: Collectives,
-    /// Ranks that died, where MPI goes on without them.
+    /// Ranks that died, where MPI continues without them.
     pub lost: BTreeSet<RankId>,
     pub run: Option<Run>,
     /// Number of the latest run.
@@ -83,9 +83,9 @@ pub(super) struct State {
     signals: Vec<(Signal, Arc<AtomicBool>)>,
     /// Failure of an MPI call in a port's method, if there was one.
     pub failure: Option<Error>,
-    /// A lower rank says that its program failed.
+    /// Whether a lower rank reports that its program failed.
     pub lower_fails: bool,
-    /// The request that ends what this rank does.
+    /// The request to end, if there can be one.
     pub interrupt: Option<Interrupt>,
     /// Whether the grace after the request is over, on this rank or on one that has reported it to rank 0. The current run is given up.
     pub overdue: bool,
@@ -131,7 +131,7 @@ impl State {
         })
     }
 
-    /// Begins a run, and gives its nodes what other ranks have sent them already.
+    /// Begins a run, and delivers the messages that other ranks have sent for it already.
     pub fn begin(&mut self, overlay: Rc<Overlay>) -> u32 {
         self.runs += 1;
         self.run = Some(Run::new(self.runs, overlay, self.me));
@@ -150,7 +150,7 @@ impl State {
         self.run.as_mut().filter(|run| run.number == number)
     }
 
-    /// Ends the run, and returns what is left of it: to be dropped when the state is free, since it may hold ports.
+    /// Ends the run, and returns its remainder: to be dropped when the state is free, since it may hold ports.
     pub fn end(&mut self) -> (Option<Run>, Slices) {
         self.pool.recall();
         self.collectives.end_run();
@@ -200,7 +200,7 @@ impl State {
         }
     }
 
-    /// One look at everything that may have happened. True if something has. `watched`: the watchdog looks too.
+    /// One poll for all kinds of events. Returns true if something has happened. `watched`: includes the watchdog.
     pub fn poll(&mut self, watched: bool) -> Result<bool> {
         if let Some(why) = self.failure.take() {
             return Err(why);

@@ -63,7 +63,7 @@ impl Collectives {
         Ok(id)
     }
 
-    /// Looks at what is under way, and tells whose operation is over: run and local node.
+    /// Polls the operations in progress, and calls `over` for each finished one with its run and local node.
     pub fn poll(&mut self, mut over: impl FnMut(u32, usize)) -> Result<()> {
         let mut at = 0;
         while let Some(under_way) = self.under_way.get_mut(at) {
@@ -93,7 +93,7 @@ impl Collectives {
         self.under_way.is_empty()
     }
 
-    /// Forgets what nobody has asked for.
+    /// Forgets results that nobody has taken.
     pub fn end_run(&mut self) {
         self.done.clear();
     }

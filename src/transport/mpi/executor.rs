@@ -1,4 +1,4 @@
-//! The loop that runs the programs of a rank's nodes, and what a rank does while they wait.
+//! The loop that runs the programs of a rank's nodes, and its waiting strategy.
 
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};

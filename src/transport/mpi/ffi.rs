@@ -153,7 +153,7 @@ impl Comm {
         Ok(all)
     }
 
-    /// Starts to receive a body of this length, whose front is here, from one rank: the rest comes in pieces of at most `piece` bytes,
+    /// Starts to receive a body of this length from one rank. Its front is here already; the rest comes in pieces of at most `piece` bytes,
     /// straight into its buffer.
     pub fn receive_pieces(&self, pool: &Pool, source: RankId, tag: c_int, length: u64, front: &[u8], piece: usize) -> Result<Receiving> {
         let mut receiving = Receiving::with_room_for(length, front.len(), pool)?;
@@ -178,7 +178,7 @@ impl Comm {
         Ok(receiving)
     }
 
-    /// Starts to add up what all ranks sent to this rank: `sent[r]` is what this rank sent to rank `r`. Collective: all ranks must call it.
+    /// Starts the sum over all ranks of their messages to this rank: `sent[r]` is the number sent to rank `r`. Collective.
     pub fn sum_for_me(&self, sent: Vec<u64>) -> Result<Summing> {
         let mut summing = Summing { request: no_request(), sent, sum: vec![0] };
         // SAFETY: one u64 per rank is read from `sent`, and one is written to `sum`; `summing` owns both until the request is over,
@@ -260,7 +260,7 @@ impl Mailbox {
         Ok(mailbox)
     }
 
-    /// Takes what has come, if something has.
+    /// Takes an arrived message, if there is one.
     pub fn poll(&mut self, comm: &Comm) -> Result<Option<Letter>> {
         let arrived = match self.arrived.take() {
             None => self.look(comm)?,
@@ -278,7 +278,7 @@ impl Mailbox {
         Ok(arrived)
     }
 
-    /// The same, with one look at the bodies that are awaited, [`MOST_BODIES`] of them: MPI polls the network once for all of it.
+    /// As [`poll`](Mailbox::poll), together with up to [`MOST_BODIES`] of the awaited bodies: MPI polls the network once for all of it.
     pub fn look_with(&mut self, comm: &Comm, bodies: &mut [(RankId, Awaited)]) -> Result<Option<Letter>> {
         const ROOM: usize = MOST_BODIES + 1;
         if survives() {
@@ -404,7 +404,7 @@ impl Receiving {
         Awaited { request: self.pieces.last().map_or_else(no_request, |(request, _)| *request), over: None }
     }
 
-    /// Notes what a poll has shown of the piece that comes next.
+    /// Notes the result of a poll of the next piece.
     pub fn note(&mut self, awaited: Awaited) {
         if let Some((request, _)) = self.pieces.last_mut() {
             *request = if awaited.over.is_some() { no_request() } else { awaited.request };
@@ -470,7 +470,7 @@ pub(super) struct Summing {
 }
 
 impl Summing {
-    /// The sum, once it is there.
+    /// The sum, once it is complete.
     pub fn result(&mut self) -> Result<Option<u64>> {
         Ok(test(&mut self.request)?.map(|_| self.sum[0]))
     }

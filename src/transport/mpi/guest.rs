@@ -222,8 +222,8 @@ impl Link {
         Ok(())
     }
 
-    /// Adds to a shared number; what it was before. On one host no rank has to do anything for that; between hosts rank 0's MPI may want to be
-    /// called.
+    /// Adds to a shared number, and returns its previous value. On one host no other rank has to take part; between hosts rank 0 may have
+    /// to call MPI.
     pub fn add(&self, at: usize, value: u64) -> Result<u64> {
         match self.shared()? {
             Shared::Memory(memory) => Ok(memory.add(at, value)),
@@ -244,7 +244,7 @@ impl Link {
         self.shared.as_ref().ok_or_else(|| Error::Failed("no numbers are shared".into()))
     }
 
-    /// The same ranks as a world that runs programs of nodes, on duplicates of its own. All ranks must take part, as when it is dropped.
+    /// The same ranks as a world that runs programs of nodes, on its own duplicates. Collective, and so is dropping it.
     pub fn nodes(&self) -> Result<world::World> {
         super::World::over(self.control.raw(), None, super::Options::default()).map(world::World::from)
     }

@@ -1,4 +1,4 @@
-//! The nodes that a rank hosts during a run, and what each of them waits for.
+//! The nodes that a rank hosts during a run, and the condition that each of them waits for.
 
 use std::fmt::Write;
 use std::rc::Rc;
@@ -114,7 +114,7 @@ impl Run {
         })
     }
 
-    /// Returns what each node waits for, a line per node.
+    /// Report of the nodes' waits, a line per node.
     pub fn tell(&self) -> String {
         /// Maximum number of nodes that are listed.
         const LINES: usize = 16;

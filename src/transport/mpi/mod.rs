@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A program that uses MPI itself builds a world [on its own communicator](World::on); equipoise works on duplicates and never sends on the
-//! caller's. The crate that the bindings come from is re-exported as [`rsmpi`].
+//! caller's. The crate of the bindings is re-exported as [`rsmpi`].
 //!
 //! # How it works
 //!
@@ -93,7 +93,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(1_000_000_000);
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Options {
-    /// When the job counts as stuck: then every rank says what it waits for, and the job ends with status 3.
+    /// Condition on which the job counts as stuck. Then every rank reports its waits, and the job ends with status 3.
     pub watchdog: Watch,
     /// Whether SIGUSR1 and SIGUSR2 are delivered to the nodes of a run as events, instead of ending the process. After the world has ended
     /// they are ignored. Needs the feature `signals`: without it, a world with this set is not opened.
@@ -369,7 +369,7 @@ impl World {
         losses::leave(|| state.links.as_ref().map_or(Ok(()), |links| links.comm.agree()), status)
     }
 
-    /// Ends the whole job because of an error that this rank found between two runs: says it, and exits with its status.
+    /// Ends the whole job because of an error that this rank found between two runs: prints it, and exits with its status.
     pub fn fail(&self, why: &Error) -> ! {
         executor::fail(&self.carrier, why)
     }

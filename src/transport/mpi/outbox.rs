@@ -79,7 +79,7 @@ impl Outbox {
         self.start(comm, to, CONTROL, Outgoing::Own(message))
     }
 
-    /// Takes back what has left. True if something has.
+    /// Releases finished sends. Returns true if there were any.
     pub fn collect(&mut self) -> Result<bool> {
         self.since_look = 0;
         let Outbox { sends, bytes, spare, .. } = self;

@@ -52,7 +52,7 @@ pub(super) enum ControlMessage {
     HowLong { round: u64 },
     /// Nanoseconds without progress, in reply to the question of this round.
     ThisLong { round: u64, nanos: u64 },
-    /// Say what you wait for.
+    /// Request for a report of what the rank waits for.
     Tell,
     /// My program failed; I will say why.
     Failing,
@@ -68,7 +68,7 @@ pub(super) enum Action {
     Ask {
         round: u64,
     },
-    /// Say that the job is stuck, and which ranks are silent, and tell all to say what they wait for.
+    /// Report that the job is stuck, and the silent ranks; request the same from all.
     Report {
         silent: Vec<RankId>,
     },
@@ -82,7 +82,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 pub(super) struct Watchdog {
     me: RankId,
     ranks: u32,
-    /// Ranks that are lost: nobody waits for their answers.
+    /// Lost ranks; their answers are not waited for.
     lost: Vec<RankId>,
     watch: Watch,
     timeout: Duration,

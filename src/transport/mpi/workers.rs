@@ -101,7 +101,7 @@ impl WorkerPool {
         Ok(())
     }
 
-    /// Ends the workers, and waits for those that have nothing to do. A worker that still executes abandoned work ends after it.
+    /// Ends the workers, and waits for the idle ones. A worker that still executes abandoned work ends after it.
     pub fn dismiss(&mut self) {
         self.recall();
         while self.next_done().is_some() {}

@@ -1,4 +1,4 @@
-//! A measured network: hosts with ranks of known speeds, and what a message costs within a host and between hosts.
+//! A measured network: hosts with ranks of known speeds, and costs of messages within a host and between hosts.
 //!
 //! The model of a link is LogGP (Alexandrov, Ionescu, Schauser and Scheiman 1995) as one end sees it: a start-up (LogGP's L and both overheads),
 //! a gap g between messages of one sender, a time G for each byte, and the size from which a message waits for its receiver's consent
@@ -30,7 +30,7 @@ pub struct MeasuredLink {
     pub error: f64,
 }
 
-/// From which size a message waits for its receiver, and what that takes.
+/// Rendezvous protocol: size from which a message waits for its receiver, and the added time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rendezvous {
     /// Smallest size in bytes, header included.

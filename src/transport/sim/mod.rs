@@ -60,7 +60,7 @@ pub struct Model {
     pub network: Network,
     /// Speed by rank; empty if all are 1. A measured network's speeds have to be put here, too.
     pub speeds: Vec<Speed>,
-    /// Host by rank; `None` if all ranks share one, or the network says which.
+    /// Host of each rank; `None` if all ranks share one, or the network defines it.
     pub hosts: Option<Hosts>,
     /// The seed that programs see.
     pub seed: u64,

@@ -110,7 +110,7 @@ impl Rules {
         self
     }
 
-    /// Kills a rank at this time of each run, after what its programs do at that instant.
+    /// Kills a rank at this time of each run, after the actions of its programs at that instant.
     pub fn lose(mut self, rank: RankId, at: Ticks) -> Rules {
         self.losses.push((at, rank));
         self

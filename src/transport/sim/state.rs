@@ -303,7 +303,7 @@ impl State {
         Some(Event::Timer { scope, timer })
     }
 
-    /// Ends a node, which receives no events any more. Returns what it leaves, to be dropped when the state is not borrowed.
+    /// Ends a node, which receives no more events. Returns its remainder, to be dropped when the state is not borrowed.
     pub fn end(&mut self, number: NodeId) -> Option<NodeState> {
         let node = self.nodes.get_mut(number as usize)?;
         // What it sent goes on, in order.
