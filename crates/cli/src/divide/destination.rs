@@ -127,7 +127,7 @@ impl Target {
         let path = self.path.display();
         Error::Failed(match std::mem::replace(&mut self.way, Way::Ended) {
             Way::Beside(file) => match file.keep() {
-                Ok((_, part)) => format!("--to {path}: {why}; what there is of the answer is in {}, and is not all of it", part.display()),
+                Ok((_, part)) => format!("--to {path}: {why}; the incomplete answer is in {}", part.display()),
                 Err(_) => format!("--to {path}: {why}; nothing is left of the answer"),
             },
             Way::Straight(_) => format!("--to {path}: {why}; what was written there of the answer, if anything, is not all of it"),
@@ -211,6 +211,6 @@ mod tests {
         fs::create_dir(&path).unwrap();
         let why = to.end().unwrap_err().to_string();
         let part = names(folder.path()).remove(0);
-        assert!(why.contains(&format!("what there is of the answer is in {}", folder.path().join(part).display())), "{why}");
+        assert!(why.contains(&format!("the incomplete answer is in {}", folder.path().join(part).display())), "{why}");
     }
 }

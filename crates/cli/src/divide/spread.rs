@@ -337,7 +337,7 @@ impl Request<'_> {
         let topology = settle::topology(world, shared.topology.as_deref().unwrap_or(&usual))?;
         let overlay = Overlay::placed(topology, world.hosts(), self.world.placement.one()?, self.world.seed)?;
         let installments = shared.installments.map(u32::try_from).transpose();
-        let installments = installments.map_err(|_| Error::usage("--installments: there can't be so many"))?;
+        let installments = installments.map_err(|_| Error::usage("--installments: the number is too large"))?;
         if let Some(number) = installments
             && !(1..=MOST_INSTALLMENTS).contains(&number)
         {

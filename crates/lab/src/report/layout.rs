@@ -101,7 +101,7 @@ fn rows(topology: &Topology) -> TopologyDrawing {
     TopologyDrawing {
         points: (0..nodes).map(|node| (f64::from(node % wide), f64::from(node / wide) * 1.2)).collect(),
         links: links(topology).into_iter().filter(|(a, b)| a / wide == b / wide).collect(),
-        omits: (nodes > wide).then_some("The line goes on from the end of a row to the beginning of the next."),
+        omits: (nodes > wide).then_some("The line continues from the end of a row at the beginning of the next."),
     }
 }
 
@@ -115,7 +115,7 @@ fn ring(topology: &Topology) -> TopologyDrawing {
     match topology.nodes() {
         ..=40 => TopologyDrawing { points: circle(topology.nodes()), links: links(topology), omits: None },
         _ => TopologyDrawing {
-            omits: Some("The ring goes on from the end of a row to the beginning of the next, and from the last to the first."),
+            omits: Some("The ring continues from the end of a row at the beginning of the next, and from the last at the first."),
             ..rows(topology)
         },
     }
