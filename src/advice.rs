@@ -235,7 +235,7 @@ impl Question {
         let steps = self.steps as f64;
         let before = self.step(&self.loads);
         let (gain, cost) = (best.gain, best.cost);
-        // What a step would take if all ranks ended together.
+        // Seconds of a step if all ranks ended together.
         let speeds: f64 = (0..ranks as usize).map(|rank| self.speeds.get(rank).map_or(1.0, |speed| speed.value())).sum();
         let mean = self.loads.iter().map(|load| *load as f64).sum::<f64>() * self.unit_seconds / speeds;
         let imbalance = if mean > 0.0 { before / mean } else { 1.0 };

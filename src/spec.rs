@@ -434,7 +434,7 @@ mod tests {
             items("dss:affinity,static=0.3, cwa,dss:affinity,dem:x=a:b"),
             ["dss:affinity,static=0.3", "cwa", "dss:affinity", "dem:x=a:b"]
         );
-        // What is no entry's option is a wrong name, and reported as such.
+        // An option of no entry is reported as a wrong name.
         assert_eq!(items("cwa,dme"), ["cwa", "dme"]);
         assert_eq!(items("a:x=1,dme:y=2"), ["a:x=1", "dme:y=2"]);
         assert_eq!(items("a,x=1"), ["a,x=1"]);

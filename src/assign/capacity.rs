@@ -318,7 +318,7 @@ mod tests {
         let stuck = rounds(&[0, 1], &[1, 0], &[4, 4], &[7, 4]).unwrap_err();
         assert_eq!(stuck, NoRoom::OnTheWay { rank: 1, room: 4, held: 4, item: 4 });
         assert!(stuck.to_string().contains("fits afterwards, not on the way: rank 1 "), "{stuck}");
-        // What takes no room never waits.
+        // A task without bytes never waits.
         assert_eq!(rounds(&[0, 1], &[1, 0], &[0, 0], &[0, 0]), Ok(vec![1, 1]));
     }
 

@@ -49,7 +49,7 @@ pub fn fewest(problem: &Problem<'_>, limit: RankTime) -> Option<Assignment> {
 /// As [`fewest`], with `looks` as the bound on the effort.
 pub fn fewest_within(problem: &Problem<'_>, limit: RankTime, looks: u64) -> Option<Assignment> {
     let mut search = Search::new(problem, limit, looks);
-    // What must leave is what is too much, whatever the search does: with that it ends.
+    // A lower bound on the movement is the excess: with this the search ends.
     let least = search.excess();
     let mut stream = ChaCha8Rng::seed_from_u64(0);
     let mut best: Option<(u64, Assignment)> = None;
@@ -211,7 +211,7 @@ impl<'a> Search<'a> {
     fn look(&mut self, low: usize, high: usize) {
         self.steps.remove(&(low, high));
         let now = self.above(low, 0) + self.above(high, 0);
-        // What the two have above both their caps stays, whatever they exchange.
+        // The excess of both over both caps remains, whatever they exchange.
         let both = self.loads[low] + self.loads[high] - self.caps[low] - self.caps[high];
         let hope = self.price * (now - both.max(0));
         let is_away = |rank: usize| self.held[rank].iter().any(|task| self.problem.owners[*task] as usize != rank);

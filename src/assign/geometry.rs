@@ -33,7 +33,7 @@ fn bisect(problem: &Problem<'_>, places: &[Place], tasks: &mut [usize], first: u
     let fixed = |ranks: std::ops::Range<usize>| ranks.map(|rank| u128::from(problem.fixed[rank])).sum::<u128>();
     let power = |ranks: std::ops::Range<usize>| ranks.map(|rank| u128::from(problem.powers[rank])).sum::<u128>();
     let (all, lower) = (power(first..end), power(first..middle));
-    // What the lower ranks get of all, less what they have already.
+    // The lower ranks' share of all work, less their fixed work.
     let share = ((work + fixed(first..end)) * lower).checked_div(all).unwrap_or(0).saturating_sub(fixed(first..middle));
     let (mut sum, mut cut) = (0, 0);
     while cut < tasks.len() {

@@ -9,7 +9,7 @@ const EXACT: usize = 256;
 
 /// The rank of each set. There are no more sets than ranks.
 pub fn matched(problem: &Problem<'_>, sets: &[Vec<usize>]) -> Vec<u32> {
-    // What stays of each set on each rank that holds some of it.
+    // Work of each set that would stay, on each rank that holds some of it.
     let kept: Vec<BTreeMap<u32, u64>> = sets
         .iter()
         .map(|set| {
@@ -26,7 +26,7 @@ pub fn matched(problem: &Problem<'_>, sets: &[Vec<usize>]) -> Vec<u32> {
 fn best(kept: &[BTreeMap<u32, u64>], ranks: usize) -> Vec<u32> {
     let cost = |row: usize, column: usize| -i128::from(kept[row].get(&(column as u32)).copied().unwrap_or(0));
     let (mut of_row, mut of_column) = (vec![0i128; kept.len()], vec![0i128; ranks]);
-    // Which row has a column; the column past the end stands for the row that looks for one.
+    // Row of each column; the column past the end stands for the row that looks for a column.
     let mut row_of: Vec<Option<usize>> = vec![None; ranks + 1];
     for row in 0..kept.len() {
         row_of[ranks] = Some(row);

@@ -74,7 +74,7 @@ pub fn near(problem: &Problem<'_>, neighbours: &Neighbours, assignment: Assignme
                 let other = if loads[to as usize] + weights[task] <= caps[to as usize] {
                     None
                 } else {
-                    // What that rank can do without.
+                    // Tasks that the rank can give in exchange.
                     let fits = |other: &usize| {
                         assignment[*other] == to
                             && loads[to as usize] - weights[*other] + weights[task] <= caps[to as usize]
@@ -87,7 +87,7 @@ pub fn near(problem: &Problem<'_>, neighbours: &Neighbours, assignment: Assignme
                     let gain = |other: usize| {
                         let said = neighbours.said(other, &assignment);
                         let of = |rank: u32| said.get(&rank).copied().unwrap_or(0.0);
-                        // What they say to each other crosses before and after.
+                        // Communication between the two crosses ranks before and after.
                         of(from) - of(to) + bytes - at_home - 2.0 * neighbours.between(task, other)
                     };
                     let best = (0..weights.len())

@@ -330,7 +330,7 @@ impl<'a> State<'a> {
         let mut best: Option<(u64, usize, usize)> = None;
         for &(leaving, other) in self.held[owner].range((needed.max(1), 0)..) {
             let home = self.problem.owners[other] as usize;
-            // What is away afterwards of these two.
+            // Work of these two that is away from its owner afterwards.
             for to in [at, home, idle] {
                 let held = if to == at { self.loads[at] - weight } else { self.loads[to] };
                 if to == owner || held.saturating_add(leaving) > caps[to] {

@@ -70,7 +70,7 @@ fn cost(topology: &Topology) -> Cost {
         let (rounds, borders) = (gather_steps(side.length), u64::from(side.length) - 1);
         // Every border of every row is crossed in at most one direction.
         let crossings = n / u64::from(side.length) * borders;
-        // What is said about the sides below, summed over a row of each.
+        // Numbers sent about the sides below, summed over a row of each.
         let thetas = |below: &Side| {
             let length = u64::from(below.length);
             if below.wraps { crossings * length } else { crossings / length * (length * (length + 1) / 2) }

@@ -213,7 +213,7 @@ impl Sum {
 
     /// Load of a rank of this power if all ranks take equally long, rounded up.
     fn share(self, power: u64) -> u64 {
-        // Where a product is too long, a little less will do.
+        // If a product overflows, a slightly smaller value is good enough.
         let (mut work, mut all) = (self.work, self.power.max(1));
         while work.checked_mul(power.into()).is_none() {
             (work, all) = (work >> 1, (all >> 1).max(1));

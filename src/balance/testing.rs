@@ -115,7 +115,7 @@ impl Trial {
         let phase::Outcome { finals: after, plan, counts, declined, .. } = outcome.unwrap();
 
         assert_eq!(plan.apply(loads).as_ref(), Ok(&after));
-        // What goes back since it would do harm is not foreseen.
+        // The predicted cost does not include tasks that go back because they would do harm.
         let unforeseen = checks > 0 && declined;
         if !balancer.contains(':') && !unforeseen {
             let reductions = surveys + checks;

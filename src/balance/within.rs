@@ -118,7 +118,7 @@ fn planned(phase: &Phase<'_>, all: &[Offered], rule: &dyn Rule, capacity: &[u64]
         fixed_bytes[placement.rank_of(node) as usize] += kept;
     }
 
-    // What stays on a rank is one more task of it.
+    // The fixed work of a rank is one more task of it.
     let movable: Vec<usize> = (0..lots.len()).collect();
     let ranks = 0..capacity.len() as u32;
     let weights: Vec<f64> = problem.weights.iter().chain(problem.fixed).map(|work| *work as f64).collect();

@@ -36,7 +36,7 @@ impl World {
 
     /// Makes the world a lost one, here and with the other ranks, which hear of it when they wait next. Not collective.
     pub fn abandon(&self, failure: Failure) {
-        // What it returns is the failure that it was given.
+        // The call returns the failure that it was given.
         _ = self.call(|_| Err::<(), _>(failure));
     }
 

@@ -209,7 +209,7 @@ impl World {
         packed: &[Vec<u8>],
         receive: Receive<'_>,
     ) -> Result<()> {
-        // Where each arrival's bytes are: the peer and the offset; or the item that stays.
+        // Bytes of each arrival: peer and offset; or the item that stays.
         let mut found: Vec<&[u8]> = vec![&[]; route.arrivals];
         for (peer, (rank, places)) in route.arriving.iter().enumerate() {
             if *rank == self.rank() {

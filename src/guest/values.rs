@@ -92,7 +92,7 @@ fn carry<T: Serialize + DeserializeOwned>(world: &World, plan: &Plan, op: Op, va
         false => Err(Failure::usage(format!("{} values are given, and the plan has {}", values.len(), to.len()))),
     };
     let slices: Result<Vec<&[u8]>> = written.as_ref().map(|all| all.iter().map(Vec::as_slice).collect()).map_err(Clone::clone);
-    // What arrives; `None` where something stays.
+    // Arriving values; `None` where a value stays.
     let mut arrived: Vec<Option<T>> = Vec::new();
     let mut wrong = None;
     let mut receive = |from: u32, index: u64, bytes: &[u8]| {
@@ -119,7 +119,7 @@ fn carry<T: Serialize + DeserializeOwned>(world: &World, plan: &Plan, op: Op, va
         };
         return Err(Refused { failure, values });
     }
-    // Those that stay arrive in their order.
+    // Values that stay keep their order.
     let mut staying = values.into_iter().zip(to).filter(|(_, to)| *to == me).map(|(value, _)| value);
     Ok(arrived.into_iter().filter_map(|value| value.or_else(|| staying.next())).collect())
 }

@@ -315,7 +315,7 @@ impl Group {
             (a, b) => a.or(b),
         };
         match self.all_reduce(node, failure, first).await? {
-            // What failed here is known here with its type.
+            // This member's own failure keeps its type.
             Some((place, why)) => Err(mine.err().filter(|_| place == self.place).unwrap_or_else(|| why.into())),
             None => mine,
         }

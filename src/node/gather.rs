@@ -129,7 +129,7 @@ where
         let more = match message.body.row() {
             Some(more) => more.clone(),
             None => {
-                // What came from elsewhere is decoded now, where the sender is known.
+                // A message from another process is decoded now, while its sender is known.
                 let values: Vec<T> = super::open(&message, ALL_GATHER)?;
                 let numbers = values.len() as u64;
                 check_number(from, numbers, wanted)?;

@@ -101,7 +101,7 @@ fn with_negative_values(arguments: impl Iterator<Item = OsString>) -> Vec<OsStri
     let mut joined: Vec<OsString> = Vec::new();
     let mut is_command = false;
     for argument in arguments {
-        // What comes after `--` is another program's command line.
+        // Arguments after `--` are another program's command line.
         is_command |= argument == "--";
         let negative = argument
             .to_str()

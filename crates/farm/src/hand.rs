@@ -159,7 +159,7 @@ impl Hand {
         if helper.order(order).is_ok() {
             return Ok(());
         }
-        // What it has started ends with it.
+        // Processes that it has started end with it.
         self.helper = None;
         Err(self.helper_is_gone())
     }

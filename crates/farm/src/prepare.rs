@@ -274,7 +274,7 @@ mod tests {
         let mut records = record::header().into_bytes();
         record::write(&mut records, "h", &Outcome::without_run(1, crate::task::State::Done), b"a");
         std::fs::write(folder.path().join("rank-0.log"), records).unwrap();
-        // That job is over; otherwise the next would share the list with it.
+        // The earlier job is over; otherwise the next one would share the list with it.
         std::fs::write(folder.path().join("leases/ended-1"), "").unwrap();
         assert!(prepare(&settings, 1).err().unwrap().to_string().contains("say --resume to go on with it"));
         settings.resume = true;

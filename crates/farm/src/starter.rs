@@ -249,7 +249,7 @@ impl Default for Course {
 fn attend(mut lifeline: UnixStream, stdin: OwnedFd, stdout: OwnedFd) {
     let Ok(Some(request)) = protocol::receive::<Request>(&mut lifeline, &mut Vec::new()) else { return };
     let mark = Mark::again(VARIABLE, &request.mark);
-    // What cannot be said has no hearer any more, and then the lifeline is closed.
+    // If the reply can't be sent, there is no owner any more, and the lifeline is closed.
     let say = |reply| drop(protocol::send(&lifeline, &reply));
     let mut child = match spawn(&request, &mark, stdin, stdout) {
         Ok(child) => child,
@@ -287,7 +287,7 @@ fn attend(mut lifeline: UnixStream, stdin: OwnedFd, stdout: OwnedFd) {
     while let Err(Errno::INTR) = waitid(WaitId::Pid(group), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {}
     let status = {
         let mut now = course.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // What it has left running may still write.
+        // Processes that it has left may still write.
         while now.is_wanted && watcher.is_ok() {
             now = course.1.wait(now).unwrap_or_else(PoisonError::into_inner);
         }

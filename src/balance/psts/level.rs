@@ -127,7 +127,7 @@ impl<'a> Level<'a> {
             return parts;
         }
         let planned = self.given();
-        // Where all is beyond the plan, its last unit determines the owner.
+        // Units beyond the plan go to the owner of its last unit.
         let (at, end) = (units.start.min(planned.saturating_sub(1)), units.end.min(planned));
         // The first that lacks units from here on.
         let first = self.surpluses.0[1..].partition_point(|next| next.filled_before <= at) as u32;

@@ -179,7 +179,7 @@ mod tests {
         lending.borrowed(7);
         assert_eq!(lending.news(1), None, "it has only just come");
         assert_eq!(lending.news(0), Some(News { to: vec![7], tasks: 0 }));
-        // Where there are enough all hear of them, and of their end.
+        // With enough tasks all medians are informed, and also when the tasks end.
         lending.borrowed(7);
         assert_eq!([4, 2, 1, 0].map(|tasks| lending.news(tasks).map(|news| news.tasks)), [Some(4), Some(2), Some(0), None]);
     }

@@ -136,7 +136,7 @@ impl Level2 {
 pub(super) fn least_loaded<T>(given: impl Iterator<Item = (T, u64, u64)>, rng: &mut ChaCha8Rng) -> Option<T> {
     let (mut ties, mut least) = (Vec::new(), (0, 0));
     for (one, load, processors) in given {
-        // Where there is none yet all is less.
+        // Any candidate is less than none.
         let order = if ties.is_empty() { Ordering::Less } else { (load * least.1).cmp(&(least.0 * processors)) };
         match order {
             Ordering::Greater => {}

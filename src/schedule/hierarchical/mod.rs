@@ -75,7 +75,7 @@ pub(super) static ENTRY: Entry = Entry {
 
 fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
     let (mut set, mut medians_work) = (None, None);
-    // Which nodes they are, and whether they work: both may be given, each once.
+    // Set of medians, and whether they work: both may be given, each once.
     for value in options.values("medians")? {
         let is_second = match value {
             "default" => set.replace(MedianSet::Default).is_some(),

@@ -199,7 +199,7 @@ impl Incremental {
             spawned: self.spawned,
             worked: self.worked,
         });
-        // What a wish would say is in the summary.
+        // The summary already has the content of a request.
         self.wished = self.trigger == Trigger::All || view.is_idle();
         let worked = self.worked_since();
         match self.tree.parent {

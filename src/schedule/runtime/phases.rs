@@ -169,7 +169,7 @@ pub(super) fn work_queue<C: Computation>(me: NodeId, frozen: Vec<Item<C>>, kept:
 
 /// The tasks in a work queue that a balancer left, and where each was frozen.
 pub(super) fn frozen_tasks<T: DeserializeOwned>(me: NodeId, queue: &WorkQueue) -> impl Iterator<Item = Result<Frozen<T>>> {
-    // What is pinned carries nothing.
+    // Pinned tasks have no payload.
     let tasks = queue.segments().filter(|segment| !segment.payload().is_empty()).flat_map(Segment::tasks);
     tasks.map(move |task| node::unpack(&task.payload, me, FROZEN))
 }

@@ -138,7 +138,7 @@ impl<C: Computation> TaskStore<C> {
     pub fn next_ready(&mut self) -> Option<Item<C>> {
         match self.order {
             QueueOrder::Fifo => self.ready.pop_front(),
-            // Where the last is a root, all are.
+            // If the last task is a root, all are.
             QueueOrder::Lifo if self.ready.back().is_some_and(Item::is_root) => self.ready.pop_front(),
             QueueOrder::Lifo => self.ready.pop_back(),
         }

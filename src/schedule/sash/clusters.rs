@@ -72,7 +72,7 @@ impl Cluster {
         for cost in self.workers.iter().map(|worker| row[*worker]).filter(|cost| *cost != NEVER) {
             speed += 1.0 / (cost as f64).max(1e-9);
         }
-        // What no worker can run, the scheduler may.
+        // A task that no worker can run may run on the scheduler.
         if speed > 0.0 { (1.0 / speed).round() as Cost } else { row[self.scheduler] }
     }
 }

@@ -353,7 +353,7 @@ impl Scheduler {
         while !search.is_complete() && expansions < rules.most {
             let before = self.node.now();
             let generated = search.expand();
-            // What a node takes in simulation; on real ranks it has really taken it.
+            // Time of a node in simulation; on real ranks it has passed already.
             self.node.charge(self.pace.ticks(rules.v * generated));
             used += self.node.now() - before;
             expansions += 1;

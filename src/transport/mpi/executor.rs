@@ -54,7 +54,7 @@ pub(super) fn run<T>(carrier: &Rc<Carrier>, overlay: &Overlay, mut program: impl
     }
     debug!("rank {}: run {number} has ended", carrier.rank);
     carrier.heartbeat.set_running(false);
-    // What the programs left in their inboxes is dropped here, with the state not borrowed, since destructors may use it.
+    // Events left in the inboxes are dropped here, with the state not borrowed, since destructors may use it.
     let ended = carrier.state.borrow_mut().end();
     drop(ended);
     Some(nodes.into_iter().zip(results).filter_map(|(node, result)| Some((node, result?))).collect())
@@ -122,7 +122,7 @@ pub(super) fn quiesce(carrier: &Carrier, watched: bool) -> bool {
     loop {
         let mut moved = poll_network(carrier, watched);
         if has_losses() && (carrier.state.borrow().outbox.len() == 0 || since.elapsed() > LAST_SENDS) {
-            // What all ranks have sent cannot be added up any more.
+            // After a loss the sum over all ranks can't be formed any more.
             return true;
         }
         if let (None, Some(sum), false) = (expected, &mut summing, has_losses()) {

@@ -272,7 +272,7 @@ impl Mailbox {
     fn look(&mut self, comm: &Comm) -> Result<Option<MPI_Status>> {
         let arrived = test(&mut self.request)?;
         if arrived.is_none() && self.request == no_request() {
-            // What was on its way is lost with its sender.
+            // A message in transit is lost with its sender.
             self.post(comm)?;
         }
         Ok(arrived)

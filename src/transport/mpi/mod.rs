@@ -30,7 +30,7 @@ mod carrier;
 #[allow(unsafe_code)]
 mod collectives;
 mod executor;
-// What a guest needs beyond that: a caller's communicator, a caller's buffers, and a counter that ranks share.
+// Further needs of a guest: a caller's communicator, a caller's buffers, and a counter that ranks share.
 #[allow(unsafe_code)]
 pub(crate) mod foreign;
 pub(crate) mod guest;

@@ -79,7 +79,7 @@ impl Sends {
         if survives() {
             for at in (self.cursor..end).rev() {
                 let is_over = test(&mut self.requests[at])?.is_some();
-                // What came to nothing is over, too.
+                // A failed send is over, too.
                 if is_over || self.requests[at] == no_request() {
                     self.requests.swap_remove(at);
                     done(self.bytes.swap_remove(at));

@@ -306,7 +306,7 @@ impl State {
     /// Ends a node, which receives no more events. Returns its remainder, to be dropped when the state is not borrowed.
     pub fn end(&mut self, number: NodeId) -> Option<NodeState> {
         let node = self.nodes.get_mut(number as usize)?;
-        // What it sent goes on, in order.
+        // Messages that it sent still arrive in order.
         let order = std::mem::take(&mut node.order);
         let ended = NodeState { ended: true, order, ..NodeState::new() };
         Some(std::mem::replace(node, ended))

@@ -203,7 +203,7 @@ mod tests {
         for wrong in ["/no/such/folder/file", "/"] {
             assert!(Destination::file(Path::new(wrong)).is_err(), "{wrong}");
         }
-        // What has become of a folder meanwhile: the part that is there stays.
+        // The path has become a folder meanwhile: the finished part is kept.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("to");
         let mut to = Destination::file(&path).unwrap();

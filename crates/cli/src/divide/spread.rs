@@ -269,7 +269,7 @@ impl Request<'_> {
     fn carry_out(&self, world: &mut World) -> Result<i32> {
         let (option, origin) = self.shared.origin();
         settle::check_rank(option, origin, world.ranks())?;
-        // Who has the input has the answer, and all files.
+        // The rank with the input has the answer, and all files.
         let leads = world.held().contains(&origin);
         terminal::begin(leads);
         if let Some(world) = world.as_simulation()

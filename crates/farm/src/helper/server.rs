@@ -287,7 +287,7 @@ impl Server {
         let (exit, signal) = (status.code().unwrap_or(0), status.signal().unwrap_or(0));
         let (state, exit) = match stopped.map(|(why, _)| why) {
             Some(Stopped::TimedOut) => (State::Failed, TIMED_OUT),
-            // What ended well before it heard is done.
+            // A task that succeeded before it was stopped is done.
             Some(Stopped::Drained) if !status.success() => (State::Left, exit),
             _ => (if status.success() { State::Done } else { State::Failed }, exit),
         };

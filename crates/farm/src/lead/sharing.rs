@@ -107,7 +107,7 @@ impl Lead {
                 self.sharing.others.insert(block);
                 self.printer.skip(seq);
                 if let Some(state) = recorded {
-                    // Those that come after it need not wait for its whole block.
+                    // Tasks that depend on it need not wait for its whole block.
                     self.skip(seq, state == State::Done);
                 }
                 Ok(Claim::Not)

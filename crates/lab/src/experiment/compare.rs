@@ -188,7 +188,7 @@ impl CompareRecord {
     fn crossover_if(&self, task_seconds: Option<f64>) -> Option<Crossover> {
         let unit = task_seconds.or(self.weighing.unit_seconds)?;
         if self.imbalance_before > 1.0 && self.imbalance_after >= self.imbalance_before {
-            // What changes nothing pays for nothing.
+            // A phase without improvement never pays.
             return None;
         }
         let units = self.map.before.iter().map(|load| *load as f64).sum::<f64>();

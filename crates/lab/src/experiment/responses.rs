@@ -55,7 +55,7 @@ fn mean_of_batches(samples: &[f64]) -> Option<Estimate> {
     if size < 2 {
         return Some(all);
     }
-    // What is left over belongs to the warm-up: the first samples are those to be left out.
+    // The remainder belongs to the warm-up: the first samples are left out.
     let batches = samples[samples.len() % BATCHES..].chunks_exact(size);
     let means: Vec<f64> = batches.map(|batch| batch.iter().sum::<f64>() / size as f64).collect();
     let batches = statistics::mean(&means)?;

@@ -257,7 +257,7 @@ pub fn run(world: &mut World, spec: &RunSpec, mut progress: impl FnMut(u64, u64,
     let runs = u64::from(unmeasured + measured) * contenders as u64;
     let mut done = 0;
     'rounds: for round in 0..unmeasured + measured {
-        // What is not measured is the first round's.
+        // An unmeasured round has the number of the first measured one.
         let number = round.saturating_sub(unmeasured);
         let seed = spec.seed.wrapping_add(number.into());
         world.reseed(seed);

@@ -53,7 +53,7 @@ fn find() -> Result<Loaded, String> {
         match open(&candidate) {
             Ok(library) => return Ok(library),
             Err(_) if candidate.loaded_only => {}
-            // What the user names is meant.
+            // A library that the user names is not replaced by another.
             Err(why) if named.as_ref() == Some(&candidate.file) => return Err(format!("{VARIABLE}={}: {why}", candidate.file)),
             Err(why) => failures.push(why),
         }

@@ -61,7 +61,7 @@ impl Capacity {
 
     /// All of them side by side.
     pub fn sum(parts: &[Capacity]) -> Capacity {
-        // Where the slope rises, and by how much.
+        // Times at which the slope rises, and the increase.
         let rises = |part: &Capacity| {
             let before = std::iter::once(0.0).chain(part.pieces.iter().map(|piece| piece.slope)).collect::<Vec<_>>();
             part.pieces.iter().zip(before).map(|(piece, before)| (piece.time, piece.slope - before)).collect::<Vec<_>>()

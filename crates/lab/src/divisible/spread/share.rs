@@ -163,7 +163,7 @@ impl Share {
         self.feed(node);
         while let Some(&(from, bytes)) = self.held.front() {
             let before: u64 = self.held.iter().map(|(_, bytes)| bytes).sum();
-            // What came with this piece and before it must be within the room.
+            // The bytes up to and including this piece must be within the room.
             if (self.got - (before - bytes)).saturating_sub(self.fed) > self.room {
                 break;
             }

@@ -129,7 +129,7 @@ pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink) -> Result<Option
         costs.links[setting.origin as usize] = LinkCosts::default();
     }
     let calibration_seconds = began.elapsed().as_secs_f64();
-    // Where there is no input there are no costs, unless they were read from a file.
+    // An empty input has no costs, unless they were read from a file.
     let planner = costs.as_ref().filter(|_| input.is_some());
     let plan = if predicts { plan::plan } else { plan::in_proportion };
     let planned = planner.map(|costs| match &setting.layers {

@@ -86,7 +86,7 @@ fn events(pid: usize, trace: &Trace, arrows: &mut u64) -> Vec<Event<'static>> {
             }
         }
     }
-    // What encloses others comes before them.
+    // Enclosing events come before the enclosed ones.
     events.sort_by(|a, b| a.ts.total_cmp(&b.ts).then(b.duration().total_cmp(&a.duration())));
     events
 }
