@@ -16,7 +16,7 @@
 //!
 //! Cost: `horizon` to `radius` migrations a task; an announcement to each neighbour every `age` while the load changes. Guarantee: none.
 //!
-//! What the sources leave open, and what is done here: the load is the number of tasks that are ready or running, without the task itself. The
+//! Gaps of the sources, and our choices: the load is the number of tasks that are ready or running, without the task itself. The
 //! default radius 5 and horizon 1 are those that Kalé used on his double lattice meshes. That a sender counts what it sent is ours; otherwise all
 //! children of a task go to the same neighbour. The roots of a stream arrive at uniformly random ranks.
 

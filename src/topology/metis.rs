@@ -85,7 +85,7 @@ pub(super) fn is_one(text: &str) -> bool {
 /// Reads a text in this format.
 ///
 /// # Errors
-/// What is wrong, with the line in front.
+/// Error with the line in front.
 pub(super) fn read(text: &str) -> Result<Links, String> {
     let mut all = lines(text).into_iter();
     let (number, line) = all.next().ok_or("it has no nodes")?;

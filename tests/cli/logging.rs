@@ -1,4 +1,4 @@
-//! What `RUST_LOG` shows on standard error, in simulation; tests/mpi/commands.rs has the same on real ranks.
+//! Output of `RUST_LOG` on standard error, in simulation; tests/mpi/commands.rs has the same on real ranks.
 
 use std::process::{Command, Output};
 

@@ -56,7 +56,7 @@ pub fn enter(book: &mut Book) {
     );
 }
 
-/// What one of the tasks does.
+/// Behaviour of one of the tasks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,

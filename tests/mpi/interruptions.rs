@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::launch::{self, PROGRAM};
 
-/// What a job has to begin, and to end.
+/// Beginning and end of a job.
 const LIMIT: Duration = Duration::from_secs(150);
 const RANKS: [u32; 5] = [1, 2, 3, 5, 8];
 
@@ -91,7 +91,7 @@ fn nothing_finished(ranks: Option<u32>) -> Result<(), Failed> {
     }
 }
 
-/// What a job that was told to end has left.
+/// Remains of a job that was told to end.
 struct Ended {
     stdout: String,
     stderr: String,

@@ -48,12 +48,12 @@ pub struct Job {
     pub name: &'static str,
     pub ranks: u32,
     pub limit: Duration,
-    /// What each rank does.
+    /// Program of each rank.
     pub program: fn(),
     pub judge: fn(&Outcome) -> Result<(), String>,
 }
 
-/// What a launch came to.
+/// Result of a launch.
 #[derive(Debug)]
 pub struct Outcome {
     /// The launcher's exit status; `None` if a signal ended it.

@@ -60,7 +60,7 @@ fn begun(world: &World) -> u64 {
     world.as_real().map_or(0, mpi::World::native_operations)
 }
 
-/// What a node has of all operations, and what it has counted.
+/// Results of all operations on a node, and its counts.
 type Yield = (u64, bool, u64, Vec<Vec<u16>>, Vec<u64>, Vec<u32>, Counts);
 
 fn operations(world: &mut World) -> Result<()> {

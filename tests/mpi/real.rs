@@ -1,4 +1,4 @@
-//! What only real ranks have: signals, communicators, hosts, processors that idle, many ranks.
+//! Tests for real ranks only: signals, communicators, hosts, processors that idle, many ranks.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -15,7 +15,7 @@ impl Halt {
     /// Reads `now|soon,fail=N`.
     ///
     /// # Errors
-    /// What it must be.
+    /// The expected form.
     pub fn parse(text: &str) -> Result<Halt, String> {
         let wrong = || "it must be now,fail=N or soon,fail=N, with a whole number N above 0".to_string();
         let (when, what) = text.split_once(',').ok_or_else(wrong)?;
@@ -42,7 +42,7 @@ impl SlotsGiven {
     /// Reads `[host:]cpus=8,gpus=2,mem=64G`.
     ///
     /// # Errors
-    /// What it must be.
+    /// The expected form.
     pub fn parse(text: &str) -> Result<SlotsGiven, String> {
         let wrong = || "it must be such as cpus=8,gpus=2,mem=64G, for each rank, or host:cpus=8 for all ranks of a host".to_string();
         let (by_host, list) = text.strip_prefix("host:").map_or((false, text), |list| (true, list));

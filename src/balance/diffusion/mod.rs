@@ -25,8 +25,8 @@
 //! ```
 //!
 //! Cost: a reduction, two messages a link and step, at most one a link with tasks, and another reduction for the [check](super::no_harm) at the end.
-//! What crosses links falls with a potential, the sum of what a node had in all steps, so that it forms no circle; a chain of transfers may pass all
-//! nodes.
+//! The flow on the links falls with a potential, the sum of a node's loads in all steps, so it has no cycle; a chain of transfers may pass
+//! all nodes.
 //!
 //! Guarantees: the flow is the one with the least sum of squares over all links (Diekmann, Frommer and Monien 1999, lemma 2), up to the part that is
 //! left. A node that gives something ends at its quota, and at most there; what rounding and the part that is left make of it lies at those that

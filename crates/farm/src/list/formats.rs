@@ -59,7 +59,7 @@ pub struct Memory {
 /// Reads line number `number` of a list.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The mistake in the line.
 pub fn parse(format: Format, memory: &mut Memory, number: u64, text: &[u8]) -> Result<Item, String> {
     match format {
         Format::Plain => Ok(match line::parse(text)? {

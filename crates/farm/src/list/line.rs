@@ -54,7 +54,7 @@ impl Directives {
 /// Reads a line.
 ///
 /// # Errors
-/// What is wrong with its directives.
+/// The mistake in its directives.
 pub fn parse(line: &[u8]) -> Result<Line, String> {
     let line = line.trim_ascii();
     let (text, said) = match directive(line) {

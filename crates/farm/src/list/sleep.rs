@@ -32,7 +32,7 @@ impl Sleep {
     /// Reads `exponential:mean=10ms,tasks=500,seed=1,costs=known,speeds=1/2/4`.
     ///
     /// # Errors
-    /// What it must be.
+    /// The expected form.
     pub fn parse(text: &str) -> Result<Sleep, String> {
         Sleep::read(text).ok_or_else(|| FORM.to_string())
     }

@@ -1,7 +1,6 @@
 //! The performance study of Blazewicz and Drozdowski 1995 (section 3): figures 2 to 8, from the model's closed form.
 //!
-//! What is not said otherwise is 1: w, z, Tcp, Tcm. The paper prints curves without numbers; dimensions go from 0 to 12, as far as its text
-//! follows them.
+//! All other parameters are 1: w, z, Tcp, Tcm. The paper prints curves without numbers; dimensions go from 0 to 12, like those in its text.
 
 use crate::divisible::model::hypercube::{HypercubeShares, processors_in, shares};
 

@@ -24,7 +24,7 @@ use equipoise::topology::RankId;
 /// task's id is its index in this order. Of F top-level folders, folder f is first held by rank `f * ranks / F`: the ranks get whole
 /// folders, in blocks, as a data set that was never balanced lies on disks.
 ///
-/// What `.gitignore` files ignore is left out, with git's rules: those in and below the folder count, and within a repository those above
+/// Files ignored by `.gitignore` are left out, with git's rules: those in and below the folder count, and within a repository those above
 /// it up to the repository's top. `.git` itself is left out too, other hidden files are not. Symbolic links below the folder are not
 /// followed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
