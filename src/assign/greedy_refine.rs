@@ -4,8 +4,8 @@ use super::refine::{State, evened, frugal, scaled};
 use super::{Assignment, Problem, differencing, fewest, greedy, refine};
 use crate::load::RankTime;
 
-/// Chooses among the results of [`greedy`], [`differencing`] and [`refine`](fn@refine) the one that moves least, of those whose slowest rank takes
-/// at most `tolerance` (at least 1) times the best result's. Moves that are not needed are undone before the comparison.
+/// Chooses among the results of [`greedy`], [`differencing`] and [`refine`](fn@refine) the one with the fewest moves whose slowest rank
+/// takes at most `tolerance` (at least 1) times as long as in the best result. Needless moves are undone before the comparison.
 pub fn greedy_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
     let refined = refine(problem);
     let mut found = vec![refined];

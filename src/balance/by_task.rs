@@ -78,7 +78,7 @@ impl Rule for Repair {
     }
 }
 
-/// Whether a rule is to look at several weights.
+/// Returns true if the rule is to use several weights.
 pub(super) fn looks_at_columns(rule: &dyn Rule, shares: &Shares) -> bool {
     rule.by_columns() && shares.columns().is_some()
 }
@@ -104,9 +104,9 @@ fn check_places(name: &str, held: &[Held]) -> Result<()> {
     Ok(())
 }
 
-/// What follows from all tasks.
+/// Plan that all nodes derive from the gathered tasks.
 struct Planned {
-    /// By node: first place, number and destination of what leaves.
+    /// First place, number and destination of the tasks that leave, by node.
     parts: Vec<Vec<(u64, u64, NodeId)>>,
     /// By node, the nodes that send to it.
     sources: Vec<Vec<NodeId>>,

@@ -1,9 +1,9 @@
-//! Common part of the balancers that know every task: each node sends all others a list of its tasks, all compute the same assignment, and tasks go
-//! straight where they belong.
+//! Common part of the balancers that know every task: each node sends the list of its tasks to all others, all compute the same assignment,
+//! and tasks go straight to their destinations.
 //!
 //! 1. All-gather of the rows of alike tasks (weight and number) of each node, and of their places where these count.
 //! 2. All nodes assign the tasks to ranks, alike; in simulation, where the nodes share what they gathered, once for all.
-//! 3. Each node sends what does not stay, one message for each destination, and receives from those that it knows to send.
+//! 3. Each node sends the tasks that leave, one message for each destination, and receives from those that it knows to send.
 //!
 //! ```text
 //!   node 0   5x1 3x2   \                      /  node 0 keeps 5x1
@@ -13,8 +13,8 @@
 //!
 //! Cost: the all-gather of [`direct`](super::direct), with a row of tasks where that has a load; one step; at most a message for each pair of nodes.
 //!
-//! Guarantee: the times of all ranks are known before anything moves, so that what would make the slowest rank slower is not done at all. Unit tasks
-//! go as `direct` sends them, which ends at the quotas with the fewest tasks moved: no rule is better for those.
+//! Guarantee: the times of all ranks are known before anything moves, so a plan that makes the slowest rank slower is not carried out. Unit
+//! tasks go as `direct` sends them, which ends at the quotas with the fewest tasks moved: no rule is better for those.
 //!
 //! Tasks are assigned to ranks, not to nodes: work on virtual nodes goes to the real node of some rank. Tasks without work stay where they are.
 
@@ -45,7 +45,7 @@ pub(super) fn too_many(topology: &Topology) -> Option<String> {
 pub(super) struct Central<R>(pub R);
 
 impl<R: Rule + Send + Sync> Balancer for Central<R> {
-    /// What is slower is declined before anything moves.
+    /// A result that is slower is declined before anything moves.
     fn is_checked(&self, _: &Shares, _: &Placement) -> bool {
         false
     }

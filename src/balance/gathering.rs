@@ -7,7 +7,7 @@ use crate::node::{Gathered, HEADER_BYTES, Node};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What [`gather`] costs, with a number of eight bytes from each node.
+/// Cost of [`gather`] with eight bytes from each node.
 pub(super) fn cost(nodes: u32) -> Cost {
     let n = u64::from(nodes);
     if FEW.contains(&nodes) {

@@ -9,7 +9,7 @@ use crate::assign::{self, Assignment, Neighbours, Problem};
 use crate::load::{Column, Link, Place, Segment, TaskBatch, TaskId, WorkQueue};
 use crate::topology::Placement;
 
-/// What an assignment goes by, beside the tasks and ranks.
+/// Input of an assignment: tasks, ranks, and the data that some rules need.
 #[derive(Clone, Copy)]
 pub struct Given<'a> {
     /// Tasks and ranks.
@@ -18,34 +18,34 @@ pub struct Given<'a> {
     pub places: &'a [Place],
     /// The host of each rank.
     pub hosts: &'a [u32],
-    /// What tasks say to each other, where the rule goes by that.
+    /// Communication between tasks, for rules that use it.
     pub neighbours: Option<&'a Neighbours>,
-    /// All weights of tasks that have several, where the rule looks at them.
+    /// All weights of tasks that have several, for rules that use them.
     pub vectors: Option<Vectors<'a>>,
-    /// The factor over the best time found up to which fewer moves win, unless the rule has one of its own.
+    /// Factor over the best time found within which fewer moves are preferred, unless the rule has its own.
     pub tolerance: f64,
-    /// Whether plans are made often, as in every step of a program: then the search for less movement is short.
+    /// Whether plans are made often, as in every step of a program; then the search for less movement is short.
     pub often: bool,
 }
 
 /// An assignment of whole tasks to ranks that knows every task: a balancer, with [`Central`] around it.
 pub trait Rule {
-    /// Whether places count.
+    /// Returns true if the rule uses the tasks' places.
     fn by_place(&self) -> bool {
         false
     }
 
-    /// Whether it goes by what tasks say to each other.
+    /// Returns true if the rule uses the communication between tasks.
     fn by_links(&self) -> bool {
         false
     }
 
-    /// Whether it looks at all weights of tasks that have several.
+    /// Returns true if the rule uses all weights of tasks that have several.
     fn by_columns(&self) -> bool {
         false
     }
 
-    /// Whether unit tasks go as [`direct`](super::direct) sends them, which no assignment of these improves.
+    /// Returns true if unit tasks are sent as by [`direct`](super::direct), which no assignment of these improves.
     fn leaves_units_to_quotas(&self) -> bool {
         true
     }
@@ -56,7 +56,8 @@ pub trait Rule {
     /// The rank of each task.
     fn assign(&self, given: &Given<'_>) -> Assignment;
 
-    /// Whether an assignment is worth carrying out; work units by rank, before and after, without what is pinned where there is no power.
+    /// Returns true if an assignment is worth carrying out. `before` and `after` are work units by rank, without pinned work on ranks
+    /// without power.
     fn accepts(&self, problem: &Problem<'_>, before: &[u64], after: &[u64]) -> bool {
         let _ = (problem, before, after);
         true
@@ -150,7 +151,7 @@ impl Ground {
         (item_of, rank_of)
     }
 
-    /// What the items say to each other, and to tasks that stay where they are.
+    /// Communication of the items with each other, and with tasks that stay.
     pub fn neighbours(&self, names: &[Names], phase: &Phase<'_>) -> Neighbours {
         let (item_of, rank_of) = self.tasks(names, &phase.node.overlay().placement);
         let count = self.items.lots.len();

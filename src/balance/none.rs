@@ -1,4 +1,4 @@
-//! No balancing: every task stays where it is. What everything else is compared with.
+//! No balancing: every task stays where it is. The reference for all other balancers.
 
 use super::ground::{Given, Rule};
 use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running};

@@ -53,7 +53,7 @@ pub(super) static ENTRY: Entry = Entry {
 
 struct Optimal;
 
-/// What the cheapest flow carries over which link.
+/// Flow on each link in the cheapest solution.
 struct Solved {
     quota: Quota,
     carries: Vec<Carry>,

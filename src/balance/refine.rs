@@ -55,7 +55,7 @@ impl Tolerance {
         self.0.unwrap_or(given.tolerance)
     }
 
-    /// Whether even unit tasks may stay off their quotas.
+    /// Returns true if even unit tasks may stay off their quotas.
     pub(super) fn leaves_something(self) -> bool {
         self.0.is_some_and(|factor| factor > 1.0)
     }

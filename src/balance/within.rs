@@ -25,7 +25,7 @@ use crate::load::{TaskBatch, WorkQueue};
 use crate::node::Gathered;
 use crate::topology::NodeId;
 
-/// What a node tells: its tasks, bytes and number of each row of those that may move, and the bytes of those that may not.
+/// Report of a node: its tasks, bytes and count of each row of tasks that may move, and the bytes of tasks that may not.
 type Offered = (Held, Vec<(u64, u64)>, u64);
 
 fn offered(queue: &WorkQueue) -> Offered {
@@ -77,9 +77,9 @@ struct Planned {
     tasks: u64,
 }
 
-/// What is sent together; all by node.
+/// Transfers of one round, by node.
 struct Round {
-    /// First place, number and destination of what leaves.
+    /// First place, number and destination of the tasks that leave.
     parts: Vec<Vec<(u64, u64, NodeId)>>,
     /// The senders.
     sources: Vec<BTreeSet<NodeId>>,
@@ -118,7 +118,7 @@ fn planned(phase: &Phase<'_>, all: &[Offered], rule: &dyn Rule, capacity: &[u64]
         fixed_bytes[placement.rank_of(node) as usize] += kept;
     }
 
-    // What stays on a rank is one more task of it.
+    // The fixed work of a rank is one more task of it.
     let movable: Vec<usize> = (0..lots.len()).collect();
     let ranks = 0..capacity.len() as u32;
     let weights: Vec<f64> = problem.weights.iter().chain(problem.fixed).map(|work| *work as f64).collect();

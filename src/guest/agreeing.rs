@@ -1,4 +1,4 @@
-//! How everybody gets what all have brought to an agreement.
+//! The ways in which all ranks get the combined result of an agreement.
 
 use super::call::State;
 use super::letters::{kinds, read};
@@ -10,7 +10,7 @@ use crate::transport::wire;
 const AT_ONCE: u32 = 16;
 
 impl State {
-    /// What all ranks bring together, on every rank.
+    /// Combines the contributions of all ranks, and returns the result on every rank.
     pub(super) fn say(&mut self, mine: Voice) -> Result<Voice> {
         if self.link()?.ranks <= AT_ONCE { self.say_to_all(mine) } else { self.say_by_tree(mine) }
     }

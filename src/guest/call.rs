@@ -1,4 +1,4 @@
-//! Calls that all ranks make together: they agree on what they do before they do it, and hear of each other's failures.
+//! Collective calls: all ranks agree on the call before they carry it out, and on each other's failures.
 
 use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
@@ -29,9 +29,9 @@ use crate::trigger::Watch;
 /// does not communicate, and leaves its communicators to MPI; [`close`](World::close) gives them back.
 pub struct World {
     pub(super) state: RefCell<State>,
-    /// Whether a callback runs.
+    /// Whether a callback is running.
     pub(super) in_callback: Cell<bool>,
-    /// Whether process functions run on other threads.
+    /// Whether process functions are running on other threads.
     pub(super) has_workers: AtomicBool,
     owner: ThreadId,
     id: u64,
@@ -51,7 +51,7 @@ pub(super) struct State {
     since: Instant,
     pub made: u64,
     pub watch: Option<(String, Watch)>,
-    /// Seconds that balancing took since the last step that said so, and before.
+    /// Seconds that balancing took since the last report, and before.
     pub spent: f64,
     pub cost: f64,
     /// Seconds of the last step, of all ranks together.
@@ -73,15 +73,15 @@ pub(super) struct State {
 /// with the guest's world, but at its closing.
 pub(super) type Nodes = ManuallyDrop<crate::transport::world::World>;
 
-/// What all ranks have agreed on.
+/// Result of an agreement, the same on all ranks.
 pub(super) struct Agreed {
     pub sums: Vec<f64>,
     pub most: Vec<f64>,
-    /// What ranks said to all.
+    /// Data that ranks sent to all.
     pub said: Vec<(RankId, Vec<u8>)>,
 }
 
-/// What must be the same on all ranks: its name, and a number for it.
+/// Values that must be the same on all ranks, each with its name.
 pub(super) type Same<'a> = &'a [(&'static str, u64)];
 
 impl World {
@@ -107,10 +107,10 @@ impl World {
         self.id
     }
 
-    /// Whether this thread may use the world.
+    /// Checks that this thread may use the world.
     ///
     /// # Errors
-    /// Wrong usage.
+    /// Wrong usage on any other thread.
     pub fn check_thread(&self) -> Result<()> {
         if std::thread::current().id() != self.owner {
             return Err(Failure::usage("a world is used by the thread that opened it, and this is another"));
@@ -219,7 +219,7 @@ impl State {
         }
     }
 
-    /// The world's only way to wait: looks at the network once, or sleeps for a moment.
+    /// One step of waiting, the only one in a world: polls the network once, or sleeps for a moment.
     pub fn look(&mut self, patience: &mut Patience, whom: &dyn Fn() -> String) -> Result<()> {
         let link = self.link()?;
         let happened = link.poll()?;
@@ -273,7 +273,8 @@ impl State {
         Ok(())
     }
 
-    /// Agrees with all ranks that they make the same call with arguments that fit; `mine` is what is wrong with this rank's.
+    /// Agrees with all ranks that they make the same call with matching arguments; `mine` is the error in this rank's arguments, if there
+    /// is one.
     pub fn agree(&mut self, op: Op, mine: Result<()>, same: Same<'_>) -> Result<Agreed> {
         self.agree_with(op, mine, same, &[], &[])
     }

@@ -1,4 +1,5 @@
-//! What bindings for other languages need beyond the calls that programs make: an all-gather of bytes, giving a world up, and being interrupted.
+//! Operations for bindings of other languages, beyond the calls of programs: an all-gather of bytes, giving a world up, and being
+//! interrupted.
 
 use std::time::{Duration, Instant};
 
@@ -11,8 +12,8 @@ use super::status::{Failure, Result};
 const EVERY: Duration = Duration::from_millis(20);
 
 impl World {
-    /// Everybody's bytes, by rank; `mine` is this rank's, or what is wrong with it. `name` says what they are for, and is the same on all ranks.
-    /// Collective.
+    /// All-gather of bytes, by rank; `mine` is this rank's bytes, or the error in its arguments. `name` describes the bytes, and is the
+    /// same on all ranks. Collective.
     ///
     /// # Errors
     /// The failure of the lowest rank that has one.
@@ -27,11 +28,11 @@ impl World {
 
     /// Makes the world a lost one, here and with the other ranks, which hear of it when they wait next. Not collective.
     pub fn abandon(&self, failure: Failure) {
-        // What it returns is the failure that it was given.
+        // The call returns the failure that it was given.
         _ = self.call(|_| Err::<(), _>(failure));
     }
 
-    /// Sets what is asked some fifty times a second while calls wait.
+    /// Sets a callback that is called some fifty times a second while calls wait.
     pub fn ask_while_waiting(&self, ask: impl FnMut() -> Result<()> + 'static) -> Result<()> {
         self.check_thread()?;
         if let Ok(mut state) = self.state.try_borrow_mut() {

@@ -53,7 +53,7 @@ pub mod kinds {
     pub const COLLECT: i32 = 3;
     pub const SCATTER: i32 = 4;
     pub const LOST: i32 = 5;
-    /// Those of a run come after this.
+    /// First kind of the messages of a run.
     pub const RUN: i32 = 10;
 }
 

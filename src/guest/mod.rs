@@ -1,4 +1,4 @@
-//! Balancing inside another program, which has ranks, data and MPI of its own.
+//! Balancing inside another program, which has its own ranks, data and MPI.
 //!
 //! ```no_run
 //! # fn chemistry(cell: &Vec<f64>) -> f64 { cell[0] }

@@ -83,5 +83,5 @@ fn as_bytes(words: &[u128], length: usize) -> &[u8] {
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), length) }
 }
 
-/// What is called for each item that arrives: its owner or the rank that computed it, its index, its bytes. Other than 0: it is refused.
+/// Callback for each arriving item: its owner or the rank that computed it, its index, its bytes. A result other than 0 refuses the item.
 pub type Receive<'a> = &'a mut dyn FnMut(u32, u64, &[u8]) -> i32;

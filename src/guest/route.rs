@@ -1,4 +1,4 @@
-//! Moving what a plan has decided, there and back: items of one size between arrays, and items of any size.
+//! Execution of a plan, forth and back: items of one size between arrays, and items of any size.
 
 use std::mem;
 use std::time::Instant;
@@ -23,17 +23,17 @@ fn room(bytes: usize, what: &str) -> Result<Vec<u8>> {
 }
 
 impl World {
-    /// Moves items of one size: `items` holds them in their order, `out` gets those that are here afterwards, in the order of
+    /// Moves items of one size: `items` holds them in their order, `out` gets the items of this rank afterwards, in the order of
     /// [`sources`](Plan::sources). Collective.
     ///
     /// # Errors
-    /// Wrong usage on all ranks, where the arrays of one are not as long as the plan says.
+    /// Wrong usage on all ranks, if an array of one rank does not have the length of the plan.
     pub fn move_bytes(&self, plan: &Plan, items: &[u8], size: usize, out: &mut [u8]) -> Result<()> {
         self.carry(Ok(plan), Op::Move, Ok((items, out)), size)
     }
 
-    /// Brings results of one size home: `results` holds one for each item that is here, in the order of [`sources`](Plan::sources), `out`
-    /// gets those of this rank's items, by index. Collective.
+    /// Returns results of one size to the owners of the items: `results` holds one for each item on this rank, in the order of
+    /// [`sources`](Plan::sources), `out` gets the results of this rank's items, by index. Collective.
     ///
     /// # Errors
     /// As for [`move_bytes`](World::move_bytes).
@@ -68,11 +68,11 @@ impl World {
         })
     }
 
-    /// Moves items of any size; `receive` is called for each that is here afterwards, in the order of [`sources`](Plan::sources), those
-    /// that stay included. Collective.
+    /// Moves items of any size; `receive` is called for each item of this rank afterwards, in the order of [`sources`](Plan::sources),
+    /// including those that stay. Collective.
     ///
     /// # Errors
-    /// Wrong usage on all ranks; a callback's refusal, and then items are with their owners still.
+    /// Wrong usage on all ranks; a callback's refusal, after which items are still with their owners.
     pub fn move_each(&self, plan: &Plan, items: &[&[u8]], receive: Receive<'_>) -> Result<()> {
         self.carry_each(Ok(plan), Op::MoveVar, Ok(items), receive)
     }
@@ -127,7 +127,7 @@ impl World {
         packed: &[Vec<u8>],
         receive: Receive<'_>,
     ) -> Result<()> {
-        // Where each arrival's bytes are: the peer and the offset; or the item that stays.
+        // Bytes of each arrival: peer and offset; or the item that stays.
         let mut found: Vec<&[u8]> = vec![&[]; route.arrivals];
         for (peer, (rank, places)) in route.arriving.iter().enumerate() {
             if *rank == self.rank() {
@@ -268,7 +268,7 @@ impl State {
         Ok(())
     }
 
-    /// Moves bytes, and waits until all are there.
+    /// Moves bytes, and waits until all have arrived.
     #[allow(unsafe_code, reason = "the arrays outlive the call, or are leaked by the callers if it fails")]
     fn transfer(&mut self, arriving: &[Arriving], leaving: &[Leaving]) -> Result<()> {
         // SAFETY: the callers of this keep the arrays until it returns, and forget their own if it fails; a caller's own arrays are used

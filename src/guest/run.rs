@@ -1,4 +1,4 @@
-//! A run of tasks, as one rank sees it: its queue, what it is asked for, and what it knows of the end.
+//! State of one rank in a run of tasks: its queue, requests from other ranks, and termination detection.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(super) const DONE: i32 = kinds::RUN + 5;
 /// Bytes of tasks that one rank gives another at a time, if there are several.
 const GIFT: usize = 1 << 20;
 
-/// Where the root of a task was put, and its number there.
+/// Rank on which the root of a task was put, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Root {
     pub rank: u32,
@@ -41,11 +41,11 @@ pub(super) struct Counts {
     pub received: u64,
 }
 
-/// What goes round until nothing is left.
+/// Token that circulates until no task is left, for termination detection.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Token {
     pub counts: Counts,
-    /// Whether some rank was busy when it passed.
+    /// Whether some rank was busy when the token passed.
     pub was_busy: bool,
 }
 
@@ -61,10 +61,10 @@ pub(super) struct Run {
     /// Results that were not handed over yet: the rank that computed it, the root's number, the bytes.
     pub results: Vec<(u32, u64, Bytes)>,
     pub steals: bool,
-    /// The rank that was asked and has not answered.
+    /// Rank that has been asked for tasks and has not answered.
     pub asked: Option<u32>,
     pub dice: u64,
-    /// The token, if it is here, and what rank 0 read from the last one.
+    /// The token, if it is here, and the counts that rank 0 read from the last one.
     pub token: Option<Token>,
     pub last: Option<Counts>,
     /// Tasks that run.
@@ -113,7 +113,7 @@ impl Run {
         Some(item)
     }
 
-    /// What another rank gets: the oldest half of the tasks of the highest priority.
+    /// Tasks for another rank: the oldest half of the tasks of the highest priority.
     pub fn spare(&mut self) -> Vec<Item> {
         let Some((&(priority, _), _)) = self.queue.last_key_value() else { return Vec::new() };
         let keys: Vec<(i32, u64)> = self.queue.range((priority, 0)..).map(|(key, _)| *key).collect();

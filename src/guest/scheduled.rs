@@ -1,8 +1,8 @@
 //! A run of tasks under a scheduler of the registry: each rank is a node, and the scheduler's policy decides where tasks go.
 //!
-//! These schedulers take roots at one node. So all roots go to rank 0 first, and it submits them. Tasks run on the calling thread, between
-//! the messages of the policy; what they create is handed to the policy. Results do not go through it: they are letters from the rank that
-//! computed them to the rank where the root was put, as under work stealing.
+//! These schedulers take roots at one node, so all roots go to rank 0 first, which submits them. Tasks run on the calling thread, between
+//! the messages of the policy; tasks that they create are handed to the policy. Results do not go through it: they are sent from the rank
+//! that computed them to the rank where the root was put, as under work stealing.
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
@@ -35,7 +35,7 @@ pub(super) fn find(name: &str, ranks: u32) -> Result<Chosen> {
     }
 }
 
-/// What tasks are executed with, on the thread of the world.
+/// Context in which tasks are executed on the thread of the world.
 struct Here<'a, 'b> {
     world: &'a World,
     process: Process<'a>,

@@ -20,7 +20,7 @@ impl State {
         }
     }
 
-    /// Does what other ranks ask for, in a run; whether something was asked for.
+    /// Serves requests of other ranks in a run. Returns true if there was one.
     pub fn serve(&mut self) -> Result<bool> {
         let Some(number) = self.run.as_ref().map(|run| run.number) else { return Ok(false) };
         let mut happened = false;
@@ -68,7 +68,7 @@ impl State {
         Ok(())
     }
 
-    /// What a rank without tasks does: it passes the token on, and asks for tasks.
+    /// Step of a rank without tasks: it passes the token on, and asks for tasks.
     pub fn when_idle(&mut self) -> Result<()> {
         let Some(run) = &mut self.run else { return Ok(()) };
         if !run.is_idle() || run.done {

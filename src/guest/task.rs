@@ -6,7 +6,7 @@ use super::call::World;
 use super::run::Root;
 use super::status::{Failure, Result};
 
-/// What a task did, where it runs on another thread.
+/// Effects of a task that runs on another thread.
 #[derive(Default)]
 pub(super) struct Deeds {
     pub puts: Vec<(i32, Vec<u8>)>,
@@ -14,10 +14,10 @@ pub(super) struct Deeds {
     pub stops: bool,
 }
 
-/// What processes a task: other than 0 ends the run.
+/// Callback that processes a task. A result other than 0 ends the run.
 pub type Process<'a> = &'a (dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync);
 
-/// A task that is processed: what its function does beyond computing.
+/// A task being processed: operations of its function beyond computing.
 pub struct Task<'a> {
     pub(super) root: Root,
     pub(super) place: Place<'a>,
@@ -26,12 +26,12 @@ pub struct Task<'a> {
 pub(super) enum Place<'a> {
     /// On the thread of the world.
     Here(&'a World),
-    /// On a thread of its own.
+    /// On another thread.
     There(&'a RefCell<Deeds>),
 }
 
 impl Task<'_> {
-    /// Creates a task. `cost` is a guess of its work (0: unknown); those of larger `priority` come first, as a hint.
+    /// Creates a task. `cost` is an estimate of its work (0: unknown); tasks of larger `priority` come first, as a hint.
     ///
     /// # Errors
     /// Wrong usage, if the cost is negative or not finite.

@@ -1,7 +1,7 @@
-//! Tasks that create tasks: roots on every rank, results to where the root was put.
+//! Tasks that create tasks: roots on every rank, results return to the rank where the root was put.
 //!
-//! Under `steal` and `static` a rank processes its newest task of the highest priority; `stealing.rs` says how tasks spread and how the end
-//! is found. Every other scheduler is the registry's (`scheduled.rs`).
+//! Under `steal` and `static` a rank processes its newest task of the highest priority; `stealing.rs` describes the distribution of tasks
+//! and the detection of the end. Every other scheduler is the registry's (`scheduled.rs`).
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,7 +21,7 @@ use super::task::{Deeds, Place, Process, Task, check_cost};
 use crate::schedule::Chosen;
 use crate::transport::mpi::guest::Patience;
 
-/// How tasks are spread.
+/// Way in which tasks are distributed.
 enum Spread {
     Steal,
     Stay,
@@ -57,11 +57,11 @@ impl World {
         Ok(())
     }
 
-    /// Processes all roots, and what they create, on all ranks. `on_result` is called for each result of this rank's roots with the rank
-    /// that computed it and the root's number. Collective; returns when all is done.
+    /// Processes all roots, and the tasks that they create, on all ranks. `on_result` is called for each result of this rank's roots with
+    /// the rank that computed it and the root's number. Collective; returns when all tasks are done.
     ///
     /// # Errors
-    /// A callback that returned other than 0: then all tasks are dropped.
+    /// A callback's return value other than 0; then all tasks are dropped.
     pub fn run(&self, scheduler: &str, process: Process<'_>, on_result: Option<Receive<'_>>) -> Result<()> {
         self.run_if(scheduler, Ok(process), on_result)
     }

@@ -1,4 +1,4 @@
-//! What a rank brings to an agreement, and what two of these are together.
+//! The contribution of a rank to an agreement, and the combination of two contributions.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,19 +6,19 @@ use super::letters::Op;
 use super::status::Failure;
 use crate::topology::RankId;
 
-/// What a rank brings to an agreement.
+/// Contribution of a rank to an agreement, or the combined contributions of several.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Voice {
     pub op: (Op, RankId),
     /// Another call, if there is one.
     pub other: Option<(Op, RankId)>,
-    /// What must be the same, and the rank that said it; the first that is not.
+    /// Values that must be the same, each with the rank that gave it; the first differing one is kept in `differs`.
     pub same: Vec<(u64, RankId)>,
     pub differs: Option<(u32, RankId, RankId)>,
     pub sums: Vec<f64>,
     pub most: Vec<f64>,
     pub failure: Option<(RankId, Failure)>,
-    /// What ranks say to all.
+    /// Data that ranks send to all.
     pub said: Vec<(RankId, Vec<u8>)>,
 }
 

@@ -95,7 +95,7 @@ impl Topology {
         }
     }
 
-    /// Which family it belongs to. A wrapped mesh of one dimension is a ring, of more a torus.
+    /// Family of the topology. A wrapped mesh of one dimension is a ring, of more a torus.
     pub fn kind(&self) -> Kind {
         match self {
             Topology::Hypercube(_) => Kind::Hypercube,

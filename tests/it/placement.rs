@@ -1,4 +1,4 @@
-//! What placing by hosts is worth: bytes that cross between hosts, in the simulator, against ranks as launchers number them.
+//! Benefit of placement by hosts: bytes between hosts, in the simulator, against ranks as launchers number them.
 
 use std::rc::Rc;
 

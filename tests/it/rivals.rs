@@ -49,7 +49,7 @@ fn read(run: &str) -> MeasuredTasks {
     source(run).measured().unwrap().unwrap()
 }
 
-/// What a problem is made of.
+/// Parameters of a problem.
 struct Given {
     weights: Vec<u64>,
     owners: Vec<u32>,

@@ -56,7 +56,7 @@ pub fn enter(book: &mut Book) {
     );
 }
 
-/// What one of the tasks does.
+/// Behaviour of one of the tasks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,
@@ -116,7 +116,7 @@ impl Computation for Faulty {
 
 /// Runs the tree on every rank of a world whose watchdog would wait a minute.
 fn run(fault: Fault, style: Style, scheduler: &str) {
-    let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(60)), ..mpi::Options::program() };
+    let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(60)));
     let mut world = World::init(options).unwrap_or_else(|why| panic!("{why}"));
     let scheduler = schedule::find(scheduler).unwrap_or_else(|why| panic!("{why}"));
     let topology = scheduler.entry.default_topology(world.ranks());
@@ -124,7 +124,8 @@ fn run(fault: Fault, style: Style, scheduler: &str) {
     let computation = Arc::new(Faulty(fault));
     let done = node::run(&mut world, &overlay, |node| {
         let roots = if node.me() == 0 { Roots::One(1) } else { Roots::Elsewhere };
-        let options = Options { style: Some(style), largest_answer: LARGEST, ..Options::default() };
+        let mut options = Options::default();
+        (options.style, options.largest_answer) = (Some(style), LARGEST);
         schedule::execute(node, computation.clone(), scheduler.clone(), roots, options)
     });
     let done = done.unwrap_or_else(|why| panic!("{why}"));

@@ -122,7 +122,7 @@ pub fn enter(book: &mut Book) {
 
 /// Runs a program on every rank of a world whose watchdog waits 2 seconds.
 fn run<F: Future<Output = Result<()>> + 'static>(program: fn(Node) -> F) {
-    let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(2)), ..mpi::Options::program() };
+    let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(2)));
     let mut world = World::init(options).unwrap_or_else(|why| panic!("{why}"));
     let overlay = everywhere(&world).unwrap_or_else(|why| panic!("{why}"));
     let done = node::run(&mut world, &overlay, program).unwrap_or_else(|why| panic!("{why}"));
@@ -168,7 +168,7 @@ async fn panic_beside(node: Node) -> Result<()> {
 }
 
 fn panic_between() {
-    let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(2)), ..mpi::Options::program() };
+    let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(2)));
     let world = mpi::World::init(options).unwrap_or_else(|why| panic!("{why}"));
     assert_ne!(world.rank(), 1, "rank 1 has had enough");
 }

@@ -69,7 +69,7 @@ fn straggler() {
         }
     };
     for watchdog in [Watch::Runs(SECOND), Watch::Off] {
-        let mut world = on(&comm, Options { watchdog, ..Options::default() });
+        let mut world = on(&comm, Options::default().with_watchdog(watchdog));
         let begin = Instant::now();
         balanced(&mut world, &comm);
         late(0);
@@ -83,7 +83,7 @@ fn straggler() {
 
 fn deadlock() {
     let (_universe, comm) = begin();
-    let mut world = on(&comm, Options { watchdog: Watch::Runs(SECOND), ..Options::default() });
+    let mut world = on(&comm, Options::default().with_watchdog(Watch::Runs(SECOND)));
     let overlay = everywhere(&world).unwrap_or_else(|why| panic!("{why}"));
     let done = node::run(&mut world, &overlay, |node| async move {
         let next = (node.me() + 1) % node.nodes();
@@ -104,7 +104,7 @@ fn many_worlds(worlds: usize) {
     let before = threads();
     let mut most = 0;
     for _ in 0..worlds {
-        let mut world = on(&comm, Options { watchdog: Watch::Runs(3600 * SECOND), ..Options::default() });
+        let mut world = on(&comm, Options::default().with_watchdog(Watch::Runs(3600 * SECOND)));
         let overlay = everywhere(&world).unwrap_or_else(|why| panic!("{why}"));
         let done = node::run(&mut world, &overlay, |node| async move {
             node.start(|worker| worker.spin(1000));

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::launch::{self, PROGRAM};
 
-/// What a job has to begin, and to end.
+/// Beginning and end of a job.
 const LIMIT: Duration = Duration::from_secs(150);
 const RANKS: [u32; 5] = [1, 2, 3, 5, 8];
 
@@ -91,7 +91,7 @@ fn nothing_finished(ranks: Option<u32>) -> Result<(), Failed> {
     }
 }
 
-/// What a job that was told to end has left.
+/// Remains of a job that was told to end.
 struct Ended {
     stdout: String,
     stderr: String,
@@ -180,7 +180,7 @@ fn ended(ranks: Option<u32>, arguments: &[&str], signal: Signal, to: Option<u32>
     Ok(ended)
 }
 
-/// Whether a process is there that has not ended, waited for by its parent or not.
+/// Returns true if a process is there that has not ended, waited for by its parent or not.
 fn lives(process: &Pid) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", process.as_raw_nonzero())).unwrap_or_default();
     status.lines().find_map(|line| line.strip_prefix("State:")).is_some_and(|state| !state.trim_start().starts_with('Z'))

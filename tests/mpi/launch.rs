@@ -48,12 +48,12 @@ pub struct Job {
     pub name: &'static str,
     pub ranks: u32,
     pub limit: Duration,
-    /// What each rank does.
+    /// Program of each rank.
     pub program: fn(),
     pub judge: fn(&Outcome) -> Result<(), String>,
 }
 
-/// What a launch came to.
+/// Result of a launch.
 #[derive(Debug)]
 pub struct Outcome {
     /// The launcher's exit status; `None` if a signal ended it.
@@ -131,7 +131,7 @@ impl Outcome {
         format!("status {status:?} after {took:.1?}\n--- standard output\n{stdout}\n--- standard error\n{stderr}")
     }
 
-    /// Whether the launch ended with this status, within this time, saying this exactly so often on standard error.
+    /// Checks that the launch ended with this status, within this time, with each of these texts this number of times on standard error.
     pub fn expect(&self, status: i32, within: Duration, says: &[(&str, usize)]) -> Result<(), String> {
         if self.status != Some(status) {
             return Err(format!("the status should be {status}"));
@@ -226,7 +226,7 @@ fn mpirun() -> OsString {
     env::var_os("MPIRUN").unwrap_or_else(|| "mpirun".into())
 }
 
-/// Whether the launcher is Open MPI's, which needs an option to start more ranks than there are cores.
+/// Returns true if the launcher is Open MPI's, which needs an option to start more ranks than there are cores.
 pub fn is_open_mpi() -> Result<bool, String> {
     static ANSWER: OnceLock<Result<bool, String>> = OnceLock::new();
     let ask = || match Command::new(mpirun()).arg("--version").output() {

@@ -16,7 +16,7 @@ use crate::files::file;
 use crate::launch::{Book, Suite};
 
 pub fn enter(book: &mut Book) {
-    let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(60)), ..mpi::Options::program() };
+    let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(60)));
     book.suite(Suite {
         name: "layers",
         ranks: &[1, 2, 4, 8, 16],

@@ -37,13 +37,9 @@ use launch::{Book, Suite};
 
 /// Small limits, so that every way a message can take is taken.
 fn small_limits() -> mpi::Options {
-    mpi::Options {
-        watchdog: mpi::Watch::Always(Duration::from_secs(20)),
-        inline: contract::INLINE,
-        chunk: contract::CHUNK,
-        outbox: contract::OUTBOX,
-        ..mpi::Options::program()
-    }
+    let mut options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(20)));
+    (options.inline, options.chunk, options.outbox) = (contract::INLINE, contract::CHUNK, contract::OUTBOX);
+    options
 }
 
 fn book() -> Book {

@@ -60,7 +60,7 @@ fn begun(world: &World) -> u64 {
     world.as_real().map_or(0, mpi::World::native_operations)
 }
 
-/// What a node has of all operations, and what it has counted.
+/// Results of all operations on a node, and its counts.
 type Yield = (u64, bool, u64, Vec<Vec<u16>>, Vec<u64>, Vec<u32>, Counts);
 
 fn operations(world: &mut World) -> Result<()> {
@@ -124,7 +124,7 @@ fn chosen(world: &mut World) -> Result<()> {
 
 /// Rank 1 waits for a message that nobody sends, the others for rank 1.
 fn stuck() {
-    let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(2)), ..mpi::Options::program() };
+    let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(2)));
     let mut world = World::init(options).unwrap_or_else(|why| panic!("{why}"));
     let overlay = everywhere(&world).unwrap_or_else(|why| panic!("{why}"));
     world.use_native_collectives(true).unwrap_or_else(|why| panic!("{why}"));

@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(90);
 
 pub fn enter(book: &mut Book) {
     let cases = || vec![Case { name: "a probe measures every rank and link", check: measures }];
-    let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(30)), ..mpi::Options::program() };
+    let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(30)));
     book.suite(Suite { name: "probe", ranks: &[1, 2, 3, 5, 8], limit: LIMIT, options, cases: cases() });
 }
 

@@ -1,4 +1,4 @@
-//! What the program itself says of a run on real ranks: the command that was typed, how far it is, on which cores.
+//! Reports of the program on runs on real ranks: the typed command, the progress, the cores.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};

@@ -38,8 +38,7 @@ pub fn enter(book: &mut Book) {
             Case { name: "answers that everybody knows", check: well_known },
         ]
     };
-    let options =
-        mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(30)), workers: WORKERS as usize, ..mpi::Options::program() };
+    let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(30))).with_workers(WORKERS as usize);
     let limit = Duration::from_secs(150);
     let triggers = vec![Case { name: "incremental by published criteria", check: published }];
     let hosts = vec![Case { name: "the host is any rank", check: hosts }];

@@ -57,7 +57,7 @@ impl Report {
     }
 }
 
-/// What is to be written, where this process is the one that writes.
+/// Files to be written; empty where another process writes.
 #[derive(Default)]
 pub struct Files {
     pub csv: Option<Target>,

@@ -35,10 +35,10 @@ A claim's verdict is reproduced, reproduced under a stated reading, not reproduc
 Exit status 1 says that a verdict contradicts the recorded one, or that none is recorded (docs/papers.md has them); that a paper is wrong
 is no failure. Fewer cases than those of the record may leave a verdict undecided, and more may decide one.";
 
-/// Reproduce the papers' tables and figures in simulation, and judge what the papers say
+/// Reproduce the papers' tables and figures in simulation, and judge the papers' claims
 ///
-/// Every point is measured on random cases of its own, and compared with the paper's printed number where there is one, all of a table or figure
-/// together with an error rate of 5 % (Holm's method). Then each claim that can be judged by what was measured gets a verdict.
+/// Every point is measured on random cases of its own, and compared with the paper's printed number where there is one. All comparisons of
+/// a table or figure together have an error rate of 5 % (Holm's method). Then each claim that the measurements can judge gets a verdict.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -58,15 +58,16 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     example: Vec<u32>,
 
-    /// Section whose claims are measured by themselves
+    /// Section whose claims are measured on their own
     #[arg(long, value_name = "N")]
     section: Vec<u32>,
 
-    /// A figure of one's own instead of a paper's, as this file describes it (TOML; docs/papers.md): balancers or schedulers, topologies, loads or workloads
+    /// Figure of your own instead of a paper's, described by this file (TOML; docs/papers.md): balancers or schedulers, topologies, loads
+    /// or workloads
     #[arg(long, value_name = "FILE", conflicts_with_all = ["paper", "figure", "table", "example", "section", "quick", "full", "claims", "record", "recorded"])]
     file: Option<PathBuf>,
 
-    /// Few random cases: all papers in about three minutes on two cores [default]
+    /// Small numbers of random cases: all papers in about three minutes on two cores [default]
     #[arg(long, conflicts_with_all = ["full", "cases"])]
     quick: bool,
 
@@ -82,11 +83,11 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 
-    /// Keep every finished point in this file, and take those that are there already: a run that was stopped goes on
+    /// Store every finished point in this file, and reuse the points in it: continues an interrupted run
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
 
-    /// Number of points that are measured at a time; it does not change them [default: the number of cores]
+    /// Number of points measured in parallel; results do not depend on it [default: the number of cores]
     #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 
@@ -102,7 +103,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     claims: Option<PathBuf>,
 
-    /// Write the verdicts to this file, as the program records them
+    /// Write the verdicts to this file, in the form in which the program records them
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     record: Option<PathBuf>,
 

@@ -17,7 +17,7 @@ use super::streams;
 
 static SPEAKS: AtomicBool = AtomicBool::new(true);
 
-/// Whether this process is the one that speaks: by the launcher's word at first, by its rank once there is a world.
+/// Sets whether this process prints: by the launcher's variables at first, by its rank once there is a world.
 pub fn begin(speaks: bool) {
     SPEAKS.store(speaks, Ordering::Relaxed);
 }
@@ -41,14 +41,14 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()>
     }
 }
 
-/// The form of a command's output.
+/// Output format of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Output {
     /// Text and tables
     Human,
     /// One JSON object per line
     Json,
-    /// Nothing but the exit status
+    /// No output; only the exit status
     Quiet,
 }
 
@@ -81,7 +81,7 @@ pub fn let_the_speaker_speak() {
     }
 }
 
-/// How wide tables may be: as wide as the terminal. Launchers give their ranks terminals without a width, and files have none.
+/// Maximum width of tables: the terminal's width. Launchers give their ranks terminals without a width, and files have none.
 pub fn width() -> u16 {
     let terminal = comfy_table::Table::new().width();
     terminal.filter(|width| io::stdout().is_terminal() && *width >= NARROWEST).unwrap_or(USUAL)
@@ -90,11 +90,11 @@ pub fn width() -> u16 {
 const NARROWEST: u16 = 60;
 const USUAL: u16 = 100;
 
-/// How often a line tells how far it is, where there is no terminal for a bar.
+/// Interval of progress lines, where there is no terminal for a bar.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// How far something that takes long is, on standard error: a bar on a terminal, otherwise (launchers give their ranks none) a line every few
-/// seconds. What is done sooner says nothing.
+/// Progress of a long operation, on standard error: a bar on a terminal, otherwise (launchers give their ranks none) a line every few
+/// seconds. A shorter operation prints nothing.
 pub struct Progress {
     bar: ProgressBar,
     lines: Option<Lines>,
@@ -116,7 +116,7 @@ impl Progress {
         Progress { bar, lines, pace: Mutex::new(Pace::new()) }
     }
 
-    /// How many of how many were done when it was last heard of.
+    /// Last known progress: number of items done, and their total.
     pub fn reached(&self) -> (u64, u64) {
         let pace = lock(&self.pace);
         (pace.done, pace.of)
@@ -141,7 +141,7 @@ impl Drop for Progress {
     }
 }
 
-/// How fast it goes on.
+/// Pace of the progress, from which the remaining time is estimated.
 struct Pace {
     began: Instant,
     done: u64,
@@ -166,7 +166,7 @@ impl Pace {
     }
 }
 
-/// How long what is left takes if it goes on as before; nothing before anything is done.
+/// Remaining time at the same pace; `None` before anything is done.
 fn left(elapsed: Duration, done: u64, of: u64) -> Option<HumanDuration> {
     let left = elapsed.as_secs_f64() * of.saturating_sub(done) as f64 / done as f64;
     Some(HumanDuration(Duration::try_from_secs_f64(left).ok()?)).filter(|_| done > 0)

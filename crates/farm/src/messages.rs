@@ -1,4 +1,4 @@
-//! What the lead (on rank 0) and the hands (one on each rank) say to each other.
+//! Messages between the lead (on rank 0) and the hands (one on each rank).
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub enum ToHand {
     Tasks(Vec<(Task, u32)>),
     /// Tasks that are not run but get their record.
     Skip(Vec<Task>),
-    /// Nothing more is started; what still runs after `grace` seconds is stopped.
+    /// Stop starting tasks; stop those that still run after `grace` seconds.
     Drain { grace: f64 },
     /// A piece of a long output is wanted, from this place on.
     Pull { seq: u64, stream: Stream, from: u64 },

@@ -9,13 +9,13 @@ use crate::lead::pool::Numbers;
 use crate::messages::Stream;
 use crate::task::{Capture, Kept};
 
-/// Where outputs go.
+/// Receiver of outputs.
 pub type Sink = Box<dyn FnMut(Stream, &[u8]) -> io::Result<()>>;
 
 /// Outputs that wait for their turn take no more memory than this; what is more is put aside in a file.
 const IN_MEMORY: usize = 16 << 20;
 
-/// What is printed for one task.
+/// Output of one task to be printed.
 #[derive(Debug)]
 struct Job {
     seq: u64,
@@ -57,7 +57,7 @@ pub struct Printer {
     silent: Numbers,
     next: u64,
     queue: VecDeque<Job>,
-    /// A piece was asked for and has not come.
+    /// Whether a piece was requested and has not come.
     is_waiting: bool,
     bytes: usize,
     aside: Option<(File, u64)>,
@@ -77,10 +77,10 @@ impl Printer {
         }
     }
 
-    /// What a task has written.
+    /// Adds the output of a task.
     ///
     /// # Errors
-    /// If what is long cannot be put aside.
+    /// If a long output cannot be written to the temporary file.
     pub fn add(&mut self, rank: u32, seq: u64, out: Capture, err: Capture) -> io::Result<()> {
         let mut job = Job { seq, rank, parts: VecDeque::new() };
         for (stream, capture) in [(Stream::Out, out), (Stream::Err, err)] {
@@ -195,7 +195,7 @@ impl Printer {
         tasks
     }
 
-    /// Whether all is printed.
+    /// Returns true if all is printed.
     pub fn is_done(&self) -> bool {
         self.queue.is_empty() && self.early.is_empty()
     }

@@ -8,7 +8,7 @@ use equipoise::schedule::selfsched::{
 use equipoise::spec::{InvalidSpec, Options, Spec};
 use equipoise::{Result, registry};
 
-/// How tasks are dealt.
+/// Rule by which tasks are dealt.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scheduler {
     /// A rank gets what it does in a tenth of a second; with estimates one at a time, the longest first.

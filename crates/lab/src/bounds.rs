@@ -1,5 +1,5 @@
-//! What a scheduler of independent tasks on unrelated ranks could have known: a lower bound of the makespan, and the heuristics that see
-//! all tasks beforehand.
+//! Bounds for schedulers of independent tasks on unrelated ranks: a lower bound of the makespan, and heuristics that know all tasks
+//! beforehand.
 
 use equipoise::load::{Cost, Costs, NEVER};
 

@@ -27,7 +27,7 @@ const ALL_GATHER: Tag = crate::node::tags::collective::ALL_GATHER;
 /// Number of members from which on values are gathered in shared rows.
 const SHARED_FROM: u32 = 17;
 
-/// A list that every member of a group has. Nodes of one process share it, and what is [derived](Gathered::derive) from it.
+/// A list that every member of a group has. Nodes of one process share it, and the values [derived](Gathered::derive) from it.
 pub struct Gathered<T>(Rc<Common<T>>);
 
 struct Common<T> {
@@ -41,8 +41,8 @@ impl<T> Gathered<T> {
         Gathered(Rc::new(Common { values, derived: RefCell::default() }))
     }
 
-    /// What follows from these values, and from nothing else that nodes could see differently. It is made once for all nodes that share the
-    /// list, and there is one of each type.
+    /// Returns a value computed from the gathered values, and from nothing else that could differ between nodes. It is computed once for
+    /// all nodes that share the list; there is one value of each type.
     pub fn derive<D: 'static>(&self, make: impl FnOnce(&[T]) -> D) -> Rc<D> {
         let find = |known: &Rc<dyn Any>| known.clone().downcast::<D>().ok();
         if let Some(known) = self.0.derived.borrow().iter().find_map(find) {
@@ -117,7 +117,7 @@ where
     T: Serialize + DeserializeOwned + 'static,
 {
     let (n, me) = (group.size(), group.place());
-    let mut row = Row::of(wire::write_body(&mine));
+    let mut row = Row::of(super::super::written(&mine, ALL_GATHER)?);
     drop(mine);
     let mut reach = 1;
     while reach < n {
@@ -129,7 +129,7 @@ where
         let more = match message.body.row() {
             Some(more) => more.clone(),
             None => {
-                // What came from elsewhere is decoded now, where the sender is known.
+                // A message from another process is decoded now, while its sender is known.
                 let values: Vec<T> = open(&message, ALL_GATHER)?;
                 let numbers = values.len() as u64;
                 check_number(from, numbers, wanted)?;
@@ -167,7 +167,7 @@ pub(super) fn share<T: Serialize + 'static>(group: &Group, node: &Node, values: 
     }
 }
 
-/// The list of these values that a node of this process has already, or the one that is made now.
+/// Returns the list of these values that a node of this process already has, or makes it.
 fn find_or_put<T: 'static, E>(
     group: &Group,
     node: &Node,

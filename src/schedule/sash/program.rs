@@ -1,4 +1,4 @@
-//! The rank programs: one node searches, the others execute what it found. With clusters each has a scheduler, and one is above them.
+//! The rank programs: one node searches, the others execute the schedule. With clusters each has a scheduler, under a top one.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ pub async fn execute(node: Node, work: Arc<dyn Independent>, pace: Pace, sash: A
     collect(&node, figures, mine).await
 }
 
-/// What a node does.
+/// Role of a node.
 enum Part {
     Worker {
         scheduler: NodeId,

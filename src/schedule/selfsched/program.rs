@@ -19,7 +19,7 @@ use crate::node::{Event, Message, Node, Tag, Ticks, TimerId, open};
 use crate::schedule::independent::{Chunk, Effort, Executor, Figures, Independent, IndependentResult, Pace, collect};
 use crate::topology::NodeId;
 
-/// Where the end is awaited.
+/// Node that waits for the end.
 const FIRST: NodeId = 0;
 
 const REQUEST: Tag = crate::node::tags::independent::REQUEST;
@@ -31,8 +31,7 @@ const MOST_AHEAD: Ticks = 8;
 /// Time for which short tasks are executed between two polls of the network.
 const SLICE: Ticks = 50_000;
 
-/// A coordinator that executes shorter tasks than it has asked for in this time polls the network only after it, or after it has dealt so
-/// often to itself.
+/// Limits of a coordinator that executes short tasks: it polls the network after this time, or after this number of grants to itself.
 const LOOK: Ticks = 10_000;
 const MOST_DEALS: u32 = 16;
 
@@ -117,17 +116,17 @@ struct Program {
     outstanding: u64,
     asked: u64,
     chunk: u64,
-    /// Whether there is nothing left for us.
+    /// Whether there is nothing left for this node.
     ended: bool,
     /// When we have finished what we hold, by the model.
     free: Cost,
     measured: Measured,
-    /// Whether what is measured is the time between the ends of chunks.
+    /// Whether the time between the ends of chunks is measured.
     counts_overhead: bool,
     last_end: Ticks,
     /// When to ask.
     reminder: Option<TimerId>,
-    /// Of those that report here: how many have finished, the latest of them by the model, and what was granted.
+    /// Of the nodes that report here: the number that have finished, the latest end by the model, and the number of grants.
     finished: u32,
     latest: Cost,
     grants: u64,

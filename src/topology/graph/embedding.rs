@@ -9,7 +9,7 @@
 use super::{FASTEST, Graph};
 use crate::topology::NodeId;
 
-/// Where the nodes of a graph are in a hyper-grid of sides of two.
+/// Places of the nodes of a graph in a hyper-grid with sides of two.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Embedding {
     dimension: u32,

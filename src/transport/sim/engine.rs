@@ -85,7 +85,8 @@ impl<T> Engine<T> {
             }
             ready.clear();
         }
-        Ok(())
+        // One of the last programs may have failed to send something, and have ended in the same instant.
+        self.shared.state.borrow_mut().failure.take().map_or(Ok(()), Err)
     }
 
     /// Lets the next instant's events happen.

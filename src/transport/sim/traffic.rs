@@ -1,4 +1,4 @@
-//! How messages get from node to node.
+//! Transport of messages between simulated nodes.
 
 use log::{Level, log_enabled, trace};
 
@@ -17,7 +17,7 @@ fn ranks_of(overlay: &Overlay, message: &Message) -> (RankId, RankId) {
     (overlay.placement.rank_of(message.envelope.src), overlay.placement.rank_of(message.envelope.dst))
 }
 
-/// Whether two nodes share a rank, so that nothing between them needs the network.
+/// Returns true if two nodes share a rank, so that nothing between them needs the network.
 fn share_rank(placement: &Placement, a: NodeId, b: NodeId) -> bool {
     placement.rank_of(a) == placement.rank_of(b)
 }

@@ -12,7 +12,7 @@ use super::super::terminal;
 use super::super::terminal::Output;
 use super::Arguments;
 
-/// What runs when no scheduler is asked for.
+/// Scheduler that runs by default.
 const DEFAULT: &str = "sash";
 
 /// A relative speed above 0.

@@ -27,7 +27,7 @@ use crate::{environment, starter};
 use mark::Mark;
 use protocol::{News, Order};
 
-/// What the program is called when it is a helper.
+/// Name of the program when it runs as a helper.
 const NAME: &str = "equipoise-helper";
 
 /// Serves as a helper, or as a `starter`, if that is what this process was started as.
@@ -59,7 +59,7 @@ pub struct Helper {
     child: Child,
     socket: UnixStream,
     mark: Mark,
-    /// Where outputs are collected.
+    /// Folder for collected outputs.
     folder: TempDir,
 }
 

@@ -20,7 +20,7 @@ pub fn write(out: &mut Vec<u8>, host: &str, outcome: &Outcome, command: &[u8]) {
     out.extend(own.into_bytes());
 }
 
-/// The record in the very form of GNU parallel's job log: the command as it is.
+/// The record in the format of GNU parallel's job log: the command as it is.
 pub fn write_parallel(out: &mut Vec<u8>, host: &str, outcome: &Outcome, command: &[u8]) {
     parallel(out, host, outcome);
     out.extend(command);

@@ -1,4 +1,4 @@
-//! Which task is begun when not all can end in the time that is left: one of those that together fill it best.
+//! Selection of the next task when not all can end in the remaining time: one of those that together fill it best.
 //!
 //! Beginning the longest that fits wastes time: of tasks of 6, 5 and 5 s one of 6 s leaves 4 s of 10 unused. What a worker begins is the longest
 //! task of a subset whose sum comes as close as possible to its time left (subset sum, by dynamic programming over parts of that time).

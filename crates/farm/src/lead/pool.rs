@@ -40,7 +40,7 @@ pub type Ready = (Task, u32);
 /// A task's place among those that are ready.
 pub type Place = (std::cmp::Reverse<u64>, u64);
 
-/// What was read and is not dealt.
+/// Tasks that were read and are not dealt.
 #[derive(Debug, Default)]
 pub struct Pool {
     /// Estimates do not count: the order is that of the list.
@@ -153,7 +153,7 @@ impl Pool {
         self.take_at(key)
     }
 
-    /// Takes all that has not been dealt.
+    /// Takes all tasks that have not been dealt.
     pub fn take_all(&mut self) -> u64 {
         let all = self.ready.len() + self.waiting.len();
         *self = Pool {

@@ -5,7 +5,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::task::{How, Task};
 
-/// What `--sleep` asks for.
+/// Parsed `--sleep`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sleep {
     lengths: Lengths,
@@ -32,7 +32,7 @@ impl Sleep {
     /// Reads `exponential:mean=10ms,tasks=500,seed=1,costs=known,speeds=1/2/4`.
     ///
     /// # Errors
-    /// What it must be.
+    /// The expected form.
     pub fn parse(text: &str) -> Result<Sleep, String> {
         Sleep::read(text).ok_or_else(|| FORM.to_string())
     }

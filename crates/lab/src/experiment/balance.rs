@@ -108,7 +108,7 @@ pub struct BalanceRecord {
     pub minimum_nonlocal: u64,
     /// Over ranks.
     pub imbalance: Imbalances,
-    /// Whose collective operations the phase used; left out where nobody asked.
+    /// Collective operations that the phase used; omitted by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collectives: Option<&'static str>,
     /// Longest chain of dependent messages.
@@ -132,7 +132,7 @@ pub struct BalanceRecord {
     /// Bytes between tasks that cross ranks and hosts, where it is known which tasks talk to each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crossings: Option<Crossings>,
-    /// Of each weight the largest load over its rank's fair share, where tasks have several.
+    /// Largest load of each weight over its rank's fair share, where tasks have several weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<ColumnRatio>>,
     /// The same phase as a comparison records it. Reports are made of it.
@@ -148,8 +148,8 @@ pub struct Embedded {
     /// Places of the grid without a node, and links of it that the graph does not have.
     pub virtual_nodes: u64,
     pub virtual_links: u64,
-    /// How much longer than over the graph's fastest link a byte takes over a link of the grid, at most and on average: the number of links
-    /// that one of the grid stands for where bandwidths are equal.
+    /// Cost of a byte over a link of the grid relative to the graph's fastest link, maximum and mean. Where bandwidths are equal, it is the
+    /// number of links for which one of the grid stands.
     pub dilation: f64,
     pub mean_dilation: f64,
 }
@@ -196,7 +196,7 @@ impl ShownPowers {
         }
     }
 
-    /// Whether some real node has another power than 1.
+    /// Returns true if some real node has another power than 1.
     pub fn differ(&self) -> bool {
         !matches!(self, ShownPowers::Exact(Powers::Equal { .. }))
     }

@@ -1,4 +1,4 @@
-//! How an experiment ends early: a record of what was finished, and a mark on it.
+//! Early end of an experiment: a record of the finished part, with a mark on it.
 
 use equipoise::agreement;
 use equipoise::error::{Error, Result};
@@ -33,8 +33,8 @@ impl Interruption {
     }
 }
 
-/// What one step of an experiment came to; `None` if the experiment ends here, because a rank was asked to end: before the step, or because the
-/// step was given up.
+/// Runs one step of an experiment and returns its result; `None` if the experiment ends here, because a rank was asked to end before the
+/// step, or because the step was given up.
 ///
 /// # Errors
 /// Those of the step, and as [`World::run`].

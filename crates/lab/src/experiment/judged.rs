@@ -1,4 +1,4 @@
-//! What is known of a phase from its loads before and after: quotas, imbalance, makespans, and how near it came to the optimum.
+//! Evaluation of a phase from its loads before and after: quotas, imbalance, makespans, and distance from the optimum.
 
 use super::site::Imbalances;
 use super::site::Site;
@@ -30,7 +30,7 @@ pub(super) struct Judged {
     /// Time until all ranks are done with the cores that they have, in the same unit.
     pub makespan_before: f64,
     pub makespan_after: f64,
-    /// The least max/mean over ranks that any assignment of these tasks can have, as far as it is known: see [`judge::bound`].
+    /// Lower bound on max/mean over ranks for any assignment of these tasks: see [`judge::bound`].
     pub imbalance_bound: f64,
 }
 

@@ -32,7 +32,7 @@ pub enum Verdict {
 /// Contenders by their place in what was ranked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranking {
-    /// The one to be named: of those that nothing is known to be faster than, the first in the fixed order.
+    /// The recommended contender: the first in the fixed order among those than which none is known to be faster.
     pub best: usize,
     /// The others that nothing is known to be faster than, in the fixed order.
     pub tied: Vec<usize>,
@@ -123,7 +123,7 @@ pub fn compared(mine: &[f64], other: &[f64]) -> Option<Compared> {
     })
 }
 
-/// The one whose time is the least part of what all take in a round, in the median round.
+/// The contender with the smallest relative time within a round, in the median round.
 fn fastest(times: &[Vec<f64>]) -> Option<usize> {
     let rounds = times.iter().map(Vec::len).min()?;
     let log = |contender: &Vec<f64>, round: usize| contender[round].max(f64::MIN_POSITIVE).ln();

@@ -258,7 +258,7 @@ pub fn run(world: &mut World, spec: &RunSpec, mut progress: impl FnMut(u64, u64,
     let runs = u64::from(unmeasured + measured) * contenders as u64;
     let mut done = 0;
     'rounds: for round in 0..unmeasured + measured {
-        // What is not measured is the first round's.
+        // An unmeasured round has the number of the first measured one.
         let number = round.saturating_sub(unmeasured);
         let seed = spec.seed.wrapping_add(number.into());
         world.reseed(seed);
@@ -309,7 +309,8 @@ pub fn run(world: &mut World, spec: &RunSpec, mut progress: impl FnMut(u64, u64,
 }
 
 fn options(spec: &RunSpec, workload: &Prepared, is_simulated: bool, is_first: bool) -> Options {
-    let mut options = Options { workers: spec.workers, trace: spec.trace && is_first, ..Options::default() };
+    let mut options = Options::default().with_workers(spec.workers);
+    options.trace = spec.trace && is_first;
     if is_simulated {
         (options.ahead_below, options.gather_below) = (0, 0);
     }
@@ -337,16 +338,13 @@ fn once(world: &mut World, contender: &SchedulerContender, workload: &Prepared, 
         // The host knows it, and the first rank speaks.
         host => {
             // A number is written without saying which of the two kinds it is.
-            let kinds = |answer| match answer {
-                Number::Whole(number) => (Some(number), None),
-                Number::Real(number) => (None, Some(number)),
+            let kind = |answer| match answer {
+                Number::Whole(number) => Ok(number),
+                Number::Real(number) => Err(number),
             };
-            let parts = |RunResult { answer, graphs, gave_up, nodes, makespan }| (answer.map(kinds), graphs, gave_up, nodes, makespan);
-            let told = settle::from_rank(world, host, || Ok(outcome.map(parts)))?.filter(|_| world.is_first());
-            Ok(told.map(|(answer, graphs, gave_up, nodes, makespan)| {
-                let answer = answer.and_then(|(whole, real)| whole.map(Number::Whole).or(real.map(Number::Real)));
-                RunResult { answer, graphs, gave_up, nodes, makespan }
-            }))
+            let number = |kind: Result<u64, f64>| kind.map_or_else(Number::Real, Number::Whole);
+            let of_host = settle::from_rank(world, host, || Ok(outcome.map(|outcome| outcome.map(kind))))?;
+            Ok(of_host.filter(|_| world.is_first()).map(|outcome| outcome.map(number)))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What repeated measurements say, with how much confidence.
+//! Statistics of repeated measurements, with their confidence.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};

@@ -37,7 +37,7 @@ pub struct Tasks {
     unit_seconds: Option<f64>,
     /// Bytes by rank.
     capacity: Option<Rc<[u64]>>,
-    /// Which tasks talk to each other.
+    /// Communication between tasks.
     links: Option<Arc<[Link]>>,
     /// Several weights of each.
     columns: Option<Arc<[Column]>>,
@@ -239,12 +239,12 @@ impl Tasks {
         self.payload
     }
 
-    /// Whether the tasks carry different amounts, so that [`payload`](Tasks::payload) is their mean.
+    /// Returns true if the tasks carry different amounts, so that [`payload`](Tasks::payload) is their mean.
     pub fn payload_is_mean(&self) -> bool {
         matches!(self.origin, Origin::Read(_))
     }
 
-    /// Whether tasks are made from their numbers, so that every process can make those of all nodes.
+    /// Returns true if tasks are made from their numbers, so that every process can make those of all nodes.
     pub fn are_numbered(&self) -> bool {
         matches!(self.origin, Origin::Numbered(_))
     }

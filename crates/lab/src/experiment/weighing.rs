@@ -70,7 +70,7 @@ pub struct Work {
     pub nonlocal_work: u64,
 }
 
-/// A transfer, as it is shown.
+/// A transfer in the form for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedMove {
     pub step: u32,

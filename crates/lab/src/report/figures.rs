@@ -74,7 +74,7 @@ pub fn several(number: u64, one: &str) -> String {
     format!("{} {one}{}", whole(number), if number == 1 { "" } else { "s" })
 }
 
-/// What tasks carry: `of 64 B`, `of 930 B on average` where they are not alike, `without payload`.
+/// Payload of tasks in words: `of 64 B`, `of 930 B on average` where they are not alike, `without payload`.
 pub fn payload(payload: u64, is_mean: bool) -> String {
     match payload {
         0 => "without payload".into(),

@@ -15,7 +15,7 @@ const ROW: f64 = 17.0;
 /// Characters of a name that fit.
 const NAME: usize = 58;
 
-/// What is drawn.
+/// Data of the plot.
 #[derive(Debug)]
 pub struct Plot {
     /// For those who cannot see it.

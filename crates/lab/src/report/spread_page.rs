@@ -81,7 +81,7 @@ fn division(record: &SpreadRecord) -> Section {
         ),
         charts,
         wide: vec![Timed {
-            title: "Predicted beside measured".into(),
+            title: "Predicted and measured".into(),
             says: "When each rank's share was on the way, and when it computed on it.".into(),
             svg: gantt::in_page(&gantt_title, &rows),
         }],

@@ -73,7 +73,7 @@ impl Decimal {
         self.digits.checked_mul(power / 10u64.pow(u32::from(self.places)))
     }
 
-    /// Whether it is 0.
+    /// Returns true if it is 0.
     pub fn is_zero(self) -> bool {
         self.digits == 0
     }

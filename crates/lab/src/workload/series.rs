@@ -63,7 +63,7 @@ fn of_lines<'a>(lines: impl Iterator<Item = Items<'a>>) -> Result<Vec<Vec<f64>>,
     Ok(work)
 }
 
-/// Columns in any order, rows in any order. What is not in the table is 0; times of a rank and step that are there several times are added.
+/// Columns in any order, rows in any order. A missing entry is 0; several times of one rank and step are added.
 fn of_table<'a>(mut lines: impl Iterator<Item = Items<'a>>) -> Result<Vec<Vec<f64>>, String> {
     let Some((number, header)) = lines.next() else { return Ok(Vec::new()) };
     let header = header.map_err(|why| format!("line {number}: {why}"))?;

@@ -6,7 +6,7 @@ pub(super) const SERIES: &str = "series";
 /// Maximum number of times, of all ranks in all steps together.
 pub(super) const MOST_TIMES: usize = 1 << 27;
 
-/// What was done in each step.
+/// Steps of a recorded run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steps {
     /// By step and rank, in one unit of time; all steps have the same number of ranks. In seconds for LBAF.

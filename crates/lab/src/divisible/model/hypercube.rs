@@ -15,7 +15,7 @@
 
 use super::number::Arithmetic;
 
-/// What the processors of each layer get, layer 0 first: d + 1 entries in each list.
+/// Shares of the processors of each layer, layer 0 first: d + 1 entries in each list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HypercubeShares<N> {
     /// The part of what it received that a processor keeps (the paper's hatted alpha).

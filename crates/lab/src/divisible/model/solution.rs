@@ -2,7 +2,7 @@
 
 use equipoise::topology::NodeId;
 
-/// How a division was found.
+/// Method by which a division was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Equations by layer or by dimension.

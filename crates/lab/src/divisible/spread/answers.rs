@@ -8,13 +8,13 @@ use equipoise::node::{Message, Node, Ticks, open};
 /// the first in the input is reported. A program that would go on for hours does not keep the job.
 const GRACE: Ticks = 2_000_000_000;
 
-/// What has come from the nodes, and what is still to come.
+/// Answers and reports that have arrived from the nodes, and the number still missing.
 pub(super) struct Answers<'a> {
     order: &'a SpreadOrder,
     /// By node.
     reports: Vec<SpreadNodeReport>,
     answers: Vec<Option<Result<Vec<u8>>>>,
-    /// Number of shares, other than the originator's, whose answers have not come.
+    /// Number of shares, other than the originator's, whose answers have not arrived.
     missing: usize,
     /// When the originator stops waiting, since a share has failed.
     given_up: Option<Ticks>,
@@ -28,7 +28,7 @@ impl<'a> Answers<'a> {
         Answers { order, reports: vec![SpreadNodeReport::default(); nodes], answers: vec![None; nodes], missing, given_up: None }
     }
 
-    /// Whether all have come.
+    /// Returns true if all have come.
     pub fn are_complete(&self) -> bool {
         self.missing == 0
     }

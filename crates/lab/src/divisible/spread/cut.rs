@@ -1,4 +1,4 @@
-//! Where the input may be cut, and cutting it there.
+//! Positions at which the input may be cut, and the cutting itself.
 
 use std::fmt;
 use std::str::FromStr;

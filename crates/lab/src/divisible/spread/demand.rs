@@ -164,7 +164,7 @@ fn in_pieces(range: Range) -> impl Iterator<Item = Range> {
     (range.start..range.end).step_by(PIECE as usize).map(move |start| Range { start, end: range.end.min(start + PIECE) })
 }
 
-/// What is left of the input.
+/// Remaining part of the input.
 struct Chunks {
     at: u64,
     len: u64,

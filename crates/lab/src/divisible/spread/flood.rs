@@ -225,7 +225,7 @@ fn pieces(range: Range) -> impl Iterator<Item = Range> {
     (range.start..range.end).step_by(PIECE as usize).map(move |start| Range { start, end: range.end.min(start + PIECE) })
 }
 
-/// What has come, by where it begins in the input.
+/// Pieces that have arrived, by their start in the input.
 #[derive(Default)]
 struct Arrived {
     pieces: BTreeMap<u64, Bytes>,

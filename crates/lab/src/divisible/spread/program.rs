@@ -140,7 +140,7 @@ struct Pieces<'a> {
     order: &'a SpreadOrder,
     round: u32,
     turn: usize,
-    /// What is left of the current installment.
+    /// Remaining part of the current installment.
     left: Range,
 }
 

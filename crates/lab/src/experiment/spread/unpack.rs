@@ -95,7 +95,7 @@ fn copy(mut source: impl Read, mut take: impl FnMut(&[u8]) -> io::Result<()>) ->
     }
 }
 
-/// All frames, one after the other; checksums are compared where there are any.
+/// Unpacks all frames in sequence; checksums are compared if present.
 fn unzstd(mut source: impl BufRead, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     /// The largest window that `zstd` itself reads without being asked to.
     const WINDOW: u64 = 1 << 27;

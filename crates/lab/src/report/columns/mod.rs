@@ -56,7 +56,7 @@ impl<R> Column<R> {
         Column { key: None, value: cell, shown: None, only_then: false }.heading(heading)
     }
 
-    /// Shows the column to people, as it is in CSV unless [`reads`](Column::reads) says otherwise.
+    /// Shows the column to people, in the form of CSV unless [`reads`](Column::reads) sets another.
     pub fn heading(mut self, heading: &'static str) -> Column<R> {
         self.shown = Some(Shown { heading, unit: "", about: "", cell: self.value, when: |_| true, is_text: false });
         self

@@ -90,7 +90,7 @@ pub struct TaskTrees {
     pub growth: Growth,
     pub cost: Cost,
     pub submission: Submission,
-    /// How to execute the tasks, if not on a worker.
+    /// Execution style of the tasks, if not on a worker.
     pub style: Option<Style>,
 }
 
@@ -102,7 +102,7 @@ pub enum Submission {
     Stream(Stream),
 }
 
-/// How tasks spend their time.
+/// Way in which tasks spend their time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cost {
     /// Asleep, whatever the rank's speed.
@@ -120,7 +120,7 @@ impl Cost {
     }
 }
 
-/// How trees grow.
+/// Growth of trees.
 #[derive(Clone, Copy, Debug)]
 pub struct Growth {
     /// Maximum number of edges from a root to the lowest tasks: L_max.
@@ -137,7 +137,7 @@ pub struct Grown {
     pub key: u64,
     /// Edges between the root and it.
     pub level: u32,
-    /// What it takes, as every task of its tree.
+    /// Time that it takes, as every task of its tree.
     pub ticks: Ticks,
 }
 

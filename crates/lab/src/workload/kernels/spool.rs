@@ -1,4 +1,4 @@
-//! What kernels write, kept until it is wanted: in memory at first, in a nameless file beyond that.
+//! Outputs of kernels, kept until they are wanted: in memory at first, in a nameless file beyond that.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,14 +12,14 @@ use equipoise::names;
 /// Number of bytes that stay in memory.
 const IN_MEMORY: usize = 8 << 20;
 
-/// What was written for each range.
+/// Outputs by range.
 pub type Spools = Arc<Mutex<BTreeMap<Range, Spool>>>;
 
-/// What was written for one range.
+/// Output for one range.
 #[derive(Debug, Default)]
 pub struct Spool {
     memory: Vec<u8>,
-    /// What follows what is in memory.
+    /// Continuation of the part in memory.
     file: Option<File>,
     length: u64,
     /// Number of bytes that have been read.
@@ -58,11 +58,11 @@ impl Spool {
     }
 }
 
-/// Where a kernel writes to.
+/// Writer of a kernel's output.
 pub struct Output {
     range: Range,
     spool: Spool,
-    /// Where it is left in the end; `None` if it is not wanted.
+    /// Place for the finished output; `None` if it is not wanted.
     keep: Option<Spools>,
 }
 

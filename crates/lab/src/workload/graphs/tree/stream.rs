@@ -126,7 +126,7 @@ impl Stream {
     }
 }
 
-/// The graphs of a stream, one after the other.
+/// Arrivals of the graphs of a stream, in order.
 pub(super) struct Arrivals {
     stream: Stream,
     growth: Growth,
