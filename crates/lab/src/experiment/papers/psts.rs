@@ -3,6 +3,7 @@
 //! The paper times a machine of 2004 and does not say how long a task or a message takes there. Ours are simulated: a task of one unit takes 100 us,
 //! messages are those of the default network. Grids are named, so that nothing depends on which one `psts` would choose.
 
+mod arrivals;
 mod claims;
 
 use rand::rngs::ChaCha8Rng;
@@ -18,6 +19,8 @@ use equipoise::phase::Outcome;
 use equipoise::topology::Topology;
 use equipoise::transport::sim::{Model, Network};
 
+use arrivals::Sizes;
+
 /// Table 1.
 const POWERS: [u64; 18] = [3, 4, 5, 2, 1, 5, 1, 2, 2, 1, 1, 3, 5, 1, 4, 2, 6, 2];
 const LOADS: [u64; 18] = [250, 300, 150, 100, 50, 150, 200, 300, 100, 400, 300, 700, 200, 50, 50, 200, 300, 200];
@@ -29,7 +32,7 @@ const TASKS: u64 = 4000;
 const TASK_SECONDS: f64 = 100e-6;
 
 /// Grids by dimension for each number of nodes: the line, and the highest dimension that the paper took.
-const GRIDS: [(u32, &str, &str); 6] = [
+pub(super) const GRIDS: [(u32, &str, &str); 6] = [
     (2, "grid:2", "grid:2"),
     (4, "grid:4", "grid:2x2"),
     (8, "grid:8", "grid:2x2x2"),
@@ -37,6 +40,11 @@ const GRIDS: [(u32, &str, &str); 6] = [
     (32, "grid:32", "grid:2x2x2x4"),
     (64, "grid:64", "grid:2x2x4x4"),
 ];
+
+/// Streams of figure 6: the curve, and the tasks' sizes.
+const STREAMS: [(&str, Sizes); 2] = [(UNIFORM, Sizes::Uniform), (POISSON, Sizes::Poisson)];
+const UNIFORM: &str = "arrivals over time, uniform sizes";
+const POISSON: &str = "arrivals over time, Poisson sizes";
 
 pub(super) fn study() -> Study {
     let mut jobs = vec![Job::new(Item::Table(1), "example", 0.0, [1, 1], |_, _| example())];
@@ -50,6 +58,9 @@ pub(super) fn study() -> Study {
         jobs.push(Job::new(Item::Figure(4), "time", x, [5, 20], move |seed, cases| times("dim = 1", line, seed, cases)));
         jobs.push(Job::new(Item::Figure(5), "time", x, [5, 20], move |seed, cases| times("dim > 1", high, seed, cases)));
         jobs.push(Job::new(Item::Figure(6), "speed-up", x, [10, 50], move |seed, cases| speedup(high, seed, cases)));
+        for (curve, sizes) in STREAMS {
+            jobs.push(Job::new(Item::Figure(6), curve, x, [10, 50], move |seed, cases| arrivals::speedup(curve, high, sizes, seed, cases)));
+        }
     }
     Study { jobs, claims: claims::all() }
 }
@@ -100,7 +111,7 @@ fn example() -> Result<Vec<Value>> {
 }
 
 /// Loads of 4,000 tasks, each on a node drawn at random.
-fn scattered(nodes: u32, seed: u64) -> Vec<u64> {
+pub(super) fn scattered(nodes: u32, seed: u64) -> Vec<u64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut loads = vec![0; nodes as usize];
     (0..TASKS).for_each(|_| loads[rng.random_range(0..nodes) as usize] += 1);
@@ -139,18 +150,23 @@ fn crossovers(nodes: u32, line: &str, high: &str, seed: u64, cases: u32) -> Resu
     named(["d = 1", "d > 1"], samples)
 }
 
-fn pays_from(elapsed: u64, nodes: u32) -> f64 {
+pub(super) fn pays_from(elapsed: u64, nodes: u32) -> f64 {
     elapsed as f64 / 1e9 / (TASKS as f64 / f64::from(nodes) * TASK_SECONDS)
 }
 
-/// The same where all is balanced but for one task that has arrived on the first node.
+/// 4,000 tasks, even but for one more that has arrived on some node.
+pub(super) fn with_one_more(nodes: u32, seed: u64) -> Vec<u64> {
+    let mut loads = vec![TASKS / u64::from(nodes); nodes as usize];
+    loads[(seed % u64::from(nodes)) as usize] += 1;
+    loads
+}
+
+/// The same where all is balanced but for one task that has just arrived.
 fn arrival(nodes: u32, line: &str, seed: u64, cases: u32) -> Result<Vec<Value>> {
     let mut bench = equal(line, "switched")?;
     let mut samples = Vec::new();
     for case in 0..u64::from(cases) {
-        let mut loads = vec![TASKS / u64::from(nodes); nodes as usize];
-        loads[((seed + case) % u64::from(nodes)) as usize] += 1;
-        samples.push(pays_from(bench.phase(&loads, false)?.elapsed, nodes));
+        samples.push(pays_from(bench.phase(&with_one_more(nodes, seed + case), false)?.elapsed, nodes));
     }
     named(["d = 1"], [samples])
 }
