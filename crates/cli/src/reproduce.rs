@@ -30,9 +30,9 @@ Examples:
 
 Papers:
   hierarchical  000  Ahmad, Ghafoor and Fox 1994: figures 6 to 16, section 4.3 as section 4
-  divisible     001  Blazewicz and Drozdowski 1995: figures 2 to 8, example 1, section 2 (executed)
+  divisible     001  Blazewicz and Drozdowski 1995: figures 2 to 8, by the model and executed; example 1, section 2
   sash          002  Hamidzadeh, Lilja and Atif 1995: figures 2 to 13, section 3
-  psts          003  Savvas and Kechadi 2004: tables 1, 6 and 7, figures 4 to 6, section 4
+  psts          003  Savvas and Kechadi 2004: tables 1 to 7, figures 4 to 6, section 4
   wu            004  Wu 1997: examples 1 to 4, table 1, figures 3, 9 and 14 to 17, section 4
 
 A claim's verdict is reproduced, reproduced under a stated reading, not reproduced, or undecided (too few cases to tell).

@@ -38,17 +38,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_figure_with_further_curves_is_one_of_the_paper_and_names_none_of_its_curves() {
+    fn every_figure_with_further_curves_is_one_of_the_paper() {
         for paper in Paper::ALL {
             let study = paper.study();
             for job in paper.further().unwrap() {
                 assert!(study.jobs.iter().any(|own| own.item == job.item), "{paper:?} {}", job.item);
             }
         }
-        // Of the cheapest figure also the numbers: what is optimal is never above what is not.
+        // Of the cheapest figure also the numbers: who gives away foreign tasks first moves as few as possible, and a positional scan does not.
         let few: Vec<Job> = Paper::Wu.further().unwrap().into_iter().filter(|job| job.item == Item::Figure(14) && job.x == 10.0).collect();
         let points = measure(Paper::Wu, &few, &Measuring::new(Effort::Cases(5), 1), |_| {}).unwrap();
         let at = |name: &str| points.0.iter().find(|point| point.curve.starts_with(name)).unwrap().value;
-        assert!(at("optimal") == 0.0 && at("kwa") == 0.0 && at("fos") > 0.0, "{points:?}");
+        assert!(at("optimal") == 0.0 && at("kwa") == 0.0 && at("psts") > 0.0, "{points:?}");
     }
 }

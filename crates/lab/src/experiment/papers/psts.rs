@@ -5,6 +5,7 @@
 
 mod arrivals;
 mod claims;
+mod example;
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -15,17 +16,10 @@ use super::{Item, Job, Study, Value};
 use equipoise::error::{Error, Result};
 use equipoise::judge;
 use equipoise::load::Powers;
-use equipoise::phase::Outcome;
 use equipoise::topology::Topology;
 use equipoise::transport::sim::{Model, Network};
 
 use arrivals::Sizes;
-
-/// Table 1.
-const POWERS: [u64; 18] = [3, 4, 5, 2, 1, 5, 1, 2, 2, 1, 1, 3, 5, 1, 4, 2, 6, 2];
-const LOADS: [u64; 18] = [250, 300, 150, 100, 50, 150, 200, 300, 100, 400, 300, 700, 200, 50, 50, 200, 300, 200];
-/// Table 4, line M: what each node of the second row gives to other rows.
-const GIVEN: [f64; 6] = [120.0, 180.0, 60.0, 240.0, 180.0, 420.0];
 
 /// Tasks of the experiments, and how long one takes.
 const TASKS: u64 = 4000;
@@ -46,9 +40,13 @@ const STREAMS: [(&str, Sizes); 2] = [(UNIFORM, Sizes::Uniform), (POISSON, Sizes:
 const UNIFORM: &str = "arrivals over time, uniform sizes";
 const POISSON: &str = "arrivals over time, Poisson sizes";
 
+/// 64 nodes in every number of dimensions.
+const FACTORED: [(u32, &str); 6] =
+    [(1, "grid:64"), (2, "grid:8x8"), (3, "grid:4x4x4"), (4, "grid:2x2x4x4"), (5, "grid:2x2x2x2x4"), (6, "grid:2x2x2x2x2x2")];
+
 pub(super) fn study() -> Study {
-    let mut jobs = vec![Job::new(Item::Table(1), "example", 0.0, [1, 1], |_, _| example())];
-    for (dimension, grid) in [(1, "grid:64"), (2, "grid:8x8"), (3, "grid:4x4x4"), (6, "grid:2x2x2x2x2x2")] {
+    let mut jobs = example::jobs();
+    for (dimension, grid) in FACTORED {
         jobs.push(Job::new(Item::Section(4), grid, f64::from(dimension), [3, 10], move |seed, cases| by_dimension(grid, seed, cases)));
     }
     for (nodes, line, high) in GRIDS {
@@ -76,38 +74,6 @@ fn equal(grid: &str, network: &str) -> Result<Bench> {
 
 fn powers(listed: Vec<u64>) -> Result<Powers> {
     Powers::listed(listed).map_err(|why| Error::Failed(why.to_string()))
-}
-
-/// Tables 1 to 5: final loads against equation 4, and where units go.
-fn example() -> Result<Vec<Value>> {
-    let mut bench = bench("grid:3x6", powers(POWERS.to_vec())?, Network::Zero)?;
-    let Outcome { finals, plan, .. } = bench.phase(&LOADS, true)?;
-    let total: u64 = LOADS.iter().sum();
-    let mut values = Vec::new();
-    let off = finals.iter().zip(POWERS).filter(|(load, power)| **load != total * power / POWERS.iter().sum::<u64>()).count();
-    values.push(Value::exact("final loads that are not W tau / Pi", off as f64, Some(0.0), 1.0));
-    let between_rows = || plan.transfers.iter().filter(|sent| sent.src / 6 != sent.dst / 6);
-    let senders = between_rows().map(|sent| sent.src / 6 + 1).collect::<std::collections::BTreeSet<u32>>();
-    values.push(Value::exact("rows that send", senders.len() as f64, Some(1.0), 1.0));
-    for (node, printed) in (6..12).zip(GIVEN) {
-        let given: u64 = between_rows().filter(|sent| sent.src == node).map(|sent| sent.tasks).sum();
-        values.push(Value::exact(format!("given by v2{}", node - 5), given as f64, Some(printed), 1.0));
-    }
-    // A node gives its units in order to the nodes of a row: that of number `unit` goes where the sum passes it.
-    let lands = |node: u32, unit: u64, row: std::ops::Range<u32>| {
-        let mut before = 0;
-        row.into_iter().find(|to| {
-            before += between_rows().filter(|sent| (sent.src, sent.dst) == (node, *to)).map(|sent| sent.tasks).sum::<u64>();
-            before > unit
-        })
-    };
-    for (name, node, unit, row, printed) in
-        [("v22's unit 100 lands on node", 7, 100, 0..6, 2.0), ("v26's unit 200 lands on node", 11, 200, 12..18, 16.0)]
-    {
-        let to = lands(node, unit, row).ok_or_else(|| Error::Failed(format!("{name}: it is not sent")))?;
-        values.push(Value::exact(name, f64::from(to), Some(printed), 1.0));
-    }
-    Ok(values)
 }
 
 /// Loads of 4,000 tasks, each on a node drawn at random.
