@@ -35,7 +35,14 @@ pub fn enter(book: &mut Book) {
         ]
     };
     let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(60)));
-    book.suite(Suite { name: "divide", ranks: &[1, 2, 3, 4, 7, 8, 16], limit: Duration::from_secs(150), options, cases: cases() });
+    book.suite(Suite {
+        name: "divide",
+        ranks: &[1, 2, 3, 5, 8],
+        more: &[4, 7, 16],
+        limit: Duration::from_secs(150),
+        options,
+        cases: cases(),
+    });
     book.job(
         "64 megabytes divided over 4 ranks",
         4,

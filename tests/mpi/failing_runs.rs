@@ -20,22 +20,27 @@ const RANKS: u32 = 3;
 pub fn enter(book: &mut Book) {
     let panicked: fn(&Outcome) -> Result<(), String> =
         |outcome| outcome.expect(101, SOON, &[("panicked at", 1), ("this task is too much", 1)]);
-    book.job("a task that panics on a worker thread ends its run", RANKS, || run(Fault::Panic, Style::Worker, "hierarchical"), panicked);
-    book.job("a task that panics between messages ends its run", RANKS, || run(Fault::Panic, Style::Inline, "random"), panicked);
-    book.job("a task that panics in a slice ends its run", RANKS, || run(Fault::Panic, Style::Sliced, "steal"), panicked);
-    book.job(
+    book.waiting_job(
+        "a task that panics on a worker thread ends its run",
+        RANKS,
+        || run(Fault::Panic, Style::Worker, "hierarchical"),
+        panicked,
+    );
+    book.waiting_job("a task that panics between messages ends its run", RANKS, || run(Fault::Panic, Style::Inline, "random"), panicked);
+    book.waiting_job("a task that panics in a slice ends its run", RANKS, || run(Fault::Panic, Style::Sliced, "steal"), panicked);
+    book.waiting_job(
         "an answer too large to be sent ends its run",
         RANKS,
         || run(Fault::Large, Style::Worker, "random"),
         |outcome| outcome.expect(1, SOON, &[("the answer of task ", 1), (" bytes; no more than 100000 can be sent\n", 1), ("panicked", 0)]),
     );
-    book.job(
+    book.waiting_job(
         "a worker thread that dies in a task ends its run",
         RANKS,
         || run(Fault::Die, Style::Worker, "neighbour"),
         |outcome| outcome.expect(101, SOON, &[("equipoise: thread 'worker 0' died while it executed a task\n", 1)]),
     );
-    book.job(
+    book.waiting_job(
         "a rank that is killed in a task ends its run",
         RANKS,
         || run(Fault::Kill, Style::Worker, "random"),
@@ -45,7 +50,7 @@ pub fn enter(book: &mut Book) {
             _ => Err("it should end soon, with the launcher's status, which is not 0".into()),
         },
     );
-    book.job(
+    book.waiting_job(
         "the same run without a fault",
         RANKS,
         || run(Fault::None, Style::Worker, "random"),

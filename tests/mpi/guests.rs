@@ -21,10 +21,10 @@ const SECOND: Duration = Duration::from_secs(1);
 
 pub fn enter(book: &mut Book) {
     let fine: fn(&Outcome) -> Result<(), String> = |outcome| outcome.expect(0, SOON, &[("equipoise", 0), ("panicked", 0)]);
-    book.job("2 ranks wait for one that computes between two calls", 2, straggler, fine);
-    book.job("3 ranks wait for one that computes between two calls", 3, straggler, fine);
-    book.job("8 ranks wait for one that computes between two calls", 8, straggler, fine);
-    book.job("ranks that wait for each other in a run are found where that was asked for", 3, deadlock, |outcome| {
+    book.waiting_job("2 ranks wait for one that computes between two calls", 2, straggler, fine);
+    book.waiting_job("3 ranks wait for one that computes between two calls", 3, straggler, fine);
+    book.waiting_job("8 ranks wait for one that computes between two calls", 8, straggler, fine);
+    book.waiting_job("ranks that wait for each other in a run are found where that was asked for", 3, deadlock, |outcome| {
         outcome.expect(3, SOON, &[("equipoise: no progress for 1 s: all 3 ranks wait for each other\n", 1)])
     });
     book.job("two thousand worlds leave no thread", 1, || many_worlds(2000), fine);

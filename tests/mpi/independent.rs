@@ -71,7 +71,14 @@ pub fn enter(book: &mut Book) {
         ]
     };
     let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(30)));
-    book.suite(Suite { name: "independent", ranks: &[1, 2, 3, 4, 8, 16], limit: Duration::from_secs(150), options, cases: cases() });
+    book.suite(Suite {
+        name: "independent",
+        ranks: &[1, 2, 3, 5, 8],
+        more: &[4, 16],
+        limit: Duration::from_secs(150),
+        options,
+        cases: cases(),
+    });
 }
 
 fn all(world: &mut World, workload: &str, unequal: bool) -> Result<()> {

@@ -10,7 +10,7 @@ use libtest_mimic::{Failed, Trial};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::launch::{self, PROGRAM};
+use crate::launch::{self, PROGRAM, Turn};
 
 /// Beginning and end of a job.
 const LIMIT: Duration = Duration::from_secs(150);
@@ -19,15 +19,21 @@ const RANKS: [u32; 5] = [1, 2, 3, 5, 8];
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for ranks in RANKS {
-        trials.push(Trial::test(format!("compare on {ranks} ranks and SIGUSR1 to all"), move || compared(Some(ranks), Signal::USR1, None)));
-        trials.push(Trial::test(format!("compare on {ranks} ranks and SIGTERM to the last"), move || {
+        trials.push(launch::trial(Turn::Waiting, format!("compare on {ranks} ranks and SIGUSR1 to all"), move || {
+            compared(Some(ranks), Signal::USR1, None)
+        }));
+        trials.push(launch::trial(Turn::Waiting, format!("compare on {ranks} ranks and SIGTERM to the last"), move || {
             compared(Some(ranks), Signal::TERM, Some(ranks - 1))
         }));
-        trials.push(Trial::test(format!("run on {ranks} ranks and a run that is given up"), move || given_up(ranks)));
-        trials.push(Trial::test(format!("run on {ranks} ranks and nothing finished"), move || nothing_finished(Some(ranks))));
+        trials.push(launch::trial(Turn::Waiting, format!("run on {ranks} ranks and nothing finished"), move || {
+            nothing_finished(Some(ranks))
+        }));
     }
-    trials.push(Trial::test("compare in simulation and SIGTERM", || compared(None, Signal::TERM, None)));
-    trials.push(Trial::test("run in simulation and a run that is given up", || nothing_finished(None)));
+    trials.push(launch::trial(Turn::Waiting, "compare in simulation and SIGTERM", || compared(None, Signal::TERM, None)));
+    trials.push(launch::trial(Turn::Waiting, "run in simulation and a run that is given up", || nothing_finished(None)));
+    for ranks in RANKS {
+        trials.push(launch::trial(Turn::Alone, format!("run on {ranks} ranks and a run that is given up"), move || given_up(ranks)));
+    }
     trials
 }
 

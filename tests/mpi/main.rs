@@ -45,7 +45,7 @@ fn small_limits() -> mpi::Options {
 fn book() -> Book {
     let mut book = Book::default();
     let limit = Duration::from_secs(150);
-    book.suite(Suite { name: "contract", ranks: &[1, 2, 3, 5, 8, 16], limit, options: small_limits(), cases: contract::cases() });
+    book.suite(Suite { name: "contract", ranks: &[1, 2, 3, 5, 8], more: &[16], limit, options: small_limits(), cases: contract::cases() });
     real::enter(&mut book);
     faults::enter(&mut book);
     phases::enter(&mut book);
@@ -85,8 +85,8 @@ fn main() {
         eprintln!("EQUIPOISE_SKIP_MPI=1: real ranks are NOT tested");
         return;
     }
-    // Launches compete for the same cores.
-    arguments.test_threads.get_or_insert(1);
+    // What mostly waits does so three at a time, all else alone (`launch::Turn`).
+    arguments.test_threads.get_or_insert(3);
     let mut trials = book.trials();
     trials.append(&mut commands::trials());
     trials.append(&mut farms::trials());

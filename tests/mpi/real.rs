@@ -27,10 +27,10 @@ pub fn enter(book: &mut Book) {
         ]
     };
     let limit = Duration::from_secs(120);
-    book.suite(Suite { name: "real", ranks: &[1, 2, 8], limit, options: small_limits(), cases: cases() });
+    book.suite(Suite { name: "real", ranks: &[1, 2, 8], more: &[], limit, options: small_limits(), cases: cases() });
     let first: Vec<Case> = contract::cases().into_iter().take(1).collect();
     let many = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(100)));
-    book.suite(Suite { name: "many", ranks: &[64], limit, options: many, cases: first });
+    book.suite(Suite { name: "many", ranks: &[64], more: &[], limit, options: many, cases: first });
 }
 
 pub fn everywhere(world: &World) -> Result<Overlay> {

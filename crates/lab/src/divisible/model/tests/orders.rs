@@ -96,7 +96,8 @@ fn what_is_not_proven_is_not_called_so() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    // Few: these cases take long, and each run draws others.
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     #[test]
     fn no_order_of_a_star_with_start_up_costs_is_better(leaves in leaves(5)) {
