@@ -378,7 +378,9 @@ mod tests {
             let (exact, loose) = (greedy_refine(&problem, 1.0), greedy_refine(&problem, 1.5));
             prop_assert!(problem.moved(&loose) <= problem.moved(&exact));
             let time = |assignment: &Assignment| seconds(problem.slowest(&problem.loads(assignment)));
-            prop_assert!(time(&loose) <= 1.5 * time(&exact) + 1e-9);
+            // The tolerance counts from the best that is found before less movement is looked for, which may be a little better still.
+            let refined = time(&refine(&problem));
+            prop_assert!(time(&loose) <= 1.5 * refined + 1e-9 && time(&exact) <= refined);
         }
     }
 }

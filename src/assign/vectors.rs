@@ -6,7 +6,8 @@
 //!   all columns together, d, and neither 1 nor a single task is more than the best.
 //! - [`refine`](fn@refine): from the rank with the largest ratio, as with one weight: moves and swaps as long as they make it smaller.
 //! - [`greedy_refine`](fn@greedy_refine): of both, and of greedy followed by refinement, the result that moves least among those that are
-//! good enough.
+//!   good enough.
+//!
 //! Ratios are compared as floating-point numbers, computed in the same way and order on all ranks, so all ranks get the same result.
 
 use std::collections::BTreeSet;

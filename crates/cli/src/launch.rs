@@ -16,7 +16,7 @@ use super::options::{GraceOption, WorldOptions};
 use super::start;
 use super::{command, terminal};
 
-/// Returns true if this process is the one of its job that speaks, as far as the environment tells.
+/// Returns true if this process is the one of its job that prints, by the environment.
 pub fn speaks() -> bool {
     launcher::rank(launcher::variable).unwrap_or(0) == 0
 }
@@ -161,9 +161,9 @@ fn end_soon(status: i32) {
 /// Failure of a command.
 #[derive(Debug)]
 pub enum Ending {
-    /// It is still to be said why.
+    /// The error is still to be printed.
     Unsaid(Error),
-    /// It has been said; the exit status is left.
+    /// The error has been printed; only the exit status is left.
     Said(i32),
 }
 
@@ -238,7 +238,7 @@ fn real(options: &WorldOptions, workers: u32) -> Result<World, Ending> {
     compared(World::from(world))
 }
 
-/// The circumstances of what has just been done in this world.
+/// The environment of the last operation in this world.
 pub fn environment(world: &World) -> Environment {
     Environment::of(world, command::typed(world.is_simulated()), carrier())
 }

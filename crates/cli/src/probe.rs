@@ -1,4 +1,4 @@
-//! `equipoise probe`: what the network and the ranks are like.
+//! `equipoise probe`: measures the network and the ranks.
 
 use std::path::PathBuf;
 

@@ -17,9 +17,9 @@ const SHOWN: usize = 60;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Start {
     version: String,
-    /// The command; for what is none, the option that stands in its place.
+    /// The command, or the option that stands in its place.
     command: String,
-    /// Its options, and what each was given or has by default; nothing for a flag.
+    /// Its options, and the given or default value of each; `None` for a flag.
     options: Vec<(String, Option<String>)>,
     /// Why this process will not begin.
     refused: Option<String>,
@@ -40,7 +40,7 @@ pub fn note(parser: &Command, matches: &ArgMatches) {
     with(|start| (start.command, start.options) = (name.to_string(), options));
 }
 
-/// Notes what stands in the place of a command.
+/// Notes the option that stands in the place of a command.
 pub fn note_instead(what: &str) {
     with(|start| start.command = what.into());
 }

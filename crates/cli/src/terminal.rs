@@ -1,4 +1,4 @@
-//! Everything that this program says to people goes through here. Of several ranks only one speaks.
+//! Output for people. Only one of several ranks prints.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,7 +52,7 @@ pub enum Output {
     Quiet,
 }
 
-/// The record of something that ended before anything of it was finished; `what` is counted, in the plural.
+/// Prints the record of an operation that ended before anything was finished; `what` is the noun for the counted items, in the plural.
 pub fn interrupted(output: Output, interruption: &Interruption, what: &str) -> Result<()> {
     match output {
         Output::Human => print(|out| writeln!(out, "{}", interruption.sentence(what))),
@@ -61,12 +61,12 @@ pub fn interrupted(output: Output, interruption: &Interruption, what: &str) -> R
     }
 }
 
-/// Says on standard error what went wrong, in one line.
+/// Prints an error on standard error, on one line.
 pub fn complain(sentence: &str) {
     remark(&format!("equipoise: {sentence}"));
 }
 
-/// Prints a remark on standard error, apart from the result. What would be an order to the terminal is written out.
+/// Prints a remark on standard error, apart from the result. Control characters of the terminal are escaped.
 pub fn remark(text: &str) {
     if speaks() {
         // If standard error is closed, there is nowhere left to report to.
@@ -102,7 +102,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// `what` is counted, in the plural.
+    /// `what` is the noun for the counted items, in the plural.
     pub fn begin(shown: bool, what: &'static str) -> Progress {
         let shown = shown && speaks();
         let bar = match shown && io::stderr().is_terminal() {

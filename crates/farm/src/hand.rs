@@ -1,4 +1,4 @@
-//! The hand of a rank: gives tasks to the helper, writes what became of them into the journal, and tells the lead.
+//! The hand of a rank: it gives tasks to the helper, writes their results into the journal, and reports to the lead.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsStr;

@@ -31,7 +31,7 @@ impl Halt {
 /// The slots that were asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlotsGiven {
-    /// They are those of a host, and its ranks share them.
+    /// Whether the slots are those of a host, shared by its ranks.
     pub by_host: bool,
     pub cpus: u32,
     pub gpus: u32,

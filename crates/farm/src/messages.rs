@@ -26,8 +26,8 @@ pub enum ToHand {
 /// From a hand to the lead.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToLead {
-    /// Tasks have ended, so that there is room for others; their records are being written. Number, how many of them failed,
-    /// seconds, and squares of the seconds.
+    /// Tasks have ended, so that there is room for others; their records are being written. Number of tasks, number of failed ones,
+    /// seconds, and sum of squared seconds.
     Freed { tasks: u64, failed: u64, time: f64, squares: f64 },
     /// Tasks whose records are on the disk.
     Ended(Vec<Outcome>),

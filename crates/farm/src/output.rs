@@ -27,7 +27,7 @@ struct Job {
 #[derive(Debug)]
 enum Part {
     Here(Vec<u8>),
-    /// In the file of what was put aside.
+    /// In the temporary file.
     Aside {
         at: u64,
         length: usize,
@@ -51,7 +51,7 @@ pub struct Wanted {
 pub struct Printer {
     sink: Sink,
     keep_order: bool,
-    /// In order: those that came before their turn.
+    /// Outputs that came before their turn, in order.
     early: BTreeMap<u64, Job>,
     /// Tasks that print nothing.
     silent: Numbers,
@@ -182,7 +182,7 @@ impl Printer {
         (self.sink)(stream, bytes)
     }
 
-    /// A rank is lost, with the long outputs that were to be fetched from it. Returns the number of tasks whose output is not whole therefore.
+    /// Notes the loss of a rank, with the long outputs that were to be fetched from it. Returns the number of tasks with incomplete output.
     pub fn lose(&mut self, rank: u32) -> usize {
         let is_waiting = self.is_waiting && self.queue.front().is_some_and(|job| job.rank == rank);
         self.is_waiting &= !is_waiting;

@@ -26,7 +26,7 @@ pub struct Settings {
     pub journal: Option<PathBuf>,
     pub resume: bool,
     pub retry_failed: bool,
-    /// Logs of other farms that say what is finished.
+    /// Logs of other farms that name finished commands.
     pub logs: Vec<PathBuf>,
     /// GNU parallel's job log, to be written.
     pub joblog: Option<PathBuf>,

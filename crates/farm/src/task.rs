@@ -1,4 +1,4 @@
-//! A task of the list, and what became of it.
+//! A task of the list, and its result.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ pub struct Task {
 /// Way in which a command is run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum How {
-    /// Its words are those that a shell would read, and the first is the program.
+    /// Split into words as by a shell; the first is the program.
     #[default]
     Words,
     /// By `sh -c`.
@@ -97,7 +97,7 @@ impl State {
 
 /// The exit status in a record of a command that ran into its time limit, as GNU parallel has it.
 pub const TIMED_OUT: i32 = -1;
-/// The exit status of a command whose program is not there, as shells have it.
+/// Exit status of a command whose program does not exist, as in shells.
 pub const NOT_FOUND: i32 = 127;
 /// The exit status of a command whose program cannot be executed.
 pub const NOT_EXECUTABLE: i32 = 126;

@@ -60,7 +60,7 @@ where
             return Ok(None);
         }
         let lengths: Vec<usize> = sizes.iter().map(|size| *size as usize).collect();
-        let all = bytes(group, node, body.to_vec(), lengths.clone()).await?;
+        let all = bytes(group, node, body, lengths.clone()).await?;
         let mut rest = &all[..];
         let mut values = Vec::with_capacity(n);
         for (place, length) in lengths.into_iter().enumerate() {

@@ -104,7 +104,7 @@ enum PortsOption {
     One,
 }
 
-/// Calculates, on the one process that speaks.
+/// Calculates, on the process that prints.
 pub fn run(options: &ModelOptions, output: Output) -> Result<()> {
     if options.topology.is_none() && options.curves.is_none() {
         return Err(Error::usage("--model: of what network? Say --topology TOPOLOGY, or --curves DIR for the paper's figures"));

@@ -45,7 +45,7 @@ impl Mark {
         &self.value
     }
 
-    /// Kills all processes with this mark but the caller, and those that they start meanwhile.
+    /// Kills all processes with this mark except the caller, including processes that they start meanwhile.
     pub fn kill(&self) {
         // Processes started while the list was read are in the next one.
         for _ in 0..10 {

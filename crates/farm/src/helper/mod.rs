@@ -30,7 +30,7 @@ use protocol::{News, Order};
 /// Name of the program when it runs as a helper.
 const NAME: &str = "equipoise-helper";
 
-/// Serves as a helper, or as a `starter`, if that is what this process was started as.
+/// Serves as a helper or a `starter`, if this process was started as one.
 pub fn serve_if_called() -> Option<ExitCode> {
     starter::SERVES.store(true, Ordering::Relaxed);
     let mut words = std::env::args_os();

@@ -78,7 +78,7 @@ pub fn send(mut to: impl Write, message: &impl Serialize) -> io::Result<()> {
     to.write_all(&frame(message))
 }
 
-/// Takes the first whole message from what has arrived.
+/// Takes the first complete message from the received bytes.
 pub fn take<T: DeserializeOwned>(arrived: &mut Vec<u8>) -> io::Result<Option<T>> {
     let Some(length) = arrived.first_chunk::<8>() else { return Ok(None) };
     let end = usize::try_from(u64::from_le_bytes(*length)).ok().and_then(|length| length.checked_add(8));

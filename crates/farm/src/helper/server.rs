@@ -1,4 +1,4 @@
-//! The helper's own side: it starts the tasks that it was given as soon as there is room, and says how they ended.
+//! The helper's own side: it starts the given tasks as soon as there is room, and reports their ends.
 #![allow(unsafe_code)]
 
 use std::collections::{HashMap, VecDeque};

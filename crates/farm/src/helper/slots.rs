@@ -36,7 +36,7 @@ impl Free {
         Free { workers, cpus, cpu_set, gpus, mem, all: (cpus, is_limited) }
     }
 
-    /// Takes what a task needs, if all of that is free.
+    /// Takes the resources that a task needs, if all of them are free.
     pub fn take(&mut self, needs: Needs) -> Option<Taken> {
         let cpus = needs.cpus.max(1);
         // If the number of processors was not given, no task can want too many.

@@ -72,7 +72,7 @@ impl Past {
         }
     }
 
-    /// Adds what a log says that names commands by number or by line, perhaps without their text.
+    /// Adds an entry of a log that names commands by number or by line, perhaps without their text.
     pub fn add_foreign(&mut self, seq: Option<u64>, line: Option<u64>, text: Option<&[u8]>, state: State) {
         let known = Known { text: text.map(hash), state, start: 0.0, attempts: 1 };
         if let Some(seq) = seq {

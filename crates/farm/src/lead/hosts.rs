@@ -19,7 +19,7 @@ struct Host {
     name: String,
     ranks: Vec<u32>,
     stage: Stage,
-    /// No work is left for it, and it was said so.
+    /// Whether `--release` was called for it, because no work is left.
     released: bool,
 }
 
@@ -127,7 +127,7 @@ impl Hosts {
         self.failed
     }
 
-    /// Calls `--release` for each host whose ranks have nothing to do and get nothing more.
+    /// Calls `--release` for each host whose ranks have no tasks and get no more.
     pub fn release(&mut self, busy: &[bool]) -> Vec<(u32, ToHand)> {
         let Some(command) = self.release.clone() else { return Vec::new() };
         let mut sends = Vec::new();

@@ -5,7 +5,7 @@
 
 /// The time left is cut into this many parts; a task's length is rounded up to them, so that what is chosen fits.
 const PARTS: usize = 4096;
-/// Maximum number of candidates; more are thinned out evenly, since enough of those left fit well.
+/// Maximum number of candidates; more are thinned out evenly, since enough of the remaining ones fit well.
 pub const CANDIDATES: usize = 512;
 
 /// The number of the task that is begun next, if one fits. `lengths` are in seconds, the longest first.

@@ -1,5 +1,5 @@
-//! Dealing ahead by a search (SASH): while ranks work, the best way to go on is sought by estimates and by how fast each rank has been, and what is
-//! found is dealt. A phase begins when a rank is about to run dry.
+//! Dealing ahead by a search (SASH): while ranks work, the next assignments are searched for by estimates and by the measured speeds of the
+//! ranks, and then dealt. A phase begins when a rank is about to run dry.
 
 use std::time::{Duration, Instant};
 

@@ -38,7 +38,7 @@ pub enum Item {
         text: Vec<u8>,
         indices: Vec<u64>,
     },
-    /// `check`: only if all before succeeded, what follows is run.
+    /// With `check`, later commands run only if all earlier ones succeeded.
     Barrier {
         check: bool,
     },

@@ -33,7 +33,7 @@ impl Directives {
         (task.dir, task.stdin) = (self.dir, self.stdin);
     }
 
-    /// These, with what others add or say differently.
+    /// These directives, extended or overridden by others.
     pub fn and(mut self, others: Directives) -> Directives {
         let Needs { cpus, gpus, mem } = others.needs;
         let either = |own: u64, other: u64| if other > 0 { other } else { own };

@@ -89,7 +89,7 @@ impl Sleep {
     }
 }
 
-/// Seconds that a built-in task's text says.
+/// Seconds in a built-in task's text.
 pub fn seconds(text: &[u8]) -> f64 {
     std::str::from_utf8(text).ok().and_then(|text| text.strip_prefix("sleep ")?.parse().ok()).unwrap_or(0.0)
 }

@@ -28,8 +28,8 @@ impl Template {
         Template { words }
     }
 
-    /// The command for one line, quoted as a shell would need it. With a shell the words of the template are joined as they are, so that it may hold
-    /// pipes, and only what is put in is quoted.
+    /// The command for one line, quoted for a shell. With a shell the words of the template are joined unchanged, so that it may hold
+    /// pipes, and only the inserted text is quoted.
     pub fn fill(&self, seq: u64, line: &[u8], by_shell: bool) -> Vec<u8> {
         let mut text = Vec::new();
         for (at, word) in self.words.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Advice as a record: what was asked, and the answer.
+//! Advice as a record: question and answer.
 
 use equipoise::Result;
 use equipoise::advice::{Advice, Question};

@@ -40,7 +40,7 @@ pub struct BalanceSpec {
 }
 
 impl BalanceSpec {
-    /// A phase with seed 1 whose record lists the moves, and nothing beyond. `powers` are by node.
+    /// A phase with seed 1 whose record lists the moves only. `powers` are by node.
     pub fn new(balancer: Rc<Chosen>, overlay: Overlay, tasks: Tasks, powers: Powers) -> BalanceSpec {
         BalanceSpec {
             balancer,
@@ -88,8 +88,7 @@ pub struct BalanceRecord {
     pub reachable: Option<Vec<u64>>,
     /// Whether the balancer declined moves of its rule, since they would have made the slowest rank slower.
     pub declined: bool,
-    /// Whether every node ended at what can be reached of its quota. Only then are the least that must move and the least task-hops bounds for
-    /// what was done.
+    /// Whether every node ended at its reachable quota. Only then are the minimum number of moves and of task-hops bounds for the result.
     pub exact: bool,
     /// Loads by node after.
     #[serde(rename = "final")]
@@ -155,7 +154,7 @@ pub struct Embedded {
 }
 
 impl BalanceRecord {
-    /// The same with a note whose collective operations the phase used.
+    /// The same with a note on the collective operations of the phase.
     pub fn with_collectives(mut self, native: bool) -> BalanceRecord {
         self.phase.note_collectives(native);
         self.collectives = self.phase.collectives;

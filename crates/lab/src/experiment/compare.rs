@@ -58,7 +58,7 @@ pub struct Case {
     pub tasks: Tasks,
 }
 
-/// A case, and what each contender made of it.
+/// A case, and the result of each contender.
 #[derive(Clone, Debug)]
 pub struct CaseResult {
     pub loads: Rc<LoadSource>,
@@ -102,7 +102,7 @@ pub struct CompareRecord {
     pub optimum_task_hops: Option<u128>,
     /// Task-hops (with weights: work-hops) over their minimum; `None` if that is unknown, or no bound because not all quotas were met.
     pub hops_ratio: Option<f64>,
-    /// Whether every node ended at what can be reached of its quota.
+    /// Whether every node ended at its reachable quota.
     pub exact: bool,
     /// Whether the balancer declined moves of its rule, since they would have made the slowest rank slower.
     pub declined: bool,
@@ -150,13 +150,13 @@ pub struct CompareRecord {
     /// Number of steps for which the loads last, if it was given; the phase's time is spread over them.
     #[serde(skip)]
     pub lasting: Option<u64>,
-    /// The imbalance from which the phase pays; left out where nobody says how long tasks take.
+    /// Imbalance from which the phase pays; omitted if the duration of tasks is unknown.
     #[serde(flatten)]
     pub crossover: Option<Crossover>,
-    /// Milliseconds predicted by simulating the phase on a measured network; left out if nobody asked.
+    /// Milliseconds predicted by simulating the phase on a measured network; omitted by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ms_predicted: Option<f64>,
-    /// Set if the comparison ended early: this is what was measured until then.
+    /// Set if the comparison ended early: the record covers the rounds until then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<Interruption>,
     /// Place among the balancers that were compared.
@@ -173,7 +173,7 @@ pub struct CompareRecord {
 }
 
 impl CompareRecord {
-    /// Notes whose collective operations the phase used: MPI's if the world offered them, on a native overlay.
+    /// Notes the collective operations of the phase: MPI's if the world offered them, on a native overlay.
     pub fn note_collectives(&mut self, native: bool) {
         self.collectives = Some(if native && self.native { "native" } else { "own" });
     }

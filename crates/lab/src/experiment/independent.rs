@@ -24,7 +24,7 @@ use equipoise::transport::world::World;
 pub struct IndependentSpec {
     pub contenders: Vec<Chosen>,
     pub workload: independent::Chosen,
-    /// Runs under each scheduler, each with a seed of its own; `None` for one.
+    /// Runs under each scheduler, each with its own seed; `None` for one.
     pub repeat: Option<u32>,
     /// Seed of the first round; each further round uses the next seed.
     pub seed: u64,

@@ -21,7 +21,7 @@ pub(super) struct Judged {
     pub quota: Vec<u64>,
     pub reachable: Vec<u64>,
     pub minimum_nonlocal: u64,
-    /// Whether every node ended at what can be reached.
+    /// Whether every node ended at its reachable quota.
     pub exact: bool,
     pub imbalance: Imbalances,
     /// Longest time of a rank that has a core of its own, in unit tasks on a rank of average power.

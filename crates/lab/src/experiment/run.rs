@@ -30,7 +30,7 @@ pub struct RunSpec {
     pub workload: graphs::Chosen,
     /// Number of tasks that a rank executes at a time; the world must have this number of workers per rank.
     pub workers: u32,
-    /// Runs under each scheduler, each with a seed of its own; `None` for one.
+    /// Runs under each scheduler, each with its own seed; `None` for one.
     pub repeat: Option<u32>,
     /// Seed of the first round; each further round uses the next seed.
     pub seed: u64,
@@ -127,7 +127,7 @@ pub struct RunRecord {
     pub scheduling: Option<Scheduling>,
     /// Set for a stream whose graphs arrived faster than they were answered in any round: its response times depend on its length.
     pub overload: Option<Overload>,
-    /// Set if the runs ended early: this is what was measured until then.
+    /// Set if the runs ended early: the record covers the rounds until then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<Interruption>,
     /// Rank in the list of the simplest schedulers, which decides between equally good ones.

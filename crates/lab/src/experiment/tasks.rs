@@ -204,7 +204,7 @@ impl Tasks {
         Tasks { capacity: Some(capacity.into()), ..self }
     }
 
-    /// The same with links between them in place of those that their source gives.
+    /// The same with these links in place of the source's.
     pub fn linked(self, links: Arc<[Link]>) -> Tasks {
         Tasks { links: Some(links), ..self }
     }

@@ -21,7 +21,7 @@ pub struct WhenRecord {
     /// Number of balancings, and the steps before which they are, by the numbers that the series gives them.
     pub balancings: u64,
     pub balanced_at: Vec<u64>,
-    /// Number of steps and of ranks, and what a balancing costs.
+    /// Number of steps and of ranks, and cost of a balancing.
     pub steps: u64,
     pub ranks: u64,
     pub cost: f64,

@@ -1,5 +1,5 @@
-//! The report of runs under several schedulers as an HTML page: how long each took, what it could have taken, why it took longer, and when
-//! its ranks were busy.
+//! The report of runs under several schedulers as an HTML page: makespans and their bounds, the use of the workers' time, and the busy
+//! times of ranks.
 
 use std::io::{self, Write};
 

@@ -62,7 +62,7 @@ enum AnswerForm {
 }
 
 impl<'a> WithAnswer<'a> {
-    /// `written` is what was collected.
+    /// `written` is the collected output.
     pub fn new(answer: &Answer, written: &[u8], record: &'a SpreadRecord) -> WithAnswer<'a> {
         let (answer, answer_encoding) = match answer {
             Answer::Counts(counts) => (AnswerForm::Counts { lines: counts.lines, words: counts.words, bytes: counts.bytes }, None),

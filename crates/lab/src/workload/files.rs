@@ -1,4 +1,4 @@
-//! Real files as tasks: what `--tasks files:DIR` says.
+//! Real files as tasks: `--tasks files:DIR`.
 
 use std::ffi::OsString;
 use std::fmt;

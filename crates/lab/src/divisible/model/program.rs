@@ -45,7 +45,7 @@ pub struct ProgramOutcome {
 pub enum Startups {
     /// Decided by yes-or-no variables.
     Decided,
-    /// In proportion to what is sent: a lower bound, and a first selection of the processors that take part.
+    /// In proportion to the load sent: a lower bound, and a first selection of the processors that take part.
     Spread,
     /// Paid for all messages that may carry load.
     Paid,

@@ -48,7 +48,7 @@ impl NamedTopology {
         Ok(NamedTopology { name: topology.name(), topology })
     }
 
-    /// The shape of a topology that is there already.
+    /// The shape of an existing topology.
     pub fn of(topology: Topology) -> NamedTopology {
         NamedTopology { name: topology.name(), topology }
     }

@@ -4,7 +4,7 @@
 
 use super::network::{ModelNetwork, Ports};
 
-/// A division of a load: the part that each link carries in each installment. A processor keeps what it received and did not send.
+/// A division of a load: the part that each link carries in each installment. A processor keeps the received load that it does not send.
 #[derive(Clone, Debug)]
 pub struct LoadDivision {
     pub ports: Ports,
@@ -66,7 +66,7 @@ impl LoadDivision {
         self.kept.iter().map(|kept| kept[processor]).sum()
     }
 
-    /// The part of the load that a processor receives, what it sends on included.
+    /// Part of the load that a processor receives, including the part that it forwards.
     pub fn volume(&self, network: &ModelNetwork, processor: usize) -> f64 {
         if processor == network.source {
             return 1.0;

@@ -64,7 +64,7 @@ impl<'a> Answers<'a> {
         if node.now() >= end { Err(why.clone()) } else { Ok(()) }
     }
 
-    /// The ending, with what came of the originator's own share.
+    /// The ending, with the result of the originator's own share.
     pub fn ending(mut self, node: &Node, began: Ticks, report: SpreadNodeReport, answer: Option<Result<Vec<u8>>>) -> SpreadEnding {
         let origin = self.order.origin;
         self.reports[origin as usize] = report;

@@ -296,18 +296,18 @@ impl Layers {
 }
 
 impl Routes {
-    /// The links from a node, and what they carry.
+    /// The links from a node, and their loads.
     pub fn links_from(&self, node: NodeId) -> impl Iterator<Item = (NodeId, &[Range])> {
         self.links.range((node, 0)..=(node, NodeId::MAX)).map(|((_, to), ranges)| (*to, ranges.as_slice()))
     }
 
-    /// The links to a node, and what they carry.
+    /// The links to a node, and their loads.
     pub fn links_to(&self, node: NodeId) -> impl Iterator<Item = (NodeId, &[Range])> {
         let senders = self.senders.get(&node).into_iter().flatten();
         senders.filter_map(move |from| Some((*from, self.links.get(&(*from, node))?.as_slice())))
     }
 
-    /// Bytes that a node gets, those that it sends on included.
+    /// Bytes that a node receives, including those that it forwards.
     pub fn volume(&self, node: NodeId) -> u64 {
         self.links_to(node).map(|(_, ranges)| length(ranges)).sum()
     }

@@ -49,7 +49,7 @@ pub struct SpreadEnding {
     pub ended: Ticks,
     /// By node.
     pub reports: Vec<SpreadNodeReport>,
-    /// The answers of shares that are not empty, in the order of the input; or what went wrong with the first that failed.
+    /// Answers of the shares that are not empty, in the order of the input; or the error of the first one that failed.
     pub answers: Result<Vec<(NodeId, Range, Vec<u8>)>>,
 }
 

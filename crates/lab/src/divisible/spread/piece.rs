@@ -23,7 +23,7 @@ pub const ACCEPTED: Tag = Tag::new(2, "piece accepted");
 /// Bytes in front of a piece's content.
 pub const HEAD: usize = 16;
 
-/// A piece as it travels: whose it is, which bytes of the input it begins with, and these.
+/// A piece as it travels: its owner, its start in the input, and its bytes.
 #[derive(Clone, Debug)]
 pub struct Piece {
     pub owner: NodeId,

@@ -119,7 +119,7 @@ pub fn in_proportion(tree: &SpreadTree, costs: &SpreadCosts, bytes: u64, install
     of_shares(tree, costs, shares, number.max(needed))
 }
 
-/// The same for all, in one installment: what a scatter does.
+/// Equal shares, in one installment, as by a scatter.
 pub fn equal(tree: &SpreadTree, costs: &SpreadCosts, bytes: u64) -> SpreadPlan {
     let weights = vec![1.0; tree.len() as usize];
     let shares = whole(&weights, bytes, tree.root());

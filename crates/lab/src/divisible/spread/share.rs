@@ -1,4 +1,4 @@
-//! A node's own share: what has arrived of it, and the worker that is fed with it.
+//! A node's own share: the part that has arrived, and the worker that computes on it.
 
 use std::collections::VecDeque;
 use std::rc::Rc;

@@ -87,7 +87,7 @@ pub struct LinkRecord {
     pub gap_us: f64,
     /// `None` if bytes take no time.
     pub bytes_per_second: Option<f64>,
-    /// Mean relative deviation of the model from what was measured, over the sizes.
+    /// Mean relative deviation of the model from the measurements, over the sizes.
     pub error: f64,
     /// From this size in bytes on, header included, a message waits for its receiver's consent; `None` if that was not seen.
     pub rendezvous_bytes: Option<u64>,

@@ -40,7 +40,7 @@ pub struct ProbeSpec {
     pub kernel: Ticks,
     /// Sizes of the messages' bodies, ascending.
     pub sizes: Vec<usize>,
-    /// Sizes of what is reduced over all ranks.
+    /// Sizes of the reductions over all ranks, in bytes.
     pub reductions: Vec<usize>,
 }
 
@@ -90,7 +90,7 @@ pub struct RankTimes {
     pub clock_offset: i64,
 }
 
-/// One rank's part; what all measured comes at node 0, by rank.
+/// One rank's part; the measurements of all ranks are returned at node 0, by rank.
 pub async fn program(node: Node, spec: Rc<ProbeSpec>, hosts: Rc<RanksByHost>, zeros: Bytes) -> Result<Vec<RankTimes>> {
     let probe = Probe::new(&node, &spec, hosts, zeros);
     let iterations = probe.calibrate().await?;

@@ -61,7 +61,7 @@ pub fn computing(times: &[Vec<f64>]) -> Vec<(usize, f64)> {
     slow(candidates, times, COMPUTING, |candidate, round| Some(round[candidate] / others(candidate, round)?))
 }
 
-/// Hosts by whose number links are known, and what is slow of them: all links of a host, or one.
+/// Slow links of hosts, by the hosts' numbers: all links of a host, or one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SlowLink {
     /// All links of a host.

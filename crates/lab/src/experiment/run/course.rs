@@ -116,7 +116,7 @@ impl Course {
         self.summaries.len()
     }
 
-    /// Checks a round's outcome, and takes what is wanted of it if it is measured.
+    /// Checks a round's outcome, and adds it to the statistics if it is measured.
     pub fn add(
         &mut self,
         outcome: RunResult<Number>,

@@ -63,7 +63,7 @@ pub struct SpreadSpec {
     /// `None` for the number that promises most.
     pub installments: Option<u32>,
     pub calibration: Option<PathBuf>,
-    /// Seconds per byte by rank, emulated (in simulation: charged); `None` for what the ranks really take.
+    /// Emulated seconds per byte by rank (in simulation: charged); `None` for the real times of the ranks.
     pub pace: Option<Vec<f64>>,
     /// Bytes of its share that a rank keeps at most.
     pub room: u64,

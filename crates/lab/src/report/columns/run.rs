@@ -185,7 +185,7 @@ fn in_lines(name: &str) -> String {
 /// The times of one rank of a run.
 pub(in crate::report) struct RankTimes<'a> {
     pub record: &'a RunRecord,
-    /// The rank, and what it is an example of.
+    /// The rank, and the reason for its selection.
     pub name: String,
     pub rank: usize,
 }

@@ -89,8 +89,8 @@ pub struct Stream {
     pub rate: Option<f64>,
     /// Whether migrations queue for a link of their sender, see [`Options::contention`].
     pub contention: bool,
-    /// Whether tasks and answers tell their sender's load, see [`Options::loads_travel`]. In the paper's model nodes know each other's loads
-    /// from announcements only.
+    /// Whether tasks and answers carry their sender's load, see [`Options::loads_travel`]. In the paper's model nodes know each other's
+    /// loads from announcements only.
     pub piggyback: bool,
     /// Graphs whose response times count, and those before them.
     pub graphs: u64,
