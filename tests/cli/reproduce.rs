@@ -87,6 +87,55 @@ fn a_figure_of_ones_own_is_measured_and_drawn_and_its_mistakes_have_lines() {
 }
 
 #[test]
+fn a_figure_of_ones_own_may_have_independent_tasks() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("figure.toml").display().to_string();
+    let text = "title = \"Total\"\nx = \"processors\"\nmeasure = \"makespan\"\ncases = 2\n\n[[curve]]\nscheduler = \"dss\"\n\
+                topology = \"complete:{x}\"\nworkload = \"costs:tasks=40\"\nat = [2, 4]\n";
+    std::fs::write(&file, text).unwrap();
+    let (status, out, errors) = reproduce(&format!("--file {file} --output json"));
+    let totals: Vec<f64> =
+        out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["ours"].as_f64().unwrap()).collect();
+    // 40 tasks of some 1,000 cycles.
+    assert!(status == 0 && (15e3..25e3).contains(&totals[0]) && (7e3..13e3).contains(&totals[1]), "{out}{errors}");
+    std::fs::write(&file, text.replace("complete:{x}", "ring:{x}")).unwrap();
+    let (status, _, errors) = reproduce(&format!("--file {file}"));
+    assert!(status == 2 && errors.contains("line 8: independent tasks go straight to any rank: the topology is complete:2"), "{errors}");
+    std::fs::write(&file, text.replace("\"dss\"", "\"steal\"")).unwrap();
+    let (status, _, errors) = reproduce(&format!("--file {file}"));
+    assert!(status == 2 && errors.contains("line 7: ") && errors.contains("not for independent ones"), "{errors}");
+}
+
+#[test]
+fn a_report_has_curves_that_are_in_no_paper() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let figure = "wu --figure 14 --cases 4 --output quiet";
+    reproduce(&format!("{figure} --csv {}", path("without.csv")));
+    reproduce(&format!("{figure} --csv {} --report {}", path("with.csv"), path("page")));
+    let [without, with, table] = ["without.csv", "with.csv", "page/table.csv"].map(|name| std::fs::read_to_string(path(name)).unwrap());
+    // The paper's curves are the same bytes.
+    assert!(with.starts_with(&without) && with == table && !without.contains("tempered"), "{without}");
+    assert_eq!(with.matches("\"tempered, 8 processors\"").count(), 6, "{with}");
+    let page = std::fs::read_to_string(path("page/report.html")).unwrap();
+    assert!(page.contains("tempered, 8 processors") && page.contains("None is on real ranks"));
+}
+
+#[test]
+fn ranks_that_cannot_be_started_are_said() {
+    let output = Command::cargo_bin("equipoise").unwrap().env("MPIRUN", "/nowhere/mpirun").args(["reproduce", "wu", "--on-ranks"]).output();
+    let output = output.unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && errors.contains("--on-ranks: /nowhere/mpirun cannot be started"), "{errors}");
+    let (status, _, errors) = reproduce("--file scripts/figures/kwa-tori.toml --on-ranks");
+    assert!(status == 2 && errors.contains("cannot be used with"), "{errors}");
+    let under_another =
+        Command::cargo_bin("equipoise").unwrap().env("OMPI_COMM_WORLD_RANK", "0").args(["reproduce", "wu", "--on-ranks"]).output();
+    let errors = String::from_utf8(under_another.unwrap().stderr).unwrap();
+    assert!(errors.contains("--on-ranks: it starts ranks by itself; type it without a launcher"), "{errors}");
+}
+
+#[test]
 fn points_and_claims_are_lines_with_the_same_keys() {
     let (status, out, _) = reproduce("wu --example 1 --output json");
     let lines: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -11,7 +11,7 @@ use equipoise::{Error, Result};
 use equipoise_lab::experiment::Site;
 
 use crate::contract::Case;
-use crate::launch::{Book, Outcome, Suite};
+use crate::launch::{Book, Outcome, PROGRAM, Suite};
 
 pub fn enter(book: &mut Book) {
     let cases = || vec![Case { name: "every rank is on some cores", check: cores }];
@@ -21,6 +21,31 @@ pub fn enter(book: &mut Book) {
     book.job("what takes long tells how far it is", 2, long, |outcome| told(outcome, 2, 8));
     book.job("what is soon done tells nothing", 2, short, |outcome| told(outcome, 0, 0));
     book.job("what is to be quiet is so", 2, quiet, |outcome| told(outcome, 0, 0));
+    book.check("a table of a paper has points of 2, 4, 8 and 16 real ranks", papers);
+}
+
+/// `reproduce --on-ranks` starts its ranks by itself.
+fn papers() -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(|why| why.to_string())?;
+    let csv = folder.path().join("points.csv");
+    let arguments = ["reproduce", "psts", "--table", "7", "--cases", "2", "--on-ranks", "--csv"];
+    let output = Command::new(PROGRAM).args(arguments).arg(&csv).output().map_err(|why| why.to_string())?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        return Err(format!("{}: {errors}", output.status));
+    }
+    let text = std::fs::read_to_string(&csv).map_err(|why| why.to_string())?;
+    let points = text.lines().filter(|line| line.contains("on real ranks")).map(|line| {
+        let fields: Vec<&str> = line.rsplit(',').collect();
+        // Behind the curve's name, which has a comma: place, cases, value, and six more.
+        match (fields[7].parse(), fields[5].parse()) {
+            (Ok(ranks), Ok(value)) => Ok((ranks, value)),
+            _ => Err(format!("no point: {line}")),
+        }
+    });
+    let points: Vec<(u32, f64)> = points.collect::<Result<_, _>>()?;
+    let are_right = points.iter().map(|(ranks, _)| *ranks).eq([2, 4, 8, 16]) && points.iter().all(|(_, value)| *value > 0.0);
+    if are_right { Ok(()) } else { Err(format!("{points:?}\n{text}{errors}")) }
 }
 
 fn cores(world: &mut World) -> Result<()> {

@@ -110,6 +110,8 @@ fn figure(paper: Paper, item: Item, (effort, seed): (Effort, u64), own: Option<&
         Some(own) => Axes { title: own.title.clone(), x: own.x.clone(), y: own.y.into(), log_x: own.log_x, log_y: own.log_y },
         None => axes(paper, item),
     };
+    // Real ranks that share cores take a hundred times as long.
+    let log_y = log_y || (matches!((paper, item), (Paper::Psts, Item::Figure(4 | 5))) && curves.iter().any(|curve| curve.framed));
     let title = if own.is_some() { title } else { format!("{item}: {title}") };
     let (least, most) =
         points.iter().map(|point| point.cases).fold((u64::MAX, 0), |(least, most), cases| (least.min(cases), most.max(cases)));

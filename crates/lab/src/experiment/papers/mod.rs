@@ -203,7 +203,7 @@ pub struct Point {
     /// 95 % interval; the value itself where nothing is random.
     pub low: f64,
     pub high: f64,
-    /// The number that the paper prints.
+    /// The number that the paper prints; without `p` where it depends on the paper's machine, so that no test would say anything.
     pub printed: Option<f64>,
     /// Probability of such a difference if both numbers have one cause, adjusted by Holm's method for all printed numbers of the item.
     pub p: Option<f64>,
@@ -319,16 +319,19 @@ pub fn measure(paper: Paper, jobs: &[Job], how: &Measuring<'_>, progress: impl F
 
 fn point(paper: Paper, job: &Job, value: Value) -> Point {
     let (low, high) = value.mean.interval();
+    let x = value.x.unwrap_or(job.x);
+    let untested = || if paper == Paper::Psts { psts::printed(job.item, &value.curve, x) } else { None };
+    let printed = value.printed.map(|(printed, _)| printed).or_else(untested);
     Point {
         paper,
         item: job.item,
         curve: value.curve,
-        x: value.x.unwrap_or(job.x),
+        x,
         cases: value.mean.cases,
         value: value.mean.value,
         low,
         high,
-        printed: value.printed.map(|(printed, _)| printed),
+        printed,
         p: value.printed.map(|(_, p)| p),
         agrees: None,
         mean: value.mean,

@@ -35,6 +35,28 @@ pub(super) const GRIDS: [(u32, &str, &str); 6] = [
     (64, "grid:64", "grid:2x2x4x4"),
 ];
 
+/// Tables 6 and 7, by number of nodes: the line, higher dimensions, and the line with one arriving task.
+const CROSSOVERS: [[f64; 3]; 6] = [
+    [1.0057, 1.0057, 0.20333],
+    [0.6736, 0.2058, 0.15937],
+    [0.4622, 0.2979, 0.13593],
+    [2.0316, 1.6069, 0.12421],
+    [2.7028, 2.4228, 0.11835],
+    [3.0457, 2.8701, 0.11591],
+];
+
+/// What the paper prints where ours are times of another machine.
+pub(super) fn printed(item: Item, curve: &str, nodes: f64) -> Option<f64> {
+    let column = match (item, curve) {
+        (Item::Table(6), "d = 1") => 0,
+        (Item::Table(6), "d > 1") => 1,
+        (Item::Table(7), "d = 1") => 2,
+        _ => return None,
+    };
+    let row = GRIDS.iter().position(|(number, ..)| f64::from(*number) == nodes)?;
+    Some(CROSSOVERS[row][column])
+}
+
 /// Streams of figure 6: the curve, and the tasks' sizes.
 const STREAMS: [(&str, Sizes); 2] = [(UNIFORM, Sizes::Uniform), (POISSON, Sizes::Poisson)];
 const UNIFORM: &str = "arrivals over time, uniform sizes";
@@ -162,4 +184,18 @@ fn speedup(grid: &str, seed: u64, cases: u32) -> Result<Vec<Value>> {
         samples.push(before / (after + outcome.elapsed as f64 / 1e9 / TASK_SECONDS));
     }
     named(["speed-up"], [samples])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Effort, Measuring, Paper, measure};
+    use super::*;
+
+    #[test]
+    fn numbers_of_another_machine_are_printed_and_not_tested() {
+        let jobs: Vec<Job> = study().jobs.into_iter().filter(|job| matches!(job.item, Item::Table(6 | 7)) && job.x == 4.0).collect();
+        let points = measure(Paper::Psts, &jobs, &Measuring::new(Effort::Cases(2), 1), |_| {}).unwrap();
+        let found: Vec<_> = points.0.iter().map(|point| (point.printed, point.agrees)).collect();
+        assert_eq!(found, [(Some(0.6736), None), (Some(0.2058), None), (Some(0.15937), None)]);
+    }
 }
