@@ -29,11 +29,23 @@ fn all_examples() -> impl Iterator<Item = (&'static Entry, &'static str)> {
     ALL.iter().flat_map(|entry| entry.examples.iter().map(|example| (*entry, *example)))
 }
 
+/// On many ranks `tests/it/spawning.rs` plays one of each workload.
 #[test]
 fn every_workload_has_its_answer_under_every_scheduler() {
+    have_answers(&[(1, 1), (3, 1), (3, 3), (8, 1)]);
+}
+
+#[test]
+#[ignore = "takes a minute (scripts/test --all)"]
+fn every_workload_has_its_answer_under_every_scheduler_on_many_ranks() {
+    have_answers(&[(64, 1)]);
+}
+
+/// Numbers of ranks, and of workers of each.
+fn have_answers(settings: &[(u32, u32)]) {
     for (entry, example) in all_examples() {
         for scheduler in schedule::ALL {
-            for (ranks, workers) in [(1, 1), (3, 1), (3, 3), (8, 1), (64, 1)] {
+            for &(ranks, workers) in settings {
                 let what = format!("{example} under {} on {ranks} ranks with {workers} workers", scheduler.name);
                 let (outcome, prepared) = simulate(example, scheduler.name, ranks, workers).unwrap_or_else(|why| panic!("{what}: {why}"));
                 let expected = prepared.known().or_else(|| prepared.sequential());
@@ -117,6 +129,16 @@ fn hierarchical_uses_every_rank(shapes: &[&str], ranks: u32, seeds: std::ops::Ra
 
 #[test]
 fn hierarchical_uses_every_rank_for_a_single_root_whatever_its_tree() {
+    whatever_its_tree(8);
+}
+
+#[test]
+#[ignore = "takes a quarter of a minute (scripts/test --all)"]
+fn hierarchical_uses_every_one_of_many_ranks_for_a_single_root_whatever_its_tree() {
+    whatever_its_tree(16);
+}
+
+fn whatever_its_tree(ranks: u32) {
     let random = [
         "tree:levels=6,children=4,task=2ms",
         "tree:levels=8,children=3,task=2ms",
@@ -125,12 +147,10 @@ fn hierarchical_uses_every_rank_for_a_single_root_whatever_its_tree() {
         "tree:levels=4,children=12,task=2ms",
         "tree:levels=3,children=20,task=2ms",
     ];
-    let tried: usize = [8, 16].into_iter().map(|ranks| hierarchical_uses_every_rank(&random, ranks, 1..=10)).sum();
-    assert!(tried >= 40, "only {tried} trees are large enough");
+    let tried = hierarchical_uses_every_rank(&random, ranks, 1..=10);
+    assert!(tried >= if ranks > 8 { 10 } else { 20 }, "only {tried} trees are large enough");
     let others = ["fibonacci:n=34,cutoff=20", "queens:n=12,cutoff=4", "uts:tree=T1,grain=2000", "uts:tree=T3,grain=2000"];
-    for ranks in [8, 16] {
-        assert_eq!(hierarchical_uses_every_rank(&others, ranks, 1..=1), others.len());
-    }
+    assert_eq!(hierarchical_uses_every_rank(&others, ranks, 1..=1), others.len());
 }
 
 #[test]
