@@ -31,7 +31,7 @@ const STRETCH: Duration = Duration::from_micros(5);
 /// Requests that are not counted: connections are made, naps find their length.
 const WARM_UP: usize = 50;
 
-/// What workers do meanwhile.
+/// Work of the workers meanwhile.
 #[derive(Clone, Copy)]
 enum Meanwhile {
     Nothing,
@@ -43,7 +43,7 @@ enum Meanwhile {
 struct Case {
     name: &'static str,
     meanwhile: Meanwhile,
-    /// What the median and the 99th percentile should be at most, in ms.
+    /// Upper bounds of the median and the 99th percentile, in ms.
     goals: (Option<f64>, Option<f64>),
 }
 
@@ -87,7 +87,7 @@ fn arguments() -> Result<Arguments> {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
-    let options = mpi::Options { seed: arguments.seed, ..mpi::Options::program() };
+    let options = mpi::Options::program().with_seed(arguments.seed);
     let Some(world) = mpi::World::launched(options)? else {
         println!("answering: needs mpirun; run scripts/bench --answers");
         return Ok(());

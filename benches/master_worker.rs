@@ -25,7 +25,7 @@ use rand::seq::SliceRandom;
 use rsmpi::topology::SimpleCommunicator;
 use rsmpi::traits::{Communicator, CommunicatorCollectives, Destination, Source};
 
-/// What the master answers when there is nothing left.
+/// Answer of the master when there is nothing left.
 const NOTHING: u64 = u64::MAX;
 
 /// The master and workers by hand, with the number of outstanding requests.

@@ -19,7 +19,7 @@ struct Diffusion {
 }
 
 impl Balancer for Diffusion {
-    /// What one node does. The same code runs on real ranks.
+    /// Program of one node. The same code runs on real ranks.
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
         Box::pin(async move {
             let (node, nodes) = (phase.node, phase.node.nodes());
@@ -38,7 +38,7 @@ impl Balancer for Diffusion {
     }
 }
 
-/// What is known of it before it runs.
+/// Facts about it that are known before it runs.
 static ENTRY: Entry = Entry {
     name: "diffusion",
     title: "diffusion along a ring",

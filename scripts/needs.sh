@@ -21,11 +21,15 @@ debian() {
     fi
     printf '%s: apt-get install %s\n' "$me" "$*" >&2
     local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@")
-    # The lists of a bare machine are old, or there are none.
-    "${install[@]}" >/dev/null 2>&1 </dev/null || {
-        "${as_root[@]}" apt-get update -qq >/dev/null 2>&1 </dev/null || true
-        "${install[@]}" >/dev/null </dev/null || true
-    }
+    {
+        # Two scripts that run at once take turns; the lock is on this folder.
+        flock 9
+        # The lists of a bare machine are old, or there are none.
+        "${install[@]}" >/dev/null 2>&1 </dev/null || {
+            "${as_root[@]}" apt-get update -qq >/dev/null 2>&1 </dev/null || true
+            "${install[@]}" >/dev/null </dev/null || true
+        }
+    } 9<"$(dirname "${BASH_SOURCE[0]}")"
 }
 
 # A command, and the packages that bring it.

@@ -1,8 +1,9 @@
-//! Whether balancing pays: a prediction, before anything is moved.
+//! Prediction of whether balancing pays, before anything is moved.
 //!
-//! The model of a balancer is the balancer itself. Each one runs on the given loads in the simulator, on the network that was given (a
-//! [measured](crate::transport::sim::Measured) one, or a model), with the same messages as on real ranks; what it costs there is the prediction.
-//! What it gains is the time of the slowest rank before less that after, in each of the steps for which the new loads last.
+//! The model of a balancer is the balancer itself. It runs on the given loads in the simulator, on the given network (a
+//! [measured](crate::transport::sim::Measured) one, or a model), with the same messages as on real ranks. Its simulated time is the
+//! predicted cost. Its gain is the time of the slowest rank before the phase minus the time after it, in each of the steps for which the
+//! new loads last.
 //!
 //! ```
 //! use equipoise::{advice::advise, transport::sim::Network};
@@ -13,12 +14,12 @@
 //! # Ok::<(), equipoise::Error>(())
 //! ```
 //!
-//! # How sure it is
+//! # Certainty
 //!
-//! Gain is arithmetic; cost is predicted, with an error. The error is assumed to be normal in the logarithm, with a standard deviation of ln(1 + e),
-//! where e is the model's own error plus a tenth for what no model of links covers (deciding, packing, other programs); a network that was not
-//! measured is assumed to be wrong by a factor of two. [`Advice::certainty`] is then the probability that gain and cost are on the sides on which
-//! they seem to be.
+//! The gain is arithmetic; the cost is a prediction with an error. The error is assumed to be normal in the logarithm, with a standard
+//! deviation of ln(1 + e). Here e is the model's own error plus a tenth for effects outside any model of links (deciding, packing, other
+//! programs); a network that was not measured is assumed to be wrong by a factor of two. [`Advice::certainty`] is the probability that the
+//! true cost is on the same side of the gain as the predicted one.
 
 use std::rc::Rc;
 
@@ -45,8 +46,8 @@ const TIED: f64 = 0.01;
 /// Payloads of one rank are refused beyond this.
 const MOST_BYTES: u64 = 1 << 32;
 
-/// Whether to balance these loads: unit tasks of `bytes` bytes and `seconds_per_unit` seconds each, by rank, for one step. See [`Question`] for more
-/// choices.
+/// Predicts whether to balance these loads of unit tasks, given by rank, once for one step. A task has `bytes` bytes and takes
+/// `seconds_per_unit` seconds. [`Question`] has more choices.
 ///
 /// # Errors
 /// As [`Question::answer`].
@@ -54,8 +55,9 @@ pub fn advise(loads: &[u64], bytes: u64, seconds_per_unit: f64, network: &Networ
     Question::new(loads, bytes, seconds_per_unit, network).answer()
 }
 
-/// What is asked.
+/// Input of a prediction: loads, cost of a task, network, and balancers to choose from.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Question {
     /// Number of unit tasks of each rank.
     pub loads: Vec<u64>,
@@ -69,7 +71,7 @@ pub struct Question {
     pub network: Network,
     /// Speed by rank; empty if all are 1.
     pub speeds: Vec<Speed>,
-    /// The host of each rank; `None` if the network says it, or all are on one.
+    /// Host of each rank; `None` if the network defines it, or all ranks are on one host.
     pub hosts: Option<Hosts>,
     /// The balancers to choose from, `NAME[:key=value,..]`; empty for all.
     pub balancers: Vec<String>,
@@ -77,8 +79,9 @@ pub struct Question {
     pub seed: u64,
 }
 
-/// What is to be done.
+/// Result of a prediction: whether balancing pays, with which balancer, and by how much.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Advice {
     /// Whether the gain is above the cost.
     pub pays: bool,
@@ -110,12 +113,13 @@ pub struct Advice {
     pub certainty: f64,
     /// Whether gain and cost differ by less than a factor of 1.25.
     pub about_even: bool,
-    /// What each balancer would do.
+    /// Prediction for each balancer.
     pub choices: Vec<Choice>,
 }
 
-/// What one balancer would do.
+/// Prediction for one balancer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Choice {
     /// The balancer.
     pub balancer: String,
@@ -147,11 +151,11 @@ impl Question {
         }
     }
 
-    /// Predicts the phase of each balancer, and compares.
+    /// Predicts the phase of each balancer, and compares them.
     ///
     /// # Errors
-    /// Wrong usage if there are no loads, a duration is not a positive number, the network is of another number of ranks, the payloads are beyond
-    /// memory, or no balancer fits; otherwise what a simulation can fail with.
+    /// Wrong usage if there are no loads, a duration is not a positive number, the network has another number of ranks, the payloads exceed
+    /// the memory, or no balancer fits; otherwise any error of a simulation.
     pub fn answer(&self) -> Result<Advice> {
         let ranks = self.check()?;
         let names: Vec<String> = match self.balancers.is_empty() {
@@ -231,7 +235,7 @@ impl Question {
         let steps = self.steps as f64;
         let before = self.step(&self.loads);
         let (gain, cost) = (best.gain, best.cost);
-        // What a step would take if all ranks ended together.
+        // Seconds of a step if all ranks ended together.
         let speeds: f64 = (0..ranks as usize).map(|rank| self.speeds.get(rank).map_or(1.0, |speed| speed.value())).sum();
         let mean = self.loads.iter().map(|load| *load as f64).sum::<f64>() * self.unit_seconds / speeds;
         let imbalance = if mean > 0.0 { before / mean } else { 1.0 };
@@ -303,7 +307,7 @@ impl Judged {
     }
 }
 
-/// Whether balancing pays, by its gain over all steps for which the loads last and its cost, both in one unit.
+/// Returns true if balancing pays: `gain` is the gain over all steps for which the loads last, and `cost` is in the same unit.
 pub fn pays(gain: f64, cost: f64) -> bool {
     gain > cost
 }
@@ -318,20 +322,20 @@ fn levelled(loads: &[u64]) -> Vec<u64> {
     (0..ranks).map(|rank| total / ranks + u64::from(rank < total % ranks)).collect()
 }
 
-/// Loads between even ones and those that are there: what is gained and what it costs are straight lines over the imbalance.
+/// Linear model of gain and cost over the imbalance, between even loads and the given ones.
 struct Line {
     /// Seconds of a step if all ranks ended together.
     mean: f64,
     /// Seconds of a step after balancing.
     after: f64,
     imbalance: f64,
-    /// Cost of balancing loads that are even, and those that are there.
+    /// Cost of balancing even loads, and the given ones, in seconds.
     even: f64,
     cost: f64,
     steps: f64,
 }
 
-/// Where the gain, steps (mean x - after), is what balancing costs: even + (cost - even) (x - 1) / (imbalance - 1).
+/// Imbalance x at which the gain, steps (mean x - after), equals the cost: even + (cost - even) (x - 1) / (imbalance - 1).
 fn crossover_imbalance(line: &Line) -> Option<f64> {
     let Line { mean, after, imbalance, even, cost, steps } = *line;
     let rise = if imbalance > 1.0 { (cost - even) / (imbalance - 1.0) } else { 0.0 };
@@ -352,11 +356,11 @@ fn certainty(margin: f64, error: f64) -> f64 {
     1.0 / (1.0 + (-1.702 * deviations).exp())
 }
 
-/// Loads by rank after a balancer's phase in a simulated world, and the seconds that it takes, as `compare` times it; for comparing predictions with
-/// outcomes.
+/// Loads by rank after a balancer's phase in a simulated world, and its duration in seconds, measured as by `compare`; for comparing
+/// predictions with outcomes.
 ///
 /// # Errors
-/// What a simulation can fail with.
+/// Any error of a simulation.
 #[doc(hidden)]
 pub fn phase_of(world: &mut World, chosen: &Rc<Chosen>, loads: &[u64], payload: u64, seed: u64) -> Result<(Vec<u64>, f64)> {
     let (ranks, topology) = (world.ranks(), chosen.entry.topology_on(&world.network()));

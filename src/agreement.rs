@@ -1,5 +1,5 @@
-//! What all ranks must know or agree on before a run: one rank reads a file and tells the others, and when one rank cannot go on, all of
-//! them stop with the same sentence.
+//! Agreement of all ranks before a run: one rank reads a file and broadcasts it, and when one rank fails, all of them stop with the same
+//! sentence.
 //!
 //! In simulation all ranks are in this process, so there is nothing to settle.
 
@@ -16,7 +16,7 @@ use crate::node;
 use crate::topology::{Complete, Overlay, RankId, Topology};
 use crate::transport::world::World;
 
-/// What the first rank makes, on every rank; its error on every rank, too.
+/// Calls `make` on the first rank and returns its result, or its error, on every rank.
 ///
 /// # Errors
 /// The error of `make`, which runs on rank 0 only.
@@ -27,7 +27,7 @@ where
     from_rank(world, 0, make)
 }
 
-/// What one rank makes, on every rank; its error on every rank, too.
+/// Calls `make` on one rank and returns its result, or its error, on every rank.
 ///
 /// # Errors
 /// The error of `make`, which runs on that rank only.
@@ -71,9 +71,10 @@ pub fn agree<T: 'static>(world: &mut World, mine: Result<T>) -> Result<T> {
     only(agreed)?
 }
 
-/// The first rank whose value is not that of rank 0, with both values (rank 0's first), on every rank; `None` if all ranks have the same.
+/// On every rank, the first rank whose value differs from that of rank 0, with both values (rank 0's first); `None` if all values are
+/// equal.
 ///
-/// Where they are the same, which is the usual case, eight bytes of each value travel.
+/// If they are equal, which is the usual case, only eight bytes of each value are sent.
 ///
 /// # Errors
 /// As [`World::run`].
@@ -105,8 +106,8 @@ where
     only(found)
 }
 
-/// Whether a rank was asked to end: then all ranks know it, and the world remembers it. Without a request that the world
-/// [listens to](World::end_on), this asks nobody.
+/// Returns true on all ranks if any rank was asked to end; the world remembers it. Without a request that the world [listens
+/// to](World::end_on), no messages are sent.
 ///
 /// # Errors
 /// As [`World::run`].

@@ -1,4 +1,4 @@
-//! What can go wrong, and the exit status that each kind of failure has.
+//! Errors, and the exit status of each kind.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,22 +20,22 @@ pub enum Error {
     /// The caller asked for something that cannot be.
     #[error("{0}")]
     Usage(String),
-    /// Something that was given, a list of numbers or a file, is not what it should be.
+    /// An input, such as a list of numbers or a file, is invalid.
     #[error(transparent)]
     Input(#[from] InvalidInput),
     /// Something that is chosen by name is unknown, or has wrong options.
     #[error(transparent)]
     Spec(#[from] InvalidSpec),
-    /// There is no such topology, or it can't be placed on the ranks.
+    /// The topology does not exist, or cannot be placed on the ranks.
     #[error(transparent)]
     Topology(#[from] InvalidTopology),
-    /// What was chosen can't do what it is asked for: run on the topology, schedule tasks of this kind.
+    /// A choice does not fit its use: the topology it is to run on, or the kind of tasks it is to schedule.
     #[error(transparent)]
     Unsuitable(#[from] Unsuitable),
     /// A rank died, as a carrier that survives it reports.
     #[error("rank {rank} is lost")]
     RankLost { rank: RankId },
-    /// No node made progress; the report says which node waits for which.
+    /// No node made progress; the report lists which node waits for which.
     #[error("no progress: {report}")]
     Stuck { report: String },
     /// The process was asked to end (see [`interrupt`](crate::transport::interrupt)), and gave up what it was doing.
@@ -44,7 +44,7 @@ pub enum Error {
     /// A message could not be read.
     #[error("a message {what} from node {from} could not be read: {why}")]
     Garbled { from: NodeId, what: String, why: String },
-    /// What one rank's carrier sent to another's, before it is known which node it is from, could not be read.
+    /// A message between the carriers of two ranks could not be read, before its source node is known.
     #[error("a message {what} from rank {rank} could not be read: {why}")]
     GarbledByRank { rank: RankId, what: String, why: String },
     /// Tasks were lost, doubled or changed on the way.
@@ -61,16 +61,16 @@ pub enum Error {
 /// The result of everything that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Something that was given is not what it should be.
+/// An invalid input.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{subject}{rest}")]
 #[non_exhaustive]
 pub struct InvalidInput {
-    /// A noun for what was given: `loads`.
+    /// Noun for the input: `loads`.
     pub subject: Cow<'static, str>,
     /// The sentence after the noun: `, item 2: -1 is negative`.
     pub rest: String,
-    /// What the system said, if it was asked.
+    /// Error of the operating system, if it is the cause.
     #[source]
     pub source: Option<Arc<std::io::Error>>,
 }
@@ -84,7 +84,7 @@ impl PartialEq for InvalidInput {
 impl Eq for InvalidInput {}
 
 impl Error {
-    /// A wrong usage, in one sentence. What in it, a file's name perhaps, would be an order to a terminal is written out.
+    /// Wrong usage, as one sentence. Control characters in it, from a file's name for instance, are escaped.
     pub fn usage(sentence: impl Into<String>) -> Error {
         Error::Usage(names::one_line(sentence.into()))
     }
@@ -111,7 +111,7 @@ impl Error {
         }
     }
 
-    /// 2 for wrong usage, 3 for no progress, 4 for what was interrupted, 1 for everything else.
+    /// Exit status: 2 for wrong usage, 3 for no progress, 4 for an interruption, 1 for everything else.
     pub fn exit_status(&self) -> i32 {
         match self {
             Error::Usage(_) | Error::Input(_) | Error::Spec(_) | Error::Topology(_) | Error::Unsuitable(_) => 2,
@@ -122,7 +122,7 @@ impl Error {
     }
 }
 
-/// An error as it travels between ranks. What is wrong with something that was given arrives as its sentence, with its subject.
+/// An error in the form in which it travels between ranks. An invalid input arrives as its sentence, with its subject.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Travelling {

@@ -25,7 +25,7 @@
 //! - A *scheduler* implements [`schedule::policy::Policy`]; `examples/your_own_scheduler.rs` is one.
 //! - A *computation* whose tasks create tasks implements [`schedule::Computation`]; see `examples/divide_and_conquer.rs`.
 //! - A *topology* is made by [`topology::Topology::parse`], or of any graph.
-//! - A program that goes on in steps asks a [`trigger::Trigger`] after each whether to balance.
+//! - A program with time steps asks a [`trigger::Trigger`] after each step whether to balance.
 //!
 //! # Units
 //!

@@ -1,4 +1,5 @@
-//! Memory that may not be there: large buffers are asked for in one place, so that a program's allocator knows which callers can go on without them.
+//! Allocation of large buffers that may fail: they are requested in one place, so that a program's allocator knows which callers can
+//! continue without them.
 //!
 //! All other allocations must succeed. A program whose allocator ends it with a message of its own when there is no memory must not do so while
 //! [`reserve`] asks ([`is_asking`]): the caller of `reserve` then says what the memory was for.
@@ -18,7 +19,7 @@ pub fn reserve(buffer: &mut Vec<u8>, bytes: usize) -> bool {
     reserved.is_ok()
 }
 
-/// Whether this thread is within [`reserve`], which can do without what it asks for.
+/// Returns true if this thread is within [`reserve`], which can cope with a failed allocation.
 pub fn is_asking() -> bool {
     // A thread that ends has no such variable any more, and asks for nothing here.
     ASKING.try_with(Cell::get).unwrap_or(false)

@@ -1,9 +1,10 @@
-//! Names that others chose, of files above all: as the text of an option, as a path, and as they are shown.
+//! Names given by others, of files above all: as the text of an option, as a path, and in printable form.
 //!
-//! The name of a file is any bytes. Options are read as text, so a byte that is none stands there as a character of its own (one for
-//! private use), and is a byte again in the path. Nothing else in a name changes, so every name has its way there and back.
+//! The name of a file is any bytes. Options are read as text, so a byte that is not text is represented by a character of its own (one for
+//! private use), and is a byte again in the path. Nothing else in a name changes, so the mapping is reversible.
 //!
-//! To a terminal some characters are orders. Where a name, or a sentence with a name in it, is shown, these are written out: `\x1b`.
+//! Some characters are control characters of a terminal. Where a name, or a sentence with a name in it, is printed, these are escaped:
+//! `\x1b`.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
@@ -55,12 +56,12 @@ pub fn path(text: &str) -> PathBuf {
     argument(text).into()
 }
 
-/// A path, as it is shown.
+/// Printable form of a path.
 pub fn shown(path: &Path) -> String {
     shown_bytes(path.as_os_str().as_bytes())
 }
 
-/// An argument of the command line, as it is shown.
+/// Printable form of a command-line argument.
 pub fn shown_argument(argument: &OsStr) -> String {
     shown_bytes(argument.as_bytes())
 }
@@ -74,12 +75,12 @@ fn shown_bytes(bytes: &[u8]) -> String {
     shown
 }
 
-/// A sentence or a text in one line, as it is shown.
+/// Printable form of a sentence or a text, on one line.
 pub fn one_line(text: String) -> String {
     without_orders(text, |_| false)
 }
 
-/// A text of several lines, as it is shown.
+/// Printable form of a text of several lines.
 pub fn lines(text: String) -> String {
     without_orders(text, |c| c == '\n' || c == '\t')
 }

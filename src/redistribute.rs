@@ -24,8 +24,9 @@ use crate::topology::RankId;
 use crate::transport::wire;
 use crate::transport::world::World;
 
-/// How tasks are balanced.
+/// Options of a redistribution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Terms {
     /// `NAME[:key=value,..]`: a balancer of the [registry](balance::ALL), or one that knows all weights, `refine` say.
     pub balancer: String,
@@ -33,7 +34,7 @@ pub struct Terms {
     pub tolerance: f64,
     /// Work per time of the ranks, relative to each other; empty if all are equal.
     pub powers: Vec<f64>,
-    /// What repeats, repeats by it.
+    /// Seed; the same seed repeats all random decisions.
     pub seed: u64,
 }
 
@@ -51,12 +52,13 @@ pub struct Weighed<T> {
     pub task: T,
     /// Work in any unit: finite, at least 0.
     pub weight: f64,
-    /// Whether it stays.
+    /// Whether the task must stay on its rank.
     pub pinned: bool,
 }
 
-/// What came of it.
+/// Result of a redistribution on one rank.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Balanced<T> {
     /// The tasks that are on this rank now.
     pub tasks: Vec<T>,
@@ -73,15 +75,15 @@ pub struct Balanced<T> {
 /// Balances this rank's tasks with those of all other ranks, so that the numbers of tasks on any two ranks differ by at most one (the exact result
 /// and the cost depend on the [balancer](balance::ALL), which is named as on the command line, for example `"direct"`).
 ///
-/// Every rank calls this with its own tasks. Tasks that stay are returned as they were; those that leave travel as bytes, straight to where
-/// they end. They arrive by rank and place there. See [`balance_weighed`] for tasks with weights.
+/// Every rank calls this with its own tasks. Tasks that stay are returned unchanged; tasks that leave travel as bytes, straight to their
+/// destinations. They arrive in the order of rank and place there. See [`balance_weighed`] for tasks with weights.
 ///
-/// A rank that comes late is waited for, however long it computes before its call: only a watchdog that was
-/// asked for ends a job, and only where all ranks are in the call.
+/// A late rank is waited for, however long it computes before its call: a job ends only if a watchdog was requested, and only while all
+/// ranks are in the call.
 ///
 /// # Errors
-/// Wrong usage if there is no such balancer, on every rank if the ranks name different ones or a task would not read back as what was written,
-/// or in a simulated world of several ranks (there use [`redistribute`]).
+/// Wrong usage if there is no such balancer; on every rank if the ranks name different ones, or a task would not read back unchanged; or in
+/// a simulated world of several ranks (use [`redistribute`] there).
 pub fn balance_vec<T>(world: &mut World, balancer: &str, tasks: Vec<T>) -> Result<Vec<T>>
 where
     T: Serialize + DeserializeOwned + 'static,
@@ -112,8 +114,8 @@ where
     balanced.pop().map(|(_, balanced)| balanced).ok_or_else(|| refused(Error::Failed("this rank's node left no result".into()), Vec::new()))
 }
 
-/// Balances the tasks of all ranks, in a world of any kind: `tasks` is asked for those of each rank that this process holds, and each
-/// rank's come back in rank order. See [`balance_vec`].
+/// Balances the tasks of all ranks, in a world of any kind. `tasks` returns the tasks of a rank, and is called for each rank that this
+/// process holds; the results are in rank order. See [`balance_vec`].
 ///
 /// # Errors
 /// Wrong usage if there is no such balancer, or the ranks name different ones; otherwise as [`World::run`].
@@ -201,7 +203,7 @@ fn refused<T>(why: Error, values: Vec<T>) -> Refused<T> {
     Refused { failure: why.into(), values }
 }
 
-/// What a node came to: its tasks and what happened, or why nothing did, and its tasks.
+/// Outcome on a node: its tasks and the result, or the error and its unchanged tasks.
 type Outcome<T> = Result<Balanced<T>, (Error, Vec<T>)>;
 
 /// The decision as rank 0 announces it.
@@ -276,7 +278,7 @@ async fn balance<T: Serialize + DeserializeOwned + 'static>(node: Node, terms: T
     Ok(Ok(Balanced { tasks: here, before: decision.before, after: decision.after, moved: decision.moved, seconds }))
 }
 
-/// What all ranks agreed on; a lost rank ends the run.
+/// Separates a lost rank, which ends the run, from errors on which all ranks agree.
 fn agreed<T>(agreed: Result<T>) -> Result<Result<T>> {
     match agreed {
         Err(lost @ Error::RankLost { .. }) => Err(lost),

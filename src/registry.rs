@@ -1,7 +1,7 @@
-//! Registries: what can be chosen by name, and how a name becomes what it means.
+//! Registries of items that are chosen by name, and the construction of an item from its specification.
 //!
-//! A room that has something to choose from (balancers, schedulers, workloads) says what is known of each beyond its name ([`Registered`]), and
-//! lists its [entries](Entry). The command line, `list`, the documentation's tables and the tests go through the list.
+//! A room with items to choose from (balancers, schedulers, workloads) defines further facts about each ([`Registered`]), and lists its
+//! [entries](Entry). The command line, `list`, the documentation's tables and the tests use the list.
 
 use std::fmt;
 use std::ops::Deref;
@@ -9,9 +9,9 @@ use std::ops::Deref;
 use crate::spec::{self, InvalidSpec, Mistake, Options, Spec};
 use crate::topology::{Hosts, Kind, KnownNetwork, Topology};
 
-/// What is known of an entry beyond what all entries have; it stands for its room's registry.
+/// Facts about an entry beyond those that all entries have. The type also stands for its room's registry.
 pub trait Registered: Sized + 'static {
-    /// What an entry makes.
+    /// Type of what an entry builds.
     type Made;
     /// The noun with which sentences about it begin: `scheduler`.
     const WHAT: &'static str;
@@ -21,7 +21,7 @@ pub trait Registered: Sized + 'static {
     const SIMPLEST_FIRST: &'static [&'static str] = &[];
 }
 
-/// An entry of a registry: what is known of an item before it is made.
+/// An entry of a registry: facts about an item that are known before it is made.
 pub struct Entry<T: Registered> {
     /// Its name in a specification.
     pub name: &'static str,
@@ -31,11 +31,11 @@ pub struct Entry<T: Registered> {
     pub source: &'static str,
     /// Its options as `key=value, ..` with the default first; empty if it has none.
     pub options: &'static str,
-    /// Specifications for tests, each a moment's work: with the options that change what it does.
+    /// Specifications for tests, each quick to run, with the options that change its behaviour.
     pub examples: &'static [&'static str],
     /// Makes it with the given options.
     pub build: fn(&mut Options<'_>) -> Result<T::Made, InvalidSpec>,
-    /// What its room knows of it.
+    /// Further facts about the entry, by the kind of registry.
     pub facts: T,
 }
 
@@ -45,13 +45,13 @@ impl<T: Registered> Entry<T> {
         T::SIMPLEST_FIRST.iter().position(|name| *name == self.name).unwrap_or(T::SIMPLEST_FIRST.len())
     }
 
-    /// The mistake that its options don't fit what it is used for, found when it is used; `why` is a clause that follows a colon.
+    /// The error that its options don't fit its use, found when it is used; `why` is a clause that follows a colon.
     pub fn conflict(&self, why: impl Into<String>) -> InvalidSpec {
         InvalidSpec { what: T::WHAT, name: self.name.into(), mistake: Mistake::Conflict { why: crate::names::one_line(why.into()) } }
     }
 }
 
-/// What runs on some topologies only.
+/// Entries that run on some kinds of topology only.
 pub trait OnTopologies: Registered {
     /// The kinds of topology that it runs on; the first is the one it gets when none is asked for.
     fn kinds(&self) -> &'static [Kind];
@@ -91,12 +91,12 @@ impl<T: OnTopologies> Entry<T> {
     }
 }
 
-/// What was chosen can't do what it is asked for: run on this topology, schedule tasks of this kind.
+/// A choice does not fit its use: it cannot run on this topology, or cannot schedule tasks of this kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {name} {why}")]
 #[non_exhaustive]
 pub struct Unsuitable {
-    /// What was chosen: `balancer`.
+    /// Noun for the choice: `balancer`.
     pub what: &'static str,
     /// Its name.
     pub name: String,
@@ -105,7 +105,7 @@ pub struct Unsuitable {
 }
 
 impl Unsuitable {
-    /// What is specified here is unsuitable; `why` is a clause that follows its name.
+    /// The item of this specification is unsuitable; `why` is a clause that follows its name.
     pub(crate) fn new(spec: &Spec, why: String) -> Unsuitable {
         Unsuitable { what: spec.what(), name: spec::shown(spec.name()), why }
     }
@@ -117,13 +117,13 @@ impl Unsuitable {
     }
 }
 
-/// What was chosen, ready to be used. It dereferences to what was made.
+/// Item chosen by name, ready to be used. Dereferences to the item itself.
 pub struct Chosen<T: Registered> {
-    /// As it was specified, options included.
+    /// Specification as it was given, options included.
     pub name: String,
-    /// What is known of it.
+    /// Its entry in the registry.
     pub entry: &'static Entry<T>,
-    /// What the entry made.
+    /// The item that the entry built.
     pub made: T::Made,
 }
 
@@ -147,7 +147,7 @@ impl<T: Registered> fmt::Debug for Chosen<T> {
     }
 }
 
-/// Whether an entry has this name.
+/// Returns true if an entry has this name.
 pub fn knows<T: Registered>(name: &str) -> bool {
     T::ALL.iter().any(|entry| entry.name == name)
 }
@@ -157,12 +157,12 @@ pub fn names<T: Registered>() -> impl Iterator<Item = &'static str> {
     T::ALL.iter().map(|entry| entry.name)
 }
 
-/// The examples of all entries: what tests go through.
+/// Examples of all entries, for tests.
 pub fn examples<T: Registered>() -> impl Iterator<Item = &'static str> {
     T::ALL.iter().flat_map(|entry| entry.examples.iter().copied())
 }
 
-/// What `NAME[:key=value,..]` names.
+/// Builds the item that `NAME[:key=value,..]` names.
 ///
 /// # Errors
 /// If there is no entry of this name, or its options are wrong.
@@ -170,7 +170,7 @@ pub fn find<T: Registered>(text: &str) -> Result<Chosen<T>, InvalidSpec> {
     make(&Spec::parse(T::WHAT, text)?)
 }
 
-/// What a specification names.
+/// Builds the item that a specification names.
 ///
 /// # Errors
 /// As [`find`].

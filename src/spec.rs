@@ -1,8 +1,8 @@
-//! The grammar of everything that is chosen by name, `NAME[:key=value,flag,..]`, and of lists of it: balancers, schedulers, workloads, loads,
-//! powers, weights, networks and topologies.
+//! The grammar of specifications, `NAME[:key=value,flag,..]`, and of lists of them: balancers, schedulers, workloads, loads, powers,
+//! weights, networks and topologies.
 //!
-//! A [`Spec`] is what was written; its [`Options`] are taken one by one by the code that knows them. What is wrong is an [`InvalidSpec`],
-//! which reads the same wherever it comes from.
+//! A [`Spec`] is the parsed text; its [`Options`] are taken one by one by the code that knows them. Mistakes are [`InvalidSpec`]s, with the
+//! same wording everywhere.
 
 mod mistake;
 
@@ -29,7 +29,7 @@ enum Given {
 }
 
 impl Spec {
-    /// Reads `NAME[:key=value,flag,..]`. `what` it names is the noun with which sentences about it begin: `scheduler`.
+    /// Parses `NAME[:key=value,flag,..]`. `what` is the noun for the item, with which sentences about it begin: `scheduler`.
     ///
     /// # Errors
     /// If an option is empty.
@@ -46,7 +46,7 @@ impl Spec {
         Ok(spec)
     }
 
-    /// The noun for what it names.
+    /// Noun for the item.
     pub fn what(&self) -> &'static str {
         self.what
     }
@@ -61,7 +61,7 @@ impl Spec {
         self.given.push(Given::Value(key.into(), value.into()));
     }
 
-    /// Makes what is specified. `make` takes the options that it knows.
+    /// Builds the specified item. `make` takes the options that it knows.
     ///
     /// # Errors
     /// Those of `make`, and an unknown option if `make` does not take all of them.
@@ -84,7 +84,7 @@ impl Spec {
         }
     }
 
-    /// The mistake that options don't go together, or don't fit what they are used for; `why` is a clause that follows a colon.
+    /// The error that options don't go together, or don't fit their use; `why` is a clause that follows a colon.
     pub fn conflict(&self, why: impl Into<String>) -> InvalidSpec {
         self.mistake(Mistake::Conflict { why: names::one_line(why.into()) })
     }
@@ -94,7 +94,7 @@ impl Spec {
     }
 }
 
-/// As it was written, without blanks.
+/// Text form as it was written, without blanks.
 impl Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)?;
@@ -113,8 +113,8 @@ fn split(text: &str) -> (&str, Option<&str>) {
     text.split_once(':').map_or((text, None), |(name, options)| (name, Some(options)))
 }
 
-/// The items of a list `NAME[:key=value,..],NAME,..`. What follows a comma belongs to the item before it if it is `key=value`, or if that item
-/// has options already and this is no name: an option may be a flag.
+/// The items of a list `NAME[:key=value,..],NAME,..`. Text after a comma belongs to the item before it if it is `key=value`, or if that
+/// item has options already and the text is no name: an option may be a flag.
 pub fn items(list: &str, is_name: impl Fn(&str) -> bool) -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
     for piece in list.split(',').map(str::trim) {
@@ -136,12 +136,12 @@ pub fn items(list: &str, is_name: impl Fn(&str) -> bool) -> Vec<String> {
 pub struct Options<'a> {
     spec: &'a Spec,
     left: Vec<&'a Given>,
-    /// What was asked for so far.
+    /// Keys that were asked for so far.
     known: Vec<&'static str>,
 }
 
 impl<'a> Options<'a> {
-    /// What they are the options of.
+    /// The specification that the options belong to.
     pub fn spec(&self) -> &'a Spec {
         self.spec
     }
@@ -163,7 +163,7 @@ impl<'a> Options<'a> {
         self.left.extract_if(.., is_key).map(value).collect()
     }
 
-    /// Whether a flag is given.
+    /// Returns true if a flag is given.
     ///
     /// # Errors
     /// If it has a value, or is given twice.
@@ -176,7 +176,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// The only option without a key, such as the sizes in `mesh:3x4`; `like` shows what it looks like.
+    /// The only option without a key, such as the sizes in `mesh:3x4`; `like` is an example of it.
     ///
     /// # Errors
     /// If there are several.
@@ -207,7 +207,7 @@ impl<'a> Options<'a> {
         Err(self.conflict(format!("{like} is missing")))
     }
 
-    /// The values of `key=value,value,..`: that of the key and what follows without a key.
+    /// The values of `key=value,value,..`: the value of the key, and the options without a key after it.
     ///
     /// # Errors
     /// If the key is given without a value, or twice.
@@ -244,7 +244,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// The value of a key, read as what it `takes`, in words; `read` refuses by `None`.
+    /// The value of a key, converted by `read`, which returns `None` for a wrong one; `takes` describes the right ones.
     ///
     /// # Errors
     /// If the value is refused.
@@ -258,10 +258,10 @@ impl<'a> Options<'a> {
         read(value).map(Some).ok_or_else(|| self.wrong(key, value, takes))
     }
 
-    /// The value of a key, read as what it `takes`, in words, and checked to be that.
+    /// The value of a key, parsed and checked; `takes` describes the right ones.
     ///
     /// # Errors
-    /// If it is not.
+    /// If it is not one of these.
     pub fn read<T: FromStr>(
         &mut self,
         key: &'static str,
@@ -349,7 +349,7 @@ impl<'a> Options<'a> {
         self.read_with(key, &any_of(&names), |value| choices.iter().find(|(name, _)| *name == value).map(|(_, choice)| *choice))
     }
 
-    /// The mistake that a value is none of those that the key takes.
+    /// The error that a value is none of those that the key takes.
     pub fn wrong(&self, key: &'static str, value: &str, takes: &str) -> InvalidSpec {
         self.spec.mistake(Mistake::WrongValue { key, value: shown(value), takes: takes.into() })
     }
@@ -434,7 +434,7 @@ mod tests {
             items("dss:affinity,static=0.3, cwa,dss:affinity,dem:x=a:b"),
             ["dss:affinity,static=0.3", "cwa", "dss:affinity", "dem:x=a:b"]
         );
-        // What is no entry's option is a wrong name, and reported as such.
+        // An option of no entry is reported as a wrong name.
         assert_eq!(items("cwa,dme"), ["cwa", "dme"]);
         assert_eq!(items("a:x=1,dme:y=2"), ["a:x=1", "dme:y=2"]);
         assert_eq!(items("a,x=1"), ["a,x=1"]);

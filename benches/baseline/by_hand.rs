@@ -1,5 +1,5 @@
-//! What the bench compares with: phases written in C (`by_hand.c`, `zoltan.c`), which `scripts/bench` compiles to shared objects with the MPI's own
-//! compiler. They run in this process, on the same MPI, and keep all buffers from phase to phase.
+//! Baselines of the bench: phases written in C (`by_hand.c`, `zoltan.c`), which `scripts/bench` compiles to shared objects with the MPI's
+//! own compiler. They run in this process, on the same MPI, and keep all buffers from phase to phase.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use equipoise::{Error, Result};
 use libloading::Library;
 
-/// What a rank holds: number of tasks, sum of their numbers and of the squares, and payload words that are not as they were made.
+/// Content of a rank: number of tasks, sum of their numbers and of the squares, and number of changed payload words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Found {
@@ -73,7 +73,7 @@ impl ByHand {
         }
     }
 
-    /// What is there now.
+    /// Current content.
     pub fn check(&self) -> Found {
         let mut found = Found::default();
         // SAFETY: as above; `found` has room for the four numbers that are written.

@@ -181,7 +181,7 @@ struct Bench {
     ranks: u32,
     me: usize,
     loads: Vec<u64>,
-    /// What all ranks hold together.
+    /// Totals of all ranks.
     expected: [u64; 4],
 }
 
@@ -422,7 +422,7 @@ fn records(first: u64, tasks: u64, payload: usize) -> Vec<u8> {
     records
 }
 
-/// What a work queue holds, and whether its payloads are as they were made.
+/// Content of a work queue, and whether its payloads are unchanged.
 fn examine(queue: &WorkQueue, found: &mut Found) {
     for segment in queue.segments() {
         let size = segment.size().max(1);

@@ -10,7 +10,7 @@ use equipoise_lab::report::figures::three;
 /// The name of the lines about sums of one number.
 pub const SUMS: &str = "sum";
 
-/// What one launch measured of one contender: medians over its rounds.
+/// Measurements of one launch of one contender: medians over its rounds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Launch {
     pub ranks: u32,

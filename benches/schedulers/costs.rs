@@ -1,4 +1,4 @@
-//! What one spawn, one migration and one answer cost, each by itself: runs that differ in just that.
+//! Costs of one spawn, one migration and one answer, each by itself: runs that differ in just that.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ static ENTRY: Entry = Entry {
     facts: Facts { kinds: &[Kind::Complete] },
 };
 
-/// What is run: a tree of batches, whether its tasks stay or move, and whether parents wait.
+/// A run: a tree of batches, whether its tasks stay or move, and whether parents wait.
 #[derive(Clone, Copy)]
 struct Run {
     batch: u32,

@@ -67,7 +67,7 @@ fn arguments() -> Result<Arguments> {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
-    let options = mpi::Options { seed: arguments.seed, ..mpi::Options::program() };
+    let options = mpi::Options::program().with_seed(arguments.seed);
     let Some(world) = mpi::World::launched(options)? else {
         println!("schedulers: needs mpirun; run scripts/bench --schedulers");
         return Ok(());
@@ -242,7 +242,7 @@ fn first<T>(results: Vec<(u32, T)>) -> Result<T> {
     results.into_iter().next().map(|(_, result)| result).ok_or_else(|| Error::Failed("a rank without a node measures nothing".into()))
 }
 
-/// What a node did in a run of a computation of this program: tasks, and the makespan in seconds at the host.
+/// Result of a node in a run of a computation of this program: tasks, and the makespan in seconds at the host.
 async fn executed<C: schedule::Computation>(
     node: Node,
     computation: Arc<C>,

@@ -15,7 +15,7 @@ fn raised(failure: Failure) -> PyErr {
     NativeFailure::new_err((failure.status as i32, failure.text))
 }
 
-/// What is wrong with this rank's arguments, as the package found it: a status and a sentence.
+/// Mistake in this rank's arguments, as the package found it: a status and a sentence.
 type Wrong = Option<(i32, String)>;
 
 fn failure((status, text): (i32, String)) -> Failure {
@@ -31,7 +31,7 @@ fn failure((status, text): (i32, String)) -> Failure {
     Failure::new(status, text)
 }
 
-/// What this module is, and which MPI the process has.
+/// Version of this module, and the MPI of the process.
 #[pyfunction]
 fn version() -> (String, String) {
     let mpi = equipoise::transport::mpi::description().unwrap_or_else(|why| why.to_string());

@@ -194,7 +194,7 @@ pub fn carry(
 
 /// Makes a call without the interpreter's lock.
 fn carried(py: Python<'_>, call: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
-    /// What goes into the closure stays on this thread, which only gives the lock back meanwhile.
+    /// Wrapper for a closure that stays on this thread, which only gives the lock back meanwhile.
     struct Here<T>(T);
     // SAFETY: `detach` runs its closure on the thread that calls it.
     #[allow(unsafe_code, reason = "see above")]

@@ -1,4 +1,5 @@
-//! Whose collective operations the phases use: our own trees of messages, or MPI's, where each node has a rank of its own.
+//! Selection of the collective operations that phases use: the library's trees of point-to-point messages, or MPI's own where each node has
+//! its own rank.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +9,7 @@ use crate::error::Result;
 use crate::node::{self, Node, Ticks, collective};
 use crate::transport::world::World;
 
-/// What is asked for.
+/// Requested collective operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Collectives {
     /// Trees of messages.
@@ -40,12 +41,13 @@ impl fmt::Display for Collectives {
     }
 }
 
-/// What is used from now on, on all ranks the same.
+/// Collective operations that later runs use, the same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Used {
-    /// Whether MPI's operations are, where each node has a rank of its own.
+    /// Whether MPI's operations are used; only where each node has its own rank.
     pub native: bool,
-    /// What a sum and an all-gather took together, with our own trees and with MPI's, where that was measured: nanoseconds of the slowest rank.
+    /// Measured time of a sum and an all-gather together, with our own trees and with MPI's, in nanoseconds of the slowest rank; `None` if
+    /// it was not measured.
     pub measured: Option<[Ticks; 2]>,
 }
 
@@ -53,7 +55,7 @@ pub struct Used {
 const TURNS: usize = 5;
 const OPERATIONS: usize = 5;
 
-/// Has later runs use what is asked for. In simulation, and with one rank, these are our own trees.
+/// Selects the collective operations of later runs. In simulation, and with one rank, these are always our own trees.
 ///
 /// # Errors
 /// If MPI fails; otherwise as [`World::run`].
@@ -92,7 +94,7 @@ fn measure(world: &mut World) -> Result<[Ticks; 2]> {
     }))
 }
 
-/// What the operations of a turn take on the slowest node.
+/// Time of one turn of operations on the slowest node.
 async fn timed(node: Node) -> Result<Ticks> {
     let everyone = node.everyone();
     everyone.barrier(&node).await?;

@@ -29,7 +29,7 @@ pub enum NoRoom {
     /// An assignment is beyond a capacity.
     #[error("rank {rank} has room for {room} bytes, and would have {needed}")]
     Beyond { rank: usize, room: u64, needed: u128 },
-    /// What may not move is beyond it.
+    /// The tasks that may not move exceed the capacity.
     #[error("rank {rank} has room for {room} bytes, and what is pinned there has {needed}")]
     Pinned { rank: usize, room: u64, needed: u128 },
     /// No assignment that keeps all capacities was found.
@@ -37,7 +37,7 @@ pub enum NoRoom {
         "it does not fit: {all} bytes in all, and all ranks have room for {rooms}; rank {rank} has room for {room} and would get {needed}"
     )]
     DoesNotFit { all: u128, rooms: u128, rank: usize, room: u64, needed: u128 },
-    /// There is room in the end, and none to get there.
+    /// The final assignment fits, but no order of moves keeps all capacities on the way.
     #[error(
         "it fits afterwards, not on the way: rank {rank} has room for {room} bytes, holds {held}, and gives none away before it gets {item} more"
     )]
@@ -50,7 +50,7 @@ const STEPS: usize = 2000;
 /// Pairs of items that are looked at for exchanges, at most.
 const LOOKS: usize = 1 << 24;
 
-/// Whether an assignment is within the capacities.
+/// Returns true if an assignment is within the capacities.
 pub fn are_kept(assignment: &[u32], bytes: &[u64], capacity: &[u64]) -> bool {
     first_over(&used(assignment, bytes, capacity.len()), capacity).is_none()
 }
@@ -67,11 +67,11 @@ pub fn check(assignment: &[u32], bytes: &[u64], capacity: &[u64]) -> Result<(), 
     }
 }
 
-/// The round in which each task that changes its rank moves; 0 for all others, which stay.
+/// Round in which each task moves; 0 for tasks that stay.
 ///
-/// In a round a rank receives what it has room for in addition to all that it holds, including what it gives away in the same round. Tasks of ranks
-/// that need room themselves come first. A rank that begins beyond its capacity may stay there until it has given enough away, and receives nothing
-/// before.
+/// In a round a rank receives tasks up to its capacity, counting all that it holds, including tasks that it gives away in the same round.
+/// Tasks of ranks that need room themselves come first. A rank that begins above its capacity may stay above it until it has given enough
+/// away, and receives nothing before.
 ///
 /// # Errors
 /// [`NoRoom::OnTheWay`] if some tasks wait for each other's room.
@@ -318,7 +318,7 @@ mod tests {
         let stuck = rounds(&[0, 1], &[1, 0], &[4, 4], &[7, 4]).unwrap_err();
         assert_eq!(stuck, NoRoom::OnTheWay { rank: 1, room: 4, held: 4, item: 4 });
         assert!(stuck.to_string().contains("fits afterwards, not on the way: rank 1 "), "{stuck}");
-        // What takes no room never waits.
+        // A task without bytes never waits.
         assert_eq!(rounds(&[0, 1], &[1, 0], &[0, 0], &[0, 0]), Ok(vec![1, 1]));
     }
 

@@ -2,14 +2,14 @@
 //! Exact, by probing and bisection (D. M. Nicol, Rectilinear partitioning of irregular data parallel computations, 1994; A. Pinar and C. Aykanat,
 //! Fast optimal load balancing algorithms for 1D partitioning, J. Parallel Distrib. Comput. 64, 2004, section 4).
 //!
-//! Neighbours in the list stay neighbours, which is what codes with space-filling curves and time series want; a longest task bounds it from below,
-//! and without the order [`refine`](super::refine) is never worse.
+//! Neighbours in the list stay neighbours, as needed by codes with space-filling curves and by time series. The largest task is a lower
+//! bound; without the order [`refine`](super::refine) is never worse.
 
 use super::{Assignment, Problem};
 use crate::load::RankTime;
 
-/// Cuts the tasks, in the order of their owners, with the least time of the slowest rank. Among cuts that are as good, each border lies as near as
-/// may be to where the owners' border is.
+/// Cuts the tasks, in the order of their owners, with the least time of the slowest rank. Among equally good cuts, each border lies as near
+/// as possible to the border between the owners.
 ///
 /// O(m log n) for a probe of n tasks on m ranks, and a probe for each bit of the limit; m log n probes where 64 bits can't tell limits apart.
 pub fn chains(problem: &Problem<'_>) -> Assignment {
@@ -79,7 +79,7 @@ impl<'a> List<'a> {
         self.before.partition_point(|before| *before < begin)
     }
 
-    /// Whether the ranks from this one on can do the tasks from this one on within the limit.
+    /// Returns true if the ranks from `first` on can do the tasks from `from` on within the limit.
     fn fits(&self, first: usize, from: usize, limit: RankTime) -> bool {
         (first..self.problem.ranks()).try_fold(from, |at, rank| self.longest(rank, at, limit)) == Some(self.tasks())
     }
@@ -145,7 +145,7 @@ impl<'a> List<'a> {
         best.unwrap_or(fixed)
     }
 
-    /// Where the pieces begin, and where the last ends.
+    /// Start of each piece, and the end of the last one.
     fn cuts(&self, limit: RankTime) -> Vec<usize> {
         let ranks = self.problem.ranks();
         // The earliest beginning of each piece with which the rest still fits.

@@ -28,7 +28,7 @@ impl Partition {
     /// Both as one: the heaviest set of one and the lightest of the other become one set, and so on.
     fn with(self, other: Partition, ranks: usize) -> Partition {
         let (mut sets, mut others) = (self.0, other.0);
-        // Where both fit side by side, only empty sets meet.
+        // If both fit next to each other, only empty sets are paired.
         while sets.len() + others.len() > ranks {
             let Some(mut light) = others.pop() else { break };
             // Its partner is the one that lies as far from the front as it lies from the end.

@@ -1,4 +1,4 @@
-//! Little movement for a given time: from where tasks are to no more than a limit on any rank, by a local search.
+//! Little movement within a time limit: a local search from the current assignment to one in which no rank exceeds the limit.
 //!
 //! A step exchanges up to three tasks of one rank for up to three of another one (all such pairs of sets, as long as a rank has few tasks, and
 //! smaller sets otherwise). Of all steps of all pairs of ranks the one is taken that lowers `moved + price * excess` most: the work away from its
@@ -36,7 +36,7 @@ const ROUNDS: (usize, usize) = (40, 8);
 /// Most ranks that are ruined in a round.
 const RUINED: usize = 4;
 
-/// Looks at pairs of sets after which the search ends with what it has, where planning may take its time.
+/// Number of examined pairs of sets after which the search ends with its best result, where planning may take its time.
 pub const LOOKS: u64 = 1 << 22;
 
 /// An assignment in which no rank takes longer than `limit`, with little work moved; `None` if the search finds none.
@@ -46,10 +46,10 @@ pub fn fewest(problem: &Problem<'_>, limit: RankTime) -> Option<Assignment> {
     fewest_within(problem, limit, LOOKS)
 }
 
-/// The same with an effort of so many looks.
+/// As [`fewest`], with `looks` as the bound on the effort.
 pub fn fewest_within(problem: &Problem<'_>, limit: RankTime, looks: u64) -> Option<Assignment> {
     let mut search = Search::new(problem, limit, looks);
-    // What must leave is what is too much, whatever the search does: with that it ends.
+    // A lower bound on the movement is the excess: with this the search ends.
     let least = search.excess();
     let mut stream = ChaCha8Rng::seed_from_u64(0);
     let mut best: Option<(u64, Assignment)> = None;
@@ -94,7 +94,7 @@ struct Gift {
     farther: i128,
     weight: i128,
     set: Set,
-    /// Where tasks that may be added begin.
+    /// Index from which tasks may be added.
     next: usize,
 }
 
@@ -110,7 +110,7 @@ struct Search<'a> {
     /// The best step of each pair of ranks that has one.
     steps: BTreeMap<(usize, usize), Step>,
     looks: u64,
-    /// What each rank can give to ranks of which it holds no task, once that is known.
+    /// Tasks that each rank can give to ranks of which it holds none; `None` until it has been computed.
     gifts: Vec<Option<Rc<[Gift]>>>,
 }
 
@@ -211,7 +211,7 @@ impl<'a> Search<'a> {
     fn look(&mut self, low: usize, high: usize) {
         self.steps.remove(&(low, high));
         let now = self.above(low, 0) + self.above(high, 0);
-        // What the two have above both their caps stays, whatever they exchange.
+        // The excess of both over both caps remains, whatever they exchange.
         let both = self.loads[low] + self.loads[high] - self.caps[low] - self.caps[high];
         let hope = self.price * (now - both.max(0));
         let is_away = |rank: usize| self.held[rank].iter().any(|task| self.problem.owners[*task] as usize != rank);

@@ -1,6 +1,6 @@
 //! Tasks with places in space: recursive coordinate bisection, and the order along Hilbert's curve.
 //!
-//! Both keep near tasks together, so that what neighbours exchange crosses few ranks, and know nothing but places and weights.
+//! Both keep near tasks together, so that communication between neighbours crosses few ranks. They use only places and weights.
 
 use super::chains::ordered_chains;
 use super::{Assignment, Problem};
@@ -33,7 +33,7 @@ fn bisect(problem: &Problem<'_>, places: &[Place], tasks: &mut [usize], first: u
     let fixed = |ranks: std::ops::Range<usize>| ranks.map(|rank| u128::from(problem.fixed[rank])).sum::<u128>();
     let power = |ranks: std::ops::Range<usize>| ranks.map(|rank| u128::from(problem.powers[rank])).sum::<u128>();
     let (all, lower) = (power(first..end), power(first..middle));
-    // What the lower ranks get of all, less what they have already.
+    // The lower ranks' share of all work, less their fixed work.
     let share = ((work + fixed(first..end)) * lower).checked_div(all).unwrap_or(0).saturating_sub(fixed(first..middle));
     let (mut sum, mut cut) = (0, 0);
     while cut < tasks.len() {
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What makes it Hilbert's curve: it goes through all cells, each the neighbour of the last, and through each octant at once.
+    /// Defining property of the Hilbert curve: it visits all cells, each next to the one before, and each octant without interruption.
     #[test]
     fn the_curve_goes_from_neighbour_to_neighbour() {
         let side = 8;

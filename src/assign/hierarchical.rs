@@ -38,7 +38,7 @@ pub fn hierarchical(problem: &Problem<'_>, hosts: &[u32], tolerance: f64) -> Ass
         }
         let place_of = |rank: u32| ranks.binary_search(&rank).ok().map(|at| at as u32);
         let of = |values: &[u64]| -> Vec<u64> { ranks.iter().map(|rank| values[*rank as usize]).collect() };
-        // What comes from elsewhere has no owner here: as if the first rank had it.
+        // A task from another host has no owner here; it counts as the first rank's.
         let owners: Vec<u32> = tasks.iter().map(|task| place_of(problem.owners[*task]).unwrap_or(0)).collect();
         let weights: Vec<u64> = tasks.iter().map(|task| problem.weights[*task]).collect();
         let (fixed, powers) = (of(problem.fixed), of(problem.powers));

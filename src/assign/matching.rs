@@ -1,15 +1,15 @@
-//! Which set of tasks goes to which of equal ranks, so that most work stays where it is: an assignment problem.
+//! Matching of sets of tasks with ranks of equal power that keeps most work in place: an assignment problem.
 
 use std::collections::BTreeMap;
 
 use super::Problem;
 
-/// Largest number of ranks for which the matching is optimal; with more it is made set by set, the one that keeps most first.
+/// Maximum number of ranks for which the matching is optimal. With more, it is greedy: pairs that keep most work come first.
 const EXACT: usize = 256;
 
 /// The rank of each set. There are no more sets than ranks.
 pub fn matched(problem: &Problem<'_>, sets: &[Vec<usize>]) -> Vec<u32> {
-    // What stays of each set on each rank that holds some of it.
+    // Work of each set that would stay, on each rank that holds some of it.
     let kept: Vec<BTreeMap<u32, u64>> = sets
         .iter()
         .map(|set| {
@@ -26,7 +26,7 @@ pub fn matched(problem: &Problem<'_>, sets: &[Vec<usize>]) -> Vec<u32> {
 fn best(kept: &[BTreeMap<u32, u64>], ranks: usize) -> Vec<u32> {
     let cost = |row: usize, column: usize| -i128::from(kept[row].get(&(column as u32)).copied().unwrap_or(0));
     let (mut of_row, mut of_column) = (vec![0i128; kept.len()], vec![0i128; ranks]);
-    // Which row has a column; the column past the end stands for the row that looks for one.
+    // Row of each column; the column past the end stands for the row that looks for a column.
     let mut row_of: Vec<Option<usize>> = vec![None; ranks + 1];
     for row in 0..kept.len() {
         row_of[ranks] = Some(row);
@@ -73,7 +73,7 @@ fn best(kept: &[BTreeMap<u32, u64>], ranks: usize) -> Vec<u32> {
     ranks_of
 }
 
-/// Of all pairs of a set and a rank the one that keeps most comes first.
+/// Greedy matching: among all pairs of a set and a rank, the pair that keeps most work comes first.
 fn largest_first(kept: &[BTreeMap<u32, u64>], ranks: usize) -> Vec<u32> {
     let mut pairs: Vec<(u64, usize, u32)> = Vec::new();
     for (set, kept) in kept.iter().enumerate() {

@@ -1,19 +1,19 @@
-//! Assigning whole tasks to ranks, as plain functions: every weight and owner is known, nothing is sent.
+//! Assignment of whole tasks to ranks, as plain functions: every weight and owner is known, nothing is sent.
 //!
 //! A rank's *time* is its work over its power, and a result is as good as its slowest rank is fast. Scheduling whole tasks is NP-hard
-//! (number partitioning), so all of these are heuristics; what each guarantees is said with it.
+//! (number partitioning), so all of these are heuristics; each states what it guarantees.
 //!
-//! - [`greedy`](fn@greedy): longest task first (Graham 1969), from nothing.
-//! - [`differencing`]: the largest differencing method of Karmarkar and Karp (1982), from nothing.
-//! - [`chains`](fn@chains): contiguous pieces of an ordered list, exactly (Pinar and Aykanat 2004).
+//! - [`greedy`](fn@greedy): longest task first (Graham 1969), from scratch.
+//! - [`differencing`]: the largest differencing method of Karmarkar and Karp (1982), from scratch.
+//! - [`chains`](fn@chains): contiguous pieces of an ordered list, optimally (Pinar and Aykanat 2004).
 //! - [`bisection`] and [`along_curve`]: by places in space.
-//! - [`refine`](fn@refine): moves and swaps from where tasks are, away from the slowest rank.
+//! - [`refine`](fn@refine): moves and swaps from the current assignment, away from the slowest rank.
 //! - [`hierarchical`](fn@hierarchical): refinement between hosts, longest task first within them.
-//! - [`near`](fn@near): tasks that talk to each other come together.
+//! - [`near`](fn@near): tasks that exchange much data are placed together.
 //! - [`vectors`]: longest first and refinement for tasks with several weights.
-//! - [`capacity`]: bytes that ranks have room for, and rounds in which room is made first.
-//! - [`fewest`](fn@fewest): little movement for a given time of the slowest rank.
-//! - [`greedy_refine`]: of all of these the one that moves least among those that are good enough.
+//! - [`capacity`]: memory limits of ranks, and rounds of moves in which space is freed first.
+//! - [`fewest`](fn@fewest): little movement within a given time of the slowest rank.
+//! - [`greedy_refine`]: the result with the fewest moves among those that are good enough.
 
 pub mod capacity;
 mod chains;
@@ -21,6 +21,7 @@ mod differencing;
 mod fewest;
 mod geometry;
 mod greedy;
+mod greedy_refine;
 mod hierarchical;
 mod matching;
 mod near;
@@ -34,11 +35,12 @@ pub use differencing::differencing;
 pub use fewest::fewest;
 pub use geometry::{along_curve, bisection};
 pub use greedy::greedy;
+pub use greedy_refine::greedy_refine;
 pub use hierarchical::hierarchical;
 pub use near::{Neighbours, near};
-pub use refine::{TOLERANCE, frugal_refine, greedy_refine, local_refine, quick_refine, refine};
+pub use refine::{TOLERANCE, frugal_refine, local_refine, quick_refine, refine};
 
-/// Tasks on ranks, and what the ranks can do.
+/// Tasks, ranks and the powers of the ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct Problem<'a> {
     /// Work units of each task that may move.
@@ -86,7 +88,7 @@ impl Problem<'_> {
         tasks.filter(|((_, owner), rank)| owner != rank).map(|((weight, _), _)| weight).sum()
     }
 
-    /// Whether all ranks have the same power, and nothing is fixed.
+    /// Returns true if all ranks have the same power, and nothing is fixed.
     fn is_uniform(&self) -> bool {
         self.powers.iter().all(|power| *power == self.powers[0]) && self.fixed.iter().all(|work| *work == 0)
     }

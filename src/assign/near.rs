@@ -1,8 +1,9 @@
-//! Tasks that talk to each other come together, as long as no rank takes longer than a limit.
+//! Placement of communicating tasks together, with no rank above a time limit.
 //!
-//! Passes over the tasks, after C. M. Fiduccia and R. M. Mattheyses (A linear-time heuristic for improving network partitions, 1982), without their steps that make it worse: a task goes to
-//! the rank to which it says most if that has time, or else changes places with a task there, if both together then say less to other ranks. What crosses falls with
-//! every step, so this ends, at an optimum of such steps. It is no partitioner: where tasks are many and their graph is all that counts, METIS finds better ones
+//! Passes over the tasks, after C. M. Fiduccia and R. M. Mattheyses (A linear-time heuristic for improving network partitions, 1982),
+//! without their worsening steps. A task goes to the rank with which it communicates most if that has time. Otherwise it changes places
+//! with a task there, if both together then communicate less with other ranks. Communication between ranks falls with every step, so this
+//! ends, at an optimum of such steps. It is no partitioner: for many tasks, where only their graph matters, METIS finds better partitions
 //! ([`from_parts`](crate::balance::from_parts) carries these out).
 
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ const PASSES: usize = 16;
 /// Tasks that are tried for a change of places, at most, over all passes.
 const LOOKS: usize = 1 << 24;
 
-/// What each task says to others that may move, and to what stays on ranks.
+/// Communication of each task: with tasks that may move, and with tasks that stay on their ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Neighbours {
     /// By task: another task, and bytes.
@@ -26,7 +27,7 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// What a task says to each rank.
+    /// Bytes that a task exchanges with each rank.
     fn said(&self, task: usize, assignment: &[u32]) -> BTreeMap<u32, f64> {
         let mut said: BTreeMap<u32, f64> = BTreeMap::new();
         let to_tasks = self.tasks[task].iter().map(|(other, bytes)| (assignment[*other], *bytes));
@@ -36,7 +37,7 @@ impl Neighbours {
         said
     }
 
-    /// What two tasks say to each other.
+    /// Bytes that two tasks exchange.
     fn between(&self, task: usize, other: usize) -> f64 {
         self.tasks[task].iter().filter(|(number, _)| *number == other).map(|(_, bytes)| bytes).sum()
     }
@@ -73,7 +74,7 @@ pub fn near(problem: &Problem<'_>, neighbours: &Neighbours, assignment: Assignme
                 let other = if loads[to as usize] + weights[task] <= caps[to as usize] {
                     None
                 } else {
-                    // What that rank can do without.
+                    // Tasks that the rank can give in exchange.
                     let fits = |other: &usize| {
                         assignment[*other] == to
                             && loads[to as usize] - weights[*other] + weights[task] <= caps[to as usize]
@@ -86,7 +87,7 @@ pub fn near(problem: &Problem<'_>, neighbours: &Neighbours, assignment: Assignme
                     let gain = |other: usize| {
                         let said = neighbours.said(other, &assignment);
                         let of = |rank: u32| said.get(&rank).copied().unwrap_or(0.0);
-                        // What they say to each other crosses before and after.
+                        // Communication between the two crosses ranks before and after.
                         of(from) - of(to) + bytes - at_home - 2.0 * neighbours.between(task, other)
                     };
                     let best = (0..weights.len())

@@ -1,7 +1,8 @@
 //! Refinement from where tasks are, as Charm++'s RefineLB does it: work leaves the slowest rank as long as that helps, and nothing else moves.
 //!
-//! One task at a time goes from the slowest rank to the rank that is done first, of those that end sooner with it than the slowest does without: the
-//! one that comes nearest to making both equal. Where no task fits anywhere, one is swapped for a lighter one in the same way. At the end tasks that
+//! In each step one task goes from the slowest rank to another rank that ends sooner with it than the slowest does without. The first such
+//! rank is taken in order of their times, and the task that comes nearest to making both equal. Where no task fits anywhere, one is swapped
+//! for a lighter one in the same way. At the end tasks that
 //! have moved go back where that makes no rank slower than the result, also in exchange for a task that costs less.
 //!
 //! The time of the slowest rank falls with every step or the number of ranks that are that slow does, so this ends; it ends at an optimum of moves
@@ -9,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Assignment, Neighbours, Problem, differencing, fewest, greedy, near};
+use super::{Assignment, Neighbours, Problem, fewest, near};
 use crate::load::RankTime;
 
 /// Steps for each task, at most: whole weights can come nearer to each other by one unit at a time.
@@ -21,12 +22,12 @@ pub const TOLERANCE: f64 = 1.009;
 /// Looks of [`quick_refine`] for less movement.
 const QUICK_LOOKS: u64 = 1 << 14;
 
-/// How many tasks are looked at, at most, for one that makes room.
+/// Maximum number of tasks that are examined to find one that makes room.
 const LOOKS: usize = 1 << 24;
 
-/// Takes work off the slowest rank until that helps no more.
+/// Takes work off the slowest rank until that no longer helps.
 ///
-/// O(log) for a move; a swap looks at all pairs of tasks of two ranks of which one is the slowest.
+/// O(log) for a move; a swap examines all pairs of tasks of two ranks of which one is the slowest.
 pub fn refine(problem: &Problem<'_>) -> Assignment {
     let refined = evened(problem);
     // As good with less movement, if that can be had.
@@ -34,8 +35,8 @@ pub fn refine(problem: &Problem<'_>) -> Assignment {
     frugal.filter(|frugal| problem.moved(frugal) < problem.moved(&refined)).unwrap_or(refined)
 }
 
-/// [`refine`](fn@refine), or what moves less and lets the slowest rank take at most `tolerance` times (at least 1) as long, by the same rule or by
-/// [`fewest`](fn@fewest).
+/// As [`refine`](fn@refine), or a result with less movement that lets the slowest rank take at most `tolerance` times (at least 1) as long,
+/// by the same rule or by [`fewest`](fn@fewest).
 pub fn frugal_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
     refine_with(problem, tolerance, fewest::LOOKS)
 }
@@ -53,8 +54,9 @@ fn refine_with(problem: &Problem<'_>, tolerance: f64, looks: u64) -> Assignment 
     found.min_by_key(|assignment| problem.moved(assignment)).unwrap_or_else(|| problem.owners.to_vec())
 }
 
-/// [`frugal_refine`], and then tasks that talk to each other come together, on ranks that take at most `1 + locality` times as long, and no longer than the slowest did. Of two ways, from there and from where
-/// tasks are (if that is within the limit), the one on which fewer bytes cross.
+/// As [`frugal_refine`], then communicating tasks are placed together, on ranks that take at most `1 + locality` times as long, and no
+/// longer than the slowest did. This is tried from that result and from the current assignment (if it is within the limit); the result with
+/// less communication between ranks is taken.
 pub fn local_refine(problem: &Problem<'_>, tolerance: f64, neighbours: &Neighbours, locality: f64) -> Assignment {
     let refined = frugal_refine(problem, tolerance);
     let before = problem.slowest(&problem.loads(problem.owners));
@@ -66,18 +68,18 @@ pub fn local_refine(problem: &Problem<'_>, tolerance: f64, neighbours: &Neighbou
     best.unwrap_or_else(|| problem.owners.to_vec())
 }
 
-/// What little movement can be had for, within a limit.
-fn frugal(problem: &Problem<'_>, limit: RankTime, looks: u64) -> impl Iterator<Item = Assignment> {
+/// Assignments with little movement, within a limit of the slowest rank's time.
+pub(super) fn frugal(problem: &Problem<'_>, limit: RankTime, looks: u64) -> impl Iterator<Item = Assignment> {
     within(problem, limit).into_iter().chain(fewest::fewest_within(problem, limit, looks))
 }
 
 /// Returns the time multiplied by a factor.
-fn scaled(time: RankTime, factor: f64) -> RankTime {
+pub(super) fn scaled(time: RankTime, factor: f64) -> RankTime {
     RankTime { work: (time.work as f64 * factor.max(1.0)) as u64, power: time.power }
 }
 
 /// The same without a second try.
-fn evened(problem: &Problem<'_>) -> Assignment {
+pub(super) fn evened(problem: &Problem<'_>) -> Assignment {
     let mut state = State::new(problem);
     for _ in 0..STEPS_PER_TASK * problem.weights.len() {
         if !state.improve() {
@@ -86,33 +88,6 @@ fn evened(problem: &Problem<'_>) -> Assignment {
     }
     state.settle();
     state.assignment
-}
-
-/// Chooses among the results of [`greedy`], [`differencing`] and [`refine`](fn@refine) the one that moves least, of those whose slowest rank takes
-/// at most `tolerance` (at least 1) times the best result's. Moves that are not needed are undone before the comparison.
-pub fn greedy_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
-    let refined = refine(problem);
-    let mut found = vec![refined];
-    for anew in [greedy(problem), differencing(problem)] {
-        let better = evened(&Problem { owners: &anew, ..*problem });
-        for assignment in [anew, better] {
-            let mut state = State::with(problem, assignment);
-            state.settle();
-            found.push(state.assignment);
-        }
-    }
-    let seconds = |assignment: &Assignment| {
-        let time = problem.slowest(&problem.loads(assignment));
-        if time.work == 0 { 0.0 } else { time.work as f64 / time.power as f64 }
-    };
-    let best = found.iter().map(seconds).fold(f64::INFINITY, f64::min);
-    // As far as the tolerance goes, and as far as refinement came.
-    let slowest = |assignment: &Assignment| problem.slowest(&problem.loads(assignment));
-    let fastest = found.iter().map(slowest).min().unwrap_or(RankTime { work: 0, power: 1 });
-    found.extend(frugal(problem, scaled(fastest, tolerance), fewest::LOOKS));
-    let good = found.into_iter().filter(|assignment| seconds(assignment) <= best * tolerance.max(1.0));
-    // The first of those that move the same: refinement where it is as good.
-    good.min_by_key(|assignment| problem.moved(assignment)).unwrap_or_else(|| problem.owners.to_vec())
 }
 
 /// From where tasks are to no more than `limit` on any rank, with little movement; `None` if this rule finds no way.
@@ -134,9 +109,9 @@ fn within(problem: &Problem<'_>, limit: RankTime) -> Option<Assignment> {
     None
 }
 
-struct State<'a> {
+pub(super) struct State<'a> {
     problem: &'a Problem<'a>,
-    assignment: Assignment,
+    pub assignment: Assignment,
     loads: Vec<u64>,
     /// Weight and number of the movable tasks of each rank.
     held: Vec<BTreeSet<(u64, usize)>>,
@@ -157,7 +132,7 @@ impl<'a> State<'a> {
         State::with(problem, problem.owners.to_vec())
     }
 
-    fn with(problem: &'a Problem<'a>, assignment: Assignment) -> State<'a> {
+    pub fn with(problem: &'a Problem<'a>, assignment: Assignment) -> State<'a> {
         let loads = problem.loads(&assignment);
         let mut held = vec![BTreeSet::new(); problem.ranks()];
         for (task, rank) in assignment.iter().enumerate() {
@@ -282,7 +257,7 @@ impl<'a> State<'a> {
     }
 
     /// Brings back what need not have moved, within the time of the slowest rank.
-    fn settle(&mut self) {
+    pub fn settle(&mut self) {
         if let Some(&(slowest, _)) = self.order.last() {
             self.settle_within(slowest);
         }
@@ -319,8 +294,8 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Which task best leaves a rank, and for which other one, so that one of the rank's own can return to it: with all within their caps, and less
-    /// work away from its owner.
+    /// Returns the task that best leaves a rank, and its destination, so that one of the rank's own tasks can return to it. All ranks stay
+    /// within their caps, and less work is away from its owner.
     fn exchange(&self, task: usize, caps: &[u64]) -> Option<(usize, usize)> {
         let (at, owner, weight) = (self.assignment[task] as usize, self.problem.owners[task] as usize, self.problem.weights[task]);
         let needed = (self.loads[owner] + weight).saturating_sub(caps[owner]);
@@ -328,7 +303,7 @@ impl<'a> State<'a> {
         let mut best: Option<(u64, usize, usize)> = None;
         for &(leaving, other) in self.held[owner].range((needed.max(1), 0)..) {
             let home = self.problem.owners[other] as usize;
-            // What is away afterwards of these two.
+            // Work of these two that is away from its owner afterwards.
             for to in [at, home, idle] {
                 let held = if to == at { self.loads[at] - weight } else { self.loads[to] };
                 if to == owner || held.saturating_add(leaving) > caps[to] {
@@ -347,6 +322,7 @@ impl<'a> State<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::greedy_refine;
     use super::super::testing::{optimum, seconds};
     use super::*;
     use proptest::prelude::*;
@@ -402,7 +378,9 @@ mod tests {
             let (exact, loose) = (greedy_refine(&problem, 1.0), greedy_refine(&problem, 1.5));
             prop_assert!(problem.moved(&loose) <= problem.moved(&exact));
             let time = |assignment: &Assignment| seconds(problem.slowest(&problem.loads(assignment)));
-            prop_assert!(time(&loose) <= 1.5 * time(&exact) + 1e-9);
+            // The tolerance counts from the best that is found before less movement is looked for, which may be a little better still.
+            let refined = time(&refine(&problem));
+            prop_assert!(time(&loose) <= 1.5 * refined + 1e-9 && time(&exact) <= refined);
         }
     }
 }

@@ -5,9 +5,10 @@
 //!   and equal ranks at most d + 1 times the best possible: when the last task of the slowest rank came, some rank had at most the mean over ranks of
 //!   all columns together, d, and neither 1 nor a single task is more than the best.
 //! - [`refine`](fn@refine): from the rank with the largest ratio, as with one weight: moves and swaps as long as they make it smaller.
-//! - [`greedy_refine`](fn@greedy_refine): of both, and of refinement behind greedy, the one that moves least of those that are good enough.
+//! - [`greedy_refine`](fn@greedy_refine): of both, and of greedy followed by refinement, the result that moves least among those that are
+//!   good enough.
 //!
-//! Ratios are compared as floating-point numbers, computed in the same way and order on all ranks, so that all find the same.
+//! Ratios are compared as floating-point numbers, computed in the same way and order on all ranks, so all ranks get the same result.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +26,7 @@ const STEPS_PER_TASK: usize = 8;
 pub struct Vectors<'a> {
     /// By column and task.
     pub weights: &'a [Vec<u64>],
-    /// What cannot move, by column and rank.
+    /// Load that cannot move, by column and rank.
     pub fixed: &'a [Vec<u64>],
     /// The rank that holds each task now.
     pub owners: &'a [u32],
@@ -39,7 +40,7 @@ impl Vectors<'_> {
         State::new(self, assignment.to_vec()).slowest().1
     }
 
-    /// How much of the tasks is away from their owners, each counted by the largest part that it has of any column.
+    /// Size of the tasks that are away from their owners. A task's size is its largest part of any column.
     fn moved(&self, assignment: &[u32]) -> f64 {
         let sizes = self.sizes();
         self.owners.iter().zip(assignment).zip(sizes).filter(|((owner, rank), _)| owner != rank).map(|(_, size)| size).sum()
@@ -95,8 +96,8 @@ pub fn refine(vectors: &Vectors<'_>, tolerance: f64) -> Assignment {
     if is_less { short.assignment } else { state.assignment }
 }
 
-/// Of [`refine`](fn@refine), [`greedy`](fn@greedy) and refinement behind greedy the one that moves least, of those whose largest ratio is at most
-/// `tolerance` (at least 1) times the best.
+/// Chooses among [`refine`](fn@refine), [`greedy`](fn@greedy) and greedy followed by refinement the result that moves least, of those with
+/// a largest ratio of at most `tolerance` (at least 1) times the best.
 pub fn greedy_refine(vectors: &Vectors<'_>, tolerance: f64) -> Assignment {
     let anew = greedy(vectors);
     let mut better = State::new(vectors, anew.clone());
@@ -121,7 +122,7 @@ struct State<'a> {
     assignment: Assignment,
     /// By rank and column.
     loads: Vec<Vec<u64>>,
-    /// What a load is multiplied by, by rank and column.
+    /// Factor from a load to its ratio, by rank and column.
     scales: Vec<Vec<f64>>,
     /// The largest ratio of each rank; that of a rank without power is 0 if it holds nothing, and infinite otherwise.
     ratios: Vec<f64>,
@@ -130,7 +131,7 @@ struct State<'a> {
 }
 
 impl<'a> State<'a> {
-    /// Nothing but what is fixed.
+    /// State without tasks: the fixed loads only.
     fn empty(vectors: &'a Vectors<'a>) -> State<'a> {
         let (ranks, totals) = (vectors.powers.len(), vectors.totals());
         let scales =

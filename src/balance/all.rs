@@ -31,8 +31,8 @@ pub const ALL: &[&Entry] = &[
     &none::ENTRY,
 ];
 
-/// The names of all, the simplest first: among balancers that do equally well the simplest is recommended. One exchange of loads and a direct
-/// transfer, then walks along links, then those that scan level by level or solve a flow problem.
+/// Names of all balancers, the simplest first: among equally good balancers the simplest is recommended. First one exchange of loads and
+/// direct transfers, then walks along links, then scans level by level and flow problems.
 pub const SIMPLEST_FIRST: [&str; 22] = [
     "none",
     "direct",

@@ -79,7 +79,7 @@ enum Sweeps {
     UntilStable,
 }
 
-/// Which part of a difference is given.
+/// Part of the difference that is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lambda {
     Half,
@@ -190,8 +190,8 @@ fn optimal_lambda(topology: &Topology) -> f64 {
     sides.map(of).fold(0.5, f64::max)
 }
 
-/// What is given if a share is `amount`, at most `most`: more than that, so that the other one has more afterwards, but less than would make it as
-/// slow as the giver is now.
+/// Amount to give where over-relaxation is used: at least `amount`, the share, so that the partner has more afterwards, but less than
+/// `most`, which would make the partner as slow as the giver is now.
 fn overshot(lambda: f64, amount: u64, most: u64) -> u64 {
     let wanted = (amount as f64 * 2.0 * lambda) as u64;
     if lambda > 0.5 { wanted.min(most.saturating_sub(1)).max(amount) } else { amount }
@@ -245,7 +245,7 @@ fn power_of_rank(phase: &Phase<'_>, node: NodeId) -> u64 {
     phase.powers().of(placement.real_node_of(placement.rank_of(node)))
 }
 
-/// Which nodes of a row share what they have at the same time.
+/// Pairs of nodes in a row that exchange at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Round {
     /// Each with an even place, with the next one.

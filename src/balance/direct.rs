@@ -1,13 +1,12 @@
 //! Direct balancing: from one exchange of the loads, nodes with a surplus send it straight to nodes with a deficit.
 //!
-//! The obvious method on a switched network, and the reference that the papers' walks have to be compared with. All
-//! nodes gather all loads, so each computes the same plan and takes its own part of it: the surpluses, one behind the other in node order,
-//! fill the deficits in node order.
+//! The obvious method on a switched network, and the reference for the papers' walks. All nodes gather all loads, so each computes the same
+//! plan and takes its own part of it: the surpluses, concatenated in node order, fill the deficits in node order.
 //!
 //! 1. All-gather of the loads.
 //! 2. Quotas of the total; surpluses and deficits.
 //! 3. A node with a surplus sends its part of the row of surpluses; a node with a deficit receives from those that it knows to send.
-//! 4. Tasks of several units only: what they leave is repaired as [`refine`](super::refine) does it, from where the tasks are by then.
+//! 4. Tasks of several units only: repair of the rounding that remains, as in [`refine`](super::refine), from where the tasks are by then.
 //!
 //! ```text
 //!   loads      9  1  0  6       surpluses  |00000|33|        0 -> 1: 3,  0 -> 2: 2,  3 -> 2: 2
@@ -21,25 +20,22 @@
 //! Guarantees: every node ends at its quota and never holds less than the smaller of its load and its quota; the fewest tasks possible
 //! move, each once. On the complete graph the task-hops are therefore the least possible.
 //!
-//! Tasks of several units (if the nodes know that there are such): in a second all-gather each node reports the two amounts to which it can round
-//! its surplus, and all choose, in node order, those whose sums follow the sums of the surpluses. The row of what is really given is parted where
-//! the middle units of tasks lie nearest to the borders between deficits, so each of these borders moves by at most half a task, and every node ends
-//! within one task, the largest, of its quota. This takes another all-gather, and so does the repair, in which every node reports all its tasks; it
-//! leaves each node as near to its quota as that, or as near as it was.
+//! Tasks of several units (if the nodes know that there are such): in a second all-gather each node reports the two amounts to which it can
+//! round its surplus, and all choose, in node order, those whose sums follow the sums of the surpluses. The row of tasks that are really
+//! given is then cut where the middle units of tasks lie nearest to the borders between deficits. Each border moves by at most half a task,
+//! so every node ends within one largest task of its quota. This takes another all-gather, and so does the repair, in which every node
+//! reports all its tasks. The repair leaves each node within the same distance of its quota, or as near as it was.
 //!
 //! Limit: every node holds all n loads until it has decided. In a simulation, which holds all nodes, they share one list and one plan.
 
 use std::rc::Rc;
 
-use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, central};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, by_task, gathering};
 use crate::error::Result;
 use crate::load::{Aim, Quota, Shares, TaskBatch};
-use crate::node::collective::FEW;
+use crate::node::Gathered;
 use crate::node::migrate::TRANSFER_BYTES;
-use crate::node::{Gathered, HEADER_BYTES, Node};
 use crate::topology::{Kind, NodeId, Placement, Topology};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 pub(super) static ENTRY: Entry = Entry {
     name: "direct",
@@ -65,35 +61,8 @@ fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
 }
 
 pub(super) fn cost(topology: &Topology) -> Cost {
-    let (gather, transfers) = (gather_cost(topology.nodes()), u64::from(topology.nodes()) - 1);
+    let (gather, transfers) = (gathering::cost(topology.nodes()), u64::from(topology.nodes()) - 1);
     Cost { steps: gather.steps + transfers.min(1), messages: gather.messages + transfers, bytes: gather.bytes + transfers * TRANSFER_BYTES }
-}
-
-/// What [`gather`] costs, with a number of eight bytes from each node.
-pub(super) fn gather_cost(nodes: u32) -> Cost {
-    let n = u64::from(nodes);
-    if FEW.contains(&nodes) {
-        let others = n - 1;
-        // One number to node 0, and n numbers with their count back.
-        return Cost { steps: 2, messages: 2 * others, bytes: others * (2 * HEADER_BYTES + 8 + 8 + 8 * n) };
-    }
-    let rounds = u64::from(n.next_power_of_two().ilog2());
-    Cost { steps: rounds, messages: n * rounds, bytes: n * rounds * (HEADER_BYTES + 8) + n * (n - 1) * 8 }
-}
-
-/// A value of every node, on every node.
-pub(super) async fn gather<T: Serialize + DeserializeOwned + 'static>(node: &Node, mine: T) -> Result<Gathered<T>> {
-    let everyone = node.everyone();
-    if FEW.contains(&everyone.size()) {
-        return Ok(everyone.shared(node, everyone.all_gather_over_first(node, mine).await?));
-    }
-    everyone.all_gather(node, mine).await
-}
-
-/// The sum of all loads, added up once for all nodes that share the list.
-pub(super) fn total_of(loads: &Gathered<u64>) -> u64 {
-    struct Total(u64);
-    loads.derive(|loads| Total(loads.iter().sum())).0
 }
 
 impl Balancer for Direct {
@@ -119,12 +88,12 @@ pub(super) async fn exchange(phase: &mut Phase<'_>) -> Result<()> {
     let load = phase.load();
 
     // Step 1.
-    let loads = gather(node, load).await?;
+    let loads = gathering::gather(node, load).await?;
 
     // Step 2.
     phase.enter(Stage::Decision);
     phase.survey_of(&loads);
-    let quota = phase.quota(total_of(&loads));
+    let quota = phase.quota(gathering::total_of(&loads));
     let plan = loads.derive(|loads| Planned::new(loads, quota));
     let mine = plan.quota.of(me);
     // Computed once for all nodes that share the list.
@@ -163,12 +132,12 @@ pub(super) async fn exchange(phase: &mut Phase<'_>) -> Result<()> {
 
     // Step 4.
     match whole {
-        Some(quota) => central::repair(phase, quota.0.clone()).await,
+        Some(quota) => by_task::repair(phase, quota.0.clone()).await,
         None => Ok(()),
     }
 }
 
-/// What [`quota_of_ranks`] says.
+/// Result of [`quota_of_ranks`].
 pub(super) struct QuotaOfRanks(pub Rc<[u64]>);
 
 /// For tasks of several units: surpluses as they can be given, and deficits, by node.
@@ -184,7 +153,7 @@ async fn rounded(phase: &mut Phase<'_>, loads: &Gathered<u64>, quota: &Quota, su
         _ => fits,
     };
     phase.enter(Stage::Information);
-    let choices = gather(node, (fits, one_more)).await?;
+    let choices = gathering::gather(node, (fits, one_more)).await?;
     phase.enter(Stage::Decision);
     node.charge(choices.len() as u64);
     let rows = choices.derive(|choices| chosen(loads, quota, choices));
@@ -212,8 +181,8 @@ fn chosen(loads: &[u64], quota: &Quota, choices: &[(u64, u64)]) -> Rows {
     Rows::new(rows.into_iter())
 }
 
-/// Of two amounts the one with which the sum of what was given is nearer to the sum of what was planned; `ahead` is their difference before
-/// and after.
+/// Rounds one amount: returns the one of the two amounts that brings the sum of amounts given nearer to the sum planned. `ahead` is the
+/// difference of the two sums, and is updated.
 pub(super) fn nearer((fits, one_more): (u64, u64), planned: u64, ahead: &mut i128) -> u64 {
     let error = |given: u64| *ahead + i128::from(given) - i128::from(planned);
     let given = if error(one_more).abs() < error(fits).abs() { one_more } else { fits };
@@ -221,7 +190,7 @@ pub(super) fn nearer((fits, one_more): (u64, u64), planned: u64, ahead: &mut i12
     given
 }
 
-/// What follows from all loads.
+/// Plan that all nodes derive from the gathered loads.
 struct Planned {
     quota: Quota,
     rows: Rows,
@@ -237,13 +206,13 @@ impl Planned {
 
 /// A row of surpluses and a row of deficits, each one behind the other in node order.
 struct Rows {
-    /// Where each node's part begins, and where the last one ends.
+    /// Start of each node's part, and the end of the last one.
     surpluses: Vec<u64>,
     deficits: Vec<u64>,
 }
 
 impl Rows {
-    /// Of surpluses and deficits by node.
+    /// Rows from the surplus and the deficit of each node.
     fn new(parts: impl Iterator<Item = (u64, u64)>) -> Rows {
         let (mut surpluses, mut deficits) = (Vec::new(), Vec::new());
         let (mut given, mut lacking) = (0, 0);

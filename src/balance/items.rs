@@ -1,4 +1,4 @@
-//! What balancers that know every task assign: tasks one by one, or blocks of alike tasks where there are very many.
+//! Items that balancers with knowledge of all tasks assign: single tasks, or blocks of alike tasks where there are very many.
 
 use crate::load::Place;
 use crate::topology::NodeId;
@@ -9,10 +9,10 @@ const SINGLE_UP_TO: u64 = 1 << 18;
 /// Blocks of one size that a long row is cut into, before the rest is cut into smaller ones.
 const BLOCKS: u64 = 32;
 
-/// What a node tells: weight and number of each row of its tasks that may move, and their places if these count.
+/// Tasks of a node as it reports them: weight and count of each row of tasks that may move, and their places if these are used.
 pub(super) type Held = (Vec<(u64, u64)>, Vec<Place>);
 
-/// What is assigned: tasks, or blocks of alike tasks.
+/// Items to be assigned: tasks, or blocks of alike tasks.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Items {
     pub weights: Vec<u64>,
@@ -20,7 +20,7 @@ pub(super) struct Items {
     pub places: Vec<Place>,
 }
 
-/// Where some consecutive tasks of a node are among those that may move.
+/// Range of consecutive tasks of a node, as positions among its tasks that may move.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Lot {
     pub node: NodeId,
@@ -38,7 +38,7 @@ impl Items {
         Items::made(held, true, 0)
     }
 
-    /// Those with at least this much work.
+    /// Items from all tasks with at least `least` work.
     fn made(held: &[Held], single: bool, least: u64) -> Items {
         let tasks: u128 = held.iter().flat_map(|(rows, _)| rows).map(|(_, count)| u128::from(*count)).sum();
         let mut items = Items::default();

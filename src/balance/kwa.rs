@@ -70,7 +70,7 @@ fn cost(topology: &Topology) -> Cost {
         let (rounds, borders) = (gather_steps(side.length), u64::from(side.length) - 1);
         // Every border of every row is crossed in at most one direction.
         let crossings = n / u64::from(side.length) * borders;
-        // What is said about the sides below, summed over a row of each.
+        // Numbers sent about the sides below, summed over a row of each.
         let thetas = |below: &Side| {
             let length = u64::from(below.length);
             if below.wraps { crossings * length } else { crossings / length * (length * (length + 1) / 2) }
@@ -103,11 +103,11 @@ struct Row {
     first: NodeId,
     /// By part.
     loads: Gathered<u64>,
-    /// What each part has above its quota: of all parts on a torus, up to the own one on a mesh, where no more is needed.
+    /// Surplus of each part over its quota: of all parts on a torus, up to the own part on a mesh, where no more is needed.
     delta: Vec<i128>,
 }
 
-/// What flows along the first side, where all nodes of a row see the same.
+/// Flows along the first side, which are the same for all nodes of a row.
 struct Flowing {
     through: Vec<i128>,
     around: i128,
@@ -179,7 +179,7 @@ impl Row {
         if self.side.wraps { self.loads.len() } else { self.at + 1 }
     }
 
-    /// What each part has above its quota.
+    /// Surplus of each part over its quota.
     fn surpluses<'a>(&self, loads: &'a [u64], quota: &'a Quota) -> impl Iterator<Item = i128> + use<'a> {
         let (first, stride) = (self.first, self.side.stride);
         (0..).zip(loads).map(move |(part, load)| {
@@ -192,7 +192,7 @@ impl Row {
         self.surpluses(&self.loads[..self.looked_at()], quota).collect()
     }
 
-    /// [`flows`](Row::flows) along the first side, whose loads have not changed since they were exchanged.
+    /// As [`flows`](Row::flows) for the first side, whose loads have not changed since they were exchanged.
     fn first_flows(&self, quota: &Quota) -> (i128, i128) {
         let flowing = self.loads.derive(|loads| {
             let through = through(self.surpluses(loads, quota));
@@ -223,7 +223,7 @@ impl Row {
         (around - from_left, through[self.at] - around)
     }
 
-    /// What goes around the whole row. On a circle of two both ways are the same link.
+    /// Flow around the whole ring. On a ring of two nodes both directions are the same link.
     fn around(&self, through: &[i128]) -> i128 {
         if self.side.wraps && self.side.length > 2 { median(through) } else { 0 }
     }
@@ -247,10 +247,10 @@ fn median(numbers: &[i128]) -> i128 {
     0.clamp(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2])
 }
 
-/// Step 4.3: what the parts of each row below send when the part around them sends `eta` tasks to one side, row by row; and what the node
-/// itself sends.
+/// Step 4.3: the tasks that the parts of each row below send, row by row, when the part around them sends `eta` tasks to one side, and the
+/// tasks that the node itself sends.
 ///
-/// Within a part there has to be kept what it has and does not send, as it is for other parts.
+/// Tasks that a part has and does not send are kept within it, as for all other parts.
 fn thetas_below(eta: i128, below: &[Row]) -> (Vec<u64>, u64) {
     let (mut eta, mut gamma) = (eta, 0);
     let mut all = Vec::with_capacity(below.iter().map(|row| row.delta.len()).sum());

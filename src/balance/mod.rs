@@ -1,17 +1,20 @@
-//! Collective balancers: all nodes redistribute what they hold, together, in one phase.
+//! Collective balancers: all nodes redistribute their tasks together, in one phase.
 //!
-//! A balancer decides, the [mover](crate::node::migrate) moves. One file each; the [registry](ALL) is data that the command line, `list`, the
-//! documentation's table and the tests go through. To add a balancer, write its file and enter it there.
+//! A balancer decides, the [mover](crate::node::migrate) moves. Each balancer has its own file. The command line, `list`, the
+//! documentation's table and the tests use the [registry](ALL). To add a balancer, write its file and enter it there.
 
 mod all;
+mod by_task;
 mod central;
 mod chains;
 mod cwa;
 mod dem;
 mod diffusion;
 mod direct;
+mod gathering;
 mod greedy;
 mod greedy_refine;
+mod ground;
 mod hierarchical;
 mod items;
 mod kk;
@@ -42,7 +45,7 @@ use std::rc::Rc;
 use log::debug;
 
 pub use self::all::{ALL, SIMPLEST_FIRST};
-pub use self::central::{Given, Rule};
+pub use self::ground::{Given, Rule};
 pub use self::parts::{from_parts, partition_file, read_partition};
 use crate::error::Result;
 use crate::load::{Aim, Powers, Quota, RankTime, Shares, TaskBatch, Transfer, WorkQueue};
@@ -64,9 +67,9 @@ pub struct Facts {
     pub kinds: &'static [Kind],
     /// The topology that it gets on a network when none is asked for; `None`: of its first kind, fitted to the ranks.
     pub suited: Option<fn(&KnownNetwork<'_>) -> Topology>,
-    /// What it asks of a topology beyond its kind (`None`: nothing), as a reason to refuse one: a clause that follows its name.
+    /// Requirement on a topology beyond its kind: a reason to refuse one, as a clause that follows the balancer's name, or `None`.
     pub refuses: fn(&Topology) -> Option<String>,
-    /// How its quotas are defined.
+    /// Definition of its quotas.
     pub quota: QuotaRule,
     /// Its guarantees, which the tests check.
     pub promises: Promises,
@@ -122,7 +125,7 @@ pub fn listed(list: &str) -> Vec<String> {
     crate::spec::items(list, |name| name == "from" || registry::knows::<Facts>(name.strip_suffix(repair::SUFFIX).unwrap_or(name)))
 }
 
-/// How a balancer decides what each node should have.
+/// Rule by which a balancer computes the quota of each node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuotaRule {
     /// In proportion to the powers, remainders by largest remainder ([`Quota::proportional`]).
@@ -159,7 +162,7 @@ pub struct Cost {
 
 /// A balancer: the program of the nodes in a phase. Stateless: the same value serves all nodes.
 pub trait Balancer: Send + Sync {
-    /// What each node should end with, for a total, whatever is pinned; the proportional quotas unless the balancer has a rule of its own.
+    /// Quota of each node for a total load, regardless of pinned tasks. Proportional to the powers unless the balancer has its own rule.
     fn quota(&self, topology: &Topology, total: u64, shares: &Shares) -> Quota {
         let _ = topology;
         Quota::proportional(total, shares.powers())
@@ -170,7 +173,7 @@ pub trait Balancer: Send + Sync {
         shares.reachable(total, || self.quota(topology, total, shares))
     }
 
-    /// What the nodes aim at from these loads, by node: quotas that can be reached, and with which the slowest rank becomes no slower.
+    /// Target load of each node, given the loads by node: reachable quotas with which the slowest rank becomes no slower.
     fn aims(&self, overlay: &Overlay, loads: &[u64], shares: &Shares) -> Quota {
         let Overlay { topology, placement } = overlay;
         let total = loads.iter().sum();
@@ -181,32 +184,32 @@ pub trait Balancer: Send + Sync {
         shares.harmless(total, slowest, placement, || self.quota(topology, total, shares)).0
     }
 
-    /// Whether a phase may end with a slower slowest rank than it began with, so that it has to be checked at the end. A balancer that says
-    /// no has a reason for it: its quotas stay below the cap, see [`Phase::quota`].
+    /// Returns true if the slowest rank may be slower after a phase, so that the result has to be checked at the end. A balancer may return
+    /// false only if its quotas stay below the cap, see [`Phase::quota`].
     fn is_checked(&self, shares: &Shares, placement: &Placement) -> bool {
         let _ = (shares, placement);
         true
     }
 
-    /// Whether it goes by the tasks' places; see [`WorkQueue::with_places`].
+    /// Returns true if it uses the tasks' places; see [`WorkQueue::with_places`].
     fn needs_places(&self) -> bool {
         false
     }
 
-    /// Whether it keeps the ranks' capacities; see [`Shares::with_capacity`].
+    /// Returns true if it respects the ranks' capacities; see [`Shares::with_capacity`].
     fn keeps_capacity(&self) -> bool {
         false
     }
 
-    /// Whether it looks at all weights of tasks that have several; see [`Shares::with_columns`].
+    /// Returns true if it uses all weights of tasks that have several; see [`Shares::with_columns`].
     fn keeps_columns(&self) -> bool {
         false
     }
 
-    /// Whether it is made for so many tasks.
+    /// Checks that the balancer can be used for this number of tasks.
     ///
     /// # Errors
-    /// Wrong usage if it is for another number of them; a phase ends with the same.
+    /// Wrong usage if the balancer is made for another number of tasks; a phase ends with the same error.
     fn check_tasks(&self, tasks: u64) -> Result<()> {
         let _ = tasks;
         Ok(())
@@ -221,7 +224,7 @@ pub trait Balancer: Send + Sync {
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a>;
 }
 
-/// Whether quotas are lowered where they would make the slowest rank slower: loads are quotas exactly in the end, if tasks are unit tasks.
+/// Returns true if quotas are lowered where they would make the slowest rank slower. For unit tasks, final loads equal the quotas.
 fn phase_lowers_quotas(shares: &Shares, placement: &Placement) -> bool {
     !shares.are_plain() && !shares.are_weighted() && shares.may_round_badly(placement.ranks())
 }
@@ -244,7 +247,7 @@ pub type Running<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 pub struct Phase<'a> {
     /// The node whose side this is.
     pub node: &'a Node,
-    /// What all nodes know beforehand: powers, pinned work, kinds of tasks.
+    /// Data known to all nodes before the phase: powers, pinned work, kinds of tasks.
     pub shares: &'a Shares,
     /// Moves tasks from and to this node's work queue.
     pub mover: Mover<'a>,
@@ -369,7 +372,7 @@ impl<'a> Phase<'a> {
         self.declined = true;
     }
 
-    /// Whether this node knows of moves that were declined.
+    /// Returns true if this node knows of declined moves.
     pub fn has_declined(&self) -> bool {
         self.declined
     }
@@ -445,8 +448,8 @@ impl<'a> Phase<'a> {
         }
     }
 
-    /// What the nodes share the movable tasks by, of which there are `total` units: the powers, or, where tasks are pinned or a quota would
-    /// make the slowest rank slower, what each node can still get.
+    /// Weights by which the nodes share the `total` units of movable tasks. These are the powers. Where tasks are pinned, or a quota would
+    /// make the slowest rank slower, they are the amounts that each node can still receive.
     pub fn powers_of_movable(&mut self, balancer: &dyn Balancer, total: u64) -> Powers {
         let (powers, pinned) = (self.shares.powers(), self.shares.pinned());
         if total == 0 || pinned.is_empty() && self.slowest.is_none() {
@@ -475,7 +478,7 @@ impl<'a> Phase<'a> {
     }
 }
 
-/// Which unit of a task decides where it goes: the option `unit` of balancers by position.
+/// Unit of a task that decides its destination: the option `unit` of balancers by position.
 fn aim(options: &mut Options<'_>) -> Result<Aim, InvalidSpec> {
     Ok(options.choice("unit", &[("middle", Aim::Middle), ("first", Aim::First)])?.unwrap_or(Aim::Middle))
 }

@@ -26,19 +26,20 @@ use crate::topology::NodeId;
 const OF_VIRTUAL: Tag = crate::node::tags::balance::OF_VIRTUAL;
 const TO_VIRTUAL: Tag = crate::node::tags::balance::TO_VIRTUAL;
 
-/// What the nodes of all ranks say together.
+/// Times of the slowest rank, reduced over all ranks, and this node's cap.
 pub(super) struct Slowest {
-    /// The time of the slowest rank when the phase began, and with what the ranks hold now.
+    /// Time of the slowest rank when the phase began, and with the current loads.
     pub before: RankTime,
     pub now: RankTime,
-    /// What this node may hold: at least what it held at first, and with the other nodes of its rank no more than the rank does in the first time.
+    /// Maximum load of this node: at least its load at first, and together with the other nodes of its rank no more than the rank can do in
+    /// the time `before`.
     pub cap: u64,
 }
 
-/// What a node held first, and holds now.
+/// Load of a node at first, and now.
 type Held = (u64, u64);
 
-/// How slow the slowest rank was, and is. Virtual nodes tell the real node of their rank, which is on the same rank.
+/// Times of the slowest rank, at first and now. Virtual nodes report to the real node of their rank, which costs no message between ranks.
 pub(super) async fn slowest(phase: &Phase<'_>) -> Result<Slowest> {
     let (node, me) = (phase.node, phase.node.me());
     let placement = &node.overlay().placement;
@@ -96,7 +97,7 @@ pub(super) async fn check(phase: &mut Phase<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Upper bound of what the reduction costs on top of a balancer's own [cost](super::Facts::cost).
+/// Upper bound on the cost of the reduction, in addition to a balancer's own [cost](super::Facts::cost).
 pub fn cost(ranks: u32) -> Cost {
     let core = 1 << ranks.ilog2();
     let (rounds, folded) = (u64::from(ranks.ilog2()), u64::from(ranks) - core);

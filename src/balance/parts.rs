@@ -1,6 +1,6 @@
 //! A partition that was computed elsewhere: another program (METIS, KaHIP, Zoltan) has said to which rank each task goes, and here it is carried out.
 //!
-//! 1. Each node looks up where its tasks go, and tells all others how much goes to whom (an all-gather).
+//! 1. Each node looks up the destinations of its tasks, and reports the work for each destination (an all-gather).
 //! 2. All nodes see whether the file fits the tasks, and whether the slowest rank would become slower; then nothing moves.
 //! 3. Each node sends what does not stay, one message for each destination.
 //!
@@ -16,17 +16,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{
-    Balancer, Chosen, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, central, direct, slowest_of,
+    Balancer, Chosen, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, central, gathering, slowest_of,
 };
 use crate::error::{Error, Result};
 use crate::load::{Shares, TaskBatch};
 use crate::node::Gathered;
 use crate::topology::{NodeId, Placement, RankId};
 
-/// How its specification begins; the rest is a file.
+/// Prefix of its specification; the rest is a file name.
 pub(super) const PREFIX: &str = "from:";
 
-/// Not in the registry: without a file there is none.
+/// Not in the registry: it needs a file.
 static ENTRY: Entry = Entry {
     name: "from",
     title: "a partition from a file",
@@ -48,7 +48,7 @@ fn unread(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
     Err(not_read())
 }
 
-/// Only who has read the file can make one.
+/// Refusal of the bare name: a `from` balancer can only be made after its file was read.
 pub(super) fn not_read() -> InvalidSpec {
     ENTRY.conflict("its file has to be read first, as the command line does")
 }
@@ -64,11 +64,11 @@ pub fn from_parts(file: &str, parts: Vec<RankId>) -> Chosen {
     Chosen { name: name.clone(), entry: &ENTRY, made: Box::new(Parts { name, rank_of: parts.into() }) }
 }
 
-/// Reads a partition into so many parts, numbered from 0: a line for each task with its part, in the order of the tasks' numbers (METIS, KaHIP), or a line for each with
-/// its number and its part, in any order (as Zoltan's programs write them). Blank lines, and what follows a `#` or `%`, are left out.
+/// Reads a partition into `ranks` parts, numbered from 0. The text has a line for each task: either its part, in the order of the tasks'
+/// numbers (METIS, KaHIP), or its number and its part, in any order (Zoltan). Blank lines are skipped, and so is text after a `#` or `%`.
 ///
 /// # Errors
-/// A clause with the line, if one is neither, a part is out of range, or a task is named twice; or if a task is not named.
+/// A clause with the line number if a line is neither, a part is out of range, or a task is named twice; a clause if a task is missing.
 pub fn read_partition(text: &str, ranks: u32) -> Result<Vec<RankId>, String> {
     let mut named: BTreeMap<usize, (usize, RankId)> = BTreeMap::new();
     let mut columns = None;
@@ -107,7 +107,7 @@ struct Parts {
     rank_of: Arc<[RankId]>,
 }
 
-/// What a node tells of its tasks.
+/// Report of a node on its tasks.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Offer {
     tasks: u64,
@@ -118,7 +118,7 @@ struct Offer {
     is_stuck: bool,
 }
 
-/// What follows from what all nodes offer.
+/// Verdict on the partition, derived from the reports of all nodes.
 struct Judged {
     tasks: u64,
     is_slower: bool,
@@ -180,7 +180,7 @@ impl Parts {
         let pinned = || queue.pinned().into_iter().flat_map(TaskBatch::segments);
         let is_stuck = pinned().any(|segment| (segment.first()..segment.first() + segment.len()).any(|id| rank_of(id) != here));
         let offer = Offer { tasks: queue.len(), load: queue.work(), leaving: leaving.into_iter().collect(), is_stuck };
-        let all: Gathered<Offer> = direct::gather(node, offer).await?;
+        let all: Gathered<Offer> = gathering::gather(node, offer).await?;
 
         // Step 2.
         phase.enter(Stage::Decision);
@@ -203,7 +203,7 @@ impl Parts {
 }
 
 impl Balancer for Parts {
-    /// What is slower is refused as a whole.
+    /// A partition that makes the slowest rank slower is refused as a whole.
     fn is_checked(&self, _: &Shares, _: &Placement) -> bool {
         false
     }

@@ -134,7 +134,7 @@ impl Pslb {
     }
 }
 
-/// Where a node's units go, in their order.
+/// Destinations of a node's units, in the order of the units.
 #[derive(Debug, PartialEq, Eq)]
 struct Parts {
     left: Vec<(NodeId, u64)>,

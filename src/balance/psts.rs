@@ -1,12 +1,12 @@
 //! Positional Scan Task Scheduling, for hyper-grids of any dimension (Savvas and Kechadi 2004, section 3.2, algorithm 2).
 //!
-//! A grid of dimension d is a row of parallel sub-grids of dimension d - 1. What the sub-grids above their share have too much goes
-//! straight to nodes of those below it; then each sub-grid does the same one dimension lower, down to single nodes.
+//! A grid of dimension d is a row of parallel sub-grids of dimension d - 1. The surplus of sub-grids above their share goes straight to
+//! nodes of sub-grids below it; then each sub-grid does the same one dimension lower, down to single nodes.
 //!
 //! For each dimension from the highest down, within the grid that is left (the paper's steps in brackets):
 //!
-//! 1. Each sub-grid scans the loads of its nodes; its last node tells the others their total (3 to 8).
-//! 2. The sub-grids tell each other their totals, and share the grid's total by position: each gets the units of its interval of
+//! 1. Each sub-grid scans the loads of its nodes; its last node sends their total to the others (3 to 8).
+//! 2. The sub-grids exchange their totals, and share the grid's total by position: each gets the units of its interval of
 //!    normalised power (9 to 14).
 //! 3. A sub-grid above its share is a sender: each of its nodes gives the same part of its load, its last tasks. What all senders
 //!    give, in the order of their nodes, fills what the receivers lack, in their order. Of the P units that a receiver gets, the unit
@@ -23,7 +23,7 @@
 //! Cost: per dimension of side m with sub-grids of s nodes 2 ceil(log2 s) + ceil(log2 m) + 1 steps, nothing where m = 1. (The paper's scans
 //! pass from neighbour to neighbour: 2 (n_1 + .. + n_d - d) steps, equation 11, so that ceil(log2 n) dimensions are best, equation 15. That is not so
 //! here: where all messages take equally long, one dimension is.) The default grid is the one with the least predicted time on the network at hand
-//! (`psts/grids.rs`). While it decides, a node holds the totals of a dimension's m sub-grids: on a long line as many as `direct`.
+//! (`psts/grids.rs`). During the decision a node holds the totals of a dimension's m sub-grids: on a long line the same amount as `direct`.
 //!
 //! Guarantees: the final loads are the nested shares, exactly; nodes and sub-grids of power 0 end with nothing. Not local: a sender's node
 //! gives its part even when it will get some back one dimension lower. Order is not kept.
@@ -144,7 +144,7 @@ impl Balancer for Psts {
     }
 }
 
-/// What each node ends with: the total shared by position among the sub-grids, then each sub-grid's share among its own.
+/// Final load of each node: the total is shared by position among the sub-grids, then each sub-grid's share among its own.
 fn nested_shares(topology: &Topology, total: u64, powers: &Powers) -> Vec<u64> {
     let mut shares = vec![total];
     for (_, side, stride) in levels(topology, 0) {
@@ -324,7 +324,7 @@ async fn rounded(phase: &mut Phase<'_>, grid: Grid<'_>, bounds: &Bounds, planned
     Ok((leaving, row, total))
 }
 
-/// Where in the row what each node gives begins, and where the last ends.
+/// Start of each node's amount in the row of all amounts given, and the end of the last one.
 struct Rounded(Vec<u64>);
 
 impl Rounded {

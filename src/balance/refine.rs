@@ -14,7 +14,8 @@
 //!
 //! Guarantee: nobody becomes slower than the slowest was. What is even stays where it is; real loads end within a per cent of longest task first with a fraction of its moves.
 
-use super::central::{self, Central, Given, Rule};
+use super::central::{self, Central};
+use super::ground::{Given, Rule};
 use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
 use crate::assign::{self, Assignment, vectors};
 
@@ -54,7 +55,7 @@ impl Tolerance {
         self.0.unwrap_or(given.tolerance)
     }
 
-    /// Whether even unit tasks may stay off their quotas.
+    /// Returns true if even unit tasks may stay off their quotas.
     pub(super) fn leaves_something(self) -> bool {
         self.0.is_some_and(|factor| factor > 1.0)
     }

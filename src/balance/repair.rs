@@ -27,7 +27,7 @@ use crate::topology::{NodeId, Overlay, Placement, Topology};
 
 const PAIR: Tag = crate::node::tags::balance::PAIR;
 
-/// What is written behind a balancer's name.
+/// Suffix of a balancer's name that asks for the repair.
 pub(super) const SUFFIX: &str = "+refine";
 
 /// Number of sweeps over all bits.
@@ -112,7 +112,7 @@ fn held(queue: &WorkQueue) -> Held {
     (queue.movable_rows(), queue.work() - queue.movable())
 }
 
-/// What passes from one rank to the other, each by its place among the tasks of its own (node 0 is the first rank, node 1 the second).
+/// Tasks that go from one rank to the other, as positions among the sender's own tasks (node 0 is the first rank, node 1 the second).
 fn shared([first, second]: [Held; 2], powers: [u64; 2]) -> Vec<Lot> {
     let fixed = [first.1, second.1];
     let items = Items::of(&[(first.0, Vec::new()), (second.0, Vec::new())], false);

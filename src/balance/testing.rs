@@ -17,9 +17,9 @@ pub(super) struct Trial {
     pub after: Vec<u64>,
     /// By node: how many of its own tasks never left it.
     pub stayed: Vec<u64>,
-    /// What the nodes aim at.
+    /// Target load of each node.
     pub quota: Vec<u64>,
-    /// Of all nodes together.
+    /// Counts, summed over all nodes.
     pub counts: Counts,
     /// Whether moves were declined that would have made the slowest rank slower.
     pub declined: bool,
@@ -39,7 +39,7 @@ impl Trial {
         Trial::on(balancer, topology, loads, Shares::new(powers), seed)
     }
 
-    /// The same by the balancer's rule as it is printed.
+    /// As [`Trial::with`], with the balancer's rule as published, even where it makes the slowest rank slower.
     pub fn plain(balancer: &str, topology: &str, loads: &[u64], powers: Powers) -> Trial {
         Trial::on(balancer, topology, loads, Shares::new(powers).plainly(), 0)
     }
@@ -115,7 +115,7 @@ impl Trial {
         let phase::Outcome { finals: after, plan, counts, declined, .. } = outcome.unwrap();
 
         assert_eq!(plan.apply(loads).as_ref(), Ok(&after));
-        // What goes back since it would do harm is not foreseen.
+        // The predicted cost does not include tasks that go back because they would do harm.
         let unforeseen = checks > 0 && declined;
         if !balancer.contains(':') && !unforeseen {
             let reductions = surveys + checks;
@@ -131,7 +131,7 @@ impl Trial {
         self.plan.transfers.iter().map(|t| (t.src, t.dst, t.tasks)).collect()
     }
 
-    /// Whether every node kept at least the smaller of its load and its quota of its own tasks, so that it never held less.
+    /// Returns true if every node kept at least the smaller of its load and its quota of its own tasks, so that it never held less.
     pub fn kept_what_it_could(&self, loads: &[u64]) -> bool {
         self.stayed.iter().zip(loads).zip(&self.quota).all(|((&stayed, &load), &quota)| stayed >= load.min(quota))
     }

@@ -131,7 +131,7 @@ async fn walk(phase: &mut Phase<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What the subtree below a node has above its quota: the flow up the link above the node (the paper's eta), negative if it goes down.
+/// Surplus of the subtree below a node over its quota: the flow up the link above the node (the paper's eta), negative if it goes down.
 fn surplus(tree: &Tree, quota: &Quota, top: NodeId, load: u64) -> i128 {
     i128::from(load) - i128::from(quota.between(top, top + tree.subtree_size(top)))
 }

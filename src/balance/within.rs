@@ -16,16 +16,16 @@
 
 use std::collections::BTreeSet;
 
-use super::central::{Ground, Rule};
+use super::ground::{Ground, Rule};
 use super::items::Held;
-use super::{Phase, Stage, direct};
+use super::{Phase, Stage, gathering};
 use crate::assign::capacity::{self, NoRoom, Rooms};
 use crate::error::{Error, Result};
 use crate::load::{TaskBatch, WorkQueue};
 use crate::node::Gathered;
 use crate::topology::NodeId;
 
-/// What a node tells: its tasks, bytes and number of each row of those that may move, and the bytes of those that may not.
+/// Report of a node: its tasks, bytes and count of each row of tasks that may move, and the bytes of tasks that may not.
 type Offered = (Held, Vec<(u64, u64)>, u64);
 
 fn offered(queue: &WorkQueue) -> Offered {
@@ -40,7 +40,7 @@ pub(super) async fn exchange(phase: &mut Phase<'_>, rule: &dyn Rule, capacity: &
 
     // Step 1.
     phase.enter(Stage::Information);
-    let all: Gathered<Offered> = direct::gather(node, offered(phase.mover.queue)).await?;
+    let all: Gathered<Offered> = gathering::gather(node, offered(phase.mover.queue)).await?;
 
     // Step 2.
     phase.enter(Stage::Decision);
@@ -77,9 +77,9 @@ struct Planned {
     tasks: u64,
 }
 
-/// What is sent together; all by node.
+/// Transfers of one round, by node.
 struct Round {
-    /// First place, number and destination of what leaves.
+    /// First place, number and destination of the tasks that leave.
     parts: Vec<Vec<(u64, u64, NodeId)>>,
     /// The senders.
     sources: Vec<BTreeSet<NodeId>>,
@@ -118,7 +118,7 @@ fn planned(phase: &Phase<'_>, all: &[Offered], rule: &dyn Rule, capacity: &[u64]
         fixed_bytes[placement.rank_of(node) as usize] += kept;
     }
 
-    // What stays on a rank is one more task of it.
+    // The fixed work of a rank is one more task of it.
     let movable: Vec<usize> = (0..lots.len()).collect();
     let ranks = 0..capacity.len() as u32;
     let weights: Vec<f64> = problem.weights.iter().chain(problem.fixed).map(|work| *work as f64).collect();

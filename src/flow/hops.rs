@@ -21,7 +21,7 @@ pub struct LeastHops {
     pub carries: Vec<Carry>,
 }
 
-/// The least number of task-hops that turns `loads` into `quota`, and what to carry over which edge.
+/// Minimum number of task-hops that turns `loads` into `quota`, and the amount to carry over each edge.
 ///
 /// One task carried over one undirected edge is one task-hop; edges carry any amount (Wu 1997, section 2: every edge
 /// is two arcs of unbounded capacity and cost 1, nodes above their quota are sources, nodes below it sinks). `loads`
@@ -37,7 +37,7 @@ pub fn least_hops(nodes: u32, edges: &[(u32, u32)], loads: &[u64], quota: &[u64]
     least_cost(nodes, edges.iter().map(|ends| (*ends, 1)), loads, quota)
 }
 
-/// The same where a task carried over an edge costs what stands behind the edge: [`LeastHops::hops`] is then the sum of these costs.
+/// As [`least_hops`], with a cost per edge: [`LeastHops::hops`] is then the sum of amounts times costs.
 pub fn least_cost(
     nodes: u32,
     edges: impl IntoIterator<Item = ((u32, u32), u32)>,

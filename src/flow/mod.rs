@@ -77,6 +77,7 @@ pub struct Flow {
 
 /// Why there is no flow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FlowError {
     /// An arc starts or ends at a node outside the network.
     #[error("arc {arc} touches node {node}, but the network has {nodes} nodes")]
@@ -84,7 +85,7 @@ pub enum FlowError {
     /// The solver counts nodes and arcs in 31 bits.
     #[error("a network of more than 2^31 - 1 nodes or arcs")]
     TooLarge,
-    /// There must be one number for every node.
+    /// A list has the wrong length: it needs one number for every node.
     #[error("{found} numbers for the {nodes} nodes of the network")]
     WrongLength { nodes: u32, found: usize },
     /// Supplies and demands do not add up to the same amount.

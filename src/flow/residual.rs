@@ -1,4 +1,4 @@
-//! The residual network: what each arc can still carry, or give back, and the potentials that keep the flow cheapest.
+//! The residual network: the remaining and returnable amount of each arc, and the potentials that keep the flow cheapest.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +9,7 @@ use super::Arc;
 #[derive(Clone, Copy)]
 pub(super) struct Half {
     pub(super) head: u32,
-    /// Where the other direction of the same arc is.
+    /// Index of the arc in the other direction.
     pub(super) twin: u32,
     pub(super) room: u64,
     cost: i64,
@@ -21,11 +21,11 @@ pub(super) struct Residual {
     /// The half-arcs that leave node `v` are `halves[first[v]..first[v + 1]]`, in the order of the arcs.
     pub(super) first: Vec<u32>,
     pub(super) halves: Vec<Half>,
-    /// Where the forward half of each arc is.
+    /// Index of the forward half of each arc.
     forward: Vec<u32>,
     /// Cost of the cheapest residual way to each node from the nodes with supply left.
     potential: Vec<i64>,
-    /// What is still to be taken out of each node, and to be delivered at it; one of the two is zero.
+    /// Amount still to be taken out of each node, and still to be delivered to it; one of the two is zero.
     pub(super) supply: Vec<u64>,
     pub(super) demand: Vec<u64>,
     /// Scratch of [`Residual::shorten`]: distance by reduced costs.
@@ -85,7 +85,7 @@ impl Residual {
         half.cost + self.potential[tail as usize] - self.potential[half.head as usize]
     }
 
-    /// Whether the half-arc has room and lies on a cheapest way.
+    /// Returns true if the half-arc has room and lies on a cheapest path.
     pub(super) fn tight(&self, tail: u32, half: &Half) -> bool {
         half.room > 0 && self.reduced_cost(tail, half) == 0
     }

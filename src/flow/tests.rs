@@ -87,7 +87,7 @@ fn least_cost_by_linear_program(nodes: u32, arcs: &[Given], supplies: &[i128]) -
     }
 }
 
-/// What can be sent at most from supplies to demands, as a linear program with a free source and a free sink.
+/// Maximum flow from supplies to demands, by a linear program with a free source and a free sink.
 fn most_by_linear_program(arcs: &[Given], supplies: &[i128]) -> u64 {
     let mut program = Problem::new(OptimizationDirection::Maximize);
     let mut balance = vec![LinearExpr::empty(); supplies.len()];

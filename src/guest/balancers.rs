@@ -1,5 +1,5 @@
-//! Balancers by name, for whole items whose weights one rank knows. Those that know every task (the [rules](crate::balance::Rule)) assign them at once; all others
-//! run in simulation on the items' numbers.
+//! Balancers by name, for whole items whose weights one rank knows. Balancers with knowledge of every task (the
+//! [rules](crate::balance::Rule)) assign them at once; all others run in simulation on the items' numbers.
 
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ use crate::transport::world::World;
 /// Weights of items that a simulated balancer sees are shorter by this many bits: walks add up and multiply.
 const COARSER: u32 = 24;
 
-/// Items that may move, and those that may not, on ranks.
+/// Items on ranks: those that may move, and those that may not.
 pub struct Items<'a> {
     /// Weights in whole units, owners, pinned work and powers.
     pub problem: Problem<'a>,
@@ -26,7 +26,7 @@ pub struct Items<'a> {
     pub places: Option<&'a [Place]>,
     /// The factor over the best maximum up to which fewer moves win.
     pub tolerance: f64,
-    /// Of the simulated world.
+    /// Seed of the simulated world.
     pub seed: u64,
 }
 
@@ -38,7 +38,7 @@ pub fn find(spec: &str) -> Result<Chosen> {
     balance::find(spec).map_err(|why| Failure::usage(format!("option balancer: {why}")))
 }
 
-/// Whether it needs places in space.
+/// Returns true if the balancer needs places in space.
 pub fn needs_places(spec: &str) -> bool {
     find(spec).is_ok_and(|chosen| chosen.needs_places())
 }
@@ -76,7 +76,7 @@ fn common_factor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { common_factor(b, a % b) }
 }
 
-/// Where a balancer of the registry would bring the items: it runs on their numbers and weights, on simulated ranks.
+/// Destinations chosen by a balancer of the registry: it runs on the items' numbers and weights, on simulated ranks.
 fn walk(chosen: Chosen, items: &Items<'_>) -> Result<Vec<u32>> {
     let problem = &items.problem;
     let ranks = problem.ranks() as u32;

@@ -1,4 +1,4 @@
-//! Buffers for what is collected or spread on a move, used again: fresh memory costs more than the copy into it.
+//! Reusable buffers for moves: fresh memory costs more than the copy into it.
 
 use super::status::{Failure, Result};
 

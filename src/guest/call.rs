@@ -1,4 +1,4 @@
-//! Calls that all ranks make together: they agree on what they do before they do it, and hear of each other's failures.
+//! Collective calls: all ranks agree on the call before they carry it out, and on each other's failures.
 
 use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
@@ -8,71 +8,20 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use super::buffers::Buffers;
-use super::exchange::Interrupts;
+use super::interrupts::Interrupts;
+use super::letters::{Op, kinds, read};
 use super::options::Options;
-use super::scheduled::Nodes;
+use super::run::{Item, Run};
 use super::status::{Failure, Result, Status};
-use super::stealing::{Item, Run};
 use super::voice::Voice;
 use crate::topology::RankId;
 use crate::transport::mpi::guest::{self as carrier, Link, Patience, Word};
 use crate::transport::wire;
 use crate::trigger::Watch;
-
-/// Identifies a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Op {
-    Open,
-    Close,
-    Plan,
-    PlanFrom,
-    Move,
-    MoveVar,
-    Return,
-    ReturnVar,
-    Step,
-    Advise,
-    LoopBegin,
-    LoopEnd,
-    Run,
-    Exchange,
-}
-
-impl Op {
-    fn name(self) -> &'static str {
-        match self {
-            Op::Open => "open",
-            Op::Close => "close",
-            Op::Plan => "plan_make",
-            Op::PlanFrom => "plan_from",
-            Op::Move => "plan_move",
-            Op::MoveVar => "plan_move_var",
-            Op::Return => "plan_return",
-            Op::ReturnVar => "plan_return_var",
-            Op::Step => "step",
-            Op::Advise => "advise",
-            Op::LoopBegin => "loop_begin",
-            Op::LoopEnd => "loop_end",
-            Op::Run => "run",
-            Op::Exchange => "exchange",
-        }
-    }
-}
-
-/// Kinds of letters.
-pub mod kinds {
-    pub const UP: i32 = 1;
-    pub const DOWN: i32 = 2;
-    pub const COLLECT: i32 = 3;
-    pub const SCATTER: i32 = 4;
-    pub const LOST: i32 = 5;
-    /// Those of a run come after this.
-    pub const RUN: i32 = 10;
-}
 
 /// The ranks of a communicator, inside another program.
 ///
@@ -80,9 +29,9 @@ pub mod kinds {
 /// does not communicate, and leaves its communicators to MPI; [`close`](World::close) gives them back.
 pub struct World {
     pub(super) state: RefCell<State>,
-    /// Whether a callback runs.
+    /// Whether a callback is running.
     pub(super) in_callback: Cell<bool>,
-    /// Whether process functions run on other threads.
+    /// Whether process functions are running on other threads.
     pub(super) has_workers: AtomicBool,
     owner: ThreadId,
     id: u64,
@@ -102,7 +51,7 @@ pub(super) struct State {
     since: Instant,
     pub made: u64,
     pub watch: Option<(String, Watch)>,
-    /// Seconds that balancing took since the last step that said so, and before.
+    /// Seconds that balancing took since the last report, and before.
     pub spent: f64,
     pub cost: f64,
     /// Seconds of the last step, of all ranks together.
@@ -120,15 +69,19 @@ pub(super) struct State {
     pub buffers: Buffers,
 }
 
-/// What all ranks have agreed on.
+/// The ranks as nodes: a world on duplicates of the guest's communicators, kept from run to run. Its end is collective, so it is not dropped
+/// with the guest's world, but at its closing.
+pub(super) type Nodes = ManuallyDrop<crate::transport::world::World>;
+
+/// Result of an agreement, the same on all ranks.
 pub(super) struct Agreed {
     pub sums: Vec<f64>,
     pub most: Vec<f64>,
-    /// What ranks said to all.
+    /// Data that ranks sent to all.
     pub said: Vec<(RankId, Vec<u8>)>,
 }
 
-/// What must be the same on all ranks: its name, and a number for it.
+/// Values that must be the same on all ranks, each with its name.
 pub(super) type Same<'a> = &'a [(&'static str, u64)];
 
 impl World {
@@ -154,10 +107,10 @@ impl World {
         self.id
     }
 
-    /// Whether this thread may use the world.
+    /// Checks that this thread may use the world.
     ///
     /// # Errors
-    /// Wrong usage.
+    /// Wrong usage on any other thread.
     pub fn check_thread(&self) -> Result<()> {
         if std::thread::current().id() != self.owner {
             return Err(Failure::usage("a world is used by the thread that opened it, and this is another"));
@@ -266,7 +219,7 @@ impl State {
         }
     }
 
-    /// The world's only way to wait: looks at the network once, or sleeps for a moment.
+    /// One step of waiting, the only one in a world: polls the network once, or sleeps for a moment.
     pub fn look(&mut self, patience: &mut Patience, whom: &dyn Fn() -> String) -> Result<()> {
         let link = self.link()?;
         let happened = link.poll()?;
@@ -320,7 +273,8 @@ impl State {
         Ok(())
     }
 
-    /// Agrees with all ranks that they make the same call with arguments that fit; `mine` is what is wrong with this rank's.
+    /// Agrees with all ranks that they make the same call with matching arguments; `mine` is the error in this rank's arguments, if there
+    /// is one.
     pub fn agree(&mut self, op: Op, mine: Result<()>, same: Same<'_>) -> Result<Agreed> {
         self.agree_with(op, mine, same, &[], &[])
     }
@@ -435,9 +389,4 @@ impl State {
             None => Ok(()),
         }
     }
-}
-
-/// Reads what another rank wrote.
-pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    wire::read_value(bytes).map_err(|why| Failure::new(Status::Failed, format!("another rank's words cannot be read: {why}")))
 }

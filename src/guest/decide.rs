@@ -1,4 +1,4 @@
-//! From what all ranks have to where each item goes.
+//! Decision on the destination of each item, from the data of all ranks.
 
 use super::balancers::{self, Items};
 use super::status::{Failure, Result};
@@ -22,7 +22,7 @@ pub struct All {
     pub capacity: Option<Vec<u64>>,
 }
 
-/// Where each item goes, and what that is worth.
+/// Destination of each item, and the quality of the result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     pub destinations: Vec<u32>,
@@ -37,10 +37,10 @@ impl All {
         (0..).zip(&self.counts).flat_map(|(rank, count)| std::iter::repeat_n(rank, *count)).collect()
     }
 
-    /// Lets a balancer decide.
+    /// Decides by a balancer.
     ///
     /// # Errors
-    /// Wrong usage, if the balancer needs what is missing, a capacity cannot be kept or all powers are 0.
+    /// Wrong usage, if data that the balancer needs is missing, a capacity cannot be kept or all powers are 0.
     pub fn decide(&self, balancer: &str, tolerance: f64, seed: u64) -> Result<Decision> {
         self.check_powers()?;
         let owners = self.owners();

@@ -1,26 +1,19 @@
-//! What bindings for other languages need beyond the calls that programs make: an all-gather of bytes, giving a world up, and being interrupted.
+//! Operations for bindings of other languages, beyond the calls of programs: an all-gather of bytes, giving a world up, and being
+//! interrupted.
 
 use std::time::{Duration, Instant};
 
-use super::call::{Op, State, World};
+use super::call::{State, World};
+use super::interrupts::Interrupts;
+use super::letters::Op;
 use super::status::{Failure, Result};
-
-/// Asked while a call waits; its failure ends the call, and the world.
-pub(super) type Ask = Box<dyn FnMut() -> Result<()>>;
 
 /// Interval between two calls.
 const EVERY: Duration = Duration::from_millis(20);
 
-/// The question, and when it was asked last.
-#[derive(Default)]
-pub(super) struct Interrupts {
-    ask: Option<Ask>,
-    last: Option<Instant>,
-}
-
 impl World {
-    /// Everybody's bytes, by rank; `mine` is this rank's, or what is wrong with it. `name` says what they are for, and is the same on all ranks.
-    /// Collective.
+    /// All-gather of bytes, by rank; `mine` is this rank's bytes, or the error in its arguments. `name` describes the bytes, and is the
+    /// same on all ranks. Collective.
     ///
     /// # Errors
     /// The failure of the lowest rank that has one.
@@ -28,18 +21,18 @@ impl World {
         self.call(|world| {
             let mut state = world.state.borrow_mut();
             let name = name.bytes().fold(17u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
-            let (mine, wrong) = super::plan::split(mine);
+            let (mine, wrong) = super::status::split(mine);
             state.agree_saying(Op::Exchange, wrong, &[("call", name)], mine.unwrap_or_default().to_vec())
         })
     }
 
     /// Makes the world a lost one, here and with the other ranks, which hear of it when they wait next. Not collective.
     pub fn abandon(&self, failure: Failure) {
-        // What it returns is the failure that it was given.
+        // The call returns the failure that it was given.
         _ = self.call(|_| Err::<(), _>(failure));
     }
 
-    /// Sets what is asked some fifty times a second while calls wait.
+    /// Sets a callback that is called some fifty times a second while calls wait.
     pub fn ask_while_waiting(&self, ask: impl FnMut() -> Result<()> + 'static) -> Result<()> {
         self.check_thread()?;
         if let Ok(mut state) = self.state.try_borrow_mut() {

@@ -1,4 +1,4 @@
-//! Loops whose iterations ranks take for themselves, some at a time.
+//! Self-scheduled loops: ranks take the iterations in chunks.
 //!
 //! The number of the next chunk is stored on rank 0, and a rank that wants a chunk increments it by a one-sided call: a rank that computes need not
 //! answer. Every rank computes the chunk of a number for itself, for rules that treat all ranks alike (Eleliemy and Ciorba 2021 call that
@@ -6,7 +6,8 @@
 
 use std::time::Instant;
 
-use super::call::{Op, World};
+use super::call::World;
+use super::letters::Op;
 use super::status::{Failure, Result};
 use crate::schedule::selfsched::named;
 use crate::schedule::selfsched::rules::{Chunks, Measured, Rounding, Rule, share};
@@ -15,7 +16,7 @@ use crate::spec::{InvalidSpec, Options, Spec};
 /// The rule that is used when none is named.
 pub const DEFAULT_RULE: &str = "fac2";
 
-/// How iterations are taken.
+/// Rule by which chunks of iterations are taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Terms {
     rule: Rule,
@@ -38,7 +39,7 @@ fn terms(text: &str) -> Result<Terms> {
 
 /// A loop that is open.
 pub struct Loop {
-    /// Which shared number is its own.
+    /// Index of its shared counter.
     slot: usize,
     first: u64,
     /// Number of iterations.
@@ -52,7 +53,7 @@ pub struct Loop {
     is_over: bool,
 }
 
-/// How the next chunk is found.
+/// Way in which the next chunk is found.
 enum Taker {
     /// Dealt out before the beginning: the next one, the end, and the distance.
     Dealt { next: u64, end: u64, stride: u64 },
@@ -60,7 +61,7 @@ enum Taker {
     Numbered { chunks: Chunks, number: u64, start: u64, ranks: u64 },
     /// All chunks have this length.
     Even(u64),
-    /// From what is left.
+    /// Chunk sizes depend on the remaining iterations.
     Left(Box<Chunks>),
 }
 
@@ -155,7 +156,7 @@ impl World {
             });
             let free = state.loops.iter().position(|open| !open);
             let checked = free.ok_or_else(|| Failure::usage("too many loops are open")).and_then(|slot| Ok((slot, read?)));
-            let (found, mine) = super::plan::split(checked);
+            let (found, mine) = super::status::split(checked);
             let hash = |text: &str| text.bytes().fold(17u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
             let (slot, first, length, rule) =
                 found.as_ref().map_or((0, 0, 0, 0), |(slot, (first, length, rule, _))| (*slot, *first, *length, hash(rule)));
@@ -216,7 +217,7 @@ impl World {
     pub fn end_loop_if(&self, of: Result<&Loop>) -> Result<()> {
         self.call(|world| {
             let mut state = world.state.borrow_mut();
-            let (of, mine) = super::plan::split(of);
+            let (of, mine) = super::status::split(of);
             // Exact as doubles.
             let halves = |number: u64| [(number >> 32) as f64, f64::from(number as u32)];
             let taken = halves(of.map_or(0, |of| of.taken));
@@ -238,7 +239,7 @@ impl Loop {
         loops.get(self.slot).copied().unwrap_or(false)
     }
 
-    /// What the last chunk took.
+    /// Measures the time of the last chunk.
     fn measure(&mut self) {
         if let (Some((tasks, began)), Taker::Left(chunks)) = (self.last.take(), &mut self.taker) {
             let time = began.elapsed().as_secs_f64();

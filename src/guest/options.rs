@@ -20,7 +20,7 @@ const KEYS: [&str; 11] =
 /// Numbers by rank, as they were given.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ByRank {
-    /// Not given.
+    /// No value was given.
     #[default]
     Unset,
     /// This rank's own.
@@ -31,12 +31,13 @@ pub enum ByRank {
 
 /// Options of a world.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Options {
     /// `NAME[:key=value,..]`.
     pub balancer: String,
     /// The factor over the best maximum found up to which fewer moves win; at least 1.
     pub tolerance: f64,
-    /// What repeats, repeats by it.
+    /// Seed; the same seed repeats all random decisions.
     pub seed: u64,
     /// Time for which a call waits for other ranks; without one, for ever.
     pub timeout: Option<Duration>,

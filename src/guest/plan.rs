@@ -1,15 +1,16 @@
-//! Plans: which item goes to which rank, and what that is worth. Nothing moves yet.
+//! Plans: the destination of each item, and the quality of the result. Nothing moves yet.
 
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
 use super::balancers;
-use super::call::{Op, State, World};
+use super::call::{State, World};
 use super::decide::{All, Decision};
+use super::letters::Op;
 use super::options::ByRank;
-use super::route::{Places, Route};
-use super::status::{Failure, Result};
+use super::places::{Places, Route};
+use super::status::{Failure, Result, split};
 use super::verdict::Verdict;
 use crate::advice;
 use crate::load::Place;
@@ -23,7 +24,7 @@ pub struct Given<'a> {
     pub weights: Option<&'a [f64]>,
     /// Memory of each.
     pub bytes: Option<&'a [u64]>,
-    /// Those other than 0 stay.
+    /// Pinned items: those with a value other than 0 stay.
     pub pinned: Option<&'a [u8]>,
     /// Number of coordinates of an item, and all coordinates, item by item.
     pub coordinates: Option<(usize, &'a [f64])>,
@@ -54,7 +55,7 @@ impl Plan {
         &self.verdict
     }
 
-    /// Number of items that are here afterwards, those that stay included.
+    /// Number of items on this rank afterwards, including those that stay.
     pub fn incoming(&self) -> usize {
         self.sources.len()
     }
@@ -75,7 +76,7 @@ impl Plan {
     }
 }
 
-/// What a rank says of its items.
+/// Report of a rank on its items.
 #[derive(Serialize, Deserialize)]
 struct Offer {
     items: u64,
@@ -88,7 +89,7 @@ struct Offer {
     capacity: Option<f64>,
 }
 
-/// What a rank hears of the plan.
+/// Part of the plan that is sent to one rank.
 #[derive(Serialize, Deserialize)]
 struct Answer {
     destinations: Vec<u32>,
@@ -97,7 +98,7 @@ struct Answer {
 }
 
 impl World {
-    /// Makes a plan. `op` says whether the caller has decided the destinations; `mine` may already be an error in this rank's arguments.
+    /// Makes a plan. `op` tells whether the caller has decided the destinations; `mine` may already be an error in this rank's arguments.
     #[doc(hidden)]
     pub fn plan_as(&self, op: Op, given: Result<&Given<'_>>) -> Result<Plan> {
         self.call(|world| {
@@ -125,7 +126,8 @@ impl World {
         })
     }
 
-    /// What the balancer that gains most would do, if a unit of weight lasts that long. Nothing is kept. Collective.
+    /// Predicts the result of the balancer with the largest gain, if a unit of weight lasts `seconds_per_unit`. Nothing is moved or stored.
+    /// Collective.
     ///
     /// # Errors
     /// As for [`plan`](World::plan).
@@ -153,14 +155,6 @@ impl World {
     }
 }
 
-/// A value, and what is wrong instead of it.
-pub(super) fn split<T>(value: Result<T>) -> (Option<T>, Result<()>) {
-    match value {
-        Ok(value) => (Some(value), Ok(())),
-        Err(why) => (None, Err(why)),
-    }
-}
-
 impl State {
     fn offer(&self, given: &Given<'_>, rank: u32) -> Offer {
         let of = |numbers: &ByRank| match numbers {
@@ -180,7 +174,7 @@ impl State {
         }
     }
 
-    /// What a decision is worth. `unit`: seconds that a unit lasts, if the caller knows.
+    /// Quality of a decision. `unit`: seconds per unit of weight, if the caller knows.
     fn verdict(&self, all: &All, decision: &Decision, balancer: &str, plan_seconds: f64, unit: Option<f64>) -> Verdict {
         let bytes = if decision.bytes > 0 { decision.bytes as f64 } else { decision.moved as f64 * self.item_bytes };
         let move_seconds = if decision.moved > 0 { 50e-6 + bytes * self.per_byte } else { 0.0 };

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-/// What went wrong, by kind. The numbers are those of the C library.
+/// Kinds of failures, with the numbers of the C library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(i32)]
+#[non_exhaustive]
 pub enum Status {
     /// Anything that is not below.
     Failed = 1,
@@ -16,7 +17,7 @@ pub enum Status {
     Stuck = 3,
     /// MPI reported an error.
     Mpi = 4,
-    /// There is no memory. The world is as before the call.
+    /// Out of memory. The world is as before the call.
     Memory = 5,
     /// A callback returned other than 0. The world is as before the call.
     Callback = 6,
@@ -25,7 +26,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Whether the world is lost after it: every call returns it from then on.
+    /// Returns true if the world is lost after this failure: every later call returns it.
     pub fn ends_the_world(self) -> bool {
         matches!(self, Status::Failed | Status::Stuck | Status::Mpi | Status::Panic)
     }
@@ -34,6 +35,7 @@ impl Status {
 /// A failed call: the same on every rank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{text}")]
+#[non_exhaustive]
 pub struct Failure {
     /// Its kind.
     pub status: Status,
@@ -89,6 +91,15 @@ impl From<Failure> for Error {
             Status::Stuck => Error::Stuck { report: why.text },
             _ => Error::Failed(why.text),
         }
+    }
+}
+
+/// A value, and what is wrong instead of it.
+#[cfg(feature = "_ranks")]
+pub(super) fn split<T>(value: Result<T>) -> (Option<T>, Result<()>) {
+    match value {
+        Ok(value) => (Some(value), Ok(())),
+        Err(why) => (None, Err(why)),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::trigger::{self as criteria, Criterion};
 /// Names that guests may use in addition to the registry's.
 const OTHER_NAMES: [(&str, &str); 3] = [("excess", "menon-baseline"), ("interval", "menon-interval"), ("every", "every:steps=100")];
 
-/// What `NAME=VALUE` is short for.
+/// Short forms of options `NAME=VALUE`.
 const SHORT_FORMS: [(&str, &str); 4] =
     [("every", "every:steps"), ("threshold", "threshold:above"), ("procassini", "procassini:factor"), ("marquez", "marquez:tolerance")];
 

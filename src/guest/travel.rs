@@ -9,10 +9,11 @@ use super::status::{Failure, Result};
 use crate::transport::wire;
 
 /// A failed move: the values are here still, as they were.
+#[non_exhaustive]
 pub struct Refused<T> {
     /// Why, the same on every rank.
     pub failure: Failure,
-    /// What was to move.
+    /// Values that were to be moved.
     pub values: Vec<T>,
 }
 

@@ -5,7 +5,8 @@ use std::ops::Deref;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::call::{Op, World};
+use super::call::World;
+use super::letters::Op;
 use super::plan::{Given, Plan};
 use super::status::{Failure, Result, Status};
 use super::travel::{Refused, carried};
@@ -45,17 +46,17 @@ impl World {
 }
 
 impl WorldPlan<'_> {
-    /// Moves the items: what is here afterwards, in the order of [`sources`](Plan::sources). What stays is returned as it was; what leaves
-    /// travels as bytes. Collective.
+    /// Moves the items, and returns the items of this rank afterwards, in the order of [`sources`](Plan::sources). Items that stay are
+    /// returned unchanged; items that leave travel as bytes. Collective.
     ///
     /// # Errors
-    /// On all ranks, before anything is sent, where a value would not read back as it is; the values are given back.
+    /// On all ranks, before anything is sent, if a value would not read back unchanged; the error returns the values.
     pub fn move_vec<T: Serialize + DeserializeOwned>(&self, items: Vec<T>) -> Result<Vec<T>, Refused<T>> {
         let places = self.plan.destinations.iter().copied();
         carry(self.world, &self.plan, Op::MoveVar, items, places.collect())
     }
 
-    /// Brings one result for each item that is here home to its owner: those of this rank's items, by index. Collective.
+    /// Returns one result for each item on this rank to the item's owner. The owner gets the results of its items, by index. Collective.
     ///
     /// # Errors
     /// As for [`move_vec`](WorldPlan::move_vec).
@@ -92,7 +93,7 @@ fn carry<T: Serialize + DeserializeOwned>(world: &World, plan: &Plan, op: Op, va
         false => Err(Failure::usage(format!("{} values are given, and the plan has {}", values.len(), to.len()))),
     };
     let slices: Result<Vec<&[u8]>> = written.as_ref().map(|all| all.iter().map(Vec::as_slice).collect()).map_err(Clone::clone);
-    // What arrives; `None` where something stays.
+    // Arriving values; `None` where a value stays.
     let mut arrived: Vec<Option<T>> = Vec::new();
     let mut wrong = None;
     let mut receive = |from: u32, index: u64, bytes: &[u8]| {
@@ -119,7 +120,7 @@ fn carry<T: Serialize + DeserializeOwned>(world: &World, plan: &Plan, op: Op, va
         };
         return Err(Refused { failure, values });
     }
-    // Those that stay arrive in their order.
+    // Values that stay keep their order.
     let mut staying = values.into_iter().zip(to).filter(|(_, to)| *to == me).map(|(value, _)| value);
     Ok(arrived.into_iter().filter_map(|value| value.or_else(|| staying.next())).collect())
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Effect of a plan, for all ranks together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Verdict {
     /// Largest over mean of work over power, now. 1 without work; infinite if a rank of power 0 has work.
     pub before: f64,
@@ -21,7 +22,7 @@ pub struct Verdict {
     pub moved: u64,
     /// Their bytes, where these are known.
     pub bytes: u64,
-    /// Whether it pays; `None` if the duration of a unit is unknown.
+    /// Whether balancing pays; `None` if the duration of a unit is unknown.
     pub pays: Option<bool>,
     /// Name of the balancer.
     pub balancer: String,
@@ -29,6 +30,7 @@ pub struct Verdict {
 
 /// Items on ranks, with the weights that the caller gave.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Judged<'a> {
     pub weights: &'a [f64],
     pub owners: &'a [u32],
@@ -38,6 +40,7 @@ pub struct Judged<'a> {
 
 /// Times of the slowest rank, in units of weight over power, relative to the mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Ratios {
     pub before: f64,
     pub after: f64,

@@ -2,7 +2,8 @@
 
 use std::ffi::c_void;
 
-use super::call::{Op, State, World};
+use super::call::{State, World};
+use super::letters::Op;
 use super::options::Options;
 use super::status::{Failure, Result};
 use crate::transport::mpi::foreign::Foreign;
@@ -21,8 +22,8 @@ impl World {
         World::open(|| Ok(Foreign::of(comm)), Ok(options))
     }
 
-    /// Opens a world on the communicator whose handle of `size` bytes is at this address, so that the caller need not use the same bindings. All its
-    /// ranks must take part; the options may already be known to be wrong on this rank.
+    /// Opens a world on the communicator whose handle of `size` bytes is at this address, so that the caller need not use the same
+    /// bindings. Collective over the communicator; the options may already be known to be wrong on this rank.
     ///
     /// # Safety
     /// `size` bytes can be read there, and they are the handle of a communicator of the MPI that this library is linked with.
@@ -116,7 +117,7 @@ impl World {
         self.state.try_borrow().ok().and_then(|state| state.lost().cloned())
     }
 
-    /// Whether a loop is open still.
+    /// Returns true if the loop is still open.
     pub fn has_open(&self, of: &super::Loop) -> bool {
         self.state.try_borrow().is_ok_and(|state| state.lost().is_none() && of.is_open_in(&state.loops))
     }

@@ -4,8 +4,7 @@ use crate::error::{Error, Result};
 use crate::flow;
 use crate::topology::{Kind, Topology};
 
-/// The least number of task-hops (tasks times links crossed) that turn `loads` into `quota` on a topology, both by node and of the same
-/// sum.
+/// Minimum number of task-hops (tasks times links crossed) that turn `loads` into `quota` on a topology, both by node and of the same sum.
 ///
 /// In closed form where each link, or all but one of a ring's, cuts the nodes in two: what crosses it is the surplus of either side. Where
 /// every node is next to every other, each missing task takes one hop. Elsewhere by min-cost flow, see [`flow::least_hops`].

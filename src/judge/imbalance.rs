@@ -1,4 +1,4 @@
-//! How uneven loads are, and what evenness is worth.
+//! Imbalance of loads, and the speedup that even loads give.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -47,8 +47,9 @@ pub fn finishes(loads: &[u64], powers: &[u64]) -> Vec<f64> {
     loads.iter().zip(powers).map(|(load, power)| mean.in_tasks(RankTime { work: *load, power: *power })).collect()
 }
 
-/// A lower bound of max/mean (see [`Imbalance`]) for whole tasks of `total` units of work together, of which the largest has `largest` units, with
-/// `pinned` units on each rank: all work over all power, whole units of it, the largest task on the fastest rank, and what is pinned where it is.
+/// Lower bound on max/mean (see [`Imbalance`]) for whole tasks with `total` units of work together, the largest of which has `largest`
+/// units, with `pinned` units on each rank: all work over all power, in whole units, the largest task on the fastest rank, and pinned work
+/// in place.
 pub fn bound(total: u64, largest: u64, pinned: &[u64], powers: &[u64]) -> f64 {
     let mean = total as f64 / powers.len().max(1) as f64;
     if total == 0 {

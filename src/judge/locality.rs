@@ -1,22 +1,23 @@
-//! Which tasks had to leave their node, and which did.
+//! Locality: number of tasks that had to leave their node, and number that did.
 
 use crate::load::{Plan, Transfer};
 use crate::topology::NodeId;
 
-/// The least number of tasks that must leave their node to reach the quotas: what the nodes below them miss. (Wu 1997, section 4, lemma 4:
-/// minimal locality loss.) Both lists are by node, and `loads` sum to no more than u64 holds.
+/// Minimum number of tasks that must leave their node to reach the quotas: the sum of the deficits (Wu 1997, section 4, lemma 4: minimal
+/// locality loss). Both lists are by node, and the sum of `loads` fits into u64.
 pub fn minimum_nonlocal(loads: &[u64], quota: &[u64]) -> u64 {
     loads.iter().zip(quota).map(|(load, quota)| quota.saturating_sub(*load)).sum()
 }
 
-/// The number of tasks that left their node at any time, also those that came back: `own_left` are the own tasks that never left, by node.
+/// Number of tasks that left their node at any time, including those that came back; `own_left` are the own tasks that never left, by node.
 pub fn nonlocal(loads: &[u64], own_left: &[u64]) -> u64 {
     loads.iter().zip(own_left).map(|(load, left)| load.saturating_sub(*left)).sum()
 }
 
-/// The least number of tasks that each node holds at any time of a plan; or the first transfer that gives what is not there.
+/// Minimum number of tasks that each node holds at any time of a plan, or the first impossible transfer, which gives more than its sender
+/// has.
 ///
-/// Transfers of one step do not depend on each other, so any of them may come first: a node is taken to send all that it sends in a step
+/// Transfers of one step do not depend on each other, so any of them may come first: a node is assumed to send all that it sends in a step
 /// before anything arrives.
 pub fn least_held(plan: &Plan, loads: &[u64]) -> Result<Vec<u64>, Transfer> {
     let mut held = loads.to_vec();
@@ -44,10 +45,10 @@ pub struct Breach {
     pub promised: u64,
 }
 
-/// The first node, by number, that breaches locality in a plan: no node may ever hold less than the smaller of its load and its quota.
+/// First node, by number, that breaches locality in a plan: no node may ever hold less than the smaller of its load and its quota.
 ///
 /// # Errors
-/// The first transfer that gives what is not there.
+/// The first impossible transfer.
 pub fn locality_breach(plan: &Plan, loads: &[u64], quota: &[u64]) -> Result<Option<Breach>, Transfer> {
     let least = least_held(plan, loads)?;
     let judged = (0..).zip(&least).zip(loads.iter().zip(quota));

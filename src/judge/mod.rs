@@ -1,4 +1,4 @@
-//! The judge: what a balancing phase was worth, from its loads, its plan and nothing else.
+//! Evaluation of a balancing phase, from its loads and its plan only.
 //!
 //! [`mod@imbalance`] has the three figures that the field calls so, and when the slowest rank ends; [`sharing`] when all end where ranks share
 //! cores; [`locality`] says which tasks had to move and which did; [`mod@deviation`] how far from the quotas it ended; [`hops`] the least task-hops

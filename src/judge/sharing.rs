@@ -1,4 +1,4 @@
-//! When ranks that share cores have done their loads.
+//! Finish times of ranks that share cores.
 //!
 //! A rank computes on one core. Where more ranks than cores are busy, the system gives each the same part of them (fair processor sharing),
 //! so that with `c` cores and `k` busy ranks each goes on at the rate `min(1, c / k)`:
@@ -22,13 +22,13 @@ pub struct CoreGroup {
 }
 
 impl CoreGroup {
-    /// Whether there are more ranks than cores.
+    /// Returns true if there are more ranks than cores.
     pub fn is_shared(&self) -> bool {
         self.ranks.len() > self.cores as usize
     }
 }
 
-/// When all ranks are done; `times` by rank are what each would take on a core of its own. A rank that is in no group has one.
+/// Time at which all ranks are done; `times` by rank are the durations on a core of its own. A rank that is in no group has its own core.
 pub fn makespan(times: &[f64], groups: &[CoreGroup]) -> f64 {
     let in_groups = groups.iter().filter(|group| group.is_shared()).map(|group| {
         let mut of_group: Vec<f64> = group.ranks.iter().filter_map(|rank| times.get(*rank as usize).copied()).collect();

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Segment;
 
-/// An order-free sum over tasks: what is the same before and after says that none was lost, doubled or changed. Ranges are summed in
+/// An order-independent sum over tasks: if it is the same before and after, no task was lost, duplicated or changed. Ranges are summed in
 /// closed form, so a billion tasks cost no more than one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checksum {

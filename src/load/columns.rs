@@ -16,14 +16,16 @@ pub struct Column {
     pub weights: Vec<u64>,
 }
 
-/// A column over the ranks, before and after a phase: the largest load over its rank's fair share. 1 is even; what has no sum is even, too.
+/// One weight over the ranks, before and after a phase: the largest load over its rank's fair share. 1 is even; a weight with sum 0 counts
+/// as even.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ColumnRatio {
     /// The column's name.
     pub name: String,
-    /// Where the tasks were.
+    /// Ratio before the phase.
     pub before: f64,
-    /// Where they are.
+    /// Ratio after the phase.
     pub after: f64,
 }
 
@@ -47,7 +49,7 @@ impl Column {
     }
 }
 
-/// What a rank's load is multiplied by to be a part of its share.
+/// Factor from a rank's load to its ratio over the rank's fair share.
 pub(crate) fn scale(total: u64, powers: &[u64], power: u64) -> f64 {
     let all = powers.iter().map(|power| u128::from(*power)).sum::<u128>() as f64;
     if total == 0 || power == 0 { 0.0 } else { all / (total as f64 * power as f64) }

@@ -1,4 +1,4 @@
-//! What independent tasks cost on ranks of different kinds: processing and communication together, by task and rank (Hamidzadeh, Lilja and
+//! Costs of independent tasks on ranks of different kinds: processing and communication together, by task and rank (Hamidzadeh, Lilja and
 //! Atif 1995, section 3).
 
 use crate::topology::RankId;
@@ -9,7 +9,7 @@ pub type Cost = u64;
 /// Units of [`Cost`] in a cycle.
 pub const CYCLE: Cost = 1_000_000;
 
-/// The infinite cost of a task on a rank that has not what it takes (function-level heterogeneity).
+/// Infinite cost, of a task on a rank that cannot run it (function-level heterogeneity).
 pub const NEVER: Cost = Cost::MAX;
 
 /// The largest cost that may be given: 10^9 cycles.
@@ -29,7 +29,7 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Returns the matrix with these rows, one after the other; `None` if the values do not fill whole rows of `ranks` columns.
+    /// Returns the matrix with these rows, concatenated; `None` if the values do not fill whole rows of `ranks` columns.
     pub fn new(ranks: RankId, by_task: Vec<Cost>) -> Option<Costs> {
         let ranks = ranks as usize;
         (ranks > 0 && by_task.len().is_multiple_of(ranks)).then_some(Costs { ranks, by_task })
@@ -82,7 +82,7 @@ impl Costs {
         Costs { ranks, by_task: self.rows().flat_map(|row| row[..ranks].iter().copied()).collect() }
     }
 
-    /// Every finite cost as a function of it and of its rank says.
+    /// Replaces every finite cost by a function of its rank and itself.
     #[must_use]
     pub fn map(mut self, mut change: impl FnMut(usize, Cost) -> Cost) -> Costs {
         for (at, cost) in self.by_task.iter_mut().enumerate() {

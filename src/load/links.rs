@@ -1,4 +1,4 @@
-//! Which tasks talk to each other, and what that costs where they lie apart.
+//! Communication between tasks, and its cost between ranks.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::TaskId;
 use crate::topology::{Placement, RankId};
 
-/// What two tasks say to each other in a step.
+/// Communication between two tasks in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {
     /// The two tasks.
@@ -18,6 +18,7 @@ pub struct Link {
 
 /// Bytes of a step that leave the rank, and of these the bytes that leave the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Crossing {
     /// Between tasks on different ranks.
     pub ranks: f64,
@@ -27,15 +28,16 @@ pub struct Crossing {
 
 /// The same before and after a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Crossings {
-    /// Where the tasks were.
+    /// Communication between ranks before the phase.
     pub before: Crossing,
-    /// Where they are.
+    /// Communication between ranks after the phase.
     pub after: Crossing,
 }
 
 impl Crossing {
-    /// What crosses with tasks on these ranks. Links with tasks that are not there are left out.
+    /// Communication between ranks, with tasks placed as in `rank_of`. Links with tasks that are not in it are left out.
     pub fn of(links: &[Link], rank_of: &BTreeMap<TaskId, RankId>, placement: &Placement) -> Crossing {
         let mut crossing = Crossing::default();
         for Link { ends: (a, b), bytes } in links {

@@ -1,4 +1,4 @@
-//! The log of what moved.
+//! The plan of a phase: the log of its transfers.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +7,8 @@ use crate::topology::NodeId;
 /// Some tasks that went from one node to another in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Transfer {
-    /// Steps are numbered so that a transfer depends on transfers with smaller numbers only: carried out in their order, no node ever
-    /// gives what it does not have.
+    /// Steps are numbered so that a transfer depends only on transfers with smaller numbers: carried out in this order, no node ever gives
+    /// a task that it does not have.
     pub step: u32,
     /// The node that sends.
     pub src: NodeId,
@@ -34,7 +34,7 @@ impl Plan {
         Plan { transfers }
     }
 
-    /// The loads, in work units, after the plan; or the first transfer that gives what is not there.
+    /// The loads, in work units, after the plan; or the first impossible transfer, which gives more than its sender has.
     pub fn apply(&self, loads: &[u64]) -> Result<Vec<u64>, Transfer> {
         let mut loads = loads.to_vec();
         for transfer in &self.transfers {

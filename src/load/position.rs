@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::Powers;
 
-/// Where a task of several units goes: they cannot be parted, so one of them speaks for all.
+/// Unit of a task that decides its destination. A task of several units cannot be divided, so one unit stands for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
     /// To the owner of its first unit.

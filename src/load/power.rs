@@ -28,6 +28,7 @@ pub struct Listed {
 
 /// Why some powers are none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidPowers {
     #[error("all powers are zero")]
     AllZero,

@@ -92,11 +92,11 @@ fn largest_remainder(total: u64, powers: &Powers) -> Vec<u64> {
 }
 
 impl Quota {
-    /// The quotas nearest to these that can be reached when each node keeps at least its pinned work: nodes with more than their quota keep
-    /// that, and all others get less by the same amount, if they then still have what is pinned on them. So the largest deviation from these
-    /// quotas is the least possible.
+    /// The nearest quotas that can be reached when each node keeps at least its pinned work. Nodes with more pinned work than their quota
+    /// keep it. All others get less by the same amount, but at least their pinned work. So the largest deviation from these quotas is the
+    /// minimum.
     ///
-    /// Both are by node, and no more is pinned than the quotas sum up to.
+    /// Both are by node; the sum of the pinned work is at most the sum of the quotas.
     pub fn above(&self, pinned: &[u64]) -> Quota {
         let ideal = self.to_vec();
         let total: u64 = ideal.iter().sum();
@@ -150,8 +150,8 @@ impl Quota {
     }
 }
 
-/// What a phase balances for: the powers, and what may not move. Shared by all nodes of a process: quotas that take a pass over all nodes are
-/// computed once per total, not once per node.
+/// Weights that a phase balances by: the powers and the pinned work. Shared by all nodes of a process: quotas that take a pass over all
+/// nodes are computed once per total, not once per node.
 #[derive(Clone, Debug)]
 pub struct Shares {
     powers: Powers,
@@ -170,13 +170,13 @@ struct Common {
     pinned: Vec<u64>,
     /// The last quotas that took a pass over all nodes.
     last: Mutex<Option<Kept>>,
-    /// What the nodes could still get of the last quotas, and what these were computed for.
+    /// Amount that each node can still receive up to the last quotas, and the key for which it was computed.
     open: Mutex<Option<(Basis, Powers)>>,
     /// See [`Shares::may_round_badly`].
     uneven: OnceLock<bool>,
 }
 
-/// What quotas are computed for: the total, and the time of the slowest rank where that caps them.
+/// Key of computed quotas: the total load, and the time of the slowest rank where that caps them.
 type Basis = (u64, Option<RankTime>);
 
 /// Quotas, and what they were computed for.
@@ -184,7 +184,7 @@ type Basis = (u64, Option<RankTime>);
 struct Kept {
     basis: Basis,
     quota: Quota,
-    /// Whether a cap lowered some of them.
+    /// Whether a cap lowered some of the quotas.
     lowered: bool,
 }
 
@@ -206,8 +206,8 @@ impl Shares {
         Shares { weighted: true, ..self }
     }
 
-    /// The same shares with a capacity per rank: the bytes of task payloads that it has room for, known on all nodes beforehand. Only balancers that
-    /// [keep capacities](crate::balance::Balancer::keeps_capacity) look at it.
+    /// Adds a capacity per rank: the bytes of task payloads that it can hold, known on all nodes beforehand. Only balancers that [keep
+    /// capacities](crate::balance::Balancer::keeps_capacity) use it.
     pub fn with_capacity(self, capacity: Vec<u64>) -> Shares {
         Shares { capacity: Some(capacity.into()), ..self }
     }
@@ -217,18 +217,19 @@ impl Shares {
         self.capacity.as_deref()
     }
 
-    /// The same for tasks that talk to each other; all nodes know all links beforehand. A phase then finds what crosses ranks and hosts.
+    /// Adds communication between tasks; all nodes know all links beforehand. A phase then reports the communication between ranks and
+    /// hosts.
     pub fn with_links(self, links: Arc<[Link]>) -> Shares {
         Shares { links: Some(links), ..self }
     }
 
-    /// Which tasks talk to each other, if that is known.
+    /// Communication between tasks, if it is known.
     pub fn links(&self) -> Option<&[Link]> {
         self.links.as_deref()
     }
 
-    /// The same for tasks with several weights, each of which ranks should have a fair share of; all nodes know all of them beforehand. Only balancers
-    /// that [keep columns](crate::balance::Balancer::keeps_columns) look at them. A phase then finds the ratio of each.
+    /// Adds weights for tasks with several, each to be balanced; all nodes know all of them beforehand. Only balancers that [keep
+    /// columns](crate::balance::Balancer::keeps_columns) use them. A phase then reports the ratio of each.
     pub fn with_columns(self, columns: Arc<[Column]>) -> Shares {
         Shares { columns: Some(columns), ..self }
     }
@@ -238,7 +239,7 @@ impl Shares {
         self.columns.as_deref()
     }
 
-    /// Whether some tasks may have several work units.
+    /// Returns true if some tasks may have several work units.
     pub fn are_weighted(&self) -> bool {
         self.weighted
     }
@@ -253,18 +254,19 @@ impl Shares {
         &self.common.pinned
     }
 
-    /// The same for a balancer's rule as it is printed, even where that makes the slowest rank slower.
+    /// Selects a balancer's rule as published, even where it makes the slowest rank slower.
     pub fn plainly(self) -> Shares {
         Shares { plain: true, ..self }
     }
 
-    /// Whether rules are followed as they are printed.
+    /// Returns true if rules are followed as published.
     pub fn are_plain(&self) -> bool {
         self.plain
     }
 
-    /// Whether quotas in whole units may make the slowest rank slower than it was: not if all ranks, which have the first nodes, are equally
-    /// fast and nothing is pinned on the virtual nodes behind these. Then the slowest rank has the mean, rounded up, or what is pinned on it.
+    /// Returns true if quotas in whole units may make the slowest rank slower. They cannot if all ranks, which have the first nodes, are
+    /// equally fast and nothing is pinned on the virtual nodes behind these: then the slowest rank has the mean, rounded up, or its pinned
+    /// work.
     pub fn may_round_badly(&self, ranks: u32) -> bool {
         let pinned = &self.common.pinned;
         let uneven = || {
@@ -283,8 +285,8 @@ impl Shares {
         self.reachable(total, || Quota::proportional(total, &self.powers))
     }
 
-    /// What the nodes share movable work by, made once for a total and the slowest rank: what each can still get of its quota. A phase has
-    /// quotas of one kind only.
+    /// Weights by which nodes share the movable work: the amount that each can still receive up to its quota. Computed once for each total
+    /// and time of the slowest rank. A phase has quotas of one kind only.
     pub fn open(&self, total: u64, slowest: Option<RankTime>, make: impl FnOnce() -> Powers) -> Powers {
         let mut last = self.common.open.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
@@ -297,13 +299,14 @@ impl Shares {
         }
     }
 
-    /// Of the given quotas for this total the nearest that can be reached. A phase has quotas of one kind only.
+    /// Reachable quotas for this total that are nearest to `ideal`. A phase has quotas of one kind only.
     pub fn reachable(&self, total: u64, ideal: impl FnOnce() -> Quota) -> Quota {
         self.kept(total, None, ideal, |_| None).0
     }
 
-    /// Of the quotas that can be reached the nearest with which no rank takes longer than the slowest one does now; and whether those are
-    /// others. Virtual nodes, which have no power, are not given more than what is pinned on them, so that a rank's real node has the rest.
+    /// Reachable quotas nearest to `ideal` with which no rank takes longer than the slowest one does now, and true if they differ from the
+    /// reachable ones without this limit. Virtual nodes, which have no power, get at most their pinned work, so that a rank's real node has
+    /// the rest.
     pub fn harmless(&self, total: u64, slowest: RankTime, placement: &Placement, ideal: impl FnOnce() -> Quota) -> (Quota, bool) {
         self.kept(total, Some(slowest), ideal, |quota| {
             let ranks = placement.ranks();

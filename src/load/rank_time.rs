@@ -24,7 +24,7 @@ impl RankTime {
         }
     }
 
-    /// Whether it never ends.
+    /// Returns true if the time is infinite.
     pub fn is_endless(self) -> bool {
         self.work > 0 && self.power == 0
     }

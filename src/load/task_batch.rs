@@ -29,9 +29,9 @@ pub struct Task {
 pub struct Segment {
     first: TaskId,
     count: u64,
-    /// Of each task.
+    /// Weight of each task.
     weight: u64,
-    /// Of all tasks; its length is a multiple of their number.
+    /// Payloads of all tasks; its length is a multiple of their number.
     payload: Bytes,
 }
 
@@ -53,12 +53,12 @@ impl Segment {
         self.count
     }
 
-    /// Whether it holds no task.
+    /// Returns true if it holds no task.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The ids are this one and those that follow it.
+    /// First id; the others follow it.
     pub fn first(&self) -> TaskId {
         self.first
     }
@@ -91,7 +91,7 @@ impl Segment {
         (0..self.count).map(move |at| Task { id: self.first.wrapping_add(at), weight: self.weight, payload: payload(at) })
     }
 
-    /// Whether another's tasks follow these as if they were of one row.
+    /// Returns true if another row's tasks follow these as if both were one row.
     pub fn continues_in(&self, next: &Segment) -> bool {
         self.first.wrapping_add(self.count) == next.first && self.weight == next.weight && self.size() == next.size()
     }
@@ -119,7 +119,7 @@ impl Segment {
         if head < self.count { self.cut(head) } else { std::mem::replace(self, Segment::range(0, 0)) }
     }
 
-    /// Where in this row tasks lie whose ids are in some rows (in ascending order, apart from each other): from which to which one.
+    /// Ranges of positions of those tasks in this row whose ids are in `rows` (ascending and disjoint).
     fn parts_in<'a>(&self, rows: &'a [(TaskId, u64)]) -> impl Iterator<Item = (u64, u64)> + 'a {
         let (first, end) = (u128::from(self.first), u128::from(self.first) + u128::from(self.count));
         let end_of = |row: &(TaskId, u64)| u128::from(row.0) + u128::from(row.1);
@@ -157,8 +157,8 @@ impl From<Task> for Segment {
     }
 }
 
-/// Tasks on their way from one node to another, in order. Sums stay below 2^64 as long as those of the whole job do, which its input is
-/// checked for; what a garbled message claims wraps around.
+/// Tasks that travel from one node to another, in order. Sums stay below 2^64 while those of the whole job do, for which its input is
+/// checked; numbers of a garbled message wrap around.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskBatch {
     segments: VecDeque<Segment>,
@@ -177,7 +177,7 @@ impl TaskBatch {
         self.count
     }
 
-    /// Whether it holds no task.
+    /// Returns true if it holds no task.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -279,7 +279,7 @@ impl TaskBatch {
         Some(segment)
     }
 
-    /// Takes tasks off the front, one after the other, as long as the next one fits into what `work` has left.
+    /// Takes tasks off the front, in order, while the next one fits into the remainder of `work`.
     pub fn take_front(&mut self, work: u64) -> TaskBatch {
         if work >= self.work {
             return if work == 0 { TaskBatch::default() } else { std::mem::take(self) };
@@ -294,7 +294,7 @@ impl TaskBatch {
         taken
     }
 
-    /// Takes tasks off the back, one after the other, as long as the next one fits into what `work` has left; they keep their order.
+    /// Takes tasks off the back while the next one fits into the remainder of `work`; they keep their order.
     pub fn take_back(&mut self, work: u64) -> TaskBatch {
         if work >= self.work {
             return if work == 0 { TaskBatch::default() } else { std::mem::take(self) };

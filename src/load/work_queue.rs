@@ -22,7 +22,7 @@ pub struct WorkQueue {
     places: Option<Box<[Place]>>,
 }
 
-/// Where a task lies in space; codes in one or two dimensions leave the last coordinates 0.
+/// Place of a task in space; programs with one or two dimensions leave the last coordinates 0.
 pub type Place = [f64; 3];
 
 impl WorkQueue {
@@ -42,8 +42,8 @@ impl WorkQueue {
         WorkQueue { pinned: (!pinned.is_empty()).then(|| Box::new(pinned)), ..self }
     }
 
-    /// The same with a place of each task that may move, in their order: what balancers by place (`rcb`, `sfc`) go by. Coordinates are finite.
-    /// Places are looked at when a phase begins; they don't travel with the tasks.
+    /// Adds a place for each task that may move, in their order, for balancers by place (`rcb`, `sfc`). Coordinates are finite. Places are
+    /// read when a phase begins; they don't travel with the tasks.
     pub fn with_places(self, places: Vec<Place>) -> WorkQueue {
         WorkQueue { places: Some(places.into()), ..self }
     }
@@ -58,7 +58,7 @@ impl WorkQueue {
         self.before.len() + self.own.len() + self.behind.len() + self.pinned().map_or(0, TaskBatch::len)
     }
 
-    /// Whether it holds no task.
+    /// Returns true if it holds no task.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -93,11 +93,11 @@ impl WorkQueue {
         self.own.work() + self.pinned().map_or(0, TaskBatch::work)
     }
 
-    /// Takes about this amount of work: foreign tasks first (the last that came), then own ones from the back.
+    /// Takes about this amount of work: foreign tasks first (the latest first), then own ones from the back.
     ///
-    /// Unit tasks give the amount exactly. Among tasks of several units each is taken that fits into what is left, in this order; at the end one
-    /// more, the lightest that is left, if the sum then is nearer to the amount. If the queue holds that much work, the sum differs from the amount
-    /// by at most half of the largest task.
+    /// Unit tasks give the amount exactly. Among tasks of several units each is taken that fits into the remaining amount, in this order;
+    /// at the end also the lightest remaining one, if the sum then is nearer to the amount. If the queue holds that much work, the sum
+    /// differs from the amount by at most half of the largest task.
     pub fn take(&mut self, amount: u64) -> TaskBatch {
         self.take_within(amount, u64::MAX)
     }

@@ -1,9 +1,12 @@
-//! Collective operations made of point-to-point messages, so that they are counted like everything else and work in both worlds.
+//! Collective operations made of point-to-point messages, so that they are counted like all messages and work in both worlds.
 //!
 //! All members of a [`Group`] call the same operation in the same order. Each takes `ceil(log2 n)` steps, two of them twice that number;
 //! [`all_gather_over_first`](Group::all_gather_over_first) takes two.
-//! Sums, scans and all-gathers may be [MPI's own](super::native) instead, with the same results and counts.
+//! Sums, scans and all-gathers may be [MPI's own](native) instead, with the same results and counts.
 //! Two collectives of one group may follow each other without a pause: order per pair keeps them apart.
+
+mod gather;
+mod native;
 
 use std::ops::RangeInclusive;
 use std::rc::Rc;
@@ -11,11 +14,12 @@ use std::rc::Rc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::gather::{self, Gathered};
 use super::tree::Tree;
-use super::{Node, Tag, native, wire};
+use super::{Node, Tag};
 use crate::error::{Error, Result, Travelling};
 use crate::topology::NodeId;
+
+pub use gather::Gathered;
 
 const REDUCE: Tag = crate::node::tags::collective::REDUCE;
 const SCAN: Tag = crate::node::tags::collective::SCAN;
@@ -136,7 +140,7 @@ impl Group {
         self.all_reduce(node, mine, u64::saturating_add).await
     }
 
-    /// Whether some member says so, on every member.
+    /// Logical or over the members: returns true on every member if `mine` is true on any.
     pub async fn any(&self, node: &Node, mine: bool) -> Result<bool> {
         if native::is_offered(self, node) {
             return Ok(native::sum(self, node, mine.into(), size_of::<bool>() as u64).await? > 0);
@@ -179,7 +183,7 @@ impl Group {
         Ok(before)
     }
 
-    /// The value of the member at place `root`, on every member. The others' own values are not looked at.
+    /// The value of the member at place `root`, on every member. The other members' values are ignored.
     pub async fn broadcast<T>(&self, node: &Node, root: u32, value: Option<T>) -> Result<T>
     where
         T: Serialize + DeserializeOwned,
@@ -283,7 +287,7 @@ impl Group {
         for place in 1..n {
             values.push(node.receive(self.node(place), OVER_FIRST).await?);
         }
-        let all = wire::write_body(&values);
+        let all = super::written(&values, OVER_FIRST)?;
         for place in 1..n {
             node.send_tasks(self.node(place), OVER_FIRST, all.clone(), 0);
         }
@@ -315,7 +319,7 @@ impl Group {
             (a, b) => a.or(b),
         };
         match self.all_reduce(node, failure, first).await? {
-            // What failed here is known here with its type.
+            // This member's own failure keeps its type.
             Some((place, why)) => Err(mine.err().filter(|_| place == self.place).unwrap_or_else(|| why.into())),
             None => mine,
         }

@@ -1,8 +1,8 @@
-//! Waiting for several things at once.
+//! Waiting for several futures at once.
 //!
 //! A world polls a program again whenever something has happened to its node, and passes a waker that does nothing. So a combinator has to
-//! poll all of its futures each time, as these do; those that poll only what was woken (`FuturesUnordered`, `tokio::select!` over channels)
-//! would stand still.
+//! poll all of its futures each time, as these do. Combinators that poll only woken futures (`FuturesUnordered`, `tokio::select!` over
+//! channels) would stand still.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -13,9 +13,9 @@ use super::Node;
 /// The output of the first of two futures to be ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Either<A, B> {
-    /// Of the first.
+    /// Output of the first future.
     First(A),
-    /// Of the second.
+    /// Output of the second future.
     Second(B),
 }
 

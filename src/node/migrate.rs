@@ -1,7 +1,8 @@
-//! The mover: carries tasks from node to node, and keeps the books.
+//! The mover: carries tasks from node to node, and logs the transfers.
 //!
-//! A transfer is what the walk has to say, then the table of rows, then the payloads, in one flat buffer at its receiver, which slices the payloads
-//! out of it without copying, once for each row of tasks that are alike. The payloads of a single row are not copied at the sender's either.
+//! A transfer is the balancer's own data, then the table of rows, then the payloads, in one flat buffer at its receiver. The receiver
+//! slices the payloads out of it without copying, once for each row of alike tasks. The payloads of a single row are not copied at the
+//! sender's either.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -16,18 +17,18 @@ use crate::transport::{Freight, buffer, wire};
 const TASKS: Tag = crate::node::tags::mover::TASKS;
 const BACK: Tag = crate::node::tags::mover::BACK;
 
-/// A node's tasks while they are being redistributed, and the log of what it sent.
+/// A node's tasks while they are being redistributed, and the log of its transfers.
 pub struct Mover<'a> {
     node: &'a Node,
     /// The node's tasks.
     pub queue: &'a mut WorkQueue,
     sent: Vec<Transfer>,
-    /// Whether each transfer is logged, or only counted.
+    /// Whether each transfer is logged, and not only counted.
     logs: bool,
     transfers: u64,
     /// Lower bound on the step of this node's next transfer: one more than that of the last transfer that it received.
     step: u32,
-    /// What went out and came in, in its order, if it may have to be taken back.
+    /// Transfers out and in, in their order, if they may have to be taken back.
     passages: Option<Vec<TraceEvent>>,
 }
 
@@ -44,7 +45,7 @@ enum TraceEvent {
     },
 }
 
-/// Tasks that arrived, with what their sender had to say.
+/// Tasks that arrived, with their sender's data.
 pub struct Arrival<T> {
     /// The node that sent them.
     pub src: NodeId,
@@ -75,7 +76,7 @@ impl<'a> Mover<'a> {
         self.transfers
     }
 
-    /// What was sent so far, in order of sending.
+    /// Transfers that were sent so far, in order of sending.
     pub fn into_sent(self) -> Vec<Transfer> {
         self.sent
     }
@@ -127,8 +128,8 @@ impl<'a> Mover<'a> {
         }
     }
 
-    /// Receives what these nodes, in ascending order, have dealt out to this one. What comes from nodes before this one goes in front of all others,
-    /// so that tasks in the order of their nodes stay in it.
+    /// Receives the tasks that these nodes, in ascending order, have dealt out to this one. Tasks from nodes before this one go in front of
+    /// all others, so tasks in node order stay in it.
     ///
     /// # Errors
     /// If a rank is lost or a message is garbled.
@@ -146,7 +147,7 @@ impl<'a> Mover<'a> {
         Ok(())
     }
 
-    /// Receives what a node sends. The tasks are the caller's to put onto the work queue.
+    /// Receives a transfer from a node. The caller puts the tasks onto the work queue.
     ///
     /// # Errors
     /// If the node's rank is lost or the message is garbled.
@@ -157,7 +158,7 @@ impl<'a> Mover<'a> {
         Ok(arrival)
     }
 
-    /// Receives what any node sends.
+    /// Receives a transfer from any node.
     ///
     /// # Errors
     /// If a rank is lost or the message is garbled.
@@ -179,7 +180,7 @@ impl<'a> Mover<'a> {
         }
     }
 
-    /// Receives what a node sends, puts its tasks behind the work queue, and returns how much work they are and what was said.
+    /// Receives a transfer from a node, puts its tasks behind the work queue, and returns their work and the sender's data.
     ///
     /// # Errors
     /// If the node's rank is lost or the message is garbled.
@@ -190,8 +191,9 @@ impl<'a> Mover<'a> {
         Ok((work, arrival.said))
     }
 
-    /// Receives from any nodes until the amounts that they announce add up to this number of units of a row, and returns the arrivals in the order
-    /// of their sources. A sender says how many units its part of the row has in common with the receiver's; its tasks may have more or fewer.
+    /// Receives from any nodes until the amounts that they announce add up to this number of units of a row, and returns the arrivals in
+    /// the order of their sources. A sender announces the number of units that its part of the row has in common with the receiver's; its
+    /// tasks may have more or fewer.
     ///
     /// # Errors
     /// If a rank is lost, a message is garbled, or more units come.
@@ -264,8 +266,8 @@ impl<'a> Mover<'a> {
 /// Upper bound on the bytes of a transfer of one range of tasks, without its sender's message: header, step, number of rows, and one row.
 pub const TRANSFER_BYTES: u64 = HEADER_BYTES + 3 + 1 + 10 + 10 + 1 + 1;
 
-/// What the walk has to say, the number of rows, the table of rows (first id, number of tasks, weight and payload bytes of each), and all
-/// payloads in order.
+/// Encodes the balancer's own data, the number of rows, the table of rows (first id, number of tasks, weight and payload bytes of each),
+/// and all payloads in order.
 fn encode<T: Serialize>(said: &T, batch: &TaskBatch) -> Result<Freight> {
     // What is not alike at its sender may still be alike on the way: single tasks that continue each other are one row.
     let mut rows = 0u64;

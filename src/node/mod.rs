@@ -19,9 +19,7 @@
 
 pub mod collective;
 mod concurrent;
-pub mod gather;
 pub mod migrate;
-mod native;
 pub mod tags;
 mod tree;
 
@@ -43,17 +41,16 @@ use crate::topology::{HostId, NodeId, Overlay, RankId, Topology};
 pub use crate::transport::record::{Counts, Recorder};
 use crate::transport::tape::MessageTrace;
 use crate::transport::world::World;
-use crate::transport::{Envelope, Freight, Interest, Job, Port, Scope, Wanted, wire};
+use crate::transport::{Body, Envelope, Freight, Interest, Job, Port, Scope, Wanted, wire};
 pub use crate::transport::{Event, Finished, Message, Needed, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
-pub use collective::Group;
+pub use collective::{Gathered, Group};
 pub use concurrent::Either;
-pub use gather::Gathered;
 pub use tags::epochs;
 
 /// Bytes of a message's header, which count as much as its body's.
 pub const HEADER_BYTES: u64 = wire::HEADER as u64;
 
-/// Runs a program on every node of the overlay; see [`World::run`] for what it returns and when it fails.
+/// Runs a program on every node of the overlay; see [`World::run`] for results and errors.
 pub fn run<T, F>(world: &mut World, overlay: &Overlay, mut program: impl FnMut(Node) -> F) -> Result<Vec<(NodeId, T)>>
 where
     T: 'static,
@@ -89,7 +86,7 @@ impl Node {
         Node { port, scope }
     }
 
-    /// The same node in another epoch: what it sends and receives, its timers and its work are apart from those of all other epochs.
+    /// The same node in another epoch. Messages, timers and work of different epochs are separate.
     pub fn epoch(&self, epoch: u32) -> Node {
         Node { port: self.port.clone(), scope: Scope { epoch, ..self.scope } }
     }
@@ -165,17 +162,28 @@ impl Node {
     }
 
     /// Sends a control message. Returns at once.
+    ///
+    /// If there is no node `to`, or the value's `Serialize` refuses, nothing is sent and the run ends with an error.
     pub fn send<T: Serialize>(&self, to: NodeId, tag: Tag, value: &T) {
-        self.send_tasks(to, tag, wire::write_body(value), 0);
+        match written(value, tag) {
+            Ok(body) => self.send_tasks(to, tag, body, 0),
+            Err(why) => self.fail(why),
+        }
     }
 
-    /// Sends bytes. Returns at once.
+    /// Sends bytes. Returns at once. If there is no node `to`, the run ends with an error.
     pub fn send_bytes(&self, to: NodeId, tag: Tag, body: Bytes) {
         self.send_tasks(to, tag, body, 0);
     }
 
-    /// Sends bytes that hold this many tasks. Returns at once.
+    /// Sends bytes that hold this number of tasks. Returns at once. If there is no node `to`, the run ends with an error.
     pub fn send_tasks(&self, to: NodeId, tag: Tag, body: impl Into<Freight>, tasks: u64) {
+        let nodes = self.overlay().placement.nodes();
+        if to >= nodes {
+            let me = self.me();
+            self.fail(Error::Failed(format!("node {me} sends '{}' to node {to}, but the nodes are 0 to {}", tag.name(), nodes - 1)));
+            return;
+        }
         let (envelope, freight) = (Envelope { src: self.me(), dst: to, scope: self.scope, tag: tag.id(), chain: 0, tasks }, body.into());
         // Moves of tasks and what policies say are what a scheduler decided; all else is every message.
         let level = if tasks > 0 || tag == tags::schedule::POLICY { Level::Debug } else { Level::Trace };
@@ -203,7 +211,7 @@ impl Node {
         poll_fn(move |_| self.poll_message(Some(from), tag).map(|message| open(&message?, tag)))
     }
 
-    /// Receives the next message with this tag from any node, and says from which.
+    /// Receives the next message with this tag from any node, and returns its source and content.
     ///
     /// # Errors
     /// If a rank was lost and this has not been reported yet, or if the message is not a `T`.
@@ -212,12 +220,12 @@ impl Node {
         poll_fn(move |_| self.poll_message(None, tag).map(|message| message.and_then(opened)))
     }
 
-    /// Receives the next message with this tag as it is; see [`receive`](Node::receive) and [`receive_any`](Node::receive_any).
+    /// Receives the next message with this tag without decoding it; see [`receive`](Node::receive) and [`receive_any`](Node::receive_any).
     pub fn receive_message(&self, from: Option<NodeId>, tag: Tag) -> impl Future<Output = Result<Message>> {
         poll_fn(move |_| self.poll_message(from, tag))
     }
 
-    /// What the futures of receives are made of: they hold little more than what they wait for, so that a million programs can wait at once.
+    /// One poll of a receive. Receives hold little more than their source and tag, so that a million programs can wait at once.
     fn poll_message(&self, from: Option<NodeId>, tag: Tag) -> Poll<Result<Message>> {
         self.poll_event(Wanted::Message { from, tag }).map(|event| match event {
             Event::Message(message) => Ok(message),
@@ -231,15 +239,16 @@ impl Node {
         poll_fn(|_| self.poll_event(Wanted::Anything)).await
     }
 
-    /// What has happened by now, if anything, without waiting. Costs at least one tick of virtual time, so a loop that only asks ends.
+    /// Returns the next event that has happened already, if any, without waiting. Costs at least one tick of virtual time, so a loop that
+    /// only polls ends.
     pub async fn try_event(&self) -> Option<Event> {
         let mut asked = None;
         poll_fn(|_| self.port.poll_turn(&mut asked)).await;
         self.event_at_hand()
     }
 
-    /// Returns the next event of the last poll of the network that has not been returned yet, without another poll and without taking time. Drains
-    /// what [`next_event`](Node::next_event) or [`try_event`](Node::try_event) began.
+    /// Returns the next event of the last poll of the network that has not been returned yet, without another poll and without taking time.
+    /// Drains the events that [`next_event`](Node::next_event) or [`try_event`](Node::try_event) began to return.
     pub fn event_at_hand(&self) -> Option<Event> {
         match self.poll_event(Wanted::Anything) {
             Poll::Ready(event) => Some(event),
@@ -298,7 +307,7 @@ impl Node {
     }
 }
 
-/// How log records name a node: by its rank, its number and its clock.
+/// Name of a node in log records: its rank, its number and its clock.
 impl fmt::Display for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rank {} node {} at {} ns", self.rank_of(self.me()), self.me(), self.now())
@@ -308,12 +317,26 @@ impl fmt::Display for Node {
 /// The largest control message that can be sent, in bytes.
 pub const LARGEST_MESSAGE: usize = wire::CONTROL_LIMIT;
 
+/// The body of a message with this tag.
+///
+/// # Errors
+/// If the value's `Serialize` refuses.
+pub(crate) fn written<T: Serialize>(value: &T, tag: Tag) -> Result<Body> {
+    wire::try_write_body(value).map_err(|why| Error::Failed(format!("a message '{}' cannot be written: {why}", tag.name())))
+}
+
 /// Writes a control message, to be sent later or measured first; [`open`] reads it.
+///
+/// # Panics
+/// If the value's `Serialize` refuses.
 pub fn pack<T: Serialize>(value: &T) -> Bytes {
     wire::write(value)
 }
 
-/// Writes a control message of one value and a row of others behind it, which [`open_row`] reads. How many there are is not written.
+/// Writes a control message of one value followed by a row of others, which [`open_row`] reads. The length of the row is not written.
+///
+/// # Panics
+/// If a value's `Serialize` refuses.
 pub fn pack_row<T: Serialize>(head: &impl Serialize, row: &[T]) -> Bytes {
     let mut out = Vec::new();
     wire::write_into(head, &mut out);
@@ -321,7 +344,7 @@ pub fn pack_row<T: Serialize>(head: &impl Serialize, row: &[T]) -> Bytes {
     Bytes::from(out)
 }
 
-/// Reads what [`pack`] wrote, which came from a node in some other way than as a message of its own.
+/// Reads a value that [`pack`] wrote, and that came from a node in another way than as a message of its own.
 ///
 /// # Errors
 /// If it is not a `T`.
@@ -337,7 +360,7 @@ pub fn open<T: DeserializeOwned>(message: &Message, tag: Tag) -> Result<T> {
     wire::read(&message.body).map_err(|why| garbled(message.envelope.src, tag, &why))
 }
 
-/// Reads what [`pack_row`] wrote.
+/// Reads a message that [`pack_row`] wrote.
 ///
 /// # Errors
 /// If the message is not an `H` and a row of `T`.
@@ -347,4 +370,60 @@ pub fn open_row<H: DeserializeOwned, T: DeserializeOwned>(message: &Message, tag
 
 fn garbled(from: NodeId, tag: Tag, why: &wire::Unreadable) -> Error {
     Error::Garbled { from, what: format!("'{}'", tag.name()), why: why.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::transport::sim;
+
+    const DATA: Tag = Tag::new(1, "data");
+
+    /// A value without a length beforehand, which the encoding needs.
+    #[derive(Serialize)]
+    struct Flat {
+        name: u32,
+        #[serde(flatten)]
+        others: BTreeMap<u32, u32>,
+    }
+
+    fn flat() -> Flat {
+        Flat { name: 1, others: BTreeMap::from([(2, 3)]) }
+    }
+
+    fn failure<F>(program: impl FnMut(Node) -> F) -> String
+    where
+        F: Future<Output = Result<()>> + 'static,
+    {
+        let overlay = Overlay::one_host(Topology::parse("line", 2).unwrap(), 2).unwrap();
+        run(&mut World::simulated(2, sim::Model::default()), &overlay, program).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_message_that_cannot_be_sent_ends_the_run_even_if_all_programs_have_ended() {
+        let absent = failure(|node| async move {
+            node.send(2, DATA, &1u32);
+            Ok(())
+        });
+        assert_eq!(absent, "node 0 sends 'data' to node 2, but the nodes are 0 to 1");
+        let unwritable = failure(|node| async move {
+            node.send(1 - node.me(), DATA, &flat());
+            Ok(())
+        });
+        assert!(unwritable.starts_with("a message 'data' cannot be written: "), "{unwritable}");
+    }
+
+    #[test]
+    fn a_message_that_cannot_be_sent_ends_the_run_before_its_receiver_waits_for_ever() {
+        let unwritable = failure(|node| async move {
+            match node.me() {
+                0 => node.send(1, DATA, &flat()),
+                _ => drop(node.receive::<u32>(0, DATA).await?),
+            }
+            Ok(())
+        });
+        assert!(unwritable.starts_with("a message 'data' cannot be written: "), "{unwritable}");
+    }
 }

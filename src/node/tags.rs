@@ -96,11 +96,11 @@ pub(crate) mod collective {
     pub const OVER_FIRST: Tag = Tag::new(0x7f08, "all-gather over the first");
 }
 
-/// The epochs of a run: what is sent in one is never received in another.
+/// The epochs of a run: a message sent in one epoch is never received in another.
 pub mod epochs {
     /// The run itself; a new [`Node`](crate::node::Node) is in it.
     pub const MAIN: u32 = 0;
-    /// What happens before and after the run and is not measured with it: barriers, clocks, closing checks.
+    /// Unmeasured operations before and after the run: barriers, clocks, closing checks.
     pub const APART: u32 = 1;
     /// Results on their way to node 0, some of them sent while the run goes on.
     pub const CLOSING: u32 = 2;

@@ -1,8 +1,8 @@
-//! The messages of our own collective operations, as plain numbers: what they cost is counted in the same way where MPI carries them out.
+//! Message patterns of our own collective operations, as plain numbers: their cost is counted in the same way where MPI carries them out.
 //!
-//! `collective.rs` and `gather.rs` have the algorithms. A test holds that what is counted here is what they send.
+//! `collective.rs` and `gather.rs` have the algorithms. A test checks that the counts agree with the messages sent.
 
-/// How an operation goes from member to member.
+/// Communication pattern of a collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tree {
     /// Recursive doubling, members beyond the largest power of two folded in: `all_reduce`.
@@ -55,7 +55,7 @@ impl Tree {
         }
     }
 
-    /// Who sends to whom in a round, by place.
+    /// Messages of a round, as pairs of places: sender and receiver.
     fn messages(self, round: u32, n: u32, send: &mut impl FnMut(u32, u32)) {
         match self {
             Tree::Doubling => {
@@ -103,7 +103,7 @@ mod tests {
 
     const TOKEN: Tag = Tag::new(1, "token");
 
-    /// What each of `n` simulated nodes counts in an operation, if the chains that they know of are `0, 1, 2, .. % lengths` before.
+    /// Counts of each of `n` simulated nodes in an operation, if their chains before it are `0, 1, 2, .. % lengths`.
     fn counted<F: Future<Output = Result<()>>>(n: u32, lengths: u32, operation: impl Fn(Node) -> F + Copy + 'static) -> Vec<Counts> {
         let mut world = World::simulated(n, sim::Model::default());
         let overlay = Overlay::one_host(Topology::parse("complete", n).unwrap(), n).unwrap();

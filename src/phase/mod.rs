@@ -29,7 +29,7 @@ pub struct Setting {
     pub shares: Shares,
     /// A node's tasks at the beginning. Called once for each node that this process holds.
     pub queue: Rc<dyn Fn(NodeId) -> Result<WorkQueue>>,
-    /// Whether the plan is wanted. A million nodes make ten million transfers, so it is left out where it is not used.
+    /// Whether to record the plan. A million nodes make ten million transfers, so it is left out where it is not used.
     pub plan: bool,
     /// Whether tasks may have several work units.
     pub weighted: bool,
@@ -39,6 +39,7 @@ pub struct Setting {
 
 /// Outcome of a phase, over all nodes.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Outcome {
     /// Work units by node: the number of tasks if these are unit tasks.
     pub finals: Vec<u64>,
@@ -54,18 +55,19 @@ pub struct Outcome {
     /// Ticks of the slowest node, and how it spent them.
     pub elapsed: u64,
     pub times: Times,
-    /// Whether moves of the balancer's rule were declined, since they would have made the slowest rank slower.
+    /// Whether moves of the balancer's rule were declined, because they would have made the slowest rank slower.
     pub declined: bool,
     /// Bytes between tasks that cross ranks and hosts, where it is known which tasks talk to each other.
     pub crossings: Option<Crossings>,
-    /// How even each weight is before and after, where tasks have several.
+    /// Imbalance of each weight before and after, where tasks have several.
     pub columns: Option<Vec<ColumnRatio>>,
     /// By node; empty if it was not wanted.
     pub trace: Vec<NodeTrace>,
 }
 
-/// What moved, in work units.
+/// Moved work, in work units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct InWork {
     /// Work units of the tasks that never left their node.
     pub stayed: u64,
@@ -133,7 +135,7 @@ pub fn run(world: &mut World, overlay: &Overlay, setting: &Rc<Setting>) -> Resul
     Ok(balanced(world, overlay, setting, false)?.0)
 }
 
-/// Runs one phase, and keeps what each node that this process holds has in the end, in node order.
+/// Runs one phase, and keeps the final tasks of each node that this process holds, in node order.
 ///
 /// # Errors
 /// As [`run`].
@@ -281,7 +283,7 @@ fn outcome(tally: Tally, setting: &Setting, placement: &Placement) -> Result<Out
     })
 }
 
-/// Checks that what all nodes hold together is after a phase what it was before.
+/// Checks that all nodes together hold the same tasks after a phase as before.
 ///
 /// # Errors
 /// [`Error::Lost`], with the figures that differ.
@@ -289,7 +291,7 @@ pub fn conserved(balancer: &str, before: &Checksum, after: &Checksum) -> Result<
     if before == after { Ok(()) } else { Err(Error::Lost(difference(balancer, before, after))) }
 }
 
-/// What differs, in one sentence.
+/// Difference between two checksums, in one sentence.
 fn difference(balancer: &str, before: &Checksum, after: &Checksum) -> String {
     let tasks = match (before.tasks, after.tasks) {
         (before, after) if before > after => format!("{} of {before} tasks were lost", before - after),

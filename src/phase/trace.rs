@@ -1,4 +1,4 @@
-//! What happened when on which node in one phase: the parts of the phase, and every message.
+//! Timeline of one phase by node: the parts of the phase, and every message.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ pub const MOST_PASSAGES: usize = 400_000;
 /// One phase over time.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// What was done.
+    /// Name of the part.
     pub name: String,
     /// In node order.
     pub rows: Vec<NodeTrace>,
@@ -30,7 +30,7 @@ pub struct Trace {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeTrace {
     pub node: NodeId,
-    /// What has to be added to this node's times for them to be node 0's.
+    /// Correction to be added to this node's times to get node 0's clock, in ticks.
     pub offset: i64,
     pub spans: Vec<Span>,
     pub passages: Vec<TraceEvent>,
@@ -62,8 +62,8 @@ const CLOCK_ANSWER: Tag = crate::node::tags::phase::CLOCK_ANSWER;
 /// Questions to node 0; the one answered fastest counts.
 const QUESTIONS: u32 = 9;
 
-/// Node 0's clock minus this node's, in ticks: all nodes ask it, one after the other, what time it is. An answer is taken to
-/// have been given half way between question and arrival, so it is wrong by less than half of that time (Cristian 1989).
+/// Node 0's clock minus this node's, in ticks. All nodes ask node 0 for its time, one after another. Its answer is assumed to be from half
+/// way between question and arrival, so the error is less than half of the round trip (Cristian 1989).
 ///
 /// # Errors
 /// If a rank is lost.

@@ -1,4 +1,4 @@
-//! The result of a run: what each node did, and totals.
+//! The result of a run: a report of each node, and totals.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,8 @@ use crate::node::Ticks;
 use crate::topology::{NodeId, RankId};
 
 /// Result of a run as one node knows it at its end.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RunResult<A> {
     /// At the host: all answers of roots and detached tasks, combined. `None` elsewhere, and where there was no task.
     pub answer: Option<A>,
@@ -15,19 +16,30 @@ pub struct RunResult<A> {
     /// At the host: whether the stream of roots was ended because they came faster than they were answered (see
     /// [`Source::gave_up`](super::Source::gave_up)).
     pub gave_up: bool,
-    /// At the host: what each node did, in node order. Elsewhere empty.
+    /// At the host: the nodes' reports, in node order. Elsewhere empty.
     pub nodes: Vec<NodeReport>,
     /// At the host: ticks from the submission of the first root until the last task had ended (see [`Summary::makespan`]).
     pub makespan: Ticks,
 }
 
 impl<A> RunResult<A> {
-    /// What all nodes know but the host.
+    /// Result at the host of a run without a stream, from its answer, the nodes' reports in node order, and the makespan in ticks.
+    pub fn new(answer: A, nodes: Vec<NodeReport>, makespan: Ticks) -> RunResult<A> {
+        RunResult { answer: Some(answer), graphs: Vec::new(), gave_up: false, nodes, makespan }
+    }
+
+    /// The same result with its answer, if there is one, converted.
+    pub fn map<B>(self, convert: impl FnOnce(A) -> B) -> RunResult<B> {
+        let RunResult { answer, graphs, gave_up, nodes, makespan } = self;
+        RunResult { answer: answer.map(convert), graphs, gave_up, nodes, makespan }
+    }
+
+    /// Result on all nodes other than the host.
     pub(super) fn elsewhere() -> RunResult<A> {
         RunResult { answer: None, graphs: Vec::new(), gave_up: false, nodes: Vec::new(), makespan: 0 }
     }
 
-    /// What the host knows, which detected after `elapsed` ticks that all was done.
+    /// Result on the host, which detected the end after `elapsed` ticks.
     pub(super) fn at_host(answer: Option<A>, graphs: Vec<Graph>, gave_up: bool, nodes: Vec<NodeReport>, elapsed: Ticks) -> RunResult<A> {
         let first = graphs.iter().map(|graph| graph.submitted).min().unwrap_or(0);
         let last = match nodes.iter().any(|report| report.detached > 0) {
@@ -40,6 +52,7 @@ impl<A> RunResult<A> {
 
 /// One root and all that it spawned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Graph {
     /// Roots are numbered from 0 in the order of their submission.
     pub number: u64,
@@ -50,6 +63,11 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// A graph that was submitted and answered at these times, in ticks from the beginning of the run.
+    pub fn new(number: u64, submitted: Ticks, answered: Ticks) -> Graph {
+        Graph { number, submitted, answered }
+    }
+
     /// Ticks from submission to answer.
     pub fn response(&self) -> Ticks {
         self.answered - self.submitted
@@ -58,6 +76,7 @@ impl Graph {
 
 /// Statistics of one node in a run. Times are ticks of its own clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct NodeReport {
     pub node: NodeId,
     pub rank: RankId,
@@ -69,9 +88,9 @@ pub struct NodeReport {
     pub elapsed: Ticks,
     /// Spent executing tasks, summed over its workers.
     pub busy: Ticks,
-    /// What these tasks needed of it: processor time and sleep, without the time in which they waited for a processor that others had.
+    /// Time that these tasks needed: processor time and sleep, without waiting for a processor that others had.
     pub needed: Ticks,
-    /// Of that, sleep.
+    /// Part of `needed` that was sleep.
     pub asleep: Ticks,
     /// Time of the runtime itself: receiving, deciding, packing, joining. It passes concurrently with the workers, unless tasks are executed on the
     /// communication thread. In simulation this takes no time.
@@ -82,16 +101,16 @@ pub struct NodeReport {
     pub joins: u64,
     /// Tasks that were born here: roots, children, detached tasks and split-off parts.
     pub born: u64,
-    /// Of the tasks that ended here, the number of detached ones, which no parent waited for.
+    /// Number of detached tasks that ended here: tasks for which no parent waited.
     pub detached: u64,
     /// Migrations that left. A root on its way from the host to where it is first scheduled does not migrate yet.
     pub migrated_out: u64,
     /// Migrations that arrived.
     pub migrated_in: u64,
-    /// What the longest task that ended here needed. A task that was split is not looked at, nor are its parts, nor any task where all
-    /// [can be split](super::Computation::DIVISIBLE).
+    /// Time that the longest task that ended here needed. Split tasks and their parts are not counted, nor are tasks of a computation in
+    /// which all [can be split](super::Computation::DIVISIBLE).
     pub largest: Ticks,
-    /// Length of the longest chain of tasks, each spawned by the one before or waiting for it, that ended here; likewise.
+    /// Length of the longest chain of tasks that ended here, each spawned by the one before or waiting for it; split tasks do not count.
     pub chain: Ticks,
     /// Most tasks that ever were ready here.
     pub peak_ready: u64,
@@ -100,9 +119,9 @@ pub struct NodeReport {
     /// Messages to other ranks, with headers.
     pub messages: u64,
     pub bytes: u64,
-    /// Of the messages, those of the policy and of the termination waves.
+    /// Messages of the policy and of the termination waves, among `messages`.
     pub control: u64,
-    /// What happened when, if [`Options::trace`](super::Options::trace) asked for it.
+    /// Timeline of the node, if [`Options::trace`](super::Options::trace) asked for it.
     pub trace: Vec<Entry>,
 }
 
@@ -128,12 +147,20 @@ impl std::fmt::Display for Name {
 
 /// A line of a node's trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Entry {
     /// Ticks from the node's beginning in the run.
     pub at: Ticks,
-    /// The task that it is about; `None` for what policies tell each other.
+    /// The task that it is about; `None` for messages of policies.
     pub task: Option<Name>,
     pub what: Happening,
+}
+
+impl Entry {
+    /// A line about `task`, `at` ticks after the node's beginning in the run.
+    pub fn new(at: Ticks, task: Option<Name>, what: Happening) -> Entry {
+        Entry { at, task, what }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,10 +200,11 @@ pub enum Happening {
 
 /// Totals of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Summary {
     pub tasks: u64,
     pub joins: u64,
-    /// What one worker would take: the sum of what the tasks needed, unless it is [known better](Summary::with_sequential).
+    /// Time that one worker would take: the sum of the tasks' needed times, unless it is [known better](Summary::with_sequential).
     pub sequential: Ticks,
     /// The part of that sum in which tasks slept, which takes no processor.
     pub asleep: f64,
@@ -188,8 +216,8 @@ pub struct Summary {
     pub largest: Ticks,
     /// Length of the longest chain of tasks.
     pub chain: Ticks,
-    /// What no scheduler can beat: the longest of the chain, the largest task, and the sequential time divided by the workers; see
-    /// [`bound`].
+    /// Lower bound on the time of any scheduler: the longest of the chain, the largest task, and the sequential time divided by the
+    /// workers; see [`bound`].
     pub bound: Ticks,
     /// Sequential time over makespan and workers.
     pub efficiency: f64,
@@ -198,12 +226,12 @@ pub struct Summary {
     pub migrated: u64,
     pub messages: u64,
     pub bytes: u64,
-    /// Of the messages, those of the policy and of the termination waves.
+    /// Messages of the policy and of the termination waves, among `messages`.
     pub control: u64,
 }
 
 impl Summary {
-    /// The sum of what the nodes did within a makespan.
+    /// Totals over the nodes within a makespan.
     pub fn of(nodes: &[NodeReport], makespan: Ticks) -> Summary {
         let sum = |part: fn(&NodeReport) -> u64| nodes.iter().map(part).sum::<u64>();
         let most = |part: fn(&NodeReport) -> u64| nodes.iter().map(part).max().unwrap_or(0);
@@ -249,9 +277,10 @@ impl Summary {
     }
 }
 
-/// What no scheduler can beat, of runs of the same tasks: the longest of the chain, the largest task, the sequential time divided by the
-/// workers, and, where workers share cores, what of it needs a processor divided by the cores. Each is the least that any run measured, since
-/// whatever disturbs a run makes a task seem longer. One worker takes the sequential time, so it is never more than that.
+/// Lower bound on the time of any scheduler, from runs of the same tasks: the longest of the chain, the largest task, and the sequential
+/// time divided by the workers. Where workers share cores, also the processor time divided by the cores. Each is the least value that any
+/// run measured, since any disturbance makes a task seem longer. One worker takes the sequential time, so the bound is never more than
+/// that.
 pub fn bound(runs: &[Summary], cores: Option<u32>) -> Ticks {
     let least = |part: fn(&Summary) -> Ticks| runs.iter().map(part).min().unwrap_or(0);
     let (sequential, workers) = (least(|run| run.sequential), least(|run| run.workers).max(1));

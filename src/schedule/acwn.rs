@@ -154,7 +154,7 @@ mod tests {
             };
             assert_eq!(act.take(), [expected], "{loads:?}, {ready}");
         }
-        // What comes from elsewhere goes on all the same.
+        // A task from another node is passed on all the same.
         node([3, 9]).on_new(&new, Origin::Migrated { from: 2 }, &view(7), &mut act);
         assert_eq!(act.take()[0], Action::Send { item: ItemId(1), to: 0, migration: true });
     }

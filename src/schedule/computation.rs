@@ -1,4 +1,4 @@
-//! The interface for users: a computation whose tasks create tasks.
+//! Computations: the interface for programs whose tasks create tasks.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -7,8 +7,9 @@ use crate::node::{Ticks, Worker};
 
 /// A computation as a graph of tasks that grows while it runs.
 ///
-/// A task yields an answer, or children whose answers are joined later, or detached tasks, for which no parent waits. A parent that waits holds no
-/// processor; it is resumed on the node where it waits. Every node has the same value of the computation; what differs travels in tasks.
+/// A task yields an answer, or children whose answers are joined later, or detached tasks, for which no parent waits. A waiting parent
+/// holds no processor; it is resumed on the node where it waits. Every node has the same value of the computation; everything else travels
+/// in tasks.
 ///
 /// ```
 /// use equipoise::{node::Worker, schedule::{Computation, Yield}};
@@ -41,10 +42,11 @@ pub trait Computation: Send + Sync + Sized + 'static {
     /// State that a parent keeps while it waits. It never leaves its node.
     type Waiting: Send + 'static;
 
-    /// How tasks are executed unless [`Options::style`](super::Options::style) says otherwise.
+    /// Default execution style of its tasks; [`Options::style`](super::Options::style) overrides it.
     const STYLE: Style = Style::Worker;
 
-    /// Whether tasks can be [split](Computation::split). Then neither the largest nor a chain of them is a bound on how long a run must take.
+    /// Whether tasks can be [split](Computation::split). Then neither the largest task nor a chain of them is a lower bound on the time of
+    /// a run.
     const DIVISIBLE: bool = false;
 
     /// Executes a task to its end. In simulation only what it tells the worker takes time.
@@ -88,7 +90,7 @@ pub enum Slice<C: Computation> {
     Done(Yield<C>),
 }
 
-/// How a node executes its tasks.
+/// Way in which a node executes its tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Each on one of the rank's worker threads, so that the rank answers meanwhile: for tasks above some tens of microseconds.
@@ -100,9 +102,9 @@ pub enum Style {
     Sliced,
 }
 
-/// The tasks that a run begins with. Only the host's are looked at: elsewhere give [`Roots::Elsewhere`].
+/// The tasks that a run begins with. Only the host's are used: elsewhere pass [`Roots::Elsewhere`].
 pub enum Roots<C: Computation> {
-    /// The one task of a computation.
+    /// A task of the computation itself.
     One(C::Task),
     /// Several, at once.
     Many(Vec<C::Task>),
@@ -112,7 +114,7 @@ pub enum Roots<C: Computation> {
     Elsewhere,
 }
 
-/// Where the roots of a stream come from.
+/// Source of the roots of a stream.
 pub trait Source<C: Computation> {
     /// The next root and when it arrives, in ticks from the beginning of the run, not before the one before it. It is asked for when the one
     /// before it has arrived. `None`: no more will come.
@@ -123,7 +125,7 @@ pub trait Source<C: Computation> {
         let _ = (graph, response);
     }
 
-    /// Whether it ended before its time, since roots came faster than their graphs were answered.
+    /// Returns true if the stream ended early, because roots came faster than their graphs were answered.
     fn gave_up(&self) -> bool {
         false
     }

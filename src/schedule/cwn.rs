@@ -16,7 +16,7 @@
 //!
 //! Cost: `horizon` to `radius` migrations a task; an announcement to each neighbour every `age` while the load changes. Guarantee: none.
 //!
-//! What the sources leave open, and what is done here: the load is the number of tasks that are ready or running, without the task itself. The
+//! Gaps of the sources, and our choices: the load is the number of tasks that are ready or running, without the task itself. The
 //! default radius 5 and horizon 1 are those that Kalé used on his double lattice meshes. That a sender counts what it sent is ours; otherwise all
 //! children of a task go to the same neighbour. The roots of a stream arrive at uniformly random ranks.
 
@@ -85,7 +85,7 @@ impl Distance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Load(pub u32);
 
-/// What contracting knows, and what it decides on a task.
+/// State of the contracting rule on one node, and its decision on each task.
 pub(super) struct Contracting {
     pub place: Place,
     pub rng: ChaCha8Rng,
@@ -100,7 +100,7 @@ impl Contracting {
         Contracting { place, rng, distance, around, bulletin }
     }
 
-    /// Where a task that has made `hops` hops goes on to from a node with this load; `None` if it stays.
+    /// Next node of a task that has made `hops` hops, from a node with this load; `None` if it stays.
     pub fn decide(&mut self, load: u32, hops: u32) -> Option<NodeId> {
         let Distance { horizon, radius } = self.distance;
         if hops >= radius || (hops >= horizon && load <= self.around.least()?) {
@@ -109,7 +109,7 @@ impl Contracting {
         self.around.least_loaded(&mut self.rng)
     }
 
-    /// Places one task, on a node with this load, and says whether it stays.
+    /// Places one task, on a node with this load. Returns true if it stays.
     pub fn contract(&mut self, new: New, origin: Origin, load: u32, act: &mut Actions<Load>) -> bool {
         if origin == (Origin::Root { stream: true }) {
             let to = self.place.any_real(&mut self.rng);
@@ -131,7 +131,7 @@ impl Contracting {
         }
     }
 
-    /// Something changed: tells the neighbours, if it is time.
+    /// Called after a change of the load: announces it to the neighbours, if it is time.
     pub fn changed(&mut self, view: &View, act: &mut Actions<Load>) {
         if self.around.least().is_some() && self.bulletin.news(view.now, act) {
             self.around.tell(&Load(view.load()), act);

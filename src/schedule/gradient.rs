@@ -18,7 +18,7 @@
 //! Cost: a change of one node's proximity may run through the whole network, one message a link; nothing is said while nothing changes. Guarantee:
 //! none; several abundant nodes may see the same idle node.
 //!
-//! What the sources leave open, and what is done here. That neutral nodes pass tasks on is how we read "migrates until it reaches an idle node";
+//! Gaps of the sources, and our choices. That neutral nodes pass tasks on is how we read "migrates until it reaches an idle node";
 //! others let the task wait there until the node is abundant. The marks: `low=1` (a node without tasks is idle), `high=1`, a worker each.
 //! Announcements are at least `age` apart. Lin and Keller send one task with each update of the surface, which the pause of rule 3 stands for;
 //! without it every node would send all its tasks to the same idle node. A neighbour that was sent a task is passed over for the same time. The
@@ -75,7 +75,7 @@ impl Scheduler for Gradient {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Proximity(u32);
 
-/// What a node knows of a neighbour.
+/// A node's knowledge of a neighbour.
 struct Around {
     proximity: u32,
     /// A task was sent to it: it gets no other before this time or a message from it.

@@ -1,8 +1,8 @@
-//! Spawning: a computation whose tasks create tasks is spread over the nodes while it runs, and its answers flow back.
+//! Scheduling of computations whose tasks create tasks: the tasks are spread over the nodes while the computation runs, and answers flow
+//! back.
 //!
-//! A user writes a [`Computation`]; a [policy](policy::Policy) decides on each node where new tasks go; [`execute`] is what a node does: it
-//! executes tasks between messages, carries out what the policy wants, keeps the parents that wait, and finds out when all is done
-//! (`runtime`).
+//! A user writes a [`Computation`]; a [policy](policy::Policy) decides on each node where new tasks go; [`execute`] is the program of a
+//! node. It executes tasks between messages, carries out the policy's actions, keeps waiting parents, and detects termination (`runtime`).
 //!
 //! ```text
 //!   roots -> host's policy -> queue here ----------> ready -> worker -> answer -> parent's node -> join -> ..

@@ -75,7 +75,7 @@ struct Average {
 struct Load(u32);
 
 impl Average {
-    /// Where a new task goes on to; `None` if it stays.
+    /// Next node of a new task; `None` if it stays.
     fn decide(&mut self, load: u32, hops: u32) -> Option<NodeId> {
         let sum: u64 = self.loads.values().map(|load| u64::from(*load)).sum();
         if hops >= self.most_hops || u64::from(load) * self.loads.len() as u64 <= sum {

@@ -1,4 +1,4 @@
-//! What schedulers of neighbours have in common: the loads next to a node as far as it knows them, and when it announces its own.
+//! Common part of schedulers between neighbours: the known loads of the neighbours, and the times at which a node announces its own.
 
 use std::collections::BTreeMap;
 
@@ -80,7 +80,8 @@ impl Bulletin {
         self.period
     }
 
-    /// There is news: whether to announce it now. If not, a timer runs, and [`due`](Bulletin::due) says so when it has run out.
+    /// Notes a change of the load. Returns true if it is to be announced now. Otherwise a timer runs, and [`due`](Bulletin::due) returns
+    /// true when it has expired.
     pub fn news<M>(&mut self, now: Ticks, act: &mut Actions<M>) -> bool {
         let is_time = now >= self.next;
         if is_time {

@@ -1,7 +1,7 @@
 //! The interface for schedulers: decisions as plain values, without network or waiting.
 //!
-//! The runtime calls the policy of its node when something happens ([`Policy`]), shows it the node's state ([`View`]), and carries out what it
-//! wants done ([`Actions`]).
+//! The runtime calls the policy of its node when something happens ([`Policy`]), passes it the node's state ([`View`]), and carries out the
+//! actions that it requests ([`Actions`]).
 
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
@@ -26,7 +26,7 @@ pub struct New {
     pub hops: u32,
 }
 
-/// Where new tasks come from.
+/// Origin of new tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Submitted at the host, at the start or (`stream`) over time.
@@ -41,12 +41,12 @@ pub enum Origin {
     Migrated { from: NodeId },
 }
 
-/// Which of the ready tasks is executed next.
+/// Order in which ready tasks are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueOrder {
     /// First come, first served.
     Fifo,
-    /// The newest first: depth-first, so that few tasks wait at a time. Roots come last, the oldest of them first: otherwise those that
+    /// The newest first: depth-first, so that few tasks wait at a time. Roots come last, the oldest of them first: otherwise roots that
     /// arrive over time would let older ones wait for ever.
     Lifo,
 }
@@ -55,7 +55,7 @@ pub enum QueueOrder {
 #[derive(Clone, Debug)]
 pub struct Place {
     pub me: NodeId,
-    /// Where roots are submitted: a real node.
+    /// Node to which roots are submitted; a real node.
     pub host: NodeId,
     pub overlay: Overlay,
     /// Tasks that a real node executes at a time.
@@ -65,7 +65,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Whether this node executes nothing.
+    /// Returns true if this node executes nothing.
     pub fn is_virtual(&self) -> bool {
         self.overlay.placement.is_virtual(self.me)
     }
@@ -99,7 +99,7 @@ impl Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
     pub now: Ticks,
-    /// Number of tasks that wait for a worker, without those not placed yet and parents that wait.
+    /// Number of tasks that wait for a worker, without tasks not placed yet and waiting parents.
     pub ready: u32,
     /// Number of tasks that are being executed.
     pub running: u32,
@@ -113,7 +113,7 @@ impl View {
         self.ready + self.running
     }
 
-    /// Whether a worker has nothing to do.
+    /// Returns true if a worker has nothing to do.
     pub fn is_idle(&self) -> bool {
         self.ready == 0 && self.running < self.workers
     }
@@ -124,7 +124,7 @@ impl View {
 pub enum Action<M> {
     /// Execute a task here.
     Queue(ItemId),
-    /// Send a task to a node, whose policy places it. A migration counts and costs; a root's way to where it is first scheduled is free.
+    /// Send a task to a node, whose policy places it. A migration is counted and charged; a root's way to its first node is not.
     Send { item: ItemId, to: NodeId, migration: bool },
     /// Write a number other than 0 on a task: it comes back with its answer ([`Policy::on_answer`]).
     Label { item: ItemId, label: u32 },
@@ -142,8 +142,8 @@ pub enum Action<M> {
     /// Give a node this number of the ready tasks, the oldest first, or all if there are fewer.
     Share { to: NodeId, most: u32 },
     /// At the host only, and only when the one before has ended on all nodes: begin a system phase, in which the scheduler's
-    /// [balancer](super::Scheduler::balancer) redistributes the ready tasks of all nodes. By node: how many of its tasks it keeps.
-    /// Those that run count, the others are ready ones kept at hand; they are load that does not move.
+    /// [balancer](super::Scheduler::balancer) redistributes the ready tasks of all nodes. `kept` is the number of tasks that each node
+    /// keeps: running tasks and, beyond those, ready ones. They are load that does not move.
     Phase { kept: Vec<u32> },
 }
 
@@ -254,7 +254,7 @@ pub trait Policy {
     /// Message between the policies of nodes.
     type Message: Serialize + DeserializeOwned;
 
-    /// Which ready task is executed next.
+    /// Order in which ready tasks are executed.
     fn order(&self) -> QueueOrder {
         QueueOrder::Fifo
     }
@@ -262,7 +262,7 @@ pub trait Policy {
     /// The run begins.
     fn start(&mut self, view: &View, act: &mut Actions<Self::Message>) {}
 
-    /// There are new tasks.
+    /// Called when new tasks need to be placed.
     fn on_new(&mut self, items: &[New], origin: Origin, view: &View, act: &mut Actions<Self::Message>);
 
     /// A task that was executed here ended, and spawned these (with a parent or detached), which must be placed.

@@ -1,4 +1,4 @@
-//! The registry of schedulers: what is known of each before it runs, and how a specification becomes one.
+//! The registry of schedulers: facts known before a run, and the construction from a specification.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub type Chosen = registry::Chosen<Facts>;
 
 /// Properties of a scheduler that are known before it runs.
 pub struct Facts {
-    /// The kinds of topology that it runs on; the first is the one it gets when none is asked for.
+    /// Kinds of topology that it runs on; the first is the default.
     pub kinds: &'static [Kind],
 }
 
@@ -54,7 +54,7 @@ pub trait Scheduler: Send + Sync {
     /// If the options don't fit the overlay: a sentence that names the option.
     fn policy(&self, place: Place, rng: ChaCha8Rng) -> Result<Box<dyn AnyPolicy>>;
 
-    /// How it divides the overlay's nodes; empty if it does not.
+    /// Regions into which it divides the overlay's nodes; empty if it does not.
     ///
     /// # Errors
     /// As [`policy`](Scheduler::policy).
@@ -68,7 +68,7 @@ pub trait Scheduler: Send + Sync {
         0
     }
 
-    /// What redistributes tasks when the policy asks for a [system phase](super::policy::Action::Phase); `None` if it never does.
+    /// Balancer that runs when the policy asks for a [system phase](super::policy::Action::Phase); `None` if it never does.
     fn balancer(&self) -> Option<Arc<balance::Chosen>> {
         None
     }

@@ -87,11 +87,11 @@ struct Receiver {
     /// The load that the neighbours know.
     announced: u32,
     bulletin: Bulletin,
-    /// The neighbours that were asked and have not answered.
+    /// Neighbours that were asked and have not answered.
     asked: BTreeSet<NodeId>,
     /// Whether it has received tasks since it last asked.
     was_given: bool,
-    /// Rounds of requests in vain, one after the other.
+    /// Number of consecutive rounds of requests without success.
     failures: u32,
     /// When a timer for the next request runs out.
     retries: Option<Ticks>,

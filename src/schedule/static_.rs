@@ -1,4 +1,4 @@
-//! No balancing: a task stays where it was submitted or spawned. What everything else is compared with.
+//! No balancing: a task stays where it was submitted or spawned. The reference for all other schedulers.
 //!
 //! One root so keeps one rank busy. The roots of a stream arrive at uniformly random ranks, as at independent machines: without children
 //! and migration each rank is then a queue of its own (M/M/1 for exponential times and Poisson arrivals).

@@ -91,7 +91,7 @@ enum Message {
 }
 
 impl Thief {
-    /// Another that has not been asked, if there is one.
+    /// Next victim: a node that has not been asked yet, if there is one.
     fn victim(&mut self) -> Option<NodeId> {
         let (me, asked) = (self.place.me, &self.asked);
         match &mut self.victims {

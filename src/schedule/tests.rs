@@ -112,7 +112,7 @@ impl Computation for Detached {
 
 /// Sums a range of numbers in slices, and gives away half of what is left.
 struct Range {
-    /// What a number costs.
+    /// Cost of a number.
     cost: Ticks,
 }
 

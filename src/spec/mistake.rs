@@ -1,15 +1,15 @@
-//! What can be wrong with what was chosen by name, each as one sentence.
+//! Mistakes in specifications of items chosen by name, each as one sentence.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 
 use crate::names;
 
-/// What is wrong with something that was chosen by name.
+/// A mistake in the specification of an item that is chosen by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InvalidSpec {
-    /// What was to be chosen, the noun with which the sentence begins: `scheduler`.
+    /// Noun for the kind of item, with which the sentence begins: `scheduler`.
     pub what: &'static str,
     /// The name before the colon.
     pub name: String,
@@ -43,7 +43,7 @@ pub enum Mistake {
     Twice {
         key: &'static str,
     },
-    /// Options that don't go together, or don't fit what they are used for.
+    /// Options that don't go together, or don't fit their use.
     Conflict {
         why: String,
     },

@@ -1,43 +1,46 @@
-//! What can be wrong with a topology, each as one sentence.
+//! Errors of topologies, each as one sentence.
 
 use crate::names;
 use crate::spec::{InvalidSpec, shown};
 
-use super::{MAX_DIMENSION, MAX_NODES, MAX_VIRTUAL_PER_RANK};
+use super::{MAX_DIMENSION, MAX_NODES};
+
+/// Maximum number of virtual nodes that one rank may host.
+pub const MAX_VIRTUAL_PER_RANK: u32 = 1024;
 
 /// A topology, or a placement of it on ranks, that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTopology {
-    /// Its name is unknown, or its size or shape is not what the name takes.
+    /// The name is unknown, or its size or shape is not allowed.
     #[error(transparent)]
     Spec(#[from] InvalidSpec),
-    /// There can be no topology of this size or shape.
+    /// The size or shape is impossible.
     #[error("topology {spec}: {reason}")]
     Malformed {
-        /// What was given, shortened when long.
+        /// The specification, shortened when long.
         spec: String,
-        /// The mistake and what is expected.
+        /// The mistake and the expected form.
         reason: String,
     },
     /// More than [`MAX_NODES`] nodes.
     #[error("topology {spec}: more than {MAX_NODES} nodes, the most a topology may have")]
     TooManyNodes {
-        /// What was given or asked for.
+        /// The specification, given or requested.
         spec: String,
     },
     /// More than [`MAX_DIMENSION`] dimensions.
     #[error("topology {spec}: more than {MAX_DIMENSION} dimensions, the most a topology may have")]
     TooManyDimensions {
-        /// What was given.
+        /// The specification.
         spec: String,
     },
-    /// The parents of a tree are not those of nodes numbered in preorder.
+    /// The parents of a tree do not number its nodes in preorder.
     #[error(
         "topology tree:parents=..: {reason}; parents are given in preorder (the root first, then each child followed by all its descendants)"
     )]
     NotPreorder {
-        /// Which node breaks the order, and how.
+        /// The node that breaks the order, and how.
         reason: String,
     },
     /// Some rank would have no node.
@@ -66,7 +69,7 @@ pub enum InvalidTopology {
     /// A placement that does not fit its ranks or hosts.
     #[error("topology: {reason}")]
     Placement {
-        /// What does not fit.
+        /// Reason why the placement does not fit.
         reason: String,
     },
 }

@@ -26,7 +26,7 @@ impl Topology {
             }
             Kind::Line => Topology::Line(Line::fitted(ranks)),
             Kind::Ring => Topology::Mesh(Mesh::of(&[ranks], true)),
-            // No graph is known without its edges; the one that has all of them stands in.
+            // Without its edges a graph is unknown; the complete one stands in.
             Kind::Complete | Kind::Graph => Topology::Complete(Complete::fitted(ranks)),
         }
     }

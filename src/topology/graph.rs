@@ -1,21 +1,25 @@
 //! Any connected network: nodes and links as an edge list gives them.
 
+mod embedding;
+mod metis;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::OnceLock;
 
-use super::embedding::Embedding;
-use super::{InvalidTopology, NodeId, metis};
+use super::{InvalidTopology, NodeId};
 use crate::names;
+
+pub use embedding::Embedding;
 
 /// Maximum number of nodes of a graph: distances between all of them are kept, two bytes a pair.
 pub const MAX_GRAPH_NODES: u32 = 4096;
 
-/// A connected graph. Messages take the cheapest route between two nodes, where a link costs what a byte takes on it: the reciprocal of its
-/// bandwidth. Of equally cheap routes it is one with the fewest hops, and of these the one through the lowest neighbours.
+/// A connected graph. Messages take the cheapest route between two nodes; a link's cost is the reciprocal of its bandwidth. Among equally
+/// cheap routes it is one with the fewest hops, and among these the one through the lowest neighbours.
 #[derive(Debug)]
 pub struct Graph {
-    /// What was given after `graph:`.
+    /// Text after `graph:`.
     source: String,
     /// Each link once, lower node first, in ascending order, with its bandwidth.
     links: Vec<Link>,
@@ -42,13 +46,13 @@ pub struct Link {
 }
 
 impl Graph {
-    /// Reads an edge list, or a graph in the format of METIS, which is recognised. In an edge list a line is `a b [bandwidth]` for each
-    /// link, nodes numbered from 0, with blanks, commas or semicolons between; a line with one number names a node; what follows a `#` is a
-    /// comment. In METIS's format, where nodes are numbered from 1 and become ours from 0, the weights of links are their bandwidths, and
-    /// those of nodes are left aside. `source` is where it comes from, for sentences.
+    /// Reads an edge list, or a graph in the format of METIS, which is recognised. A line of an edge list is `a b [bandwidth]` for each
+    /// link, nodes numbered from 0, separated by blanks, commas or semicolons; a line with one number names a node; text after a `#` is a
+    /// comment. In METIS's format nodes are numbered from 1 and become ours from 0; the weights of links are their bandwidths, and those of
+    /// nodes are ignored. `source` names the text, for error messages.
     ///
     /// # Errors
-    /// One sentence with the source and the line, if a line is none of that, or the graph has no nodes, too many, or falls apart.
+    /// One sentence with the source and the line, if a line is malformed, or the graph has no nodes, too many, or is not connected.
     pub fn read(source: &str, text: &str) -> Result<Graph, InvalidTopology> {
         let wrong = |reason: String| InvalidTopology::malformed(&format!("graph:{source}"), reason);
         if text.get(..14).is_some_and(|mark| mark.eq_ignore_ascii_case("%%MatrixMarket")) {
@@ -187,7 +191,7 @@ impl Graph {
         (costs, hops)
     }
 
-    /// What was given after `graph:`: the name of its file as it is shown, or its edges.
+    /// Text after `graph:`: the printable name of its file, or its edges.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -212,14 +216,14 @@ impl Graph {
         if links.is_empty() { "edges=0".into() } else { format!("edges={}", links.join(",")) }
     }
 
-    /// How it lies in a hyper-grid; found when first asked for.
+    /// Its embedding into a hyper-grid, computed at the first call.
     pub fn embedding(&self) -> &Embedding {
         self.embedding.get_or_init(|| Embedding::of(self))
     }
 
-    /// Rounds in which each link is used once and every node talks to one neighbour at most, and each node's neighbour in them: a
-    /// colouring of the links, greedy, with less than twice as many rounds as the most links of a node. Links that are slower than a way
-    /// around them are left out.
+    /// Rounds in which each link is used once and every node has at most one partner, given as each node's partner by round. This is a
+    /// greedy colouring of the links, with fewer than twice as many rounds as the largest degree. Links that are slower than a way around
+    /// them are left out.
     pub fn rounds(&self) -> impl Iterator<Item = &[Option<NodeId>]> {
         let colour = || {
             let mut rounds: Vec<Vec<Option<NodeId>>> = Vec::new();
@@ -243,7 +247,7 @@ impl Graph {
         at.map_or(1.0, |at| self.links[at].bandwidth)
     }
 
-    /// What a byte takes on the cheapest route between two nodes, if it takes [`FASTEST`] on the fastest link.
+    /// Cost of a byte on the cheapest route between two nodes, relative to [`FASTEST`] on the fastest link.
     pub fn cost(&self, a: NodeId, b: NodeId) -> u64 {
         match self.costs.is_empty() {
             true => u64::from(FASTEST) * u64::from(self.distance(a, b)),
@@ -268,12 +272,12 @@ impl Graph {
         most.map_or(self.diameter(), |most| u32::try_from(most).unwrap_or(u32::MAX).min(self.nodes() - 1))
     }
 
-    /// Whether no way around the link between two neighbours is cheaper.
+    /// Returns true if no way around the link between two neighbours is cheaper.
     fn is_best(&self, (a, b): (NodeId, NodeId)) -> bool {
         self.distance(a, b) == 1
     }
 
-    /// The costs of the links to the nodes beside this one; empty where all links have the same bandwidth.
+    /// Costs of the links to this node's neighbours; empty where all links have the same bandwidth.
     fn costs_beside(&self, node: NodeId) -> &[u32] {
         match self.link_costs.is_empty() {
             true => &[],

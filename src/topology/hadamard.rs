@@ -9,7 +9,7 @@
 
 use super::{InvalidTopology, MAX_DIMENSION, NodeId};
 
-/// Which of the Hadamard code's words serve as medians.
+/// Set of code words of the Hadamard code that serve as medians.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MedianSet {
     /// The full code from n = 6 up. Below, where that would make regions of one or two processors, a linear sub-code whose regions hold
@@ -131,14 +131,14 @@ fn conference(q: u32, corner: i32, i: u32, j: u32) -> i32 {
     }
 }
 
-/// Whether entry (i, j) of Paley's first matrix, of order q + 1 for a prime q = 3 modulo 4, is -1: the skew conference matrix plus the
-/// identity.
+/// Returns true if entry (i, j) of Paley's first matrix is -1. The matrix has order q + 1 for a prime q = 3 modulo 4, and is the skew
+/// conference matrix plus the identity.
 fn paley_first(q: u32, i: u32, j: u32) -> bool {
     i != j && conference(q, -1, i, j) < 0
 }
 
-/// Whether entry (i, j) of Paley's second matrix, of order 2(q + 1) for a prime q = 1 modulo 4, is -1: the symmetric conference matrix
-/// with each +-1 replaced by +-[+ +; + -] and each 0 by [+ -; - -].
+/// Returns true if entry (i, j) of Paley's second matrix is -1. The matrix has order 2(q + 1) for a prime q = 1 modulo 4, and is the
+/// symmetric conference matrix with each +-1 replaced by +-[+ +; + -] and each 0 by [+ -; - -].
 fn paley_second(q: u32, i: u32, j: u32) -> bool {
     let (bottom, right) = (i % 2 == 1, j % 2 == 1);
     match conference(q, 1, i / 2, j / 2) {

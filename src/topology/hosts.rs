@@ -1,4 +1,4 @@
-//! Which ranks share a machine.
+//! Hosts of ranks: the ranks that share a machine.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

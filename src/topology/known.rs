@@ -1,17 +1,18 @@
-//! What is known of the network between ranks before anything runs there.
+//! Facts about the network between ranks that are known before a run.
 
 use super::{Hosts, NodeId, Overlay};
 
 type Passage<'a> = dyn Fn(&Overlay, NodeId, NodeId, u64) -> u64 + 'a;
 
-/// Hosts, and what a message costs.
+/// Hosts, and costs of messages.
 pub struct KnownNetwork<'a> {
     hosts: Hosts,
     passage: Box<Passage<'a>>,
 }
 
 impl<'a> KnownNetwork<'a> {
-    /// A network that takes these nanoseconds for a message of so many bytes, header included, from one node of an overlay to another.
+    /// A network by its message times: `passage` returns the nanoseconds for a message of a number of bytes, header included, from one node
+    /// of an overlay to another.
     pub fn new(hosts: Hosts, passage: impl Fn(&Overlay, NodeId, NodeId, u64) -> u64 + 'a) -> KnownNetwork<'a> {
         KnownNetwork { hosts, passage: Box::new(passage) }
     }

@@ -131,12 +131,12 @@ macro_rules! on_lattice {
             self.lattice.nodes
         }
 
-        /// Where a node is, one coordinate per dimension.
+        /// Position of a node, one coordinate per dimension.
         pub fn coordinates(&self, node: NodeId) -> Vec<u32> {
             self.lattice.coordinates(node)
         }
 
-        /// Where a node is along dimension `k`.
+        /// Coordinate of a node along dimension `k`.
         pub fn coordinate(&self, node: NodeId, k: usize) -> u32 {
             self.lattice.coordinate(node, k)
         }
@@ -172,7 +172,7 @@ impl Mesh {
 
     on_lattice!();
 
-    /// Whether its sides close to rings.
+    /// Returns true if its sides close to rings.
     pub fn wraps(&self) -> bool {
         self.wrap
     }

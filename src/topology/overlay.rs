@@ -6,12 +6,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{HostId, Hosts, InvalidTopology, NodeId, PlacementRule, RankId, Topology};
+use super::{HostId, Hosts, InvalidTopology, MAX_VIRTUAL_PER_RANK, NodeId, RankId, Topology};
 
-/// Maximum number of virtual nodes that one rank may host.
-pub const MAX_VIRTUAL_PER_RANK: u32 = 1024;
-
-/// Where each node lives; clones share it.
+/// Placement of nodes on ranks: rank of each node. Clones share it.
 ///
 /// Every node is real or virtual. The real nodes are those below the number of ranks, one on each rank; all others are virtual.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,12 +98,12 @@ impl Placement {
         self.ranks
     }
 
-    /// Whether there are virtual nodes.
+    /// Returns true if there are virtual nodes.
     pub fn is_overlay(&self) -> bool {
         self.nodes != self.ranks
     }
 
-    /// Whether every node has a rank of its own.
+    /// Returns true if every node has a rank of its own.
     pub fn native(&self) -> bool {
         !self.is_overlay()
     }
@@ -120,7 +117,7 @@ impl Placement {
         }
     }
 
-    /// The one real node of a rank.
+    /// Returns the real node of a rank; each rank has one.
     pub fn real_node_of(&self, rank: RankId) -> NodeId {
         match &self.map {
             Map::Identity => rank,
@@ -128,7 +125,7 @@ impl Placement {
         }
     }
 
-    /// Whether a node is virtual: not the real node of the rank that hosts it.
+    /// Returns true if a node is virtual: it is not the real node of the rank that hosts it.
     pub fn is_virtual(&self, node: NodeId) -> bool {
         self.real_node_of(self.rank_of(node)) != node
     }
@@ -146,8 +143,8 @@ impl Placement {
         self.hosts.host_of(rank)
     }
 
-    /// The largest m such that each 2^m consecutive nodes, from a multiple of 2^m on, share a host: in a hypercube, what is said along the
-    /// dimensions below m stays within hosts. On one host the number of bits that a node's number takes.
+    /// Largest m such that each 2^m consecutive nodes, from a multiple of 2^m on, share a host: in a hypercube, communication along the
+    /// dimensions below m stays within hosts. On one host it is the number of bits of a node's number.
     pub fn inner_dimensions(&self) -> u32 {
         self.inner
     }
@@ -168,12 +165,12 @@ impl Placement {
     }
 }
 
-/// A topology and where its nodes live: what a world runs programs on. Cheap to clone.
+/// A topology and the placement of its nodes: the overlay on which a world runs programs. Cheap to clone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overlay {
-    /// Which nodes are neighbours.
+    /// Topology of the nodes.
     pub topology: Topology,
-    /// Which rank and host each node is on.
+    /// Rank and host of each node.
     pub placement: Placement,
 }
 
@@ -188,12 +185,6 @@ impl Overlay {
     /// The topology in identity placement on the ranks of these hosts. Fails as [`Placement::new`] does.
     pub fn new(topology: Topology, hosts: Hosts) -> Result<Overlay, InvalidTopology> {
         let placement = Placement::new(topology.nodes(), hosts.ranks(), hosts)?;
-        Ok(Overlay { topology, placement })
-    }
-
-    /// The topology placed by a rule on the ranks of these hosts; see [`PlacementRule::place`].
-    pub fn placed(topology: Topology, hosts: Hosts, rule: PlacementRule, seed: u64) -> Result<Overlay, InvalidTopology> {
-        let placement = rule.place(&topology, hosts, seed)?;
         Ok(Overlay { topology, placement })
     }
 

@@ -1,4 +1,4 @@
-//! Which rank each node is placed on, so that what is said most often is said within a host.
+//! Placement of nodes on ranks that keeps the most frequent communication within hosts.
 //!
 //! A collective balancer moves most where most differs, and that is between few nodes. Of random loads with deviation s, two cubes of 2^k
 //! nodes differ by about s * 2^((k + 1) / 2), and 2^(d - k - 1) pairs of them lie in a d-cube: dimension k carries tasks in proportion to
@@ -19,9 +19,9 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 
-use super::{HostId, Hosts, InvalidTopology, NodeId, Placement, RankId, Topology};
+use super::{HostId, Hosts, InvalidTopology, NodeId, Overlay, Placement, RankId, Topology};
 
-/// How nodes are placed on ranks. Whatever the rule, node 0 is on rank 0, which speaks for all, and each rank has one real node.
+/// Rule by which nodes are placed on ranks. With every rule, node 0 is on rank 0, which prints for all, and each rank has one real node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlacementRule {
     /// Consecutive real nodes on each host; virtual nodes on the hosts of their neighbours. On one host, and on hosts that have consecutive ranks
@@ -30,7 +30,7 @@ pub enum PlacementRule {
     Hosts,
     /// Node i on rank i, virtual node v on rank v mod ranks.
     Identity,
-    /// Real nodes on ranks in random order, virtual nodes dealt in the same order: what a placement is worth is seen against this one.
+    /// Real nodes on ranks in random order, virtual nodes dealt in the same order: the reference for other placements.
     Random,
 }
 
@@ -84,8 +84,8 @@ fn host_by_host(hosts: &Hosts) -> Vec<RankId> {
     ranks
 }
 
-/// Virtual nodes look for a rank: each on the host of those neighbours to whom it speaks most, as far as they have a rank, and there on a rank that
-/// has taken in the fewest, a neighbour's if there is a choice. No rank takes in more than its share.
+/// Placement of virtual nodes. Each goes to the host of those placed neighbours with which it communicates most, and there to a rank that
+/// has taken in the fewest, if possible a neighbour's. No rank takes in more than its share.
 struct Settlers<'a> {
     hosts: &'a Hosts,
     /// The rank of every node that has one.
@@ -163,6 +163,14 @@ impl FromStr for PlacementRule {
     fn from_str(text: &str) -> Result<PlacementRule, String> {
         let found = PlacementRule::ALL.into_iter().find(|rule| rule.name() == text);
         found.ok_or_else(|| format!("known are {}", PlacementRule::ALL.map(PlacementRule::name).join(", ")))
+    }
+}
+
+impl Overlay {
+    /// The topology placed by a rule on the ranks of these hosts; see [`PlacementRule::place`].
+    pub fn placed(topology: Topology, hosts: Hosts, rule: PlacementRule, seed: u64) -> Result<Overlay, InvalidTopology> {
+        let placement = rule.place(&topology, hosts, seed)?;
+        Ok(Overlay { topology, placement })
     }
 }
 

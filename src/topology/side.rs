@@ -1,4 +1,4 @@
-//! What hypercubes, meshes, tori, grids, lines and rings have in common: nodes at the points of a box, whose sides are walked along.
+//! Common part of hypercubes, meshes, tori, grids, lines and rings: nodes at the points of a box, and walks along its sides.
 
 use super::{NodeId, Topology};
 
@@ -14,7 +14,7 @@ pub struct Side {
 }
 
 impl Side {
-    /// Where a node is along this side.
+    /// Coordinate of a node along this side.
     pub fn coordinate(&self, node: NodeId) -> u32 {
         node / self.stride % self.length
     }

@@ -151,7 +151,7 @@ impl Tree {
         self.sizes[node as usize]
     }
 
-    /// Whether `node` is `ancestor` or one of its descendants.
+    /// Returns true if `node` is `ancestor` or one of its descendants.
     pub fn in_subtree(&self, ancestor: NodeId, node: NodeId) -> bool {
         node.checked_sub(ancestor).is_some_and(|offset| offset < self.subtree_size(ancestor))
     }

@@ -1,5 +1,7 @@
 //! Bodies of messages.
 
+pub(crate) mod row;
+
 use std::cell::OnceCell;
 use std::fmt;
 use std::num::NonZeroU8;
@@ -8,9 +10,9 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 
-use super::row::Row;
 use crate::error::{Error, Result};
 use crate::memory;
+use row::Row;
 
 /// Maximum number of bytes that are stored inline. A body is thereby three words long, and a message with its envelope one less than a line
 /// of a processor's cache.
@@ -41,7 +43,7 @@ struct Written {
 const COUNT: usize = size_of::<u64>();
 
 impl Body {
-    /// A body of the first bytes of some; `None` if it can't be so long.
+    /// A body of the first `length` of these bytes; `None` if it is too long for the short form.
     pub fn short(bytes: [u8; SHORT], length: usize) -> Option<Body> {
         let length_and_one = NonZeroU8::new(u8::try_from(length + 1).ok()?).filter(|_| length <= SHORT)?;
         Some(Body(Form::Short { length_and_one, bytes }))
@@ -58,12 +60,12 @@ impl Body {
         }
     }
 
-    /// Whether it has no bytes.
+    /// Returns true if it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The row that this body was made of, as long as it is in the process where it was made.
+    /// The row that this body was made from, while it is in the process where it was made.
     pub fn row(&self) -> Option<&Row> {
         match &self.0 {
             Form::Long(long) => match &**long {
@@ -153,7 +155,7 @@ impl From<Bytes> for Body {
     }
 }
 
-/// As control messages write a list: the number of values, and the values.
+/// Encodes a row as control messages encode a list: the number of values, and the values.
 impl From<Row> for Body {
     fn from(row: Row) -> Body {
         Body(Form::Long(Rc::new(Long::Row(Written { row, flat: OnceCell::new() }))))

@@ -1,4 +1,4 @@
-//! What has arrived at a node and was not taken yet, in the order of arrival.
+//! Inbox of a node: events that have arrived and were not taken yet, in order of arrival.
 //!
 //! A short inbox is scanned; a long one (a coordinator that many ranks report to) is indexed by scope, tag and source, so that taking
 //! stays logarithmic. A million simulated nodes have a million inboxes, and most of them never hold more than two events: these lie in
@@ -14,12 +14,12 @@ const INDEXED_FROM: usize = 48;
 
 #[derive(Debug, Default)]
 pub struct Inbox {
-    /// All that is there, in order and from the front, as long as these are enough.
+    /// All events, in order and from the front, while these are enough.
     few: [Option<Event>; 2],
     many: Option<Box<Many>>,
 }
 
-/// What an inbox holds that holds more.
+/// Events of a longer inbox.
 #[derive(Debug, Default)]
 struct Many {
     /// Arrivals in order; a hole where one was taken from the middle. The first is never a hole.
@@ -217,7 +217,7 @@ impl Index {
     }
 }
 
-/// Whether an event is one of those that a program waits for.
+/// Returns true if a program waits for this event.
 pub fn covers(interest: &Interest, event: &Event) -> bool {
     match (interest.what, event) {
         (Wanted::Message { from, tag }, Event::Message(message)) => {

@@ -1,7 +1,8 @@
 //! A request from outside to end: the signal that a resource manager sends before a job's time is over.
 //!
-//! A series of runs looks at it [between two runs](crate::agreement::is_interrupted), and stops there. A run that goes on for longer than a grace
-//! after the request is given up ([`Error::Interrupted`](crate::Error::Interrupted)), so that there is time left to report what was finished.
+//! A series of runs checks for it [between two runs](crate::agreement::is_interrupted), and stops there. A run that continues for longer
+//! than a grace after the request is given up ([`Error::Interrupted`](crate::Error::Interrupted)), so that there is time left to report
+//! finished results.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,7 +19,7 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Nobody has asked yet. A run that goes on `grace` after the request is given up.
+    /// A request that has not come yet. A run that continues for `grace` after it is given up.
     pub fn new(grace: Duration) -> Interrupt {
         Interrupt { signal: Arc::default(), since: Arc::default(), grace }
     }
@@ -46,7 +47,7 @@ impl Interrupt {
         self.signal.load(Ordering::Relaxed) as i32
     }
 
-    /// Whether the grace after the request is over. It begins when the request is first looked at.
+    /// Returns true if the grace after the request is over. It begins when the request is first noticed.
     pub fn is_overdue(&self) -> bool {
         self.signal() != 0 && self.since.get_or_init(Instant::now).elapsed() >= self.grace
     }

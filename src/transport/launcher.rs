@@ -1,8 +1,8 @@
-//! Which launcher started this process, judged by its environment: to advise a user who started it without one, and to notice the launcher of one
-//! MPI that starts a program linked with another, which results in N jobs of one rank each.
+//! Detection of the launcher that started this process, by its environment: to advise a user who started it without one, and to notice the
+//! launcher of one MPI that starts a program linked with another, which results in N jobs of one rank each.
 //!
-//! Plain functions, to be asked before MPI is initialised; `started` is the one that a program needs which runs on the ranks of a launcher,
-//! if there is one, and simulates them otherwise (`mpi::World::launched` does it).
+//! Plain functions, to be called before MPI is initialised. A program that runs on the ranks of a launcher, and simulates them if there is
+//! none, needs only `started` (`mpi::World::launched` calls it).
 
 use crate::error::{Error, Result};
 
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 pub enum Launch {
     /// No launcher.
     Alone,
-    /// A launcher that this program's MPI understands, as far as one can tell. `ranks` where the environment says so.
+    /// A launcher that this program's MPI is assumed to understand. `ranks` is set if the environment has it.
     Launched { launcher: &'static str, ranks: Option<u32> },
     /// The launcher of another MPI: every process will take itself for the only rank.
     Singletons { launcher: &'static str, ranks: u32 },
@@ -21,7 +21,7 @@ pub enum Launch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Library {
     OpenMpi,
-    /// MPICH and what is built on it: Intel MPI, MVAPICH, Cray MPICH.
+    /// MPICH and its derivatives: Intel MPI, MVAPICH, Cray MPICH.
     Mpich,
     Other,
 }
@@ -34,10 +34,10 @@ const TRACES: [(&str, &str, bool, bool); 4] = [
     ("MPICH's mpiexec (Hydra)", "PMI_SIZE", false, true),
 ];
 
-/// Where launchers tell a process its rank, before MPI does.
+/// Environment variables in which launchers give a process its rank, before MPI does.
 const RANKS: [&str; 8] =
     ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "MVP_COMM_WORLD_RANK", PALS, FLUX, "SLURM_PROCID"];
-/// Those of launchers that leave no other trace.
+/// Variables of launchers that leave no other trace.
 const PALS: &str = "PALS_RANKID";
 const FLUX: &str = "FLUX_TASK_RANK";
 
@@ -54,7 +54,7 @@ pub fn rank(env: impl Fn(&str) -> Option<String>) -> Option<u32> {
     RANKS.iter().find_map(|name| env(name)?.trim().parse().ok())
 }
 
-/// Whether a launcher started this process as one of a job's ranks, given the version string of the MPI that the program uses.
+/// Returns true if a launcher started this process as one of a job's ranks, given the version string of the MPI that the program uses.
 ///
 /// # Errors
 /// Wrong usage if it is the launcher of another MPI.
@@ -66,8 +66,8 @@ pub fn started(library: &str, env: impl Fn(&str) -> Option<String>) -> Result<bo
     }
 }
 
-/// Whether a launcher that the program's MPI surely understands started this process and others: a process that needs no ranks itself can
-/// then initialise MPI to meet the others, which would wait for it.
+/// Returns true if a launcher that the program's MPI is known to understand started this process and others. A process that needs no ranks
+/// itself can then initialise MPI, for the others, which would wait for it.
 pub fn has_company(library: impl FnOnce() -> String, env: impl Fn(&str) -> Option<String>) -> bool {
     // Without a launcher no MPI is looked for.
     if detect("", &env) == Launch::Alone {
@@ -120,8 +120,8 @@ pub fn detect(library: &str, env: impl Fn(&str) -> Option<String>) -> Launch {
     Launch::Alone
 }
 
-/// Number of ranks by the launcher's environment (and the variable that says so) if MPI has started with one rank only: the job is then that number
-/// of singletons. `None` if all is well.
+/// Number of ranks in the launcher's environment, and its variable, if MPI has started with one rank only: the job is then this number of
+/// singletons. `None` if all is well.
 pub fn singletons(size: u32, env: impl Fn(&str) -> Option<String>) -> Option<(&'static str, u32)> {
     if size != 1 {
         return None;

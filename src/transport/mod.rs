@@ -10,7 +10,7 @@
 //!    Between different pairs there is no order.
 //! 3. **Exactly once.** A message arrives once, unless the receiver's rank is lost.
 //! 4. **Nothing from the future.** A message can be taken only after it has arrived.
-//! 5. **Scopes are apart.** Who asks for one [`Scope`] never gets what belongs to another; what is not asked for waits in the inbox.
+//! 5. **Scopes are separate.** A receive for one [`Scope`] never gets messages of another; those wait in the inbox.
 //!    When a run has ended, its messages are gone: no later run sees them.
 //! 6. **Loss is an event.** A named receive from a rank that died, with nothing left of it in the inbox, yields
 //!    [`Event::RankLost`]. Sends to it vanish.
@@ -26,7 +26,6 @@ pub mod launcher;
 pub mod mpi;
 pub(crate) mod native;
 pub(crate) mod record;
-pub(crate) mod row;
 pub(crate) mod shelf;
 pub mod sim;
 pub(crate) mod tape;
@@ -47,16 +46,20 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay, RankId};
 pub(crate) use body::buffer;
+pub(crate) use body::row;
 pub use body::{Body, Freight};
 use native::{Collected, Collective, CollectiveId};
 use shelf::Shelf;
 pub(crate) use work::Job;
 pub use work::{Finished, Needed, Output, Sliced, Step, Worker};
 
+/// One node's program, ready to be polled.
+pub(crate) type Program<T> = std::pin::Pin<Box<dyn Future<Output = crate::error::Result<T>>>>;
+
 /// Time: nanoseconds since the world began on real ranks, virtual nanoseconds in the simulator.
 pub type Ticks = u64;
 
-/// What a program hears that uses a node's port after the node's run: it kept a clone of its node for too long.
+/// Reports that a program used a node's port after the node's run, because it kept a clone of its node for too long.
 #[cold]
 fn used_after_its_run(node: NodeId, run: u32) {
     // A thread that unwinds drops its values, and must not panic again.
@@ -70,7 +73,7 @@ pub(crate) type Port = Rc<dyn Transport>;
 
 /// Scope of a message: a run of the world, and an epoch within it.
 ///
-/// A balancer that runs inside a scheduler has an epoch of its own; the closing check of a phase has another.
+/// A balancer that runs inside a scheduler has its own epoch; so has the closing check of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Scope {
     /// Number of the run, from 1.
@@ -85,7 +88,7 @@ impl fmt::Display for Scope {
     }
 }
 
-/// The kind of a message. The name is for people: it appears in the report of what each node waits for.
+/// Kind of a message. The name is for people: it appears in the report of what each node waits for.
 #[derive(Clone, Copy, Debug)]
 pub struct Tag {
     id: u16,
@@ -147,7 +150,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// Whether the message's arrival counts as progress.
+    /// Returns true if the message's arrival counts as progress.
     pub fn is_progress(&self) -> bool {
         self.tag & Tag::BACKGROUND == 0
     }
@@ -179,7 +182,7 @@ pub enum Signal {
     User2,
 }
 
-/// What can happen to a node.
+/// An event of a node.
 #[derive(Debug)]
 pub enum Event {
     /// A message has arrived.
@@ -195,7 +198,7 @@ pub enum Event {
     Finished {
         /// The scope in which the work was started.
         scope: Scope,
-        /// Which work, and what it left.
+        /// The finished work and its result.
         finished: Finished,
     },
     /// The process received a signal.
@@ -220,7 +223,7 @@ pub(crate) enum Wanted {
 }
 
 impl Interest {
-    /// Whether the awaited message may come from any node.
+    /// Returns true if the awaited message may come from any node.
     #[cfg(feature = "_ranks")]
     pub fn is_open(&self) -> bool {
         !matches!(self.what, Wanted::Message { from: Some(_), .. })
@@ -296,12 +299,13 @@ pub(crate) trait Transport {
         None
     }
 
-    /// Where nodes of one process find what others of them know already; `None` where a process holds few nodes.
+    /// Store of values shared by the nodes of one process; `None` where a process holds few nodes.
     fn shelf(&self) -> Option<&RefCell<Shelf>> {
         None
     }
 
-    /// Whether collective operations of native overlays are to be the world's own. The same on all nodes at any point of a program.
+    /// Returns true if the world's own collective operations are to be used on native overlays. The same on all nodes at any point of a
+    /// program.
     fn has_collectives(&self) -> bool {
         false
     }
@@ -313,7 +317,7 @@ pub(crate) trait Transport {
         None
     }
 
-    /// What an operation that this node began has yielded, once.
+    /// Result of an operation that this node began; returned once.
     fn poll_collective(&self, id: CollectiveId) -> Poll<Collected> {
         let _ = id;
         Poll::Pending
@@ -325,7 +329,7 @@ pub(crate) trait Transport {
         let _ = (to, bytes, chain);
     }
 
-    /// The longest chain of messages that the node knows of, as far as it is counted.
+    /// The longest chain of messages that the node knows of, while chains are counted.
     fn chain(&self) -> u32 {
         0
     }

@@ -12,7 +12,7 @@ pub(crate) enum Collective {
 }
 
 impl Collective {
-    /// The name in the report of what nodes wait for.
+    /// Name in the report of the nodes' waits.
     #[cfg(feature = "_ranks")]
     pub fn name(&self) -> &'static str {
         match self {
@@ -23,7 +23,7 @@ impl Collective {
     }
 }
 
-/// What an operation yields: bytes of an all-gather, numbers of the others.
+/// Result of an operation: bytes of an all-gather, numbers of the others.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "_ranks"), allow(dead_code, reason = "only real ranks have such operations"))]
 pub(crate) enum Collected {

@@ -1,8 +1,8 @@
-//! A decorator that counts what passes through a port.
+//! A decorator that counts the messages of a port.
 //!
-//! It counts messages that cross from rank to rank; what two nodes of one rank tell each other stays in memory and counts as nothing
-//! (task-hops excepted: they are defined on the topology). The *longest chain of dependent messages*, which we call steps, is measured:
-//! each message carries one more than the longest chain that its sender knew when it sent it, and the receiver remembers it.
+//! It counts messages between ranks; messages between two nodes of one rank stay in memory and are not counted (except for task-hops, which
+//! are defined on the topology). The *longest chain of dependent messages*, which we call steps, is measured: each message carries one more
+//! than the longest chain that its sender knew when it sent it, and the receiver remembers it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -19,6 +19,7 @@ use crate::topology::{NodeId, Overlay, RankId};
 
 /// Messages that one node sent, and the longest chain of messages that it took part in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Counts {
     /// Messages to nodes of other ranks.
     pub messages: u64,
@@ -68,7 +69,7 @@ impl Recorder {
         Rc::new(Recorder { inner, counts: Cell::default(), heard: Cell::new(0), tape: Some(tape) })
     }
 
-    /// What was counted so far.
+    /// Counts so far.
     pub fn get(&self) -> Counts {
         let counts = self.counts.get();
         Counts { chain: counts.chain.max(self.heard.get()), ..counts }

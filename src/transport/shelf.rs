@@ -11,7 +11,7 @@ use super::Scope;
 use super::row::Fingerprint;
 use crate::topology::NodeId;
 
-/// What something on the shelf was made of: the values, and the nodes (first, stride, number) that sent them.
+/// Key of a shared value: the gathered values, and the nodes (first, stride, number) that sent them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Label {
     pub scope: Scope,
@@ -31,7 +31,7 @@ struct Kept {
 }
 
 impl Shelf {
-    /// A member takes what another one put here, if there is something of this type.
+    /// Takes a value of this type that another member put here, if there is one.
     pub fn take<T: 'static>(&mut self, label: &Label) -> Option<Rc<T>> {
         let things = self.kept.get_mut(label)?;
         let at = things.iter().position(|kept| kept.thing.is::<T>())?;

@@ -12,7 +12,7 @@ use crate::topology::NodeId;
 pub struct TraceEvent {
     /// By the node's own clock.
     pub at: Ticks,
-    /// Whether it left.
+    /// Whether it was sent here; otherwise the program took it.
     pub sent: bool,
     /// The node at the other end.
     pub other: NodeId,
@@ -52,7 +52,7 @@ impl MessageTrace {
         self.passages.push(TraceEvent { at, sent, other, epoch, tag, number, tasks: envelope.tasks, bytes });
     }
 
-    /// What was noted, in order, and how many passages were not, because the tape was full.
+    /// Takes the recorded events, in order, and the number of events that were dropped because the tape was full.
     pub fn take(&mut self) -> (Vec<TraceEvent>, u64) {
         (std::mem::take(&mut self.passages), self.missed)
     }

@@ -1,4 +1,4 @@
-//! Timers that have not run out, of one node or of all nodes of a rank.
+//! Timers that have not expired, of one node or of all nodes of a rank.
 
 use std::collections::BTreeMap;
 

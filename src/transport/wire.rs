@@ -62,18 +62,25 @@ pub fn read_value<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unreadable> {
     if used == bytes.len() { Ok(value) } else { Err(Unreadable(format!("{} bytes too many", bytes.len() - used))) }
 }
 
-/// Writes a control message's body, without memory of its own if it is short; see [`write()`].
-pub fn write_body<T: Serialize>(value: &T) -> Body {
+/// Writes a control message's body, without memory of its own if it is short.
+///
+/// # Errors
+/// If the value's `Serialize` refuses, with the reason.
+pub fn try_write_body<T: Serialize>(value: &T) -> Result<Body, String> {
     let mut bytes = [0; SHORT];
-    match bincode::serde::encode_into_slice(value, &mut bytes, config()) {
-        Ok(length) => Body::short(bytes, length).unwrap_or_else(|| write(value).into()),
-        Err(_) => write(value).into(),
-    }
+    let short = bincode::serde::encode_into_slice(value, &mut bytes, config()).ok().and_then(|length| Body::short(bytes, length));
+    short.map_or_else(|| try_write(value).map(|bytes| Bytes::from(bytes).into()), Ok)
+}
+
+/// As [`try_write_body`], for values of our own; see [`write()`].
+pub fn write_body<T: Serialize>(value: &T) -> Body {
+    try_write_body(value).expect("the library's own messages have derived forms, which are always written")
 }
 
 /// Appends a value to a buffer; see [`write()`].
 pub fn write_into<T: Serialize>(value: &T, out: &mut Vec<u8>) {
-    bincode::serde::encode_into_std_write(value, out, config()).expect("a control message can be written");
+    bincode::serde::encode_into_std_write(value, out, config())
+        .expect("a vector takes all bytes, and a value of the library is always written");
 }
 
 /// Reads a value that fills the bytes exactly.
@@ -85,7 +92,7 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unreadable> {
     Ok(value)
 }
 
-/// Reads a value from the front of the bytes, and says how many it took.
+/// Reads a value from the front of the bytes, and returns it with its length.
 pub fn read_prefix<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), Unreadable> {
     bincode::serde::decode_from_slice(bytes, config()).map_err(|e| Unreadable(e.to_string()))
 }
@@ -109,10 +116,11 @@ pub fn read_row<H: DeserializeOwned, T: DeserializeOwned>(bytes: &[u8]) -> Resul
 /// Appends a value in the variable encoding: small numbers take one byte. For the data that accompanies tasks, where bytes count for more than the
 /// time to write them.
 pub fn write_compactly<T: Serialize>(value: &T, out: &mut Vec<u8>) {
-    bincode::serde::encode_into_std_write(value, out, compact()).expect("a control message can be written");
+    bincode::serde::encode_into_std_write(value, out, compact())
+        .expect("a vector takes all bytes, and a value of the library is always written");
 }
 
-/// Reads a value in the variable encoding from the front of the bytes, and says how many it took.
+/// Reads a value in the variable encoding from the front of the bytes, and returns it with its length.
 pub fn read_compactly<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), Unreadable> {
     bincode::serde::decode_from_slice(bytes, compact()).map_err(|e| Unreadable(e.to_string()))
 }

@@ -1,4 +1,4 @@
-//! Work that runs concurrently with a program: its two kinds, and what a piece of work sees of its world.
+//! Work that runs concurrently with a program: its two kinds, and its interface to the world.
 //!
 //! *Opaque* work runs on a worker thread of its rank (in the simulator: for the virtual time that it says it takes).
 //! *Sliced* work can stop: it runs on the communication thread in slices, between polls of the network.
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use super::{Ticks, WorkId};
 
-/// What work leaves behind. The program that started it knows the type.
+/// Result of a piece of work. The program that started it knows the type.
 pub type Output = Box<dyn Any + Send>;
 
-/// What opaque work is given: its link to the world it runs in.
+/// Interface of opaque work to the world that it runs in.
 pub trait Worker {
     /// A cheap call that lets the rank's communication thread have the processor. Tasks that take long should call it every few microseconds
     /// to milliseconds, so that a rank that computes still answers.
@@ -136,8 +136,9 @@ pub(crate) enum Job {
 }
 
 /// Work that has ended.
+#[non_exhaustive]
 pub struct Finished {
-    /// Which work.
+    /// Id of the work.
     pub work: WorkId,
     /// Its result.
     pub output: Output,
@@ -149,7 +150,7 @@ pub struct Finished {
     pub needed: Needed,
 }
 
-/// Time that a piece of work needed between its beginning and its end: less than all of it where it had to wait for a processor.
+/// Time that a piece of work needed between its beginning and its end, without waiting for a processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needed {
     /// Processor time, in ticks.

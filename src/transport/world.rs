@@ -1,18 +1,13 @@
-//! A world: what runs a program on every node of an overlay, on real ranks or in simulation.
+//! Worlds: they run a program on every node of an overlay, on real ranks or in simulation.
 
-use std::future::Future;
 use std::ops::Range;
-use std::pin::Pin;
 
 use super::interrupt::Interrupt;
 #[cfg(feature = "_ranks")]
 use super::mpi;
-use super::{Port, sim};
+use super::{Port, Program, sim};
 use crate::error::{Error, Result};
 use crate::topology::{Hosts, KnownNetwork, NodeId, Overlay, RankId};
-
-/// One node's program, ready to be polled.
-pub(crate) type Program<T> = Pin<Box<dyn Future<Output = Result<T>>>>;
 
 /// Real ranks or a simulation of them.
 ///
@@ -103,7 +98,7 @@ impl World {
         }
     }
 
-    /// Whether this process holds node 0, and so is the one that prints.
+    /// Returns true if this process holds node 0, and so is the one that prints.
     pub fn is_first(&self) -> bool {
         match &self.kind {
             #[cfg(feature = "_ranks")]
@@ -112,7 +107,7 @@ impl World {
         }
     }
 
-    /// What is known of the network between the ranks: in simulation its model, on real ranks which of them share a host.
+    /// Facts about the network between the ranks: in simulation its model, on real ranks the hosts.
     pub fn network(&self) -> KnownNetwork<'_> {
         match &self.kind {
             #[cfg(feature = "_ranks")]
@@ -123,7 +118,7 @@ impl World {
         }
     }
 
-    /// Which ranks share a host.
+    /// Hosts of the ranks.
     pub fn hosts(&self) -> Hosts {
         match &self.kind {
             #[cfg(feature = "_ranks")]
@@ -141,7 +136,7 @@ impl World {
         }
     }
 
-    /// Whether time is virtual: then a run repeats to the tick, and all programs begin at the same instant.
+    /// Returns true if time is virtual: then a run repeats to the tick, and all programs begin at the same instant.
     pub fn is_simulated(&self) -> bool {
         matches!(self.kind, Kind::Sim(_))
     }
@@ -155,8 +150,8 @@ impl World {
         }
     }
 
-    /// Whether sums, scans and all-gathers of later runs are MPI's own operations, where each rank has one node; in simulation they are always our own.
-    /// Every rank must call this with the same.
+    /// Selects MPI's own operations for sums, scans and all-gathers of later runs, where each rank has one node. No effect in simulation.
+    /// Collective; every rank passes the same value.
     ///
     /// # Errors
     /// If MPI fails.
@@ -171,7 +166,8 @@ impl World {
         }
     }
 
-    /// From now on this request ends what the world does; see [`interrupt`](super::interrupt). Every rank must call this.
+    /// Listens to this request from now on, which ends the world's operations; see [`interrupt`](super::interrupt). Every rank must call
+    /// this.
     pub fn end_on(&mut self, interrupt: &Interrupt) {
         self.interrupt = Some(interrupt.clone());
         match &mut self.kind {
@@ -181,17 +177,17 @@ impl World {
         }
     }
 
-    /// The request that ends what this world does, if there can be one.
+    /// The request to end that this world listens to, if there is one.
     pub fn interrupt(&self) -> Option<&Interrupt> {
         self.interrupt.as_ref()
     }
 
-    /// Number of the signal for which this world ended something early, on every rank that goes on; `None` if it did not.
+    /// Signal for which this world ended something early, on every remaining rank; `None` if it did not.
     pub fn interrupted(&self) -> Option<i32> {
         (self.interrupted != 0).then_some(self.interrupted)
     }
 
-    /// What the world does ends early because of this signal, of which all ranks know.
+    /// Notes that the current operation ends early because of this signal. All ranks know of it.
     pub(crate) fn note_interruption(&mut self, signal: i32) {
         self.interrupted = signal;
     }

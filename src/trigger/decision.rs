@@ -29,7 +29,7 @@ use crate::spec::InvalidSpec;
 #[derive(Clone, Debug)]
 pub struct Trigger {
     watch: Watch,
-    /// What a balancing is expected to cost, and what those cost that were measured: their sum and number.
+    /// Expected cost of a balancing, and the sum and number of the measured costs.
     expected: f64,
     measured: (f64, u64),
 }
@@ -49,10 +49,11 @@ impl Trigger {
         Ok(Trigger::new(find(text)?.made, cost))
     }
 
-    /// A step has ended that took the slowest rank `max` and the ranks `mean` on average. Returns whether to balance before the next one.
+    /// Notes a step that took the slowest rank `max` and the ranks `mean` on average. Returns true if the ranks should be balanced before
+    /// the next one.
     ///
-    /// Where the criterion is [`Criterion::Tolerance`], use [`ended_within`](Trigger::ended_within): here the fastest rank counts as a mean one. A
-    /// step whose times are negative or not finite counts for nothing, and the answer is no.
+    /// For [`Criterion::Tolerance`], use [`ended_within`](Trigger::ended_within): here the fastest rank counts as a mean one. A step with
+    /// negative or infinite times is ignored, and the result is false.
     pub fn ended(&mut self, max: f64, mean: f64) -> bool {
         self.ended_within(Step { max, mean, min: mean })
     }
@@ -72,7 +73,7 @@ impl Trigger {
         }
     }
 
-    /// Expected cost of a balancing: the mean of those that were measured, if there was one.
+    /// Expected cost of a balancing: the mean of the measured ones, if there are any.
     pub fn cost(&self) -> f64 {
         match self.measured {
             (_, 0) => self.expected,

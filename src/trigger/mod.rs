@@ -1,8 +1,8 @@
-//! When to balance: the published criteria, each as what it asks of the steps since the last balancing, and what a series of steps costs
-//! under each.
+//! Triggers: published criteria for when to balance, as conditions on the steps since the last balancing, and the total time of a series of
+//! steps under each.
 //!
-//! A program goes on in steps; in each the slowest rank takes `max`, the ranks take `mean` on average. Balancing costs C. Too seldom, and steps
-//! become slow; too often, and C is paid for little. `u = max - mean` is what a step loses by imbalance.
+//! A program runs in steps; in each the slowest rank takes `max`, the ranks take `mean` on average. Balancing costs C. If it is too rare,
+//! steps become slow; if it is too frequent, C is paid for little. `u = max - mean` is the loss of a step by imbalance.
 //!
 //! | criterion | balances when |
 //! |---|---|
@@ -28,7 +28,7 @@ pub use series::{InvalidSeries, Outcome, Series};
 
 use crate::advice;
 
-/// A rule that says when to balance. See the [module](self) for what each says and where it is from.
+/// A criterion for when to balance. See the [module](self) for definitions and sources.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Criterion {
     /// Never.
@@ -44,15 +44,15 @@ pub enum Criterion {
         /// Number of steps after a balancing before the next.
         cooldown: u64,
     },
-    /// What was lost by imbalance has reached the cost.
+    /// The loss by imbalance has reached the cost.
     Cumulative,
-    /// The same of what is beyond the first step after the last balancing.
+    /// The loss beyond that of the first step after the last balancing has reached the cost.
     Excess,
     /// The best interval for an imbalance that grows steadily is over.
     Interval,
-    /// What was lost by slower steps has reached the cost.
+    /// The loss by slower steps has reached the cost.
     Degradation,
-    /// What would have been saved by balancing now and then has reached the cost.
+    /// The possible saving by balancings in between has reached the cost.
     Area,
     /// A balanced step and the balancing are expected to be faster than the last step.
     Efficiency {
@@ -80,11 +80,11 @@ pub struct Step {
     pub max: f64,
     /// Mean over all ranks.
     pub mean: f64,
-    /// Time of the fastest rank. Only [`Criterion::Tolerance`] looks at it.
+    /// Time of the fastest rank. Used by [`Criterion::Tolerance`] only.
     pub min: f64,
 }
 
-/// A criterion, and what it remembers of the steps since the last balancing.
+/// A criterion, and its memory of the steps since the last balancing.
 #[derive(Clone, Debug)]
 pub struct Watch {
     criterion: Criterion,
@@ -161,7 +161,7 @@ impl Watch {
         }
     }
 
-    /// What a step loses right after a balancing. Before the first one nothing is known to be beyond repair.
+    /// Loss of a step right after a balancing. Before the first balancing all loss is assumed to be avoidable.
     fn baseline(&self) -> f64 {
         self.first.filter(|_| self.has_balanced).map_or(0.0, |first| first.lost())
     }

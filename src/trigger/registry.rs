@@ -10,11 +10,11 @@ pub type Entry = registry::Entry<Facts>;
 /// A trigger that was chosen.
 pub type Chosen = registry::Chosen<Facts>;
 
-/// What is known of a trigger beyond what all entries have.
+/// Facts about a trigger beyond those that all entries have.
 pub struct Facts {
     /// When it balances, as a clause.
     pub rule: &'static str,
-    /// Whether it weighs what a balancing costs.
+    /// Whether it weighs the cost of a balancing.
     pub knows_cost: bool,
 }
 

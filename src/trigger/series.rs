@@ -2,12 +2,12 @@
 
 use super::{Criterion, Step, Watch};
 
-/// Work of each rank in each step as it is without balancing, in units of time, and what a balancing costs.
+/// Work of each rank in each step as it is without balancing, in units of time, and the cost of a balancing.
 ///
-/// Balancing at the beginning of step k costs C and gives every rank the mean of step k; from then on each rank's work changes as it does in the
-/// series. So step t, last balanced at k, takes the largest over ranks r of `mean(k) + W[t][r] - W[k][r]`; before the first balancing, the largest
-/// `W[t][r]`. A rank whose work would fall below 0 counts as it is computed; the largest never does, since the mean over the ranks is that of step
-/// t.
+/// Balancing at the beginning of step k costs C and gives every rank the mean of step k. From then on each rank's work changes as it does
+/// in the series. So step t, last balanced at k, takes the largest over ranks r of `mean(k) + W[t][r] - W[k][r]`; before the first
+/// balancing, the largest `W[t][r]`. A rank whose work would fall below 0 keeps the negative number; the largest is never negative, since
+/// the mean over the ranks is that of step t.
 #[derive(Clone, Debug)]
 pub struct Series {
     /// By step and rank; all steps have the same number of ranks.
@@ -38,19 +38,20 @@ pub enum InvalidSeries {
         step: usize,
         /// Number of the rank, from 0.
         rank: usize,
-        /// What is wrong.
+        /// The invalid time.
         time: f64,
     },
     /// The cost is negative or not finite.
     #[error("{0} is no cost of a balancing")]
     Cost(f64),
-    /// All together is beyond what floating-point numbers can hold.
+    /// The sum exceeds the range of floating-point numbers.
     #[error("the sum of all times is too large")]
     TooLarge,
 }
 
-/// What came of a series.
+/// Result of a series.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Outcome {
     /// Time of all steps and balancings.
     pub total: f64,
@@ -91,7 +92,7 @@ impl Series {
         self.work.len()
     }
 
-    /// Whether there is no step.
+    /// Returns true if there is no step.
     pub fn is_empty(&self) -> bool {
         self.work.is_empty()
     }
@@ -139,8 +140,8 @@ impl Series {
         totals.fold((1, f64::INFINITY), |best, next| if next.1 <= best.1 { next } else { best }).0
     }
 
-    /// The schedule of balancings with the least time, by dynamic programming over the last balancing. Among equal ones the one that balances less
-    /// often and later. O(steps^2 * ranks).
+    /// Schedule of balancings with the least time, by dynamic programming over the last balancing. Among equal ones it is the one that
+    /// balances less often and later. O(steps^2 * ranks).
     pub fn optimum(&self) -> Outcome {
         optimum(self.len(), self.cost, |at, balanced| self.step(at, balanced).max)
     }

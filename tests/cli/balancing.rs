@@ -1,4 +1,4 @@
-//! What `balance` and `compare` print where tasks have several weights, links come from standard input, and collectives are chosen.
+//! Output of `balance` and `compare` for tasks with several weights, links from standard input, and chosen collectives.
 
 use assert_cmd::Command;
 use serde_json::{Value, json};

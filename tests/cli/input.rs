@@ -93,7 +93,7 @@ fn a_report_and_a_trace_are_written() {
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     let page = read("report.html");
     for text in
-        ["Predicted beside measured", "2 measured", "predicted finish", "chunks on demand takes", "Simulated network", "divide --sim 3"]
+        ["Predicted and measured", "2 measured", "predicted finish", "chunks on demand takes", "Simulated network", "divide --sim 3"]
     {
         assert!(page.contains(text), "{text}");
     }

@@ -1,4 +1,4 @@
-//! What `RUST_LOG` shows on standard error, in simulation; tests/mpi/commands.rs has the same on real ranks.
+//! Output of `RUST_LOG` on standard error, in simulation; tests/mpi/commands.rs has the same on real ranks.
 
 use std::process::{Command, Output};
 
@@ -12,7 +12,7 @@ fn logged(filter: Option<&str>, arguments: &str) -> Output {
     output
 }
 
-/// Whether a line has all of these, in this order.
+/// Returns true if a line has all of these, in this order.
 fn has_line(text: &str, parts: &[&str]) -> bool {
     let holds = |line: &str| {
         let mut rest = line;

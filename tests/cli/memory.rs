@@ -1,4 +1,4 @@
-//! What simulations do with little memory: they need little, and what cannot be had is one sentence.
+//! Memory of simulations: they need little, and a failed allocation is one sentence.
 
 use std::process::Output;
 
@@ -9,7 +9,7 @@ fn within(kib: u64, arguments: &str) -> Output {
     std::process::Command::new("sh").arg("-c").arg(line).env("E", program).output().unwrap()
 }
 
-/// What all nodes gathered lies in this process once: 16,384 copies of 16,384 loads would be 2 GiB.
+/// The gathered loads lie in this process once: 16,384 copies of 16,384 loads would be 2 GiB.
 #[test]
 fn what_all_nodes_know_is_there_once() {
     for balancer in ["direct", "optimal", "kwa", "psts"] {

@@ -43,7 +43,7 @@ fn number_in(file: &Path) -> Pid {
     }
 }
 
-/// Whether it is gone soon: whose parent has died is buried by somebody else.
+/// Returns true if it is gone soon: whose parent has died is buried by somebody else.
 fn is_gone(process: Pid) -> bool {
     (0..1000).any(|_| {
         std::thread::sleep(Duration::from_millis(5));

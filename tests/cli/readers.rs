@@ -1,4 +1,4 @@
-//! What files may look like, whatever they are called, and where they come from.
+//! Input files of any name, form and source.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -18,7 +18,7 @@ fn words(line: &str) -> Vec<OsString> {
     line.split(' ').map(OsString::from).collect()
 }
 
-/// What a command says whose usage is wrong: one line.
+/// Error message of a command with wrong usage: one line.
 fn refusal(arguments: &[OsString], input: &str) -> String {
     let output = equipoise(arguments, input);
     let said = String::from_utf8(output.stderr).unwrap();

@@ -2,7 +2,7 @@
 
 use assert_cmd::Command;
 
-/// What is typed, and what the sentence must contain.
+/// A command line, and the text that the error message must contain.
 const WRONG: &[(&str, &str)] = &[
     ("balance", "--sim"),
     ("balance --sim 4 --collectives mpi", "--collectives <WHOSE>': known are own, native and auto"),

@@ -2,7 +2,7 @@
 
 use assert_cmd::Command;
 
-/// What is printed, and the page.
+/// Printed output, and the page.
 fn reported(arguments: &str) -> (String, String) {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::cargo_bin("equipoise").unwrap().args(arguments.split(' ')).arg("--report").arg(folder.path()).output().unwrap();

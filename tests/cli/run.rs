@@ -1,4 +1,4 @@
-//! What `run` prints for programs, and the files that it writes.
+//! Output of `run` for programs, and its files.
 
 use equipoise::schedule;
 use equipoise_lab::workload::{graphs, independent};

@@ -1,4 +1,4 @@
-//! What `--version` says: which MPI the program is linked with, which decides with which launcher it is started.
+//! Output of `--version`: the MPI that the program is linked with, which decides on the launcher.
 
 use assert_cmd::Command;
 

@@ -1,4 +1,4 @@
-//! What every world promises to the programs of its nodes, written against `Node`, to be run in each.
+//! Promises of every world to the programs of its nodes, written against `Node`, to be run in each.
 //!
 //! A world that runs these has outboxes of [`OUTBOX`] bytes; a carrier that treats short and long bodies differently does so at
 //! [`INLINE`] and [`CHUNK`].

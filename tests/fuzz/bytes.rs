@@ -1,4 +1,4 @@
-//! What ranks send each other, with mistakes: control messages (`transport/wire.rs`) and tasks that move (`node/migrate.rs`).
+//! Messages between ranks, with mistakes: control messages (`transport/wire.rs`) and tasks that move (`node/migrate.rs`).
 
 use bytes::Bytes;
 use equipoise::load::WorkQueue;

@@ -19,7 +19,7 @@ const SECONDS: u64 = 60;
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptionOf {
     pub long: String,
-    /// What its value is called; `None` if it takes none.
+    /// Placeholder of its value in the help; `None` if it takes none.
     pub value: Option<String>,
 }
 
@@ -156,7 +156,7 @@ fn mistake(dice: &mut Dice, line: &mut [String]) {
     line[at] = String::from_utf8_lossy(&dice.mistaken(line[at].as_bytes())).replace('\0', "");
 }
 
-/// What a process came to.
+/// Result of a process.
 pub struct Outcome {
     pub status: ExitStatus,
     pub stdout: Vec<u8>,
@@ -198,7 +198,7 @@ pub fn run(program: &Path, arguments: &[String], folder: &Path) -> Outcome {
     Outcome { status, stdout: read(&out), stderr: read(&err), late }
 }
 
-/// What is wrong with an outcome, if anything is.
+/// The mistake in an outcome, if there is one.
 pub fn fault(line: &[String], outcome: &Outcome) -> Option<String> {
     let said = String::from_utf8_lossy(&outcome.stderr);
     if outcome.late {

@@ -54,7 +54,7 @@ const ODD_NUMBERS: &[&str] = &[
     "true",
 ];
 
-/// What is put into texts, or between their lines.
+/// Pieces that are put into texts, or between their lines.
 const ODD_PIECES: &[&str] = &[
     "\u{feff}",
     "\r",
@@ -128,7 +128,7 @@ impl Dice {
         }
     }
 
-    /// So many numbers with something between.
+    /// A number of random numbers with separators.
     pub fn list(&mut self, count: usize, most: u64, between: &str) -> String {
         let odd = self.percent(8);
         let mut number = || if odd { self.number(most) } else { self.between(0, most).to_string() };

@@ -194,7 +194,7 @@ fn keep_seeds(seed: u64, failures: &[(u64, String)]) {
     }
 }
 
-/// What the command lines ended with, and how many.
+/// Exit statuses of the command lines, and their counts.
 type Ends = BTreeMap<i32, u64>;
 
 /// Every other run is a command line, the rest are readers'; returns those that failed, and how all ended.

@@ -109,10 +109,8 @@ fn on_a_network_that_is_known_the_cost_is_exact() -> Result<()> {
         let loads = [9, 0, 31, 4, 4, 90, 1, 17];
         // Tasks that are vectors of bytes carry their length, too.
         for balancer in ["direct", "cwa", "twa", "psts"] {
-            let question = Question {
-                balancers: vec![balancer.into()],
-                ..Question::new(&loads, 65, 1e-3, &Network::Measured(network.clone().into()))
-            };
+            let mut question = Question::new(&loads, 65, 1e-3, &Network::Measured(network.clone().into()));
+            question.balancers = vec![balancer.into()];
             let advice = question.answer()?;
             let model = Model { network: network.clone().network(), ..Model::default() };
             let (cost, after) = outcome(model, balancer, &loads, 64)?;

@@ -1,4 +1,4 @@
-//! What a program pulls in that embeds the library for real ranks.
+//! Dependencies of a program that embeds the library for real ranks.
 
 use std::collections::BTreeSet;
 use std::process::Command;

@@ -92,7 +92,7 @@ fn question(model: &str, processors: &str, load: f64) -> Option<Question> {
     })
 }
 
-/// What the column `expected` begins with, `Cmax=230`, `Cmax=22/11.5=..` or `99<Cmax<100`: the least and the most.
+/// Beginning of the column `expected`, `Cmax=230`, `Cmax=22/11.5=..` or `99<Cmax<100`: the least and the most.
 fn expected(text: &str) -> Option<(f64, f64)> {
     if let Some((low, high)) = text.split_once("<Cmax<") {
         return Some((low.parse().ok()?, high.split(',').next()?.parse().ok()?));

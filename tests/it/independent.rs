@@ -152,7 +152,7 @@ fn with_a_scheduler_on_each_host_every_task_is_executed_once() {
     }
 }
 
-/// What schedulers on each host cost: ranks that search, and what is not seen from above.
+/// Cost of schedulers on each host: ranks that search, and the part of the work that the top scheduler does not see.
 #[test]
 fn with_a_scheduler_on_each_host_little_is_lost() {
     let hosts: Vec<u32> = (0..12).map(|rank| rank / 4).collect();

@@ -47,7 +47,7 @@ proptest! {
         }
     }
 
-    /// What goes back goes the same way whatever the network does.
+    /// Tasks go back the same way whatever the network does.
     #[test]
     fn what_is_declined_does_not_depend_on_the_network(case in cases()) {
         for entry in case.0.drawn(ALL.iter().copied()) {
@@ -103,7 +103,8 @@ fn run(balancer: &str, topology: &str, powers: &[u64], loads: &[u64], weights: &
     Setup { plain, ..Setup::new(balancer, overlay, powers) }.run(tasks(loads, weights))
 }
 
-/// What a referee found: each made the slowest rank slower, and does so if the rule is followed plainly; `direct` and `optimal` repair it by now.
+/// Cases found by a reviewer: each made the slowest rank slower, and does so if the rule is followed plainly; `direct` and `optimal` repair
+/// it by now.
 #[test]
 fn the_examples_make_nobody_slower() {
     let heavy: Vec<u64> = (0..20).map(|task| if task == 10 { 1_000_000 } else { 1 }).collect();

@@ -1,4 +1,4 @@
-//! What every balancer of the registry promises, on random topologies, ranks, powers and loads.
+//! Promises of every balancer of the registry, on random topologies, ranks, powers and loads.
 
 use bytes::Bytes;
 use equipoise::balance::{Entry, without_places};
@@ -16,7 +16,7 @@ const NODES: usize = 128;
 #[derive(Clone, Debug)]
 pub struct Case {
     pub ranks: u32,
-    /// Which of the balancer's kinds of topology, and what it looks like.
+    /// Index of the balancer's kind of topology, and its random shape.
     kind: usize,
     shape: Raw,
     powers: RandomPowers,
@@ -50,7 +50,7 @@ enum RandomLoads {
     },
     /// Sums near the largest.
     Huge(Raw),
-    /// As many on each real node.
+    /// The same number on each real node.
     Level(u64),
 }
 

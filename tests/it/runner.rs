@@ -12,12 +12,12 @@ use equipoise::transport::sim::{self, Rules};
 use equipoise::transport::world::World;
 use equipoise_lab::workload::InitialTasks;
 
-/// What a phase is run on.
+/// Input of a phase.
 pub struct Setup {
     pub chosen: Rc<Chosen>,
     pub overlay: Overlay,
     pub powers: Powers,
-    /// What the nodes' random numbers come from.
+    /// Seed of the nodes' random numbers.
     pub seed: u64,
     /// Disturbs the order in which messages arrive; `None` leaves the network as it is.
     pub disturbance: Option<u64>,
@@ -27,14 +27,14 @@ pub struct Setup {
     pub plain: bool,
 }
 
-/// What came of it, by node where it is a list. Loads are in work units.
+/// Result of a phase, by node where it is a list. Loads are in work units.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub before: Vec<u64>,
     pub checksum_before: Checksum,
     pub queues: Vec<WorkQueue>,
     pub plan: Plan,
-    /// What the nodes aim at: the nearest to the balancer's quotas that can be reached with what is pinned, and without a slower slowest rank.
+    /// Target loads: the reachable quotas nearest to the balancer's, and without a slower slowest rank.
     pub quota: Vec<u64>,
     /// Whether moves were declined that would have made the slowest rank slower.
     pub declined: bool,
@@ -105,7 +105,7 @@ impl Setup {
         (0..placement.ranks()).map(of_rank).max().expect("a rank")
     }
 
-    /// What a phase costs at most, without what is said about tasks of several units, and without what goes back.
+    /// Upper bound on the cost of a phase, without the additions for tasks of several units, and without tasks that go back.
     fn cost(&self, shares: &Shares) -> Cost {
         let Overlay { topology, placement } = &self.overlay;
         let (own, reduction) = ((self.chosen.entry.facts.cost)(topology), no_harm::cost(placement.ranks()));
@@ -155,7 +155,7 @@ impl Outcome {
         self.before.iter().zip(&self.quota).map(|(load, quota)| load.saturating_sub(*quota)).sum()
     }
 
-    /// Whether tasks that were numbered in node order still lie in it, from the first node to the last.
+    /// Returns true if tasks that were numbered in node order still lie in it, from the first node to the last.
     pub fn is_in_order(&self) -> bool {
         let row = self.queues.iter().flat_map(WorkQueue::segments).cloned().collect::<TaskBatch>();
         let whole = Segment::range(0, row.len());

@@ -82,7 +82,7 @@ fn dimensions(topology: &Topology) -> u64 {
     }
 }
 
-/// What holds for every balancer, whatever the tasks.
+/// Properties of every balancer, whatever the tasks.
 fn check(entry: &Entry, setup: &Setup, queues: Vec<WorkQueue>) -> Result<Outcome, TestCaseError> {
     let largest = largest(&queues);
     let before = queues.clone();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
 
-use crate::launch::{self, Outcome};
+use crate::launch::{self, Outcome, Turn};
 
 const LIMIT: Duration = Duration::from_secs(90);
 
@@ -36,15 +36,19 @@ const NO_END: &str = "#include <unistd.h>\nint MPI_Finalize(void) { for (;;) pau
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for ranks in [1, 2, 3] {
-        trials.push(Trial::test(format!("a command that is an MPI program is no rank, on {ranks} ranks"), move || mpi_program(ranks)));
+        trials.push(launch::trial(Turn::Alone, format!("a command that is an MPI program is no rank, on {ranks} ranks"), move || {
+            mpi_program(ranks)
+        }));
     }
-    trials.push(Trial::test("a command that fails ends the job with its sentence", fails));
-    trials.push(Trial::test("a job that has failed ends even if MPI does not", ends));
-    trials.push(Trial::test("every line of a list of commands is executed once", once));
+    trials.push(launch::trial(Turn::Alone, "a command that fails ends the job with its sentence", fails));
+    trials.push(launch::trial(Turn::Alone, "a job that has failed ends even if MPI does not", ends));
+    trials.push(launch::trial(Turn::Alone, "every line of a list of commands is executed once", once));
     // MPICH's hydra ends the job when ranks read slower than its buffer fills ("process reading stdin too slowly").
-    trials.push(Trial::test("standard input is divided", standard_input).with_ignored_flag(!launch::is_open_mpi().unwrap_or(true)));
-    trials.push(Trial::test("RUST_LOG=trace logs launch, phase and each message with rank and node", logs));
-    trials.push(Trial::test("an input that is rewritten in place ends the job", rewritten));
+    if launch::is_open_mpi().unwrap_or(true) {
+        trials.push(launch::trial(Turn::Alone, "standard input is divided", standard_input));
+    }
+    trials.push(launch::trial(Turn::Alone, "RUST_LOG=trace logs launch, phase and each message with rank and node", logs));
+    trials.push(launch::trial(Turn::Alone, "an input that is rewritten in place ends the job", rewritten));
     trials
 }
 

@@ -20,22 +20,27 @@ const RANKS: u32 = 3;
 pub fn enter(book: &mut Book) {
     let panicked: fn(&Outcome) -> Result<(), String> =
         |outcome| outcome.expect(101, SOON, &[("panicked at", 1), ("this task is too much", 1)]);
-    book.job("a task that panics on a worker thread ends its run", RANKS, || run(Fault::Panic, Style::Worker, "hierarchical"), panicked);
-    book.job("a task that panics between messages ends its run", RANKS, || run(Fault::Panic, Style::Inline, "random"), panicked);
-    book.job("a task that panics in a slice ends its run", RANKS, || run(Fault::Panic, Style::Sliced, "steal"), panicked);
-    book.job(
+    book.waiting_job(
+        "a task that panics on a worker thread ends its run",
+        RANKS,
+        || run(Fault::Panic, Style::Worker, "hierarchical"),
+        panicked,
+    );
+    book.waiting_job("a task that panics between messages ends its run", RANKS, || run(Fault::Panic, Style::Inline, "random"), panicked);
+    book.waiting_job("a task that panics in a slice ends its run", RANKS, || run(Fault::Panic, Style::Sliced, "steal"), panicked);
+    book.waiting_job(
         "an answer too large to be sent ends its run",
         RANKS,
         || run(Fault::Large, Style::Worker, "random"),
         |outcome| outcome.expect(1, SOON, &[("the answer of task ", 1), (" bytes; no more than 100000 can be sent\n", 1), ("panicked", 0)]),
     );
-    book.job(
+    book.waiting_job(
         "a worker thread that dies in a task ends its run",
         RANKS,
         || run(Fault::Die, Style::Worker, "neighbour"),
         |outcome| outcome.expect(101, SOON, &[("equipoise: thread 'worker 0' died while it executed a task\n", 1)]),
     );
-    book.job(
+    book.waiting_job(
         "a rank that is killed in a task ends its run",
         RANKS,
         || run(Fault::Kill, Style::Worker, "random"),
@@ -45,7 +50,7 @@ pub fn enter(book: &mut Book) {
             _ => Err("it should end soon, with the launcher's status, which is not 0".into()),
         },
     );
-    book.job(
+    book.waiting_job(
         "the same run without a fault",
         RANKS,
         || run(Fault::None, Style::Worker, "random"),
@@ -56,7 +61,7 @@ pub fn enter(book: &mut Book) {
     );
 }
 
-/// What one of the tasks does.
+/// Behaviour of one of the tasks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,
@@ -116,7 +121,7 @@ impl Computation for Faulty {
 
 /// Runs the tree on every rank of a world whose watchdog would wait a minute.
 fn run(fault: Fault, style: Style, scheduler: &str) {
-    let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(60)), ..mpi::Options::program() };
+    let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(60)));
     let mut world = World::init(options).unwrap_or_else(|why| panic!("{why}"));
     let scheduler = schedule::find(scheduler).unwrap_or_else(|why| panic!("{why}"));
     let topology = scheduler.entry.default_topology(world.ranks());
@@ -124,7 +129,8 @@ fn run(fault: Fault, style: Style, scheduler: &str) {
     let computation = Arc::new(Faulty(fault));
     let done = node::run(&mut world, &overlay, |node| {
         let roots = if node.me() == 0 { Roots::One(1) } else { Roots::Elsewhere };
-        let options = Options { style: Some(style), largest_answer: LARGEST, ..Options::default() };
+        let mut options = Options::default();
+        (options.style, options.largest_answer) = (Some(style), LARGEST);
         schedule::execute(node, computation.clone(), scheduler.clone(), roots, options)
     });
     let done = done.unwrap_or_else(|why| panic!("{why}"));

@@ -10,7 +10,7 @@ use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
 
 use crate::commands::MPI_PROGRAM;
-use crate::launch::{self, Outcome, PROGRAM};
+use crate::launch::{self, Outcome, PROGRAM, Turn};
 
 const LIMIT: Duration = Duration::from_secs(90);
 
@@ -18,29 +18,32 @@ const LIMIT: Duration = Duration::from_secs(90);
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for ranks in [1, 2, 3, 5, 8] {
-        trials.push(Trial::test(format!("a farm runs each command once, on {ranks} ranks"), move || each_once(ranks)));
-        trials.push(Trial::test(format!("a farm counts empty tasks once, on {ranks} ranks"), move || empty(ranks)));
+        trials.push(launch::trial(Turn::Waiting, format!("a farm runs each command once, on {ranks} ranks"), move || each_once(ranks)));
+        trials.push(launch::trial(Turn::Waiting, format!("a farm counts empty tasks once, on {ranks} ranks"), move || empty(ranks)));
     }
     for ranks in [1, 2, 3, 5, 8] {
         let name = format!("a list of commands is played under all schedulers, on {ranks} ranks");
-        trials.push(Trial::test(name, move || compared(ranks)));
+        trials.push(launch::trial(Turn::Waiting, name, move || compared(ranks)));
     }
-    trials.push(Trial::test("a farm prints long outputs of all ranks whole and in order", outputs));
-    trials.push(Trial::test("a farm spares a dedicated rank 0", dedicated));
-    trials.push(Trial::test("an MPI program in a farm is no rank", mpi_program));
-    trials.push(Trial::test("mpi4py in a farm and under divide is no rank", mpi4py));
-    trials.push(Trial::test("a program of divide whose helper is killed ends the job", helper_of_divide));
-    trials.push(Trial::test("a farm counts built-in sleeping tasks once, on 5 ranks of different speed", sleeping));
-    trials.push(Trial::test("a farm under every rule runs each command once", rules));
+    trials.push(launch::trial(Turn::Waiting, "a farm prints long outputs of all ranks whole and in order", outputs));
+    trials.push(launch::trial(Turn::Waiting, "a farm spares a dedicated rank 0", dedicated));
+    trials.push(launch::trial(Turn::Waiting, "an MPI program in a farm is no rank", mpi_program));
+    trials.push(launch::trial(Turn::Waiting, "mpi4py in a farm and under divide is no rank", mpi4py));
+    trials.push(launch::trial(Turn::Waiting, "a program of divide whose helper is killed ends the job", helper_of_divide));
+    trials.push(launch::trial(Turn::Waiting, "a farm counts built-in sleeping tasks once, on 5 ranks of different speed", sleeping));
+    trials.push(launch::trial(Turn::Waiting, "a farm under every rule runs each command once", rules));
     for ranks in [1, 2, 3, 5, 8] {
-        trials
-            .push(Trial::test(format!("a farm under every scheduler runs each command once, on {ranks} ranks"), move || schedulers(ranks)));
+        trials.push(launch::trial(
+            Turn::Waiting,
+            format!("a farm under every scheduler runs each command once, on {ranks} ranks"),
+            move || schedulers(ranks),
+        ));
     }
     for victim in ["launcher", "rank 0", "another rank", "helper"] {
-        trials.push(Trial::test(format!("a farm whose {victim} is killed is resumed"), move || killed(victim)));
+        trials.push(launch::trial(Turn::Waiting, format!("a farm whose {victim} is killed is resumed"), move || killed(victim)));
     }
-    trials.push(Trial::test("a farm that is told to end drains", drains));
-    trials.push(Trial::test("a wrong list is said once, on 3 ranks", wrong));
+    trials.push(launch::trial(Turn::Waiting, "a farm that is told to end drains", drains));
+    trials.push(launch::trial(Turn::Waiting, "a wrong list is said once, on 3 ranks", wrong));
     trials
 }
 

@@ -16,21 +16,26 @@ const NEWS: Tag = Tag::background(2, "news");
 const SOON: Duration = Duration::from_secs(10);
 
 pub fn enter(book: &mut Book) {
-    book.job(
+    book.waiting_job(
         "a panic on one rank ends the job",
         3,
         || run(panic_on_a_rank),
         |outcome| outcome.expect(101, SOON, &[("panicked at", 1), ("rank 1 has had enough", 1)]),
     );
-    book.job(
+    book.waiting_job(
         "a panic on a worker thread ends the job",
         3,
         || run(panic_on_a_worker),
         |outcome| outcome.expect(101, SOON, &[("panicked at", 1), ("this work is too much", 1)]),
     );
-    book.job("a panic on a worker ends the job while its rank computes", 2, || run(panic_beside), |outcome| outcome.expect(101, SOON, &[]));
-    book.job("a panic between runs ends the job", 2, panic_between, |outcome| outcome.expect(101, SOON, &[("panicked at", 1)]));
-    book.job(
+    book.waiting_job(
+        "a panic on a worker ends the job while its rank computes",
+        2,
+        || run(panic_beside),
+        |outcome| outcome.expect(101, SOON, &[]),
+    );
+    book.waiting_job("a panic between runs ends the job", 2, panic_between, |outcome| outcome.expect(101, SOON, &[("panicked at", 1)]));
+    book.waiting_job(
         "a killed rank ends the job",
         3,
         || run(killed),
@@ -42,19 +47,19 @@ pub fn enter(book: &mut Book) {
             }
         },
     );
-    book.job(
+    book.waiting_job(
         "a program's error ends the job with its status",
         3,
         || run(failing),
         |outcome| outcome.expect(1, SOON, &[("equipoise: rank 2: this task is broken\n", 1)]),
     );
-    book.job(
+    book.waiting_job(
         "an error that all ranks have is said once",
         8,
         || run(all_failing),
         |outcome| outcome.expect(2, SOON, &[("equipoise: rank 0: --loads: too many", 1), ("too many", 1)]),
     );
-    book.job(
+    book.waiting_job(
         "a rank that never answers is found",
         4,
         || run(looping),
@@ -69,25 +74,25 @@ pub fn enter(book: &mut Book) {
             )
         },
     );
-    book.job(
+    book.waiting_job(
         "rank 0 that never answers is found",
         4,
         || run(looping_0),
         |outcome| outcome.expect(3, SOON, &[("equipoise: no progress for 2 s: rank 0 does not answer, and the other ranks wait\n", 1)]),
     );
-    book.job(
+    book.waiting_job(
         "ranks that all never answer are found",
         2,
         || run(all_looping),
         |outcome| outcome.expect(3, SOON, &[("computes without ever waiting", 1)]),
     );
-    book.job(
+    book.waiting_job(
         "a rank that was stopped is found",
         3,
         || run(stopped),
         |outcome| outcome.expect(3, SOON, &[("equipoise: no progress for 2 s: rank 0 does not answer, and the other ranks wait\n", 1)]),
     );
-    book.job(
+    book.waiting_job(
         "ranks that wait for each other say so",
         3,
         || run(deadlock),
@@ -105,24 +110,24 @@ pub fn enter(book: &mut Book) {
             )
         },
     );
-    book.job(
+    book.waiting_job(
         "news and timers are no progress",
         2,
         || run(gossip),
         |outcome| outcome.expect(3, SOON, &[("equipoise: no progress for 2 s: all 2 ranks wait for each other\n", 1)]),
     );
-    book.job(
+    book.waiting_job(
         "one rank alone that waits says so",
         1,
         || run(alone),
         |outcome| outcome.expect(3, SOON, &[("equipoise: no progress for 2 s: its only rank waits for what never comes\n", 1)]),
     );
-    book.job("work, progress that is told, and slow partners keep the watchdog quiet", 3, || run(slow), slow_judged);
+    book.waiting_job("work, progress that is told, and slow partners keep the watchdog quiet", 3, || run(slow), slow_judged);
 }
 
 /// Runs a program on every rank of a world whose watchdog waits 2 seconds.
 fn run<F: Future<Output = Result<()>> + 'static>(program: fn(Node) -> F) {
-    let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(2)), ..mpi::Options::program() };
+    let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(2)));
     let mut world = World::init(options).unwrap_or_else(|why| panic!("{why}"));
     let overlay = everywhere(&world).unwrap_or_else(|why| panic!("{why}"));
     let done = node::run(&mut world, &overlay, program).unwrap_or_else(|why| panic!("{why}"));
@@ -168,7 +173,7 @@ async fn panic_beside(node: Node) -> Result<()> {
 }
 
 fn panic_between() {
-    let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(2)), ..mpi::Options::program() };
+    let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(2)));
     let world = mpi::World::init(options).unwrap_or_else(|why| panic!("{why}"));
     assert_ne!(world.rank(), 1, "rank 1 has had enough");
 }

@@ -21,10 +21,10 @@ const SECOND: Duration = Duration::from_secs(1);
 
 pub fn enter(book: &mut Book) {
     let fine: fn(&Outcome) -> Result<(), String> = |outcome| outcome.expect(0, SOON, &[("equipoise", 0), ("panicked", 0)]);
-    book.job("2 ranks wait for one that computes between two calls", 2, straggler, fine);
-    book.job("3 ranks wait for one that computes between two calls", 3, straggler, fine);
-    book.job("8 ranks wait for one that computes between two calls", 8, straggler, fine);
-    book.job("ranks that wait for each other in a run are found where that was asked for", 3, deadlock, |outcome| {
+    book.waiting_job("2 ranks wait for one that computes between two calls", 2, straggler, fine);
+    book.waiting_job("3 ranks wait for one that computes between two calls", 3, straggler, fine);
+    book.waiting_job("8 ranks wait for one that computes between two calls", 8, straggler, fine);
+    book.waiting_job("ranks that wait for each other in a run are found where that was asked for", 3, deadlock, |outcome| {
         outcome.expect(3, SOON, &[("equipoise: no progress for 1 s: all 3 ranks wait for each other\n", 1)])
     });
     book.job("two thousand worlds leave no thread", 1, || many_worlds(2000), fine);
@@ -69,7 +69,7 @@ fn straggler() {
         }
     };
     for watchdog in [Watch::Runs(SECOND), Watch::Off] {
-        let mut world = on(&comm, Options { watchdog, ..Options::default() });
+        let mut world = on(&comm, Options::default().with_watchdog(watchdog));
         let begin = Instant::now();
         balanced(&mut world, &comm);
         late(0);
@@ -83,7 +83,7 @@ fn straggler() {
 
 fn deadlock() {
     let (_universe, comm) = begin();
-    let mut world = on(&comm, Options { watchdog: Watch::Runs(SECOND), ..Options::default() });
+    let mut world = on(&comm, Options::default().with_watchdog(Watch::Runs(SECOND)));
     let overlay = everywhere(&world).unwrap_or_else(|why| panic!("{why}"));
     let done = node::run(&mut world, &overlay, |node| async move {
         let next = (node.me() + 1) % node.nodes();
@@ -104,7 +104,7 @@ fn many_worlds(worlds: usize) {
     let before = threads();
     let mut most = 0;
     for _ in 0..worlds {
-        let mut world = on(&comm, Options { watchdog: Watch::Runs(3600 * SECOND), ..Options::default() });
+        let mut world = on(&comm, Options::default().with_watchdog(Watch::Runs(3600 * SECOND)));
         let overlay = everywhere(&world).unwrap_or_else(|why| panic!("{why}"));
         let done = node::run(&mut world, &overlay, |node| async move {
             node.start(|worker| worker.spin(1000));

@@ -70,8 +70,15 @@ pub fn enter(book: &mut Book) {
             Case { name: "every scheduler has a case", check: complete },
         ]
     };
-    let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(30)), ..mpi::Options::program() };
-    book.suite(Suite { name: "independent", ranks: &[1, 2, 3, 4, 8, 16], limit: Duration::from_secs(150), options, cases: cases() });
+    let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(30)));
+    book.suite(Suite {
+        name: "independent",
+        ranks: &[1, 2, 3, 5, 8],
+        more: &[4, 16],
+        limit: Duration::from_secs(150),
+        options,
+        cases: cases(),
+    });
 }
 
 fn all(world: &mut World, workload: &str, unequal: bool) -> Result<()> {
@@ -87,7 +94,7 @@ fn runs(world: &mut World, contenders: &[&str], workload: &str, unequal: bool) -
     records(world, contenders, workload, unequal).map(|_| ())
 }
 
-/// What the model says of `dss`, roughly: `scripts/heterogeneous` measures it on a machine that does nothing else.
+/// Rough value of the model for `dss`: `scripts/heterogeneous` measures it on a machine that does nothing else.
 fn in_time(world: &mut World) -> Result<()> {
     const WORKLOAD: &str = "costs:tasks=64,mu_cp=2000,mu_cc=2000,sigma_cc=300";
     let setting = workloads::Setting { seed: SEED, ranks: world.ranks(), is_simulated: false };
@@ -148,7 +155,7 @@ fn records(world: &mut World, contenders: &[&str], workload: &str, unequal: bool
     Ok(records)
 }
 
-/// What must hold for every run, beside that every task was executed once.
+/// Properties of every run, besides that every task was executed once.
 fn sound(record: &RunRecord, ranks: usize) -> Result<()> {
     let scheduling = record.scheduling.ok_or_else(|| Error::Failed("nothing is told of scheduling".into()))?;
     let searches = record.scheduler.starts_with("sa") && ranks > 1 && record.tasks > 0;

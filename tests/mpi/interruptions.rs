@@ -10,24 +10,30 @@ use libtest_mimic::{Failed, Trial};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::launch::{self, PROGRAM};
+use crate::launch::{self, PROGRAM, Turn};
 
-/// What a job has to begin, and to end.
+/// Beginning and end of a job.
 const LIMIT: Duration = Duration::from_secs(150);
 const RANKS: [u32; 5] = [1, 2, 3, 5, 8];
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for ranks in RANKS {
-        trials.push(Trial::test(format!("compare on {ranks} ranks and SIGUSR1 to all"), move || compared(Some(ranks), Signal::USR1, None)));
-        trials.push(Trial::test(format!("compare on {ranks} ranks and SIGTERM to the last"), move || {
+        trials.push(launch::trial(Turn::Waiting, format!("compare on {ranks} ranks and SIGUSR1 to all"), move || {
+            compared(Some(ranks), Signal::USR1, None)
+        }));
+        trials.push(launch::trial(Turn::Waiting, format!("compare on {ranks} ranks and SIGTERM to the last"), move || {
             compared(Some(ranks), Signal::TERM, Some(ranks - 1))
         }));
-        trials.push(Trial::test(format!("run on {ranks} ranks and a run that is given up"), move || given_up(ranks)));
-        trials.push(Trial::test(format!("run on {ranks} ranks and nothing finished"), move || nothing_finished(Some(ranks))));
+        trials.push(launch::trial(Turn::Waiting, format!("run on {ranks} ranks and nothing finished"), move || {
+            nothing_finished(Some(ranks))
+        }));
     }
-    trials.push(Trial::test("compare in simulation and SIGTERM", || compared(None, Signal::TERM, None)));
-    trials.push(Trial::test("run in simulation and a run that is given up", || nothing_finished(None)));
+    trials.push(launch::trial(Turn::Waiting, "compare in simulation and SIGTERM", || compared(None, Signal::TERM, None)));
+    trials.push(launch::trial(Turn::Waiting, "run in simulation and a run that is given up", || nothing_finished(None)));
+    for ranks in RANKS {
+        trials.push(launch::trial(Turn::Alone, format!("run on {ranks} ranks and a run that is given up"), move || given_up(ranks)));
+    }
     trials
 }
 
@@ -91,7 +97,7 @@ fn nothing_finished(ranks: Option<u32>) -> Result<(), Failed> {
     }
 }
 
-/// What a job that was told to end has left.
+/// Remains of a job that was told to end.
 struct Ended {
     stdout: String,
     stderr: String,
@@ -180,7 +186,7 @@ fn ended(ranks: Option<u32>, arguments: &[&str], signal: Signal, to: Option<u32>
     Ok(ended)
 }
 
-/// Whether a process is there that has not ended, waited for by its parent or not.
+/// Returns true if a process is there that has not ended, waited for by its parent or not.
 fn lives(process: &Pid) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", process.as_raw_nonzero())).unwrap_or_default();
     status.lines().find_map(|line| line.strip_prefix("State:")).is_some_and(|state| !state.trim_start().starts_with('Z'))

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use equipoise::Result;
@@ -38,6 +38,8 @@ pub struct Suite {
     pub name: &'static str,
     /// One launch for each number of ranks.
     pub ranks: &'static [u32],
+    /// Likewise, but only with `--include-ignored` (`scripts/test --all`).
+    pub more: &'static [u32],
     /// How long a launch may take.
     pub limit: Duration,
     pub options: mpi::Options,
@@ -48,12 +50,37 @@ pub struct Job {
     pub name: &'static str,
     pub ranks: u32,
     pub limit: Duration,
-    /// What each rank does.
+    pub turn: Turn,
+    /// Program of each rank.
     pub program: fn(),
     pub judge: fn(&Outcome) -> Result<(), String>,
 }
 
-/// What a launch came to.
+/// With which others a trial may run.
+#[derive(Clone, Copy)]
+pub enum Turn {
+    /// With none: launches compete for the same cores, and what is measured is wrong then.
+    Alone,
+    /// With others that wait, for a watchdog, a signal or a sleeping command, for most of their time.
+    Waiting,
+}
+
+/// A trial that takes turns with the others.
+pub fn trial(turn: Turn, name: impl Into<String>, test: impl FnOnce() -> Result<(), Failed> + Send + 'static) -> Trial {
+    static TURNS: RwLock<()> = RwLock::new(());
+    Trial::test(name, move || match turn {
+        Turn::Alone => {
+            let _turn = TURNS.write().unwrap_or_else(PoisonError::into_inner);
+            test()
+        }
+        Turn::Waiting => {
+            let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
+            test()
+        }
+    })
+}
+
+/// Result of a launch.
 #[derive(Debug)]
 pub struct Outcome {
     /// The launcher's exit status; `None` if a signal ended it.
@@ -69,7 +96,12 @@ impl Book {
     }
 
     pub fn job(&mut self, name: &'static str, ranks: u32, program: fn(), judge: fn(&Outcome) -> Result<(), String>) {
-        self.jobs.push(Job { name, ranks, limit: Duration::from_secs(60), program, judge });
+        self.jobs.push(Job { name, ranks, limit: Duration::from_secs(60), turn: Turn::Alone, program, judge });
+    }
+
+    /// A job that waits for most of its time.
+    pub fn waiting_job(&mut self, name: &'static str, ranks: u32, program: fn(), judge: fn(&Outcome) -> Result<(), String>) {
+        self.jobs.push(Job { name, ranks, limit: Duration::from_secs(60), turn: Turn::Waiting, program, judge });
     }
 
     /// A trial that launches for itself.
@@ -99,26 +131,28 @@ impl Book {
     pub fn trials(self) -> Vec<Trial> {
         let mut trials = Vec::new();
         for suite in self.suites {
-            for &ranks in suite.ranks {
+            let always = suite.ranks.iter().map(|ranks| (*ranks, false));
+            for (ranks, is_ignored) in always.chain(suite.more.iter().map(|ranks| (*ranks, true))) {
                 let launch = Arc::new(OnceLock::new());
                 for case in &suite.cases {
                     let (name, limit, launch) = (suite.name, suite.limit, launch.clone());
                     let case = case.name;
-                    trials.push(Trial::test(format!("{name} on {ranks} ranks: {case}"), move || {
+                    let trial = trial(Turn::Alone, format!("{name} on {ranks} ranks: {case}"), move || {
                         let outcome = launch.get_or_init(|| launched(name, ranks, limit));
                         verdict(outcome.as_ref()?, case)
-                    }));
+                    });
+                    trials.push(trial.with_ignored_flag(is_ignored));
                 }
             }
         }
         for job in self.jobs {
-            trials.push(Trial::test(job.name, move || {
+            trials.push(trial(job.turn, job.name, move || {
                 let outcome = launched(job.name, job.ranks, job.limit)?;
                 (job.judge)(&outcome).map_err(|why| Failed::from(format!("{why}\n{}", outcome.told())))
             }));
         }
         for Check { name, check } in self.checks {
-            trials.push(Trial::test(name, move || check().map_err(Failed::from)));
+            trials.push(trial(Turn::Alone, name, move || check().map_err(Failed::from)));
         }
         trials
     }
@@ -131,7 +165,7 @@ impl Outcome {
         format!("status {status:?} after {took:.1?}\n--- standard output\n{stdout}\n--- standard error\n{stderr}")
     }
 
-    /// Whether the launch ended with this status, within this time, saying this exactly so often on standard error.
+    /// Checks that the launch ended with this status, within this time, with each of these texts this number of times on standard error.
     pub fn expect(&self, status: i32, within: Duration, says: &[(&str, usize)]) -> Result<(), String> {
         if self.status != Some(status) {
             return Err(format!("the status should be {status}"));
@@ -226,7 +260,7 @@ fn mpirun() -> OsString {
     env::var_os("MPIRUN").unwrap_or_else(|| "mpirun".into())
 }
 
-/// Whether the launcher is Open MPI's, which needs an option to start more ranks than there are cores.
+/// Returns true if the launcher is Open MPI's, which needs an option to start more ranks than there are cores.
 pub fn is_open_mpi() -> Result<bool, String> {
     static ANSWER: OnceLock<Result<bool, String>> = OnceLock::new();
     let ask = || match Command::new(mpirun()).arg("--version").output() {

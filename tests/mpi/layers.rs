@@ -16,10 +16,11 @@ use crate::files::file;
 use crate::launch::{Book, Suite};
 
 pub fn enter(book: &mut Book) {
-    let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(60)), ..mpi::Options::program() };
+    let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(60)));
     book.suite(Suite {
         name: "layers",
-        ranks: &[1, 2, 4, 8, 16],
+        ranks: &[1, 2, 4, 8],
+        more: &[16],
         limit: Duration::from_secs(150),
         options: options.clone(),
         cases: vec![
@@ -30,6 +31,7 @@ pub fn enter(book: &mut Book) {
     book.suite(Suite {
         name: "origins",
         ranks: &[1, 2, 3, 5, 8],
+        more: &[],
         limit: Duration::from_secs(150),
         options,
         cases: vec![

@@ -10,7 +10,7 @@ use equipoise::{Error, Result};
 use libtest_mimic::{Failed, Trial};
 
 use crate::contract::Case;
-use crate::launch::{self, Book, Suite};
+use crate::launch::{self, Book, Suite, Turn};
 use crate::real::everywhere;
 use crate::{phases, small_limits};
 
@@ -27,8 +27,8 @@ pub fn enter(book: &mut Book) {
         },
     ];
     let limit = Duration::from_secs(300);
-    book.suite(Suite { name: "native collectives", ranks: &[1, 2, 3, 5, 8], limit, options: small_limits(), cases });
-    book.job("ranks that wait in an operation of MPI say so", 3, stuck, |outcome| {
+    book.suite(Suite { name: "native collectives", ranks: &[1, 2, 3, 5, 8], more: &[], limit, options: small_limits(), cases });
+    book.waiting_job("ranks that wait in an operation of MPI say so", 3, stuck, |outcome| {
         let sentences =
             [("equipoise: no progress for 2 s: all 3 ranks wait for each other\n", 1), ("waits for the others in MPI's sum", 2)];
         outcome.expect(3, Duration::from_secs(20), &sentences)
@@ -39,7 +39,11 @@ pub fn enter(book: &mut Book) {
 pub fn trials() -> Vec<Trial> {
     let ranks = [1, 2, 3, 5, 8];
     ranks
-        .map(|ranks| Trial::test(format!("--collectives own, native and auto print the same on {ranks} ranks"), move || printed(ranks)))
+        .map(|ranks| {
+            launch::trial(Turn::Alone, format!("--collectives own, native and auto print the same on {ranks} ranks"), move || {
+                printed(ranks)
+            })
+        })
         .into()
 }
 
@@ -60,7 +64,7 @@ fn begun(world: &World) -> u64 {
     world.as_real().map_or(0, mpi::World::native_operations)
 }
 
-/// What a node has of all operations, and what it has counted.
+/// Results of all operations on a node, and its counts.
 type Yield = (u64, bool, u64, Vec<Vec<u16>>, Vec<u64>, Vec<u32>, Counts);
 
 fn operations(world: &mut World) -> Result<()> {
@@ -124,7 +128,7 @@ fn chosen(world: &mut World) -> Result<()> {
 
 /// Rank 1 waits for a message that nobody sends, the others for rank 1.
 fn stuck() {
-    let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(2)), ..mpi::Options::program() };
+    let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(2)));
     let mut world = World::init(options).unwrap_or_else(|why| panic!("{why}"));
     let overlay = everywhere(&world).unwrap_or_else(|why| panic!("{why}"));
     world.use_native_collectives(true).unwrap_or_else(|why| panic!("{why}"));

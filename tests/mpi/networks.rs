@@ -11,22 +11,22 @@ use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 
 use crate::contract::Case;
-use crate::launch::{self, Book, Suite};
+use crate::launch::{self, Book, Suite, Turn};
 
 const LIMIT: Duration = Duration::from_secs(90);
 
 pub fn enter(book: &mut Book) {
     let cases = || vec![Case { name: "a probe measures every rank and link", check: measures }];
-    let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(30)), ..mpi::Options::program() };
-    book.suite(Suite { name: "probe", ranks: &[1, 2, 3, 5, 8], limit: LIMIT, options, cases: cases() });
+    let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(30)));
+    book.suite(Suite { name: "probe", ranks: &[1, 2, 3, 5, 8], more: &[], limit: LIMIT, options, cases: cases() });
 }
 
 /// All of them.
 pub fn trials() -> Vec<Trial> {
     vec![
-        Trial::test("probe under mpirun writes a network that simulations and advice read", written),
-        Trial::test("advise under mpirun measures the network first", advised),
-        Trial::test("compare under mpirun predicts with a measured network", predicted),
+        launch::trial(Turn::Alone, "probe under mpirun writes a network that simulations and advice read", written),
+        launch::trial(Turn::Alone, "advise under mpirun measures the network first", advised),
+        launch::trial(Turn::Alone, "compare under mpirun predicts with a measured network", predicted),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! What only real ranks have: signals, communicators, hosts, processors that idle, many ranks.
+//! Tests for real ranks only: signals, communicators, hosts, processors that idle, many ranks.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -27,10 +27,10 @@ pub fn enter(book: &mut Book) {
         ]
     };
     let limit = Duration::from_secs(120);
-    book.suite(Suite { name: "real", ranks: &[1, 2, 8], limit, options: small_limits(), cases: cases() });
+    book.suite(Suite { name: "real", ranks: &[1, 2, 8], more: &[], limit, options: small_limits(), cases: cases() });
     let first: Vec<Case> = contract::cases().into_iter().take(1).collect();
-    let many = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(100)), ..mpi::Options::program() };
-    book.suite(Suite { name: "many", ranks: &[64], limit, options: many, cases: first });
+    let many = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(100)));
+    book.suite(Suite { name: "many", ranks: &[64], more: &[], limit, options: many, cases: first });
 }
 
 pub fn everywhere(world: &World) -> Result<Overlay> {

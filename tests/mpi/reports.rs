@@ -1,4 +1,4 @@
-//! What the program itself says of a run on real ranks: the command that was typed, how far it is, on which cores.
+//! Reports of the program on runs on real ranks: the typed command, the progress, the cores.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::launch::{Book, Outcome, PROGRAM, Suite};
 pub fn enter(book: &mut Book) {
     let cases = || vec![Case { name: "every rank is on some cores", check: cores }];
     let limit = Duration::from_secs(60);
-    book.suite(Suite { name: "cores", ranks: &[1, 2, 3, 5, 8], limit, options: mpi::Options::default(), cases: cases() });
+    book.suite(Suite { name: "cores", ranks: &[1, 2, 3, 5, 8], more: &[], limit, options: mpi::Options::default(), cases: cases() });
     book.job("the command that a report shows starts as it stands", 3, reporting, typed);
     book.job("what takes long tells how far it is", 2, long, |outcome| told(outcome, 2, 8));
     book.job("what is soon done tells nothing", 2, short, |outcome| told(outcome, 0, 0));

@@ -1,4 +1,5 @@
-//! Workloads of spawning tasks on real ranks: every one of the registry, under every scheduler, with one and with three workers a rank.
+//! Workloads of spawning tasks on real ranks: every one of the registry, under every scheduler, with one and with three workers a rank. One
+//! example of each on every number of ranks; all of them on three, and with `--include-ignored` on the others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,16 +22,16 @@ const WORKERS: u32 = 3;
 pub fn enter(book: &mut Book) {
     let cases = || {
         vec![
-            Case { name: "queens", check: |world| examples(world, "queens") },
-            Case { name: "fibonacci", check: |world| examples(world, "fibonacci") },
-            Case { name: "uts", check: |world| examples(world, "uts") },
-            Case { name: "puzzle", check: |world| examples(world, "puzzle") },
-            Case { name: "primes", check: |world| examples(world, "primes") },
-            Case { name: "romberg", check: |world| examples(world, "romberg") },
-            Case { name: "matmul", check: |world| examples(world, "matmul") },
-            Case { name: "gauss", check: |world| examples(world, "gauss") },
-            Case { name: "tree", check: |world| examples(world, "tree") },
-            Case { name: "stream", check: |world| examples(world, "stream") },
+            Case { name: "queens", check: |world| example(world, "queens") },
+            Case { name: "fibonacci", check: |world| example(world, "fibonacci") },
+            Case { name: "uts", check: |world| example(world, "uts") },
+            Case { name: "puzzle", check: |world| example(world, "puzzle") },
+            Case { name: "primes", check: |world| example(world, "primes") },
+            Case { name: "romberg", check: |world| example(world, "romberg") },
+            Case { name: "matmul", check: |world| example(world, "matmul") },
+            Case { name: "gauss", check: |world| example(world, "gauss") },
+            Case { name: "tree", check: |world| example(world, "tree") },
+            Case { name: "stream", check: |world| example(world, "stream") },
             Case { name: "incremental with every balancer", check: collective },
             Case { name: "a stream faster than its ranks", check: overloaded },
             Case { name: "tasks shorter than a message", check: short },
@@ -38,14 +39,22 @@ pub fn enter(book: &mut Book) {
             Case { name: "answers that everybody knows", check: well_known },
         ]
     };
-    let options =
-        mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(30)), workers: WORKERS as usize, ..mpi::Options::program() };
+    let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(30))).with_workers(WORKERS as usize);
     let limit = Duration::from_secs(150);
+    let all = vec![Case { name: "every example of every workload", check: examples }];
+    book.suite(Suite {
+        name: "examples",
+        ranks: &[3],
+        more: &[1, 2, 5, 8],
+        limit: Duration::from_secs(300),
+        options: options.clone(),
+        cases: all,
+    });
     let triggers = vec![Case { name: "incremental by published criteria", check: published }];
     let hosts = vec![Case { name: "the host is any rank", check: hosts }];
-    book.suite(Suite { name: "hosts of level 1", ranks: &[1, 2, 3, 5, 8], limit, options: options.clone(), cases: hosts });
-    book.suite(Suite { name: "triggers", ranks: &[1, 2, 3, 5, 8], limit, options: options.clone(), cases: triggers });
-    book.suite(Suite { name: "runs", ranks: &[1, 2, 3, 5, 8, 16], limit, options, cases: cases() });
+    book.suite(Suite { name: "hosts of level 1", ranks: &[1, 2, 3, 5, 8], more: &[], limit, options: options.clone(), cases: hosts });
+    book.suite(Suite { name: "triggers", ranks: &[1, 2, 3, 5, 8], more: &[], limit, options: options.clone(), cases: triggers });
+    book.suite(Suite { name: "runs", ranks: &[1, 2, 3, 5, 8], more: &[16], limit, options, cases: cases() });
 }
 
 /// Runs a workload under all schedulers; wrong answers and lost tasks are errors. The answers come on the first rank.
@@ -102,22 +111,23 @@ fn published(world: &mut World) -> Result<()> {
     Ok(())
 }
 
-fn examples(world: &mut World, name: &str) -> Result<()> {
-    for entry in graphs::ALL.iter().filter(|entry| entry.name == name) {
-        // Sixteen ranks take long on few cores: one example is enough.
-        let examples = if world.ranks() < 16 { entry.examples } else { &entry.examples[entry.examples.len() / 2..][..1] };
-        for example in examples {
-            // A stream's units are so short that many ranks on few cores may not keep up: then it must end nevertheless.
-            let workload = match name {
-                "stream" => format!("{},unit=2ms", example.trim_end_matches(",unit=1ms")),
-                _ => (*example).to_string(),
-            };
-            for workers in [1, WORKERS] {
-                answers(world, &workload, workers)?;
-            }
-        }
-    }
-    Ok(())
+fn example(world: &mut World, name: &str) -> Result<()> {
+    let named = graphs::ALL.iter().filter(|entry| entry.name == name);
+    named.map(|entry| entry.examples[entry.examples.len() / 2]).try_for_each(|example| of_all_workers(world, example))
+}
+
+fn examples(world: &mut World) -> Result<()> {
+    let all = graphs::ALL.iter().flat_map(|entry| entry.examples);
+    all.copied().try_for_each(|example| of_all_workers(world, example))
+}
+
+fn of_all_workers(world: &mut World, example: &str) -> Result<()> {
+    // A stream's units are so short that many ranks on few cores may not keep up: then it must end nevertheless.
+    let workload = match example.starts_with("stream") {
+        true => format!("{},unit=2ms", example.trim_end_matches(",unit=1ms")),
+        false => example.to_string(),
+    };
+    [1, WORKERS].into_iter().try_for_each(|workers| answers(world, &workload, workers).map(|_| ()))
 }
 
 /// The host of the hierarchical scheduler on each rank in turn: answers are right and come on the first rank, and a dedicated host executes nothing.

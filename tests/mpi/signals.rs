@@ -51,7 +51,7 @@ fn hammered() {
     println!("went on");
 }
 
-/// What has event loops: the plain program and all schedulers, those of independent tasks, and a balancer.
+/// Programs with event loops: the plain program and all schedulers, those of independent tasks, and a balancer.
 fn work(world: &mut World) -> Result<()> {
     let ranks = world.ranks();
     let contender = |entry: &&schedule::Entry| {

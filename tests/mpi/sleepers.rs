@@ -24,8 +24,8 @@ pub fn enter(book: &mut Book) {
         Case { name: "everyone works on a single root: three children each", check: |world| everyone_works(world, threefold, vec![5]) },
         Case { name: "everyone works on a single root: random trees", check: random_trees },
     ];
-    let options = mpi::Options { watchdog: mpi::Watch::Always(Duration::from_secs(30)), ..mpi::Options::program() };
-    book.suite(Suite { name: "sleepers", ranks: &[5, 8, 16], limit: Duration::from_secs(60), options, cases });
+    let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(30)));
+    book.suite(Suite { name: "sleepers", ranks: &[5, 8], more: &[16], limit: Duration::from_secs(60), options, cases });
 }
 
 /// Counts the nodes of a tree, and sleeps at each.

@@ -55,7 +55,7 @@ impl eqp_verdict {
     }
 }
 
-/// What C says of items. NULL for all but coordinates and destinations means what all have.
+/// Item arrays of a C caller. NULL stands for the default of all items, except for coordinates and destinations.
 #[derive(Clone, Copy)]
 struct Arrays {
     n: usize,

@@ -56,7 +56,7 @@ fn tool(name: &str) -> Command {
     Command::new(std::env::var_os(name.to_uppercase()).unwrap_or_else(|| name.into()))
 }
 
-/// Whether the launcher is Open MPI's, which needs options to start more ranks than there are cores.
+/// Returns true if the launcher is Open MPI's, which needs options to start more ranks than there are cores.
 fn is_open_mpi() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     *ANSWER.get_or_init(|| {

@@ -14,8 +14,9 @@ use equipoise_lab::report::{advise as report, json};
 use equipoise_lab::workload::{LoadPattern, memory, network};
 
 use super::launch::{self, Ending};
-use super::options::{Output, Placements, SimHosts, WorldOptions, any_bytes};
+use super::options::{Placements, SimHosts, WorldOptions, any_bytes};
 use super::terminal;
+use super::terminal::Output;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,7 +29,7 @@ The cost is that of each balancer's phase, simulated on the network; the gain is
 slowest rank before less that after, in each step. Under mpirun without --network the network is
 measured first, in a moment.";
 
-/// Say whether balancing pays: with which balancer, what it gains and costs, and from which load on
+/// Predict whether balancing pays: the best balancer, its gain and cost, and the load from which it pays
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -40,7 +41,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS")]
     task_seconds: f64,
 
-    /// Number of steps that are computed with the new loads before they have to be balanced again
+    /// Number of steps for which the new loads last
     #[arg(long, value_name = "STEPS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     steps: u64,
 
@@ -52,11 +53,11 @@ pub struct Arguments {
     #[arg(long, value_name = "NAMES")]
     balancer: Option<String>,
 
-    /// Number of ranks [default: under mpirun those that were started, otherwise those of the list of loads or of the network's file]
+    /// Number of ranks [default: under mpirun the number started, otherwise that of the list of loads or of the network's file]
     #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_NODES)), help_heading = "Ranks")]
     sim: Option<u32>,
 
-    /// The network: FILE.toml as `equipoise probe --write` makes it, or zero | switched | hops, the last two with
+    /// Network: FILE.toml from `equipoise probe --write`, or zero | switched | hops, the last two with
     /// :latency=20us,per_byte=2.7ns,contention [default: under mpirun it is measured, otherwise switched:latency=20us,per_byte=2.7ns]
     #[arg(long, value_name = "MODEL", value_parser = any_bytes(), help_heading = "Ranks")]
     network: Option<String>,
@@ -74,7 +75,7 @@ pub struct Arguments {
     output: Output,
 }
 
-/// The network that is asked about.
+/// The network of the question.
 struct Given {
     network: Network,
     name: String,
@@ -93,7 +94,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     Ok(alone(arguments, &loads)?)
 }
 
-/// Without ranks: all that is needed is said by the options.
+/// Answers without ranks: the options have all that is needed.
 fn alone(arguments: &Arguments, loads: &LoadPattern) -> Result<()> {
     let given = given(arguments)?;
     let listed = loads.listed()?;
@@ -117,7 +118,7 @@ fn alone(arguments: &Arguments, loads: &LoadPattern) -> Result<()> {
     answer(arguments, loads, ranks, given)
 }
 
-/// The ranks that were started; their network is measured if none is given.
+/// Answers on the ranks that were started; their network is measured if none is given.
 fn on_real_ranks(arguments: &Arguments, loads: &LoadPattern) -> Result<(), Ending> {
     let options = WorldOptions {
         sim: None,
@@ -178,13 +179,11 @@ fn fitted(given: Given, ranks: u32) -> Result<Given> {
 
 fn answer(arguments: &Arguments, loads: &LoadPattern, ranks: u32, given: Given) -> Result<()> {
     let drawn = loads.draw(ranks, ranks, arguments.seed)?;
-    let question = Question {
-        steps: arguments.steps,
-        hosts: arguments.sim_hosts.map(|hosts| hosts.of(ranks)).transpose()?,
-        balancers: arguments.balancer.as_deref().map(equipoise::balance::listed).unwrap_or_default(),
-        seed: arguments.seed,
-        ..Question::new(&drawn, arguments.payload, arguments.task_seconds, &given.network)
-    };
+    let mut question = Question::new(&drawn, arguments.payload, arguments.task_seconds, &given.network);
+    question.steps = arguments.steps;
+    question.hosts = arguments.sim_hosts.map(|hosts| hosts.of(ranks)).transpose()?;
+    question.balancers = arguments.balancer.as_deref().map(equipoise::balance::listed).unwrap_or_default();
+    question.seed = arguments.seed;
     let record = AdviceRecord::of(&question, loads.to_string(), given.name, given.measured)?;
     match arguments.output {
         Output::Human => terminal::print(|out| out.write_all(report::text(&record, terminal::width()).as_bytes())),

@@ -12,9 +12,10 @@ use equipoise_lab::report::{csv, html, json, table, trace};
 use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
 
 use super::launch::{self, Ending};
-use super::options::{Output, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input};
+use super::options::{RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input};
 use super::output::{Files, Target, check_trace};
 use super::terminal;
+use super::terminal::Output;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,29 +25,32 @@ Examples:
   equipoise balance --sim 8 --balancer direct --powers uniform:1..10 --sim-hosts 2
   equipoise balance --sim 1024 --balancer dem --loads sparse:p=0.1,max=1000 --output json";
 
-/// Run one balancing phase and report what moved, at what cost
+/// Run one balancing phase and report moved tasks and costs
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The balancer, NAME[:key=value,..]; `equipoise list` shows all. from:FILE carries out a partition that another program has made (METIS, KaHIP, Zoltan): a
-    /// line for each task with its rank, or with its number and its rank
+    /// The balancer, NAME[:key=value,..]; `equipoise list` shows all. from:FILE carries out a partition made by another program (METIS,
+    /// KaHIP, Zoltan): one line per task with its rank, or with its number and its rank
     #[arg(long, value_name = "NAME", default_value = "cwa", value_parser = any_bytes())]
     balancer: String,
 
-    /// hypercube[:D] | mesh[:RxC[xK]] | torus[:..] | tree[:binary | :kary=K | :hosts | :parents=-,0,1,1,..] | grid[:PxQx..] | line | ring |
-    /// complete | graph:FILE (a line `a b` for each link, or METIS's format); without a size it is fitted to the ranks, with virtual nodes if they don't fill it [default: the balancer's own]
+    /// Topology: hypercube[:D] | mesh[:RxC[xK]] | torus[:..] | tree[:binary | :kary=K | :hosts | :parents=-,0,1,1,..] | grid[:PxQx..] |
+    /// line | ring | complete | graph:FILE (one line `a b` per link, or METIS's format). Without a size it is fitted to the ranks, with
+    /// virtual nodes if there are fewer ranks than nodes [default: the balancer's own]
     #[arg(long, value_name = "TOPOLOGY", value_parser = any_bytes())]
     topology: Option<String>,
 
-    /// Number of tasks on each node before the phase: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 | sparse:p=0.2,max=100 | zero.
-    /// A list has a number for each rank, or for each node of the topology, virtual ones included; patterns fill the ranks [default: uniform:mean=10]
+    /// Number of tasks on each node before the phase: 19,11,2 | @FILE | uniform:mean=10 | hot:total=1000,node=0 | poisson:mean=10 |
+    /// sparse:p=0.2,max=100 | zero. A list has a number for each rank, or for each node of the topology including virtual ones; patterns
+    /// set the ranks [default: uniform:mean=10]
     #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
     loads: Option<String>,
 
-    /// Real tasks instead of loads: lbaf:DIR[,set=NAME][,phase=N] are the task times of a real run as DARMA's LBAF has them, a file for
-    /// each rank, and FILE.csv a table with the columns rank,work[,bytes,x,y,z] (- is one on standard input; with ,unit=us work is a time, also in
-    /// ns, ms or s, and may have a fraction); the run's ranks are dealt out in blocks, loads are then work (ns or the table's units). files:DIR makes every file below DIR a task, its bytes the payload (what .gitignore ignores is left
-    /// out); the files of a top-level folder lie together
+    /// Real tasks instead of loads. lbaf:DIR[,set=NAME][,phase=N]: task times of a real run in the format of DARMA's LBAF, one file per
+    /// rank. FILE.csv: a table with the columns rank,work[,bytes,x,y,z] (- for standard input; with ,unit=us work is a time, also in ns, ms
+    /// or s, and may have a fraction). The run's ranks are mapped to ranks in blocks, and loads are work (ns or the table's units).
+    /// files:DIR: every file below DIR is a task with its bytes as payload (files ignored by .gitignore are left out); the files of a
+    /// top-level folder start on one rank
     #[arg(long, value_name = "SOURCE", value_parser = any_bytes(), conflicts_with_all = ["loads", "payload", "weights", "pinned"])]
     tasks: Option<String>,
 
@@ -54,7 +58,7 @@ pub struct Arguments {
     #[arg(long, value_name = "POWERS", default_value = "equal", value_parser = any_bytes())]
     powers: String,
 
-    /// Payload of each task; with 0 tasks are ranges of numbers, so that 10^9 tasks on a node take no memory
+    /// Payload of each task. With 0, tasks are ranges of numbers, so that 10^9 tasks on a node take no memory
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     payload: u64,
 
@@ -84,7 +88,7 @@ pub struct Arguments {
     trace: Option<PathBuf>,
 }
 
-/// What the options ask for, as far as it is known without ranks.
+/// Parsed options, as far as they can be checked without ranks.
 struct Request<'a> {
     arguments: &'a Arguments,
     loads: LoadPattern,

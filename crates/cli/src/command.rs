@@ -98,7 +98,7 @@ fn quoted(word: &OsStr) -> String {
     match word.to_str() {
         Some(text) if !text.is_empty() && text.chars().all(plain) => text.into(),
         Some(text) if !text.chars().any(char::is_control) => format!("'{}'", text.replace('\'', r"'\''")),
-        // What is no text, or would not be seen.
+        // An argument that is not text, or has invisible characters.
         _ => {
             let shown = |byte: &u8| match byte {
                 b'\\' | b'\'' => format!("\\{}", char::from(*byte)),

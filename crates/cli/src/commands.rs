@@ -23,11 +23,11 @@ Examples:
                                                   one file, so that all ranks finish together
   equipoise farm jobs.txt                         a list of commands, each once; also on ranks
   equipoise divide --model --topology hypercube:4 one load that can be cut anywhere
-  equipoise when --series FILE --cost 12          when balancing would have paid
-  mpirun -n 8 equipoise probe                     what the network and the ranks are like
+  equipoise when --series FILE --cost 12          the best times to balance, afterwards
+  mpirun -n 8 equipoise probe                     latency, bandwidth and speeds
   equipoise advise --loads 19,11,2,9 --task-seconds 0.001
                                                   whether balancing pays
-  equipoise list                                  what there is to choose from
+  equipoise list                                  balancers, schedulers, workloads, ..
   equipoise reproduce                             a paper's figures, and ours
 
 Exit status: 0 done; 1 a run failed or lost something; 2 wrong usage; 3 no progress (see --timeout);
@@ -62,14 +62,14 @@ enum Command {
     Manual(manual::Manual),
 }
 
-/// Runs the command that the process was called with; what it returns is the exit status.
+/// Runs the command that the process was called with, and returns its exit status.
 pub fn run() -> ExitCode {
     if let Some(ended) = equipoise_farm::helper::serve_if_called() {
         return ended;
     }
     launch::begin();
     let mut parser = Cli::command();
-    // To say which MPI it is, MPI may have to be loaded.
+    // The version names the MPI, which may have to be loaded for that.
     if std::env::args_os().any(|argument| argument == "--version") {
         parser = parser.long_version(&*launch::version().leak());
     }
@@ -95,13 +95,13 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Joins an option and a value that begins with a minus sign and a digit or a comma, `--loads -5,1` to `--loads=-5,1` and `--tasks -,unit=us` to
-/// `--tasks=-,unit=us`: no option is called so, and the judge of the value says better what is wrong with it.
+/// Joins an option and a value that begins with a minus sign and a digit or a comma, `--loads -5,1` to `--loads=-5,1` and `--tasks
+/// -,unit=us` to `--tasks=-,unit=us`. No option has such a name, and the parser of the value gives the better message.
 fn with_negative_values(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = Vec::new();
     let mut is_command = false;
     for argument in arguments {
-        // What comes after `--` is another program's command line.
+        // Arguments after `--` are another program's command line.
         is_command |= argument == "--";
         let negative = argument
             .to_str()
@@ -141,7 +141,7 @@ impl Command {
     }
 }
 
-/// Help and version are printed as they are; what is wrong becomes one sentence.
+/// Prints help and version as they are, and an error as one sentence.
 fn refused(why: &clap::Error) -> ExitCode {
     match why.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -196,7 +196,7 @@ const ANY_BYTES: [&str; 18] = [
     "--simgrid",
 ];
 
-/// The sentence about the first argument that is no text in UTF-8, though its option takes nothing else.
+/// Error for the first argument that is not UTF-8, where the option requires it.
 fn not_text(arguments: impl Iterator<Item = OsString>) -> Option<String> {
     let mut option = String::new();
     for argument in arguments {
@@ -213,7 +213,7 @@ fn not_text(arguments: impl Iterator<Item = OsString>) -> Option<String> {
     None
 }
 
-/// The first paragraph of what clap says, its tips included, in one line.
+/// First paragraph of clap's message, with its tips, on one line.
 fn sentence(text: &str) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(text);
     let said = text.split("\n\nUsage:").next().unwrap_or(text).split("\n\nFor more").next().unwrap_or(text);

@@ -20,9 +20,10 @@ use equipoise_lab::report::{advice, csv, html, json, table, trace};
 use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern, network};
 
 use super::launch::{self, Ending};
-use super::options::{GraceOption, Output, Placements, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input, handicap};
+use super::options::{GraceOption, Placements, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input, handicap};
 use super::output::{Files, Target, check_trace};
 use super::terminal;
+use super::terminal::Output;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,8 +45,8 @@ fn examples() -> String {
 #[derive(Args)]
 #[command(after_help = examples())]
 pub struct Arguments {
-    /// Balancers to compare, A,B:key=value,..; A+refine repairs what whole tasks leave, from:FILE is a partition as in `equipoise balance` [default: all
-    /// that fit]
+    /// Balancers to compare, A,B:key=value,..; A+refine also repairs the rounding by whole tasks, from:FILE is a partition as in `equipoise
+    /// balance` [default: all that fit]
     #[arg(long, value_name = "NAMES", value_parser = any_bytes())]
     balancer: Option<String>,
 
@@ -58,11 +59,11 @@ pub struct Arguments {
     #[arg(long, value_name = "LOADS", value_parser = any_bytes())]
     loads: Vec<String>,
 
-    /// Real tasks, in addition to the loads or instead of them: lbaf:DIR[,set=NAME][,phase=N] are the task times of a real run as DARMA's LBAF has
-    /// them, a file for each rank, and FILE.csv a table with the columns rank,work[,bytes,x,y,z] (- is one on standard input; with ,unit=us work is
-    /// a time, also in ns, ms or s, and may have a fraction); the run's ranks are dealt out in blocks, loads are then work (ns or the table's
-    /// units). files:DIR makes every file below DIR a task, its bytes the payload (what
-    /// .gitignore ignores is left out); the files of a top-level folder lie together
+    /// Real tasks, in addition to the loads or instead of them. lbaf:DIR[,set=NAME][,phase=N]: task times of a real run in the format of
+    /// DARMA's LBAF, one file per rank. FILE.csv: a table with the columns rank,work[,bytes,x,y,z] (- for standard input; with ,unit=us
+    /// work is a time, also in ns, ms or s, and may have a fraction). The run's ranks are mapped to ranks in blocks, and loads are work (ns
+    /// or the table's units). files:DIR: every file below DIR is a task with its bytes as payload (files ignored by .gitignore are left
+    /// out); the files of a top-level folder start on one rank
     #[arg(long, value_name = "SOURCE", value_parser = any_bytes())]
     tasks: Option<String>,
 
@@ -80,18 +81,19 @@ pub struct Arguments {
     #[command(flatten)]
     rule: RuleOptions,
 
-    /// Number of rounds; each measures every balancer, in another order, and fewer than six rank nothing (more balancers take more rounds). In simulation one
-    /// is enough, since all rounds are the same [default: 9 for two balancers to 14 for twenty, so that no single slow round decides]
+    /// Number of rounds. Each round measures every balancer, in another order; below six rounds nothing is ranked (more balancers need more
+    /// rounds). In simulation one is enough, since all rounds are equal [default: 9 for two balancers to 14 for twenty, so that no single
+    /// slow round decides]
     #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
 
-    /// Number of steps for which the loads stay as they are: the advice spreads the time of a phase over them, where loads are times
-    /// [default: until the first balancer pays]
+    /// Number of steps for which the loads last: the advice spreads the time of a phase over them, where loads are times [default: until
+    /// the first balancer pays]
     #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
 
-    /// Seconds that a task (with weights: a work unit) takes on a rank of average power: adds the imbalance from which a phase pays, for the whole
-    /// load and for one arriving task [default: as --tasks says, if it does]
+    /// Seconds that a task (with weights: a work unit) takes on a rank of average power. Adds the imbalance from which a phase pays, for
+    /// the whole load and for one arriving task [default: from --tasks, if it has times]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     task_seconds: Option<f64>,
 
@@ -128,7 +130,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     seconds.ok_or_else(|| "it must be a number of seconds above 0, such as 0.001".into())
 }
 
-/// What the options ask for, as far as it is known without ranks.
+/// Parsed options, as far as they can be checked without ranks.
 struct Request<'a> {
     arguments: &'a Arguments,
     balancers: Vec<String>,
@@ -297,7 +299,7 @@ impl Request<'_> {
         }
     }
 
-    /// Whether all tasks have places: those of a table may. One on standard input is read later, and once.
+    /// Returns true if all tasks have places: those of a table may. One on standard input is read later, and once.
     fn have_places(&self, world: &mut World) -> Result<bool> {
         match &self.tasks {
             Some(source @ TaskSource::Table { path, .. }) if self.loads.is_empty() && path.as_os_str() != "-" => {

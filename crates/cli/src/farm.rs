@@ -29,7 +29,8 @@ use equipoise_farm::{environment, status};
 use equipoise_lab::experiment::settle;
 
 use super::launch::{self, Ending};
-use super::options::{Output, Placements, WorldOptions};
+use super::options::{Placements, WorldOptions};
+use super::terminal::Output;
 use super::{streams, terminal};
 
 const EXAMPLES: &str = "\
@@ -43,9 +44,9 @@ Examples:
   mpirun -n 16 equipoise farm jobs.txt --walltime auto --slots cpus=8,gpus=2
   equipoise farm status run1                      while it runs, from another terminal
 
-A list has one command a line; blank lines and # comments do not count, quotes are read as a shell reads them. Behind a command may stand
+A list has one command a line; blank lines and # comments do not count; quotes have the meaning of a shell's. A command may be followed by
   #EQ cost=30 min=10 cpus=2 gpus=1 mem=4G after=12,15-20 dir=PATH stdin=FILE
-and on a line of its own `#EQ barrier`: what follows waits for all before. after= names commands by Seq: they count from 1.
+A line `#EQ barrier` makes all later commands wait for all earlier ones. after= names commands by Seq: they count from 1.
 
 A command has FARM_TASK, FARM_ATTEMPT, FARM_RANK and FARM_HOST in its environment, and none of the variables by which launchers number ranks.
 
@@ -57,7 +58,7 @@ Exit status: 0 all succeeded; 1 some failed or were skipped; 2 wrong usage; 4 wo
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The list of commands; - for standard input. `status DIR` shows how far the job with this journal is
+    /// The list of commands; - for standard input. `status DIR` shows the progress of the job with this journal
     #[arg(value_name = "FILE | -", num_args = 0..=2)]
     list: Vec<PathBuf>,
 
@@ -74,16 +75,16 @@ pub struct Arguments {
     #[arg(long, value_name = "A-B[:S]", requires = "command", conflicts_with_all = ["list", "empty"], help_heading = "Input")]
     array: Option<String>,
 
-    /// Run this number of tasks that do nothing, to measure
+    /// Run this number of tasks that do nothing, to measure overhead
     #[arg(long, value_name = "N", conflicts_with_all = ["list", "command"], help_heading = "Input")]
     empty: Option<u64>,
 
-    /// Built-in tasks that sleep, to compare schedulers: exponential:mean=10ms,tasks=N | uniform:min=5ms,max=500ms,tasks=N | fixed:time=1s,tasks=N;
-    /// and if need be ,seed=N ,costs=known ,speeds=1/2/4 (of the ranks, over and over)
+    /// Built-in tasks that sleep, to compare schedulers: exponential:mean=10ms,tasks=N | uniform:min=5ms,max=500ms,tasks=N |
+    /// fixed:time=1s,tasks=N; optionally ,seed=N ,costs=known ,speeds=1/2/4 (of the ranks, repeated)
     #[arg(long, value_name = "LENGTHS", conflicts_with_all = ["list", "command", "args", "array", "empty"], help_heading = "Input")]
     sleep: Option<String>,
 
-    /// Whose list it is: plain | greasy | disbatch | parallel. Others' commands run by a shell
+    /// Format of the list: plain | greasy | disbatch | parallel. In all but plain, commands are run by a shell
     #[arg(long, value_name = "FORMAT", requires = "list", default_value = "plain", help_heading = "Input")]
     format: String,
 
@@ -95,11 +96,11 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", help_heading = "Input")]
     stdin: Option<PathBuf>,
 
-    /// Go on waiting for further lines at the end of the list, until a signal or --walltime
+    /// Keep waiting for further lines at the end of the list, until a signal or --walltime
     #[arg(long, help_heading = "Input")]
     follow: bool,
 
-    /// Print the commands that would run, and run none
+    /// Print the commands that would run, without running them
     #[arg(long, help_heading = "Input")]
     dry_run: bool,
 
@@ -107,17 +108,18 @@ pub struct Arguments {
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=65536), help_heading = "Scheduling")]
     workers: Option<u32>,
 
-    /// selfsched:rule=ss|fixed|gss|fac2|tss|awf|af|.. (how many commands a rank gets at a time), dss (one, in the order of the list), sash, sads (ahead, by
-    /// estimates and by how fast ranks are) [default: what a rank does in 0.1 s; with estimates one, the longest first]
+    /// Rule for the number and the order of commands that a rank gets: selfsched:rule=ss|fixed|gss|fac2|tss|awf|af|.. (self-scheduling by
+    /// chunks), dss (one at a time, in the order of the list), sash, sads (ahead, by estimates and by the ranks' speeds) [default: about
+    /// 0.1 s of work at a time; with estimates one at a time, the longest first]
     #[arg(long, value_name = "NAME", help_heading = "Scheduling")]
     scheduler: Option<String>,
 
-    /// Whether rank 0 runs commands, too: working | dedicated
+    /// Duty of rank 0: working (it runs commands, too) | dedicated
     #[arg(long, value_name = "MODE", default_value = "working", help_heading = "Scheduling")]
     host: String,
 
-    /// Estimated seconds: a file with a number for each task in order, or with Seq before it; or a journal or job log of an earlier run, from which they
-    /// are learnt by program and arguments. With estimates the longest come first
+    /// Estimated seconds: a file with a number for each task in order, or with Seq before it; or a journal or job log of an earlier run,
+    /// from which they are learnt by program and arguments. With estimates the longest tasks run first
     #[arg(long, value_name = "FILE", help_heading = "Scheduling")]
     costs: Option<PathBuf>,
 
@@ -142,15 +144,15 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", help_heading = "Records")]
     journal: Option<PathBuf>,
 
-    /// Go on: run what has no finished record in the journal (or in --joblog, or --resume-from)
+    /// Resume: run everything without a finished record in the journal (or in --joblog, or --resume-from)
     #[arg(long, help_heading = "Records")]
     resume: bool,
 
-    /// Go on, and run again what failed
+    /// Resume, and run failed commands again
     #[arg(long, help_heading = "Records")]
     retry_failed: bool,
 
-    /// A log of GNU parallel, disBatch or GREASY, or a journal file, that says what is finished
+    /// Log of GNU parallel, disBatch or GREASY, or a journal file, that names finished commands
     #[arg(long, value_name = "FILE", help_heading = "Records")]
     resume_from: Vec<PathBuf>,
 
@@ -166,15 +168,15 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS", help_heading = "Limits")]
     timeout: Option<String>,
 
-    /// Time that the job has, 1:00:00 or seconds; auto asks Slurm or PBS. What cannot end in time (cost=, min=) is not started
+    /// Time limit of the job, 1:00:00 or seconds; auto asks Slurm or PBS. Commands that cannot end in time (cost=, min=) are not started
     #[arg(long, value_name = "TIME", help_heading = "Limits")]
     walltime: Option<String>,
 
-    /// Time that running commands have to end when the job is told to (SIGTERM, SIGINT, SIGUSR1)
+    /// Grace for running commands after SIGTERM, SIGINT or SIGUSR1
     #[arg(long, value_name = "SECONDS", default_value = "10", help_heading = "Limits")]
     grace: String,
 
-    /// End the job after N failures: now stops what runs, soon lets it end
+    /// End the job after N failures: now stops running commands, soon lets them end
     #[arg(long, value_name = "now|soon,fail=N", help_heading = "Limits")]
     halt: Option<String>,
 
@@ -182,7 +184,7 @@ pub struct Arguments {
     #[arg(long, help_heading = "Results")]
     keep_order: bool,
 
-    /// Write outputs into this folder only: rank-N.out and rank-N.err; or, with {#} in it, into the files DIR/{#}.out and .err of each task
+    /// Write outputs only into this folder: rank-N.out and rank-N.err; with {#} in it, into the files DIR/{#}.out and .err of each task
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     results: Option<PathBuf>,
 
@@ -287,7 +289,7 @@ fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: b
     Ok(status)
 }
 
-/// Whether the job goes on when a rank dies.
+/// Returns true if the job goes on when a rank dies.
 #[cfg(feature = "_ranks")]
 fn survives(world: &World) -> bool {
     world.as_real().is_some_and(equipoise::transport::mpi::World::survives)
@@ -315,7 +317,7 @@ fn lead(settings: &Settings, mut prepared: Prepared, hosts: Vec<String>, quiet: 
     Lead::new(settings, prepared, hosts, printer, Box::new(Terminal { quiet, joblog }), now())
 }
 
-/// Tells people on standard error, and programs on standard output.
+/// Reports to people on standard error, and to programs on standard output.
 struct Terminal {
     quiet: bool,
     joblog: Option<Joblog>,

@@ -16,7 +16,7 @@ use super::options::{GraceOption, WorldOptions};
 use super::start;
 use super::{command, terminal};
 
-/// Whether this process is the one of its job that speaks, as far as the environment tells.
+/// Returns true if this process is the one of its job that prints, by the environment.
 pub fn speaks() -> bool {
     launcher::rank(launcher::variable).unwrap_or(0) == 0
 }
@@ -73,7 +73,7 @@ fn compared(mut world: World) -> Result<World, Ending> {
     }
 }
 
-/// This process refuses to begin, and has said so if it is the one that speaks. The others hear of it.
+/// Refuses to begin. The speaking process prints the reason, and the other ranks are informed.
 pub fn refuse(why: &str) {
     start::note_refusal(why);
     if let Ok(false) = compare_if_possible() {
@@ -144,7 +144,7 @@ pub fn within_until_told(
 /// Sees to it that a process that has said its last sentence ends, even if MPI's own end waits for something that never comes: a launcher whose
 /// books are in disorder, a rank that is gone.
 fn end_soon(status: i32) {
-    /// What the end of a large job takes on a busy machine.
+    /// Time that the end of a large job takes on a busy machine.
     const ENOUGH: Duration = Duration::from_secs(10);
     // Without a thread the process ends as MPI lets it.
     let _ = thread::Builder::new().name("end".into()).spawn(move || {
@@ -158,12 +158,12 @@ fn end_soon(status: i32) {
     });
 }
 
-/// How a command failed.
+/// Failure of a command.
 #[derive(Debug)]
 pub enum Ending {
-    /// It is still to be said why.
+    /// The error is still to be printed.
     Unsaid(Error),
-    /// It has been said; the exit status is left.
+    /// The error has been printed; only the exit status is left.
     Said(i32),
 }
 
@@ -230,13 +230,15 @@ fn real(options: &WorldOptions, workers: u32) -> Result<World, Ending> {
 
     let (watchdog, seed, workers) = (Watch::Always(options.timeout), options.seed, workers as usize);
     let survives = options.survives;
-    let world = mpi::World::launched(mpi::Options { watchdog, survives, seed, workers, ..mpi::Options::program() })?;
+    let mut options = mpi::Options::program().with_watchdog(watchdog).with_seed(seed).with_workers(workers);
+    options.survives = survives;
+    let world = mpi::World::launched(options)?;
     let world = world.ok_or_else(|| Error::usage(format!("there are no ranks to run on; {}", what_to_type())))?;
     terminal::begin(world.rank() == 0);
     compared(World::from(world))
 }
 
-/// The circumstances of what has just been done in this world.
+/// The environment of the last operation in this world.
 pub fn environment(world: &World) -> Environment {
     Environment::of(world, command::typed(world.is_simulated()), carrier())
 }
@@ -251,14 +253,14 @@ fn carrier() -> Option<String> {
     Some(equipoise::transport::mpi::library())
 }
 
-/// What `--version` says: which MPI this program uses, too.
+/// Text of `--version`, including the MPI in use.
 #[cfg(feature = "_ranks")]
 pub fn version() -> String {
     let mpi = equipoise::transport::mpi::description().unwrap_or_else(|why| why.to_string());
     format!("{}\n{mpi}", env!("CARGO_PKG_VERSION"))
 }
 
-/// What `--version` says.
+/// Text of `--version`.
 #[cfg(not(feature = "_ranks"))]
 pub fn version() -> String {
     format!("{}\nbuilt without MPI (features `mpi`, `mpi-dynamic`): simulated ranks only", env!("CARGO_PKG_VERSION"))

@@ -14,8 +14,8 @@ use equipoise_lab::report::{json, table};
 use equipoise_lab::workload::{graphs, independent};
 use serde::Serialize;
 
-use super::options::Output;
 use super::terminal;
+use super::terminal::Output;
 
 /// Maximum number of ranks: a prediction builds each topology, which takes long and much memory beyond.
 const MOST_RANKS: i64 = 1 << 24;
@@ -23,7 +23,7 @@ const MOST_RANKS: i64 = 1 << 24;
 /// List balancers (with their predicted costs), schedulers, triggers, workloads, topologies, loads and networks
 #[derive(Args)]
 pub struct Arguments {
-    /// Number of ranks to predict the balancers' costs for
+    /// Number of ranks for which the balancers' costs are predicted
     #[arg(long, value_name = "RANKS", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=MOST_RANKS))]
     ranks: u32,
 
@@ -44,7 +44,7 @@ pub struct Arguments {
     markdown: Option<Tabulated>,
 }
 
-/// What is listed in documentation.
+/// Kind of table for documentation.
 #[derive(Clone, Copy, ValueEnum)]
 enum Tabulated {
     Balancers,
@@ -66,7 +66,7 @@ struct List {
     networks: Vec<Choice>,
 }
 
-/// A way to write an option, and what it means.
+/// Syntax of an option's value, and its meaning.
 #[derive(Serialize)]
 struct Choice {
     syntax: &'static str,
@@ -98,7 +98,7 @@ struct Scheduler {
     /// The first is the default.
     topologies: Vec<Kind>,
     options: &'static str,
-    /// What kind of workload it schedules.
+    /// Kind of workload that it schedules.
     tasks: Tasks,
 }
 
@@ -336,7 +336,7 @@ fn human(list: &List) -> String {
     out
 }
 
-/// What `equipoise run` can run, and under what.
+/// Workloads that `equipoise run` knows, and their schedulers.
 fn of_runs(list: &List, width: u16) -> String {
     let cited = |title: &str, source: &str| if source.is_empty() { title.to_string() } else { format!("{title} ({source})") };
     let mut schedulers = table::table(&["name", "what it is", "tasks", "topologies"], 4, width);

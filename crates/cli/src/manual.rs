@@ -1,4 +1,4 @@
-//! What packages install besides the program: manual pages and completions for shells, made from the options themselves.
+//! Files that packages install with the program: manual pages and completions for shells, made from the options.
 
 use std::fs;
 use std::path::PathBuf;

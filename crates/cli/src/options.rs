@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{Args, ValueEnum};
 use equipoise::agreement::{self, Collectives, Used};
 use equipoise::balance::Chosen;
 use equipoise::names;
@@ -14,56 +14,56 @@ use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::workload::{Pins, WeightPattern, column_names};
 
-use super::terminal;
+use super::terminal::{self, Output};
 
-/// Which ranks a command runs on.
+/// Ranks that a command runs on.
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Ranks")]
 pub struct WorldOptions {
-    /// Number of ranks to simulate in virtual time, without MPI; leave it out to run on real ranks (under mpirun)
+    /// Number of ranks to simulate in virtual time, without MPI; by default the command runs on real ranks (under mpirun)
     #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_NODES)))]
     pub sim: Option<u32>,
 
-    /// The simulated network: zero | switched | hops, the last two with :latency=20us,per_byte=2.7ns,contention.
-    /// switched: a message costs its start-up and its bytes; hops: the same for every hop along the topology; contention: messages wait
-    /// for each other. FILE.toml is a network that `equipoise probe --write` measured: its hosts, links and speeds
-    /// [default: switched:latency=20us,per_byte=2.7ns]. On real ranks `compare` takes a file, and predicts times with it
+    /// Simulated network: zero | switched | hops, the last two with :latency=20us,per_byte=2.7ns,contention. switched: a message costs its
+    /// start-up and its bytes; hops: the same for every hop along the topology; contention: messages wait for each other. FILE.toml is a
+    /// network measured by `equipoise probe --write`: its hosts, links and speeds. On real ranks `compare` accepts a file, and predicts
+    /// times with it [default: switched:latency=20us,per_byte=2.7ns]
     #[arg(long, value_name = "MODEL", value_parser = any_bytes())]
     pub network: Option<String>,
 
-    /// Whether the command takes a network on real ranks, to predict with.
+    /// Whether the command takes a network on real ranks, for predictions.
     #[arg(skip)]
     pub predicts: bool,
 
-    /// Whether the command goes on when a rank dies, where MPI can.
+    /// Whether the command continues when a rank dies, where MPI can.
     #[arg(skip)]
     #[cfg_attr(not(feature = "_ranks"), allow(dead_code, reason = "without real ranks none dies"))]
     pub survives: bool,
 
-    /// Number of hosts of the simulated ranks, filled in blocks (HOSTS) or in turn (HOSTS,cyclic), to see how much crosses between hosts
+    /// Number of hosts of the simulated ranks, filled in blocks (HOSTS) or in turn (HOSTS,cyclic), to measure traffic between hosts
     /// [default: 1]
     #[arg(long, value_name = "HOSTS", requires = "sim", verbatim_doc_comment)]
     pub sim_hosts: Option<SimHosts>,
 
     /// Placement of the topology's nodes on ranks: hosts keeps neighbours on one host; identity puts node i on rank i; random; all (for
-    /// compare) runs each balancer under all three, to see what crosses between hosts
+    /// compare) runs each balancer under all three, to compare traffic between hosts
     #[arg(long, value_name = "RULE", default_value_t = Placements::One(PlacementRule::Hosts))]
     pub placement: Placements,
 
-    /// Seed of all random numbers; the same seed gives the same loads and (in simulation) the same run
+    /// Seed of all random numbers. The same seed gives the same loads and (in simulation) the same run
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
 
-    /// Abort after SECONDS without progress, with exit status 3 and a report of who waits for whom; in simulation the time is virtual
+    /// Abort after SECONDS without progress, with exit status 3 and a report of the waits of each rank; in simulation the time is virtual
     #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
     pub timeout: Duration,
 }
 
-/// How long something may go on that is asked to end.
+/// Grace for operations that are asked to end.
 #[derive(Args)]
 pub struct GraceOption {
-    /// Time that the phase or run which goes on has to end when the job is told to (SIGTERM, SIGUSR1); then it is given up. What was finished is
-    /// printed either way, marked `interrupted`, with exit status 4
+    /// Grace for the current phase or run after SIGTERM or SIGUSR1; then it is given up. Finished results are printed in any case, marked
+    /// `interrupted`, with exit status 4
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub grace: Duration,
 }
@@ -116,7 +116,7 @@ impl Placements {
     }
 }
 
-/// How simulated ranks are spread over hosts.
+/// Distribution of simulated ranks over hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimHosts {
     pub count: u32,
@@ -161,9 +161,10 @@ pub struct TaskOptions {
     #[arg(long, value_name = "WEIGHTS", default_value = "unit", value_parser = any_bytes())]
     pub weights: String,
 
-    /// Several weights of each task of --tasks, each of which every rank should have its fair share of: names of columns of the table (work and bytes for
-    /// lbaf:DIR), as in work,bytes. The largest ratio of a rank's load over its fair share counts, which is printed for each. A table's work is its
-    /// column work, or else the first named here. For greedy, refine and greedy-refine; other balancers look at the work alone
+    /// Several weights of each task of --tasks, each to be balanced: names of columns of the table (work and bytes for lbaf:DIR), as in
+    /// work,bytes. A result is as good as the largest ratio of a rank's load over its fair share, which is printed for each weight. A
+    /// table's work is its column work, or else the first named here. For greedy, refine and greedy-refine; other balancers use the work
+    /// only
     #[arg(long, value_name = "NAMES", requires = "tasks")]
     weights_columns: Option<String>,
 
@@ -172,27 +173,27 @@ pub struct TaskOptions {
     pinned: Option<String>,
 }
 
-/// What balancers have to keep.
+/// Constraints on balancers.
 #[derive(Args)]
 pub struct RuleOptions {
-    /// Bytes of tasks' payloads that a rank has room for, after the phase and during it: 8e9, or a number for each rank, 8e9,4e9. Tasks move in
-    /// rounds where room must be made first. For greedy, refine, greedy-refine, hierarchical and kk
+    /// Memory of each rank for tasks' payloads in bytes, after the phase and during it: 8e9, or a number for each rank, 8e9,4e9. Tasks move
+    /// in several rounds where room must be made first. For greedy, refine, greedy-refine, hierarchical and kk
     #[arg(long, value_name = "BYTES")]
     capacity: Option<String>,
 
-    /// Which tasks talk to each other: a line `a b bytes` for each pair, tasks by their numbers, those of node 0 first. What crosses ranks and hosts is reported, and
-    /// refine:locality=0.05 goes by it. LBAF's data have their own
+    /// Communication between tasks: one line `a b bytes` per pair, tasks by their numbers, those of node 0 first. Bytes between ranks and
+    /// between hosts are reported, and refine:locality=0.05 reduces them. LBAF's data include their own
     #[arg(long, value_name = "FILE", value_parser = any_bytes())]
     pub communications: Option<String>,
 
-    /// Whose sums, scans and all-gathers the phases use: own (trees of messages), native (MPI's, where each node of the topology has a rank of its own)
-    /// or auto (measures both, and takes the faster). Results and counts are the same: an operation of MPI counts as the messages of our own tree. In
-    /// simulation and with --trace they are always our own [default: own]
+    /// Sums, scans and all-gathers of the phases: own (trees of messages), native (MPI's, where each node of the topology has its own rank)
+    /// or auto (measures both, and takes the faster). Results and counts are the same: an operation of MPI counts as the messages of our
+    /// own tree. In simulation and with --trace always own [default: own]
     #[arg(long, value_name = "WHOSE")]
     pub collectives: Option<Collectives>,
 
-    /// Follow the balancer's rule as its paper prints it, even where it makes the slowest rank (in work over power) slower;
-    /// by default such moves are declined, and the result says so
+    /// Follow the balancer's rule as published, even where it makes the slowest rank (in work over power) slower; by default such moves are
+    /// declined, and the result reports it
     #[arg(long)]
     pub plain: bool,
 }
@@ -209,7 +210,7 @@ impl RuleOptions {
         }
     }
 
-    /// Bytes that each of the ranks has room for, if that is limited.
+    /// Memory of each rank in bytes, if it is limited.
     pub fn capacity(&self, ranks: u32) -> Result<Option<Vec<u64>>> {
         let Some(text) = &self.capacity else { return Ok(None) };
         let wrong = |part: &str| Error::usage(format!("--capacity {text}: '{part}' is no number of bytes below 2^64"));
@@ -221,7 +222,7 @@ impl RuleOptions {
         }
     }
 
-    /// Wrong usage if a balancer does not keep the capacity that is given.
+    /// Wrong usage if a balancer does not respect the given capacities.
     pub fn check(&self, balancer: &Chosen) -> Result<()> {
         match &self.capacity {
             Some(text) if !balancer.keeps_capacity() => {
@@ -234,7 +235,7 @@ impl RuleOptions {
         }
     }
 
-    /// Has the phases use the collective operations that are asked for, and says so to people. Returns which these are, if anybody asked.
+    /// Selects the collective operations of the phases, and reports them to people. Returns the selected ones if the option was given.
     pub fn use_collectives(&self, world: &mut World, output: Output) -> Result<Option<Used>> {
         let Some(choice) = self.collectives else { return Ok(None) };
         let used = agreement::use_collectives(world, choice)?;
@@ -253,7 +254,7 @@ impl RuleOptions {
         Ok(Some(used))
     }
 
-    /// Whether a balancer can take part.
+    /// Returns true if a balancer can take part.
     pub fn admits(&self, balancer: &Chosen) -> bool {
         self.capacity.is_none() || balancer.keeps_capacity()
     }
@@ -271,12 +272,12 @@ impl TaskOptions {
         self.weights_columns.as_deref().map_or_else(|| Ok(Vec::new()), column_names)
     }
 
-    /// Whether a balancer can take part.
+    /// Returns true if a balancer can take part.
     pub fn admits(&self, balancer: &Chosen) -> bool {
         self.weights_columns.is_none() || balancer.keeps_columns()
     }
 
-    /// Wrong usage if a balancer does not look at several weights, and there are some.
+    /// Wrong usage if a balancer does not use several weights, and there are some.
     pub fn check(&self, balancer: &Chosen) -> Result<()> {
         match &self.weights_columns {
             Some(names) if !balancer.keeps_columns() => {
@@ -301,7 +302,7 @@ pub fn any_bytes() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(|argument| names::text(&argument))
 }
 
-/// Refuses options of which several would read standard input.
+/// Refuses several options that would read standard input.
 ///
 /// # Errors
 /// Wrong usage that names two of them.
@@ -342,17 +343,6 @@ pub fn handicap(text: &str) -> std::result::Result<f64, String> {
         Ok(times) if (1.0..=100.0).contains(&times) => Ok(times),
         _ => Err("it must be a number from 1 to 100".into()),
     }
-}
-
-/// The form of a command's output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Output {
-    /// Text and tables
-    Human,
-    /// One JSON object per line
-    Json,
-    /// Nothing but the exit status
-    Quiet,
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Files that results are written to, besides what is printed.
+//! Output files, in addition to the printed results.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -36,7 +36,7 @@ impl Target {
     }
 }
 
-/// The folder of `--report`: the table, the records, and the page to look at.
+/// Folder of `--report`: the table, the records, and the page.
 pub struct Report {
     pub table: Target,
     pub records: Target,
@@ -57,7 +57,7 @@ impl Report {
     }
 }
 
-/// What is to be written, where this process is the one that writes.
+/// Files to be written; empty where another process writes.
 #[derive(Default)]
 pub struct Files {
     pub csv: Option<Target>,

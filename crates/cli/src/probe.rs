@@ -1,4 +1,4 @@
-//! `equipoise probe`: what the network and the ranks are like.
+//! `equipoise probe`: measures the network and the ranks.
 
 use std::path::PathBuf;
 
@@ -13,9 +13,10 @@ use equipoise_lab::report::{csv, json, probe as report, simgrid};
 use equipoise_lab::workload::network;
 
 use super::launch::{self, Ending};
-use super::options::{Output, WorldOptions};
+use super::options::WorldOptions;
 use super::output::{Files, Target};
 use super::terminal;
+use super::terminal::Output;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,15 +34,15 @@ fn examples() -> String {
     EXAMPLES.replace("{COLUMNS}", &legend::<LinkRecord>())
 }
 
-/// Measure the network and the ranks: latency, bandwidth and speed, and which host or link is slow
+/// Measure the network and the ranks: latency, bandwidth and speed; name slow hosts and links
 #[derive(Args)]
 #[command(after_help = examples())]
 pub struct Arguments {
-    /// Number of rounds; each measures everything once. Too few give no verdict [default: 12, or as many as a verdict takes]
+    /// Number of rounds; each measures everything once. Too few give no verdict [default: 12, or the number needed for a verdict]
     #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: Option<u32>,
 
-    /// Seconds that each rank computes for its speed, over all rounds
+    /// Seconds of computing of each rank for its speed, over all rounds
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = computing)]
     compute: f64,
 
@@ -91,7 +92,7 @@ fn computing(text: &str) -> std::result::Result<f64, String> {
     }
 }
 
-/// What is to be written.
+/// Files to be written.
 #[derive(Default)]
 struct Targets {
     files: Files,

@@ -13,8 +13,8 @@ use equipoise_lab::experiment::papers::{self, Claim, Effort, Item, Job, Judged, 
 use equipoise_lab::report::reproduction::ReproductionLine;
 use equipoise_lab::report::{csv, json, papers_page, reproduction};
 
-use super::options::Output;
 use super::output::{Report, Target};
+use super::terminal::Output;
 use super::{launch, terminal};
 
 const EXAMPLES: &str = "\
@@ -39,10 +39,10 @@ A claim's verdict is reproduced, reproduced under a stated reading, not reproduc
 Exit status 1 says that a verdict contradicts the recorded one, or that none is recorded (docs/papers.md has them); that a paper is wrong
 is no failure. Fewer cases than those of the record may leave a verdict undecided, and more may decide one.";
 
-/// Reproduce the papers' tables and figures in simulation, and judge what the papers say
+/// Reproduce the papers' tables and figures in simulation, and judge the papers' claims
 ///
-/// Every point is measured on random cases of its own, and compared with the paper's printed number where there is one, all of a table or figure
-/// together with an error rate of 5 % (Holm's method). Then each claim that can be judged by what was measured gets a verdict.
+/// Every point is measured on random cases of its own, and compared with the paper's printed number where there is one. All comparisons of
+/// a table or figure together have an error rate of 5 % (Holm's method). Then each claim that the measurements can judge gets a verdict.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -62,15 +62,16 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     example: Vec<u32>,
 
-    /// Section whose claims are measured by themselves
+    /// Section whose claims are measured on their own
     #[arg(long, value_name = "N")]
     section: Vec<u32>,
 
-    /// A figure of one's own instead of a paper's, as this file describes it (TOML; docs/papers.md): balancers or schedulers, topologies, loads or workloads
+    /// Figure of your own instead of a paper's, described by this file (TOML; docs/papers.md): balancers or schedulers, topologies, loads
+    /// or workloads
     #[arg(long, value_name = "FILE", conflicts_with_all = ["paper", "figure", "table", "example", "section", "quick", "full", "claims", "record", "recorded"])]
     file: Option<PathBuf>,
 
-    /// Few random cases: all papers in about three minutes on two cores [default]
+    /// Small numbers of random cases: all papers in about three minutes on two cores [default]
     #[arg(long, conflicts_with_all = ["full", "cases"])]
     quick: bool,
 
@@ -86,11 +87,11 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 
-    /// Keep every finished point in this file, and take those that are there already: a run that was stopped goes on
+    /// Store every finished point in this file, and reuse the points in it: continues an interrupted run
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
 
-    /// Number of points that are measured at a time; it does not change them [default: the number of cores]
+    /// Number of points measured in parallel; results do not depend on it [default: the number of cores]
     #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 
@@ -112,7 +113,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     claims: Option<PathBuf>,
 
-    /// Write the verdicts to this file, as the program records them
+    /// Write the verdicts to this file, in the form in which the program records them
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     record: Option<PathBuf>,
 
@@ -225,10 +226,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut before = 0;
     for Part { paper, jobs, claims, alone } in parts {
         let how = Measuring { threads: if alone { 1 } else { how.threads }, ..how };
+        let left = how.left(paper, &jobs);
+        progress.at(before as u64, number as u64, paper.name());
         let measured = papers::measure(paper, &jobs, &how, |done| {
             progress.at((before + done) as u64, number as u64, paper.name());
         })?;
-        before += how.left(paper, &jobs);
+        before += left;
         judged.extend(papers::judge(paper, &claims, &measured, &records)?);
         points.extend(measured.0);
     }

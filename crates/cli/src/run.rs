@@ -18,9 +18,10 @@ use equipoise_lab::report::{csv, json, run, run_page, trace};
 use equipoise_lab::workload::{self, graphs};
 
 use super::launch::{self, Ending};
-use super::options::{GraceOption, Output, ROUNDS, WorldOptions, any_bytes, check_standard_input, handicap};
+use super::options::{GraceOption, ROUNDS, WorldOptions, any_bytes, check_standard_input, handicap};
 use super::output::{Files, Target};
 use super::terminal;
+use super::terminal::Output;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,7 +42,7 @@ fn examples() -> String {
     EXAMPLES.replace("{COLUMNS}", &legend::<RunRecord>())
 }
 
-/// Run a workload of spawning or of independent tasks under a scheduler, or under several side by side
+/// Run a workload of spawning or of independent tasks under one scheduler, or compare several
 #[derive(Args)]
 #[command(after_help = examples())]
 pub struct Arguments {
@@ -70,20 +71,20 @@ pub struct Arguments {
     #[arg(long, value_name = "WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     workers: u32,
 
-    /// Whether the host of a hierarchical scheduler works, too [default: shared]
+    /// Duty of the host of a hierarchical scheduler, apart from scheduling [default: shared]
     #[arg(long, value_enum, value_name = "DUTY")]
     host: Option<Duty>,
 
-    /// The rank of the host of a hierarchical scheduler, where computations are submitted and answers end [default: 0]
+    /// Rank of the host of a hierarchical scheduler, to which computations are submitted and answers return [default: 0]
     #[arg(long, value_name = "RANK")]
     host_rank: Option<u32>,
 
-    /// Whether the medians of a hierarchical scheduler work, too [default: shared]
+    /// Duty of the medians of a hierarchical scheduler, apart from scheduling [default: shared]
     #[arg(long, value_enum, value_name = "DUTY")]
     medians: Option<Duty>,
 
-    /// Number of runs; each uses the next seed, and the mean is reported. Schedulers take turns in another order each time, and fewer than
-    /// six rounds rank nothing [default: 1; 9 with --compare on real ranks, except for streams]
+    /// Number of runs; each uses the next seed, and the mean is reported. Schedulers take turns in another order each time; below six
+    /// rounds nothing is ranked [default: 1; 9 with --compare on real ranks, except for streams]
     #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
 
@@ -114,12 +115,12 @@ pub struct Arguments {
     report: Option<PathBuf>,
 }
 
-/// What a node that schedules does apart from scheduling.
+/// Duty of a node that schedules, apart from scheduling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Duty {
-    /// Nothing; only the host expands a few roots (not those of a stream)
+    /// No tasks; only the host expands a few roots (not those of a stream)
     Dedicated,
-    /// It executes tasks like all others
+    /// Tasks, like all other nodes
     Shared,
 }
 

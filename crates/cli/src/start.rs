@@ -1,5 +1,5 @@
-//! How a process was started, which all ranks must have in common: a rank with another command or another option would wait for messages
-//! that never come, or take part in another computation.
+//! Comparison of how the ranks' processes were started. It must be the same: a rank with another command or another option would wait for
+//! messages that never come, or take part in another computation.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,13 +13,13 @@ const WRITTEN_BY_RANK_0: [&str; 7] = ["csv", "report", "trace", "to", "gantt", "
 #[cfg(any(feature = "_ranks", test))]
 const SHOWN: usize = 60;
 
-/// How a process was started.
+/// Version, command and options of a process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Start {
     version: String,
-    /// The command; for what is none, the option that stands in its place.
+    /// The command, or the option that stands in its place.
     command: String,
-    /// Its options, and what each was given or has by default; nothing for a flag.
+    /// Its options, and the given or default value of each; `None` for a flag.
     options: Vec<(String, Option<String>)>,
     /// Why this process will not begin.
     refused: Option<String>,
@@ -40,7 +40,7 @@ pub fn note(parser: &Command, matches: &ArgMatches) {
     with(|start| (start.command, start.options) = (name.to_string(), options));
 }
 
-/// Notes what stands in the place of a command.
+/// Notes the option that stands in the place of a command.
 pub fn note_instead(what: &str) {
     with(|start| start.command = what.into());
 }
@@ -50,7 +50,7 @@ pub fn note_refusal(why: &str) {
     with(|start| start.refused = Some(why.into()));
 }
 
-/// Whether this process will not begin.
+/// Returns true if this process will not begin.
 #[cfg(feature = "_ranks")]
 pub fn is_refused() -> bool {
     with(|start| start.refused.is_some())
@@ -79,7 +79,7 @@ pub fn compare(world: &mut equipoise::transport::world::World) -> equipoise::Res
     }
 }
 
-/// What differs between rank 0 and another.
+/// Difference between rank 0 and another rank, as a sentence.
 #[cfg(any(feature = "_ranks", test))]
 fn sentence(rank: u32, first: &Start, other: &Start) -> String {
     if first.version != other.version {

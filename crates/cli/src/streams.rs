@@ -21,12 +21,12 @@ fn is_not_open(stream: &impl AsFd) -> bool {
     matches!(rustix::io::fcntl_getfd(stream), Err(rustix::io::Errno::BADF))
 }
 
-/// Whether standard input was closed when the program began.
+/// Returns true if standard input was closed when the program began.
 pub fn input_was_closed() -> bool {
     INPUT.load(Ordering::Relaxed)
 }
 
-/// Whether standard output was closed when the program began.
+/// Returns true if standard output was closed when the program began.
 pub fn output_was_closed() -> bool {
     OUTPUT.load(Ordering::Relaxed)
 }

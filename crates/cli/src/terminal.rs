@@ -1,4 +1,4 @@
-//! Everything that this program says to people goes through here. Of several ranks only one speaks.
+//! Output for people. Only one of several ranks prints.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,18 +6,18 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
 use equipoise::names;
 use equipoise::{Error, Result};
 use equipoise_lab::experiment::Interruption;
 use equipoise_lab::report::json;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::options::Output;
 use super::streams;
 
 static SPEAKS: AtomicBool = AtomicBool::new(true);
 
-/// Whether this process is the one that speaks: by the launcher's word at first, by its rank once there is a world.
+/// Sets whether this process prints: by the launcher's variables at first, by its rank once there is a world.
 pub fn begin(speaks: bool) {
     SPEAKS.store(speaks, Ordering::Relaxed);
 }
@@ -41,7 +41,18 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()>
     }
 }
 
-/// The record of something that ended before anything of it was finished; `what` is counted, in the plural.
+/// Output format of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// Text and tables
+    Human,
+    /// One JSON object per line
+    Json,
+    /// No output; only the exit status
+    Quiet,
+}
+
+/// Prints the record of an operation that ended before anything was finished; `what` is the noun for the counted items, in the plural.
 pub fn interrupted(output: Output, interruption: &Interruption, what: &str) -> Result<()> {
     match output {
         Output::Human => print(|out| writeln!(out, "{}", interruption.sentence(what))),
@@ -50,12 +61,12 @@ pub fn interrupted(output: Output, interruption: &Interruption, what: &str) -> R
     }
 }
 
-/// Says on standard error what went wrong, in one line.
+/// Prints an error on standard error, on one line.
 pub fn complain(sentence: &str) {
     remark(&format!("equipoise: {sentence}"));
 }
 
-/// Prints a remark on standard error, apart from the result. What would be an order to the terminal is written out.
+/// Prints a remark on standard error, apart from the result. Control characters of the terminal are escaped.
 pub fn remark(text: &str) {
     if speaks() {
         // If standard error is closed, there is nowhere left to report to.
@@ -70,7 +81,7 @@ pub fn let_the_speaker_speak() {
     }
 }
 
-/// How wide tables may be: as wide as the terminal. Launchers give their ranks terminals without a width, and files have none.
+/// Maximum width of tables: the terminal's width. Launchers give their ranks terminals without a width, and files have none.
 pub fn width() -> u16 {
     let terminal = comfy_table::Table::new().width();
     terminal.filter(|width| io::stdout().is_terminal() && *width >= NARROWEST).unwrap_or(USUAL)
@@ -79,11 +90,11 @@ pub fn width() -> u16 {
 const NARROWEST: u16 = 60;
 const USUAL: u16 = 100;
 
-/// How often a line tells how far it is, where there is no terminal for a bar.
+/// Interval of progress lines, where there is no terminal for a bar.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// How far something that takes long is, on standard error: a bar on a terminal, otherwise (launchers give their ranks none) a line every few
-/// seconds. What is done sooner says nothing.
+/// Progress of a long operation, on standard error: a bar on a terminal, otherwise (launchers give their ranks none) a line every few
+/// seconds. A shorter operation prints nothing.
 pub struct Progress {
     bar: ProgressBar,
     lines: Option<Lines>,
@@ -91,7 +102,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// `what` is counted, in the plural.
+    /// `what` is the noun for the counted items, in the plural.
     pub fn begin(shown: bool, what: &'static str) -> Progress {
         let shown = shown && speaks();
         let bar = match shown && io::stderr().is_terminal() {
@@ -105,7 +116,7 @@ impl Progress {
         Progress { bar, lines, pace: Mutex::new(Pace::new()) }
     }
 
-    /// How many of how many were done when it was last heard of.
+    /// Last known progress: number of items done, and their total.
     pub fn reached(&self) -> (u64, u64) {
         let pace = lock(&self.pace);
         (pace.done, pace.of)
@@ -130,7 +141,7 @@ impl Drop for Progress {
     }
 }
 
-/// How fast it goes on.
+/// Pace of the progress, from which the remaining time is estimated.
 struct Pace {
     began: Instant,
     done: u64,
@@ -155,7 +166,7 @@ impl Pace {
     }
 }
 
-/// How long what is left takes if it goes on as before; nothing before anything is done.
+/// Remaining time at the same pace; `None` before anything is done.
 fn left(elapsed: Duration, done: u64, of: u64) -> Option<HumanDuration> {
     let left = elapsed.as_secs_f64() * of.saturating_sub(done) as f64 / done as f64;
     Some(HumanDuration(Duration::try_from_secs_f64(left).ok()?)).filter(|_| done > 0)

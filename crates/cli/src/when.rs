@@ -23,9 +23,9 @@ the largest over ranks of mean(k) + time(t) - time(k); before the first balancin
 time(t). A criterion sees the steps that have ended, so that it cannot balance before the first.
 The optimum is the best of all schedules, found exactly; it may balance before the first step.";
 
-/// Tell when balancing would have paid in a recorded series of steps: each published criterion beside the best schedule
+/// Find the best times to balance a recorded series of steps, and compare published criteria with them
 ///
-/// It reads how long each rank took in each step of a run without balancing, and prints for each criterion the total time, the steps before
+/// It reads the time of each rank in each step of a run without balancing. For each criterion it prints the total time, the steps before
 /// which it balances, and the ratio to the best schedule. It needs no ranks.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -40,7 +40,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = cost)]
     cost: f64,
 
-    /// Criteria to look at: NAME[:key=value,..],.. as `equipoise list` shows them; `every` without steps is the interval that is best for this
+    /// Criteria to evaluate: NAME[:key=value,..],.. as shown by `equipoise list`; `every` without steps is the best interval for this
     /// series [default: all]
     #[arg(long, value_name = "TRIGGERS")]
     trigger: Option<String>,
@@ -50,16 +50,16 @@ pub struct Arguments {
     output: Form,
 }
 
-/// The form of the output.
+/// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// A table, the best first
+    /// Table, the best first
     Human,
     /// One JSON object per line, the optimum first
     Json,
-    /// The same as a table for programs
+    /// The table as CSV
     Csv,
-    /// Nothing but the exit status
+    /// No output; only the exit status
     Quiet,
 }
 

@@ -105,7 +105,7 @@ impl Seat {
         }
     }
 
-    /// Whether this rank has nothing more to do.
+    /// Returns true if this rank has nothing more to do.
     fn is_over(&self) -> bool {
         self.hand.is_over() && self.lead.as_ref().is_none_or(Lead::is_over)
     }
@@ -132,7 +132,7 @@ fn listen_to_signals(happen: Sender<Happening>) -> io::Result<()> {
     std::thread::Builder::new().name("signals".into()).spawn(listen).map(|_| ())
 }
 
-/// What happens next, or a tick if nothing does for a while, and what has happened with it.
+/// Waits for the next event, or for a tick if there is none for a while, and returns it with all further events that have happened.
 fn next(happenings: &Receiver<Happening>) -> Vec<Happening> {
     let first = match happenings.recv_timeout(TICK) {
         Ok(first) => first,

@@ -5,11 +5,11 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// How the variables begin in which launchers tell a process which rank of which job it is. Those of the batch system stay.
+/// Prefixes of the variables in which launchers give a process its rank and its job. Those of the batch system are kept.
 const LAUNCHERS: [&str; 11] =
     ["OMPI_", "PMIX_", "PMI_", "PRTE_", "ORTE_", "HYDRA", "HYDI_", "MPI_LOCAL", "MV2_COMM_WORLD_", "MVP_COMM_WORLD_", "PALS_"];
 
-/// Whether a variable of this name is for a rank only.
+/// Returns true if a variable of this name is for a rank only.
 pub fn is_for_a_rank(name: &OsStr) -> bool {
     LAUNCHERS.iter().any(|begins| name.as_encoded_bytes().starts_with(begins.as_bytes()))
 }

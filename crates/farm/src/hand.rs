@@ -1,4 +1,4 @@
-//! The hand of a rank: gives tasks to the helper, writes what became of them into the journal, and tells the lead.
+//! The hand of a rank: it gives tasks to the helper, writes their results into the journal, and reports to the lead.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsStr;
@@ -35,16 +35,16 @@ pub struct Hand {
     rank: u32,
     host: String,
     slots: Slots,
-    /// None where all tasks are empty.
+    /// `None` if all tasks are empty.
     helper: Option<Helper>,
     synced: Option<Synced>,
     journal: Option<Writer>,
     results: Option<Results>,
     /// The commands of tasks that are held.
     texts: HashMap<u64, Vec<u8>>,
-    /// What ended and waits for its sync.
+    /// Outcomes that wait for their sync.
     unsynced: VecDeque<Outcome>,
-    /// Ended tasks that the lead has not heard of: number, failures, seconds, their squares.
+    /// Ended tasks that were not reported to the lead yet: number, failures, seconds, and sum of squared seconds.
     freed: (u64, u64, f64, f64),
     /// Long outputs that are still to be printed.
     long: HashMap<(u64, Stream), PathBuf>,
@@ -74,12 +74,12 @@ impl Hand {
         }
     }
 
-    /// What is to be said to the lead.
+    /// Takes the messages to the lead.
     pub fn take_says(&mut self) -> Vec<ToLead> {
         std::mem::take(&mut self.says)
     }
 
-    /// Whether it has ended.
+    /// Returns true if it has ended.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
@@ -159,7 +159,7 @@ impl Hand {
         if helper.order(order).is_ok() {
             return Ok(());
         }
-        // What it has started ends with it.
+        // Processes that it has started end with it.
         self.helper = None;
         Err(self.helper_is_gone())
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::environment;
 
-/// Without a heartbeat for so long a job on another host is dead.
+/// Time without a heartbeat after which a job on another host counts as dead.
 const DEAD: Duration = Duration::from_secs(30);
 /// Time between two heartbeats in seconds.
 const BEAT: f64 = 5.0;
@@ -21,7 +21,7 @@ const BEAT: f64 = 5.0;
 const BLOCKS: u64 = 256;
 const LARGEST: u64 = 1024;
 
-/// What came of the wish to hold a block.
+/// Result of a request for a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
     /// It is ours.
@@ -46,7 +46,7 @@ pub struct Leases {
     beaten: f64,
 }
 
-/// What a job's file says of it: host, process, and when that began.
+/// Content of a job's file: host, process, and when that began.
 pub fn note() -> String {
     let pid = std::process::id();
     format!("{}\t{pid}\t{}\n", environment::host(), began(pid).unwrap_or_default())
@@ -60,7 +60,7 @@ fn began(pid: u32) -> Option<String> {
     (fields.first() != Some(&"Z")).then(|| fields.get(19).map(ToString::to_string))?
 }
 
-/// Whether a job on this folder is alive.
+/// Returns true if a job on this folder is alive.
 pub fn is_alive(folder: &Path, job: u32) -> bool {
     let path = folder.join(format!("job-{job}"));
     let (Ok(text), Ok(data)) = (fs::read_to_string(&path), fs::metadata(&path)) else { return false };
@@ -216,7 +216,7 @@ impl Leases {
         }
     }
 
-    /// The job ends: what it holds and has not done is free.
+    /// Ends the job: its blocks that are not done become free.
     pub fn end(&self) {
         let _ = fs::write(self.leases.join(format!("ended-{}", self.job)), "");
     }

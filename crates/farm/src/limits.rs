@@ -6,7 +6,7 @@ use crate::list::line;
 /// After how many failures the job ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Halt {
-    /// What runs is stopped; otherwise it ends by itself.
+    /// Whether running tasks are stopped; otherwise they end by themselves.
     pub now: bool,
     pub failures: u64,
 }
@@ -15,7 +15,7 @@ impl Halt {
     /// Reads `now|soon,fail=N`.
     ///
     /// # Errors
-    /// What it must be.
+    /// The expected form.
     pub fn parse(text: &str) -> Result<Halt, String> {
         let wrong = || "it must be now,fail=N or soon,fail=N, with a whole number N above 0".to_string();
         let (when, what) = text.split_once(',').ok_or_else(wrong)?;
@@ -31,7 +31,7 @@ impl Halt {
 /// The slots that were asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlotsGiven {
-    /// They are those of a host, and its ranks share them.
+    /// Whether the slots are those of a host, shared by its ranks.
     pub by_host: bool,
     pub cpus: u32,
     pub gpus: u32,
@@ -42,7 +42,7 @@ impl SlotsGiven {
     /// Reads `[host:]cpus=8,gpus=2,mem=64G`.
     ///
     /// # Errors
-    /// What it must be.
+    /// The expected form.
     pub fn parse(text: &str) -> Result<SlotsGiven, String> {
         let wrong = || "it must be such as cpus=8,gpus=2,mem=64G, for each rank, or host:cpus=8 for all ranks of a host".to_string();
         let (by_host, list) = text.strip_prefix("host:").map_or((false, text), |list| (true, list));
@@ -59,7 +59,7 @@ impl SlotsGiven {
         Ok(given)
     }
 
-    /// What rank number `index` of the `ranks` of a host has. Processors are bound only where all ranks of the host find some of their own.
+    /// Slots of rank number `index` of the `ranks` of a host. Processors are bound only where every rank of the host can have its own.
     pub fn of(&self, index: u32, ranks: u32) -> Slots {
         let ranks = ranks.max(1);
         let part = |all: u32| if self.by_host { share(all, index, ranks) } else { (all * index, all) };

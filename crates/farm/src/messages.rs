@@ -1,4 +1,4 @@
-//! What the lead (on rank 0) and the hands (one on each rank) say to each other.
+//! Messages between the lead (on rank 0) and the hands (one on each rank).
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub enum ToHand {
     Tasks(Vec<(Task, u32)>),
     /// Tasks that are not run but get their record.
     Skip(Vec<Task>),
-    /// Nothing more is started; what still runs after `grace` seconds is stopped.
+    /// Stop starting tasks; stop those that still run after `grace` seconds.
     Drain { grace: f64 },
     /// A piece of a long output is wanted, from this place on.
     Pull { seq: u64, stream: Stream, from: u64 },
@@ -26,8 +26,8 @@ pub enum ToHand {
 /// From a hand to the lead.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToLead {
-    /// Tasks have ended, so that there is room for others; their records are being written. Number, how many of them failed,
-    /// seconds, and squares of the seconds.
+    /// Tasks have ended, so that there is room for others; their records are being written. Number of tasks, number of failed ones,
+    /// seconds, and sum of squared seconds.
     Freed { tasks: u64, failed: u64, time: f64, squares: f64 },
     /// Tasks whose records are on the disk.
     Ended(Vec<Outcome>),

@@ -9,13 +9,13 @@ use crate::lead::pool::Numbers;
 use crate::messages::Stream;
 use crate::task::{Capture, Kept};
 
-/// Where outputs go.
+/// Receiver of outputs.
 pub type Sink = Box<dyn FnMut(Stream, &[u8]) -> io::Result<()>>;
 
 /// Outputs that wait for their turn take no more memory than this; what is more is put aside in a file.
 const IN_MEMORY: usize = 16 << 20;
 
-/// What is printed for one task.
+/// Output of one task to be printed.
 #[derive(Debug)]
 struct Job {
     seq: u64,
@@ -27,7 +27,7 @@ struct Job {
 #[derive(Debug)]
 enum Part {
     Here(Vec<u8>),
-    /// In the file of what was put aside.
+    /// In the temporary file.
     Aside {
         at: u64,
         length: usize,
@@ -51,13 +51,13 @@ pub struct Wanted {
 pub struct Printer {
     sink: Sink,
     keep_order: bool,
-    /// In order: those that came before their turn.
+    /// Outputs that came before their turn, in order.
     early: BTreeMap<u64, Job>,
     /// Tasks that print nothing.
     silent: Numbers,
     next: u64,
     queue: VecDeque<Job>,
-    /// A piece was asked for and has not come.
+    /// Whether a piece was requested and has not come.
     is_waiting: bool,
     bytes: usize,
     aside: Option<(File, u64)>,
@@ -77,10 +77,10 @@ impl Printer {
         }
     }
 
-    /// What a task has written.
+    /// Adds the output of a task.
     ///
     /// # Errors
-    /// If what is long cannot be put aside.
+    /// If a long output cannot be written to the temporary file.
     pub fn add(&mut self, rank: u32, seq: u64, out: Capture, err: Capture) -> io::Result<()> {
         let mut job = Job { seq, rank, parts: VecDeque::new() };
         for (stream, capture) in [(Stream::Out, out), (Stream::Err, err)] {
@@ -182,7 +182,7 @@ impl Printer {
         (self.sink)(stream, bytes)
     }
 
-    /// A rank is lost, with the long outputs that were to be fetched from it. Returns the number of tasks whose output is not whole therefore.
+    /// Notes the loss of a rank, with the long outputs that were to be fetched from it. Returns the number of tasks with incomplete output.
     pub fn lose(&mut self, rank: u32) -> usize {
         let is_waiting = self.is_waiting && self.queue.front().is_some_and(|job| job.rank == rank);
         self.is_waiting &= !is_waiting;
@@ -195,7 +195,7 @@ impl Printer {
         tasks
     }
 
-    /// Whether all is printed.
+    /// Returns true if all is printed.
     pub fn is_done(&self) -> bool {
         self.queue.is_empty() && self.early.is_empty()
     }

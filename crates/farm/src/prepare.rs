@@ -1,4 +1,4 @@
-//! What rank 0 does before the job begins: look through the list, read what earlier jobs have done, enter the journal.
+//! Preparation of a job on rank 0: it checks the list, reads the records of earlier jobs, and enters the journal.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -18,7 +18,7 @@ use crate::report::Report;
 use crate::settings::Settings;
 use crate::task::{Outcome, Task};
 
-/// What the lead begins with.
+/// Initial state of the lead.
 pub struct Prepared {
     pub list: List,
     /// Number of tasks, if it is known.
@@ -29,7 +29,7 @@ pub struct Prepared {
     /// The number of the job on its journal.
     pub job: u32,
     pub joblog: Option<Joblog>,
-    /// Where the list can be shared with other jobs on the journal.
+    /// Leases, where the list can be shared with other jobs on the journal.
     pub leases: Option<Leases>,
     pub report: Option<Report>,
 }
@@ -73,7 +73,7 @@ pub(crate) fn open(settings: &Settings) -> Result<List> {
     List::open(&settings.origin, settings.shell, stdin, settings.follow)
 }
 
-/// What is known of a list beforehand.
+/// Facts about a list that are known before the job.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Surveyed {
     /// Number of tasks.
@@ -108,10 +108,10 @@ fn survey(settings: &Settings, ranks_of_host: u32) -> Result<Surveyed> {
     Ok(Surveyed { total: Some(tasks), can_be_shared })
 }
 
-/// What earlier jobs have done, and `others` that run now.
+/// Records of earlier jobs, and of the jobs `others` that run now.
 ///
 /// # Errors
-/// Wrong usage if there is a journal already and the job was not started to go on with it, or if a log cannot be read.
+/// Wrong usage if there is a journal already and the job was not started to resume it, or if a log cannot be read.
 pub fn past(settings: &Settings, others: &[u32]) -> Result<Past> {
     let mut past = Past::default();
     let goes_on = settings.resume || settings.retry_failed;
@@ -192,10 +192,10 @@ pub fn times(file: &Path, journal: Option<&Path>) -> Result<Vec<f64>> {
     Ok(times)
 }
 
-/// The tasks that would run, one after the other.
+/// Calls `show` for each task that would run, in order.
 ///
 /// # Errors
-/// Wrong usage, or what `show` says.
+/// Wrong usage, or an error of `show`.
 pub fn dry_run(settings: &Settings, mut show: impl FnMut(&Task) -> Result<()>) -> Result<()> {
     let past = past(settings, &[])?;
     let mut list = open(settings)?;
@@ -274,7 +274,7 @@ mod tests {
         let mut records = record::header().into_bytes();
         record::write(&mut records, "h", &Outcome::without_run(1, crate::task::State::Done), b"a");
         std::fs::write(folder.path().join("rank-0.log"), records).unwrap();
-        // That job is over; otherwise the next would share the list with it.
+        // The earlier job is over; otherwise the next one would share the list with it.
         std::fs::write(folder.path().join("leases/ended-1"), "").unwrap();
         assert!(prepare(&settings, 1).err().unwrap().to_string().contains("say --resume to go on with it"));
         settings.resume = true;

@@ -26,7 +26,7 @@ struct Bar {
     state: State,
 }
 
-/// What is collected while a farm runs.
+/// Data that is collected while a farm runs.
 pub struct Report {
     folder: PathBuf,
     table: BufWriter<File>,
@@ -156,7 +156,7 @@ fn used(part: f64, of: f64) -> f64 {
     if of > 0.0 { 100.0 * part / of } else { 0.0 }
 }
 
-/// What the longest task says about more ranks.
+/// Conclusion from the longest task on the use of more ranks.
 fn granularity(counts: &Counts, seconds: f64, capacity: f64) -> String {
     let part = used(counts.longest, seconds);
     match counts.longest * capacity > counts.work {

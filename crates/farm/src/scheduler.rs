@@ -8,16 +8,16 @@ use equipoise::schedule::selfsched::{
 use equipoise::spec::{InvalidSpec, Options, Spec};
 use equipoise::{Result, registry};
 
-/// How tasks are dealt.
+/// Rule by which tasks are dealt.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scheduler {
-    /// A rank gets what it does in a tenth of a second; with estimates one at a time, the longest first.
+    /// A rank gets the work of a tenth of a second; with estimates one task at a time, the longest first.
     Adaptive,
     /// The number that a rule of self-scheduling sets.
     Rule { rule: Rule, rounding: Option<Rounding>, least: u64 },
     /// One at a time, in the order of the list.
     Dss,
-    /// Ahead, by estimates and by what was measured of each rank. `alike`: ranks are taken to be equally fast. `most`: expansions of a search.
+    /// Ahead, by estimates and by measurements of each rank. `alike`: ranks are assumed to be equally fast. `most`: expansions of a search.
     Sash { alike: bool, most: u32 },
 }
 

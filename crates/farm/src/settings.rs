@@ -1,4 +1,4 @@
-//! What a farm is asked to do: the same on all ranks.
+//! Settings of a farm, the same on all ranks.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ pub struct Settings {
     pub journal: Option<PathBuf>,
     pub resume: bool,
     pub retry_failed: bool,
-    /// Logs of other farms that say what is finished.
+    /// Logs of other farms that name finished commands.
     pub logs: Vec<PathBuf>,
     /// GNU parallel's job log, to be written.
     pub joblog: Option<PathBuf>,
@@ -50,7 +50,7 @@ pub struct Settings {
     /// Estimated seconds by Seq, from a file.
     pub costs: Option<PathBuf>,
     pub scheduler: Scheduler,
-    /// What standard output has.
+    /// Content of standard output.
     pub output: Shown,
     /// The job goes on when a rank dies.
     pub survives: bool,
@@ -72,7 +72,7 @@ impl Walltime {
     }
 }
 
-/// What is printed on standard output.
+/// Content of standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// The outputs of tasks.
@@ -116,7 +116,7 @@ impl Settings {
         }
     }
 
-    /// How fast a rank sleeps in built-in tasks.
+    /// Speed of a rank in built-in tasks that sleep.
     pub fn speed(&self, rank: u32) -> f64 {
         match &self.origin {
             Origin::Sleep(sleep) => sleep.speed(rank),

@@ -32,7 +32,7 @@ use crate::environment;
 use crate::helper::mark::Mark;
 use crate::helper::protocol;
 
-/// What the program is called when it is a starter.
+/// Name of the program when it runs as a starter.
 pub(crate) const NAME: &str = "equipoise-starter";
 /// The variable by which what a program has started is found.
 const VARIABLE: &str = "EQUIPOISE_COMMAND";
@@ -42,7 +42,7 @@ pub(crate) static SERVES: AtomicBool = AtomicBool::new(false);
 /// The socket to the starter.
 static STARTER: Mutex<Option<UnixStream>> = Mutex::new(None);
 
-/// What is to be run.
+/// Request for a command.
 #[derive(Serialize, Deserialize)]
 struct Request {
     /// Given to `sh -c`.
@@ -52,7 +52,7 @@ struct Request {
     mark: Vec<u8>,
 }
 
-/// What became of it.
+/// Answer to a request.
 #[derive(Serialize, Deserialize)]
 enum Reply {
     Started,
@@ -119,8 +119,8 @@ impl Started {
         protocol::receive(&mut self.lifeline, &mut self.arrived)?.ok_or_else(gone)
     }
 
-    /// Its output has ended, or is not wanted any more: how it has ended; `None` if it has not after this time. What it has left running is gone
-    /// then, too.
+    /// Waits for the command's end, after its output has ended or is not wanted any more: its exit status, or `None` if it has not ended
+    /// after this time. At the end all processes that it left are killed.
     ///
     /// # Errors
     /// If the starter is gone.
@@ -143,7 +143,7 @@ impl Started {
         }
     }
 
-    /// Whether it is not watched any more, since the starter was killed.
+    /// Returns true if it is not watched any more, since the starter was killed.
     pub fn is_orphaned(&self) -> bool {
         let hangs_up = || poll(&mut [PollFd::new(&self.lifeline, PollFlags::IN)], Some(&Timespec::default()));
         // Before the starter is asked for the end alone, nothing comes from it.
@@ -174,7 +174,7 @@ impl Drop for Started {
     }
 }
 
-/// What is said when the starter is gone.
+/// Error for a starter that is gone.
 pub fn gone() -> io::Error {
     io::Error::other("the helper that starts programs has died")
 }
@@ -249,7 +249,7 @@ impl Default for Course {
 fn attend(mut lifeline: UnixStream, stdin: OwnedFd, stdout: OwnedFd) {
     let Ok(Some(request)) = protocol::receive::<Request>(&mut lifeline, &mut Vec::new()) else { return };
     let mark = Mark::again(VARIABLE, &request.mark);
-    // What cannot be said has no hearer any more, and then the lifeline is closed.
+    // If the reply can't be sent, there is no owner any more, and the lifeline is closed.
     let say = |reply| drop(protocol::send(&lifeline, &reply));
     let mut child = match spawn(&request, &mark, stdin, stdout) {
         Ok(child) => child,
@@ -287,7 +287,7 @@ fn attend(mut lifeline: UnixStream, stdin: OwnedFd, stdout: OwnedFd) {
     while let Err(Errno::INTR) = waitid(WaitId::Pid(group), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {}
     let status = {
         let mut now = course.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // What it has left running may still write.
+        // Processes that it has left may still write.
         while now.is_wanted && watcher.is_ok() {
             now = course.1.wait(now).unwrap_or_else(PoisonError::into_inner);
         }

@@ -1,4 +1,4 @@
-//! A task of the list, and what became of it.
+//! A task of the list, and its result.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,9 +9,9 @@ pub struct Task {
     pub seq: u64,
     /// Its line in the file, from 1.
     pub line: u64,
-    /// The command as it is written, without directives.
+    /// The command as written, without directives.
     pub text: Vec<u8>,
-    /// How the text is run.
+    /// Way in which the text is run.
     pub how: How,
     /// Resources of its rank that it takes while it runs.
     pub needs: Needs,
@@ -29,10 +29,10 @@ pub struct Task {
     pub variables: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// How a command is run.
+/// Way in which a command is run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum How {
-    /// Its words are those that a shell would read, and the first is the program.
+    /// Split into words as by a shell; the first is the program.
     #[default]
     Words,
     /// By `sh -c`.
@@ -59,7 +59,7 @@ impl Task {
     }
 }
 
-/// What became of an attempt at a task.
+/// State of a task after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
     /// Exit status 0.
@@ -89,7 +89,7 @@ impl State {
         [State::Done, State::Failed, State::Again, State::Skipped, State::Left].into_iter().find(|state| state.name().as_bytes() == text)
     }
 
-    /// Whether nothing more happens to the task.
+    /// Returns true if nothing more happens to the task.
     pub fn is_final(self) -> bool {
         matches!(self, State::Done | State::Failed | State::Skipped)
     }
@@ -97,7 +97,7 @@ impl State {
 
 /// The exit status in a record of a command that ran into its time limit, as GNU parallel has it.
 pub const TIMED_OUT: i32 = -1;
-/// The exit status of a command whose program is not there, as shells have it.
+/// Exit status of a command whose program does not exist, as in shells.
 pub const NOT_FOUND: i32 = 127;
 /// The exit status of a command whose program cannot be executed.
 pub const NOT_EXECUTABLE: i32 = 126;
@@ -124,7 +124,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// One that was not run.
+    /// Outcome of a task that was not run.
     pub fn without_run(seq: u64, state: State) -> Outcome {
         let (out, err) = (Capture::default(), Capture::default());
         Outcome { seq, attempt: 0, state, exit: 0, signal: 0, start: 0.0, runtime: 0.0, cpu: 0.0, memory: 0, out, err }
@@ -139,10 +139,10 @@ pub struct Capture {
     pub kept: Kept,
 }
 
-/// Where an output is.
+/// Place of an output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kept {
-    /// There is none, or it is in a file of `--results`.
+    /// There is no output, or it is in a file of `--results`.
     #[default]
     Nowhere,
     Here(Vec<u8>),

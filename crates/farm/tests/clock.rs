@@ -21,7 +21,7 @@ impl Audience for Nobody {
     fn joblog(&mut self, _: &str, _: &Outcome, _: &[u8]) {}
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug, Default)]
 struct Course {
     /// When the last task ended.

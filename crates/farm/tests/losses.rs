@@ -85,7 +85,7 @@ impl Job {
         }
     }
 
-    /// Writes a record of rank 1's that it has not reported.
+    /// Writes a record of rank 1 that it has not reported.
     fn record(&self, state: State, cut: bool) -> u64 {
         let task = &self.held[1][0];
         let mut bytes = record::header().into_bytes();

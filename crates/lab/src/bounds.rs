@@ -1,5 +1,5 @@
-//! What a scheduler of independent tasks on unrelated ranks could have known: a lower bound of the makespan, and the heuristics that see
-//! all tasks beforehand.
+//! Bounds for schedulers of independent tasks on unrelated ranks: a lower bound of the makespan, and heuristics that know all tasks
+//! beforehand.
 
 use equipoise::load::{Cost, Costs, NEVER};
 
@@ -46,7 +46,7 @@ pub fn lower_bound(costs: &Costs) -> Cost {
     longest.max((best * (1.0 - 1e-9)) as Cost)
 }
 
-/// Every task on the rank where it is shortest, divided evenly among all: what a scheduler could do if ranks had no queues.
+/// Every task on the rank where it is shortest, divided evenly among all ranks: a bound for schedulers without queues.
 pub fn row_minimum(costs: &Costs) -> f64 {
     (0..costs.tasks()).map(|task| costs.least(task) as f64).sum::<f64>() / costs.ranks() as f64
 }

@@ -25,8 +25,8 @@
 //! ```
 //!
 //! Cost: a reduction, two messages a link and step, at most one a link with tasks, and another reduction for the [check](super::no_harm) at the end.
-//! What crosses links falls with a potential, the sum of what a node had in all steps, so that it forms no circle; a chain of transfers may pass all
-//! nodes.
+//! The flow on the links falls with a potential, the sum of a node's loads in all steps, so it has no cycle; a chain of transfers may pass
+//! all nodes.
 //!
 //! Guarantees: the flow is the one with the least sum of squares over all links (Diekmann, Frommer and Monien 1999, lemma 2), up to the part that is
 //! left. A node that gives something ends at its quota, and at most there; what rounding and the part that is left make of it lies at those that
@@ -55,15 +55,15 @@ const KINDS: &[Kind] = &[Kind::Hypercube, Kind::Torus, Kind::Mesh, Kind::Grid, K
 /// More steps than that are refused: a walk is done in fewer messages.
 const MOST_STEPS: u32 = 1024;
 
-/// What may be left of the imbalance unless the options say otherwise.
+/// Default of the part of the imbalance that may be left.
 const PART: f64 = 0.01;
 
-/// Less has not flowed: what rounding of real numbers leaves.
+/// Flows below this are rounding errors of floating-point numbers and count as zero.
 const LEAST: f64 = 1e-6;
 
 const LOAD: Tag = crate::node::tags::balance::DIFFUSION_LOAD;
 
-/// Of one step: the part of a difference that crosses a link, and the weight of the step against the one before.
+/// Coefficients of one step: the part of a difference that crosses a link, and the weight of this step relative to the step before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Factors {
     alpha: f64,

@@ -64,7 +64,7 @@ pub(super) fn distinct(topology: &Topology, most: usize) -> Option<Vec<f64>> {
     Some(all.split_off(1))
 }
 
-/// Whether the ends of a side of several nodes are linked by a way of their own.
+/// Returns true if the two ends of a side of several nodes are linked directly.
 fn is_ring(side: Side) -> bool {
     side.wraps && side.length > 2
 }

@@ -1,4 +1,4 @@
-//! The grid that suits a network: of all grids of as many nodes as ranks the one on which a phase is predicted to take the least time.
+//! Choice of the grid for a network: among all grids with one node per rank, the one with the least predicted time of a phase.
 //!
 //! Savvas and Kechadi 2004 count 2 (n_1 + .. + n_d - d) steps for a grid of sides n_1 to n_d (equation 11), so that ceil(log2 n) dimensions are best
 //! (equation 15, proposition 4.1). That is for scans that pass from neighbour to neighbour. Ours are trees: a level of m sub-grids of s nodes takes
@@ -29,8 +29,8 @@ pub(super) fn suited(network: &KnownNetwork<'_>) -> Topology {
     best.map_or_else(|| Topology::Grid(Grid::of(&[ranks.max(1)])), |(_, topology)| topology)
 }
 
-/// The sides of grids of as many nodes as ranks, all at least two; and of sides of two throughout, though some of its nodes may be virtual. Fewer
-/// dimensions come first, and then the more even. Where there are very many, the last are left out.
+/// Sides of all grids with one node per rank and sides of at least two, and of the grid with all sides two, even if some of its nodes are
+/// virtual. They are ordered by dimension, then the more even first. Very long lists are truncated.
 fn grids(ranks: u32) -> Vec<Vec<u32>> {
     let cube = vec![2; ranks.next_power_of_two().ilog2() as usize];
     if ranks < 4 {

@@ -1,4 +1,4 @@
-//! One level of positional scan task scheduling: a grid as a row of sub-grids, and what each has above its share or lacks.
+//! One level of positional scan task scheduling: a grid as a row of sub-grids, with the surplus or deficit of each.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use crate::load::{Positions, Powers};
 use crate::node::Gathered;
 use crate::topology::NodeId;
 
-/// Where the sub-grids of a grid begin, and where the last one ends.
+/// Start of each sub-grid of a grid, and the end of the last one.
 #[derive(Clone, Debug)]
 pub(super) enum Bounds {
     /// Sub-grids of the same size.
@@ -51,7 +51,7 @@ impl Bounds {
     }
 }
 
-/// One level: a grid as a row of sub-grids, with the loads that are there.
+/// One level: a grid as a row of sub-grids, with their current loads.
 pub(super) struct Level<'a> {
     powers: &'a Powers,
     bounds: &'a Bounds,
@@ -84,12 +84,12 @@ impl Surpluses {
         Surpluses(surpluses)
     }
 
-    /// What all senders before a sub-grid have.
+    /// Total surplus of all senders before a sub-grid.
     pub fn given_before(&self, sub_grid: u32) -> u64 {
         self.0[sub_grid as usize].given_before
     }
 
-    /// The units that a sub-grid lacks, where those that all lack are numbered.
+    /// Range of the units that a sub-grid lacks, among the units that all lack together.
     pub fn lacking(&self, sub_grid: u32) -> Range<u64> {
         self.0[sub_grid as usize].filled_before..self.0[sub_grid as usize + 1].filled_before
     }
@@ -101,7 +101,7 @@ impl<'a> Level<'a> {
         Level { powers, bounds, loads, surpluses }
     }
 
-    /// The units given by all senders are numbered: those of node `me`. `before` is the load of its sub-grid's nodes in front of it.
+    /// Range of node `me`'s units among the units given by all senders. `before` is the load of its sub-grid's nodes in front of it.
     pub fn units(&self, me: NodeId, before: u64, load: u64) -> Range<u64> {
         let mine = self.bounds.sub_grid_of(me);
         let earlier = self.surpluses.given_before(mine);
@@ -119,14 +119,15 @@ impl<'a> Level<'a> {
         self.surpluses.given_before(self.bounds.sub_grids())
     }
 
-    /// The nodes that receive these units, in their order, each with its number of units. The last of them also takes what is given beyond the plan.
+    /// Nodes that receive these units, in their order, each with its number of units. The last of them also takes units given beyond the
+    /// plan.
     pub fn owners(&self, units: Range<u64>) -> Vec<(NodeId, u64)> {
         let mut parts: Vec<(NodeId, u64)> = Vec::new();
         if units.is_empty() {
             return parts;
         }
         let planned = self.given();
-        // Where all is beyond the plan, its last unit determines the owner.
+        // Units beyond the plan go to the owner of its last unit.
         let (at, end) = (units.start.min(planned.saturating_sub(1)), units.end.min(planned));
         // The first that lacks units from here on.
         let first = self.surpluses.0[1..].partition_point(|next| next.filled_before <= at) as u32;

@@ -58,7 +58,7 @@ fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
 struct Gde {
     lambda: f64,
     period: Units,
-    /// Those of the overlay that was last asked for: all nodes of a run share them.
+    /// Colours of the last overlay, shared by all nodes of a run.
     colours: Mutex<Option<(Overlay, Arc<Colours>)>>,
 }
 
@@ -88,7 +88,7 @@ impl Scheduler for Gde {
 enum Message {
     /// Let us share; this is my load.
     Offer(u32),
-    /// I have given what I give, and have this load now.
+    /// Reply after giving tasks: the sender's load is now this.
     Answer(u32),
 }
 
@@ -101,9 +101,9 @@ struct Exchanger {
     /// The neighbours by colour.
     partners: Vec<NodeId>,
     next: usize,
-    /// The node that was made an offer and has not answered.
+    /// Node that was sent an offer and has not answered.
     offered: Option<NodeId>,
-    /// Exchanges after which this node still had nothing to do, one after the other.
+    /// Number of consecutive exchanges after which this node still had nothing to do.
     failures: u32,
     /// When the timer for the next exchange runs out.
     at: Option<Ticks>,
@@ -114,7 +114,7 @@ impl Exchanger {
         Exchanger { place, rng, lambda, period, partners, next: 0, offered: None, failures: 0, at: None }
     }
 
-    /// What the one with more gives the one with less.
+    /// Number of tasks that the node with more gives to the node with less.
     fn fraction(&self, more: u32, less: u32) -> u32 {
         let fraction = (self.lambda * f64::from(more.saturating_sub(less))) as u32;
         if less == 0 && more > 1 { fraction.max(1) } else { fraction }

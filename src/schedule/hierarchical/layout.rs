@@ -6,7 +6,7 @@ use crate::topology::hadamard::MedianSet;
 use crate::topology::regions::Regions;
 use crate::topology::{NodeId, Overlay, RankId, Topology};
 
-/// What was asked for.
+/// Options of the layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LayoutOptions {
     pub set: MedianSet,
@@ -46,7 +46,7 @@ impl Layout {
             if placement.ranks() == 1 {
                 return Err(super::ENTRY.conflict("host=dedicated needs at least 2 ranks, there is 1").into());
             }
-            // Where the host is alone in its region the other regions do the work.
+            // If the host is alone in its region, the other regions do the work.
             regions.iter_mut().for_each(|region| region.members.retain(|node| Some(*node) != host));
         }
         if !options.medians_work {

@@ -34,7 +34,7 @@ impl Other {
     }
 }
 
-/// What one median knows of the other regions, and they of its own.
+/// A median's knowledge of the other regions, and theirs of its own.
 #[derive(Debug)]
 pub(super) struct Lending {
     is_open: bool,
@@ -110,7 +110,7 @@ impl Lending {
         is_idle_again.then(|| News { to: std::mem::take(&mut self.lenders), tasks: 0 })
     }
 
-    /// A median says how many tasks its region has.
+    /// Notes the number of tasks in a region, as its median reports.
     pub fn heard(&mut self, median: NodeId, tasks: u32) {
         if let Some(other) = self.other(median) {
             (other.announced, other.lent) = (tasks.into(), 0);
@@ -179,7 +179,7 @@ mod tests {
         lending.borrowed(7);
         assert_eq!(lending.news(1), None, "it has only just come");
         assert_eq!(lending.news(0), Some(News { to: vec![7], tasks: 0 }));
-        // Where there are enough all hear of them, and of their end.
+        // With enough tasks all medians are informed, and also when the tasks end.
         lending.borrowed(7);
         assert_eq!([4, 2, 1, 0].map(|tasks| lending.news(tasks).map(|news| news.tasks)), [Some(4), Some(2), Some(0), None]);
     }

@@ -29,7 +29,7 @@ impl Level1 {
         region as u32
     }
 
-    /// Whether there is a region with processors and without graphs.
+    /// Returns true if there is a region with processors and without graphs.
     pub fn has_empty(&self) -> bool {
         self.regions.iter().any(|(graphs, processors)| *graphs == 0 && *processors > 0)
     }
@@ -132,11 +132,11 @@ impl Level2 {
     }
 }
 
-/// Of those given with their loads and their processors, the one with the least load for each processor; ties random.
+/// Among the candidates, given with load and number of processors, the one with the least load per processor; ties random.
 pub(super) fn least_loaded<T>(given: impl Iterator<Item = (T, u64, u64)>, rng: &mut ChaCha8Rng) -> Option<T> {
     let (mut ties, mut least) = (Vec::new(), (0, 0));
     for (one, load, processors) in given {
-        // Where there is none yet all is less.
+        // Any candidate is less than none.
         let order = if ties.is_empty() { Ordering::Less } else { (load * least.1).cmp(&(least.0 * processors)) };
         match order {
             Ordering::Greater => {}
@@ -181,7 +181,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let mut list = Level2::new(&[2, 3, 5, 7]);
         assert_eq!(list.assign(5, &mut rng), 5);
-        // Siblings one after the other: each of the others once, then all are equal and the requester is first.
+        // Siblings in sequence: each of the others once, then all are equal and the requester is first.
         let mut places = [0; 4].map(|_| list.assign(5, &mut rng));
         assert_eq!(places[3], 5);
         places[..3].sort_unstable();

@@ -53,7 +53,7 @@ impl Median {
         if least < self.workers { None } else { self.lending.next_loan(least, rng) }
     }
 
-    /// Another median says how many tasks its region has.
+    /// Notes the number of tasks in a region, as its median reports.
     pub fn heard(&mut self, median: NodeId, tasks: u32) {
         self.lending.heard(median, tasks);
     }

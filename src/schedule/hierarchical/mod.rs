@@ -75,7 +75,7 @@ pub(super) static ENTRY: Entry = Entry {
 
 fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
     let (mut set, mut medians_work) = (None, None);
-    // Which nodes they are, and whether they work: both may be given, each once.
+    // Set of medians, and whether they work: both may be given, each once.
     for value in options.values("medians")? {
         let is_second = match value {
             "default" => set.replace(MedianSet::Default).is_some(),
@@ -138,10 +138,10 @@ impl Scheduler for Hierarchical {
     }
 }
 
-/// What processors and medians tell each other.
+/// Messages between processors and medians.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Message {
-    /// To the median: how many of the tasks that it had assigned here have completed (0 or 1), and how many want places.
+    /// To the median: number of completed tasks that it had assigned here (0 or 1), and number of tasks to be placed.
     Place { completed: u32, wanted: u32, request: u64 },
     /// To the processor: the places of the tasks of that request, in order.
     Placed { request: u64, places: Vec<NodeId> },
@@ -158,7 +158,7 @@ struct Levels {
     layout: Arc<Layout>,
     /// The region that this node belongs to.
     region: u32,
-    /// Requests that the median has not answered.
+    /// Tasks of requests that the median has not answered.
     asked: BTreeMap<u64, Vec<ItemId>>,
     requests: u64,
     median: Option<Median>,
@@ -170,17 +170,17 @@ struct RootControl {
     level1: Level1,
     /// Sub-trees into which the roots are expanded.
     enough: usize,
-    /// Those that regions have been given.
+    /// Number of sub-trees that were given to regions.
     given: usize,
     /// Tasks to be spread, or to be expanded before.
     frontier: VecDeque<ItemId>,
-    /// The one that is being executed here, to expand it.
+    /// Task that is being executed here to expand it.
     expanding: Option<ItemId>,
-    /// Those that were: what their joins spawn is spread too.
+    /// Tasks that were expanded: their joins' children are spread too.
     expanded: BTreeSet<ItemId>,
     /// Whether regions lend each other tasks.
     lends: bool,
-    /// Whether the medians know that.
+    /// Whether the medians have been informed that regions lend tasks.
     opened: bool,
 }
 

@@ -89,7 +89,7 @@ fn given(actions: &[Action<Message>]) -> Vec<u32> {
     actions.iter().filter_map(|action| if let Action::Label { label, .. } = action { Some(label - 1) } else { None }).collect()
 }
 
-/// Whether this task is executed on the node.
+/// Returns true if the actions queue this task on the node.
 fn is_queued(actions: &[Action<Message>], item: u64) -> bool {
     actions.contains(&Action::Queue(ItemId(item)))
 }
@@ -108,7 +108,7 @@ fn the_host_gives_each_region_a_sub_tree_as_soon_as_it_can_and_expands_the_other
     // A single one is expanded, even if regions have none.
     host.on_end(ItemId(3), &[new(4, 0)], &VIEW, &mut act);
     assert_eq!(act.take(), [Action::Queue(ItemId(4))]);
-    // Now there are four, with the one that was given.
+    // Now there are four, including the one that was given before.
     host.on_end(ItemId(4), &[new(5, 0), new(6, 0), new(7, 0)], &VIEW, &mut act);
     let actions = act.take();
     let mut all = [first.clone(), given(&actions)].concat();

@@ -1,15 +1,15 @@
-//! What the host learns from one round to the next: what phases cost, and how much work a task in a queue stands for.
+//! Cost model of the host, updated with each round: the cost of phases, and the work that a queued task stands for.
 
 use super::trigger::LoadSummary;
 use crate::node::Ticks;
 
-/// A phase has not paid if less than this part of the work before is done after it.
+/// A phase did not pay if the rate of work after it is below this part of the rate before it.
 const SLOWER: f64 = 0.9;
 
 /// Tasks for each node that must have ended before the weight of one is measured anew.
 const MEASURED: u64 = 2;
 
-/// What all nodes have done until a round.
+/// Totals of all nodes up to a round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
     at: Ticks,
@@ -20,7 +20,7 @@ struct Totals {
 
 #[derive(Debug, Default)]
 pub(super) struct CostModel {
-    /// What a phase costs, the round before it included, and for how long it freezes tasks on the slowest node: smoothed.
+    /// Smoothed cost of a phase, including the round before it, and the time for which it freezes tasks on the slowest node.
     cost: Option<Ticks>,
     frozen: Option<Ticks>,
     /// See [`weight`], and since when it is measured anew.
@@ -66,8 +66,8 @@ impl CostModel {
         self.since.map_or(0, |since| now.saturating_sub(since))
     }
 
-    /// What a phase costs, after a round that took this long. Before the first one: two rounds, the least that a balancer with global information
-    /// can take.
+    /// Predicted cost of a phase, after a round of this duration. Before the first phase it is two rounds, the least time of a balancer
+    /// with global information.
     pub fn cost(&self, round: Ticks) -> Ticks {
         self.cost.unwrap_or(2 * round)
     }

@@ -66,7 +66,7 @@ pub(super) static ENTRY: Entry = Entry {
     facts: Facts { kinds: NEIGHBOURLY },
 };
 
-/// What makes a phase begin.
+/// Condition on which a phase begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trigger {
     /// A node idles.
@@ -82,7 +82,7 @@ enum Trigger {
 }
 
 impl Trigger {
-    /// Whether the host asks every period, and nodes never request a phase.
+    /// Returns true if the host asks every period, and nodes never request a phase.
     fn goes_by_the_clock(self) -> bool {
         matches!(self, Trigger::Periodic | Trigger::Published(_))
     }

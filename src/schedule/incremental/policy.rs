@@ -1,4 +1,4 @@
-//! What one node does: it asks for phases, takes part in rounds, and at the host decides.
+//! Policy of one node: it requests phases, takes part in rounds, and at the host decides.
 
 use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::schedule::policy::{Actions, ItemId, New, Origin, PhaseEnd, Place, Pol
 use crate::schedule::tree::Tree;
 use crate::topology::NodeId;
 
-/// What nodes tell each other along the tree.
+/// Messages between nodes along the tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Message {
     /// Upwards: a node of the sub-tree requests a phase.
@@ -37,7 +37,7 @@ pub(super) struct Incremental {
     period: Ticks,
     /// Minimum gain of a phase, as a multiple of its cost (`predicted`).
     margin: f64,
-    /// Whether new tasks wait for the next phase (`all`), and those that do.
+    /// Whether new tasks wait for the next phase (`all`), and the tasks that wait.
     waits: bool,
     held: Vec<ItemId>,
     tree: Tree,
@@ -48,7 +48,7 @@ pub(super) struct Incremental {
     worked_below: Option<Worked>,
     reported: Ticks,
     in_phase: bool,
-    /// A wish went up from here in this round, or the last summary shows what it would have said.
+    /// Whether a request went up from here in this round, or would add nothing to the last summary.
     wished: bool,
     /// Whether a node idled in the last round.
     somebody_idles: bool,
@@ -80,10 +80,10 @@ struct RoundControl {
     tick: Ticks,
     /// When a timer runs out that was set for `not_before`.
     alarm: Option<Ticks>,
-    /// Whether a phase began since the last summary, and how long the round before it took.
+    /// Duration of the round before the phase, if a phase began since the last summary.
     phase: Option<Ticks>,
     cost_model: CostModel,
-    /// Rounds and phases that led to nothing, one after the other.
+    /// Number of consecutive rounds and phases without effect.
     futile: u32,
 }
 
@@ -128,7 +128,7 @@ impl Incremental {
         self.at_work = view.load().min(view.workers);
     }
 
-    /// Whether this node wishes for a phase.
+    /// Returns true if this node requests a phase.
     fn wishes(&self, view: &View) -> bool {
         match (self.trigger, self.somebody_idles) {
             (Trigger::Periodic | Trigger::Published(_), _) => false,
@@ -199,7 +199,7 @@ impl Incremental {
             spawned: self.spawned,
             worked: self.worked,
         });
-        // What a wish would say is in the summary.
+        // The summary already has the content of a request.
         self.wished = self.trigger == Trigger::All || view.is_idle();
         let worked = self.worked_since();
         match self.tree.parent {
@@ -310,7 +310,7 @@ impl Policy for Incremental {
                 // Some balancers leave tasks where no power is; the real node of the same rank has it near.
                 _ if view.workers == 0 => act.migrate(new.item, placement.real_node_of(placement.rank_of(self.place.me))),
                 Origin::Root { stream: true } => act.submit(new.item, self.place.any_real(&mut self.rng)),
-                // What has migrated came in a phase; a stream's root has not.
+                // A migrated task came in a phase; a stream's root has not.
                 Origin::Migrated { .. } if new.hops > 0 => act.queue(new.item),
                 _ if self.waits => self.held.push(new.item),
                 _ => act.queue(new.item),

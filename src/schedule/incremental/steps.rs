@@ -15,12 +15,12 @@ pub(super) struct Worked {
 }
 
 impl Worked {
-    /// Of one node.
+    /// Work time of one node.
     pub fn of(time: Ticks) -> Worked {
         Worked { nodes: 1, total: time, most: time, least: time }
     }
 
-    /// Of both together.
+    /// Combined work time of two sub-trees.
     pub fn and(self, other: Worked) -> Worked {
         Worked {
             nodes: self.nodes + other.nodes,
@@ -44,8 +44,8 @@ impl Rounds {
         Rounds { watch: Watch::new(criterion), workers: workers.max(1) }
     }
 
-    /// A round has ended; whether the criterion asks for a phase, which costs `cost`. What the busiest node worked longer than the mean is what the
-    /// round lost by imbalance: others idled meanwhile.
+    /// Notes the end of a round. Returns true if the criterion asks for a phase, which costs `cost`. The round's loss by imbalance is the
+    /// work of the busiest node above the mean, in which others idled.
     pub fn ended(&mut self, worked: Option<Worked>, cost: Ticks) -> bool {
         let Some(worked) = worked else { return false };
         let time = |ticks: Ticks| ticks as f64 / f64::from(self.workers);

@@ -1,4 +1,4 @@
-//! Whether a phase begins: the loads of all nodes, and what each trigger concludes from them. Plain arithmetic.
+//! Decision on the beginning of a phase: the loads of all nodes, and the conclusion of each trigger from them. Plain arithmetic.
 
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +47,7 @@ impl LoadSummary {
     }
 }
 
-/// What the host knows besides the loads.
+/// Input of the host's decision, besides the loads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     /// Nodes and, the first of these, real nodes.
@@ -55,7 +55,7 @@ pub(super) struct Known {
     pub real: u32,
     /// Tasks that a node executes at a time.
     pub workers: u32,
-    /// What a phase costs, round included, and how many times as much it must gain (`predicted`).
+    /// Cost of a phase, round included, and the factor by which its gain must exceed it (`predicted`).
     pub cost: Ticks,
     pub margin: f64,
     /// For how long it freezes tasks, and how long a ready task keeps a worker busy ([`weight`](super::cost_model::weight), if it is known): what
@@ -68,7 +68,7 @@ pub(super) struct Known {
     pub is_due: bool,
 }
 
-/// What the host decides.
+/// Decision of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     /// A phase begins; by node, how many tasks it keeps.
@@ -79,7 +79,7 @@ pub(super) enum Decision {
     NotWorthIt,
 }
 
-/// Whether a phase begins.
+/// Decides whether a phase begins.
 pub(super) fn judge(trigger: Trigger, summary: &LoadSummary, known: &Known) -> Decision {
     let Known { nodes, real, workers, cost, margin, frozen, weight, persisted, is_due } = *known;
     let real_nodes = || summary.loads.iter().filter(|load| load.node < real);

@@ -1,4 +1,4 @@
-//! Tasks that are given together. What follows each other takes no more room than one task, however many there are.
+//! Chunks: tasks that are given together. Consecutive tasks take no more room than one task.
 
 use std::collections::VecDeque;
 
@@ -32,7 +32,7 @@ impl Chunk {
         }
     }
 
-    /// Them, in order.
+    /// Calls `each` for every task, in order.
     pub fn for_each(&self, mut each: impl FnMut(usize)) {
         match self {
             Chunk::Span { first, count, step } => (0..*count).for_each(|i| each((first + i * step) as usize)),
@@ -40,7 +40,7 @@ impl Chunk {
         }
     }
 
-    /// Them, in order, as a list.
+    /// List of the tasks, in order.
     pub fn tasks(&self) -> Vec<usize> {
         let mut tasks = Vec::with_capacity(self.count() as usize);
         self.for_each(|task| tasks.push(task));
@@ -61,7 +61,7 @@ impl Chunk {
         }
     }
 
-    /// Appends another chunk, if that keeps the form: one row goes on, or a list. Otherwise gives it back.
+    /// Appends another chunk, if the result has the form of a row or of a list. Otherwise returns it.
     pub fn append(&mut self, other: Chunk) -> Option<Chunk> {
         match (self, other) {
             (Chunk::Span { first, count, step: 1 }, Chunk::Span { first: next, count: more, step: 1 }) if *first + *count == next => {

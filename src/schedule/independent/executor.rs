@@ -29,7 +29,7 @@ struct Piece {
     tasks: Chunk,
 }
 
-/// What a piece of work came to.
+/// Result of a piece of work.
 #[derive(Clone, Debug)]
 pub struct Done {
     pub tasks: Chunk,
@@ -50,7 +50,7 @@ pub struct Executor {
     handed: u64,
     /// Since when nothing has been executed.
     idle_since: Option<Ticks>,
-    /// Executes what is short enough; `None` if all goes to the worker.
+    /// Executes short tasks; `None` if all go to the worker thread.
     inline: Option<Box<dyn Worker>>,
     /// Time of recent tasks.
     recent: Option<Ticks>,
@@ -97,7 +97,7 @@ impl Executor {
         self.feed();
     }
 
-    /// Whether there are tasks that wait to be executed at once.
+    /// Returns true if there are short tasks waiting to be executed on the communication thread.
     pub fn is_short(&self) -> bool {
         self.queued > 0 && self.pieces.is_empty() && self.goes_at_once()
     }
@@ -188,10 +188,10 @@ impl Executor {
         (count, took)
     }
 
-    /// Notes the end of a piece.
+    /// Notes the end of a piece of work.
     ///
     /// # Errors
-    /// If the world tells of work that is not ours.
+    /// If the world reports unknown work.
     pub fn finished(&mut self, finished: Finished) -> Result<Done> {
         let place = self.pieces.iter().position(|piece| piece.work == finished.work);
         let piece = place.and_then(|place| self.pieces.remove(place));
@@ -230,12 +230,12 @@ impl Executor {
         }
     }
 
-    /// Whether there is nothing to do.
+    /// Returns true if there is nothing to do.
     pub fn is_idle(&self) -> bool {
         self.held() == 0
     }
 
-    /// Tasks that were given and have not ended.
+    /// Number of tasks that were given and have not ended.
     pub fn held(&self) -> u64 {
         self.queued + self.handed
     }

@@ -1,5 +1,5 @@
-//! Independent tasks on ranks of different kinds (Hamidzadeh, Lilja and Atif 1995): what such a workload is, what a scheduler of one is, and
-//! what a run tells.
+//! Independent tasks on ranks of different kinds (Hamidzadeh, Lilja and Atif 1995): interfaces of workloads and schedulers, and the result
+//! of a run.
 //!
 //! ```text
 //!   scheduler (one node):  requests, completions -> decides -> grants      works, too, or searches only
@@ -32,40 +32,40 @@ pub use executor::Executor;
 
 /// A set of independent tasks, numbered from 0.
 pub trait Independent: Send + Sync {
-    /// What each task is expected to cost on each rank. Only [schedulers](Facts::knows_costs) that say so look at it.
+    /// Expected cost of each task on each rank. Used only by [schedulers](Facts::knows_costs) that declare it.
     fn costs(&self) -> &Arc<Costs>;
 
-    /// How fast the ranks are said to be; empty if nothing is.
+    /// Declared speed of each rank; empty if unknown.
     fn speeds(&self) -> &[f64] {
         &[]
     }
 
-    /// When each task arrives, in cycles from the beginning of the run; in order. Empty if all are there from the beginning.
+    /// Arrival time of each task, in cycles from the beginning of the run, ascending. Empty if all tasks are there from the beginning.
     fn arrivals(&self) -> &[Cost] {
         &[]
     }
 
-    /// Executes a task; the values of all tasks are added up to the answer. What it appends to `product` goes to node 0.
+    /// Executes a task; the values of all tasks are summed up to the answer. Bytes that it appends to `product` go to node 0.
     fn execute(&self, task: usize, turn: Turn, worker: &mut dyn Worker, product: &mut Vec<u8>) -> u64;
 }
 
-/// In which circumstances a task is executed.
+/// Circumstances in which a task is executed.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
     pub rank: usize,
     /// Delay against its beginning by the model, in which messages take no time. An emulated task takes less by this time.
     pub late: Ticks,
-    /// Whether the worker comes from another task, without a pause.
+    /// Whether the worker executed another task immediately before.
     pub follows: bool,
 }
 
-/// How time goes in a run.
+/// Time scale of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
     /// Ticks in a cycle.
     pub cycle: Ticks,
-    /// Whether what the model says counts: messages and polls of the network take no time, search takes what the model says. That is what
-    /// papers simulate. Otherwise the clock counts.
+    /// Whether the model determines time, as in papers' simulations: messages and polls of the network take no time, and search takes the
+    /// time of the model. Otherwise the clock counts.
     pub by_model: bool,
     /// Time before a rank runs dry at which it fetches more tasks.
     pub ahead: Ticks,
@@ -82,8 +82,9 @@ impl Pace {
     }
 }
 
-/// What one node did. Times are ticks of its own clock.
+/// Statistics of one node. Times are ticks of its own clock.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Figures {
     pub node: NodeId,
     pub rank: RankId,
@@ -103,14 +104,15 @@ pub struct Figures {
     pub completed: f64,
     /// Messages with products of tasks.
     pub products: u64,
-    /// Of the tasks, those that another rank had to send.
+    /// Number of tasks that another rank had to send, among `tasks`.
     pub migrated: u64,
     pub messages: u64,
     pub bytes: u64,
 }
 
-/// What scheduling took.
+/// Cost of scheduling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Effort {
     /// Grants and phases: how often something was decided.
     pub decisions: u64,
@@ -121,18 +123,19 @@ pub struct Effort {
     pub search: f64,
     /// Time that workers waited for a schedule that they could have had, in cycles.
     pub waiting: f64,
-    /// Which rank scheduled.
+    /// Rank that scheduled.
     pub scheduler: RankId,
 }
 
-/// What a run came to; at node 0, elsewhere `None`.
+/// Result of a run, at node 0.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct IndependentResult {
     /// In cycles.
     pub makespan: f64,
     pub nodes: Vec<Figures>,
     pub effort: Effort,
-    /// What tasks produced besides their values, in order of the tasks.
+    /// Products of tasks, besides their values, in order of the tasks.
     pub products: Vec<(usize, Bytes)>,
 }
 
@@ -151,9 +154,9 @@ pub type Entry = registry::Entry<Facts>;
 /// A scheduler that was chosen, ready to run.
 pub type Chosen = registry::Chosen<Facts>;
 
-/// What is known of a scheduler before it runs.
+/// Facts about a scheduler that are known before it runs.
 pub struct Facts {
-    /// Whether it looks at costs before tasks are executed.
+    /// Whether it uses costs before tasks are executed.
     pub knows_costs: bool,
 }
 
@@ -178,18 +181,18 @@ pub fn find(spec: &str) -> Result<Chosen> {
     Ok(registry::make(&spec)?)
 }
 
-/// Whether hosts have schedulers of their own (the option `clusters`).
+/// Returns true if hosts have schedulers of their own (the option `clusters`).
 pub(super) fn by_host(options: &mut Options<'_>) -> Result<bool, InvalidSpec> {
     Ok(options.choice("clusters", &[("none", false), ("hosts", true)])?.unwrap_or(false))
 }
 
 /// The node that receives a run's outcome.
 const FIRST: NodeId = 0;
-/// Where figures are collected.
+/// Epoch in which figures are collected.
 const CLOSING: u32 = crate::node::epochs::CLOSING;
 const EFFORT: Tag = crate::node::tags::independent::EFFORT;
 
-/// Collects what all nodes did at node 0; `mine` of the node that scheduled has what it took, and the makespan in cycles.
+/// Collects the statistics of all nodes at node 0; `mine` of the scheduling node has the cost of scheduling, and the makespan in cycles.
 ///
 /// # Errors
 /// If a rank is lost.

@@ -1,7 +1,7 @@
-//! What tasks produce besides their value (a row of a picture, of a matrix): bytes that go to node 0 as soon as their piece of work has
+//! Products of tasks besides their values (a row of a picture, of a matrix): bytes that go to node 0 as soon as their piece of work has
 //! ended.
 //!
-//! A message holds, for each task that left something, its number, the length, and the bytes; numbers are little-endian, 8 bytes each.
+//! A message holds, for each task with a product, its number, the length, and the bytes; numbers are little-endian, 8 bytes each.
 
 use bytes::{Buf, Bytes};
 

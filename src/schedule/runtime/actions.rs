@@ -1,4 +1,4 @@
-//! What the loop does when the policy wants something done, and when tasks are to be given to the nodes that asked for some.
+//! The loop's handling of the policy's actions, and of tasks for the nodes that asked for some.
 
 use std::collections::BTreeMap;
 

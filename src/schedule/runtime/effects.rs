@@ -1,4 +1,5 @@
-//! What a part of the runtime wants done. A part appends effects to a list that is used again for every call; the loop carries them out in order.
+//! Effects: requests of the runtime's parts to the loop. A part appends them to a list that is reused for every call; the loop carries them
+//! out in order.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! What the loop does when all is done: reports and answers are gathered at the host.
+//! The end of a run: reports and answers are gathered at the host.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::schedule::computation::Computation;
 const REPORT: Tag = tags::schedule::REPORT;
 
 impl<C: Computation> NodeRuntime<C> {
-    /// What is left where all should be done, if anything is.
+    /// Description of work left over at the end, if there is any.
     fn leftover(&self) -> Option<String> {
         if self.is_passive() {
             return self.joins.any_parent().map(|name| format!("task {name}, whose children were never all answered"));

@@ -1,4 +1,4 @@
-//! What the loop does when something happens to the node: a message, the end of a task or of a phase, a timer, a root that arrives.
+//! The loop's handling of events: a message, the end of a task or of a phase, a timer, a root that arrives.
 
 use std::collections::BTreeMap;
 

@@ -26,7 +26,7 @@ const UNDISTURBED: Ticks = 20_000;
 /// Number of tasks that must have ended before any is handed over ahead.
 const BEFORE_AHEAD: u64 = 4;
 
-/// What the time of the communication thread is measured with.
+/// Clock of the communication thread.
 pub(super) trait Clock {
     fn now(&self) -> Ticks;
 
@@ -44,7 +44,7 @@ impl Clock for Node {
     }
 }
 
-/// What the tasks that were executed here took.
+/// Totals of the tasks that were executed here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Totals {
     /// Time of workers.
@@ -117,7 +117,7 @@ impl<C: Computation> Execution<C> {
         self.running.len()
     }
 
-    /// Whether tasks are executed on the communication thread.
+    /// Returns true if tasks are executed on the communication thread.
     pub fn is_here(&self) -> bool {
         self.style != Style::Worker && self.workers == 1
     }
@@ -194,12 +194,12 @@ impl<C: Computation> Execution<C> {
         Executed { slice, began, ended }
     }
 
-    /// Whether the network is to be polled after tasks were executed on this thread for this long.
+    /// Returns true if the network is to be polled after tasks were executed on this thread for this long.
     pub fn is_over(&self, executed: Ticks) -> bool {
         executed >= self.slice
     }
 
-    /// What a task on this thread needed that took this long: at most the processor time since it was last asked for.
+    /// Time that a task on this thread needed, out of the duration `took`: at most the processor time since the last measurement.
     fn needed(&mut self, took: Ticks, now: Ticks, asleep: Ticks, clock: &impl Clock) -> Needed {
         if took < UNDISTURBED {
             return Needed::within(took, took, asleep);

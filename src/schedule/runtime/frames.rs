@@ -6,7 +6,7 @@ use crate::schedule::accounting::Name;
 use crate::schedule::computation::Computation;
 use crate::schedule::policy::ItemId;
 
-/// How the answers in a join frame become one.
+/// Way in which the answers in a join frame are combined.
 pub(super) enum Then<C: Computation> {
     Join(C::Waiting),
     /// The children are the parts of one task that was split.

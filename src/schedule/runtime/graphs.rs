@@ -9,7 +9,7 @@ use crate::schedule::computation::{Computation, Source};
 
 /// Times are ticks from the beginning of the run.
 pub(super) struct Graphs<C: Computation> {
-    /// Where more roots come from.
+    /// Source of further roots.
     source: Option<Box<dyn Source<C>>>,
     /// The root that arrives next, and the timer of its arrival.
     next: Option<(TimerId, C::Task)>,
@@ -60,7 +60,7 @@ impl<C: Computation> Graphs<C> {
         Ok(())
     }
 
-    /// Whether no root will come and none is unanswered.
+    /// Returns true if no root will come and none is unanswered.
     pub fn is_done(&self) -> bool {
         self.next.is_none() && self.open.is_empty()
     }
@@ -71,7 +71,7 @@ impl<C: Computation> Graphs<C> {
     }
 }
 
-/// What is wrong with an answer that belongs to no graph.
+/// Error for an answer that belongs to no graph.
 pub(super) fn unknown(graph: u64) -> Error {
     Error::Lost(format!("the answer of graph {graph} came, but nobody waits for it"))
 }

@@ -16,18 +16,18 @@ use crate::topology::NodeId;
 pub(super) struct Joins<C: Computation> {
     computation: Arc<C>,
     me: NodeId,
-    /// Where the answers of roots belong.
+    /// Destination of the answers of roots.
     host: NodeId,
     frames: JoinFrames<C>,
     /// Answers that are to be delivered.
     answers: VecDeque<Answered<C::Answer>>,
-    /// Those of detached tasks and roots that ended up here, combined.
+    /// Combined answers of detached tasks and roots that ended up here.
     partial: Option<C::Answer>,
     /// Number of parents that were resumed.
     joined: u64,
 }
 
-/// Where an answer belongs.
+/// Destination of an answer.
 pub(super) enum Delivery<A> {
     /// On another node.
     Elsewhere(NodeId, Answered<A>),
@@ -92,7 +92,7 @@ impl<C: Computation> Joins<C> {
         self.frames.answer(child.frame, child.index, chain, answer).map_err(Error::Lost)
     }
 
-    /// A parent goes on. What it spawns, if it does; else its answer is to be delivered.
+    /// Resumes a parent. Returns the tasks that it spawns, if any; otherwise its answer is to be delivered.
     pub fn resume(&mut self, resumed: Resumed<C>) -> Option<Spawned<C::Task>> {
         let Resumed { parent, header, then, answers } = resumed;
         match then {
@@ -109,7 +109,7 @@ impl<C: Computation> Joins<C> {
         }
     }
 
-    /// Takes what a task or a join yields. What it spawns, if it does; its answer, if there is one, is to be delivered.
+    /// Takes the result of a task or a join. Returns the tasks that it spawns, if any; its answer, if there is one, is to be delivered.
     pub fn take(&mut self, parent: ItemId, header: TaskHeader, mut yielded: Yield<C>) -> Option<Spawned<C::Task>> {
         loop {
             match yielded {
@@ -154,7 +154,7 @@ impl<C: Computation> Joins<C> {
         });
     }
 
-    /// Whether all answers are delivered.
+    /// Returns true if all answers are delivered.
     pub fn is_empty(&self) -> bool {
         self.answers.is_empty()
     }

@@ -1,5 +1,5 @@
-//! Time of migrations on top of the network's, in simulations of papers that charge for them: exponentially distributed, and one after
-//! the other on a link where migrations queue for links.
+//! Time of migrations in addition to the network's, in simulations of papers that charge for them. The times are exponentially distributed;
+//! where migrations queue for links, they are served in sequence.
 
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;

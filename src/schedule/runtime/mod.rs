@@ -1,7 +1,7 @@
-//! What a node does in a run: the loop around its policy, its tasks and its messages.
+//! Runtime of a node in a run: the loop around its policy, its tasks and its messages.
 //!
-//! Everything that happens to the node is an event; the policy hears of it and says what it wants done. Between two events tasks are executed: by
-//! worker threads, or here in batches or slices.
+//! Everything that happens to the node is an event; the loop passes it to the policy, which returns actions. Between two events tasks are
+//! executed: by worker threads, or here in batches or slices.
 //!
 //! Each part of the runtime owns its state and knows no other part: it returns values, or [effects](effects), to the loop in this file, which
 //! alone calls the policy, the node and its network. The loop's own steps are in four files below it: `events`, `actions`, `spawning`, `end`.
@@ -111,10 +111,10 @@ struct NodeRuntime<C: Computation> {
 /// The policy, and what it knows already.
 struct Decisions {
     policy: Box<dyn AnyPolicy>,
-    /// What it wants done: a buffer that is used again.
+    /// Actions of the policy: a buffer that is reused.
     actions: Vec<Action<Bytes>>,
     timers: BTreeSet<TimerId>,
-    /// Whether it knows that the node is idle, and the last load that it knows of.
+    /// Whether the policy has been informed that the node is idle, and the last load that it was informed of.
     knows_idle: bool,
     known_load: u32,
 }
@@ -305,7 +305,7 @@ impl<C: Computation> NodeRuntime<C> {
         self.execution.started(work, id, header);
     }
 
-    /// Whether nothing can happen here any more unless a message brings a task or an answer.
+    /// Returns true if nothing can happen here any more unless a message brings a task or an answer.
     fn is_passive(&self) -> bool {
         self.tasks.is_empty()
             && self.execution.running() == 0

@@ -1,4 +1,4 @@
-//! What leaves a node: tasks and answers, packed into messages; answers wait here until they leave.
+//! Outgoing messages of a node: tasks and answers, packed; answers wait here until they leave.
 //!
 //! A message costs its sender and its receiver a microsecond or two, as much as several short tasks. So answers to one node that come into
 //! being between two polls of the network leave in one message, as tasks do. But an answer may be all that its parent waits for, and how long
@@ -24,7 +24,7 @@ use crate::topology::NodeId;
 /// it turns out to be long; a long one that is sliced holds them up for a slice.
 pub(in crate::schedule) const IN_A_ROW: u32 = 64;
 
-/// Whether answers wait for those of the tasks that are executed next.
+/// State of the decision whether answers wait for those of the tasks that are executed next.
 struct Gathering {
     /// Tasks, or slices of them, are short that take less than this.
     below: Ticks,
@@ -65,7 +65,7 @@ impl<A: Serialize> Outbox<A> {
         Outbox { answers: Vec::new(), gathering, loads_travel, largest_answer, migrated: 0 }
     }
 
-    /// Whether no answer waits here.
+    /// Returns true if no answer waits here.
     pub fn is_empty(&self) -> bool {
         self.answers.is_empty()
     }
@@ -83,7 +83,7 @@ impl<A: Serialize> Outbox<A> {
         self.gathering.executed(ticks);
     }
 
-    /// Whether it pays to let answers wait for those of the next tasks.
+    /// Returns true if it pays to let answers wait for those of the next tasks.
     pub fn gathers(&self) -> bool {
         self.gathering.goes_on()
     }
@@ -189,7 +189,7 @@ mod tests {
         Answered::new(TaskHeader::new(Name { born: to, number }, home, 0), answer)
     }
 
-    /// Of each message that is to be sent: its destination and tag, how many tasks it holds, and how many lines of the trace stand before it.
+    /// Messages to be sent: destination, tag, number of tasks, and number of lines of the trace before it, of each.
     fn messages(effects: &mut Effects) -> Vec<(NodeId, u16, u64, usize)> {
         let (mut messages, mut lines) = (Vec::new(), 0);
         for effect in effects.list.drain(..) {

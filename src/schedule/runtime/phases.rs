@@ -34,7 +34,7 @@ use crate::topology::NodeId;
 
 /// Announces a phase.
 pub(super) const BEGIN: Tag = tags::schedule::BEGIN;
-/// What a task in a work queue is called when it can't be read.
+/// Tag in the error for a task in a work queue that cannot be read.
 const FROZEN: Tag = tags::schedule::FROZEN;
 
 /// Epochs of phases begin here; those before are a run's own.
@@ -75,7 +75,7 @@ struct Going {
     balancing: Balancing,
 }
 
-/// What a node that has nothing to do was waiting for.
+/// Event that an idle node waited for.
 pub(super) enum Happened {
     Event(Event),
     PhaseOver(Result<WorkQueue>),
@@ -139,7 +139,7 @@ impl SystemPhases {
         .await
     }
 
-    /// Lets the balancer go on as far as it can; returns what it left if it has ended.
+    /// Lets the balancer continue until it waits; returns its remaining tasks if it has ended.
     pub async fn go_on(&mut self) -> Option<Result<WorkQueue>> {
         poll_fn(|context| match self.poll(context) {
             Poll::Ready(queue) => Poll::Ready(Some(queue)),
@@ -169,7 +169,7 @@ pub(super) fn work_queue<C: Computation>(me: NodeId, frozen: Vec<Item<C>>, kept:
 
 /// The tasks in a work queue that a balancer left, and where each was frozen.
 pub(super) fn frozen_tasks<T: DeserializeOwned>(me: NodeId, queue: &WorkQueue) -> impl Iterator<Item = Result<Frozen<T>>> {
-    // What is pinned carries nothing.
+    // Pinned tasks have no payload.
     let tasks = queue.segments().filter(|segment| !segment.payload().is_empty()).flat_map(Segment::tasks);
     tasks.map(move |task| node::unpack(&task.payload, me, FROZEN))
 }

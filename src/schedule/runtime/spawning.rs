@@ -1,4 +1,4 @@
-//! What the loop does with tasks on the communication thread, and with what follows from the end of any task: children, answers, joins.
+//! Execution of tasks on the communication thread, and the consequences of the end of any task: children, answers, joins.
 
 use super::execution::BATCH;
 use super::frames::Resumed;

@@ -1,4 +1,4 @@
-//! What a node notes of its run beyond what the other parts count: the time in which its program did something else than executing tasks, control
+//! Statistics of a node beyond those of the other parts: the time in which its program did something other than executing tasks, control
 //! messages, arrivals, and the trace.
 
 use crate::node::Ticks;
@@ -8,7 +8,7 @@ pub(super) struct Statistics {
     began: Ticks,
     tracing: bool,
     trace: Vec<Entry>,
-    /// Since when the program has not waited, and how long it has executed tasks since then.
+    /// Time since which the program has not waited, and time for which it has executed tasks since then.
     awake_since: Ticks,
     executed: Ticks,
     overhead: Ticks,
@@ -33,7 +33,7 @@ impl Statistics {
         self.began.saturating_add(ticks)
     }
 
-    /// Whether there is a trace.
+    /// Returns true if a trace is recorded.
     pub fn is_tracing(&self) -> bool {
         self.tracing
     }

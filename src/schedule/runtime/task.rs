@@ -38,7 +38,7 @@ pub(super) struct TaskHeader {
     pub chain: Ticks,
     /// Execution time so far, if it is executed in slices.
     pub spent: Ticks,
-    /// Whether it is a part of a task that was split. Then its length says nothing about how finely the work can be divided.
+    /// Whether it is a part of a task that was split. Then its length gives no bound on how finely the work can be divided.
     pub divided: bool,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Item<C: Computation> {
 }
 
 impl<C: Computation> Item<C> {
-    /// Whether it begins a graph.
+    /// Returns true if it begins a graph.
     pub fn is_root(&self) -> bool {
         matches!(self.header.home, Home::Root { .. })
     }
@@ -107,7 +107,7 @@ impl<A> Answered<A> {
     }
 }
 
-/// What to say of a task or an answer that fits into no message.
+/// Error for a task or an answer that fits into no message.
 pub(super) fn too_large(what: &str, name: &str, bytes: usize, most: usize) -> String {
     format!("the {what} {name} takes {bytes} bytes; no more than {most} can be sent")
 }

@@ -129,7 +129,7 @@ impl<C: Computation> TaskStore<C> {
         self.ready.len()
     }
 
-    /// Whether a task lies between two of its slices.
+    /// Returns true if a task lies between two of its slices.
     pub fn is_sliced(&self) -> bool {
         self.sliced.is_some()
     }
@@ -138,18 +138,18 @@ impl<C: Computation> TaskStore<C> {
     pub fn next_ready(&mut self) -> Option<Item<C>> {
         match self.order {
             QueueOrder::Fifo => self.ready.pop_front(),
-            // Where the last is a root, all are.
+            // If the last task is a root, all are.
             QueueOrder::Lifo if self.ready.back().is_some_and(Item::is_root) => self.ready.pop_front(),
             QueueOrder::Lifo => self.ready.pop_back(),
         }
     }
 
-    /// Whether there is a task for the communication thread.
+    /// Returns true if there is a task for the communication thread.
     pub fn has_next(&self) -> bool {
         self.sliced.is_some() || !self.ready.is_empty()
     }
 
-    /// Takes the task that the communication thread executes next: the one that it began, or a ready one.
+    /// Takes the next task of the communication thread: the one that it began, or a ready one.
     pub fn next_here(&mut self) -> Option<Item<C>> {
         self.sliced.take().or_else(|| self.next_ready())
     }
@@ -196,7 +196,7 @@ impl<C: Computation> TaskStore<C> {
         self.requests.front().copied()
     }
 
-    /// That node is given something.
+    /// Removes the oldest request, whose node is given tasks.
     pub fn is_served(&mut self) {
         self.requests.pop_front();
     }
@@ -234,7 +234,7 @@ impl<C: Computation> TaskStore<C> {
         self.ready.extend(roots.into_iter().chain(newer_roots).chain(others).chain(newer));
     }
 
-    /// Whether no task is here.
+    /// Returns true if no task is here.
     pub fn is_empty(&self) -> bool {
         self.ready.is_empty() && self.sliced.is_none() && self.unplaced.is_empty() && self.migrating.is_empty()
     }

@@ -1,4 +1,4 @@
-//! How the nodes find out that all is done: Mattern's four-counter method ("Algorithms for distributed termination detection",
+//! Termination detection: Mattern's four-counter method ("Algorithms for distributed termination detection",
 //! Distributed Computing 2, 1987, section 4), in waves over a binomial tree whose root is the host.
 //!
 //! Each node counts the messages with tasks or answers that it has sent and received. A wave asks every node for its two counts; a node that has
@@ -21,7 +21,7 @@ use crate::schedule::tree::Tree;
 
 pub(super) const WAVE: Tag = tags::schedule::WAVE;
 
-/// What nodes send each other in a wave.
+/// Messages of a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Say {
     /// Downwards: a wave begins.
@@ -45,10 +45,10 @@ impl Counts {
     }
 }
 
-/// What a node has to do for termination.
+/// Next step of a node in termination detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Nothing: wait for messages.
+    /// Wait for messages.
     Wait,
     /// Ask the children.
     Ask,
@@ -114,7 +114,7 @@ impl Waves {
         self.below = Counts::default();
     }
 
-    /// What to do now, `passive` or not, with this node's own counts. Call it again after each step other than waiting.
+    /// Next step with this node's own counts, given whether it is `passive`. Call it again after each step other than waiting.
     pub fn next(&mut self, passive: bool, own: Counts, now: Ticks) -> Next {
         match self.state {
             State::Between if self.tree.parent.is_none() && passive => {
@@ -170,29 +170,29 @@ impl Termination {
         self.counts.sent += 1;
     }
 
-    /// Such a message has left for each child in the tree.
+    /// Counts a message that may bring tasks or answers to each child in the tree.
     pub fn sent_down(&mut self) {
         self.counts.sent += self.tree().children.len() as u64;
     }
 
-    /// What such a message brought is here.
+    /// Counts a message that may have brought tasks or answers, when its content is here.
     pub fn received(&mut self) {
         self.counts.received += 1;
     }
 
-    /// Whether this node knows that all is done.
+    /// Returns true if this node knows that all is done.
     pub fn has_stopped(&self) -> bool {
         self.stopped
     }
 
-    /// What to do now, `passive` or not. Call it again after each step other than waiting and pausing.
+    /// Next step, given whether the node is `passive`. Call it again after each step other than waiting and pausing.
     pub fn next(&mut self, passive: bool, now: Ticks) -> Next {
         let next = self.waves.next(passive, self.counts, now);
         self.stopped |= next == Next::Done;
         next
     }
 
-    /// A message of a wave came. Returns what is to be passed down.
+    /// Handles a message of a wave. Returns the message to be passed down.
     ///
     /// # Errors
     /// If it does not belong in the wave.
@@ -204,7 +204,7 @@ impl Termination {
         Ok((say == Say::Ask || say == Say::Stop).then_some(say))
     }
 
-    /// Whether a pause needs a timer: none is running.
+    /// Returns true if a pause needs a timer, because none is running.
     pub fn needs_timer(&self) -> bool {
         self.pause.is_none()
     }
@@ -213,7 +213,7 @@ impl Termination {
         self.pause = Some(timer);
     }
 
-    /// Ends the pause if this was its timer; says whether it was.
+    /// Ends the pause if this was its timer. Returns true if it was.
     pub fn pause_over(&mut self, timer: TimerId) -> bool {
         self.pause.take_if(|pause| *pause == timer).is_some()
     }

@@ -81,7 +81,7 @@ impl Game {
         }
     }
 
-    /// All that is really left.
+    /// Returns true if nothing is left, seen from outside.
     fn is_over(&self) -> bool {
         self.busy.iter().all(|busy| *busy == 0) && self.under_way.values().flatten().all(Option::is_some)
     }

@@ -62,7 +62,7 @@ impl<T> Unplaced<T> {
         Some(item)
     }
 
-    /// Where a number stands: right where it should be as long as none is missing before it.
+    /// Index of a number: found at once as long as none is missing before it.
     fn find(&self, id: ItemId) -> Option<usize> {
         let first = self.row.front()?.0;
         let guess = usize::try_from(id.0.checked_sub(first.0)?).ok()?;

@@ -53,7 +53,7 @@ impl Layout {
         self.clusters.iter().find(|cluster| cluster.scheduler == rank || cluster.workers.contains(&rank))
     }
 
-    /// What tasks cost as the rank above sees it: a column for each cluster, and one for itself.
+    /// Costs of tasks as the top rank sees them: a column for each cluster, and one for itself.
     pub fn costs(&self, costs: &Costs) -> Costs {
         let row = |row: &[Cost]| self.clusters.iter().map(|cluster| cluster.cost(row)).chain([row[self.top]]).collect::<Vec<Cost>>();
         let columns = self.clusters.len() as u32 + 1;
@@ -72,7 +72,7 @@ impl Cluster {
         for cost in self.workers.iter().map(|worker| row[*worker]).filter(|cost| *cost != NEVER) {
             speed += 1.0 / (cost as f64).max(1e-9);
         }
-        // What no worker can run, the scheduler may.
+        // A task that no worker can run may run on the scheduler.
         if speed > 0.0 { (1.0 / speed).round() as Cost } else { row[self.scheduler] }
     }
 }

@@ -1,4 +1,4 @@
-//! What a scheduler believes that tasks cost.
+//! A scheduler's estimates of the costs of tasks.
 
 use std::sync::Arc;
 

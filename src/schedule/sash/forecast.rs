@@ -1,4 +1,4 @@
-//! When workers will have finished, by the clock: what was estimated, corrected by what was measured.
+//! Forecast of the finish times of workers, by the clock: estimates, corrected by measurements.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ struct Worker {
     held: VecDeque<(usize, Cost)>,
     /// When it began with the first of them, as far as one knows.
     began: Cost,
-    /// Of the tasks that it has completed.
+    /// Number of tasks that it has completed.
     completed: u64,
     estimated: u128,
     measured: u128,
@@ -59,8 +59,8 @@ impl Forecast {
         let finish = |worker: &Worker| {
             let factor = worker.factor();
             let mut held = worker.held.iter().map(|(_, estimate)| (*estimate as f64 * factor) as Cost);
-            // A task that takes longer than estimated is expected to take half as long again as it is late: a worker that is held up is not written
-            // off.
+            // A task that takes longer than estimated is expected to take another half of its delay: a worker that is held up is not
+            // written off.
             let late = |end: Cost| if end >= now { end } else { now.saturating_add((now - end) / 2) };
             let first = held.next().map_or(now, |first| late(worker.began.saturating_add(first)));
             held.fold(first, Cost::saturating_add)
@@ -78,12 +78,12 @@ impl Forecast {
         self.workers.get(place).map_or(0, |worker| worker.held.len())
     }
 
-    /// Whether a worker, or a rank of it, has nothing to do.
+    /// Returns true if a worker, or a rank of it, has nothing to do.
     pub fn is_dry(&self, place: usize) -> bool {
         self.workers.get(place).is_some_and(Worker::is_dry)
     }
 
-    /// Whether some worker, or a rank of it, has nothing to do.
+    /// Returns true if some worker, or a rank of it, has nothing to do.
     pub fn is_any_dry(&self) -> bool {
         self.workers.iter().any(Worker::is_dry)
     }
@@ -102,7 +102,7 @@ impl Forecast {
         worker.held.push_back((task, estimate));
     }
 
-    /// Notes that a worker has completed this number of tasks, and how long they took: those that it was given first.
+    /// Notes that a worker has completed this number of its first tasks, and their duration.
     pub fn completed_first(&mut self, place: usize, number: usize, took: Cost, now: Cost) {
         let first: Vec<usize> = self.workers[place].held.iter().take(number).map(|(task, _)| *task).collect();
         self.completed(place, &first, took, now);

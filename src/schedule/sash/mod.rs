@@ -23,6 +23,7 @@
 mod clusters;
 mod estimates;
 pub mod forecast;
+mod messages;
 pub mod phase;
 mod program;
 mod scheduler;
@@ -84,7 +85,7 @@ fn build(options: &mut Options<'_>, alike: bool) -> Result<Arc<dyn Scheduler>, I
     Ok(Arc::new(Sash { rules, seat: scheduler.unwrap_or(Seat::Last), joins, error, alike, by_host }))
 }
 
-/// Which rank schedules.
+/// Choice of the scheduling rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seat {
     Last,
@@ -94,7 +95,7 @@ enum Seat {
 }
 
 impl Seat {
-    /// The one of these ranks, which are some, in ascending order.
+    /// Selects one of these ranks, which are at least one, in ascending order.
     fn among(self, costs: &Costs, ranks: &[usize]) -> usize {
         let (first, last) = (ranks.first().copied().unwrap_or(0), ranks.last().copied().unwrap_or(0));
         match self {
@@ -117,7 +118,7 @@ struct Sash {
     joins: bool,
     /// By which part estimates may be wrong.
     error: f64,
-    /// Whether all ranks are taken to be alike.
+    /// Whether all ranks are assumed to be alike.
     alike: bool,
     /// Whether hosts have schedulers of their own.
     by_host: bool,

@@ -1,9 +1,9 @@
-//! Phases by the model: how long the search goes on, what it takes, and when the workers begin. Exact; no network.
+//! Phases by the model: length of the search, its result, and the start of the workers. Exact; no network.
 
 use super::search::{Assignment, Choice, Search, Ties};
 use crate::load::{CYCLE, Cost, Costs, NEVER};
 
-/// How the paper's text is read.
+/// Reading of the paper's text, where it leaves something open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     pub ties: Ties,
@@ -12,7 +12,7 @@ pub struct Rules {
     pub window: usize,
     /// Maximum number of expansions in a phase.
     pub most: u32,
-    /// What a generated node costs.
+    /// Cost of generating a node.
     pub v: Cost,
 }
 
@@ -54,7 +54,7 @@ pub struct Plan {
     pub tally: Tally,
 }
 
-/// What scheduling cost so far.
+/// Cost of scheduling so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub phases: u64,
@@ -66,7 +66,7 @@ pub struct Tally {
     pub waiting: Cost,
 }
 
-/// What a phase came to.
+/// Result of a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
     pub end: Cost,
@@ -139,7 +139,7 @@ impl Plan {
         self.remove(assignments);
     }
 
-    /// Takes what was assigned from what is left.
+    /// Removes the assigned tasks from the remaining ones.
     pub fn remove(&mut self, assignments: &[Assignment]) {
         let count = assignments.len();
         // Without a window these are the first ones.
@@ -181,8 +181,8 @@ pub fn join(costs: &Costs, assignments: &mut [Assignment], begins: Vec<(usize, C
     }
 }
 
-/// The whole schedule by the model: the time at which the last worker finishes, and what scheduling cost. Tasks that no worker can run are
-/// left out.
+/// The whole schedule by the model: the time at which the last worker finishes, and the cost of scheduling. Tasks that no worker can run
+/// are left out.
 pub fn schedule(costs: &Costs, workers: Vec<usize>, rules: &Rules) -> (Cost, Tally) {
     let mut plan = Plan::new(costs, workers);
     let mut now = 0;

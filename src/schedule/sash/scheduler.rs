@@ -1,4 +1,4 @@
-//! The scheduling node: it searches, hears completions, and gives out what it found.
+//! The scheduling node: it searches, receives completions, and sends out assignments.
 //!
 //! By the model (what the paper simulates) a phase is computed at once, and its assignments leave when it ends. By the clock the scheduler
 //! polls the network between expansions, and a phase ends when its time is over, when the search is complete, or when a worker runs dry.
@@ -10,8 +10,8 @@ use std::sync::Arc;
 use super::Sash;
 use super::clusters::Cluster;
 use super::forecast::Forecast;
+use super::messages::{ASSIGN, Assigned, COMPLETED, Completed, END};
 use super::phase::{Plan, join};
-use super::program::{ASSIGN, Assigned, COMPLETED, Completed, END};
 use super::search::{Assignment, Search};
 use crate::error::{Error, Result};
 use crate::load::{CYCLE, Cost, Costs, NEVER};
@@ -60,7 +60,7 @@ pub struct Scheduler {
     work: Arc<dyn Independent>,
     /// Tasks that have not arrived yet, in order.
     coming: VecDeque<usize>,
-    /// What it believes that tasks cost, by column.
+    /// Estimated costs of tasks, by column.
     estimates: Arc<Costs>,
     pace: Pace,
     sash: Arc<Sash>,
@@ -74,8 +74,8 @@ pub struct Scheduler {
     completed: usize,
     wanted: usize,
     pub effort: Effort,
-    /// By the clock: when workers will have finished; how long before that assignments are sent, which adapts to how long they take, and
-    /// what is usual.
+    /// By the clock: forecast of the workers' finish times; time before that at which assignments are sent, which adapts to their delay,
+    /// and its usual value.
     forecast: Option<Forecast>,
     ahead: Ticks,
     usual: Ticks,
@@ -145,14 +145,14 @@ impl Scheduler {
         self.pace.cost(self.node.now() - self.begun)
     }
 
-    /// Whether the scheduler takes tasks itself: in the last phase; under another one, which it doesn't know to be the last, when it has
-    /// nothing to do.
+    /// Column of the scheduler if it takes tasks itself: in the last phase; under another scheduler, where it doesn't know which phase is
+    /// the last, when it has nothing to do.
     fn joins(&self) -> Option<usize> {
         let may = self.coming.is_empty() && (self.above.is_none() || self.executor.is_idle());
         (self.sash.joins && may).then_some(self.seat)
     }
 
-    /// Lets in what has arrived at this time. If nothing is there to be scheduled, when the next task comes.
+    /// Accepts the tasks that have arrived at this time. Returns the time of the next arrival if there is nothing to be scheduled.
     fn arrive(&mut self, now: Cost) -> Option<Cost> {
         let arrivals = self.work.arrivals();
         while let Some(&task) = self.coming.front().filter(|task| arrivals[**task] <= now) {
@@ -167,7 +167,7 @@ impl Scheduler {
         self.plan.aside.iter().filter_map(|task| self.work.arrivals().get(*task)).copied().max().unwrap_or(0)
     }
 
-    /// Does what the model says; the makespan is the model's, in cycles.
+    /// Runs by the model; the makespan is the model's, in cycles.
     pub async fn by_model(&mut self) -> Result<f64> {
         let costs = self.estimates.clone();
         let (mut now, mut own) = (0, 0);
@@ -280,7 +280,7 @@ impl Scheduler {
         }
     }
 
-    /// Schedules what the one above gives, until that says that all is done.
+    /// Schedules the tasks that the top scheduler gives, until it reports the end.
     pub async fn under(&mut self, above: NodeId) -> Result<()> {
         self.above = Some(above);
         self.forecast = Some(Forecast::of_ranks(self.members.columns.len()));
@@ -353,7 +353,7 @@ impl Scheduler {
         while !search.is_complete() && expansions < rules.most {
             let before = self.node.now();
             let generated = search.expand();
-            // What a node takes in simulation; on real ranks it has really taken it.
+            // Time of a node in simulation; on real ranks it has passed already.
             self.node.charge(self.pace.ticks(rules.v * generated));
             used += self.node.now() - before;
             expansions += 1;

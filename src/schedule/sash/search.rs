@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use crate::load::{Cost, Costs, NEVER};
 
-/// Which of two nodes of the same cost is expanded first.
+/// Rule for expanding one of two nodes of the same cost first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ties {
     /// The deeper, then the one with the smaller total load, then the older.
@@ -22,7 +22,7 @@ pub enum Ties {
     Older,
 }
 
-/// Which node is taken when the time is over.
+/// Rule for the node that is taken when the time is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// The deepest; of these the one of the lowest cost, then of the smallest total load, then the oldest.
@@ -48,7 +48,7 @@ struct Vertex {
     total: Cost,
 }
 
-/// What the queue is sorted by; the greatest is the head.
+/// Sort key of the queue; the greatest is the head.
 type Rank = (std::cmp::Reverse<Cost>, u32, std::cmp::Reverse<Cost>, std::cmp::Reverse<u32>);
 
 /// A phase's search. The tasks to schedule and the workers' base loads are given; expansions are asked for one by one.
@@ -105,7 +105,7 @@ impl<'a> Search<'a> {
         self
     }
 
-    /// What a task costs on a worker.
+    /// Cost of a task on a worker.
     fn cost(&self, task: usize, place: usize) -> Cost {
         let cost = self.costs.of(task, self.workers[place]);
         match self.factors.get(place) {
@@ -123,7 +123,7 @@ impl<'a> Search<'a> {
         (std::cmp::Reverse(vertex.cost), depth, std::cmp::Reverse(total), std::cmp::Reverse(index))
     }
 
-    /// Whether the head of the queue schedules all tasks.
+    /// Returns true if the head of the queue schedules all tasks.
     pub fn is_complete(&self) -> bool {
         self.head().is_some_and(|head| self.vertices[head as usize].depth as usize == self.tasks.len())
     }

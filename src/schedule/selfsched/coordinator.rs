@@ -28,10 +28,10 @@ pub const SUPPLY: Tag = crate::node::tags::independent::SUPPLY;
 /// By the model messages take no time, but in the simulator they take a tick: requests of the same time are heard within this number of ticks.
 const SAME_TIME: Ticks = 3;
 
-/// What is dealt to a rank, or to all ranks of a host.
+/// Tasks dealt to a rank, or to all ranks of a host.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Grant {
-    /// What was dealt, and for how many requests; those that follow each other in one.
+    /// Tasks, and the number of requests that they answer; consecutive chunks are merged.
     pub chunks: Vec<Chunk>,
     pub answers: u64,
     /// Whether there is nothing left for the node that asked.
@@ -40,7 +40,7 @@ pub struct Grant {
     pub at: Cost,
 }
 
-/// What a host's coordinator asks for.
+/// Request of a host's coordinator.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Demand {
     /// By rank of the host, since the last request.
@@ -57,7 +57,7 @@ pub struct Client {
     pub ranks: Vec<usize>,
 }
 
-/// Where a host's coordinator has its tasks from.
+/// Supplier of a host's coordinator: the top coordinator, and the state of the requests to it.
 #[derive(Debug)]
 struct Source {
     top: NodeId,
@@ -87,7 +87,7 @@ pub struct Coordinator {
     patient: Vec<(usize, u64)>,
     /// The timer of the next arrival.
     arrival: Option<TimerId>,
-    /// What was dealt to this node, until it is [taken](Coordinator::own).
+    /// Tasks dealt to this node, until they are [taken](Coordinator::own).
     own: Vec<Grant>,
     /// Number of granted requests.
     pub grants: u64,
@@ -202,7 +202,7 @@ impl Coordinator {
         Some((source.top, Demand { measured, rounds: std::mem::replace(&mut source.rounds, 1) }))
     }
 
-    /// What was dealt to this node.
+    /// Takes the tasks that were dealt to this node.
     pub fn own(&mut self) -> Vec<Grant> {
         std::mem::take(&mut self.own)
     }

@@ -1,5 +1,5 @@
-//! The tasks that a rank gets: the first of those that are left, in the number that the rule sets. Tasks that can't run on a rank are never given to
-//! it.
+//! Distribution of tasks: a rank gets the first remaining tasks, in the number that the rule sets. Tasks that can't run on a rank are never
+//! given to it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::rules::{Chunks, Measured, Rule, share};
 use crate::load::{Cost, Costs, NEVER};
 use crate::schedule::independent::{Chunk, chunk};
 
-/// How tasks are dealt out.
+/// Options of the distribution of tasks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Terms {
     pub rule: Rule,
@@ -22,13 +22,13 @@ pub struct Terms {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deal {
     Chunk(Chunk),
-    /// There is nothing now; more comes, at this time if it is known.
+    /// Nothing now; more comes, at this time if it is known.
     Later(Option<Cost>),
     /// No more will come.
     Nothing,
 }
 
-/// What is left of the tasks that have arrived.
+/// Tasks that have arrived and are not dealt yet.
 enum Pool {
     /// All from here on, each of which can run anywhere.
     From(u64),
@@ -37,12 +37,12 @@ enum Pool {
     Lots(Vec<Chunk>),
 }
 
-/// Which of the tasks that a rank can run it gets first.
+/// Order in which a rank gets the tasks that it can run.
 enum Preference {
     First,
-    /// The cheapest: each rank's tasks from that on, and how far they have been looked at.
+    /// The cheapest: each rank's tasks in this order, and the number of them that have been examined.
     Cheapest(Vec<(Vec<usize>, usize)>),
-    /// The same where there are few at a time, so that all are looked at.
+    /// As `Cheapest`, where there are few tasks at a time, so that all are examined.
     CheapestOfFew,
 }
 
@@ -53,12 +53,12 @@ pub struct Dealer {
     columns: Vec<usize>,
     pool: Pool,
     order: Preference,
-    /// Whether more tasks are to be brought.
+    /// Whether more tasks will be brought.
     is_supplied: bool,
-    /// When tasks arrive, in order; empty if all are there. How many have arrived.
+    /// Arrival times of the tasks, in order, empty if all are there; and the number of tasks that have arrived.
     arrivals: Vec<Cost>,
     arrived: u64,
-    /// What each rank gets first; taken when it asks for the first time.
+    /// First chunk of each rank; taken when it asks for the first time.
     reserved: Vec<Option<Chunk>>,
     chunks: Chunks,
     dealt: u64,
@@ -106,8 +106,8 @@ impl Dealer {
         Dealer { costs, columns, pool, order, is_supplied: false, arrivals: arrivals.to_vec(), arrived, reserved, chunks, dealt: 0 }
     }
 
-    /// No task yet for ranks of these columns; they are [brought](Dealer::supply). The rule begins anew whenever that happens, with what is
-    /// there.
+    /// A dealer that begins without tasks for ranks of these columns; tasks are [brought](Dealer::supply). The rule starts anew each time,
+    /// with the tasks that are there.
     pub fn supplied(costs: Arc<Costs>, columns: Vec<usize>, affinity: bool, chunks: Chunks) -> Dealer {
         let anywhere = costs.rows().all(|row| columns.iter().all(|column| row[*column] != NEVER));
         let pool = if anywhere && !affinity { Pool::Lots(Vec::new()) } else { Pool::These(BTreeSet::new()) };
@@ -143,7 +143,7 @@ impl Dealer {
         self.arrivals.get(self.arrived as usize).copied()
     }
 
-    /// Tasks that are there and not dealt yet.
+    /// Number of tasks that are there and not dealt yet.
     pub fn left(&self) -> u64 {
         match &self.pool {
             Pool::From(next) => self.arrived - next,
@@ -157,7 +157,7 @@ impl Dealer {
         self.dealt
     }
 
-    /// What a rank gets that asks at this time.
+    /// Answer to a request of this rank at this time.
     pub fn deal(&mut self, rank: usize, now: Cost) -> Deal {
         let chunk = match self.reserved[rank].take() {
             Some(chunk) => Some(chunk),
@@ -192,7 +192,7 @@ impl Dealer {
                 let given: Vec<usize> = match &mut self.order {
                     Preference::Cheapest(orders) => {
                         let (order, at) = &mut orders[rank];
-                        // What has not arrived yet must be looked at again.
+                        // Tasks that have not arrived yet must be examined again.
                         let arrived = self.arrived as usize;
                         *at += order[*at..].iter().take_while(|task| !tasks.contains(task) && **task < arrived).count();
                         order[*at..].iter().copied().filter(|task| tasks.contains(task)).take(size as usize).collect()
@@ -234,7 +234,7 @@ mod tests {
         Dealer::new(Arc::new(costs), &[], Terms { rule, fixed, affinity }, chunks)
     }
 
-    /// What a rank gets that asks when all has arrived.
+    /// Tasks that a rank gets when all have arrived.
     fn tasks(dealer: &mut Dealer, rank: usize) -> Vec<usize> {
         match dealer.deal(rank, Cost::MAX) {
             Deal::Chunk(chunk) => chunk.tasks(),

@@ -1,7 +1,7 @@
-//! Self-scheduling: a rank that runs dry takes tasks for itself, and a rule says how many.
+//! Self-scheduling: a rank that runs out of tasks requests more, and a rule sets the number.
 //!
-//! Ranks ask a coordinator, which works as well; with `clusters=hosts` that is one of their own host, which asks the top one for all of
-//! them together. Nothing is known of the tasks beforehand; adaptive rules learn from what was measured.
+//! Ranks ask a coordinator, which works as well; with `clusters=hosts` it is on their own host, and asks the top one for all of them
+//! together. Nothing is known of the tasks beforehand; adaptive rules learn from measurements.
 
 pub mod coordinator;
 pub mod dealer;
@@ -9,6 +9,7 @@ mod layout;
 pub(crate) mod named;
 pub mod program;
 pub mod rules;
+mod seat;
 
 use std::sync::Arc;
 
@@ -93,7 +94,7 @@ pub(super) fn refuse_early(options: &Options<'_>, terms: Terms, by_host: bool) -
     }
 }
 
-/// Whether tasks are dealt out before the beginning.
+/// Returns true if tasks are dealt out before the beginning.
 fn is_early(terms: Terms) -> bool {
     matches!(terms.rule, Rule::Static | Rule::Cyclic) || terms.fixed > 0.0
 }

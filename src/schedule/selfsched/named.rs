@@ -52,7 +52,7 @@ pub(crate) fn refined(mut rule: Rule, options: &mut Options<'_>, owner: &str) ->
     Ok(rule)
 }
 
-/// How quotients are rounded, if the options say so.
+/// Rounding of quotients, if the options set it.
 pub(crate) fn rounding(options: &mut Options<'_>) -> Result<Option<Rounding>, InvalidSpec> {
     options.choice("rounding", &[("up", Rounding::Up), ("ceil", Rounding::Up), ("down", Rounding::Down), ("floor", Rounding::Down)])
 }

@@ -12,13 +12,14 @@ use serde::{Deserialize, Serialize};
 
 use super::coordinator::{Coordinator, DEMAND, Demand, GRANT, Grant, SUPPLY};
 use super::rules::Measured;
+use super::seat::Seat;
 use crate::error::{Error, Result};
 use crate::load::Cost;
 use crate::node::{Event, Message, Node, Tag, Ticks, TimerId, open};
 use crate::schedule::independent::{Chunk, Effort, Executor, Figures, Independent, IndependentResult, Pace, collect};
 use crate::topology::NodeId;
 
-/// Where the end is awaited.
+/// Node that waits for the end.
 const FIRST: NodeId = 0;
 
 const REQUEST: Tag = crate::node::tags::independent::REQUEST;
@@ -30,8 +31,7 @@ const MOST_AHEAD: Ticks = 8;
 /// Time for which short tasks are executed between two polls of the network.
 const SLICE: Ticks = 50_000;
 
-/// A coordinator that executes shorter tasks than it has asked for in this time polls the network only after it, or after it has dealt so
-/// often to itself.
+/// Limits of a coordinator that executes short tasks: it polls the network after this time, or after this number of grants to itself.
 const LOOK: Ticks = 10_000;
 const MOST_DEALS: u32 = 16;
 
@@ -51,34 +51,6 @@ struct Finished {
     free: Cost,
     /// Requests that it granted.
     grants: u64,
-}
-
-/// A node's role among the coordinators.
-pub struct Seat {
-    /// The node that it asks for tasks.
-    pub coordinator: NodeId,
-    /// If it is one, of its host or of all.
-    pub own: Option<Coordinator>,
-    /// If hosts have coordinators, and it deals out tasks to them.
-    pub top: Option<Coordinator>,
-    /// Number of nodes that report to it when they have finished, itself included, and the node to which it reports then.
-    pub reports: u32,
-    pub reports_to: Option<NodeId>,
-}
-
-impl Seat {
-    fn coordinators(&self) -> impl Iterator<Item = &Coordinator> {
-        self.own.iter().chain(&self.top)
-    }
-
-    /// Lets the host's coordinator have what the top one has dealt to it; whether that is anything.
-    fn take_supply(&mut self) -> bool {
-        let (Some(own), Some(top)) = (&mut self.own, &mut self.top) else { return false };
-        let supplied = top.own();
-        let any = !supplied.is_empty();
-        supplied.into_iter().for_each(|grant| own.supply(grant));
-        any
-    }
 }
 
 /// One node's part. With `counts_overhead` it measures the time between the ends of chunks, what assignments cost included, instead of the tasks'
@@ -144,17 +116,17 @@ struct Program {
     outstanding: u64,
     asked: u64,
     chunk: u64,
-    /// Whether there is nothing left for us.
+    /// Whether there is nothing left for this node.
     ended: bool,
     /// When we have finished what we hold, by the model.
     free: Cost,
     measured: Measured,
-    /// Whether what is measured is the time between the ends of chunks.
+    /// Whether the time between the ends of chunks is measured.
     counts_overhead: bool,
     last_end: Ticks,
     /// When to ask.
     reminder: Option<TimerId>,
-    /// Of those that report here: how many have finished, the latest of them by the model, and what was granted.
+    /// Of the nodes that report here: the number that have finished, the latest end by the model, and the number of grants.
     finished: u32,
     latest: Cost,
     grants: u64,

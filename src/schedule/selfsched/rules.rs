@@ -44,7 +44,7 @@ pub enum Rule {
     Wf,
     Awf,
     Af,
-    /// `overhead`: what an assignment costs, as a part of the deviation of a task's time.
+    /// `overhead`: cost of an assignment, relative to the deviation of a task's time.
     Fsc {
         overhead: f64,
     },
@@ -65,13 +65,13 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Whether it learns from the time between the ends of chunks, and not from the tasks' own.
+    /// Returns true if it learns from the time between the ends of chunks, and not from the tasks' own times.
     pub fn counts_overhead(self) -> bool {
         matches!(self, Rule::AwfD | Rule::AwfE)
     }
 }
 
-/// How quotients are rounded.
+/// Rounding of quotients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
     Up,
@@ -94,7 +94,7 @@ impl Rounding {
     }
 }
 
-/// What was measured of a rank's tasks.
+/// Measurements of a rank's tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Measured {
     pub tasks: u64,
@@ -104,14 +104,14 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Adds what was measured of more tasks.
+    /// Adds measurements of more tasks.
     pub fn add(&mut self, more: Measured) {
         self.tasks += more.tasks;
         self.time += more.time;
         self.squares += more.squares;
     }
 
-    /// Mean time of a task; `None` if nothing can be said.
+    /// Mean time of a task; `None` without measurements.
     pub fn mean(&self) -> Option<f64> {
         (self.tasks > 0 && self.time > 0.0).then(|| self.time / self.tasks as f64)
     }
@@ -135,9 +135,9 @@ pub struct Chunks {
     /// By rank; their mean is 1.
     weights: Vec<f64>,
     measured: Vec<Measured>,
-    /// Of the round (`fac2`, `wf`): chunks still to be given, and tasks that were left at its start.
+    /// Current round (`fac2`, `wf`): chunks still to be given, and tasks that were left at its start.
     round: (u64, u64),
-    /// Of `tss`: the next chunk, and by how much each is smaller than the one before.
+    /// State of `tss`: the next chunk, and the decrease from one chunk to the next.
     trapezoid: (u64, u64),
     /// Of `tfss` and `fiss`: chunks that were given.
     given: u64,
@@ -171,14 +171,14 @@ impl Chunks {
         chunks
     }
 
-    /// Begins anew with this number of tasks. What was measured is still known.
+    /// Begins anew with this number of tasks. Measurements are kept.
     pub fn restart(&mut self, tasks: u64) {
         let first = self.rounding.unwrap_or(Rounding::Down).quotient(tasks, 2 * self.ranks).max(1);
         let steps = (2 * tasks).div_ceil(first + 1).saturating_sub(1).max(1);
         (self.tasks, self.round, self.trapezoid, self.given) = (tasks, (0, 0), (first, (first - 1) / steps), 0);
     }
 
-    /// Tells what was measured on a rank since the last time.
+    /// Adds the measurements of a rank since the last time.
     pub fn learn(&mut self, rank: usize, measured: Measured) {
         if let Some(known) = self.measured.get_mut(rank) {
             known.add(measured);
@@ -240,7 +240,7 @@ impl Chunks {
         self.tasks.div_ceil(16 * self.ranks)
     }
 
-    /// How fast a rank is, as a part of the mean of those that were measured.
+    /// Relative speed of a rank: its rate divided by the mean of the measured ranks.
     fn relative_rate(&self, rank: usize) -> Option<f64> {
         self.relative(rank, |rank| Some(1.0 / self.measured.get(rank)?.mean()?))
     }

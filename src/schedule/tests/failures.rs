@@ -1,4 +1,4 @@
-//! What is wrong is said in one sentence, and nothing hangs.
+//! Failures end with one sentence, and nothing hangs.
 
 use super::*;
 

@@ -77,8 +77,7 @@ fn try_fan(children: &[(Ticks, usize)], options: &Options) -> Result<RunResult<V
     run_under(&chosen, &overlay("complete:2", 2), Model::default(), options, computation, &|| Roots::One(None))
 }
 
-/// What happened to the answer of a child, in ticks of the nodes' own clocks: its task ended on node 1, it left there, it arrived on
-/// node 0.
+/// Course of a child's answer, in ticks of the nodes' own clocks: its task ended on node 1, it left there, it arrived on node 0.
 struct Course {
     ended: Ticks,
     left: Ticks,

@@ -149,7 +149,7 @@ impl Computation for Grove {
     }
 }
 
-/// How `predicted` compares with the better of `any` and no balancing on 16 nodes, over some seeds.
+/// Time with `predicted` divided by the better of `any` and no balancing, on 16 nodes, over some seeds.
 fn predicted_by_better(shape: Shape, cost: Ticks, seeds: u64) -> f64 {
     let makespan = |scheduler: &str| -> Ticks {
         let once = |seed| {
@@ -185,8 +185,8 @@ fn a_prediction_is_never_much_slower_than_the_better_of_balancing_and_not() {
     }
 }
 
-/// Where a task takes no longer than a message, and all of them no longer than a few phases: trees that grow are recognised as growing. Leaves that
-/// are not spawned yet cannot be foreseen, so fans may lose about a phase.
+/// Tasks take no longer than a message, and all of them no longer than a few phases: growing trees are recognised. Leaves that are not
+/// spawned yet cannot be foreseen, so fans may lose about a phase.
 #[test]
 fn a_prediction_about_short_tasks_errs_by_little_for_trees() {
     for shape in SHAPES {

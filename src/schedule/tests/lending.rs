@@ -1,4 +1,4 @@
-//! How regions lend each other work that comes in drops.
+//! Lending between regions, with work that arrives in small portions.
 
 use super::*;
 
@@ -32,7 +32,7 @@ impl Computation for Spine {
     }
 }
 
-/// How busy each node was, and what was reached of the granularity bound.
+/// Busy time of each node, and the part of the granularity bound that was reached.
 fn spine(ranks: u32, ribs: u32, seed: u64) -> (Vec<Ticks>, f64) {
     const VERTEBRAE: u32 = 100;
     let roots = || Roots::One(Some(VERTEBRAE));

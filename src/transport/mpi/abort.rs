@@ -1,4 +1,4 @@
-//! How a job ends when it cannot go on: everywhere, soon, with a status and one sentence.
+//! Abort of a job that cannot go on: on all ranks, soon, with a status and one sentence.
 
 use std::io::Write;
 use std::panic;

@@ -1,4 +1,4 @@
-//! What the ports of a rank and its executor share: the two ends of the network, the nodes, and the work.
+//! State shared by the ports of a rank and its executor: both directions of the network, the nodes, and the work.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
@@ -44,9 +44,9 @@ pub(super) struct Carrier {
     pub began: Instant,
     pub heartbeat: Heartbeat,
     pub state: RefCell<State>,
-    /// What programs see; may change between runs.
+    /// Seed for programs; may change between runs.
     pub seed: Cell<u64>,
-    /// Whether collective operations of native overlays are MPI's own; may change between runs.
+    /// Whether MPI's own collective operations are used on native overlays; may change between runs.
     pub native: Cell<bool>,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct State {
     /// Gone when the world has ended.
     pub(super) incoming: Option<Incoming>,
     pub collectives: Collectives,
-    /// Ranks that died, where MPI goes on without them.
+    /// Ranks that died, where MPI continues without them.
     pub lost: BTreeSet<RankId>,
     pub run: Option<Run>,
     /// Number of the latest run.
@@ -81,13 +81,13 @@ pub(super) struct State {
     /// Something counted as progress since the watchdog last looked: cheaper than a poll at the clock each time.
     pub(super) progress: bool,
     signals: Vec<(Signal, Arc<AtomicBool>)>,
-    /// What an MPI call in a port's method came to.
+    /// Failure of an MPI call in a port's method, if there was one.
     pub failure: Option<Error>,
-    /// A lower rank says that its program failed.
+    /// Whether a lower rank reports that its program failed.
     pub lower_fails: bool,
-    /// The request that ends what this rank does.
+    /// The request to end, if there can be one.
     pub interrupt: Option<Interrupt>,
-    /// That it is overdue: here, or on a rank that has told rank 0. What goes on is given up.
+    /// Whether the grace after the request is over, on this rank or on one that has reported it to rank 0. The current run is given up.
     pub overdue: bool,
     /// Number of polls of the network.
     pub polls: u64,
@@ -131,7 +131,7 @@ impl State {
         })
     }
 
-    /// Begins a run, and gives its nodes what other ranks have sent them already.
+    /// Begins a run, and delivers the messages that other ranks have sent for it already.
     pub fn begin(&mut self, overlay: Rc<Overlay>) -> u32 {
         self.runs += 1;
         self.run = Some(Run::new(self.runs, overlay, self.me));
@@ -145,12 +145,12 @@ impl State {
         self.runs
     }
 
-    /// The run of this number, if it is the one that goes on.
+    /// The current run, if it has this number.
     pub fn run_of(&mut self, number: u32) -> Option<&mut Run> {
         self.run.as_mut().filter(|run| run.number == number)
     }
 
-    /// Ends the run, and returns what is left of it: to be dropped when the state is free, since it may hold ports.
+    /// Ends the run, and returns its remainder: to be dropped when the state is free, since it may hold ports.
     pub fn end(&mut self) -> (Option<Run>, Slices) {
         self.pool.recall();
         self.collectives.end_run();
@@ -200,7 +200,7 @@ impl State {
         }
     }
 
-    /// One look at everything that may have happened. True if something has. `watched`: the watchdog looks too.
+    /// One poll for all kinds of events. Returns true if something has happened. `watched`: includes the watchdog.
     pub fn poll(&mut self, watched: bool) -> Result<bool> {
         if let Some(why) = self.failure.take() {
             return Err(why);
@@ -277,7 +277,7 @@ impl State {
                 }
             };
         }
-        // No run ends before all its messages are there, so what is not of this one is of the next.
+        // A run ends only after all its messages have arrived, so any other message belongs to the next run.
         if envelope.scope.run > self.runs {
             self.early.push_back(message);
         }
@@ -445,7 +445,7 @@ fn seconds(time: Duration) -> String {
     format!("{} s", (time.as_secs_f64() * 10.0).round() / 10.0)
 }
 
-/// What the watchdog found, as the end of a sentence.
+/// Finding of the watchdog, as the end of a sentence.
 fn verdict(ranks: u32, silent: &[RankId]) -> String {
     match silent {
         [] if ranks == 1 => "its only rank waits for what never comes".into(),

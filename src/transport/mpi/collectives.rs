@@ -63,7 +63,7 @@ impl Collectives {
         Ok(id)
     }
 
-    /// Looks at what is under way, and tells whose operation is over: run and local node.
+    /// Polls the operations in progress, and calls `over` for each finished one with its run and local node.
     pub fn poll(&mut self, mut over: impl FnMut(u32, usize)) -> Result<()> {
         let mut at = 0;
         while let Some(under_way) = self.under_way.get_mut(at) {
@@ -78,13 +78,13 @@ impl Collectives {
         Ok(())
     }
 
-    /// What an operation has yielded, once.
+    /// Takes the result of an operation; returned once.
     pub fn take(&mut self, id: CollectiveId) -> Option<Collected> {
         let at = self.done.iter().position(|(done, _)| *done == id)?;
         Some(self.done.swap_remove(at).1)
     }
 
-    /// How many operations were begun so far.
+    /// Number of operations begun so far.
     pub fn begun(&self) -> u64 {
         self.last
     }
@@ -93,7 +93,7 @@ impl Collectives {
         self.under_way.is_empty()
     }
 
-    /// Forgets what nobody has asked for.
+    /// Forgets results that nobody has taken.
     pub fn end_run(&mut self) {
         self.done.clear();
     }
@@ -117,8 +117,8 @@ impl Comm {
             all.assume_init()
         };
         let mut group = MaybeUninit::<MPI_Group>::zeroed();
-        // SAFETY: the group is the one of above; `ranks` holds as many ranks as are said, all different and of the group; MPI writes the new group if
-        // it returns success.
+        // SAFETY: the group is the one of above; `ranks` holds `ranks.len()` ranks, all different and of the group; MPI writes the new
+        // group if it returns success.
         let mut group = unsafe {
             check("MPI_Group_incl", mpi::MPI_Group_incl(all, count(ranks.len())?, ranks.as_ptr(), group.as_mut_ptr()))?;
             group.assume_init()
@@ -149,7 +149,7 @@ enum Buffers {
     Bytes {
         from: Vec<u8>,
         to: Vec<u8>,
-        /// How many bytes come from each member, and where they go.
+        /// Number of bytes from each member, and where they go.
         counts: Vec<c_int>,
         places: Vec<c_int>,
     },
@@ -182,8 +182,9 @@ impl Operation {
         let mut operation = Operation { request: no_request(), buffers: Buffers::Bytes { from: mine, to: vec![0; all], counts, places } };
         let Operation { request, buffers: Buffers::Bytes { from, to, counts, places } } = &mut operation else { return Ok(operation) };
         let (from, to) = (from.as_ptr().cast(), to.as_mut_ptr().cast());
-        // SAFETY: `sent` bytes are read from `from`, and from each member as many bytes as are said are written where it is said, all within `to`;
-        // counts and places are read, too. `operation` owns all four until the request is over, and leaks them if it is dropped before.
+        // SAFETY: `sent` bytes are read from `from`, and from each member the given number of bytes is written at the given place, all
+        // within `to`; counts and places are read, too. `operation` owns all four until the request is over, and leaks them if it is
+        // dropped before.
         if alike {
             check("MPI_Iallgather", unsafe { mpi::MPI_Iallgather(from, sent, byte(), to, sent, byte(), comm.raw, request) })?;
         } else {
@@ -216,7 +217,7 @@ impl Operation {
         Ok(test(&mut self.request)?.is_some())
     }
 
-    /// What it has yielded, once it is over.
+    /// Result of the operation, once it is over.
     fn into_result(mut self) -> Collected {
         match &mut self.buffers {
             Buffers::Bytes { to, .. } => Collected::Bytes(mem::take(to)),

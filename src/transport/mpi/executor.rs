@@ -1,4 +1,4 @@
-//! The loop that runs the programs of a rank's nodes, and what a rank does while they wait.
+//! The loop that runs the programs of a rank's nodes, and its waiting strategy.
 
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -14,7 +14,7 @@ use super::watchdog::ControlMessage;
 use super::{abort, ffi};
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay};
-use crate::transport::world::Program;
+use crate::transport::Program;
 use crate::transport::{Port, Step};
 
 /// Runs a program on every node of this rank, and returns when no message of the run is left on any rank. `None` on rank 0 if the run was given up
@@ -54,13 +54,13 @@ pub(super) fn run<T>(carrier: &Rc<Carrier>, overlay: &Overlay, mut program: impl
     }
     debug!("rank {}: run {number} has ended", carrier.rank);
     carrier.heartbeat.set_running(false);
-    // What the programs left in their inboxes is dropped here, with the state not borrowed, since destructors may use it.
+    // Events left in the inboxes are dropped here, with the state not borrowed, since destructors may use it.
     let ended = carrier.state.borrow_mut().end();
     drop(ended);
     Some(nodes.into_iter().zip(results).filter_map(|(node, result)| Some((node, result?))).collect())
 }
 
-/// Whether this rank leaves a run that goes on. Only rank 0 does: it has the record, and ends the job.
+/// Returns true if this rank gives up the current run. Only rank 0 does: it has the record, and ends the job.
 fn gives_up(carrier: &Carrier) -> bool {
     carrier.rank == 0 && carrier.state.borrow().overdue
 }
@@ -122,7 +122,7 @@ pub(super) fn quiesce(carrier: &Carrier, watched: bool) -> bool {
     loop {
         let mut moved = poll_network(carrier, watched);
         if has_losses() && (carrier.state.borrow().outbox.len() == 0 || since.elapsed() > LAST_SENDS) {
-            // What all ranks have sent cannot be added up any more.
+            // After a loss the sum over all ranks can't be formed any more.
             return true;
         }
         if let (None, Some(sum), false) = (expected, &mut summing, has_losses()) {
@@ -168,9 +168,9 @@ pub(super) fn fail(carrier: &Carrier, why: &Error) -> ! {
     abort::job(&format!("equipoise: rank {}: {why}", carrier.rank), why.exit_status())
 }
 
-/// What a rank does between two polls of the network that found nothing: it looks again at once, then lets others have the processor,
-/// then sleeps, ever longer. Too little of the first makes partners sleep in lockstep (measured: 407 us instead of 2 for an exchange);
-/// any event starts it anew.
+/// Waiting strategy of a rank between two polls of the network that found nothing: it polls again at once, then yields the processor, then
+/// sleeps, ever longer. Too little of the first makes partners sleep in lockstep (measured: 407 us instead of 2 for an exchange). Any event
+/// starts it anew.
 #[derive(Default)]
 struct Pause {
     polls: u32,

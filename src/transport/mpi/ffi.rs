@@ -33,7 +33,7 @@ pub(super) fn check(call: &'static str, code: c_int) -> Result<()> {
     Err(Error::Mpi { call: call.into(), why })
 }
 
-/// Whether losses of ranks are looked after on this rank.
+/// Whether losses of ranks are handled on this rank.
 static SURVIVES: AtomicBool = AtomicBool::new(false);
 /// A call has come to nothing because a rank is lost.
 static LOSS: AtomicBool = AtomicBool::new(false);
@@ -49,7 +49,7 @@ pub(super) fn survives() -> bool {
     SURVIVES.load(Ordering::Relaxed)
 }
 
-/// Whether a call has come to nothing since the last time because a rank is lost.
+/// Returns true if a call has failed since the last time because a rank is lost.
 pub(super) fn take_loss() -> bool {
     survives() && LOSS.swap(false, Ordering::Relaxed)
 }
@@ -63,7 +63,7 @@ pub(super) fn passed(call: &'static str, code: c_int) -> Result<bool> {
     check(call, code).map(|()| true)
 }
 
-/// Whether MPI runs in this process: initialised and not finalised.
+/// Returns true if MPI is active in this process: initialised and not finalised.
 pub(super) fn is_active() -> bool {
     mpi::is_initialized() && !mpi::is_finalized()
 }
@@ -88,7 +88,7 @@ pub(super) fn exit_at_once(status: i32) -> ! {
     unsafe { _exit(status) }
 }
 
-/// Whether this thread may call MPI.
+/// Returns true if this thread may call MPI.
 pub(super) fn may_call() -> Result<bool> {
     let mut main: c_int = 0;
     // SAFETY: MPI is initialised (the callers see to it), and the pointer is valid for the call.
@@ -153,7 +153,7 @@ impl Comm {
         Ok(all)
     }
 
-    /// Starts to receive a body of this length, whose front is here, from one rank: the rest comes in pieces of at most `piece` bytes,
+    /// Starts to receive a body of this length from one rank. Its front is here already; the rest comes in pieces of at most `piece` bytes,
     /// straight into its buffer.
     pub fn receive_pieces(&self, pool: &Pool, source: RankId, tag: c_int, length: u64, front: &[u8], piece: usize) -> Result<Receiving> {
         let mut receiving = Receiving::with_room_for(length, front.len(), pool)?;
@@ -178,7 +178,7 @@ impl Comm {
         Ok(receiving)
     }
 
-    /// Starts to add up what all ranks sent to this rank: `sent[r]` is what this rank sent to rank `r`. Collective: all ranks must call it.
+    /// Starts the sum over all ranks of their messages to this rank: `sent[r]` is the number sent to rank `r`. Collective.
     pub fn sum_for_me(&self, sent: Vec<u64>) -> Result<Summing> {
         let mut summing = Summing { request: no_request(), sent, sum: vec![0] };
         // SAFETY: one u64 per rank is read from `sent`, and one is written to `sum`; `summing` owns both until the request is over,
@@ -222,7 +222,7 @@ fn received(status: &MPI_Status) -> Result<usize> {
     usize::try_from(length).map_err(|_| Error::Failed("MPI delivered part of a byte".into()))
 }
 
-/// Whether a request is over; its status then. One that is over without a status has come to nothing, and is null.
+/// Status of a request that is over, else `None`. A request that is over without a status has failed, and is null.
 pub(super) fn test(request: &mut MPI_Request) -> Result<Option<MPI_Status>> {
     let mut over: c_int = 0;
     let mut status = MaybeUninit::<MPI_Status>::zeroed();
@@ -233,7 +233,8 @@ pub(super) fn test(request: &mut MPI_Request) -> Result<Option<MPI_Status>> {
     }
 }
 
-/// Where short messages from any rank with any tag arrive: one receive, always posted, so that MPI puts them where they belong at once.
+/// Mailbox for short messages from any rank with any tag: one receive that is always posted, so that MPI writes them to their place at
+/// once.
 ///
 /// One at a time keeps the order per source. (A matched probe costs 10 to 20 % more per message, and a poll at every source's queue.)
 pub(super) struct Mailbox {
@@ -241,7 +242,7 @@ pub(super) struct Mailbox {
     buffer: Vec<u8>,
     /// No message is longer.
     size: usize,
-    /// What has come and was not taken yet.
+    /// Status of the message that has arrived and was not taken yet.
     arrived: Option<MPI_Status>,
 }
 
@@ -259,7 +260,7 @@ impl Mailbox {
         Ok(mailbox)
     }
 
-    /// Takes what has come, if something has.
+    /// Takes an arrived message, if there is one.
     pub fn poll(&mut self, comm: &Comm) -> Result<Option<Letter>> {
         let arrived = match self.arrived.take() {
             None => self.look(comm)?,
@@ -271,13 +272,13 @@ impl Mailbox {
     fn look(&mut self, comm: &Comm) -> Result<Option<MPI_Status>> {
         let arrived = test(&mut self.request)?;
         if arrived.is_none() && self.request == no_request() {
-            // What was on its way is lost with its sender.
+            // A message in transit is lost with its sender.
             self.post(comm)?;
         }
         Ok(arrived)
     }
 
-    /// The same, with one look at the bodies that are awaited, [`MOST_BODIES`] of them: MPI polls the network once for all of it.
+    /// As [`poll`](Mailbox::poll), together with up to [`MOST_BODIES`] of the awaited bodies: MPI polls the network once for all of it.
     pub fn look_with(&mut self, comm: &Comm, bodies: &mut [(RankId, Awaited)]) -> Result<Option<Letter>> {
         const ROOM: usize = MOST_BODIES + 1;
         if survives() {
@@ -358,7 +359,7 @@ impl Drop for Mailbox {
     }
 }
 
-/// No look covers more bodies; the others have their turn when the first ones are there.
+/// Maximum number of bodies in one poll; the others have their turn when the first ones are there.
 pub(super) const MOST_BODIES: usize = 32;
 
 /// The first piece of a body that is not there yet, as a poll of the network sees it.
@@ -374,7 +375,7 @@ pub(super) struct Receiving {
     /// The status of the first piece, if it is over.
     over: Option<MPI_Status>,
     buffer: Vec<u8>,
-    /// Where the body begins in the buffer, and where it ends.
+    /// Range of the body in the buffer.
     start: usize,
     end: usize,
 }
@@ -403,7 +404,7 @@ impl Receiving {
         Awaited { request: self.pieces.last().map_or_else(no_request, |(request, _)| *request), over: None }
     }
 
-    /// Notes what a poll has shown of the piece that comes next.
+    /// Notes the result of a poll of the next piece.
     pub fn note(&mut self, awaited: Awaited) {
         if let Some((request, _)) = self.pieces.last_mut() {
             *request = if awaited.over.is_some() { no_request() } else { awaited.request };
@@ -419,7 +420,7 @@ impl Receiving {
         Ok(())
     }
 
-    /// Whether everything is here, as far as looks at it have shown. After that, the bytes can be taken.
+    /// Returns true if all pieces have arrived, as far as polls have shown. After that, the bytes can be taken.
     pub fn is_complete(&mut self) -> Result<bool> {
         while let Some(status) = self.over.take() {
             if let Some((_, size)) = self.pieces.last() {
@@ -469,7 +470,7 @@ pub(super) struct Summing {
 }
 
 impl Summing {
-    /// The sum, once it is there.
+    /// The sum, once it is complete.
     pub fn result(&mut self) -> Result<Option<u64>> {
         Ok(test(&mut self.request)?.map(|_| self.sum[0]))
     }

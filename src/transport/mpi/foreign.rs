@@ -183,13 +183,13 @@ impl Window {
         Ok(found)
     }
 
-    /// Adds to a number; what it was before.
+    /// Adds to a shared number, and returns its previous value.
     pub fn add(&self, at: usize, value: u64) -> Result<u64> {
         self.operate(at, value, mpi::sum())
     }
 
-    /// Sets a number; what it was before. MPI_REPLACE is no constant of the bindings, so the difference is added: only for numbers that
-    /// one rank alone changes.
+    /// Sets a shared number, and returns its previous value. MPI_REPLACE is no constant of the bindings, so the difference is added: only
+    /// for numbers that one rank alone changes.
     pub fn set(&self, at: usize, value: u64) -> Result<u64> {
         let before = self.add(at, 0)?;
         self.add(at, value.wrapping_sub(before))

@@ -36,13 +36,13 @@ const ARRAY: i32 = 2;
 /// Numbers that all ranks share, for loops.
 pub(crate) const SHARED: usize = 64;
 
-/// Where shared numbers are.
+/// Storage of the shared numbers.
 enum Shared {
     Memory(Memory),
     Window(Window),
 }
 
-/// What came from another rank.
+/// A message from another rank.
 pub(crate) struct Word {
     pub from: RankId,
     pub kind: i32,
@@ -61,17 +61,17 @@ pub(crate) struct Link {
     pool: Pool,
     /// Bodies that are on their way.
     bodies: Vec<(Word, Receiving)>,
-    /// What is here and was not asked for yet.
+    /// Messages that have arrived and were not asked for yet.
     ready: VecDeque<Word>,
     shared: Option<Shared>,
 }
 
-/// Whether MPI runs in this process.
+/// Returns true if MPI is active in this process.
 pub(crate) fn is_active() -> bool {
     ffi::is_active()
 }
 
-/// Whether this thread may call MPI.
+/// Returns true if this thread may call MPI.
 pub(crate) fn may_call() -> Result<bool> {
     ffi::may_call()
 }
@@ -178,7 +178,7 @@ impl Link {
         self.ready.remove(at)
     }
 
-    /// Whether all letters have left.
+    /// Returns true if all letters have left.
     pub fn has_sent(&self) -> bool {
         self.sends.len() == 0
     }
@@ -222,8 +222,8 @@ impl Link {
         Ok(())
     }
 
-    /// Adds to a shared number; what it was before. On one host no rank has to do anything for that; between hosts rank 0's MPI may want to be
-    /// called.
+    /// Adds to a shared number, and returns its previous value. On one host no other rank has to take part; between hosts rank 0 may have
+    /// to call MPI.
     pub fn add(&self, at: usize, value: u64) -> Result<u64> {
         match self.shared()? {
             Shared::Memory(memory) => Ok(memory.add(at, value)),
@@ -244,7 +244,7 @@ impl Link {
         self.shared.as_ref().ok_or_else(|| Error::Failed("no numbers are shared".into()))
     }
 
-    /// The same ranks as a world that runs programs of nodes, on duplicates of its own. All ranks must take part, as when it is dropped.
+    /// The same ranks as a world that runs programs of nodes, on its own duplicates. Collective, and so is dropping it.
     pub fn nodes(&self) -> Result<world::World> {
         super::World::over(self.control.raw(), None, super::Options::default()).map(world::World::from)
     }
@@ -264,7 +264,7 @@ impl Link {
 pub(crate) struct Moving(Transfers);
 
 impl Moving {
-    /// Whether all is there.
+    /// Returns true if all bytes have arrived.
     pub fn is_over(&mut self) -> Result<bool> {
         self.0.are_over()
     }
@@ -274,11 +274,11 @@ fn garbled(rank: RankId) -> Error {
     Error::GarbledByRank { rank, what: "of a guest".into(), why: "its length is not what it announces".into() }
 }
 
-/// How a rank waits: it spins for a moment, and then sleeps longer and longer, so that ranks that share cores get them. A nap is a small part
-/// of the wait so far, so what comes is seen soon in comparison.
+/// Waiting strategy of a rank: it yields for a moment, and then sleeps longer and longer, so that ranks that share cores get them. A nap is
+/// a small part of the wait so far, so the delay of a message stays small in comparison.
 pub(crate) struct Patience {
     polls: u32,
-    /// How long it only lets others have the processor.
+    /// Time for which it only yields the processor.
     awake: Duration,
     since: Instant,
 }
@@ -288,17 +288,17 @@ impl Patience {
         Patience { polls: 0, awake: Duration::from_micros(100), since: Instant::now() }
     }
 
-    /// Of a rank that knows that the others are at it, too.
+    /// Strategy of a rank whose partners are known to be in the same operation; it yields longer.
     pub fn eager() -> Patience {
         Patience { awake: Duration::from_millis(2), ..Patience::new() }
     }
 
-    /// Something has happened.
+    /// Starts anew, after an event.
     pub fn reset(&mut self) {
         *self = Patience { awake: self.awake, ..Patience::new() };
     }
 
-    /// Nothing has happened.
+    /// Waits for a moment, after a poll without an event.
     pub fn pause(&mut self) {
         const SHORTEST: Duration = Duration::from_micros(20);
         const LONGEST: Duration = Duration::from_micros(500);

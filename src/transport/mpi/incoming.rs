@@ -1,4 +1,4 @@
-//! What comes into a rank: messages that are being received, in order per source.
+//! Incoming messages of a rank, in order per source.
 //!
 //! A message is delivered when all of it is here and everything that its source sent before is delivered: a small one waits behind a
 //! large one whose body is still on its way.
@@ -31,16 +31,16 @@ pub(super) enum Heard {
 
 pub(super) struct Incoming {
     mailbox: Mailbox,
-    /// By source: what is not delivered yet, the oldest first.
+    /// Messages not delivered yet, by source, the oldest first.
     queues: Vec<VecDeque<Pending>>,
     /// Sources with something in their queue.
     busy: Vec<RankId>,
-    /// Room for what a poll covers.
+    /// Reusable buffer for the bodies of a poll.
     awaited: Vec<(RankId, Awaited)>,
     /// Ranks that are lost: nothing of theirs counts any more.
     lost: Vec<RankId>,
     piece: usize,
-    /// Where the buffers of bodies come from.
+    /// Pool of buffers for bodies.
     pool: Pool,
 }
 
@@ -54,7 +54,7 @@ impl Incoming {
         Ok(Incoming { mailbox, queues, busy: Vec::new(), awaited: Vec::new(), lost: Vec::new(), piece, pool: Pool::new(spare) })
     }
 
-    /// Looks once at the network, and takes what has come.
+    /// Polls the network once, and takes arrived messages.
     pub fn poll(&mut self, comm: &Comm, bulk: &Comm) -> Result<Heard> {
         let Some(Letter { source, tag, mut bytes }) = self.letter(comm)? else { return Ok(Heard::Nothing) };
         if self.lost.contains(&source) {
@@ -114,7 +114,7 @@ impl Incoming {
         Ok(letter)
     }
 
-    /// Delivers what has become complete, in order per source.
+    /// Delivers complete messages, in order per source.
     pub fn finish(&mut self, mut deliver: impl FnMut(Message)) -> Result<()> {
         let mut at = 0;
         while let Some(&source) = self.busy.get(at) {
@@ -141,7 +141,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Forgets what was on its way from a rank that is lost.
+    /// Forgets messages in transit from a lost rank.
     pub fn lose(&mut self, rank: RankId) {
         self.lost.push(rank);
         self.busy.retain(|source| *source != rank);

@@ -1,4 +1,4 @@
-//! The nodes that a rank hosts during a run, and what each of them waits for.
+//! The nodes that a rank hosts during a run, and the condition that each of them waits for.
 
 use std::fmt::Write;
 use std::rc::Rc;
@@ -37,10 +37,10 @@ pub(super) struct LocalNode {
     pub dirty: bool,
 }
 
-/// What a node's program waits for.
+/// Condition that a node's program waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Waits {
-    /// Nothing that the carrier knows of.
+    /// Nothing known to the carrier.
     Nothing,
     Event(Interest),
     Room,
@@ -90,7 +90,7 @@ impl Run {
         }
     }
 
-    /// Whether all programs of this rank have ended.
+    /// Returns true if all programs of this rank have ended.
     pub fn has_ended(&self) -> bool {
         self.local_nodes.iter().all(|local_node| local_node.waits == Waits::Ended)
     }
@@ -99,12 +99,13 @@ impl Run {
         self.local_nodes.iter().any(|local_node| local_node.dirty)
     }
 
-    /// Whether some program only gives the network a turn.
+    /// Returns true if some program only waits for the next poll of the network.
     pub fn takes_turn(&self) -> bool {
         self.local_nodes.iter().any(|local_node| local_node.turn)
     }
 
-    /// Whether some program waits for a message from any node, or in an operation of MPI's, which goes on on other ranks only as this one looks at it.
+    /// Returns true if some program waits for a message from any node, or in one of MPI's own operations, which progress on other ranks
+    /// only while this one polls.
     pub fn listens(&self) -> bool {
         self.local_nodes.iter().any(|local_node| match local_node.waits {
             Waits::Event(interest) => interest.is_open(),
@@ -113,7 +114,7 @@ impl Run {
         })
     }
 
-    /// Returns what each node waits for, a line per node.
+    /// Report of the nodes' waits, a line per node.
     pub fn tell(&self) -> String {
         /// Maximum number of nodes that are listed.
         const LINES: usize = 16;

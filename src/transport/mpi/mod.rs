@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A program that uses MPI itself builds a world [on its own communicator](World::on); equipoise works on duplicates and never sends on the
-//! caller's. The crate that the bindings come from is re-exported as [`rsmpi`].
+//! caller's. The crate of the bindings is re-exported as [`rsmpi`].
 //!
 //! # How it works
 //!
@@ -30,7 +30,7 @@ mod carrier;
 #[allow(unsafe_code)]
 mod collectives;
 mod executor;
-// What a guest needs beyond that: a caller's communicator, a caller's buffers, and a counter that ranks share.
+// Further needs of a guest: a caller's communicator, a caller's buffers, and a counter that ranks share.
 #[allow(unsafe_code)]
 pub(crate) mod foreign;
 pub(crate) mod guest;
@@ -74,8 +74,8 @@ use self::ffi::Comm;
 use self::heartbeat::Heartbeat;
 use self::signals::Caught;
 pub use self::watchdog::Watch;
+use super::Program;
 use super::interrupt::Interrupt;
-use super::world::Program;
 use super::{Port, launcher};
 use crate::error::{Error, Result};
 use crate::topology::{Hosts, NodeId, Overlay, RankId};
@@ -91,19 +91,20 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(1_000_000_000);
 /// By default a world is a guest: it runs no watchdog, and changes nothing in the process that it lives in. Options for a program that does nothing
 /// else are in [`program`](Options::program).
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Options {
-    /// When the job counts as stuck: then every rank says what it waits for, and the job ends with status 3.
+    /// Condition on which the job counts as stuck. Then every rank reports its waits, and the job ends with status 3.
     pub watchdog: Watch,
-    /// Whether SIGUSR1 and SIGUSR2 come to the nodes of a run as events, instead of ending the process. After the world they do nothing.
-    /// Needs the feature `signals`: without it, a world with this set is not opened.
+    /// Whether SIGUSR1 and SIGUSR2 are delivered to the nodes of a run as events, instead of ending the process. After the world has ended
+    /// they are ignored. Needs the feature `signals`: without it, a world with this set is not opened.
     pub signals: bool,
-    /// Whether a panic on any thread of the process ends the whole job with status 101, from now on. Otherwise it unwinds as usual; a world that is
-    /// dropped meanwhile does not wait for the other ranks, and leaves them to the launcher.
+    /// Whether a panic on any thread of the process ends the whole job with status 101, from now on. Otherwise it unwinds as usual; a world
+    /// that is dropped meanwhile does not wait for the other ranks, and leaves them to the launcher.
     pub ends_on_panic: bool,
-    /// Whether a run goes on when a rank dies, where MPI can: Open MPI 5, found at run time, under `mpirun --with-ft ulfm`. Programs hear of it, and
-    /// the world ends by [`leave`](World::leave). Otherwise the death of a rank ends the job.
+    /// Whether a run continues when a rank dies, where MPI can: Open MPI 5, found at run time, under `mpirun --with-ft ulfm`. Programs
+    /// receive an event, and the world ends by [`leave`](World::leave). Otherwise the death of a rank ends the job.
     pub survives: bool,
-    /// What repeats, repeats by it.
+    /// Seed; the same seed repeats all random decisions.
     pub seed: u64,
     /// Threads per rank for opaque work, started when the first comes; at least one.
     pub workers: usize,
@@ -146,6 +147,24 @@ impl Default for Options {
 }
 
 impl Options {
+    /// The same with another watchdog.
+    #[must_use]
+    pub fn with_watchdog(self, watchdog: Watch) -> Options {
+        Options { watchdog, ..self }
+    }
+
+    /// The same with another seed.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Options {
+        Options { seed, ..self }
+    }
+
+    /// The same with another number of worker threads per rank.
+    #[must_use]
+    pub fn with_workers(self, workers: usize) -> Options {
+        Options { workers, ..self }
+    }
+
     /// Options for a program that only runs on the world, as `equipoise` does: any failure of a rank ends the job, and so do five minutes without
     /// progress on any rank. Needs the feature `signals`.
     pub fn program() -> Options {
@@ -172,7 +191,7 @@ pub fn description() -> Result<String> {
     Ok(format!("MPI {version}.{subversion}: {text} ({found})"))
 }
 
-/// Whether MPI was initialised in this process, which it can be once only.
+/// Returns true if MPI was initialised in this process, which is possible only once.
 pub fn is_initialised() -> bool {
     binding::is_initialized()
 }
@@ -280,7 +299,7 @@ impl World {
         self.carrier.rank
     }
 
-    /// Which ranks share a machine, by the processor names that MPI gives.
+    /// Hosts of the ranks, by the processor names that MPI gives.
     pub fn hosts(&self) -> &Hosts {
         &self.hosts
     }
@@ -295,13 +314,13 @@ impl World {
         self.carrier.seed.set(seed);
     }
 
-    /// How many collective operations of MPI's own the programs of this rank have begun so far.
+    /// Number of MPI's own collective operations that programs of this rank have begun so far.
     pub fn native_operations(&self) -> u64 {
         self.carrier.state.borrow().collectives.begun()
     }
 
-    /// Whether sums, scans and all-gathers of later runs are MPI's own operations, where each rank has one node. Every rank must call this with the
-    /// same.
+    /// Selects MPI's own operations for sums, scans and all-gathers of later runs, where each rank has one node. Collective; every rank
+    /// passes the same value.
     ///
     /// # Errors
     /// If MPI fails.
@@ -337,7 +356,7 @@ impl World {
         self.carrier.state.borrow_mut().interrupt = Some(interrupt.clone());
     }
 
-    /// Whether a run goes on when a rank dies: the options ask for it, and MPI and its launcher can.
+    /// Returns true if a run continues when a rank dies: the options ask for it, and MPI and its launcher support it.
     pub fn survives(&self) -> bool {
         self.options().survives && ffi::survives()
     }
@@ -350,7 +369,7 @@ impl World {
         losses::leave(|| state.links.as_ref().map_or(Ok(()), |links| links.comm.agree()), status)
     }
 
-    /// Ends the whole job because of an error that this rank found between two runs: says it, and exits with its status.
+    /// Ends the whole job because of an error that this rank found between two runs: prints it, and exits with its status.
     pub fn fail(&self, why: &Error) -> ! {
         executor::fail(&self.carrier, why)
     }

@@ -1,4 +1,4 @@
-//! What a rank's state has to do with MPI's own collective operations: it begins them for its nodes, and looks at them with each poll of the network.
+//! MPI's own collective operations within a rank's state: it begins them for its nodes, and tests them with each poll of the network.
 
 use super::carrier::State;
 use crate::error::Result;

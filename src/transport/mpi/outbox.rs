@@ -1,4 +1,4 @@
-//! What leaves a rank: immediate sends that own their bytes.
+//! Outbox of a rank: immediate sends that own their bytes.
 //!
 //! A message goes out as one MPI message, header and body together, while its body is short; a longer one sends its header ahead, with the
 //! front of its body if that is short, and the rest in pieces on a communicator of their own, without copying it. Both leave in the order in
@@ -79,7 +79,7 @@ impl Outbox {
         self.start(comm, to, CONTROL, Outgoing::Own(message))
     }
 
-    /// Takes back what has left. True if something has.
+    /// Releases finished sends. Returns true if there were any.
     pub fn collect(&mut self) -> Result<bool> {
         self.since_look = 0;
         let Outbox { sends, bytes, spare, .. } = self;

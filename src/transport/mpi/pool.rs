@@ -1,4 +1,4 @@
-//! Buffers for long bodies that arrive, which are used again.
+//! Pool of reusable buffers for long bodies that arrive.
 //!
 //! Memory that a process has not touched yet costs a page fault for every 4 KiB, which takes longer than to copy them. A program that balances
 //! its load again and again would pay that each time, where one that receives into a buffer of its own pays it once. So the buffer of a body
@@ -19,9 +19,9 @@ pub(super) struct Pool {
     spare: Arc<Mutex<Spare>>,
 }
 
-/// What waits to be used again.
+/// Buffers that wait to be reused.
 struct Spare {
-    /// The one that came back first is the first.
+    /// In the order in which they came back.
     buffers: VecDeque<Vec<u8>>,
     /// Capacity of all of them.
     bytes: usize,

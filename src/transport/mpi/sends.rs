@@ -12,7 +12,8 @@ use crate::topology::RankId;
 /// Number of requests that one [look](those_over) covers.
 pub(super) const LOOK: usize = 128;
 
-/// Which of at most [`LOOK`] requests are over, the last first: so taking one out of their list moves none that is still to be taken out.
+/// Indices of the requests that are over, of at most [`LOOK`], in descending order: so removing one from the list moves none that is still
+/// to be removed.
 pub(super) fn those_over<'a>(requests: &mut [MPI_Request], indices: &'a mut [c_int; LOOK]) -> Result<&'a [c_int]> {
     let number = requests.len().min(LOOK) as c_int;
     let mut over: c_int = 0;
@@ -31,7 +32,7 @@ pub(super) fn those_over<'a>(requests: &mut [MPI_Request], indices: &'a mut [c_i
 pub(super) struct Sends {
     requests: Vec<MPI_Request>,
     bytes: Vec<Outgoing>,
-    /// Where the next poll begins: many sends are looked at in turns.
+    /// Start of the next poll: many sends are polled in turns.
     cursor: usize,
 }
 
@@ -78,7 +79,7 @@ impl Sends {
         if survives() {
             for at in (self.cursor..end).rev() {
                 let is_over = test(&mut self.requests[at])?.is_some();
-                // What came to nothing is over, too.
+                // A failed send is over, too.
                 if is_over || self.requests[at] == no_request() {
                     self.requests.swap_remove(at);
                     done(self.bytes.swap_remove(at));

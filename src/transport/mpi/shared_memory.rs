@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// Where files live in memory.
+/// Folder for files in memory.
 const FOLDER: &str = "/dev/shm";
 
 /// The longest name.
@@ -21,7 +21,7 @@ pub(super) const NAME: usize = 64;
 /// Numbers, mapped.
 pub(super) struct Memory {
     first: NonNull<AtomicU64>,
-    /// With the one in front, which tells whose they are.
+    /// Length in numbers, including the first, which identifies the owner.
     length: usize,
 }
 
@@ -67,7 +67,7 @@ impl Memory {
         unsafe { self.first.add(at).as_ref() }
     }
 
-    /// Adds to a number; what it was before.
+    /// Adds to a number, and returns its previous value.
     pub fn add(&self, at: usize, value: u64) -> u64 {
         self.number(at + 1).fetch_add(value, Ordering::SeqCst)
     }

@@ -1,13 +1,13 @@
-//! The watchdog: notices that no rank makes progress.
+//! The watchdog: detects that no rank makes progress.
 //!
-//! A rank without progress for the timeout asks all others how long they have been without. If all have been for that long, or don't
-//! answer within a grace, the job is stuck: the asker says so and which ranks are silent, tells all to say what they wait for, and ends
-//! the job. Ranks ask one after another, so that usually one asks; and the lowest that does is the one that speaks.
+//! A rank without progress for the timeout asks all others for their time without progress. If all have had none for that long, or don't
+//! answer within a grace, the job is stuck. Then the asker reports this and the silent ranks, requests a report from each rank on what it
+//! waits for, and ends the job. Ranks ask with different delays, so usually one asks; of several the lowest reports.
 //!
 //! In a library, a rank that does not answer is taken for one that is outside of any run, where it computes ([`Watch::Runs`]): then
 //! the job is stuck only if all have answered.
 //!
-//! Here are the decisions only, without clock and network.
+//! This file has the decisions only, without clock and network.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use crate::topology::RankId;
 pub enum Watch {
     /// Never: for a guest in a program that has its own idea of that.
     Off,
-    /// When all ranks have waited for so long within one run. A rank between two runs computes, however long: the others wait for it.
+    /// When all ranks have waited for this time within one run. A rank between two runs is assumed to compute, however long.
     Runs(Duration),
     /// The same, and also when a rank does not answer, between two runs or in one: for a program that does nothing but run.
     Always(Duration),
@@ -52,7 +52,7 @@ pub(super) enum ControlMessage {
     HowLong { round: u64 },
     /// Nanoseconds without progress, in reply to the question of this round.
     ThisLong { round: u64, nanos: u64 },
-    /// Say what you wait for.
+    /// Request for a report of what the rank waits for.
     Tell,
     /// My program failed; I will say why.
     Failing,
@@ -60,7 +60,7 @@ pub(super) enum ControlMessage {
     Overdue { signal: i32 },
 }
 
-/// What is to be done now.
+/// Next action.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Nothing,
@@ -68,7 +68,7 @@ pub(super) enum Action {
     Ask {
         round: u64,
     },
-    /// Say that the job is stuck, and which ranks are silent, and tell all to say what they wait for.
+    /// Report that the job is stuck, and the silent ranks; request the same from all.
     Report {
         silent: Vec<RankId>,
     },
@@ -82,7 +82,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 pub(super) struct Watchdog {
     me: RankId,
     ranks: u32,
-    /// Ranks that are lost: nobody waits for their answers.
+    /// Lost ranks; their answers are not waited for.
     lost: Vec<RankId>,
     watch: Watch,
     timeout: Duration,
@@ -90,7 +90,7 @@ pub(super) struct Watchdog {
     /// Delay of this rank's question after rank 0's.
     stagger: Duration,
     progress: Instant,
-    /// Not before this time does this rank ask (again).
+    /// Earliest time of this rank's next question.
     not_before: Instant,
     round: u64,
     phase: Phase,

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::transport::work::{Opaque, RealWorker, processor_time, since};
 use crate::transport::{Finished, Needed, Scope, Sliced, Ticks, WorkId, Worker};
 
-/// Which node of the rank started a piece of work, and in which scope.
+/// Node of the rank that started a piece of work, and the scope.
 #[derive(Clone, Copy)]
 pub(super) struct Owner {
     pub local_node: usize,
@@ -47,7 +47,7 @@ pub(super) struct WorkerPool {
     hired: Vec<JoinHandle<()>>,
     jobs: Pipe<Opaque>,
     done: Pipe<Finished>,
-    /// Work that was given out and has not come back.
+    /// Number of pieces of work that were given out and have not come back.
     out: usize,
 }
 
@@ -101,7 +101,7 @@ impl WorkerPool {
         Ok(())
     }
 
-    /// Ends the workers, and waits for those that have nothing to do. A worker that still executes abandoned work ends after it.
+    /// Ends the workers, and waits for the idle ones. A worker that still executes abandoned work ends after it.
     pub fn dismiss(&mut self) {
         self.recall();
         while self.next_done().is_some() {}

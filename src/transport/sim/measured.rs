@@ -1,11 +1,10 @@
-//! A measured network: hosts with ranks of known speeds, and what a message costs within a host and between hosts.
+//! A measured network: hosts with ranks of known speeds, and costs of messages within a host and between hosts.
 //!
 //! The model of a link is LogGP (Alexandrov, Ionescu, Schauser and Scheiman 1995) as one end sees it: a start-up (LogGP's L and both overheads),
 //! a gap g between messages of one sender, a time G for each byte, and the size from which a message waits for its receiver's consent
 //! (the rendezvous protocol), with what that takes.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::speed::Speed;
 use super::units;
@@ -13,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::topology::{HostId, Hosts, RankId};
 use crate::transport::Ticks;
 
-/// What messages cost between two ranks.
+/// Costs of messages between two ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeasuredLink {
     /// Start-up in ticks: the time of an empty message.
@@ -30,7 +29,7 @@ pub struct MeasuredLink {
     pub error: f64,
 }
 
-/// From which size a message waits for its receiver, and what that takes.
+/// Rendezvous protocol: size from which a message waits for its receiver, and the added time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rendezvous {
     /// Smallest size in bytes, header included.
@@ -66,7 +65,7 @@ impl MeasuredLink {
 /// Hosts, links and speeds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// What people call it: the name of its file.
+    /// Name for people: the name of its file.
     pub name: String,
     /// The host of each rank.
     pub hosts: Hosts,
@@ -130,11 +129,6 @@ impl Measured {
         // Hosts are numbered as ranks name them, so those that are left keep their numbers.
         let pairs = self.pairs.iter().filter(|((_, high), _)| *high < hosts.count()).map(|(pair, link)| (*pair, *link)).collect();
         Ok(Measured { hosts, speeds, pairs, ..self.clone() })
-    }
-
-    /// The same as a network of the simulator.
-    pub fn network(self) -> super::Network {
-        super::Network::Measured(Arc::new(self))
     }
 }
 

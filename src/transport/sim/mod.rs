@@ -27,6 +27,7 @@
 
 mod calendar;
 mod engine;
+mod links;
 mod measured;
 mod network;
 mod order;
@@ -47,8 +48,8 @@ pub use units::{format as format_duration, format_ticks, parse as parse_duration
 use log::debug;
 
 use super::Port;
+use super::Program;
 use super::interrupt::Interrupt;
-use super::world::Program;
 use crate::error::{Error, Result};
 use crate::topology::{Hosts, NodeId, Overlay, RankId};
 use crate::transport::Ticks;
@@ -56,11 +57,11 @@ use crate::transport::Ticks;
 /// The simulated machine. The default: the default [`Network`], ranks of speed 1 on one host with one worker each.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// What messages cost.
+    /// Costs of messages.
     pub network: Network,
     /// Speed by rank; empty if all are 1. A measured network's speeds have to be put here, too.
     pub speeds: Vec<Speed>,
-    /// Host by rank; `None` if all ranks share one, or the network says which.
+    /// Host of each rank; `None` if all ranks share one, or the network defines it.
     pub hosts: Option<Hosts>,
     /// The seed that programs see.
     pub seed: u64,
@@ -115,7 +116,7 @@ impl World {
         self.ranks
     }
 
-    /// Which ranks share a host.
+    /// Hosts of the ranks.
     pub fn hosts(&self) -> Hosts {
         let measured = match &self.model.network {
             Network::Measured(measured) => Some(measured.hosts.clone()),
@@ -124,7 +125,7 @@ impl World {
         self.model.hosts.clone().or(measured).unwrap_or_else(|| Hosts::single(self.ranks))
     }
 
-    /// What messages cost.
+    /// Costs of messages.
     pub fn network(&self) -> &Network {
         &self.model.network
     }
@@ -150,7 +151,7 @@ impl World {
     /// The first error of a program; [`Error::Stuck`] when no node can go on; [`Error::Interrupted`] when a request to end is overdue; wrong usage if the model or the overlay does not fit the ranks.
     ///
     /// # Panics
-    /// If a program panics, or sends to a node that is not there.
+    /// If a program panics.
     pub(crate) fn run<T: 'static>(&mut self, overlay: &Overlay, program: impl FnMut(Port) -> Program<T>) -> Result<Vec<(NodeId, T)>> {
         self.check(overlay)?;
         self.runs = self.runs.wrapping_add(1);

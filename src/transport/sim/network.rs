@@ -11,10 +11,10 @@ use crate::spec::{InvalidSpec, Options, Spec};
 use crate::topology::{NodeId, Overlay, Topology};
 use crate::transport::Ticks;
 
-/// How messages between ranks travel. Between nodes of one rank a message costs one tick, whatever the network.
+/// Model of messages between ranks. Between nodes of one rank a message costs one tick, whatever the network.
 ///
-/// Text form: `zero`, `switched:latency=20us,per_byte=2.7ns` or `hops:latency=20us,per_byte=2.7ns`, the last
-/// two also with `,contention`. What is left out is as in the default. A measured network is shown by its name, which does not read back.
+/// Text form: `zero`, `switched:latency=20us,per_byte=2.7ns` or `hops:latency=20us,per_byte=2.7ns`, the last two also with `,contention`.
+/// Missing values are the default's. A measured network is shown by its name, which cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Network {
@@ -57,6 +57,13 @@ impl Default for Network {
     }
 }
 
+impl Measured {
+    /// The same as a network of the simulator.
+    pub fn network(self) -> Network {
+        Network::Measured(Arc::new(self))
+    }
+}
+
 impl Link {
     fn read(options: &mut Options<'_>) -> Result<Link, InvalidSpec> {
         let usual = Link::default();
@@ -79,7 +86,7 @@ impl Link {
         }
     }
 
-    /// Ticks for which a message of so many bytes keeps the link busy, rounded up.
+    /// Ticks for which a message of this number of bytes keeps the link busy, rounded up.
     pub fn transmission(&self, bytes: u64) -> Ticks {
         let picoseconds = u128::from(bytes) * u128::from(self.per_byte);
         Ticks::try_from(picoseconds.div_ceil(u128::from(units::PER_TICK))).unwrap_or(Ticks::MAX)
@@ -107,7 +114,7 @@ impl Network {
         spec.build(|options| Link::read(options).map(network))
     }
 
-    /// Ticks from sending to arrival of a message of so many bytes, header included, that waits for no other.
+    /// Ticks from sending to arrival of a message of this number of bytes, header included, without contention.
     pub fn passage(&self, overlay: &Overlay, from: NodeId, to: NodeId, bytes: u64) -> Ticks {
         let Overlay { topology, placement } = overlay;
         let rank = |node| placement.rank_of(node);
@@ -129,7 +136,7 @@ impl Network {
         }
     }
 
-    /// Whether a later message between two nodes could overtake an earlier one, were it let.
+    /// Returns true if a later message between two nodes could overtake an earlier one, if the simulator let it.
     pub(super) fn may_overtake(&self) -> bool {
         match self {
             // A message that waits for its receiver's consent does not hold up the next.

@@ -13,9 +13,9 @@ const SHOWN: usize = 20;
 
 /// Why a run is given up.
 pub(super) enum Reason {
-    /// Nothing is left to happen.
+    /// No event is left.
     NothingLeft,
-    /// Things happen, but none that is progress.
+    /// Events occur, but none that is progress.
     NoProgress,
 }
 

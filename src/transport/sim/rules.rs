@@ -43,22 +43,22 @@ impl Messages {
         Messages::default()
     }
 
-    /// Those with this tag.
+    /// Messages with this tag.
     pub fn tagged(tag: Tag) -> Messages {
         Messages { tag: Some(tag), ..Messages::default() }
     }
 
-    /// Of these, those that this node sends.
+    /// Restricts these to messages sent by this node.
     pub fn from(self, src: NodeId) -> Messages {
         Messages { src: Some(src), ..self }
     }
 
-    /// Of these, those that go to this node.
+    /// Restricts these to messages sent to this node.
     pub fn to(self, dst: NodeId) -> Messages {
         Messages { dst: Some(dst), ..self }
     }
 
-    /// Of these, only one: the first is 0, in the order of sending.
+    /// Restricts these to a single message: the first is 0, in the order of sending.
     pub fn nth(self, nth: u64) -> Messages {
         Messages { nth: Some(nth), ..self }
     }
@@ -110,7 +110,7 @@ impl Rules {
         self
     }
 
-    /// Kills a rank at this time of each run, after what its programs do at that instant.
+    /// Kills a rank at this time of each run, after the actions of its programs at that instant.
     pub fn lose(mut self, rank: RankId, at: Ticks) -> Rules {
         self.losses.push((at, rank));
         self
@@ -138,7 +138,7 @@ pub(super) struct Disturbance {
     rng: ChaCha8Rng,
     slowed_seen: Vec<u64>,
     withheld_seen: Vec<u64>,
-    /// What was withheld, and when it was sent.
+    /// Withheld messages, with the time of sending.
     pub held: Vec<(Envelope, Ticks)>,
     pub delays: bool,
 }
@@ -155,7 +155,7 @@ impl Disturbance {
         }
     }
 
-    /// Whether the message, sent now, is never to arrive.
+    /// Returns true if the message, sent now, is never to arrive.
     pub fn withholds(&mut self, envelope: &Envelope, now: Ticks) -> bool {
         let mut withheld = false;
         for (messages, seen) in self.rules.withheld.iter().zip(&mut self.withheld_seen) {

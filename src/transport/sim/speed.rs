@@ -1,4 +1,4 @@
-//! How fast a rank computes.
+//! Speed of a rank's computation.
 
 use crate::error::{Error, Result};
 use crate::transport::Ticks;
@@ -54,7 +54,7 @@ impl Speed {
         self.numerator as f64 / self.denominator as f64
     }
 
-    /// The time for what takes a rank of speed 1 so long.
+    /// Time for work that takes a rank of speed 1 this number of ticks.
     pub fn time(self, ticks: Ticks) -> Ticks {
         let product = u128::from(ticks) * u128::from(self.denominator);
         Ticks::try_from(product.div_ceil(u128::from(self.numerator))).unwrap_or(Ticks::MAX)

@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::calendar::Calendar;
+use super::links::Links;
 use super::order::Order;
 use super::rules::Disturbance;
-use super::traffic::Links;
 use super::{Model, Speed};
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay, RankId};
@@ -15,7 +15,7 @@ use crate::transport::shelf::Shelf;
 use crate::transport::timers::Timers;
 use crate::transport::{Event, Finished, Interest, Message, Scope, Signal, Sliced, Ticks, WorkId, work};
 
-/// What the ports and the engine of one run share.
+/// State shared by the ports and the engine of one run.
 pub(super) struct Shared {
     pub overlay: Overlay,
     pub run: u32,
@@ -57,7 +57,7 @@ pub(super) struct Ended {
     pub node: NodeId,
     pub scope: Scope,
     pub finished: Finished,
-    /// Whether one of the rank's workers gets free.
+    /// Whether one of the rank's workers becomes free.
     pub opaque: bool,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Workers {
     pub queue: VecDeque<Box<Opaque>>,
 }
 
-/// What a node's program was last found to wait for.
+/// Condition that a node's program was last found to wait for.
 #[derive(Clone, Copy)]
 pub(super) enum Waits {
     /// For nothing that its port knows of.
@@ -89,7 +89,7 @@ pub(super) enum Waits {
 #[repr(C)]
 pub(super) struct NodeState {
     pub order: Order,
-    /// What it waits for, and since when.
+    /// Condition that it waits for, and since when.
     pub waits: Waits,
     pub since: Ticks,
     pub rest: Option<Box<Rest>>,
@@ -106,7 +106,7 @@ pub(super) struct NodeState {
     pub inbox: Inbox,
 }
 
-/// What few nodes have.
+/// State that few nodes have.
 #[derive(Default)]
 pub(super) struct Rest {
     pub timers: Timers<Scope>,
@@ -159,12 +159,12 @@ pub(super) struct State {
     pub progress: Ticks,
     /// Looks at the network since then.
     pub polls: u64,
-    /// What the run ends with at the next instant.
+    /// Failure with which the run ends at the next instant.
     pub failure: Option<Error>,
     pub model: Settings,
 }
 
-/// What the run needs of the [`Model`].
+/// Settings of the [`Model`] that the run needs.
 pub(super) struct Settings {
     speeds: Vec<Speed>,
     pub workers: u32,
@@ -289,7 +289,7 @@ impl State {
         (node.since & 1) + (node.clock & 1) + u64::from(node.inbox.is_empty())
     }
 
-    /// Whether an event, drawn at its time, does not happen because its timer was cancelled. No time passes for it.
+    /// Returns true if an event, drawn at its time, does not happen because its timer was cancelled. No time passes for it.
     pub fn is_void(&self, due: &Due, at: Ticks) -> bool {
         let Due::Timer(node) = due else { return false };
         let rest = self.nodes.get(*node as usize).and_then(|node| node.rest.as_ref());
@@ -303,10 +303,10 @@ impl State {
         Some(Event::Timer { scope, timer })
     }
 
-    /// Ends a node, which receives no events any more. Returns what it leaves, to be dropped when the state is not borrowed.
+    /// Ends a node, which receives no more events. Returns its remainder, to be dropped when the state is not borrowed.
     pub fn end(&mut self, number: NodeId) -> Option<NodeState> {
         let node = self.nodes.get_mut(number as usize)?;
-        // What it sent goes on, in order.
+        // Messages that it sent still arrive in order.
         let order = std::mem::take(&mut node.order);
         let ended = NodeState { ended: true, order, ..NodeState::new() };
         Some(std::mem::replace(node, ended))

@@ -1,4 +1,4 @@
-//! What a farm shows and refuses: results, events, status, lists of others, wrong usage.
+//! Output and refusals of a farm: results, events, status, lists of others, wrong usage.
 
 use super::*;
 

@@ -9,7 +9,7 @@ mod workers;
 
 mod threads;
 
-/// What workers.rs asks of the carrier when a thread dies in a task; none does here.
+/// Stand-in for the carrier's function that workers.rs calls when a thread dies in a task; none does here.
 mod abort {
     pub const PANICKED: i32 = 101;
 

@@ -1,4 +1,4 @@
-//! Where an answer goes: standard output, or a file that has its name only when the answer is whole.
+//! Destination of an answer: standard output, or a file that gets its name only when the answer is complete.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use crate::terminal;
 
 pub enum Destination {
     Nowhere,
-    /// How many bytes were written.
+    /// Number of bytes written.
     Standard(u64),
     File(Box<Target>),
 }
@@ -27,7 +27,7 @@ enum Way {
     /// A temporary file in the same folder, which is renamed in the end. Its name cannot be known before it exists, so it collides neither with
     /// another program that writes the same file nor with a link put there on purpose.
     Beside(NamedTempFile),
-    /// A device or a pipe is written to as it is.
+    /// A device or a pipe, written directly.
     Straight(File),
     /// The file has its name, or stays where it is.
     Ended,
@@ -122,12 +122,12 @@ impl Target {
         }
     }
 
-    /// What is there of the answer stays there.
+    /// Ends the output after an error; the part that was written is kept.
     fn failed(&mut self, why: &io::Error) -> Error {
         let path = self.path.display();
         Error::Failed(match std::mem::replace(&mut self.way, Way::Ended) {
             Way::Beside(file) => match file.keep() {
-                Ok((_, part)) => format!("--to {path}: {why}; what there is of the answer is in {}, and is not all of it", part.display()),
+                Ok((_, part)) => format!("--to {path}: {why}; the incomplete answer is in {}", part.display()),
                 Err(_) => format!("--to {path}: {why}; nothing is left of the answer"),
             },
             Way::Straight(_) => format!("--to {path}: {why}; what was written there of the answer, if anything, is not all of it"),
@@ -203,7 +203,7 @@ mod tests {
         for wrong in ["/no/such/folder/file", "/"] {
             assert!(Destination::file(Path::new(wrong)).is_err(), "{wrong}");
         }
-        // What has become of a folder meanwhile: the part that is there stays.
+        // The path has become a folder meanwhile: the finished part is kept.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("to");
         let mut to = Destination::file(&path).unwrap();
@@ -211,6 +211,6 @@ mod tests {
         fs::create_dir(&path).unwrap();
         let why = to.end().unwrap_err().to_string();
         let part = names(folder.path()).remove(0);
-        assert!(why.contains(&format!("what there is of the answer is in {}", folder.path().join(part).display())), "{why}");
+        assert!(why.contains(&format!("the incomplete answer is in {}", folder.path().join(part).display())), "{why}");
     }
 }

@@ -12,11 +12,12 @@ use equipoise_lab::experiment::{ModelRecord, blazewicz1995};
 use equipoise_lab::report::{curves, division, gantt, json};
 use equipoise_lab::workload::text;
 
-use crate::options::{Output, any_bytes};
+use crate::options::any_bytes;
 use crate::output::Target;
+use crate::terminal::Output;
 use crate::{launch, terminal};
 
-/// What is asked of the model.
+/// Options of the model.
 #[derive(Args)]
 #[command(next_help_heading = "Model")]
 pub struct ModelOptions {
@@ -54,15 +55,16 @@ pub struct ModelOptions {
     #[arg(long, value_enum, value_name = "PORTS", default_value = "all")]
     ports: PortsOption,
 
-    /// Number of installments that the load is sent in; processors start when the first has arrived [default: 1; with --input the number with the shortest predicted time]
+    /// Number of installments in which the load is sent; a processor starts when the first has arrived [default: 1; with --input the number
+    /// with the shortest predicted time]
     #[arg(long, value_name = "NUMBER", help_heading = "Model and input")]
     pub(super) installments: Option<usize>,
 
-    /// Size of the results that go back to the source, as a fraction of the load that they come from
+    /// Size of the results that return to the source, as a fraction of the load
     #[arg(long = "return", value_name = "FRACTION", default_value = "0", value_parser = number, allow_hyphen_values = true)]
     results: f64,
 
-    /// The processor, or with --input the rank, that has the load at first; with --input it also gets and prints the answer [default: 0]
+    /// Processor, or with --input rank, that has the load at first; with --input it also gets and prints the answer [default: 0]
     #[arg(long, value_name = "RANK", help_heading = "Model and input")]
     pub(super) origin: Option<u32>,
 
@@ -78,12 +80,12 @@ pub struct ModelOptions {
     #[arg(long, value_name = "LIST", help_heading = "Model and input")]
     pub(super) speeds: Option<String>,
 
-    /// Slowness of each link relative to z: 1,2,1/2,.. in the order of the processors that the links lead to; or those that differ,
+    /// Slowness of each link relative to z: 1,2,1/2,.. in the order of the processors that the links lead to; or only the differing ones,
     /// 0-1=2,0-3=1/2
     #[arg(long, value_name = "LIST")]
     links: Option<String>,
 
-    /// Start-up costs of the links instead of --startup for all, given as --links are
+    /// Start-up costs of the links instead of --startup for all, in the form of --links
     #[arg(long, value_name = "LIST", conflicts_with = "startup")]
     startups: Option<String>,
 
@@ -102,7 +104,7 @@ enum PortsOption {
     One,
 }
 
-/// Calculates, on the one process that speaks.
+/// Calculates, on the process that prints.
 pub fn run(options: &ModelOptions, output: Output) -> Result<()> {
     if options.topology.is_none() && options.curves.is_none() {
         return Err(Error::usage("--model: of what network? Say --topology TOPOLOGY, or --curves DIR for the paper's figures"));
@@ -164,7 +166,7 @@ fn write_curves(folder: &Path, output: Output) -> Result<()> {
 }
 
 impl ModelOptions {
-    /// Where the load lies at first, and the option that says so.
+    /// Node that has the load at first, and the option that set it.
     pub(super) fn origin(&self) -> (&'static str, u32) {
         match (self.origin, self.source) {
             (None, Some(rank)) => ("source", rank),

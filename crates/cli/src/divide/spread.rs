@@ -20,8 +20,9 @@ use equipoise_lab::workload::kernels::{Answer, Computation, OkStatus, Reduce};
 use super::destination::Destination;
 use super::model::{self, ModelOptions};
 use crate::launch::{self, Ending};
-use crate::options::{Output, WorldOptions};
+use crate::options::WorldOptions;
 use crate::output::{Files, Target};
+use crate::terminal::Output;
 use crate::{streams, terminal};
 
 /// Options that the model does not use.
@@ -50,22 +51,23 @@ const ONE_PORT: &str = "switched:contention";
 /// A network on which all links of a rank work at once.
 const ALL_PORTS: &str = "hops:contention";
 
-/// What is divided over ranks.
+/// Options for dividing an input over ranks.
 #[derive(Args)]
 #[command(next_help_heading = "Input")]
 pub struct SpreadOptions {
-    /// The file to divide, - for standard input; it is read on the host of rank 0 (--origin) only, and never held in memory as a whole. Compressed input
-    /// (gzip or zstd) and input from a pipe is first copied into a temporary file
+    /// File to divide, - for standard input. It is read only on the host of rank 0 (--origin), and never held in memory as a whole.
+    /// Compressed input (gzip or zstd) and input from a pipe is first copied into a temporary file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "w", "z", "tcp", "tcm", "startup", "load", "ports", "results", "source_idle", "links", "startups", "curves"])]
     pub input: Option<PathBuf>,
 
-    /// The computation: count (lines, words and bytes as LC_ALL=C wc) | grep=RE (the lines in which it is found, counted) | histogram (of
-    /// bytes) | histogram=numbers (of lines, as sort | uniq -c) | checksum (BLAKE3, as b3sum)
+    /// Computation: count (lines, words and bytes as LC_ALL=C wc) | grep=RE (number of matching lines) | histogram (of bytes) |
+    /// histogram=numbers (of lines, as sort | uniq -c) | checksum (BLAKE3, as b3sum)
     #[arg(long, value_name = "KERNEL", requires = "input", conflicts_with = "command")]
     kernel: Option<String>,
 
-    /// A program that sh -c runs once for every share, with the share as its standard input. One that neither reads, writes nor ends for --timeout seconds
-    /// is killed, and so is what it leaves behind when it ends. It gets no variables that tell a process its rank (OMPI_.., PMIX_.., PMI_.., ..)
+    /// Program that sh -c runs once for every share, with the share as its standard input. A program that neither reads, writes nor ends
+    /// for --timeout seconds is killed, and so are processes that it leaves behind when it ends. Variables that give a process its rank are
+    /// removed from its environment (OMPI_.., PMIX_.., PMI_.., ..)
     #[arg(long, value_name = "COMMAND", requires = "input")]
     command: Option<String>,
 
@@ -86,12 +88,12 @@ pub struct SpreadOptions {
     #[arg(long, value_name = "FILE", requires = "input")]
     to: Option<PathBuf>,
 
-    /// How outputs of --command are combined: concat (in the order of the input) | sum (numbers, column by column) | a program that gets them
-    /// on standard input [default: concat]
+    /// Combination of the outputs of --command: concat (in the order of the input) | sum (numbers, column by column) | a program that gets
+    /// them on standard input [default: concat]
     #[arg(long, value_name = "REDUCE", requires = "command")]
     reduce: Option<String>,
 
-    /// Exit statuses of --command that mean success; the exit status is the least of all shares' [default: 0]
+    /// Exit statuses of --command that mean success; our exit status is the least of all shares' [default: 0]
     #[arg(long, value_name = "LIST", requires = "command")]
     ok_status: Option<OkStatus>,
 
@@ -99,13 +101,14 @@ pub struct SpreadOptions {
     #[arg(long, value_name = "RECORDS", requires = "input", default_value = "lines")]
     records: String,
 
-    /// How shares get to the ranks: tree (along the topology, through one port, piece by piece) | hypercube (all ports at once, layer by layer, over
-    /// all shortest routes, equal shares within a layer: Blazewicz and Drozdowski 1995; 2^d equal ranks) | mesh (the same on a mesh of equal ranks)
+    /// Distribution of the shares: tree (along the topology, through one port, piece by piece) | hypercube (all ports at once, layer by
+    /// layer, over all shortest routes, equal shares within a layer: Blazewicz and Drozdowski 1995; 2^d equal ranks) | mesh (the same on a
+    /// mesh of equal ranks)
     #[arg(long, value_enum, value_name = "WAY", requires = "input", default_value = "tree")]
     distribution: DistributionOption,
 
-    /// Bytes per second of every link, emulated: on real ranks, with --distribution hypercube or mesh, a piece leaves when such a link would have
-    /// carried it
+    /// Emulated bandwidth of every link in bytes per second: on real ranks, with --distribution hypercube or mesh, a piece leaves when such
+    /// a link would have carried it
     #[arg(long, value_name = "BYTES", requires = "input", conflicts_with = "sim", value_parser = bytes)]
     link_rate: Option<u64>,
 
@@ -113,7 +116,7 @@ pub struct SpreadOptions {
     #[arg(long, value_name = "FILE", requires = "input")]
     calibration: Option<PathBuf>,
 
-    /// Also measure three baselines: equal shares, the originator alone, chunks on demand. Each runs --command on all the input
+    /// Also measure three baselines: equal shares, the originator alone, chunks on demand. Each runs --command on the whole input
     #[arg(long, requires = "input")]
     baselines: bool,
 
@@ -172,7 +175,7 @@ fn bytes(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| "it must be a whole number of bytes above 0, such as 4096, 100k, 16M or 2G".into())
 }
 
-/// What the options ask for.
+/// Parsed options.
 struct Request<'a> {
     options: &'a SpreadOptions,
     shared: &'a ModelOptions,
@@ -246,7 +249,7 @@ pub fn run(input: PathBuf, options: &SpreadOptions, shared: &ModelOptions, world
     if status == 0 { Ok(()) } else { Err(Ending::Said(status)) }
 }
 
-/// Whether what else is asked for goes with the layered distribution.
+/// Checks that the other options can be used with the layered distribution.
 fn check_layers(form: LayeredForm, shared: &ModelOptions, speeds: Option<&[f64]>) -> Result<()> {
     if shared.installments.is_some_and(|number| number != 1) {
         return Err(Error::usage(format!("--installments: --distribution {} sends everything in one", form.name())));
@@ -267,7 +270,7 @@ impl Request<'_> {
     fn carry_out(&self, world: &mut World) -> Result<i32> {
         let (option, origin) = self.shared.origin();
         settle::check_rank(option, origin, world.ranks())?;
-        // Who has the input has the answer, and all files.
+        // The rank with the input has the answer, and all files.
         let leads = world.held().contains(&origin);
         terminal::begin(leads);
         if let Some(world) = world.as_simulation()
@@ -335,7 +338,7 @@ impl Request<'_> {
         let topology = settle::topology(world, shared.topology.as_deref().unwrap_or(&usual))?;
         let overlay = Overlay::placed(topology, world.hosts(), self.world.placement.one()?, self.world.seed)?;
         let installments = shared.installments.map(u32::try_from).transpose();
-        let installments = installments.map_err(|_| Error::usage("--installments: there can't be so many"))?;
+        let installments = installments.map_err(|_| Error::usage("--installments: the number is too large"))?;
         if let Some(number) = installments
             && !(1..=MOST_INSTALLMENTS).contains(&number)
         {
@@ -371,7 +374,7 @@ impl Request<'_> {
         })
     }
 
-    /// Where collected output goes.
+    /// Sink for collected output.
     fn sink(&self, kept: Rc<RefCell<Vec<u8>>>, destination: Rc<RefCell<Destination>>) -> Sink {
         match self.output {
             Output::Json => Box::new(move |bytes| {

@@ -8,11 +8,11 @@ use equipoise_lab::experiment::{self, IndependentSpec, settle};
 use equipoise_lab::workload::independent as workloads;
 
 use super::super::launch::{self, Ending};
-use super::super::options::Output;
 use super::super::terminal;
+use super::super::terminal::Output;
 use super::Arguments;
 
-/// What runs when no scheduler is asked for.
+/// Scheduler that runs by default.
 const DEFAULT: &str = "sash";
 
 /// A relative speed above 0.

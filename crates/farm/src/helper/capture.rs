@@ -45,7 +45,7 @@ impl Collectors {
         Ok(Collector { file, path })
     }
 
-    /// What was written into it.
+    /// Collects the output that was written.
     ///
     /// # Errors
     /// If it cannot be read.

@@ -36,7 +36,7 @@ impl Mark {
         Mark { variable, value: format!("{}-{:x}-{next}", std::process::id(), now.as_nanos()).into() }
     }
 
-    /// One that another process has made.
+    /// The mark that another process has made.
     pub fn again(variable: &'static str, value: &[u8]) -> Mark {
         Mark { variable, value: OsStr::from_bytes(value).into() }
     }
@@ -45,9 +45,9 @@ impl Mark {
         &self.value
     }
 
-    /// Kills all processes with this mark but the caller, and those that they start meanwhile.
+    /// Kills all processes with this mark except the caller, including processes that they start meanwhile.
     pub fn kill(&self) {
-        // What was started while the list was read is in the next one.
+        // Processes started while the list was read are in the next one.
         for _ in 0..10 {
             if self.found().into_iter().filter(|pid| kill_process(*pid, Signal::KILL).is_ok()).count() == 0 {
                 return;

@@ -27,10 +27,10 @@ use crate::{environment, starter};
 use mark::Mark;
 use protocol::{News, Order};
 
-/// What the program is called when it is a helper.
+/// Name of the program when it runs as a helper.
 const NAME: &str = "equipoise-helper";
 
-/// Serves as a helper, or as a `starter`, if that is what this process was started as.
+/// Serves as a helper or a `starter`, if this process was started as one.
 pub fn serve_if_called() -> Option<ExitCode> {
     starter::SERVES.store(true, Ordering::Relaxed);
     let mut words = std::env::args_os();
@@ -59,7 +59,7 @@ pub struct Helper {
     child: Child,
     socket: UnixStream,
     mark: Mark,
-    /// Where outputs are collected.
+    /// Folder for collected outputs.
     folder: TempDir,
 }
 

@@ -1,4 +1,4 @@
-//! What a rank and its helper say to each other, over a socket: frames of a length and a message.
+//! Messages between a rank and its helper, over a socket: frames of a length and a message.
 
 use std::io::{self, Read, Write};
 
@@ -16,7 +16,7 @@ pub enum Order {
     Begin(Terms),
     /// Tasks to run, with the number of attempts that they had in earlier jobs.
     Run(Vec<(Task, u32)>),
-    /// Nothing that would end later than this (seconds since 1970) is started any more.
+    /// Stop starting tasks that would end later than this (seconds since 1970).
     Deadline(f64),
     /// No further task is started; those that still run after `grace` seconds are stopped.
     Drain { grace: f64 },
@@ -26,7 +26,7 @@ pub enum Order {
     End,
 }
 
-/// How tasks are run.
+/// Settings for the execution of tasks.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Terms {
     pub rank: u32,
@@ -35,7 +35,7 @@ pub struct Terms {
     pub slots: Slots,
     /// Seconds after which a task is stopped.
     pub timeout: Option<f64>,
-    /// How fast built-in tasks sleep; 1 if it is not said.
+    /// Speed of built-in tasks that sleep; 1 by default.
     pub speed: f64,
     /// Further attempts at a task that failed.
     pub retries: u32,
@@ -47,7 +47,7 @@ pub struct Slots {
     pub cpus: u32,
     /// Numbers of processors that tasks are bound to; none if they are not bound.
     pub cpu_set: Vec<u32>,
-    /// What the devices are called.
+    /// Names of the devices.
     pub gpus: Vec<String>,
     /// Bytes; `None` if memory is not shared out.
     pub mem: Option<u64>,
@@ -78,7 +78,7 @@ pub fn send(mut to: impl Write, message: &impl Serialize) -> io::Result<()> {
     to.write_all(&frame(message))
 }
 
-/// Takes the first whole message from what has arrived.
+/// Takes the first complete message from the received bytes.
 pub fn take<T: DeserializeOwned>(arrived: &mut Vec<u8>) -> io::Result<Option<T>> {
     let Some(length) = arrived.first_chunk::<8>() else { return Ok(None) };
     let end = usize::try_from(u64::from_le_bytes(*length)).ok().and_then(|length| length.checked_add(8));

@@ -27,7 +27,7 @@ pub enum Stopped {
     Drained,
 }
 
-/// One that was started and has not been buried.
+/// A process that was started and has not been waited for.
 pub struct Running {
     pub task: Task,
     pub attempt: u32,
@@ -51,13 +51,13 @@ pub struct NotStarted {
     pub why: Refusal,
 }
 
-/// What the system said, and the exit status that a shell would give.
+/// Reason of a failed start: the system's message, and the exit status that a shell would give.
 pub struct Refusal {
     pub exit: i32,
     pub why: String,
 }
 
-/// What all commands of a helper have in common.
+/// Settings that all commands of a helper share.
 pub struct Surroundings {
     pub terms: Terms,
     pub host: String,

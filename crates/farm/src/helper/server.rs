@@ -1,4 +1,4 @@
-//! The helper's own side: it starts the tasks that it was given as soon as there is room, and says how they ended.
+//! The helper's own side: it starts the given tasks as soon as there is room, and reports their ends.
 #![allow(unsafe_code)]
 
 use std::collections::{HashMap, VecDeque};
@@ -65,7 +65,8 @@ pub fn serve_starter() -> io::Result<()> {
     Ok(())
 }
 
-/// What ends the rank is the rank's business. Handlers, unlike ignored signals, are not inherited by what is started.
+/// Ignores signals that concern the rank: only the rank reacts to them. Handlers, unlike ignored signals, are not inherited by child
+/// processes.
 fn hear_no_signals() -> io::Result<()> {
     let signals = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
     signals.into_iter().try_for_each(|signal| signal_hook::flag::register(signal, std::sync::Arc::default()).map(drop))
@@ -116,7 +117,7 @@ struct Server {
     since: Instant,
     bytes: usize,
     deadline: f64,
-    /// Nothing is started any more; when what runs is stopped.
+    /// Time at which running tasks are stopped, if no further tasks are started.
     drain: Option<Instant>,
     is_over: bool,
 }
@@ -286,7 +287,7 @@ impl Server {
         let (exit, signal) = (status.code().unwrap_or(0), status.signal().unwrap_or(0));
         let (state, exit) = match stopped.map(|(why, _)| why) {
             Some(Stopped::TimedOut) => (State::Failed, TIMED_OUT),
-            // What ended well before it heard is done.
+            // A task that succeeded before it was stopped is done.
             Some(Stopped::Drained) if !status.success() => (State::Left, exit),
             _ => (if status.success() { State::Done } else { State::Failed }, exit),
         };
@@ -349,7 +350,7 @@ impl Server {
         limits.chain(news).chain(drain).chain(awake).min()
     }
 
-    /// Built-in tasks that have slept enough have ended; when the job ends, those that have not are left.
+    /// Ends built-in tasks that have slept long enough; when the job ends, the others are left undone.
     fn wake(&mut self) {
         let now = Instant::now();
         let is_stopped = self.drain.is_some_and(|at| at <= now);

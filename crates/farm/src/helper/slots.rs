@@ -1,4 +1,4 @@
-//! Which resources of a rank are taken.
+//! Allocation of a rank's resources.
 
 use super::protocol::Slots;
 use crate::task::Needs;
@@ -16,10 +16,10 @@ pub struct Free {
     all: (u32, bool),
 }
 
-/// What a task has taken.
+/// Resources that a task has taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// None of what is not a task of the list.
+    /// 0 for a command that is not a task of the list.
     workers: u32,
     cpus: u32,
     pub cpu_set: Vec<u32>,
@@ -36,7 +36,7 @@ impl Free {
         Free { workers, cpus, cpu_set, gpus, mem, all: (cpus, is_limited) }
     }
 
-    /// Takes what a task needs, if all of that is free.
+    /// Takes the resources that a task needs, if all of them are free.
     pub fn take(&mut self, needs: Needs) -> Option<Taken> {
         let cpus = needs.cpus.max(1);
         // If the number of processors was not given, no task can want too many.
@@ -65,7 +65,7 @@ impl Free {
         self.gpus.sort();
     }
 
-    /// Whether a task could begin if it needs nothing special.
+    /// Returns true if a task could begin if it needs nothing special.
     pub fn has_room(&self) -> bool {
         self.workers > 0 && self.cpus > 0
     }

@@ -63,7 +63,7 @@ fn greasy(line: &[u8]) -> Option<(u64, State)> {
     Some((number, state))
 }
 
-/// Whether this is the first line of a job log.
+/// Returns true if this is the first line of a job log.
 pub fn is_job_log(line: &[u8]) -> bool {
     line.starts_with(record::PARALLEL.as_bytes())
 }

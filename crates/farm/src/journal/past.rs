@@ -1,4 +1,4 @@
-//! What earlier jobs on the list have done, from their records.
+//! Results of earlier jobs on the list, from their records.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::path::Path;
 use super::record::{self, Record};
 use crate::task::{State, Task};
 
-/// What is known of a task.
+/// Last record of a task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Known {
     text: Option<u64>,
@@ -22,7 +22,7 @@ struct Known {
 #[derive(Debug, Default)]
 pub struct Past {
     by_seq: HashMap<u64, Known>,
-    /// Of logs that name lines instead.
+    /// As `by_seq`, from logs that name lines instead.
     by_line: HashMap<u64, Known>,
     /// Mean run time and number of runs by program and arguments, and by program.
     times: HashMap<u64, (f64, u64)>,
@@ -30,10 +30,10 @@ pub struct Past {
     pub torn: u64,
 }
 
-/// What to do with a task of the list.
+/// Decision on a task of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing finished it.
+    /// It is to be run: no earlier job finished it.
     Run { attempts: u32 },
     /// It has a final record.
     Finished(State),
@@ -72,7 +72,7 @@ impl Past {
         }
     }
 
-    /// Adds what a log says that names commands by number or by line, perhaps without their text.
+    /// Adds an entry of a log that names commands by number or by line, perhaps without their text.
     pub fn add_foreign(&mut self, seq: Option<u64>, line: Option<u64>, text: Option<&[u8]>, state: State) {
         let known = Known { text: text.map(hash), state, start: 0.0, attempts: 1 };
         if let Some(seq) = seq {
@@ -94,7 +94,7 @@ impl Past {
         Ok(())
     }
 
-    /// Whether there is nothing.
+    /// Returns true if there is nothing.
     pub fn is_empty(&self) -> bool {
         self.by_seq.is_empty() && self.by_line.is_empty()
     }
@@ -104,7 +104,7 @@ impl Past {
         self.by_seq.get(&seq).map(|known| known.state).filter(|state| state.is_final())
     }
 
-    /// What to do with a task. With `retry`, those that failed or were skipped are run again.
+    /// Decision on a task. With `retry`, tasks that failed or were skipped are run again.
     pub fn judge(&self, task: &Task, retry: bool) -> Verdict {
         let known = self.by_seq.get(&task.seq).or_else(|| self.by_line.get(&task.line));
         match known {
@@ -116,7 +116,7 @@ impl Past {
         }
     }
 
-    /// What a task took in earlier runs: the very command, else its program with other arguments.
+    /// Run time in earlier runs: of the same command, else of its program with other arguments.
     pub fn learnt(&self, text: &[u8]) -> Option<f64> {
         keys(text).into_iter().flatten().find_map(|key| self.times.get(&key)).map(|(mean, _)| *mean)
     }

@@ -20,7 +20,7 @@ pub fn write(out: &mut Vec<u8>, host: &str, outcome: &Outcome, command: &[u8]) {
     out.extend(own.into_bytes());
 }
 
-/// The record in the very form of GNU parallel's job log: the command as it is.
+/// The record in the format of GNU parallel's job log: the command as it is.
 pub fn write_parallel(out: &mut Vec<u8>, host: &str, outcome: &Outcome, command: &[u8]) {
     parallel(out, host, outcome);
     out.extend(command);
@@ -37,7 +37,7 @@ fn parallel(out: &mut Vec<u8>, host: &str, outcome: &Outcome) {
     out.extend(format!("\t{start:.3}\t{runtime:10.3}\t0\t{}\t{exit}\t{signal}\t", outcome.out.bytes).into_bytes());
 }
 
-/// Writes out tabs, ends of lines, backslashes, other control characters and what is no UTF-8.
+/// Escapes tabs, ends of lines, backslashes, other control characters and bytes that are not UTF-8.
 pub fn escape(out: &mut Vec<u8>, text: &[u8]) {
     for part in text.utf8_chunks() {
         for &byte in part.valid().as_bytes() {
@@ -55,7 +55,7 @@ pub fn escape(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-/// Reads what [`escape`] wrote.
+/// Reverses [`escape`].
 pub fn unescape(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -17,7 +17,7 @@ pub struct Counts {
     pub left: u64,
     /// Failures of this job.
     pub failed_now: u64,
-    /// Of earlier jobs.
+    /// Tasks finished by earlier jobs.
     pub earlier: u64,
     pub edited: u64,
     /// Seconds that each rank's tasks ran.
@@ -104,7 +104,7 @@ impl Counts {
     }
 }
 
-/// How a task ended, in words.
+/// End of a task, in words.
 pub fn how(outcome: &Outcome) -> String {
     match (outcome.exit, outcome.signal) {
         (TIMED_OUT, _) => "took longer than --timeout".into(),

@@ -1,4 +1,4 @@
-//! Which tasks a rank gets, and how many.
+//! Distribution of tasks: selection of tasks for a rank, and their number.
 
 use super::pool::Ready;
 use super::{Lead, Out};
@@ -18,7 +18,7 @@ impl Lead {
         }
     }
 
-    /// Whether a rank gets tasks.
+    /// Returns true if a rank gets tasks.
     pub(super) fn works(&self, rank: usize) -> bool {
         let is_spared = self.settings.dedicated && rank == 0 && self.ranks[1..].iter().any(|rank| !rank.lost);
         self.hosts.is_ready(rank) && !is_spared && !self.ranks[rank].gone
@@ -55,7 +55,7 @@ impl Lead {
     /// Takes tasks for a rank that can end in the time left.
     fn take(&mut self, most: u64, left: f64) -> Vec<Ready> {
         let workers = f64::from(self.settings.workers) * self.ranks.len() as f64;
-        // What takes nearly all of the time there is may need to be packed to fit.
+        // Work that takes nearly all of the remaining time may have to be packed to fit.
         let is_cut = self.counts.has_costs && left.is_finite() && self.pool.estimate() > 0.9 * workers * left;
         match is_cut {
             true => (0..most).map_while(|_| self.pool.take_packed(left)).collect(),

@@ -4,7 +4,7 @@ use crate::messages::ToHand;
 use crate::settings::Settings;
 use crate::task::{Kept, Outcome};
 
-/// Where a host stands.
+/// State of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// This number of commands of its start is to be waited for.
@@ -19,7 +19,7 @@ struct Host {
     name: String,
     ranks: Vec<u32>,
     stage: Stage,
-    /// No work is left for it, and it was said so.
+    /// Whether `--release` was called for it, because no work is left.
     released: bool,
 }
 
@@ -77,7 +77,7 @@ impl Hosts {
         self.hosts.iter_mut().filter(|host| !host.ranks.is_empty()).map(one).collect()
     }
 
-    /// Whether a rank's host has started.
+    /// Returns true if a rank's host has started.
     pub fn is_ready(&self, rank: usize) -> bool {
         let host = &self.hosts[self.of_rank[rank]];
         host.stage == Stage::Working && !host.released
@@ -122,12 +122,12 @@ impl Hosts {
         };
     }
 
-    /// Whether a command of a host has failed.
+    /// Returns true if a command of a host has failed.
     pub fn has_failed(&self) -> bool {
         self.failed
     }
 
-    /// Calls `--release` for each host whose ranks have nothing to do and get nothing more.
+    /// Calls `--release` for each host whose ranks have no tasks and get no more.
     pub fn release(&mut self, busy: &[bool]) -> Vec<(u32, ToHand)> {
         let Some(command) = self.release.clone() else { return Vec::new() };
         let mut sends = Vec::new();
@@ -150,7 +150,7 @@ impl Hosts {
         sends
     }
 
-    /// The commands of the end, on the first rank of each host that has not ended yet.
+    /// Commands for the end, for the first rank of each host that has not ended yet.
     pub fn end(&mut self) -> Vec<(u32, ToHand)> {
         let mut sends = Vec::new();
         if self.releasing > 0 {
@@ -167,7 +167,7 @@ impl Hosts {
         sends
     }
 
-    /// Whether all hosts have ended.
+    /// Returns true if all hosts have ended.
     pub fn is_done(&self) -> bool {
         self.releasing == 0 && self.hosts.iter().all(|host| host.stage == Stage::Over)
     }

@@ -1,4 +1,4 @@
-//! What becomes of the tasks of a rank that is lost: those that have their record count, the others are dealt again.
+//! Tasks of lost ranks: those that have their record count, the others are dealt again.
 
 use std::collections::HashMap;
 
@@ -84,7 +84,7 @@ impl Lead {
     }
 }
 
-/// What a record says. The outputs are lost.
+/// Outcome from a record. The outputs are lost.
 fn outcome(record: &Record) -> Outcome {
     let capture = |bytes| Capture { bytes, lines: 0, kept: Kept::Nowhere };
     Outcome {

@@ -49,10 +49,10 @@ const EVERY: f64 = 5.0;
 /// Number of failures that are reported one by one.
 const TOLD: u64 = 10;
 
-/// What the lead knows of a rank.
+/// The lead's knowledge of a rank.
 #[derive(Clone, Debug, Default)]
 struct Rank {
-    /// Tasks that it was dealt and has not ended.
+    /// Number of tasks that were dealt to it and have not ended.
     held: u64,
     measured: Measured,
     gone: bool,
@@ -167,12 +167,12 @@ impl Lead {
         }
     }
 
-    /// What is to be sent, rank by rank.
+    /// Takes the messages to be sent, with their ranks.
     pub fn take_sends(&mut self) -> Vec<(u32, ToHand)> {
         std::mem::take(&mut self.sends)
     }
 
-    /// Whether all hands have ended.
+    /// Returns true if all hands have ended.
     pub fn is_over(&self) -> bool {
         self.is_ending && self.ranks.iter().all(|rank| rank.gone)
     }
@@ -305,7 +305,7 @@ impl Lead {
 
     /// Hosts that have nothing left to do are given back.
     fn release_idle(&mut self) {
-        // When all tasks have ended no rank is busy, even if one has not reported yet that it has room.
+        // When all tasks have ended, no rank is busy, even if one has not reported its free room yet.
         let busy: Vec<bool> = self.ranks.iter().map(|rank| rank.held > 0 && !self.out.is_empty()).collect();
         let released = self.hosts.release(&busy);
         self.sends.extend(released);
@@ -392,7 +392,7 @@ impl Lead {
         self.audience.remark(&format!("task {} (line {line}) {}: {shown}{more}", outcome.seq, counts::how(outcome)));
     }
 
-    /// Nothing more is started; what runs has `grace` seconds.
+    /// Stops starting tasks; running tasks have `grace` seconds.
     fn drain(&mut self, grace: f64, _now: f64) {
         if !self.draining {
             self.draining = true;

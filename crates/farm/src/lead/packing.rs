@@ -1,11 +1,11 @@
-//! Which task is begun when not all can end in the time that is left: one of those that together fill it best.
+//! Selection of the next task when not all can end in the remaining time: one of those that together fill it best.
 //!
 //! Beginning the longest that fits wastes time: of tasks of 6, 5 and 5 s one of 6 s leaves 4 s of 10 unused. What a worker begins is the longest
 //! task of a subset whose sum comes as close as possible to its time left (subset sum, by dynamic programming over parts of that time).
 
 /// The time left is cut into this many parts; a task's length is rounded up to them, so that what is chosen fits.
 const PARTS: usize = 4096;
-/// Maximum number of candidates; more are thinned out evenly, since enough of those left fit well.
+/// Maximum number of candidates; more are thinned out evenly, since enough of the remaining ones fit well.
 pub const CANDIDATES: usize = 512;
 
 /// The number of the task that is begun next, if one fits. `lengths` are in seconds, the longest first.

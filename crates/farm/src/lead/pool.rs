@@ -1,4 +1,4 @@
-//! The tasks that have been read and not been dealt: those that are ready, and those that wait for others.
+//! The tasks that have been read and not been dealt: ready ones, and ones that wait for others.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -40,12 +40,12 @@ pub type Ready = (Task, u32);
 /// A task's place among those that are ready.
 pub type Place = (std::cmp::Reverse<u64>, u64);
 
-/// What was read and is not dealt.
+/// Tasks that were read and are not dealt.
 #[derive(Debug, Default)]
 pub struct Pool {
     /// Estimates do not count: the order is that of the list.
     by_list: bool,
-    /// The longest first, then those without an estimate, in the order of the list.
+    /// The longest first, then tasks without an estimate, in the order of the list.
     ready: BTreeMap<Place, Ready>,
     bytes: usize,
     /// Tasks that wait, each with the number of those it waits for.
@@ -57,7 +57,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// One whose tasks are ready in the order of the list, whatever they cost.
+    /// A pool whose tasks are ready in the order of the list, whatever their cost.
     pub fn by_list() -> Pool {
         Pool { by_list: true, ..Pool::default() }
     }
@@ -144,7 +144,7 @@ impl Pool {
         Some(ready)
     }
 
-    /// Takes the task that is begun next where the time left does not suffice for all: one of those that together fill it best.
+    /// Takes the next task where the remaining time does not suffice for all: one of those that together fill it best.
     pub fn take_packed(&mut self, left: f64) -> Option<Ready> {
         let step = self.ready.len().div_ceil(packing::CANDIDATES).max(1);
         let candidates: Vec<_> = self.ready.iter().step_by(step).map(|(key, (task, _))| (*key, task.least_time())).collect();
@@ -153,7 +153,7 @@ impl Pool {
         self.take_at(key)
     }
 
-    /// Takes all that has not been dealt.
+    /// Takes all tasks that have not been dealt.
     pub fn take_all(&mut self) -> u64 {
         let all = self.ready.len() + self.waiting.len();
         *self = Pool {

@@ -1,4 +1,4 @@
-//! How the lead reads the list: no further ahead than it needs to, and what is finished already is only counted.
+//! Reading of the list by the lead: no further ahead than needed, and finished tasks are only counted.
 
 use equipoise::Result;
 
@@ -37,7 +37,7 @@ impl Lead {
             let entry = match self.list.entry() {
                 Ok(entry) => entry,
                 Err(why) => {
-                    // What was begun ends well; the sentence comes last.
+                    // Running tasks end normally; the sentence comes last.
                     self.why_unread = Some(why);
                     self.drain(self.settings.grace, 0.0);
                     None
@@ -69,7 +69,7 @@ impl Lead {
         if self.counts.has_costs || !self.costs.is_empty() {
             return WINDOW_BY_COST;
         }
-        // What is shared is not taken long before it can be run.
+        // Shared tasks are not taken in long before they can be run.
         self.sharing.ahead(2 * u64::from(self.settings.workers) * self.ranks.len() as u64).min(WINDOW)
     }
 

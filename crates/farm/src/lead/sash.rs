@@ -1,5 +1,5 @@
-//! Dealing ahead by a search (SASH): while ranks work, the best way to go on is sought by estimates and by how fast each rank has been, and what is
-//! found is dealt. A phase begins when a rank is about to run dry.
+//! Dealing ahead by a search (SASH): while ranks work, the next assignments are searched for by estimates and by the measured speeds of the
+//! ranks, and then dealt. A phase begins when a rank is about to run dry.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ const TASKS: usize = 2;
 /// Costs that a phase looks at, at most.
 const COSTS: usize = 1 << 18;
 
-/// What is known of the ranks' work.
+/// Forecast of the ranks' work.
 pub struct Sash {
     forecast: Forecast,
     alike: bool,
@@ -41,12 +41,13 @@ impl Sash {
         self.forecast.completed_first(rank, tasks as usize, cost(seconds / f64::from(self.workers)), cost(now));
     }
 
-    /// Which of some tasks, of these lengths, go to which of some ranks now; none if no rank is about to run dry. `more`: there are others.
+    /// Assigns some of the tasks, given by their lengths, to some of the ranks now; nothing if no rank is about to run dry. `more`: there
+    /// are further ranks.
     fn phase(&mut self, lengths: &[f64], ranks: &[usize], more: bool, now: f64) -> Vec<(usize, usize)> {
         let now = cost(now);
         let finish = self.forecast.finish(now);
         let mut ranks = ranks.to_vec();
-        // Of ranks that are as good, the one that is free first.
+        // Among equal ranks, the one that is free first.
         ranks.sort_by_key(|rank| finish[*rank]);
         let Some(first) = ranks.first().map(|rank| finish[*rank].saturating_sub(now)) else { return Vec::new() };
         let is_dry = ranks.iter().any(|rank| self.forecast.is_dry(*rank));
@@ -66,12 +67,12 @@ impl Sash {
         chosen.into_iter().map(|assignment| (assignment.task, assignment.worker)).collect()
     }
 
-    /// Whether a rank may have another task, if it is to finish what it has at `finish` and gets `more` tasks.
+    /// Returns true if a rank may have another task, if it is to finish what it has at `finish` and gets `more` tasks.
     fn has_room(&self, rank: usize, finish: Cost, more: usize, now: Cost) -> bool {
         self.forecast.held(rank) + more < self.workers as usize || finish.saturating_sub(now) < cost(AHEAD)
     }
 
-    /// Of what was chosen, in its order, that for which there is room.
+    /// The assignments for which there is room, in their order.
     fn with_room(&self, chosen: Vec<Assignment>, lengths: &[Cost], now: Cost) -> Vec<Assignment> {
         let (mut finish, factors) = (self.forecast.finish(now), self.forecast.factors());
         let mut given = vec![0; finish.len()];

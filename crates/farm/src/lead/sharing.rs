@@ -1,7 +1,7 @@
-//! How the lead shares its list with other jobs on the same journal.
+//! Sharing of a list with other jobs on the same journal.
 //!
-//! It takes in only tasks of blocks that it holds. When it has run all of these it looks through the list again for those that others held: what has
-//! its record by now is counted, what a dead job held is run, and what a living one holds is waited for.
+//! The lead takes in only tasks of blocks that it holds. When it has run all of these it reads the list again for the others: tasks that
+//! have their record by now are counted, tasks of dead jobs are run, and tasks of living jobs are waited for.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use crate::task::State;
 /// Seconds between two looks at what others hold.
 const LOOK: f64 = 1.0;
 
-/// What is known of others' blocks.
+/// Knowledge of others' blocks.
 #[derive(Default)]
 pub struct Sharing {
     leases: Option<Leases>,
@@ -28,14 +28,14 @@ pub struct Sharing {
     next_look: f64,
 }
 
-/// What is to be done with a task.
+/// Decision on a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// It is this job's.
     Ours,
     /// Another job has finished it; it is only counted, even if it failed.
     Counted,
-    /// Nothing, for now.
+    /// Another job may still run it: nothing to do now.
     Not,
 }
 
@@ -53,7 +53,7 @@ impl Sharing {
         self.leases.as_ref().map_or(u64::MAX, |leases| least.max(leases.size()))
     }
 
-    /// Whether others' blocks are still to be counted or run.
+    /// Returns true if others' blocks are still to be counted or run.
     pub fn is_waiting(&self) -> bool {
         !self.others.is_empty()
     }
@@ -78,7 +78,7 @@ impl Sharing {
 }
 
 impl Lead {
-    /// Whether a task is to be taken in now.
+    /// Decides whether a task is to be taken in now.
     pub(super) fn claim(&mut self, seq: u64) -> Result<Claim> {
         let Some(leases) = &mut self.sharing.leases else { return Ok(Claim::Ours) };
         let block = leases.block(seq);
@@ -107,7 +107,7 @@ impl Lead {
                 self.sharing.others.insert(block);
                 self.printer.skip(seq);
                 if let Some(state) = recorded {
-                    // Those that come after it need not wait for its whole block.
+                    // Tasks that depend on it need not wait for its whole block.
                     self.skip(seq, state == State::Done);
                 }
                 Ok(Claim::Not)

@@ -2,7 +2,7 @@
 
 use super::line::{self, Directives, Line};
 
-/// Whose rules a list follows.
+/// Format of a list, by the program whose rules it follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// Ours.
@@ -38,7 +38,7 @@ pub enum Item {
         text: Vec<u8>,
         indices: Vec<u64>,
     },
-    /// `check`: only if all before succeeded, what follows is run.
+    /// With `check`, later commands run only if all earlier ones succeeded.
     Barrier {
         check: bool,
     },
@@ -49,7 +49,7 @@ pub enum Item {
     },
 }
 
-/// What lines say about those that follow.
+/// Settings that lines make for the lines after them.
 #[derive(Debug, Default)]
 pub struct Memory {
     prefix: Vec<u8>,
@@ -59,7 +59,7 @@ pub struct Memory {
 /// Reads line number `number` of a list.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The mistake in the line.
 pub fn parse(format: Format, memory: &mut Memory, number: u64, text: &[u8]) -> Result<Item, String> {
     match format {
         Format::Plain => Ok(match line::parse(text)? {

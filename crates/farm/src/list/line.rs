@@ -2,7 +2,7 @@
 
 use crate::task::{Needs, Task};
 
-/// What a line says.
+/// Content of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line {
     /// Blank, or a comment.
@@ -11,11 +11,11 @@ pub enum Line {
     Command { text: Vec<u8>, directives: Directives },
     /// Directives for the next command.
     Ahead(Directives),
-    /// What follows waits for all before.
+    /// Later tasks wait for all earlier ones.
     Barrier,
 }
 
-/// What `#EQ` says of a command.
+/// Directives of `#EQ` for a command.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Directives {
     pub needs: Needs,
@@ -33,7 +33,7 @@ impl Directives {
         (task.dir, task.stdin) = (self.dir, self.stdin);
     }
 
-    /// These, with what others add or say differently.
+    /// These directives, extended or overridden by others.
     pub fn and(mut self, others: Directives) -> Directives {
         let Needs { cpus, gpus, mem } = others.needs;
         let either = |own: u64, other: u64| if other > 0 { other } else { own };
@@ -54,7 +54,7 @@ impl Directives {
 /// Reads a line.
 ///
 /// # Errors
-/// What is wrong with its directives.
+/// The mistake in its directives.
 pub fn parse(line: &[u8]) -> Result<Line, String> {
     let line = line.trim_ascii();
     let (text, said) = match directive(line) {
@@ -74,7 +74,7 @@ pub fn parse(line: &[u8]) -> Result<Line, String> {
 
 const MARK: &[u8] = b"#EQ";
 
-/// Where the directives begin: at the first `#EQ` that is a word of its own and not in quotes.
+/// Start of the directives: the first `#EQ` that is a word of its own and not in quotes.
 fn directive(line: &[u8]) -> Option<usize> {
     let (mut quote, mut escaped, mut before) = (None, false, b' ');
     for (at, &byte) in line.iter().enumerate() {
@@ -173,7 +173,7 @@ pub fn ranges(text: &str) -> Option<Vec<(u64, u64)>> {
 pub fn needs_a_shell(words: &[Vec<u8>], text: &[u8]) -> Option<String> {
     const OPERATORS: [&[u8]; 9] = [b"|", b"||", b"&&", b"&", b";", b">", b">>", b"<", b"2>"];
     let operator = |word: &&Vec<u8>| OPERATORS.contains(&word.as_slice());
-    // One that stands in quotes is meant as it is.
+    // An operator in quotes is an ordinary argument.
     let quoted = text.iter().any(|byte| b"'\"\\".contains(byte));
     words.iter().find(operator).filter(|_| !quoted).map(|word| String::from_utf8_lossy(word).into_owned())
 }

@@ -18,7 +18,7 @@ use formats::{Format, Item, Memory};
 use line::Directives;
 use template::Template;
 
-/// Where tasks come from.
+/// Source of tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Origin {
     /// Commands, one a line; `-` is standard input.
@@ -33,11 +33,11 @@ pub enum Origin {
     Sleep(sleep::Sleep),
 }
 
-/// What the list says next.
+/// Next entry of the list.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
     Task(Task),
-    /// What follows waits until all before has ended; with `check`, it runs only if all of that succeeded.
+    /// Later tasks wait until all earlier ones have ended; with `check`, they run only if all of those succeeded.
     Barrier {
         check: bool,
     },
@@ -64,7 +64,7 @@ pub struct List {
     seq_of_line: BTreeMap<u64, u64>,
     seq: u64,
     warned: bool,
-    /// What the reader of the list should know; said once.
+    /// Remarks for the author of the list, each made once.
     pub remarks: Vec<String>,
 }
 
@@ -238,7 +238,7 @@ fn with_variables(entry: Entry, index: Option<u64>) -> Entry {
     }
 }
 
-/// What was read.
+/// Result of reading a line.
 enum Read {
     Line(u64, Vec<u8>),
     Later,
@@ -251,13 +251,13 @@ struct Lines {
     shown: String,
     number: u64,
     follow: bool,
-    /// The beginning of a line whose end has not been written yet.
+    /// Beginning of a line whose end has not been written yet.
     begun: Vec<u8>,
 }
 
 enum Source {
     File(BufReader<File>),
-    /// What may keep a reader waiting (a pipe, a terminal) is read by a thread of its own.
+    /// A source that may block (a pipe, a terminal) is read by a thread of its own.
     Piped(Receiver<io::Result<Vec<u8>>>),
 }
 

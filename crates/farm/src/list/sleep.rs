@@ -5,7 +5,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::task::{How, Task};
 
-/// What `--sleep` asks for.
+/// Parsed `--sleep`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sleep {
     lengths: Lengths,
@@ -32,7 +32,7 @@ impl Sleep {
     /// Reads `exponential:mean=10ms,tasks=500,seed=1,costs=known,speeds=1/2/4`.
     ///
     /// # Errors
-    /// What it must be.
+    /// The expected form.
     pub fn parse(text: &str) -> Result<Sleep, String> {
         Sleep::read(text).ok_or_else(|| FORM.to_string())
     }
@@ -89,7 +89,7 @@ impl Sleep {
     }
 }
 
-/// Seconds that a built-in task's text says.
+/// Seconds in a built-in task's text.
 pub fn seconds(text: &[u8]) -> f64 {
     std::str::from_utf8(text).ok().and_then(|text| text.strip_prefix("sleep ")?.parse().ok()).unwrap_or(0.0)
 }

@@ -28,8 +28,8 @@ impl Template {
         Template { words }
     }
 
-    /// The command for one line, quoted as a shell would need it. With a shell the words of the template are joined as they are, so that it may hold
-    /// pipes, and only what is put in is quoted.
+    /// The command for one line, quoted for a shell. With a shell the words of the template are joined unchanged, so that it may hold
+    /// pipes, and only the inserted text is quoted.
     pub fn fill(&self, seq: u64, line: &[u8], by_shell: bool) -> Vec<u8> {
         let mut text = Vec::new();
         for (at, word) in self.words.iter().enumerate() {
@@ -91,7 +91,7 @@ fn without_extension(line: &[u8]) -> &[u8] {
     }
 }
 
-/// A word as a shell would have to be given it. What no shell can be given (a zero byte) stays as it is.
+/// A word quoted for a shell. A word that no shell accepts (with a zero byte) stays as it is.
 pub fn quoted(word: &[u8]) -> Vec<u8> {
     shlex::bytes::try_quote(word).map_or_else(|_| word.to_vec(), std::borrow::Cow::into_owned)
 }
@@ -99,7 +99,7 @@ pub fn quoted(word: &[u8]) -> Vec<u8> {
 /// The numbers of `A-B` or `A-B:S`.
 ///
 /// # Errors
-/// What it must be.
+/// The expected form.
 pub fn array(text: &str) -> Result<(u64, u64, u64), String> {
     let wrong = || "it must be a range of whole numbers with a step if need be, such as 1-100 or 1-10000:2".to_string();
     let whole = |text: &str| text.parse::<u64>().map_err(|_| wrong());

@@ -1,14 +1,14 @@
-//! Advice as a record: what was asked, and the answer.
+//! Advice as a record: question and answer.
 
 use equipoise::Result;
 use equipoise::advice::{Advice, Question};
 use serde::Serialize;
 
-/// What `advise --output json` prints.
+/// Record that `advise --output json` prints.
 #[derive(Clone, Debug, Serialize)]
 pub struct AdviceRecord {
     pub ranks: u32,
-    /// As they were given.
+    /// Loads, as given.
     pub loads: String,
     pub task_seconds: f64,
     pub steps: u64,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use serde::{Serialize, Serializer};
 
 use super::compare::{self, CompareRecord, MeasuredPhase};
-use super::judged::Judged;
+use super::judged::{Judged, OPTIMUM_UP_TO};
 use super::site::{Imbalances, Site};
 use super::tasks::Tasks;
 use super::weighing::{LoadUnit, PlannedMove, Weighing};
@@ -18,9 +18,6 @@ use equipoise::phase::trace::{MOST_PASSAGES, Trace};
 use equipoise::phase::{self, Outcome, Setting};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::world::World;
-
-/// Maximum number of nodes for which the minimum task-hops are computed without being requested.
-pub const OPTIMUM_UP_TO: u32 = 4096;
 
 /// One phase to be run.
 pub struct BalanceSpec {
@@ -43,7 +40,7 @@ pub struct BalanceSpec {
 }
 
 impl BalanceSpec {
-    /// A phase with seed 1 whose record lists the moves, and nothing beyond. `powers` are by node.
+    /// A phase with seed 1 whose record lists the moves only. `powers` are by node.
     pub fn new(balancer: Rc<Chosen>, overlay: Overlay, tasks: Tasks, powers: Powers) -> BalanceSpec {
         BalanceSpec {
             balancer,
@@ -91,8 +88,7 @@ pub struct BalanceRecord {
     pub reachable: Option<Vec<u64>>,
     /// Whether the balancer declined moves of its rule, since they would have made the slowest rank slower.
     pub declined: bool,
-    /// Whether every node ended at what can be reached of its quota. Only then are the least that must move and the least task-hops bounds for
-    /// what was done.
+    /// Whether every node ended at its reachable quota. Only then are the minimum number of moves and of task-hops bounds for the result.
     pub exact: bool,
     /// Loads by node after.
     #[serde(rename = "final")]
@@ -111,7 +107,7 @@ pub struct BalanceRecord {
     pub minimum_nonlocal: u64,
     /// Over ranks.
     pub imbalance: Imbalances,
-    /// Whose collective operations the phase used; left out where nobody asked.
+    /// Collective operations that the phase used; omitted by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collectives: Option<&'static str>,
     /// Longest chain of dependent messages.
@@ -135,7 +131,7 @@ pub struct BalanceRecord {
     /// Bytes between tasks that cross ranks and hosts, where it is known which tasks talk to each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crossings: Option<Crossings>,
-    /// Of each weight the largest load over its rank's fair share, where tasks have several.
+    /// Largest load of each weight over its rank's fair share, where tasks have several weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<ColumnRatio>>,
     /// The same phase as a comparison records it. Reports are made of it.
@@ -151,14 +147,14 @@ pub struct Embedded {
     /// Places of the grid without a node, and links of it that the graph does not have.
     pub virtual_nodes: u64,
     pub virtual_links: u64,
-    /// How much longer than over the graph's fastest link a byte takes over a link of the grid, at most and on average: the number of links
-    /// that one of the grid stands for where bandwidths are equal.
+    /// Cost of a byte over a link of the grid relative to the graph's fastest link, maximum and mean. Where bandwidths are equal, it is the
+    /// number of links for which one of the grid stands.
     pub dilation: f64,
     pub mean_dilation: f64,
 }
 
 impl BalanceRecord {
-    /// The same with a note whose collective operations the phase used.
+    /// The same with a note on the collective operations of the phase.
     pub fn with_collectives(mut self, native: bool) -> BalanceRecord {
         self.phase.note_collectives(native);
         self.collectives = self.phase.collectives;
@@ -199,7 +195,7 @@ impl ShownPowers {
         }
     }
 
-    /// Whether some real node has another power than 1.
+    /// Returns true if some real node has another power than 1.
     pub fn differ(&self) -> bool {
         !matches!(self, ShownPowers::Exact(Powers::Equal { .. }))
     }

@@ -1,7 +1,6 @@
 //! The performance study of Blazewicz and Drozdowski 1995 (section 3): figures 2 to 8, from the model's closed form.
 //!
-//! What is not said otherwise is 1: w, z, Tcp, Tcm. The paper prints curves without numbers; dimensions go from 0 to 12, as far as its text
-//! follows them.
+//! All other parameters are 1: w, z, Tcp, Tcm. The paper prints curves without numbers; dimensions go from 0 to 12, like those in its text.
 
 use crate::divisible::model::hypercube::{HypercubeShares, processors_in, shares};
 
@@ -114,7 +113,7 @@ mod tests {
         curve.points.iter().find(|point| point.0 == x).unwrap().1
     }
 
-    /// What the paper's text says about its figures.
+    /// Statements of the paper's text about its figures.
     #[test]
     fn the_figures_show_what_the_text_says() {
         assert_eq!(figures().iter().map(|figure| figure.number).collect::<Vec<_>>(), [2, 3, 4, 5, 6, 7, 8]);

@@ -4,10 +4,9 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
-use super::balance::OPTIMUM_UP_TO;
 use super::crossover::{Crossover, PhaseCost};
 use super::interruption::{Interruption, unless_interrupted};
-use super::judged::Judged;
+use super::judged::{Judged, OPTIMUM_UP_TO};
 use super::load_source::LoadSource;
 use super::prediction;
 use super::ranking;
@@ -59,7 +58,7 @@ pub struct Case {
     pub tasks: Tasks,
 }
 
-/// A case, and what each contender made of it.
+/// A case, and the result of each contender.
 #[derive(Clone, Debug)]
 pub struct CaseResult {
     pub loads: Rc<LoadSource>,
@@ -103,11 +102,11 @@ pub struct CompareRecord {
     pub optimum_task_hops: Option<u128>,
     /// Task-hops (with weights: work-hops) over their minimum; `None` if that is unknown, or no bound because not all quotas were met.
     pub hops_ratio: Option<f64>,
-    /// Whether every node ended at what can be reached of its quota.
+    /// Whether every node ended at its reachable quota.
     pub exact: bool,
     /// Whether the balancer declined moves of its rule, since they would have made the slowest rank slower.
     pub declined: bool,
-    /// Whose collective operations the phase used; left out where nobody asked.
+    /// Collective operations that the phase used; omitted by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collectives: Option<&'static str>,
     /// Longest chain of dependent messages.
@@ -137,27 +136,27 @@ pub struct CompareRecord {
     /// Time until all ranks are done with the cores that they have, in the same unit; longer than `finish` where ranks share cores.
     pub makespan_before: f64,
     pub makespan_after: f64,
-    /// The least max/mean over ranks that any assignment of these tasks can have, as far as it is known: all work over all power, the largest task on
-    /// the fastest rank, what is pinned where it is.
+    /// Lower bound on max/mean over ranks for any assignment of these tasks: all work over all power, the largest task on the fastest rank,
+    /// and pinned work in place.
     pub imbalance_bound: f64,
     /// Excess of the imbalance after the phase over that bound, relative to the bound.
     pub above_bound: f64,
     /// Bytes between tasks that cross ranks and hosts, where it is known which tasks talk to each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crossings: Option<Crossings>,
-    /// Of each weight the largest load over its rank's fair share, where tasks have several.
+    /// Largest load of each weight over its rank's fair share, where tasks have several weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<ColumnRatio>>,
-    /// How many steps the loads stay as they are, if that was said: over so many the phase's time is spread.
+    /// Number of steps for which the loads last, if it was given; the phase's time is spread over them.
     #[serde(skip)]
     pub lasting: Option<u64>,
-    /// The imbalance from which the phase pays; left out where nobody says how long tasks take.
+    /// Imbalance from which the phase pays; omitted if the duration of tasks is unknown.
     #[serde(flatten)]
     pub crossover: Option<Crossover>,
-    /// Milliseconds predicted by simulating the phase on a measured network; left out if nobody asked.
+    /// Milliseconds predicted by simulating the phase on a measured network; omitted by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ms_predicted: Option<f64>,
-    /// Set if the comparison ended early: this is what was measured until then.
+    /// Set if the comparison ended early: the record covers the rounds until then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<Interruption>,
     /// Place among the balancers that were compared.
@@ -174,7 +173,7 @@ pub struct CompareRecord {
 }
 
 impl CompareRecord {
-    /// Notes whose collective operations the phase used: MPI's if the world offered them, on a native overlay.
+    /// Notes the collective operations of the phase: MPI's if the world offered them, on a native overlay.
     pub fn note_collectives(&mut self, native: bool) {
         self.collectives = Some(if native && self.native { "native" } else { "own" });
     }
@@ -188,7 +187,7 @@ impl CompareRecord {
     fn crossover_if(&self, task_seconds: Option<f64>) -> Option<Crossover> {
         let unit = task_seconds.or(self.weighing.unit_seconds)?;
         if self.imbalance_before > 1.0 && self.imbalance_after >= self.imbalance_before {
-            // What changes nothing pays for nothing.
+            // A phase without improvement never pays.
             return None;
         }
         let units = self.map.before.iter().map(|load| *load as f64).sum::<f64>();
@@ -311,7 +310,7 @@ impl<'a> Combination<'a> {
         Combination { contender, case, setting, samples: Vec::new(), first: None, trace: None }
     }
 
-    /// What the phase would take on the network to predict with; `None` without one, and where this process has not all tasks.
+    /// Predicted time of the phase on the network for predictions; `None` without one, and where this process does not have all tasks.
     fn predicted(&self, spec: &CompareSpec) -> Result<Option<f64>> {
         match &spec.prediction {
             Some(network) if self.case.tasks.are_numbered() => {

@@ -27,7 +27,7 @@ impl Processors {
         Processors { numbers: affinity(), at_a_time }
     }
 
-    /// Whether a quota leaves it fewer than it may run on.
+    /// Returns true if a quota leaves it fewer than it may run on.
     fn are_limited(&self) -> bool {
         self.numbers.is_empty() || (self.at_a_time as usize) < self.numbers.len()
     }

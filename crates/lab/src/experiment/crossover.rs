@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What is known of a phase and of the work that it distributes.
+/// Costs of a phase, and the work that it distributes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PhaseCost {
     /// Seconds of the phase.
@@ -21,7 +21,7 @@ pub struct PhaseCost {
 /// The least imbalances, as maximum over mean less one, with which a phase of the measured time ends the work earlier, on ranks with a core each.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Crossover {
-    /// Of the whole load (table 6).
+    /// Imbalance of the whole load (table 6).
     pub crossover_excess: f64,
     /// Caused by one task that arrives where loads are even (table 7): the task's work over the mean load of a rank, if it can be shared out.
     /// The exchange of its parts is left out.

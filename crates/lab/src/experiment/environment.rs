@@ -15,8 +15,8 @@ pub struct Environment {
     pub version: String,
     /// The command line, quoted so that a shell understands it.
     pub command: String,
-    /// Whether the command is the one that the user typed; otherwise it is what each rank was started with, because the launcher's command is
-    /// not known.
+    /// Whether the command is the one that the user typed. Otherwise it is the command of each rank, because the launcher's command is not
+    /// known.
     pub is_whole: bool,
     /// Working directory of rank 0.
     pub folder: Option<String>,

@@ -1,4 +1,4 @@
-//! How an experiment ends early: a record of what was finished, and a mark on it.
+//! Early end of an experiment: a record of the finished part, with a mark on it.
 
 use equipoise::agreement;
 use equipoise::error::{Error, Result};
@@ -11,19 +11,19 @@ use serde::Serialize;
 pub struct Interruption {
     /// The signal that asked, such as `SIGUSR1`.
     pub signal: String,
-    /// Number of phases or runs that were finished, and that were to be done; those that are not measured count, too.
+    /// Number of finished phases or runs, and of all; unmeasured ones count, too.
     pub done: u64,
     pub of: u64,
 }
 
 impl Interruption {
-    /// The interruption of what the world did last; `None` if there was none, or it came when all was done.
+    /// The interruption of the world's last operation; `None` if there was none, or it came when all was done.
     pub fn of(world: &World, done: u64, of: u64) -> Option<Interruption> {
         let signal = world.interrupted().filter(|_| done < of)?;
         Some(Interruption { signal: signal_name(signal), done, of })
     }
 
-    /// One sentence about it; `what` is counted, in the plural.
+    /// One sentence about it; `what` is the noun for the counted items, in the plural.
     pub fn sentence(&self, what: &str) -> String {
         let Interruption { signal, done, of } = self;
         match done {
@@ -33,8 +33,8 @@ impl Interruption {
     }
 }
 
-/// What one step of an experiment came to; `None` if the experiment ends here, because a rank was asked to end: before the step, or because the
-/// step was given up.
+/// Runs one step of an experiment and returns its result; `None` if the experiment ends here, because a rank was asked to end before the
+/// step, or because the step was given up.
 ///
 /// # Errors
 /// Those of the step, and as [`World::run`].

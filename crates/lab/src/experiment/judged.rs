@@ -1,4 +1,4 @@
-//! What is known of a phase from its loads before and after: quotas, imbalance, makespans, and how near it came to the optimum.
+//! Evaluation of a phase from its loads before and after: quotas, imbalance, makespans, and distance from the optimum.
 
 use super::site::Imbalances;
 use super::site::Site;
@@ -10,6 +10,9 @@ use equipoise::load::Shares;
 use equipoise::phase::{self, Outcome};
 use equipoise::topology::Overlay;
 
+/// Maximum number of nodes for which the minimum task-hops are computed without being requested.
+pub const OPTIMUM_UP_TO: u32 = 4096;
+
 /// A phase, judged.
 pub(super) struct Judged {
     /// By node, virtual ones included.
@@ -18,7 +21,7 @@ pub(super) struct Judged {
     pub quota: Vec<u64>,
     pub reachable: Vec<u64>,
     pub minimum_nonlocal: u64,
-    /// Whether every node ended at what can be reached.
+    /// Whether every node ended at its reachable quota.
     pub exact: bool,
     pub imbalance: Imbalances,
     /// Longest time of a rank that has a core of its own, in unit tasks on a rank of average power.
@@ -27,7 +30,7 @@ pub(super) struct Judged {
     /// Time until all ranks are done with the cores that they have, in the same unit.
     pub makespan_before: f64,
     pub makespan_after: f64,
-    /// The least max/mean over ranks that any assignment of these tasks can have, as far as it is known: see [`judge::bound`].
+    /// Lower bound on max/mean over ranks for any assignment of these tasks: see [`judge::bound`].
     pub imbalance_bound: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Where the loads of a case come from.
+//! Sources of the loads of a case.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a phase would take on a measured network: the same phase, simulated.
+//! Prediction of a phase on a measured network, by simulating the same phase.
 
 use std::rc::Rc;
 

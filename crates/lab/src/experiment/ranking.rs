@@ -29,10 +29,10 @@ pub enum Verdict {
     },
 }
 
-/// Contenders by their place in what was ranked.
+/// Ranking of contenders, by their indices in the input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranking {
-    /// The one to be named: of those that nothing is known to be faster than, the first in the fixed order.
+    /// The recommended contender: the first in the fixed order among those than which none is known to be faster.
     pub best: usize,
     /// The others that nothing is known to be faster than, in the fixed order.
     pub tied: Vec<usize>,
@@ -80,8 +80,8 @@ fn confidence_each(comparisons: usize) -> f64 {
     1.0 - (1.0 - CONFIDENCE) / comparisons.max(1) as f64
 }
 
-/// Ranks contenders. `times` are by contender and round, each round with all of them; `order` says by contender how early it is named
-/// among those that tie. Nothing if there is nothing to rank.
+/// Ranks contenders. `times` are by contender and round, each round with all of them; `order` is the priority of each contender among tied
+/// ones. `None` if there is nothing to rank.
 pub fn rank(times: &[Vec<f64>], order: &[usize]) -> Option<Verdict> {
     let rounds = times.iter().map(Vec::len).min().filter(|rounds| *rounds > 0)?;
     let needed = rounds_needed(times.len());
@@ -123,7 +123,7 @@ pub fn compared(mine: &[f64], other: &[f64]) -> Option<Compared> {
     })
 }
 
-/// The one whose time is the least part of what all take in a round, in the median round.
+/// The contender with the smallest relative time within a round, in the median round.
 fn fastest(times: &[Vec<f64>]) -> Option<usize> {
     let rounds = times.iter().map(Vec::len).min()?;
     let log = |contender: &Vec<f64>, round: usize| contender[round].max(f64::MIN_POSITIVE).ln();

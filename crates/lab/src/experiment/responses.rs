@@ -28,8 +28,8 @@ pub struct Responses {
 pub const BATCHES: usize = 20;
 
 impl Responses {
-    /// Of the graphs whose numbers lie in the range, however they are ordered; `unit` is the number of ticks in one unit of time. `None` if
-    /// there are none.
+    /// Response times of the graphs whose numbers lie in the range, in any order; `unit` is the number of ticks in one unit of time. `None`
+    /// if there are none.
     pub fn of(graphs: &[Graph], measured: &Range<u64>, unit: Ticks) -> Option<Responses> {
         let mut counting: Vec<&Graph> = graphs.iter().filter(|graph| measured.contains(&graph.number)).collect();
         counting.sort_by_key(|graph| graph.number);
@@ -55,7 +55,7 @@ fn mean_of_batches(samples: &[f64]) -> Option<Estimate> {
     if size < 2 {
         return Some(all);
     }
-    // What is left over belongs to the warm-up: the first samples are those to be left out.
+    // The remainder belongs to the warm-up: the first samples are left out.
     let batches = samples[samples.len() % BATCHES..].chunks_exact(size);
     let means: Vec<f64> = batches.map(|batch| batch.iter().sum::<f64>() / size as f64).collect();
     let batches = statistics::mean(&means)?;
@@ -70,7 +70,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
 
     fn graph(number: u64, response: Ticks) -> Graph {
-        Graph { number, submitted: number * 10, answered: number * 10 + response }
+        Graph::new(number, number * 10, number * 10 + response)
     }
 
     #[test]

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::interruption::{Interruption, unless_interrupted};
 use super::ranking;
 use super::responses::Responses;
+use super::scheduling::Scheduling;
 use super::settle;
 use super::site::Site;
 use crate::workload::graphs::{self, Number, Prepared, Setting};
@@ -29,7 +30,7 @@ pub struct RunSpec {
     pub workload: graphs::Chosen,
     /// Number of tasks that a rank executes at a time; the world must have this number of workers per rank.
     pub workers: u32,
-    /// Runs under each scheduler, each with a seed of its own; `None` for one.
+    /// Runs under each scheduler, each with its own seed; `None` for one.
     pub repeat: Option<u32>,
     /// Seed of the first round; each further round uses the next seed.
     pub seed: u64,
@@ -123,10 +124,10 @@ pub struct RunRecord {
     pub responses: Option<ResponseTimes>,
     /// Figures of independent tasks.
     #[serde(flatten)]
-    pub scheduling: Option<super::independent::Scheduling>,
+    pub scheduling: Option<Scheduling>,
     /// Set for a stream whose graphs arrived faster than they were answered in any round: its response times depend on its length.
     pub overload: Option<Overload>,
-    /// Set if the runs ended early: this is what was measured until then.
+    /// Set if the runs ended early: the record covers the rounds until then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<Interruption>,
     /// Rank in the list of the simplest schedulers, which decides between equally good ones.
@@ -257,7 +258,7 @@ pub fn run(world: &mut World, spec: &RunSpec, mut progress: impl FnMut(u64, u64,
     let runs = u64::from(unmeasured + measured) * contenders as u64;
     let mut done = 0;
     'rounds: for round in 0..unmeasured + measured {
-        // What is not measured is the first round's.
+        // An unmeasured round has the number of the first measured one.
         let number = round.saturating_sub(unmeasured);
         let seed = spec.seed.wrapping_add(number.into());
         world.reseed(seed);
@@ -308,7 +309,8 @@ pub fn run(world: &mut World, spec: &RunSpec, mut progress: impl FnMut(u64, u64,
 }
 
 fn options(spec: &RunSpec, workload: &Prepared, is_simulated: bool, is_first: bool) -> Options {
-    let mut options = Options { workers: spec.workers, trace: spec.trace && is_first, ..Options::default() };
+    let mut options = Options::default().with_workers(spec.workers);
+    options.trace = spec.trace && is_first;
     if is_simulated {
         (options.ahead_below, options.gather_below) = (0, 0);
     }
@@ -336,16 +338,13 @@ fn once(world: &mut World, contender: &SchedulerContender, workload: &Prepared, 
         // The host knows it, and the first rank speaks.
         host => {
             // A number is written without saying which of the two kinds it is.
-            let kinds = |answer| match answer {
-                Number::Whole(number) => (Some(number), None),
-                Number::Real(number) => (None, Some(number)),
+            let kind = |answer| match answer {
+                Number::Whole(number) => Ok(number),
+                Number::Real(number) => Err(number),
             };
-            let parts = |RunResult { answer, graphs, gave_up, nodes, makespan }| (answer.map(kinds), graphs, gave_up, nodes, makespan);
-            let told = settle::from_rank(world, host, || Ok(outcome.map(parts)))?.filter(|_| world.is_first());
-            Ok(told.map(|(answer, graphs, gave_up, nodes, makespan)| {
-                let answer = answer.and_then(|(whole, real)| whole.map(Number::Whole).or(real.map(Number::Real)));
-                RunResult { answer, graphs, gave_up, nodes, makespan }
-            }))
+            let number = |kind: Result<u64, f64>| kind.map_or_else(Number::Real, Number::Whole);
+            let of_host = settle::from_rank(world, host, || Ok(outcome.map(|outcome| outcome.map(kind))))?;
+            Ok(of_host.filter(|_| world.is_first()).map(|outcome| outcome.map(number)))
         }
     }
 }

@@ -1,5 +1,4 @@
-//! What all ranks must know or agree on before a run, over [`equipoise::agreement`]: a topology whose file rank 0 reads, and whether all were given
-//! the same.
+//! Agreement of all ranks before a run, by [`equipoise::agreement`]: a topology whose file rank 0 reads, and equal options on all ranks.
 
 pub use equipoise::agreement::{agree, difference, from_first, from_rank};
 use equipoise::balance::{self, Chosen};
@@ -45,7 +44,7 @@ pub fn balancer(world: &mut World, spec: &str) -> Result<Chosen> {
     Ok(balance::from_parts(file, parts))
 }
 
-/// Whether a specification can mean a balancer, as far as that is known without ranks and files.
+/// Checks that a specification can mean a balancer, as far as that is known without ranks and files.
 ///
 /// # Errors
 /// Wrong usage if it can't.

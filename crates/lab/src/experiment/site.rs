@@ -36,7 +36,7 @@ impl Site {
         Ok(Site { ranks, hosts, cores, groups, network, seed })
     }
 
-    /// Whether some ranks have fewer cores than they are.
+    /// Returns true if some ranks have fewer cores than they are.
     pub fn shares_cores(&self) -> bool {
         self.groups.iter().any(CoreGroup::is_shared)
     }

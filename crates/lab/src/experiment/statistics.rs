@@ -1,4 +1,4 @@
-//! What repeated measurements say, with how much confidence.
+//! Statistics of repeated measurements, with their confidence.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -12,8 +12,8 @@ pub struct Estimate {
     pub value: f64,
     pub low: f64,
     pub high: f64,
-    /// The probability that such an interval covers the true value: at least 0.95 where the samples allow it. 0 for one sample, which says
-    /// nothing about how much the next differs; then the interval is the value.
+    /// Probability that such an interval covers the true value: at least 0.95 where the samples allow it. It is 0 for one sample, where the
+    /// interval is the value.
     pub coverage: f64,
 }
 

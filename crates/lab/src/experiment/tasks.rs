@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::settle::{agree, from_first};
 use super::weighing::LoadUnit;
 use crate::workload::files::FileTasks;
 use crate::workload::measured::Communication;
@@ -12,6 +11,7 @@ use crate::workload::memory;
 use crate::workload::tasks::{Amounts, InitialTasks};
 use crate::workload::weights::{Pins, Weights};
 use crate::workload::{MeasuredTasks, TaskSource};
+use equipoise::agreement::{agree, from_first};
 use equipoise::error::{Error, Result};
 use equipoise::load::{Column, Link, Powers, Shares, WorkQueue};
 use equipoise::topology::{Hosts, NodeId, Placement};
@@ -37,7 +37,7 @@ pub struct Tasks {
     unit_seconds: Option<f64>,
     /// Bytes by rank.
     capacity: Option<Rc<[u64]>>,
-    /// Which tasks talk to each other.
+    /// Communication between tasks.
     links: Option<Arc<[Link]>>,
     /// Several weights of each.
     columns: Option<Arc<[Column]>>,
@@ -204,7 +204,7 @@ impl Tasks {
         Tasks { capacity: Some(capacity.into()), ..self }
     }
 
-    /// The same with links between them in place of those that their source gives.
+    /// The same with these links in place of the source's.
     pub fn linked(self, links: Arc<[Link]>) -> Tasks {
         Tasks { links: Some(links), ..self }
     }
@@ -239,12 +239,12 @@ impl Tasks {
         self.payload
     }
 
-    /// Whether the tasks carry different amounts, so that [`payload`](Tasks::payload) is their mean.
+    /// Returns true if the tasks carry different amounts, so that [`payload`](Tasks::payload) is their mean.
     pub fn payload_is_mean(&self) -> bool {
         matches!(self.origin, Origin::Read(_))
     }
 
-    /// Whether tasks are made from their numbers, so that every process can make those of all nodes.
+    /// Returns true if tasks are made from their numbers, so that every process can make those of all nodes.
     pub fn are_numbered(&self) -> bool {
         matches!(self.origin, Origin::Numbered(_))
     }

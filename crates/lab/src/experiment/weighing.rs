@@ -64,13 +64,13 @@ pub struct Work {
     pub work: u64,
     /// Work units times hops.
     pub work_hops: u128,
-    /// The least work-hops with which every node would come to its quota exactly.
+    /// Minimum number of work-hops with which every node would end exactly at its quota.
     pub optimum_work_hops: Option<u128>,
     /// Work units of the tasks that ended elsewhere than they began, or left and came back.
     pub nonlocal_work: u64,
 }
 
-/// A transfer, as it is shown.
+/// A transfer in the form for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedMove {
     pub step: u32,

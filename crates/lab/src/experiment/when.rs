@@ -4,7 +4,7 @@ use equipoise::error::{Error, Result};
 use equipoise::trigger::{Chosen, Criterion, Outcome, Series};
 use serde::Serialize;
 
-use crate::workload::series::Steps;
+use crate::workload::steps::Steps;
 
 /// Maximum number of times that are compared to find the best schedule: minutes of work.
 const MOST_COMPARED: f64 = 1e11;
@@ -21,7 +21,7 @@ pub struct WhenRecord {
     /// Number of balancings, and the steps before which they are, by the numbers that the series gives them.
     pub balancings: u64,
     pub balanced_at: Vec<u64>,
-    /// Number of steps and of ranks, and what a balancing costs.
+    /// Number of steps and of ranks, and cost of a balancing.
     pub steps: u64,
     pub ranks: u64,
     pub cost: f64,

@@ -54,7 +54,7 @@ pub struct Series {
 /// The standard errors of the expected values.
 #[derive(Clone, Copy, Debug)]
 enum Spread {
-    /// Of a share of 1,000 cases.
+    /// Error of a share of 1,000 cases.
     Share,
     Absolute(f64),
     /// A fraction of the value.
@@ -73,7 +73,7 @@ const fn series(
     Series { figure, balancer, topology, quantity, cases, expected, error }
 }
 
-/// All that can be reproduced.
+/// All series that can be reproduced.
 pub const SERIES: [Series; 14] = {
     use Spread::{Absolute, Relative, Share};
     use WuQuantity::{Balanced, Cost, Locality};
@@ -256,7 +256,7 @@ impl Bench {
     }
 }
 
-/// How much more than the least, in parts of it; none where nothing is the least.
+/// Relative excess over the least value; `None` if that is 0.
 pub(super) fn excess(value: u128, least: u128) -> Option<f64> {
     (least > 0).then(|| (value as f64 - least as f64) / least as f64)
 }

@@ -425,7 +425,7 @@ pub(crate) mod tests {
             on_one([timed("direct", 0.34, 10.0), timed("cwa", 0.5, 10.0)]),
             "On these 4 ranks use direct: a step takes 20.0 ms now and 10.0 ms after; balancing costs 340 us (48 % less)."
         );
-        // What a phase costs counts, too: the better balance does not make up for it.
+        // The cost of a phase counts, too: the better balance does not make up for it.
         assert!(on_one([timed("direct", 0.34, 10.5), timed("cwa", 5.0, 10.0)]).starts_with("On these 4 ranks use direct: "));
         assert!(
             on_one([timed("direct", 25.0, 10.0)])

@@ -20,7 +20,7 @@ pub struct Bars<'a> {
     /// Quantity and unit of the axis.
     pub axis: &'a str,
     pub rows: Vec<Bar>,
-    /// A value to compare all bars with, and what it is.
+    /// Reference value for all bars, and its name.
     pub reference: Option<(f64, &'a str)>,
 }
 
@@ -32,7 +32,7 @@ pub struct Bar {
     pub parts: Vec<(f64, &'static str)>,
     /// Confidence interval of its end.
     pub interval: Option<(f64, f64)>,
-    /// A value of its own to compare it with.
+    /// Own reference value.
     pub mark: Option<f64>,
     /// Text behind the bar.
     pub label: String,

@@ -35,7 +35,7 @@ pub fn csv(out: impl Write, figure: &BlazewiczFigure) -> io::Result<()> {
     table.flush()
 }
 
-/// Draws the figure. On a logarithmic axis what is not above 0 is left out.
+/// Draws the figure. On a logarithmic axis values of 0 or less are left out.
 pub fn svg(figure: &BlazewiczFigure) -> String {
     let points = || figure.curves.iter().flat_map(|curve| &curve.points);
     let across = Axis::new(points().map(|point| point.0), figure.log_x);

@@ -32,7 +32,8 @@ fn class(activity: Activity) -> &'static str {
     }
 }
 
-/// Draws the rows below each other, on one axis of seconds from 0. Of more than 64 rows the first of each layer is drawn, and the title says so.
+/// Draws the rows below each other, on one axis of seconds from 0. Of more than 64 rows the first of each layer is drawn; the title notes
+/// this.
 pub fn chart(title: &str, rows: &[GanttRow]) -> String {
     drawn(title, rows, LOOKS)
 }

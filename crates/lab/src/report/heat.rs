@@ -5,7 +5,7 @@ use super::svg::{Anchor, Svg};
 /// Maximum number of rows.
 pub const MOST: usize = 64;
 
-/// What is drawn.
+/// Data of the picture.
 pub struct Heat<'a> {
     pub title: &'a str,
     /// Names of rows and columns.

@@ -74,7 +74,7 @@ pub(super) struct Page {
     /// Names and values.
     pub environment: Vec<(&'static str, String)>,
     pub sections: Vec<Section>,
-    /// Of one phase; empty if there are too many.
+    /// Nodes of one phase; empty if there are too many.
     pub nodes: Table,
 }
 

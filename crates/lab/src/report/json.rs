@@ -1,4 +1,4 @@
-//! JSON: one object a line. Written as it is made, so that ten million moves need no more memory than the record itself.
+//! JSON: one object a line. It is written while it is made, so that ten million moves need no more memory than the record itself.
 
 use std::io::{self, Write};
 

@@ -70,7 +70,7 @@ fn hypercube(topology: &Topology, cube: &Hypercube) -> TopologyDrawing {
 fn lattice(topology: &Topology, dims: &[u32], wraps: bool) -> TopologyDrawing {
     let (rows, columns) = (dims[dims.len() - 2], dims[dims.len() - 1]);
     let planes = topology.nodes() / (rows * columns);
-    // The number of planes in a row makes the picture about as wide as it is high.
+    // The number of planes in a row makes the picture about square.
     let wide = (f64::from(planes) * f64::from(rows + 1) / f64::from(columns + 1)).sqrt().ceil().max(1.0) as u32;
     let point = |node: NodeId| {
         let (plane, row, column) = (node / (rows * columns), node / columns % rows, node % columns);
@@ -101,7 +101,7 @@ fn rows(topology: &Topology) -> TopologyDrawing {
     TopologyDrawing {
         points: (0..nodes).map(|node| (f64::from(node % wide), f64::from(node / wide) * 1.2)).collect(),
         links: links(topology).into_iter().filter(|(a, b)| a / wide == b / wide).collect(),
-        omits: (nodes > wide).then_some("The line goes on from the end of a row to the beginning of the next."),
+        omits: (nodes > wide).then_some("The line continues from the end of a row at the beginning of the next."),
     }
 }
 
@@ -115,7 +115,7 @@ fn ring(topology: &Topology) -> TopologyDrawing {
     match topology.nodes() {
         ..=40 => TopologyDrawing { points: circle(topology.nodes()), links: links(topology), omits: None },
         _ => TopologyDrawing {
-            omits: Some("The ring goes on from the end of a row to the beginning of the next, and from the last to the first."),
+            omits: Some("The ring continues from the end of a row at the beginning of the next, and from the last at the first."),
             ..rows(topology)
         },
     }

@@ -15,10 +15,10 @@ const ROW: f64 = 17.0;
 /// Characters of a name that fit.
 const NAME: usize = 58;
 
-/// What is drawn.
+/// Data of the plot.
 #[derive(Debug)]
 pub struct Plot {
-    /// For those who cannot see it.
+    /// Text alternative for screen readers.
     pub title: String,
     pub x: String,
     pub y: String,
@@ -47,7 +47,7 @@ pub struct PlotPoint {
     pub printed: Option<f64>,
 }
 
-/// Draws the figure, with its legend below. On a logarithmic axis what is not above 0 is left out.
+/// Draws the figure, with its legend below. On a logarithmic axis values of 0 or less are left out.
 pub fn svg(plot: &Plot) -> String {
     let fits = |x: f64, y: f64| (!plot.log_x || x > 0.0) && (!plot.log_y || y > 0.0);
     let points = || plot.curves.iter().flat_map(|curve| &curve.points).filter(|point| fits(point.x, point.y));

@@ -1,4 +1,4 @@
-//! What a probe found, for people: tables, sentences, and a page with pictures.
+//! Reports of probes for people: tables, sentences, and a page with pictures.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use super::table::{lines, of, place};
 use crate::experiment::probe::Timed;
 use crate::experiment::{Environment, ProbeRecord};
 
-/// What was found, as text for a width in characters.
+/// Report of a probe as text, for a width in characters.
 pub fn text(record: &ProbeRecord, width: u16) -> String {
     let mut out = format!("{}; {}\n\n", place(&record.site), several(record.rounds.into(), "round"));
     if !record.links.is_empty() {
@@ -50,7 +50,7 @@ fn sentences(record: &ProbeRecord) -> Vec<String> {
     all
 }
 
-/// What is slow, in one sentence.
+/// Slow parts, in one sentence.
 pub fn verdict(record: &ProbeRecord) -> String {
     let slow = |slow: &crate::experiment::probe::verdict::Slow| {
         let factor = three(slow.factor);

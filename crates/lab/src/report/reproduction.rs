@@ -1,4 +1,4 @@
-//! What the papers say, and what came out: for people, and as the page of the documentation.
+//! Reports of reproductions, the papers' results next to ours: for people, and as the page of the documentation.
 
 use std::fmt::Write;
 
@@ -40,7 +40,7 @@ enum Own<'a> {
 }
 
 impl<'a> ReproductionLine<'a> {
-    /// That of a point.
+    /// Line of a point.
     pub fn point(point: &'a Point) -> ReproductionLine<'a> {
         let verdict = point.agrees.map(|agrees| if agrees { "agrees" } else { "differs" });
         ReproductionLine {
@@ -51,7 +51,7 @@ impl<'a> ReproductionLine<'a> {
         }
     }
 
-    /// That of a claim.
+    /// Line of a claim.
     pub fn claim(claim: &'a Judged) -> ReproductionLine<'a> {
         let printed = Some(claim.number).filter(|number| !number.is_empty());
         ReproductionLine { point: claim.claim.into(), expected: None, ci95: None, own: Own::Claim { claim, item: claim.place, printed } }
@@ -95,7 +95,7 @@ pub fn claims(paper: Paper, judged: &[Judged], width: u16) -> String {
 /// A claim as a row of a page.
 pub(super) struct ClaimOfPage(pub Judged);
 
-/// How many of the claims have which verdict.
+/// Number of claims by verdict, in words.
 pub(super) fn counted<'a>(judged: impl IntoIterator<Item = &'a Judged>) -> String {
     let verdicts: Vec<Verdict> = judged.into_iter().map(|one| one.verdict).collect();
     let of = |verdict| verdicts.iter().filter(|one| **one == verdict).count();

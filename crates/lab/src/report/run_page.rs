@@ -1,12 +1,13 @@
-//! The report of runs under several schedulers as an HTML page: how long each took, what it could have taken, why it took longer, and when
-//! its ranks were busy.
+//! The report of runs under several schedulers as an HTML page: makespans and their bounds, the use of the workers' time, and the busy
+//! times of ranks.
 
 use std::io::{self, Write};
 
 use super::chart::{self, Bar, Bars};
 use super::figures::{several, three};
 use super::html::{CaptionedChart, Page, Section, Table, Timed, circumstances, page};
-use super::run::{self, parts_of_time};
+use super::run;
+use super::run_times::parts_of_time;
 use super::spans::{self, TimeAxis};
 use super::{table, verdict};
 use crate::experiment::{Environment, RunRecord};

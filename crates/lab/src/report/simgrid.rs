@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use equipoise::topology::HostId;
 use equipoise::transport::sim::{Measured, MeasuredLink};
 
-/// What a rank of speed 1 computes in a second, in SimGrid's unit. Only ratios matter here.
+/// Speed of a rank of speed 1, in SimGrid's unit. Only ratios matter here.
 const FLOPS: f64 = 1e9;
 
 /// Writes the platform.

@@ -1,4 +1,4 @@
-//! Loads drawn on their topology: each node a vessel, filled as far as it is loaded. Many nodes: how many have how much.
+//! Loads drawn on their topology: each node is a vessel, filled up to its load. Many nodes are drawn as a histogram.
 
 use super::chart::{Scale, plain};
 use super::figures::{several, whole};

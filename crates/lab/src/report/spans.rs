@@ -122,7 +122,7 @@ pub fn timeline(record: &RunRecord, span: TimeAxis) -> String {
 
 /// Runs of slots with one height: how many, and how high.
 fn heights(shares: &[f64], full: f64) -> Vec<(usize, f64)> {
-    // What is busy at all is seen.
+    // The smallest busy share is visible.
     let level = |share: &f64| if *share < 1e-3 { 0.0 } else { (share.min(1.0) * LEVELS).round().max(1.0) };
     let levels: Vec<f64> = shares.iter().map(level).collect();
     levels.chunk_by(|a, b| a == b).map(|run| (run.len(), run[0] / LEVELS * full)).collect()

@@ -22,7 +22,7 @@ pub enum Anchor {
 }
 
 impl Svg {
-    /// An empty picture. The title is for those who cannot see it.
+    /// An empty picture. The title is the text alternative for screen readers.
     pub fn new(width: f64, height: f64, title: &str) -> Svg {
         Svg { width, height, title: title.into(), body: String::new() }
     }
@@ -63,7 +63,7 @@ impl Svg {
         self.shape(format_args!("<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" class=\"{class}\">{text}</text>"));
     }
 
-    /// Draws several things as one, which says this when pointed at.
+    /// Draws a group of elements with a common tooltip.
     pub fn group(&mut self, says: &str, draw: impl FnOnce(&mut Svg)) {
         self.shape(format_args!("<g><title>{}</title>", escaped(says)));
         draw(self);

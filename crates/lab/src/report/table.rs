@@ -95,7 +95,7 @@ pub fn balance(record: &BalanceRecord) -> String {
         messages.push_str(&format!(" ({} of them between hosts)", bytes(record.host_bytes)));
     }
     line("cost", messages);
-    if let Some(Crossings { before, after }) = record.crossings {
+    if let Some(Crossings { before, after, .. }) = record.crossings {
         let hosts = if record.site.hosts > 1 {
             format!(", {} and {} hosts", bytes(before.hosts as u64), bytes(after.hosts as u64))
         } else {
@@ -104,7 +104,7 @@ pub fn balance(record: &BalanceRecord) -> String {
         let (were, are) = (bytes(before.ranks as u64), bytes(after.ranks as u64));
         line("talk", format!("{were} between tasks cross ranks before, {are} after{hosts}"));
     }
-    for ColumnRatio { name, before, after } in record.columns.iter().flatten() {
+    for ColumnRatio { name, before, after, .. } in record.columns.iter().flatten() {
         line("weight", format!("{name}: largest load {} of its fair share before, {} after", ratio(*before), ratio(*after)));
     }
     line(

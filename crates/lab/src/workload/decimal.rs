@@ -19,7 +19,7 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// Reads `3`, `1.5`, `.5` or `25e-1`; or says in words that follow a colon what is wrong with it.
+    /// Reads `3`, `1.5`, `.5` or `25e-1`; the error is a clause that follows a colon.
     pub fn parse(text: &str) -> Result<Decimal, String> {
         let shown = shortened(text);
         let number = || format!("\"{shown}\" is not a finite number");
@@ -58,7 +58,7 @@ impl Decimal {
         Ok(Decimal { digits, places: 0 })
     }
 
-    /// The nearest floating-point number. Dividing would round twice; reading what is shown rounds once.
+    /// The nearest floating-point number. A division would round twice; reading the decimal form rounds once.
     pub fn to_f64(self) -> f64 {
         self.to_string().parse().unwrap_or(f64::NAN)
     }
@@ -73,7 +73,7 @@ impl Decimal {
         self.digits.checked_mul(power / 10u64.pow(u32::from(self.places)))
     }
 
-    /// Whether it is 0.
+    /// Returns true if it is 0.
     pub fn is_zero(self) -> bool {
         self.digits == 0
     }

@@ -1,4 +1,4 @@
-//! Real files as tasks: what `--tasks files:DIR` says.
+//! Real files as tasks: `--tasks files:DIR`.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -11,7 +11,7 @@ use bytes::Bytes;
 use ignore::WalkBuilder;
 use serde::{Deserialize, Serialize};
 
-use super::source::TASKS;
+use super::measured::TASKS;
 use equipoise::error::{Error, Result};
 use equipoise::load::{Segment, Task, WorkQueue};
 use equipoise::memory;
@@ -24,7 +24,7 @@ use equipoise::topology::RankId;
 /// task's id is its index in this order. Of F top-level folders, folder f is first held by rank `f * ranks / F`: the ranks get whole
 /// folders, in blocks, as a data set that was never balanced lies on disks.
 ///
-/// What `.gitignore` files ignore is left out, with git's rules: those in and below the folder count, and within a repository those above
+/// Files ignored by `.gitignore` are left out, with git's rules: those in and below the folder count, and within a repository those above
 /// it up to the repository's top. `.git` itself is left out too, other hidden files are not. Symbolic links below the folder are not
 /// followed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,7 +134,7 @@ impl FileTasks {
         bytes_of(&self.files[self.ids(rank, ranks)])
     }
 
-    /// What a rank holds at first. Reads this rank's files and no others, all into one buffer.
+    /// Initial work queue of a rank. Reads this rank's files and no others, all into one buffer.
     ///
     /// # Errors
     /// If one of them can no longer be read.
@@ -167,7 +167,7 @@ impl FileTasks {
         Ok(WorkQueue::new(tasks.collect()))
     }
 
-    /// Whether a task is one of the files, with the length that it had when the folder was scanned.
+    /// Returns true if a task is one of the files, with the length that it had when the folder was scanned.
     pub fn is_intact(&self, segment: &Segment) -> bool {
         let size = segment.size() as u64;
         let file = |id: u64| usize::try_from(id).ok().and_then(|id| self.files.get(id));

@@ -13,7 +13,7 @@ pub(super) struct Item {
     pub place: String,
 }
 
-/// How numbers are given: listed, in a file, or by a pattern.
+/// Form in which numbers are given: a list, a file, or a pattern.
 pub(super) enum Given {
     List(Vec<Item>),
     File(PathBuf),

@@ -27,8 +27,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::measured::TASKS;
 use super::measured::{Communication, MeasuredTask, MeasuredTasks};
-use super::source::TASKS;
 use super::text::{self, MOST_BYTES};
 use equipoise::error::{Error, Result};
 use equipoise::names;
@@ -47,7 +47,7 @@ struct Metadata {
     phases: Option<PhasesOfRun>,
 }
 
-/// What the metadata says of phases that are not in the file.
+/// Metadata on phases that are not in the file.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct PhasesOfRun {
@@ -368,7 +368,7 @@ mod tests {
         assert_eq!((work(Some("a")).unwrap(), work(Some("b.c")).unwrap()), (1, 2));
         assert!(work(None).unwrap_err().to_string().ends_with(": there are 2 sets of files in it: a, b.c; choose one with ,set=NAME"));
         assert!(work(Some("c")).unwrap_err().to_string().ends_with(": there is no set of files c; there are a, b.c, statistics"));
-        // What is no set, since no rank 0 is in it, is not asked about.
+        // A name without a file of rank 0 is no set, and is not offered.
         std::fs::remove_file(folder.path().join("b.c.0.json")).unwrap();
         assert_eq!(work(None).unwrap(), 1);
     }

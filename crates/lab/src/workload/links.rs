@@ -1,5 +1,6 @@
-//! Which tasks talk to each other, from a file: a line `a b bytes` for each pair of tasks, or `a b`, which is a byte. Tasks are named by their numbers, those of node 0
-//! first. Numbers are separated by blanks or commas; what follows a `#` is a comment. A pair may be on several lines, which are added.
+//! Communication between tasks, from a file. A line is `a b bytes` for a pair of tasks, or `a b`, which is one byte. Tasks are named by
+//! their numbers, those of node 0 first. Numbers are separated by blanks or commas; text after a `#` is a comment. Lines of the same pair
+//! are added.
 
 use std::path::Path;
 
@@ -11,10 +12,10 @@ use super::text;
 
 const WHAT: &str = "communications";
 
-/// Reads the links of so many tasks.
+/// Reads the links of this number of tasks.
 ///
 /// # Errors
-/// Wrong usage if the file can't be read, or a line is none of that; the sentence names the line.
+/// Wrong usage if the file can't be read, or a line is malformed; the sentence names the line.
 pub fn read(path: &Path, tasks: u64) -> Result<Vec<Link>> {
     let shown = names::shown(path);
     let text = text::read(path).map_err(|why| Error::unreadable(WHAT, format!(" {shown}: the file cannot be read"), why))?;

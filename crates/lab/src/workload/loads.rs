@@ -148,7 +148,7 @@ fn full_list(mut loads: Vec<u64>, nodes: u32, real: u32, path: Option<&Path>) ->
     }
 }
 
-/// What a list of loads or powers has a number for.
+/// Places for which a list of loads or powers has a number, in words.
 pub(super) fn places(nodes: u32, real: u32) -> String {
     match nodes == real {
         true => format!("the {nodes} nodes of the topology"),

@@ -3,12 +3,14 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::source::TASKS;
 use super::tasks::Amounts;
 use equipoise::error::{Error, Result};
 use equipoise::load::{Column, Place, Segment, Task, TaskBatch, WorkQueue};
 use equipoise::memory;
 use equipoise::topology::NodeId;
+
+/// The noun for them.
+pub(super) const TASKS: &str = "tasks";
 
 /// The tasks of a run. Rank 0 reads them and tells the others. A task's id is its index, in the order of the run's ranks.
 ///
@@ -19,9 +21,9 @@ pub struct MeasuredTasks {
     pub ranks: u32,
     /// In the order of their ranks.
     pub tasks: Vec<MeasuredTask>,
-    /// Where each lies; empty where that is not known.
+    /// Place of each task; empty if unknown.
     pub places: Vec<Place>,
-    /// What tasks said to each other, where that is known.
+    /// Communication between tasks, if known.
     pub communications: Vec<Communication>,
     /// Several weights of each task, where they were asked for.
     pub columns: Vec<Column>,
@@ -36,7 +38,7 @@ pub struct MeasuredTasks {
 pub struct MeasuredTask {
     /// The rank that held it.
     pub rank: u32,
-    /// What the run called it; a number of any size.
+    /// Name in the run; a number of any size.
     pub name: Option<u64>,
     /// Work units; times are nanoseconds, or finer where a table has finer ones.
     pub work: u64,
@@ -51,7 +53,7 @@ pub struct MeasuredTask {
 pub struct Communication {
     pub from: u64,
     pub to: u64,
-    /// Of all its messages together. Not always whole: some runs give means.
+    /// Bytes of all its messages together. Not always whole: some runs give means.
     pub bytes: f64,
 }
 

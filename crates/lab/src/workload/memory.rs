@@ -19,7 +19,7 @@ pub fn available() -> Option<u64> {
     [of_machine, of_groups].into_iter().chain(of_limits).flatten().min()
 }
 
-/// What a line of `/proc/meminfo` or `/proc/self/status` says, in bytes.
+/// Value of a line of `/proc/meminfo` or `/proc/self/status`, in bytes.
 fn in_kib(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let mut words = line.split_whitespace();
@@ -27,11 +27,11 @@ fn in_kib(text: &str, name: &str) -> Option<u64> {
     (unit == "kB").then(|| number.checked_mul(1024))?
 }
 
-/// Where the control groups are.
+/// Folder of the control groups.
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// Of a version of control groups: the folder of memory's hierarchy below [`GROUPS`], and the files with the limit, with what is used, and
-/// with the part of it that the system gives back when it is asked for memory (`NAME NUMBER` lines, and the name).
+/// Names in a version of control groups: the folder of memory's hierarchy below [`GROUPS`], and the files with the limit, with the memory
+/// in use, and with the reclaimable part of it (`NAME NUMBER` lines, and the name).
 struct Version {
     folder: &'static str,
     limit: &'static str,
@@ -63,7 +63,7 @@ fn left_by(groups: &str, root: &Path) -> Option<u64> {
 }
 
 impl Version {
-    /// What one group leaves; `None` if it sets no limit.
+    /// Memory that one group leaves; `None` if it sets no limit.
     fn leaves(&self, folder: &Path) -> Option<u64> {
         let read = |name: &str| text::read(&folder.join(name)).ok();
         let limit: u64 = read(self.limit)?.trim().parse().ok()?;

@@ -20,6 +20,7 @@ pub mod network;
 pub mod powers;
 pub mod series;
 mod source;
+pub mod steps;
 pub mod task_table;
 pub mod tasks;
 #[cfg(test)]
@@ -50,7 +51,7 @@ const TIMES_STREAM: u64 = (1 << 32) + 4;
 /// Weights of tasks, and which may not move.
 const WEIGHTS_STREAM: u64 = (1 << 32) + 5;
 const PINNED_STREAM: u64 = (1 << 32) + 6;
-/// What independent tasks cost.
+/// Random stream for the costs of independent tasks.
 const COSTS_STREAM: u64 = (1 << 32) + 7;
 /// The matrices of multiplications and determinants, and what their products are checked with.
 const MATRICES_STREAM: u64 = (1 << 32) + 8;

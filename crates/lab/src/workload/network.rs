@@ -42,7 +42,7 @@ use toml::Spanned;
 
 use super::text;
 
-/// How names of such files end.
+/// Suffix of such files' names.
 const SUFFIX: &str = ".toml";
 const PER_TICK: u64 = 1_000;
 
@@ -86,7 +86,7 @@ struct PairEntry {
     per_byte: Spanned<String>,
 }
 
-/// Whether `--network` names a file and not a model.
+/// Returns true if `--network` names a file and not a model.
 pub fn is_file(option: &str) -> bool {
     option.ends_with(SUFFIX) && !option.contains(':')
 }

@@ -1,4 +1,4 @@
-//! How fast each node is, relative to the others.
+//! Relative speeds of the nodes.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -3,26 +3,10 @@
 
 use super::items::shortened;
 use super::source::split_off;
+use super::steps::{MOST_TIMES, SERIES, Steps};
 use super::{lbaf, text};
 use equipoise::error::{Error, Result};
 use equipoise::names;
-
-/// The noun with which sentences about a series begin; the option has the same name.
-pub(super) const SERIES: &str = "series";
-
-/// Maximum number of times, of all ranks in all steps together.
-pub(super) const MOST_TIMES: usize = 1 << 27;
-
-/// What was done in each step.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Steps {
-    /// By step and rank, in one unit of time; all steps have the same number of ranks. In seconds for LBAF.
-    pub work: Vec<Vec<f64>>,
-    /// The numbers by which the source knows the steps: phases, or 0, 1, ..
-    pub numbers: Vec<u64>,
-    /// Phases of the run that were not recorded.
-    pub skipped: Vec<u64>,
-}
 
 /// Reads what `--series` names: `lbaf:DIR[,set=NAME]`, or a file, or `-` for standard input.
 ///
@@ -79,7 +63,7 @@ fn of_lines<'a>(lines: impl Iterator<Item = Items<'a>>) -> Result<Vec<Vec<f64>>,
     Ok(work)
 }
 
-/// Columns in any order, rows in any order. What is not in the table is 0; times of a rank and step that are there several times are added.
+/// Columns in any order, rows in any order. A missing entry is 0; several times of one rank and step are added.
 fn of_table<'a>(mut lines: impl Iterator<Item = Items<'a>>) -> Result<Vec<Vec<f64>>, String> {
     let Some((number, header)) = lines.next() else { return Ok(Vec::new()) };
     let header = header.map_err(|why| format!("line {number}: {why}"))?;

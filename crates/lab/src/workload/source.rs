@@ -1,4 +1,4 @@
-//! Where real tasks come from: what `--tasks` says.
+//! Sources of real tasks: the option `--tasks`.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -6,17 +6,14 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::items::{shortened, whole};
-use super::measured::MeasuredTasks;
+use super::measured::{MeasuredTasks, TASKS};
 use super::time::TimeUnit;
 use super::{lbaf, task_table};
 use equipoise::error::{Error, Result};
 use equipoise::load::Column;
 use equipoise::names;
 
-/// The noun for them.
-pub(super) const TASKS: &str = "tasks";
-
-/// Where tasks come from, as given by `--tasks`; [`Display`](fmt::Display) writes what [`TaskSource::parse`] reads.
+/// Source of tasks, as given by `--tasks`; [`Display`](fmt::Display) writes the form that [`TaskSource::parse`] reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskSource {
     /// Every file below a folder is a task, see [`FileTasks`](super::FileTasks).

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use super::decimal::Decimal;
 use super::items::{shortened, whole};
+use super::measured::TASKS;
 use super::measured::{MeasuredTask, MeasuredTasks};
-use super::source::TASKS;
 use super::text;
 use super::time::TimeUnit;
 use equipoise::error::{Error, Result};
@@ -37,11 +37,11 @@ struct Columns {
     rank: usize,
     work: usize,
     bytes: Option<usize>,
-    /// Where x, y and z are; empty if there is none of them.
+    /// Columns of x, y and z; empty if there are none.
     axes: Vec<(usize, &'static str, usize)>,
     /// Other weights: their names and places.
     further: Vec<(String, usize)>,
-    /// What the column's name says that work is given in.
+    /// Unit of work by the column's name.
     unit: Option<TimeUnit>,
 }
 

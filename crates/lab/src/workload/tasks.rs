@@ -19,12 +19,12 @@ pub struct InitialTasks {
     pins: Pins,
 }
 
-/// What the tasks of a node, or of all, are together.
+/// Sums over the tasks of each node, and of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Amounts {
     /// Work units by node.
     pub work: Vec<u64>,
-    /// Of these, work units that may not move; empty if there are none.
+    /// Work units that may not move, among `work`; empty if there are none.
     pub pinned: Vec<u64>,
     /// Number of tasks that may not move.
     pub pinned_tasks: u64,
@@ -53,12 +53,12 @@ impl InitialTasks {
         InitialTasks { weights, pins, ..self }
     }
 
-    /// Whether these are unit tasks.
+    /// Returns true if these are unit tasks.
     pub fn are_unit(&self) -> bool {
         self.weights.are_unit()
     }
 
-    /// Whether the tasks of a node are one row, not objects one by one.
+    /// Returns true if the tasks of a node are one row, not objects one by one.
     fn are_alike(&self) -> bool {
         self.are_unit() && self.pins.are_none()
     }
@@ -68,7 +68,7 @@ impl InitialTasks {
         if self.are_alike() { 0 } else { u128::from(tasks) * size_of::<Segment>() as u128 }
     }
 
-    /// What the tasks of each node are together.
+    /// Sums over the tasks of each node.
     ///
     /// # Errors
     /// If all tasks have more than 2^64 - 1 work units.
@@ -112,10 +112,10 @@ impl InitialTasks {
         self.payload
     }
 
-    /// What a node holds: unit tasks are one row with one buffer, others have payloads that are all cut out of one buffer.
+    /// Initial work queue of a node: unit tasks are one row with one buffer; other tasks have payloads that are slices of one buffer.
     ///
     /// # Errors
-    /// If the buffer is not to be had.
+    /// If the buffer cannot be allocated.
     pub fn queue(&self, node: NodeId) -> Result<WorkQueue> {
         let (first, count) = (self.first[node as usize], self.load(node));
         let flat = flat_payloads(first, count, self.payload).ok_or_else(|| {
@@ -159,7 +159,7 @@ fn flat_payloads(first: TaskId, count: u64, length: u64) -> Option<Bytes> {
     Some(Bytes::from(flat))
 }
 
-/// Whether a segment is as [`InitialTasks`] with this payload made it: a payload still belongs to its task's id, byte for byte.
+/// Returns true if a segment is as [`InitialTasks`] with this payload made it: a payload still belongs to its task's id, byte for byte.
 pub fn is_intact(segment: &Segment, payload: u64) -> bool {
     let belongs = |(bytes, id): (&[u8], TaskId)| bytes.chunks(8).zip(words(id, payload)).all(|(chunk, word)| *chunk == word[..chunk.len()]);
     let size = segment.size();

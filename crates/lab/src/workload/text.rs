@@ -47,7 +47,7 @@ const PACKED: [(&[u8], &str, &str); 6] = [
     (b"PK\x03\x04", "zip", "unzip -p"),
 ];
 
-/// What some bytes are packed with, and the program that unpacks them; `None` if they bear no mark of a packer.
+/// Packer of some bytes, and the program that unpacks them; `None` if they have no mark of a packer.
 pub fn packing(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     PACKED.iter().find(|(mark, ..)| bytes.starts_with(mark)).map(|(_, packer, unpack)| (*packer, *unpack))
 }
@@ -57,15 +57,15 @@ pub fn behind_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(UTF_8).unwrap_or(bytes)
 }
 
-/// Whether a file's name means standard input.
+/// Returns true if a file's name means standard input.
 pub fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The numbers of a line, with commas, semicolons or blanks between; what follows a `#` is a comment.
+/// The numbers of a line, separated by commas, semicolons or blanks; text after a `#` is a comment.
 ///
 /// # Errors
-/// If both commas and semicolons are there: to some, a comma begins a fraction.
+/// If there are both commas and semicolons: a comma may be meant as a decimal point.
 pub fn items(line: &str) -> Result<Vec<&str>, String> {
     let line = line.split('#').next().unwrap_or_default();
     if line.contains(',') && line.contains(';') {
@@ -74,7 +74,7 @@ pub fn items(line: &str) -> Result<Vec<&str>, String> {
     Ok(line.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|item| !item.is_empty()).collect())
 }
 
-/// What came through standard input, which can be read only once.
+/// Content of standard input, which can be read only once.
 static STANDARD_INPUT: OnceLock<Result<Vec<u8>, (io::ErrorKind, String)>> = OnceLock::new();
 
 fn standard_input() -> io::Result<Vec<u8>> {

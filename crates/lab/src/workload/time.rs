@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What a time is given in.
+/// Unit of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
     Nanoseconds,
@@ -16,9 +16,9 @@ pub enum TimeUnit {
 const ALL: [(TimeUnit, &str, u8); 4] =
     [(TimeUnit::Nanoseconds, "ns", 0), (TimeUnit::Microseconds, "us", 3), (TimeUnit::Milliseconds, "ms", 6), (TimeUnit::Seconds, "s", 9)];
 
-/// How times become whole numbers of work units.
+/// Conversion of times into whole numbers of work units.
 pub(super) struct Scale {
-    /// What a time of the unit is multiplied with.
+    /// Factor from a time in this unit to work units.
     pub factor: u64,
     /// Seconds that a work unit takes.
     pub seconds: f64,

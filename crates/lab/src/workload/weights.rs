@@ -112,7 +112,7 @@ pub enum Weights {
 }
 
 impl Weights {
-    /// Whether these are unit tasks.
+    /// Returns true if these are unit tasks.
     pub fn are_unit(&self) -> bool {
         *self == Weights::Unit
     }
@@ -143,7 +143,7 @@ impl Weights {
     }
 }
 
-/// Which tasks may not move, as given by `--pinned p=0.1`: each with this probability.
+/// Selection of tasks that may not move, as given by `--pinned p=0.1`: each with this probability.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pins {
     p: f64,
@@ -162,12 +162,12 @@ impl Pins {
         }
     }
 
-    /// Whether no task is pinned.
+    /// Returns true if no task is pinned.
     pub fn are_none(&self) -> bool {
         self.p == 0.0
     }
 
-    /// Whether each of the tasks `first .. first + count` is pinned.
+    /// For each of the tasks `first .. first + count`, true if it is pinned.
     pub fn of(&self, first: TaskId, count: u64) -> impl Iterator<Item = bool> + '_ {
         let mut draws = Draws::new(self.seed, super::PINNED_STREAM);
         (first..first + count).map(move |id| draws.of(id).random_bool(self.p))

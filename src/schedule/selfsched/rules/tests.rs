@@ -30,7 +30,7 @@ fn a_thousand_tasks_on_four_ranks() {
     assert_eq!(plain(Rule::Tss, 1000, 4), [125, 117, 109, 101, 93, 85, 77, 69, 61, 53, 45, 37, 28]);
 }
 
-/// What others published (Apache SystemDS, ParForTaskPartitionerTest; Sun Fortran 805-4940), and their formulas.
+/// Sequences published by others (Apache SystemDS, ParForTaskPartitionerTest; Sun Fortran 805-4940), and their formulas.
 #[test]
 fn published_sequences() {
     assert_eq!(plain(Rule::Static, 101, 4), [26, 25, 25, 25]);

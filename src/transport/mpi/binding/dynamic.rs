@@ -1,4 +1,4 @@
-//! MPI as it is found when the program runs, with the names and arguments of the linked one.
+//! MPI found at run time, with the names and arguments of the linked one.
 //!
 //! A handle is a machine word here. Where MPI's handles are C ints, a word's lower half is the int and its upper half is zero, so that MPI
 //! may write an int where a single handle is (on little-endian machines; a build for others is refused). Lists of handles and of statuses are
@@ -248,7 +248,7 @@ pub fn statuses_ignore() -> *mut MPI_Status {
     status_ignore()
 }
 
-/// Whose message a status tells of.
+/// Source of the message that a status describes.
 pub fn source(status: &MPI_Status) -> c_int {
     status.0[mpi().family.source_at()]
 }
@@ -306,21 +306,21 @@ pub unsafe fn MPI_Testsome(
     code
 }
 
-/// Whether MPI has been initialised in this process. Without an MPI it has not.
+/// Returns true if MPI has been initialised in this process. Returns false if no MPI was found.
 pub fn is_initialized() -> bool {
     let mut flag = 0;
     // SAFETY: may be called at any time; the pointer is valid for the call.
     try_mpi().is_ok() && unsafe { MPI_Initialized(&raw mut flag) } == 0 && flag != 0
 }
 
-/// Whether MPI has been finalised in this process.
+/// Returns true if MPI has been finalised in this process.
 pub fn is_finalized() -> bool {
     let mut flag = 0;
     // SAFETY: may be called at any time; the pointer is valid for the call.
     try_mpi().is_ok() && unsafe { MPI_Finalized(&raw mut flag) } == 0 && flag != 0
 }
 
-/// Whether threads other than the one that initialised MPI may call it, one at a time.
+/// Returns true if threads other than the one that initialised MPI may call it, one at a time.
 pub fn other_threads_may_call() -> bool {
     let mut level = 0;
     // SAFETY: MPI is initialised (the callers see to it), and the pointer is valid for the call.
@@ -389,7 +389,7 @@ pub fn processor_name() -> Option<String> {
     text(LONGEST + 1, |bytes, length| unsafe { MPI_Get_processor_name(bytes, length) })
 }
 
-/// How MPI was found; the sentence why not.
+/// Library that was found and how, or the sentence why none was.
 pub fn found() -> Result<String, String> {
     try_mpi()?;
     Ok(library::loaded()?.found.clone())

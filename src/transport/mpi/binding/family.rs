@@ -135,7 +135,7 @@ impl Family {
         }
     }
 
-    /// Where in a status its source is, in C ints; the tag follows.
+    /// Offset of the source in a status, in C ints; the tag follows.
     pub fn source_at(self) -> usize {
         if self == Family::Mpich { 2 } else { 0 }
     }

@@ -1,7 +1,8 @@
 //! Finds the `libmpi` of this process, once.
 //!
-//! In this order: one that the process has loaded already (a program in C, Python or Julia that uses MPI), the file that `EQUIPOISE_MPI` names,
-//! the one that belongs to the launcher that started this process (or else to the `mpirun` in the path), and the usual names in the loader's path.
+//! It takes the first one found of: a library that the process has loaded already (a program in C, Python or Julia that uses MPI), the file
+//! that `EQUIPOISE_MPI` names, the library of the launcher that started this process (or else of the `mpirun` in the path), and the usual
+//! names in the loader's path.
 
 use std::env;
 use std::ffi::CString;
@@ -24,11 +25,11 @@ pub struct Loaded {
     /// The file, and how it was found.
     pub found: String,
     pub library: Library,
-    /// Whether the process had it already.
+    /// Whether the process had loaded it already.
     is_the_program_s: bool,
 }
 
-/// Where to look, and what is said of a library that was found there.
+/// A place to look for the library, and the description of a library found there.
 struct Candidate {
     file: String,
     how: &'static str,
@@ -52,7 +53,7 @@ fn find() -> Result<Loaded, String> {
         match open(&candidate) {
             Ok(library) => return Ok(library),
             Err(_) if candidate.loaded_only => {}
-            // What the user names is meant.
+            // A library that the user names is not replaced by another.
             Err(why) if named.as_ref() == Some(&candidate.file) => return Err(format!("{VARIABLE}={}: {why}", candidate.file)),
             Err(why) => failures.push(why),
         }
@@ -138,7 +139,7 @@ fn launcher_on_path() -> Option<PathBuf> {
     found.canonicalize().ok()
 }
 
-/// Whether a launcher is Open MPI's, by its name or by the files in its directory.
+/// Returns true if a launcher is Open MPI's, by its name or by the files in its directory.
 fn is_open_mpi(launcher: &Path) -> bool {
     let name = launcher.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let own = ["orted", "orterun", "prted", "prterun", "prte"].contains(&name) || name.contains("openmpi");

@@ -51,7 +51,7 @@ constants! {
     statuses_ignore: *mut MPI_Status = RSMPI_STATUSES_IGNORE;
 }
 
-/// Whose message a status tells of.
+/// Source of the message that a status describes.
 pub fn source(status: &MPI_Status) -> c_int {
     status.MPI_SOURCE
 }
@@ -61,17 +61,17 @@ pub fn tag(status: &MPI_Status) -> c_int {
     status.MPI_TAG
 }
 
-/// Whether MPI has been initialised in this process.
+/// Returns true if MPI has been initialised in this process.
 pub fn is_initialized() -> bool {
     environment::is_initialized()
 }
 
-/// Whether MPI has been finalised in this process.
+/// Returns true if MPI has been finalised in this process.
 pub fn is_finalized() -> bool {
     environment::is_finalized()
 }
 
-/// Whether threads other than the one that initialised MPI may call it, one at a time.
+/// Returns true if threads other than the one that initialised MPI may call it, one at a time.
 pub fn other_threads_may_call() -> bool {
     environment::threading_support() >= Threading::Serialized
 }
@@ -101,17 +101,17 @@ pub fn processor_name() -> Option<String> {
     environment::processor_name().ok()
 }
 
-/// How MPI was found.
+/// How MPI was found: it is linked.
 pub fn found() -> Result<String, String> {
     Ok("linked".into())
 }
 
-/// Whether a rank that dies need not end the job: never, since `mpi.h` does not declare what that needs.
+/// Returns true if the job may survive the death of a rank: never, since `mpi.h` does not declare the functions for it.
 pub fn survives_losses() -> bool {
     false
 }
 
-/// Whether a call came to nothing because a rank is lost.
+/// Returns true if a call failed because a rank is lost.
 pub fn is_loss(_: c_int) -> bool {
     false
 }

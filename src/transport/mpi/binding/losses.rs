@@ -1,4 +1,4 @@
-//! What Open MPI 5 offers where its launcher lets a job survive the loss of a rank (`mpirun --with-ft ulfm`: User Level Failure Mitigation).
+//! Functions of Open MPI 5 for jobs that survive the loss of a rank (`mpirun --with-ft ulfm`: User Level Failure Mitigation).
 //!
 //! These functions are in no standard, so they are looked up apart from the others. Without them, and without that launcher, no loss is survived.
 
@@ -58,12 +58,12 @@ fn functions() -> Option<&'static Functions> {
     FUNCTIONS.get_or_init(find).as_ref()
 }
 
-/// Whether a rank that dies need not end the job.
+/// Returns true if the job may survive the death of a rank.
 pub fn survives_losses() -> bool {
     functions().is_some()
 }
 
-/// Whether a call came to nothing because a rank is lost.
+/// Returns true if a call failed because a rank is lost.
 pub fn is_loss(code: c_int) -> bool {
     LOSS.contains(&code) && functions().is_some()
 }

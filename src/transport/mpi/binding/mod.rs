@@ -1,4 +1,4 @@
-//! How MPI's functions and constants are reached.
+//! Access to MPI's functions and constants.
 //!
 //! Two ways with one face: [`linked`](self) through the crate `mpi`, which reads the site's `mpi.h` when it is built (feature `mpi`), and
 //! `dynamic`, which finds `libmpi` when the program runs and needs nothing of MPI at build time (feature `mpi-dynamic`). Where a build has both

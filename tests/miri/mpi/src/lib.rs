@@ -352,7 +352,7 @@ pub mod ffi {
         0
     }
 
-    /// What is bound and not called here.
+    /// Functions that are bound and not called here.
     macro_rules! unused {
         ($($name:ident($($type:ty),*);)*) => {$(
             pub unsafe fn $name($(_: $type),*) -> c_int {

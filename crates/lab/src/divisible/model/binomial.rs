@@ -8,7 +8,7 @@
 
 use super::number::Arithmetic;
 
-/// What the layers of the hypercube get, layer 0 first, d + 1 entries each.
+/// Shares of the layers of the hypercube, layer 0 first, d + 1 entries each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BinomialShares<N> {
     /// The part of the whole load that the processors of a layer compute, all together.
@@ -30,7 +30,7 @@ pub fn shares<N: Arithmetic>(dimension: u32, compute: &N, carry: &N) -> Binomial
 
 /// A processor and the smaller cubes behind it.
 fn joined<N: Arithmetic>(cubes: &[BinomialShares<N>], compute: &N, carry: &N) -> BinomialShares<N> {
-    // What each takes in one second, and the time that is left for the next.
+    // Load that each takes in one second, and the time left for the next.
     let own = N::whole(1) / compute.clone();
     let mut left = N::whole(1);
     let mut taken = Vec::new();

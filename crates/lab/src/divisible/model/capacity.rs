@@ -7,7 +7,7 @@
 /// Load as a function of time, from (0, 0) on, in straight pieces of increasing slope.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capacity {
-    /// Where each piece begins, in order: the first at its own time with load 0.
+    /// Start of each piece, in order: the first at its own time with load 0.
     pieces: Vec<Piece>,
 }
 
@@ -61,7 +61,7 @@ impl Capacity {
 
     /// All of them side by side.
     pub fn sum(parts: &[Capacity]) -> Capacity {
-        // Where the slope rises, and by how much.
+        // Times at which the slope rises, and the increase.
         let rises = |part: &Capacity| {
             let before = std::iter::once(0.0).chain(part.pieces.iter().map(|piece| piece.slope)).collect::<Vec<_>>();
             part.pieces.iter().zip(before).map(|(piece, before)| (piece.time, piece.slope - before)).collect::<Vec<_>>()

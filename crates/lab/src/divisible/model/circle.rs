@@ -27,7 +27,7 @@ pub fn divide(network: &ModelNetwork, results: f64) -> Option<LoadDivision> {
     Some(division)
 }
 
-/// The one opposite the source, if there is symmetry.
+/// The processor opposite the source, if there is symmetry.
 fn opposite(network: &ModelNetwork) -> Option<usize> {
     let others = || (0..network.processors()).filter(|processor| *processor != network.source);
     let opposite = others().find(|processor| network.into[*processor].len() == 2)?;

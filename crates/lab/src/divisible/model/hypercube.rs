@@ -15,10 +15,10 @@
 
 use super::number::Arithmetic;
 
-/// What the processors of each layer get, layer 0 first: d + 1 entries in each list.
+/// Shares of the processors of each layer, layer 0 first: d + 1 entries in each list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HypercubeShares<N> {
-    /// The part of what it received that a processor keeps (the paper's hatted alpha).
+    /// Part of the received load that a processor keeps (the paper's hatted alpha).
     pub kept: Vec<N>,
     /// The part of the whole load that a processor computes.
     pub alpha: Vec<N>,

@@ -6,7 +6,7 @@ use super::hypercube::{processors_in, shares};
 use super::question::Question;
 use super::solution::{MessageSpan, ProcessorShare};
 
-/// What one processor of each layer gets: (alpha, volume), layer 0 first.
+/// Share of one processor of each layer: (alpha, volume), layer 0 first.
 pub fn divide(question: &Question, dimension: u32) -> Vec<(f64, f64)> {
     if question.startup == 0.0 && question.source_computes {
         // Results travel while others still compute, so that a link carries load and results as one.

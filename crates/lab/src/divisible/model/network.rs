@@ -38,7 +38,8 @@ pub struct ModelNetwork {
     pub into: Vec<Vec<usize>>,
 }
 
-/// Where the load of a topology's processors comes from: pairs of sender and receiver, in the order of receivers, and of senders for each.
+/// Links on which the load of a topology's processors travels: pairs of sender and receiver, in the order of receivers, and of senders for
+/// each.
 pub fn routes(topology: &Topology, source: NodeId, ports: Ports) -> Vec<(NodeId, NodeId)> {
     let mut routes = Vec::new();
     for node in (0..topology.nodes()).filter(|node| *node != source) {
@@ -56,10 +57,11 @@ pub fn routes(topology: &Topology, source: NodeId, ports: Ports) -> Vec<(NodeId,
 }
 
 impl ModelNetwork {
-    /// Of processors with the seconds that each takes for the whole load, and links from layer to layer, those of each receiver together.
+    /// A network of processors, given the seconds that each takes for the whole load, and links from layer to layer, those of each receiver
+    /// together.
     ///
-    /// A processor that serves several others serves the fastest link first, and of equal links the lowest number. That is the best order without
-    /// start-up costs and returned results (Beaumont, Casanova, Legrand, Robert and Yang 2005).
+    /// A processor that serves several others serves the fastest link first, and of equal links the lowest number. That is the best order
+    /// without start-up costs and returned results (Beaumont, Casanova, Legrand, Robert and Yang 2005).
     pub fn new(source: usize, layer: Vec<u32>, seconds: Vec<f64>, links: Vec<ModelLink>) -> ModelNetwork {
         let mut out = vec![Vec::new(); layer.len()];
         let mut into = vec![Vec::new(); layer.len()];
@@ -84,12 +86,12 @@ impl ModelNetwork {
         self.layer.len()
     }
 
-    /// Whether every processor receives through one link only.
+    /// Returns true if every processor receives through one link only.
     pub fn is_tree(&self) -> bool {
         self.into.iter().all(|into| into.len() <= 1)
     }
 
-    /// Whether any message has a start-up cost.
+    /// Returns true if any message has a start-up cost.
     pub fn has_startup(&self) -> bool {
         self.links.iter().any(|link| link.startup > 0.0)
     }

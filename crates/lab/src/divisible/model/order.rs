@@ -4,8 +4,9 @@
 //! and Casanova, "The NP-hardness of scheduling divisible loads with affine costs", 2005), so orders are tried: all of them where they are few,
 //! else some good ones, which are then improved by exchanging neighbours.
 //!
-//! What is found must not depend on how the processors are numbered. So the network is [numbered anew](Canonical) by what its processors and links
-//! are, solved so, and the answer is numbered back. Processors that are alike with all behind them are alike in every order, too.
+//! The result must not depend on how the processors are numbered. So the network is [numbered canonically](Canonical) by the properties of
+//! its processors and links, solved so, and the answer is numbered back. Processors that are alike with all behind them are alike in every
+//! order, too.
 
 use super::network::{ModelLink, ModelNetwork};
 use super::timeline::LoadDivision;
@@ -21,7 +22,7 @@ pub struct Canonical {
 }
 
 impl Canonical {
-    /// Of a tree.
+    /// Canonical form of a tree.
     pub fn of(given: &ModelNetwork) -> Canonical {
         let class = classes(given);
         let mut processors = vec![given.source];

@@ -40,14 +40,14 @@ pub struct ProgramOutcome {
     pub time: f64,
 }
 
-/// How start-up costs enter.
+/// Treatment of start-up costs.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Startups {
     /// Decided by yes-or-no variables.
     Decided,
-    /// In proportion to what is sent: a lower bound, and a first selection of the processors that take part.
+    /// In proportion to the load sent: a lower bound, and a first selection of the processors that take part.
     Spread,
-    /// Of all messages that may carry load.
+    /// Paid for all messages that may carry load.
     Paid,
 }
 
@@ -147,7 +147,7 @@ impl LinearProgram<'_> {
         }
     }
 
-    /// What a processor keeps of each installment.
+    /// Variables for the parts that a processor keeps of each installment.
     fn shares(&self, rows: &mut Rows, processor: usize, carried: &[Vec<Variable>]) -> Vec<Variable> {
         let source = processor == self.network.source;
         // A source keeps one share, from the beginning.
@@ -217,7 +217,7 @@ impl LinearProgram<'_> {
         port
     }
 
-    /// What a message of these parts costs: in proportion, and in any case.
+    /// Cost of a message with these parts: the variable and the fixed part.
     fn message(&self, rows: &mut Rows, link: usize, parts: &[Variable], size: f64) -> (Sum, f64) {
         let link = self.network.links[link];
         let (startup, seconds) = (link.startup / self.scale, size * link.seconds / self.scale);

@@ -1,4 +1,4 @@
-//! What is asked of the model, and whether it makes sense.
+//! Input of the model, and its validation.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl NamedTopology {
         Ok(NamedTopology { name: topology.name(), topology })
     }
 
-    /// The shape of a topology that is there already.
+    /// The shape of an existing topology.
     pub fn of(topology: Topology) -> NamedTopology {
         NamedTopology { name: topology.name(), topology }
     }
@@ -58,7 +58,7 @@ impl NamedTopology {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     pub shape: NamedTopology,
-    /// Where the load is at first.
+    /// Node that has the load at first.
     pub source: NodeId,
     /// Whether the source computes, too.
     pub source_computes: bool,
@@ -212,12 +212,12 @@ impl Question {
         routes(&self.shape.topology, self.source, self.ports)
     }
 
-    /// Whether all processors are alike, and all links.
+    /// Returns true if all processors are alike, and all links.
     pub fn is_homogeneous(&self) -> bool {
         self.speeds.is_empty() && self.links.is_empty() && self.startups.is_empty()
     }
 
-    /// Whether it has a closed form by dimension.
+    /// Returns true if it has a closed form by dimension.
     pub(super) fn is_cube_of_equals(&self) -> bool {
         let cube = matches!(self.shape.topology, Topology::Hypercube(_)) && self.is_homogeneous() && self.installments == 1;
         cube && match self.ports {

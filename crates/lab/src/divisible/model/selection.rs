@@ -132,7 +132,7 @@ fn without_the_idle(network: &ModelNetwork, first: LoadDivision, decided: bool, 
     best.division
 }
 
-/// What goes through which link in which installment.
+/// Load on each link in each installment: (installment, link, load).
 fn loads(division: &LoadDivision) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
     let by_link = |(installment, sent)| {
         let sent: &Vec<f64> = sent;

@@ -29,7 +29,7 @@ type Line = (f64, f64);
 struct Begun {
     /// The time that is left for the next one.
     left: Line,
-    /// What all do until then.
+    /// Load that all processors do until then.
     all: Line,
     time: f64,
 }

@@ -11,7 +11,7 @@ fn question(topology: &str, ports: Ports) -> Question {
     Question { ports, ..Question::of(NamedTopology::parse(topology).unwrap()) }
 }
 
-/// Whether two numbers are the same to this part of the larger.
+/// Returns true if two numbers are the same to this part of the larger.
 fn near(a: f64, b: f64, within: f64) -> bool {
     (a - b).abs() <= within * a.abs().max(b.abs())
 }

@@ -1,10 +1,10 @@
-//! What happens when, once it is said how much goes through which link: the rules of the model, followed step by step.
+//! Timeline of a division, given the load on each link: the rules of the model, followed step by step.
 //!
-//! Closed forms and linear programs say how much; the times, and whether all finish together, come from here.
+//! Closed forms and linear programs give the amounts; the times, and whether all finish together, come from here.
 
 use super::network::{ModelNetwork, Ports};
 
-/// A division of a load: the part that each link carries in each installment. A processor keeps what it received and did not send.
+/// A division of a load: the part that each link carries in each installment. A processor keeps the received load that it does not send.
 #[derive(Clone, Debug)]
 pub struct LoadDivision {
     pub ports: Ports,
@@ -44,9 +44,9 @@ pub struct DivisionTimeline {
 }
 
 impl LoadDivision {
-    /// Of a tree or a network and what goes through its links; the source has the whole load, 1, at first.
+    /// Division on a tree or a network by the load on its links; the source has the whole load, 1, at first.
     ///
-    /// What a source that computes keeps is all of the first installment.
+    /// The part that a computing source keeps belongs to the first installment.
     pub fn new(network: &ModelNetwork, ports: Ports, sent: Vec<Vec<f64>>) -> LoadDivision {
         let sum = |links: &[usize], sent: &[f64]| links.iter().map(|link| sent[*link]).sum::<f64>();
         let mut kept: Vec<Vec<f64>> = sent
@@ -66,7 +66,7 @@ impl LoadDivision {
         self.kept.iter().map(|kept| kept[processor]).sum()
     }
 
-    /// The part of the load that a processor receives, what it sends on included.
+    /// Part of the load that a processor receives, including the part that it forwards.
     pub fn volume(&self, network: &ModelNetwork, processor: usize) -> f64 {
         if processor == network.source {
             return 1.0;
@@ -116,7 +116,7 @@ struct Play<'a> {
 }
 
 impl Play<'_> {
-    /// Those nearer to the source have sent already.
+    /// Plays a processor's computing and sending. Processors nearer to the source have sent already.
     fn compute_and_send(&mut self, processor: usize) {
         let mut computed = 0.0_f64;
         let mut link_free = vec![0.0_f64; self.network.out[processor].len()];
@@ -148,7 +148,7 @@ impl Play<'_> {
         }
     }
 
-    /// Those further away from the source have all their results.
+    /// Plays a processor's collection of results. Processors further away from the source have all their results.
     fn collect(&mut self, processor: usize, ready: &mut [f64], finish: &mut [f64]) {
         let mut order: Vec<usize> = self.network.out[processor].clone();
         if self.division.last_first {

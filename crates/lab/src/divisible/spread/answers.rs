@@ -1,6 +1,6 @@
 //! The answers of all shares, as the originator collects them.
 
-use super::program::{DONE, SpreadEnding, SpreadNodeReport, SpreadOrder, unexpected};
+use super::order::{DONE, SpreadEnding, SpreadNodeReport, SpreadOrder, unexpected};
 use equipoise::error::{Error, Result, Travelling};
 use equipoise::node::{Message, Node, Ticks, open};
 
@@ -8,13 +8,13 @@ use equipoise::node::{Message, Node, Ticks, open};
 /// the first in the input is reported. A program that would go on for hours does not keep the job.
 const GRACE: Ticks = 2_000_000_000;
 
-/// What has come from the nodes, and what is still to come.
+/// Answers and reports that have arrived from the nodes, and the number still missing.
 pub(super) struct Answers<'a> {
     order: &'a SpreadOrder,
     /// By node.
     reports: Vec<SpreadNodeReport>,
     answers: Vec<Option<Result<Vec<u8>>>>,
-    /// Number of shares, other than the originator's, whose answers have not come.
+    /// Number of shares, other than the originator's, whose answers have not arrived.
     missing: usize,
     /// When the originator stops waiting, since a share has failed.
     given_up: Option<Ticks>,
@@ -28,7 +28,7 @@ impl<'a> Answers<'a> {
         Answers { order, reports: vec![SpreadNodeReport::default(); nodes], answers: vec![None; nodes], missing, given_up: None }
     }
 
-    /// Whether all have come.
+    /// Returns true if all have come.
     pub fn are_complete(&self) -> bool {
         self.missing == 0
     }
@@ -64,7 +64,7 @@ impl<'a> Answers<'a> {
         if node.now() >= end { Err(why.clone()) } else { Ok(()) }
     }
 
-    /// The ending, with what came of the originator's own share.
+    /// The ending, with the result of the originator's own share.
     pub fn ending(mut self, node: &Node, began: Ticks, report: SpreadNodeReport, answer: Option<Result<Vec<u8>>>) -> SpreadEnding {
         let origin = self.order.origin;
         self.reports[origin as usize] = report;

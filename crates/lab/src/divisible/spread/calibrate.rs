@@ -1,7 +1,7 @@
-//! What computing and sending cost, measured.
+//! Measurement of the costs of computing and sending.
 //!
-//! All nodes compute on the same sample of the real input at the same time, as they will later, pass after pass for some time; a pass on
-//! a tiny piece gives the start-up. Then the links are measured one after the other, down the tree: round trips of a short message, and the
+//! All nodes compute on the same sample of the real input at the same time, as they will later, pass after pass for some time; a pass on a
+//! tiny piece gives the start-up. Then the links are measured one after another, down the tree: round trips of a short message, and the
 //! time until some pieces are acknowledged, as in the distribution itself.
 
 use std::rc::Rc;

@@ -1,4 +1,5 @@
-//! What shares have written, fetched in the order of the input: the originator asks one node after the other and never holds more than some pieces.
+//! Collection of the shares' outputs in the order of the input: the originator asks one node after another and never holds more than some
+//! pieces.
 
 use std::rc::Rc;
 
@@ -13,7 +14,7 @@ use equipoise::topology::NodeId;
 const MORE: Tag = Tag::new(30, "more output");
 const OUTPUT: Tag = Tag::new(31, "output");
 
-/// What the kernels of a rank have written.
+/// Outputs of the kernels of a rank.
 pub trait Outputs {
     /// The next bytes of what was written for a range, at most `most` of them; empty at its end.
     ///

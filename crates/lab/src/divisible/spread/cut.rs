@@ -1,4 +1,4 @@
-//! Where the input may be cut, and cutting it there.
+//! Positions at which the input may be cut, and the cutting itself.
 
 use std::fmt;
 use std::str::FromStr;
@@ -80,7 +80,7 @@ impl fmt::Display for Records {
 /// Bytes that are searched at a time for the end of a record.
 const LOOK: u64 = 64 << 10;
 
-/// Finds ends of records in ascending order of where one looks for them; what it has looked through it does not read again.
+/// Finds ends of records, at positions in ascending order; no byte is read twice.
 pub struct Cutter<'a> {
     source: &'a mut dyn InputSource,
     records: Records,

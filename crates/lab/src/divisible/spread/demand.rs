@@ -8,8 +8,8 @@ use bytes::Bytes;
 
 use super::cut::{Cutter, InputSource, Records};
 use super::kernel::{Kernels, Range};
+use super::order::{SpreadEnding, SpreadNodeReport};
 use super::piece::{ACCEPTED, Gate, PIECE, PIECE_TAG, Piece};
-use super::program::{SpreadEnding, SpreadNodeReport};
 use super::share::eat_all;
 use equipoise::error::{Error, Result, Travelling};
 use equipoise::node::{Event, Node, Tag, Ticks, open};
@@ -164,7 +164,7 @@ fn in_pieces(range: Range) -> impl Iterator<Item = Range> {
     (range.start..range.end).step_by(PIECE as usize).map(move |start| Range { start, end: range.end.min(start + PIECE) })
 }
 
-/// What is left of the input.
+/// Remaining part of the input.
 struct Chunks {
     at: u64,
     len: u64,

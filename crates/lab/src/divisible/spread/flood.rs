@@ -11,8 +11,8 @@ use super::answers::Answers;
 use super::cut::InputSource;
 use super::kernel::{Kernel, Kernels, Range};
 use super::layers::Routes;
+use super::order::{DONE, SpreadEnding, SpreadNodeReport, SpreadOrder, unexpected};
 use super::piece::{PIECE, PIECE_TAG, Piece};
-use super::program::{DONE, SpreadEnding, SpreadNodeReport, SpreadOrder, unexpected};
 use super::share::{BITE, eat_all};
 use equipoise::error::{Error, Result, Travelling};
 use equipoise::node::{Event, Finished, Message, Node, Ticks};
@@ -225,7 +225,7 @@ fn pieces(range: Range) -> impl Iterator<Item = Range> {
     (range.start..range.end).step_by(PIECE as usize).map(move |start| Range { start, end: range.end.min(start + PIECE) })
 }
 
-/// What has come, by where it begins in the input.
+/// Pieces that have arrived, by their start in the input.
 #[derive(Default)]
 struct Arrived {
     pieces: BTreeMap<u64, Bytes>,

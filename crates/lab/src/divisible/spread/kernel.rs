@@ -1,4 +1,4 @@
-//! What is computed on a share.
+//! Kernels: computations on a share.
 
 use serde::{Deserialize, Serialize};
 

@@ -70,19 +70,19 @@ pub struct Layers {
     layer: Vec<u32>,
 }
 
-/// What every link carries: ranges of the input in ascending order, by sender and receiver.
+/// Load of every link: ranges of the input in ascending order, by sender and receiver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routes {
     links: BTreeMap<(NodeId, NodeId), Vec<Range>>,
-    /// Who sends to a node.
+    /// Senders to each node.
     senders: BTreeMap<NodeId, BTreeSet<NodeId>>,
 }
 
 impl Layers {
-    /// The layers of a topology on this number of ranks around a node; otherwise why there are none (a clause).
+    /// The layers of a topology on this number of ranks around a node, or the reason why there are none, as a clause.
     ///
     /// # Errors
-    /// If it has not this form, has virtual nodes, or is too large.
+    /// If the topology does not have this form, has virtual nodes, or is too large.
     pub fn of(form: LayeredForm, topology: &Topology, ranks: u32, origin: NodeId) -> Result<Layers, String> {
         match (form, topology) {
             (LayeredForm::Hypercube, Topology::Hypercube(cube)) => {
@@ -277,7 +277,7 @@ impl Layers {
         predicted
     }
 
-    /// What every link carries, if node i is to get `ranges[i]`.
+    /// Load of every link, if node i is to get `ranges[i]`.
     pub fn routes(&self, ranges: &[Range]) -> Routes {
         let mut routes = Routes::default();
         for (owner, range) in (0..).zip(ranges).filter(|(owner, range)| *owner != self.origin && !range.is_empty()) {
@@ -296,18 +296,18 @@ impl Layers {
 }
 
 impl Routes {
-    /// The links from a node, and what they carry.
+    /// The links from a node, and their loads.
     pub fn links_from(&self, node: NodeId) -> impl Iterator<Item = (NodeId, &[Range])> {
         self.links.range((node, 0)..=(node, NodeId::MAX)).map(|((_, to), ranges)| (*to, ranges.as_slice()))
     }
 
-    /// The links to a node, and what they carry.
+    /// The links to a node, and their loads.
     pub fn links_to(&self, node: NodeId) -> impl Iterator<Item = (NodeId, &[Range])> {
         let senders = self.senders.get(&node).into_iter().flatten();
         senders.filter_map(move |from| Some((*from, self.links.get(&(*from, node))?.as_slice())))
     }
 
-    /// Bytes that a node gets, those that it sends on included.
+    /// Bytes that a node receives, including those that it forwards.
     pub fn volume(&self, node: NodeId) -> u64 {
         self.links_to(node).map(|(_, ranges)| length(ranges)).sum()
     }

@@ -1,8 +1,7 @@
 //! Pieces of shares in transit, and the sending end of a node's links.
 //!
 //! The number of bytes in transit from a node is limited, whatever the number of its links: the next piece leaves when an earlier one was
-//! acknowledged. So links are served one after the other, in the order of the pieces, and a receiver that is slow or short of memory holds up
-//! its sender.
+//! acknowledged. So links are served in the order of the pieces, and a receiver that is slow or short of memory holds up its sender.
 
 use std::collections::VecDeque;
 
@@ -24,7 +23,7 @@ pub const ACCEPTED: Tag = Tag::new(2, "piece accepted");
 /// Bytes in front of a piece's content.
 pub const HEAD: usize = 16;
 
-/// A piece as it travels: whose it is, which bytes of the input it begins with, and these.
+/// A piece as it travels: its owner, its start in the input, and its bytes.
 #[derive(Clone, Debug)]
 pub struct Piece {
     pub owner: NodeId,
@@ -87,18 +86,18 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Whether a piece would leave at once.
+    /// Returns true if a piece would leave at once.
     pub fn is_open(&self) -> bool {
         self.waiting.is_empty() && self.under_way < UNDER_WAY
     }
 
-    /// Whether nothing waits, and nothing is under way.
+    /// Returns true if nothing waits, and nothing is under way.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.under_way == 0
     }
 
-    /// Sends a piece on the link to `to` as soon as there is room. It came from `from` (the node itself, if it is the originator), to whom it is
-    /// acknowledged when it leaves.
+    /// Sends a piece on the link to `to` as soon as there is room. The piece came from `from` (the node itself, if it is the originator),
+    /// which receives the acknowledgement when the piece leaves.
     pub async fn send(&mut self, node: &Node, to: NodeId, from: NodeId, piece: Piece) {
         self.waiting.push_back((to, from, piece));
         self.pump(node).await;

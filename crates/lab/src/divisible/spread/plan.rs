@@ -39,7 +39,7 @@ pub struct SpreadPlan {
     pub predicted: Prediction,
 }
 
-/// What is expected of some shares.
+/// Predicted times of the nodes for some shares.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prediction {
     /// By node: when it has computed its share; 0 without one.
@@ -57,7 +57,7 @@ impl Prediction {
     }
 }
 
-/// What the planner knows of one node.
+/// Costs of one node, as the planner knows them.
 #[derive(Clone, Copy, Debug)]
 struct Served {
     node: NodeId,
@@ -74,7 +74,7 @@ struct Served {
 pub const MOST_INSTALLMENTS: u32 = 4096;
 /// Maximum number of installments whose rounds are simulated one by one to find the shares: more change these by less than costs are known.
 const MOST_FITTED: u32 = 64;
-/// What more installments must gain to be chosen.
+/// Factor by which more installments must shorten the time to be chosen.
 const WORTH: f64 = 0.99;
 /// Smallest divisor, in seconds: keeps divisions away from zero.
 const LEAST: f64 = 1e-15;
@@ -119,7 +119,7 @@ pub fn in_proportion(tree: &SpreadTree, costs: &SpreadCosts, bytes: u64, install
     of_shares(tree, costs, shares, number.max(needed))
 }
 
-/// The same for all, in one installment: what a scatter does.
+/// Equal shares, in one installment, as by a scatter.
 pub fn equal(tree: &SpreadTree, costs: &SpreadCosts, bytes: u64) -> SpreadPlan {
     let weights = vec![1.0; tree.len() as usize];
     let shares = whole(&weights, bytes, tree.root());
@@ -222,7 +222,7 @@ fn fitted(origin: NodeId, costs: &SpreadCosts, served: &[Served], bytes: u64, in
     whole(&weights, bytes, origin)
 }
 
-/// What can be computed until `time`: by the originator, and by the others in the order of service.
+/// Load that can be computed until `time`: by the originator, and by the others in the order of service.
 fn finishing_at(time: f64, origin: NodeId, costs: &SpreadCosts, served: &[Served], installments: u32) -> Vec<f64> {
     let own = ((time - costs.start[origin as usize]) / costs.own(origin).max(LEAST)).max(0.0);
     // The more is sent in each round, the later come the next ones, and the less can be computed: one amount agrees with itself.
@@ -241,7 +241,7 @@ fn finishing_at(time: f64, origin: NodeId, costs: &SpreadCosts, served: &[Served
     shares
 }
 
-/// What the served nodes can compute until `time` if the originator sends for `sending` seconds altogether.
+/// Load of each served node until `time`, if the originator sends for `sending` seconds altogether.
 fn given_sending(sending: f64, time: f64, served: &[Served], installments: u32) -> Vec<f64> {
     let rounds = f64::from(installments);
     let mut before = 0.0;

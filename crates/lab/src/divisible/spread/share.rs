@@ -1,4 +1,4 @@
-//! A node's own share: what has arrived of it, and the worker that is fed with it.
+//! A node's own share: the part that has arrived, and the worker that computes on it.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -7,9 +7,9 @@ use bytes::Bytes;
 
 use super::cut::InputSource;
 use super::kernel::{Kernel, Kernels, Range};
+use super::order::{SpreadNodeReport, SpreadOrder};
 use super::piece::{ACCEPTED, Gate, PIECE, Piece};
 use super::plan::installment;
-use super::program::{SpreadNodeReport, SpreadOrder};
 use equipoise::error::{Error, Result};
 use equipoise::node::{Finished, Node, Ticks, Worker};
 use equipoise::topology::NodeId;
@@ -42,7 +42,7 @@ pub struct Share {
     report: SpreadNodeReport,
 }
 
-/// What a worker brings back.
+/// Result of a worker.
 struct Fed {
     kernel: Option<Box<dyn Kernel>>,
     bytes: u64,
@@ -70,12 +70,12 @@ impl Share {
         }
     }
 
-    /// Whether there is anything to compute.
+    /// Returns true if there is anything to compute.
     pub fn is_due(&self) -> bool {
         !self.range.is_empty()
     }
 
-    /// Whether nothing is left to do: it is computed, or has failed and all of it has come.
+    /// Returns true if nothing is left to do: it is computed, or has failed and all of it has come.
     pub fn is_over(&self) -> bool {
         !self.busy
             && self.held.is_empty()
@@ -83,7 +83,7 @@ impl Share {
             && (self.outcome.is_some() || (!self.is_due() && self.begun == 0))
     }
 
-    /// What went wrong with its computation.
+    /// Failure of its computation, if there is one.
     pub fn failure(&self) -> Option<&Error> {
         self.outcome.as_ref()?.as_ref().err()
     }
@@ -163,7 +163,7 @@ impl Share {
         self.feed(node);
         while let Some(&(from, bytes)) = self.held.front() {
             let before: u64 = self.held.iter().map(|(_, bytes)| bytes).sum();
-            // What came with this piece and before it must be within the room.
+            // The bytes up to and including this piece must be within the room.
             if (self.got - (before - bytes)).saturating_sub(self.fed) > self.room {
                 break;
             }
@@ -221,7 +221,7 @@ impl Share {
         });
     }
 
-    /// What was done and what came out; `None` for an empty share.
+    /// Report and answer of the share; the answer is `None` for an empty share.
     pub fn ending(&mut self, gate: &Gate) -> (SpreadNodeReport, Option<Result<Vec<u8>>>) {
         let mut report = std::mem::take(&mut self.report);
         report.sent = gate.by_link.iter().map(|(&to, &bytes)| (to, bytes)).collect();

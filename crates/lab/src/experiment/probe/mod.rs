@@ -36,7 +36,7 @@ const MOST_DRAWN: usize = 64;
 /// Factor between measured and modelled times of messages, either way, from which on a pair of hosts is described by itself.
 const APART: f64 = 1.5;
 
-/// What a probe found. Serialised, it is what `probe --output json` prints.
+/// Result of a probe. Serialised, it is the output of `probe --output json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProbeRecord {
     pub ranks: u32,
@@ -51,7 +51,7 @@ pub struct ProbeRecord {
     pub links: Vec<LinkRecord>,
     /// Speed by rank, 1 on average.
     pub speeds: Vec<f64>,
-    /// What is slow: a host, a rank (where there is one host) or a link.
+    /// Slow parts: a host, a rank (if there is only one host) or a link.
     pub slow: Vec<Slow>,
     /// Bound of the probability that something is named that is not slow.
     pub false_alarms: f64,
@@ -87,14 +87,14 @@ pub struct LinkRecord {
     pub gap_us: f64,
     /// `None` if bytes take no time.
     pub bytes_per_second: Option<f64>,
-    /// Mean relative deviation of the model from what was measured, over the sizes.
+    /// Mean relative deviation of the model from the measurements, over the sizes.
     pub error: f64,
     /// From this size in bytes on, header included, a message waits for its receiver's consent; `None` if that was not seen.
     pub rendezvous_bytes: Option<u64>,
     pub rendezvous_us: Option<f64>,
     /// Whether the ranks of a host share a port to other hosts.
     pub shared: bool,
-    /// What was measured: medians by size of the body.
+    /// Measured medians by size of the body.
     pub sizes: Vec<Timed>,
 }
 
@@ -219,7 +219,7 @@ fn contention(times: &[RankTimes]) -> Option<f64> {
     Some(median(&all(|rank| &rank.together))? / median(&all(|rank| &rank.alone))?.max(1.0))
 }
 
-/// Whether the ranks of a host send through one port: then a message waits for those of the others. The line is drawn half way between that and each
+/// Returns true if the ranks of a host send through one port: then a message waits for those of the others. The line is drawn half way between that and each
 /// for itself.
 fn is_shared(link: &MeasuredLink, ranks: usize, contention: Option<f64>) -> bool {
     let (busy, alone) = (link.transmission(on_the_wire(LARGE)) as f64, link.passage(on_the_wire(LARGE)) as f64);

@@ -1,4 +1,4 @@
-//! What a rank does in a probe: the same on real ranks and in simulation.
+//! Program of a rank in a probe: the same on real ranks and in simulation.
 
 use std::hint::black_box;
 use std::rc::Rc;
@@ -31,7 +31,7 @@ const TRIES: [u32; 2] = [10, 3];
 /// Operations in a row, where all ranks take part and none begins exactly with another: the mean counts.
 const IN_TURN: u32 = 4;
 
-/// What is measured, and how often.
+/// Settings of a probe: number of rounds, and sizes.
 #[derive(Clone, Debug)]
 pub struct ProbeSpec {
     /// Number of rounds; each measures everything once.
@@ -40,7 +40,7 @@ pub struct ProbeSpec {
     pub kernel: Ticks,
     /// Sizes of the messages' bodies, ascending.
     pub sizes: Vec<usize>,
-    /// Sizes of what is reduced over all ranks.
+    /// Sizes of the reductions over all ranks, in bytes.
     pub reductions: Vec<usize>,
 }
 
@@ -72,7 +72,7 @@ pub struct HostTimes {
     pub large: Vec<f64>,
 }
 
-/// What one rank measured, in ticks. Times of messages are those of one way, known to the one of the two that asked.
+/// Measurements of one rank, in ticks. Times of messages are one-way, and known to the asking end.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RankTimes {
     pub kernel: Vec<f64>,
@@ -90,7 +90,7 @@ pub struct RankTimes {
     pub clock_offset: i64,
 }
 
-/// One rank's part; what all measured comes at node 0, by rank.
+/// One rank's part; the measurements of all ranks are returned at node 0, by rank.
 pub async fn program(node: Node, spec: Rc<ProbeSpec>, hosts: Rc<RanksByHost>, zeros: Bytes) -> Result<Vec<RankTimes>> {
     let probe = Probe::new(&node, &spec, hosts, zeros);
     let iterations = probe.calibrate().await?;
@@ -128,7 +128,7 @@ pub async fn program(node: Node, spec: Rc<ProbeSpec>, hosts: Rc<RanksByHost>, ze
 pub struct RanksByHost(Vec<Vec<NodeId>>);
 
 impl RanksByHost {
-    /// Those of a map of hosts.
+    /// Ranks by host, from a map of hosts.
     pub fn of(hosts: &Hosts) -> RanksByHost {
         let mut ranks = vec![Vec::new(); hosts.count() as usize];
         (0..hosts.ranks()).for_each(|rank| ranks[hosts.host_of(rank) as usize].push(rank));
@@ -153,7 +153,7 @@ struct Probe<'a> {
     /// This rank's host, and its place among the ranks there.
     host: HostId,
     place: usize,
-    /// As long as the longest body; all bodies are slices of it.
+    /// Zeros for the longest body; all bodies are slices of it.
     zeros: Bytes,
 }
 
@@ -202,7 +202,7 @@ impl<'a> Probe<'a> {
         (self.node.now() - began) as f64
     }
 
-    /// Ticks of one way of a message with this body, the shortest of some; `None` at the one that answers.
+    /// Shortest of some one-way times of a message with this body, in ticks; `None` at the answering end.
     async fn message(&self, other: NodeId, bytes: usize) -> Result<Option<f64>> {
         let body = self.zeros.slice(..bytes);
         let tries = TRIES[usize::from(bytes >= LARGE)];
@@ -296,7 +296,8 @@ impl<'a> Probe<'a> {
         Ok(())
     }
 
-    /// Ticks until a number of empty messages sent in a row have been answered by one, the shortest of some; `None` at the one that answers.
+    /// Shortest of some times, in ticks, until a number of consecutive empty messages has been answered by one; `None` at the answering
+    /// end.
     async fn burst(&self, other: NodeId, messages: u64) -> Result<Option<f64>> {
         let mut shortest: Option<Ticks> = None;
         for _ in 0..TRIES[1] {

@@ -1,18 +1,19 @@
-//! Which host, rank or link is slow.
+//! Detection of slow hosts, ranks and links.
 //!
 //! # The rule
 //!
-//! Everything is measured once in each of R rounds, so that what drifts hits all alike. In each round what a candidate takes is divided by the
-//! median of what all *others* take. A candidate is slow if the median of its R ratios is above a limit, and all its ratios are above a lower limit,
-//! which is above 1; one may be below for every 32 rounds. What disturbs a round makes times longer: that of a slow candidate, or one of those
-//! behind the others' median, which both change nothing.
+//! Everything is measured once in each of R rounds, so that drift affects all alike. In each round the time of a candidate is divided by
+//! the median of the times of all *others*. A candidate is slow if the median of its R ratios is above a limit, and all its ratios are
+//! above a lower limit, which is above 1; one may be below for every 32 rounds. A disturbance makes times longer: that of a slow candidate,
+//! or one beyond the others' median, and neither changes the result.
 //!
 //! # How often it is wrong
 //!
-//! A candidate that is as fast as the others is above the others' median in a round with a probability of at most one half, whatever the
-//! distribution of the noise. If rounds are independent, it is so in all of R rounds with a probability of at most 1 / 2^R: 0.02 % for 12 rounds.
-//! The limits, 10 % for computing and 50 % for links, make it less; with [`false_alarms`] the report gives the bound for all candidates together.
-//! Where this bound is above 5 % there are too few rounds, and no candidate is named: [`rounds_needed`] returns the number that is needed.
+//! A candidate as fast as the others is above the others' median in a round with a probability of at most one half, whatever the
+//! distribution of the noise. If rounds are independent, this happens in all of R rounds with a probability of at most 1 / 2^R: 0.02 % for
+//! 12 rounds. The limits, 10 % for computing and 50 % for links, make it less; with [`false_alarms`] the report gives the bound for all
+//! candidates together. Where this bound is above 5 % there are too few rounds, and no candidate is named: [`rounds_needed`] returns the
+//! number that is needed.
 
 use serde::Serialize;
 
@@ -34,7 +35,7 @@ struct Limits {
     round: f64,
 }
 
-/// What is slow, and how many times as long it takes as the others.
+/// A slow part, and its time relative to the others.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Slow {
     /// A host whose ranks compute slowly.
@@ -60,7 +61,7 @@ pub fn computing(times: &[Vec<f64>]) -> Vec<(usize, f64)> {
     slow(candidates, times, COMPUTING, |candidate, round| Some(round[candidate] / others(candidate, round)?))
 }
 
-/// Hosts by whose number links are known, and what is slow of them: all links of a host, or one.
+/// Slow links of hosts, by the hosts' numbers: all links of a host, or one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SlowLink {
     /// All links of a host.
@@ -166,7 +167,7 @@ mod tests {
 
     const ROUNDS: usize = 10;
 
-    /// What eight hosts take, with noise of this size, which is now and then much longer; and drift of all.
+    /// Times of eight hosts, with noise of this size, occasional large noise, and common drift.
     fn times(rng: &mut ChaCha8Rng, noise: f64, factors: &[f64]) -> Vec<Vec<f64>> {
         let normal = LogNormal::new(0.0, noise).unwrap();
         let round = |round: usize| {
@@ -228,7 +229,7 @@ mod tests {
         assert_eq!(computing(&vec![vec![1.0, 2.0]; 9]), [(1, 2.0)]);
     }
 
-    /// Nothing but noise, and none of the limits would matter: the bound holds all the same.
+    /// Nothing but noise, and limits without effect: the bound holds all the same.
     #[test]
     fn false_alarms_are_as_rare_as_they_are_said_to_be() {
         let mut rng = ChaCha8Rng::seed_from_u64(9);

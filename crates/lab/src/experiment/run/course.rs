@@ -51,7 +51,11 @@ fn judge_together(courses: &mut [Course], plains: &[Plain], cores: Option<u32>) 
         let bound = accounting::bound(&against, cores);
         let least = |part: fn(&Summary) -> Ticks| against.iter().map(part).min().unwrap_or(0);
         let (largest, chain) = (least(|run| run.largest), least(|run| run.chain));
-        let judged = against.iter().map(|run| Summary { largest, chain, ..run.clone().with_bound(bound) });
+        let judged = against.iter().map(|run| {
+            let mut run = run.clone().with_bound(bound);
+            (run.largest, run.chain) = (largest, chain);
+            run
+        });
         for (course, judged) in courses.iter_mut().filter(|course| course.summaries.len() > round).zip(judged.collect::<Vec<_>>()) {
             course.summaries[round] = judged;
         }
@@ -112,7 +116,7 @@ impl Course {
         self.summaries.len()
     }
 
-    /// Checks a round's outcome, and takes what is wanted of it if it is measured.
+    /// Checks a round's outcome, and adds it to the statistics if it is measured.
     pub fn add(
         &mut self,
         outcome: RunResult<Number>,
@@ -132,7 +136,8 @@ impl Course {
         if let Some(measured) = workload.measured() {
             let from = self.counting;
             let counts = outcome.graphs.iter().filter(|graph| measured.contains(&graph.number));
-            self.graphs.extend(counts.map(|graph| Graph { number: graph.number - measured.start + from, ..*graph }));
+            let renumbered = |graph: &Graph| Graph::new(graph.number - measured.start + from, graph.submitted, graph.answered);
+            self.graphs.extend(counts.map(renumbered));
             self.counting += measured.end - measured.start;
             let times = outcome.graphs.iter().filter(|graph| measured.contains(&graph.number)).map(|graph| graph.response() as f64);
             self.responses.push(times.sum::<f64>() / (measured.end - measured.start).max(1) as f64);

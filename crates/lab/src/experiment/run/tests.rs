@@ -70,8 +70,12 @@ fn regions_are_told() {
 
 #[test]
 fn what_is_lost_or_wrong_is_said() {
-    let node = |born, tasks, out, arrived| NodeReport { born, tasks, migrated_out: out, migrated_in: arrived, ..NodeReport::default() };
-    let outcome = |answer, nodes| RunResult { answer: Some(Number::Whole(answer)), graphs: Vec::new(), gave_up: false, nodes, makespan: 1 };
+    let node = |born, tasks, out, arrived| {
+        let mut report = NodeReport::default();
+        (report.born, report.tasks, report.migrated_out, report.migrated_in) = (born, tasks, out, arrived);
+        report
+    };
+    let outcome = |answer, nodes| RunResult::new(Number::Whole(answer), nodes, 1);
     let said = |answer, nodes, known, is_tasks| sound(&outcome(answer, nodes), known, None, is_tasks).unwrap_err();
     assert_eq!(said(3, vec![node(3, 1, 1, 0), node(0, 1, 0, 1)], None, false), "3 tasks were born, and 2 ended");
     assert_eq!(said(3, vec![node(3, 3, 1, 0)], None, false), "1 migrations left, and 0 arrived");
@@ -83,7 +87,7 @@ fn what_is_lost_or_wrong_is_said() {
     assert!(!is_same(Number::Whole(3), Number::Whole(4), 10.0));
 }
 
-/// What was wrong where strips saw the same phase of every wave: the plain program agreed, calculus does not.
+/// A wrong answer where strips saw the same phase of every wave: the plain program agreed, calculus does not.
 #[test]
 fn an_integral_is_judged_by_calculus() {
     for from in ["0.00001", "0.00001001", "0.0000105", "0.000011", "0.000013", "0.000014", "0.000017"] {

@@ -1,4 +1,4 @@
-//! The costs that a plan is made of: measured, or from a file.
+//! Costs for the plan: measured, or from a file.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;

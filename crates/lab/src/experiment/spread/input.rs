@@ -117,7 +117,7 @@ fn times(about: &Metadata) -> (i64, i64) {
     (about.mtime(), about.mtime_nsec())
 }
 
-/// What an input is; a refusal if it is compressed in a way that is not read here, or is called as if it were compressed.
+/// Form of an input. Refused if it has an unsupported compression, or a name of a compressed file without being one.
 fn judged(named: &str, head: &[u8], promised: Option<Form>) -> Result<Form> {
     match (Form::of(head), promised) {
         (Form::Foreign(name, unpacks), _) => Err(Error::usage(format!(
@@ -150,7 +150,7 @@ impl InputStream {
         let mut head = Vec::new();
         (&source).take(MAGIC as u64).read_to_end(&mut head).map_err(unreadable)?;
         let form = if raw { Form::Plain } else { judged(&named, &head, promised)? };
-        // A file that is unpacked must stay as it is meanwhile; pipes have no such times.
+        // A file that is unpacked must not change meanwhile; pipes have no modification times.
         let before = source.metadata().ok().filter(Metadata::is_file).map(|about| times(&about));
         let read_again = source.try_clone().map_err(unreadable)?;
         let mut file = tempfile::tempfile().map_err(full)?;
@@ -182,7 +182,7 @@ impl InputStream {
 }
 
 impl Input {
-    /// Whether it is still what it was when it was opened.
+    /// Checks that the input has not changed since it was opened.
     ///
     /// # Errors
     /// If it is not, or cannot be asked any more.

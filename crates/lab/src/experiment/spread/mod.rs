@@ -9,7 +9,6 @@ mod collecting;
 mod input;
 mod record;
 mod unpack;
-mod why;
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -50,7 +49,7 @@ const APART: u32 = equipoise::node::epochs::APART;
 pub struct SpreadSpec {
     /// `-` is standard input.
     pub input: PathBuf,
-    /// Whether an input that is compressed is taken as it is.
+    /// Whether a compressed input is used as it is.
     pub raw: bool,
     pub computation: Computation,
     pub reduce: Reduce,
@@ -64,7 +63,7 @@ pub struct SpreadSpec {
     /// `None` for the number that promises most.
     pub installments: Option<u32>,
     pub calibration: Option<PathBuf>,
-    /// Seconds per byte by rank, emulated (in simulation: charged); `None` for what the ranks really take.
+    /// Emulated seconds per byte by rank (in simulation: charged); `None` for the real times of the ranks.
     pub pace: Option<Vec<f64>>,
     /// Bytes of its share that a rank keeps at most.
     pub room: u64,
@@ -76,7 +75,7 @@ pub struct SpreadSpec {
     pub seed: u64,
 }
 
-/// How shares get to their nodes.
+/// Distribution of shares to their nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Distribution {
     /// Down a tree of the topology's routes, through one port, piece by piece.
@@ -102,7 +101,7 @@ struct SpreadSetting {
     origin: NodeId,
     origin_rank: RankId,
     tree: Rc<SpreadTree>,
-    /// Those of the distribution, if it is layered.
+    /// Layers of the distribution, if it is layered.
     layers: Option<Rc<Layers>>,
     link: Option<f64>,
     computation: Computation,
@@ -129,7 +128,7 @@ pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink) -> Result<Option
         costs.links[setting.origin as usize] = LinkCosts::default();
     }
     let calibration_seconds = began.elapsed().as_secs_f64();
-    // Where there is no input there are no costs, unless they were read from a file.
+    // An empty input has no costs, unless they were read from a file.
     let planner = costs.as_ref().filter(|_| input.is_some());
     let plan = if predicts { plan::plan } else { plan::in_proportion };
     let planned = planner.map(|costs| match &setting.layers {
@@ -305,7 +304,7 @@ impl SpreadSetting {
         Ok(ended.into_iter().map(|(_, ended)| ended).find(|(ending, _)| ending.is_some()).unwrap_or_default())
     }
 
-    /// Whether every node has room for what it gets before it sends it on.
+    /// Checks that every node has room for the load that it forwards.
     fn check_room(&self, routes: Option<&Routes>) -> Result<()> {
         let Some(routes) = routes else { return Ok(()) };
         let placement = &self.overlay.placement;
@@ -385,7 +384,7 @@ impl SpreadSetting {
         Ok(ended.into_iter().find_map(|(_, ending)| ending))
     }
 
-    /// Whose output is wanted, in the order of the input.
+    /// Nodes whose output is wanted, in the order of the input.
     fn owners(&self, order: &SpreadOrder) -> Vec<(u32, Range)> {
         let all = std::iter::once(self.origin).chain(order.order.iter().copied());
         let all = all.map(|owner| (owner, order.ranges[owner as usize]));

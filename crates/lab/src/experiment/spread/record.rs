@@ -1,12 +1,13 @@
 //! The record of an input divided over ranks.
 
+mod why;
+
 use serde::Serialize;
 
 use crate::divisible::spread::{Range, SpreadEnding, SpreadPlan, TimeInterval};
 use crate::experiment::site::Site;
 
 use super::SpreadSetting;
-use super::why;
 use crate::divisible::spread::SpreadCosts;
 
 /// One input, divided. Serialised with the answer, it is the line of `divide --output json`. Lists are by rank unless they say otherwise, times
@@ -52,7 +53,7 @@ pub struct SpreadRecord {
     pub collecting: f64,
     pub split: Vec<Split>,
     pub links: Vec<LinkRecord>,
-    /// The layered distribution beside the paper's equations; left out where the distribution is another one.
+    /// Layered distribution compared with the paper's equations; omitted for other distributions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layers: Option<LayersRecord>,
     /// Times of other ways to divide the same input; empty unless requested.
@@ -64,8 +65,8 @@ pub struct SpreadRecord {
     pub charts: Vec<[RankTimeline; 2]>,
 }
 
-/// A layered distribution, layer 0 first, by Blazewicz and Drozdowski 1995. They leave out how answers get back: `speedup` and
-/// `utilisation` are until the last rank has computed its share, the record's own `speedup` is until all answers are there.
+/// A layered distribution, layer 0 first, by Blazewicz and Drozdowski 1995. They neglect the return of answers: `speedup` and `utilisation`
+/// are until the last rank has computed its share, the record's own `speedup` is until all answers have arrived.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LayersRecord {
     /// The part of the input that a rank of each layer computes, by equations 2 and 3.

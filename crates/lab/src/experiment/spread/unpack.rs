@@ -6,7 +6,7 @@ use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// Bytes that are looked at.
+/// Number of bytes that are examined.
 pub const MAGIC: usize = 12;
 
 /// Kind of an input by its first bytes.
@@ -15,7 +15,7 @@ pub enum Form {
     Plain,
     Gzip,
     Zstd,
-    /// Its name, and what unpacks it to standard output.
+    /// Its name, and the command that unpacks it to standard output.
     Foreign(&'static str, &'static str),
 }
 
@@ -95,7 +95,7 @@ fn copy(mut source: impl Read, mut take: impl FnMut(&[u8]) -> io::Result<()>) ->
     }
 }
 
-/// All frames, one after the other; checksums are compared where there are any.
+/// Unpacks all frames in sequence; checksums are compared if present.
 fn unzstd(mut source: impl BufRead, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     /// The largest window that `zstd` itself reads without being asked to.
     const WINDOW: u64 = 1 << 27;

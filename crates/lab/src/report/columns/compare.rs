@@ -104,7 +104,7 @@ impl Tabular for CompareRecord {
                 .unit("%")
                 .reads(|r| if r.above_bound.is_finite() { format!("{:.1}", 100.0 * r.above_bound) } else { "-".into() })
                 .when(|records| records.iter().any(|r| r.weighing.unit == LoadUnit::Work))
-                .about("imbalance above the least that whole tasks can have: all work over all power, the\nlargest task on the fastest rank, what is pinned"),
+                .about("imbalance above the lower bound for whole tasks: all work over all power, the\nlargest task on the fastest rank, pinned work"),
             new("ms_predicted", |r| r.ms_predicted.csv())
                 .heading("pre\u{ad}dicted")
                 .unit("ms")
@@ -116,7 +116,7 @@ impl Tabular for CompareRecord {
                 .heading("talk\nbefore")
                 .reads(|r| r.crossings.map_or("-".into(), |c| bytes(c.before.ranks as u64)))
                 .when(talks)
-                .about("bytes between tasks that cross ranks before the phase")
+                .about("bytes between tasks on different ranks before the phase")
                 .only_then(),
             new("crossing_after", |r| r.crossings.map(|c| c.after.ranks).csv())
                 .heading("talk\nafter")
@@ -128,7 +128,7 @@ impl Tabular for CompareRecord {
                 .heading("hosts\nbefore")
                 .reads(|r| r.crossings.map_or("-".into(), |c| bytes(c.before.hosts as u64)))
                 .when(talks_over_hosts)
-                .about("bytes between tasks that cross hosts before the phase")
+                .about("bytes between tasks on different hosts before the phase")
                 .only_then(),
             new("host_crossing_after", |r| r.crossings.map(|c| c.after.hosts).csv())
                 .heading("hosts\nafter")
@@ -140,7 +140,7 @@ impl Tabular for CompareRecord {
                 .heading("ratio\nbefore")
                 .reads(|r| worst(r, |column| column.before).map_or("-".into(), ratio))
                 .when(has_columns)
-                .about("of all weights of --weights-columns, the largest load over its rank's fair share before")
+                .about("largest load over its rank's fair share, of all weights of --weights-columns, before")
                 .only_then(),
             new("worst_column_after", |r| worst(r, |column| column.after).csv())
                 .heading("ratio\nafter")
@@ -152,14 +152,14 @@ impl Tabular for CompareRecord {
                 .heading("pays\nabove")
                 .reads(|r| r.crossover.map_or("-".into(), |crossover| ratio(1.0 + crossover.crossover_excess)))
                 .when(has_crossover)
-                .about("imbalance from which the phase pays with tasks as long as they are, with a core for\neach rank")
+                .about("imbalance from which the phase pays with tasks of the given length, with a core for\neach rank")
                 .only_then(),
             new("crossover_arrival", |r| r.crossover.map(|crossover| crossover.crossover_arrival).csv())
                 .heading("arrival")
                 .unit("%")
                 .reads(|r| r.crossover.map_or("-".into(), |crossover| three(100.0 * crossover.crossover_arrival)))
                 .when(has_crossover)
-                .about("work of one arriving task from which a phase pays that shares it out, in percent of\nthe mean load of a rank")
+                .about("work of one arriving task from which a phase that distributes it pays, in percent of\nthe mean load of a rank")
                 .only_then(),
         ]
     }

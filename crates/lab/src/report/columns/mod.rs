@@ -56,7 +56,7 @@ impl<R> Column<R> {
         Column { key: None, value: cell, shown: None, only_then: false }.heading(heading)
     }
 
-    /// Shows the column to people, as it is in CSV unless [`reads`](Column::reads) says otherwise.
+    /// Shows the column to people, in the form of CSV unless [`reads`](Column::reads) sets another.
     pub fn heading(mut self, heading: &'static str) -> Column<R> {
         self.shown = Some(Shown { heading, unit: "", about: "", cell: self.value, when: |_| true, is_text: false });
         self
@@ -74,7 +74,7 @@ impl<R> Column<R> {
         self.but(|shown| shown.cell = cell)
     }
 
-    /// The unit of what people read, where all cells have the same.
+    /// Unit in the form for people, where all cells have the same.
     pub fn unit(self, unit: &'static str) -> Column<R> {
         self.but(|shown| shown.unit = unit)
     }
@@ -181,7 +181,7 @@ pub(super) fn shown<R: Tabular>(rows: &[R]) -> (Vec<Heading>, Vec<Vec<String>>) 
     (columns.iter().map(heading).collect(), cells)
 }
 
-/// Every column that is explained, a line each: `  heading       what it is`.
+/// Legend of the explained columns, a line each: `  heading       explanation`.
 pub fn legend<R: Tabular>() -> String {
     let explained: Vec<_> = R::columns().into_iter().filter_map(|column| column.shown).filter(|shown| !shown.about.is_empty()).collect();
     let line = |shown: Shown<R>| {

@@ -31,7 +31,7 @@ impl Tabular for LinkRecord {
                     (Some(size), Some(us)) => format!("{} + {}", bytes(size), duration_us(us)),
                     _ => "-".into(),
                 })
-                .about("Size from which a message waits for its receiver, and what that adds."),
+                .about("Size from which a message waits for its receiver, and the added time."),
             new("shared", |link| link.shared.csv())
                 .heading("port")
                 .reads(|link| match (link.between, link.shared) {

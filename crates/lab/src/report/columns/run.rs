@@ -1,7 +1,7 @@
 //! The columns of runs under schedulers, and of a run's ranks.
 
 use super::super::figures::{bytes, ratio, three, whole};
-use super::super::run::{parts_of_time, time};
+use super::super::run_times::{parts_of_time, time};
 use super::{Column, Tabular, Value};
 use crate::experiment::run::{ResponseTimes, Rounds};
 use crate::experiment::{RunRecord, Scheduling};
@@ -185,7 +185,7 @@ fn in_lines(name: &str) -> String {
 /// The times of one rank of a run.
 pub(in crate::report) struct RankTimes<'a> {
     pub record: &'a RunRecord,
-    /// The rank, and what it is an example of.
+    /// The rank, and the reason for its selection.
     pub name: String,
     pub rank: usize,
 }

@@ -1,6 +1,6 @@
 //! The columns of a series of steps under each criterion.
 
-use super::super::division::small;
+use super::super::figures::small;
 use super::super::figures::whole;
 use super::{Column, Tabular, Value};
 use crate::experiment::WhenRecord;
@@ -15,7 +15,7 @@ impl Tabular for WhenRecord {
             new("trigger", |row| row.trigger.clone())
                 .heading("trigger")
                 .left()
-                .about("what decides when to balance; optimum is the best schedule"),
+                .about("criterion for balancing; optimum is the best schedule"),
             new("total", |row| row.total.csv()).heading("total").reads(|row| small(row.total)).about("time of all steps and balancings"),
             new("ratio", |row| row.ratio.csv())
                 .heading("ratio")
@@ -24,11 +24,11 @@ impl Tabular for WhenRecord {
             new("balancings", |row| row.balancings.csv())
                 .heading("balancings")
                 .reads(|row| whole(row.balancings))
-                .about("how often it balances"),
+                .about("number of balancings"),
             new("balanced_at", |row| listed(&row.balanced_at, usize::MAX))
                 .heading("before steps")
                 .reads(|row| listed(&row.balanced_at, SHOWN))
-                .about("the steps before which it does; phases of a run"),
+                .about("steps before which it balances; phases of a run"),
             new("steps", |row| row.steps.csv()),
             new("ranks", |row| row.ranks.csv()),
             new("cost", |row| row.cost.csv()),

@@ -11,10 +11,7 @@ pub(in crate::report) fn record(scheduler: &str, makespan: f64) -> RunRecord {
     let executed = |rank: u32, at, ticks| NodeTimeline {
         node: rank,
         rank,
-        entries: vec![
-            TraceEntry { at, task: None, what: Happening::Executed { ticks } },
-            TraceEntry { at, task: None, what: Happening::Resumed },
-        ],
+        entries: vec![TraceEntry::new(at, None, Happening::Executed { ticks }), TraceEntry::new(at, None, Happening::Resumed)],
     };
     RunRecord {
         scheduler: scheduler.into(),

@@ -27,7 +27,7 @@ pub fn write(out: &mut dyn Write, traces: &[&Trace]) -> io::Result<()> {
     writer.end(json!({ "arrows": arrows, "messages left out": missed }))
 }
 
-/// What the rows are called, and in which order they stand.
+/// Names and order of the rows.
 fn name_rows(writer: &mut Writer<'_>, pid: usize, trace: &Trace) -> io::Result<()> {
     let placement = &trace.overlay.placement;
     let mut order: Vec<(u32, u32)> = trace.rows.iter().map(|row| (placement.rank_of(row.node), row.node)).collect();
@@ -43,7 +43,7 @@ fn name_rows(writer: &mut Writer<'_>, pid: usize, trace: &Trace) -> io::Result<(
     Ok(())
 }
 
-/// What happened, in the order of time.
+/// Events in the order of time.
 fn events(pid: usize, trace: &Trace, arrows: &mut u64) -> Vec<Event<'static>> {
     let time = |row: &NodeTrace, at: u64| i128::from(at) + i128::from(row.offset);
     let began = trace.rows.iter().flat_map(|row| row.spans.iter().map(move |span| time(row, span.from))).min().unwrap_or(0);
@@ -86,7 +86,7 @@ fn events(pid: usize, trace: &Trace, arrows: &mut u64) -> Vec<Event<'static>> {
             }
         }
     }
-    // What encloses others comes before them.
+    // Enclosing events come before the enclosed ones.
     events.sort_by(|a, b| a.ts.total_cmp(&b.ts).then(b.duration().total_cmp(&a.duration())));
     events
 }

@@ -8,7 +8,7 @@ use super::{Event, Row, Shape, Writer};
 use crate::experiment::RunRecord;
 use crate::experiment::run::{Happening, NodeTimeline, TraceEntry};
 
-/// Writes the timelines of all records, one after the other in time where there are several.
+/// Writes the timelines of all records, in sequence if there are several.
 ///
 /// # Errors
 /// If the writer fails.

@@ -1,5 +1,5 @@
-//! Divisions of one input: a process for what was predicted and one for what was measured; in each two rows for a rank, when its share was on
-//! the way and when it computed.
+//! Timeline of divisions of one input: a process for the prediction and one for the measurement; in each two rows for a rank, for the
+//! transfer of its share and for its computing.
 
 use std::io::{self, Write};
 

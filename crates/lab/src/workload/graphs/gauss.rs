@@ -70,15 +70,15 @@ pub enum Elimination {
 /// The result of a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Eliminated {
-    /// What is left of the rows.
+    /// Remaining part of the rows.
     Rows(Vec<u32>),
     Determinant(u32),
 }
 
-/// What a step keeps: the product of its pivots, with the sign of its exchanges.
+/// State of a step: the product of its pivots, with the sign of its exchanges.
 #[derive(Clone, Copy, Debug)]
 pub enum Waiting {
-    /// Of rows with `side` columns.
+    /// For rows with `side` columns.
     Rows { side: usize, pivots: u32 },
     /// For the determinant of what they leave.
     Determinant { pivots: u32 },
@@ -184,7 +184,7 @@ impl Gauss {
     }
 }
 
-/// What is left of rows.
+/// Remaining part of rows after the elimination of some columns.
 fn remainder(side: usize, pivots: &[u32], mut rows: Vec<u32>, mut look: impl FnMut()) -> Vec<u32> {
     let width = pivots.len() / side;
     let mut left = Vec::with_capacity(rows.len() / side * (side - width));

@@ -81,7 +81,7 @@ pub struct Product {
     right: Vec<u32>,
 }
 
-/// How a product was divided.
+/// Division of a product into parts.
 #[derive(Clone, Debug)]
 pub struct Division {
     rows: Vec<Range<usize>>,

@@ -31,7 +31,6 @@ mod primes;
 mod puzzle;
 mod queens;
 mod romberg;
-mod stream;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -73,7 +72,7 @@ pub const ALL: &[&Entry] = &[
     &matmul::ENTRY,
     &gauss::ENTRY,
     &tree::ENTRY,
-    &stream::ENTRY,
+    &tree::stream::ENTRY,
 ];
 
 /// A workload's place in the registry.
@@ -82,9 +81,9 @@ pub type Entry = registry::Entry<Facts>;
 /// A workload that was chosen; [`prepare`](Make::prepare) makes it.
 pub type Chosen = registry::Chosen<Facts>;
 
-/// What is known of a workload before it is made.
+/// Facts about a workload that are known before it is made.
 pub struct Facts {
-    /// What its answer is.
+    /// Meaning of its answer.
     pub answer: &'static str,
     /// Whether it has its own model of what communication costs: then it is simulated on a network without delays, unless another is asked
     /// for.
@@ -99,14 +98,14 @@ impl Registered for Facts {
 
 /// Makes a workload that was chosen, in a setting.
 pub struct Make {
-    /// As it was specified.
+    /// Its specification.
     name: String,
     make: Box<MakePrepared>,
 }
 
 type MakePrepared = dyn Fn(&Setting) -> Result<Prepared> + Send + Sync;
 
-/// What a workload may depend on apart from its options; the same on all ranks.
+/// Parameters of a workload apart from its options; the same on all ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// From which random workloads are drawn, the same for all schedulers.
@@ -147,7 +146,7 @@ impl Make {
 
 /// A computation that can be run by name.
 pub trait Workload: Computation {
-    /// What the run begins with.
+    /// Roots of the run.
     fn roots(&self) -> Roots<Self>;
 
     /// An answer as one number.
@@ -170,7 +169,7 @@ pub trait Workload: Computation {
         None
     }
 
-    /// Sets the options that the workload has something to say about, where they have not been set.
+    /// Sets options to the workload's own defaults, where they have not been set.
     fn adjust(&self, options: &mut schedule::Options) {
         let _ = options;
     }
@@ -264,8 +263,7 @@ impl<W: Workload> Erased for Kept<W> {
             let is_host = node.me() == scheduler.host_on(&node.overlay().placement)?;
             let roots = if is_host { workload.roots() } else { Roots::Elsewhere };
             let outcome = schedule::execute(node, workload.clone(), scheduler, roots, options).await?;
-            let RunResult { answer, graphs, gave_up, nodes, makespan } = outcome;
-            Ok(RunResult { answer: answer.map(|answer| workload.number(&answer)), graphs, gave_up, nodes, makespan })
+            Ok(outcome.map(|answer| workload.number(&answer)))
         })
     }
 

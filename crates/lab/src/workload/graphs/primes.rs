@@ -92,7 +92,7 @@ impl Primes {
 /// for all v = n / i at once. Needs two numbers for each up to the root of n.
 fn legendre(n: u64) -> u64 {
     let root = n.isqrt() as usize;
-    // What is left up to v, for v up to the root, and up to n / i.
+    // Numbers left up to v, for v up to the root, and up to n / i.
     let mut small: Vec<u64> = (0..=root as u64).map(|v| v.saturating_sub(1)).collect();
     let mut large: Vec<u64> = (0..=root as u64).map(|i| n.checked_div(i).map_or(0, |v| v.saturating_sub(1))).collect();
     for p in 2..=root {

@@ -34,7 +34,7 @@ fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
     Ok(Make::new(options, move |_| Ok(Prepared::new(queens))))
 }
 
-/// So that the tasks that count take 10 us to a millisecond.
+/// Default cutoff, with which the counting tasks take 10 us to a millisecond.
 fn default_cutoff(n: u64) -> u64 {
     match n {
         ..=12 => 2,

@@ -50,7 +50,7 @@ const ROWS: usize = 7;
 /// Relative difference up to which sums of this length count as equal, since rounding allows no better agreement.
 const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
-/// What is integrated.
+/// Integrand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Function {
     /// cos(1/x) / x^2 from here to 1: waves that get shorter and higher towards 0.
@@ -61,7 +61,7 @@ pub enum Function {
     Root,
 }
 
-/// Where the peak is.
+/// Position of the peak.
 const PEAK: f64 = 0.3;
 
 impl Function {
@@ -102,8 +102,8 @@ impl Function {
         }
     }
 
-    /// How wrong a value in this interval may be since its argument is rounded: the argument times the derivative, times half a unit in the last
-    /// place. Where that is more than the tolerance, no halving helps.
+    /// Error bound of a value in this interval, due to the rounding of its argument: the argument times the derivative, times half a unit
+    /// in the last place. Where that is more than the tolerance, no halving helps.
     fn noise(self, interval: Interval) -> f64 {
         let Interval { from, to, .. } = interval;
         let steepness = match self {
@@ -117,7 +117,7 @@ impl Function {
         steepness * f64::EPSILON / 2.0
     }
 
-    /// How wrong the integral may be for the same reason: the noise, integrated.
+    /// Error bound of the integral for the same reason: the noise, integrated.
     fn doubt(self) -> f64 {
         let steepness = match self {
             Function::Wave { from } => (0.5 / from + 2.0) / from,
@@ -141,7 +141,7 @@ impl Function {
 #[derive(Clone, Copy, Debug)]
 pub struct Romberg {
     pub function: Function,
-    /// Of the whole integral.
+    /// Tolerance of the whole integral.
     pub tolerance: f64,
     /// Intervals after fewer halvings spawn theirs.
     pub cutoff: u32,
@@ -305,7 +305,7 @@ mod tests {
         (value, (value - function.integral()).abs() / Workload::tolerance(&romberg))
     }
 
-    /// Where strips as wide as a multiple of the waves once agreed on a wrong answer.
+    /// Strips as wide as a multiple of the waves once agreed on a wrong answer.
     #[test]
     fn no_wave_is_taken_for_another() {
         for from in [0.000_01, 0.000_010_01, 0.000_010_5, 0.000_011, 0.000_013, 0.000_014, 0.000_017] {

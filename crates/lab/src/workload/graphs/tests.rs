@@ -9,7 +9,7 @@ use equipoise::transport::world::World;
 
 /// Runs a workload in simulation; returns what the host knows, and the workload.
 pub(super) fn simulate(workload: &str, scheduler: &str, ranks: u32, workers: u32) -> Result<(RunResult<Number>, Prepared)> {
-    simulate_seeded(1, workload, scheduler, ranks, Options { workers, ..Options::default() })
+    simulate_seeded(1, workload, scheduler, ranks, Options::default().with_workers(workers))
 }
 
 fn simulate_seeded(seed: u64, workload: &str, scheduler: &str, ranks: u32, mut options: Options) -> Result<(RunResult<Number>, Prepared)> {
@@ -63,7 +63,7 @@ fn plain_programs_agree_with_what_is_known() {
     assert_eq!(both, all_examples().filter(|(entry, _)| !["tree", "stream"].contains(&entry.name)).count());
 }
 
-/// Whether an answer is the known one, or as near to it as an approximation is to be.
+/// Returns true if an answer is the known one, or as near to it as an approximation is to be.
 fn is_near(answer: Option<Number>, known: Number, workload: &Prepared) -> bool {
     match (answer, known) {
         (Some(Number::Real(answer)), Number::Real(known)) => (answer - known).abs() <= workload.tolerance(),
@@ -157,10 +157,13 @@ fn options_follow_the_workload_unless_they_are_set() {
     assert_eq!((real.unit, real.migration, real.loads_travel), (200_000_000, None, true));
     assert!(adjusted("stream:piggyback=yes", Options::default(), true).loads_travel);
     assert!(!adjusted("stream:piggyback=no", Options::default(), false).loads_travel);
-    assert_eq!(adjusted("stream", Options { migration: Some(7), ..Options::default() }, true).migration, Some(7));
+    let mut slow = Options::default();
+    slow.migration = Some(7);
+    assert_eq!(adjusted("stream", slow, true).migration, Some(7));
     assert_eq!(adjusted("fibonacci:cutoff=3", Options::default(), true).style, Some(Style::Inline));
     assert_eq!(adjusted("fibonacci", Options::default(), true).style, None);
-    let worker = Options { style: Some(Style::Worker), ..Options::default() };
+    let mut worker = Options::default();
+    worker.style = Some(Style::Worker);
     assert_eq!(adjusted("fibonacci:cutoff=3", worker, true).style, Some(Style::Worker));
     assert_eq!(adjusted("tree:time=1s,cost=virtual", Options::default(), false).style, Some(Style::Inline));
 }

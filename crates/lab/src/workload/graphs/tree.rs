@@ -12,19 +12,21 @@
 //! A task's number of children, and its children's keys, follow from its own key by a splittable generator (Steele, Lea and Flood, "Fast splittable
 //! pseudorandom number generators", OOPSLA 2014). So a tree is the same regardless of the ranks that execute it, and can be measured beforehand.
 
+pub(super) mod stream;
+
 use std::ops::Range;
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::stream::{Arrivals, Stream};
 use super::{Entry, Facts, Make, Number, Prepared, Setting, Workload};
 use crate::workload::SHAPES_STREAM;
 use equipoise::error::{Error, Result};
 use equipoise::node::{Ticks, Worker};
 use equipoise::schedule::{self, Computation, Roots, Style, Yield};
 use equipoise::spec::{InvalidSpec, Options};
+use stream::{Arrivals, Stream};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "tree",
@@ -88,7 +90,7 @@ pub struct TaskTrees {
     pub growth: Growth,
     pub cost: Cost,
     pub submission: Submission,
-    /// How to execute the tasks, if not on a worker.
+    /// Execution style of the tasks, if not on a worker.
     pub style: Option<Style>,
 }
 
@@ -100,7 +102,7 @@ pub enum Submission {
     Stream(Stream),
 }
 
-/// How tasks spend their time.
+/// Way in which tasks spend their time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cost {
     /// Asleep, whatever the rank's speed.
@@ -118,7 +120,7 @@ impl Cost {
     }
 }
 
-/// How trees grow.
+/// Growth of trees.
 #[derive(Clone, Copy, Debug)]
 pub struct Growth {
     /// Maximum number of edges from a root to the lowest tasks: L_max.
@@ -135,7 +137,7 @@ pub struct Grown {
     pub key: u64,
     /// Edges between the root and it.
     pub level: u32,
-    /// What it takes, as every task of its tree.
+    /// Time that it takes, as every task of its tree.
     pub ticks: Ticks,
 }
 

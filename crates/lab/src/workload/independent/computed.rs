@@ -11,17 +11,17 @@ use equipoise::load::{CYCLE, Cost, Costs};
 use equipoise::node::{Ticks, Worker};
 use equipoise::schedule::independent::{Independent, Turn};
 
-/// What the tasks of a workload compute.
+/// Computation of the tasks of a workload.
 pub(super) trait Kernel: Send + Sync {
     fn tasks(&self) -> usize;
 
     /// Computes a task: its part of the answer, and how many units of work it was. What goes to node 0 is appended to `product`.
     fn compute(&self, task: usize, worker: &mut dyn Worker, product: &mut Vec<u8>) -> (u64, u64);
 
-    /// What is wrong with a task's product, judged by something else than what computed it.
+    /// Checks a task's product by another method than the one that computed it.
     ///
     /// # Errors
-    /// A sentence.
+    /// The difference, as a sentence.
     fn check(&self, task: usize, product: &[u8]) -> Result<(), String>;
 }
 
@@ -35,11 +35,11 @@ impl Worker for Alone {
     fn spin(&mut self, _: Ticks) {}
 }
 
-/// Runs all tasks one after the other: costs, the answer, and the seconds it took. The cost of a task is its number of units; in simulation a unit
-/// takes a given number of nanoseconds, on real ranks the average that it took here.
+/// Runs all tasks in sequence, and returns costs, the answer, and the seconds it took. The cost of a task is its number of units; in
+/// simulation a unit takes a given number of nanoseconds, on real ranks the average that it took here.
 ///
 /// # Errors
-/// If a task's product is not what it should be.
+/// If a task's product is wrong.
 pub(super) fn plain(kernel: &dyn Kernel, setting: &Setting, nanoseconds: f64) -> Result<(Costs, u64, f64)> {
     let (mut answer, mut units, mut scratch) = (0u64, Vec::with_capacity(kernel.tasks()), Vec::new());
     let mut took = Duration::ZERO;

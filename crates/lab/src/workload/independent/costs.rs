@@ -74,11 +74,11 @@ pub(super) fn emulated(costs: Costs, arrivals: Vec<Cost>) -> Problem {
 /// When tasks arrive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Arrival {
-    /// All are there.
+    /// All tasks are there from the beginning.
     Before,
     /// At random, with this mean number in 1,000 cycles (a Poisson process).
     Rate(f64),
-    /// As the file's first column says.
+    /// Times in the file's first column.
     Column,
 }
 

@@ -24,12 +24,12 @@ pub const ENTRY: Entry = Entry {
     facts: Facts { answer: "iterations" },
 };
 
-/// What an iteration takes in simulation, in nanoseconds.
+/// Time of an iteration in simulation, in nanoseconds.
 pub(super) const ITERATION: f64 = 2.0;
 /// Points of the largest picture.
 const MOST_POINTS: u64 = 1 << 28;
 
-/// What is drawn.
+/// Section of the plane and size of the picture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Picture {
     pub width: u32,

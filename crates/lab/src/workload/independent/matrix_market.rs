@@ -89,14 +89,14 @@ impl Sparse {
     }
 }
 
-/// What a file holds: a real matrix, or the two parts of a complex one, which have entries at the same places.
+/// Content of a file: a real matrix, or the two parts of a complex one, which have entries at the same places.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
     pub real: Sparse,
     imaginary: Option<Sparse>,
 }
 
-/// What entries are, and the other half of a matrix of which only one half is in the file.
+/// Kind of the entries, and the symmetry of a matrix of which only one half is in the file.
 #[derive(Clone, Copy)]
 struct Head {
     is_array: bool,
@@ -205,7 +205,7 @@ impl Head {
         Ok(Head { is_array: form == "array", field, mirror, is_skew: symmetry == "skew-symmetric" })
     }
 
-    /// What the lines of entries look like, behind these words.
+    /// Expected form of the lines of entries, after these words.
     fn form(self, before: &str) -> String {
         match self.field {
             Field::Pattern => before.trim_end().to_string(),
@@ -224,7 +224,7 @@ impl Head {
         }
     }
 
-    /// Adds an entry, and the one that mirrors it.
+    /// Adds an entry, and its mirror image for a symmetric matrix.
     fn add(self, (row, column, value): Entry, entries: &mut Vec<Entry>) {
         entries.push((row, column, value));
         if let Some((real, imaginary)) = self.mirror.filter(|_| row != column as usize) {

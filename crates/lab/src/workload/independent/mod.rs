@@ -36,9 +36,9 @@ pub type Entry = registry::Entry<Facts>;
 /// A workload that was chosen; its [`Make`] makes the tasks.
 pub type Chosen = registry::Chosen<Facts>;
 
-/// What is known of a workload before it is made.
+/// Facts about a workload that are known before it is made.
 pub struct Facts {
-    /// What its answer is.
+    /// Meaning of its answer.
     pub answer: &'static str,
 }
 
@@ -48,9 +48,9 @@ impl Registered for Facts {
     const ALL: &'static [&'static Entry] = ALL;
 }
 
-/// How a workload comes about.
+/// Maker of a workload.
 pub struct Make {
-    /// As it was specified.
+    /// Its specification.
     name: String,
     /// Whether one rank makes it, which reads a file or computes all tasks, and sends it to the others.
     at_one: bool,
@@ -94,9 +94,9 @@ impl Make {
 /// Tasks in a setting, the same on all ranks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Problem {
-    /// What they cost on ranks of speed 1.
+    /// Costs on ranks of speed 1.
     pub costs: Costs,
-    /// When they arrive, in order; empty if all are there from the beginning.
+    /// Arrival times, in order; empty if all tasks are there from the beginning.
     pub arrivals: Vec<Cost>,
     plan: Plan,
     /// The answer.
@@ -107,7 +107,7 @@ pub struct Problem {
     pub optimum: Option<Cost>,
 }
 
-/// What tasks do.
+/// Work of the tasks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Plan {
     /// They take time; `values` are their parts of the answer (1 if there are none).
@@ -129,7 +129,7 @@ impl Plan {
     }
 }
 
-/// What a workload may depend on apart from its options; the same on all ranks.
+/// Parameters of a workload apart from its options; the same on all ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub seed: u64,
@@ -147,7 +147,7 @@ pub fn find(spec: &str) -> Result<Option<Chosen>> {
 }
 
 impl Make {
-    /// Whether one rank makes it and sends it to the others: it reads a file, or computes all tasks to know the answer and the costs.
+    /// Returns true if one rank makes it and sends it to the others: it reads a file, or computes all tasks to know the answer and the costs.
     pub fn is_made_by_one(&self) -> bool {
         self.at_one
     }

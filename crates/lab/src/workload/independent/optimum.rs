@@ -12,7 +12,7 @@ use equipoise::spec::{InvalidSpec, Options};
 const NAMES: [&str; 3] = ["file", "name", "instance"];
 const VALUES: [&str; 3] = ["optimum", "best_known", "best"];
 
-/// What `optimum=` says.
+/// Parsed `optimum=`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Optimum {
     Known(Cost),

@@ -23,7 +23,7 @@ pub const ENTRY: Entry = Entry {
     facts: Facts { answer: "checksum of the product" },
 };
 
-/// What a multiplication takes in simulation, in nanoseconds.
+/// Time of a multiplication in simulation, in nanoseconds.
 const MULTIPLICATION: f64 = 10.0;
 const MOST_ROWS: u64 = 10_000_000;
 
@@ -61,7 +61,7 @@ fn build(options: &mut Options<'_>) -> Result<Make, InvalidSpec> {
     Ok(Make { accept: Some(Box::new(accept)), ..make })
 }
 
-/// What is multiplied.
+/// Factors of the product.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Product {
     pub left: Sparse,

@@ -6,8 +6,8 @@ use crate::divisible::spread::Kernel;
 use equipoise::error::Result;
 use equipoise::node::Worker;
 
-/// What `LC_ALL=C wc` of coreutils 8 and 9.1 says: lines are newlines; a word begins with a visible ASCII character and ends before white
-/// space; other bytes are not seen (a word of nothing but control characters or bytes above 127 is none).
+/// Counts as by `LC_ALL=C wc` of coreutils 8 and 9.1. Lines are newlines. A word begins with a visible ASCII character and ends before
+/// white space; other bytes are ignored (control characters or bytes above 127 alone are no word).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     pub lines: u64,

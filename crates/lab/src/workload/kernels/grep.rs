@@ -23,7 +23,7 @@ pub fn expression(pattern: &str) -> Result<Regex> {
 /// Cuts what it is fed into records.
 pub struct Splitter {
     records: Records,
-    /// The beginning of a record whose end has not come.
+    /// Beginning of a record whose end has not arrived.
     rest: Vec<u8>,
 }
 
@@ -84,7 +84,7 @@ impl Grep {
     }
 }
 
-/// What happens to one record.
+/// Processes one record.
 fn look(expression: &Regex, terminator: Option<u8>, found: &mut u64, output: &mut Option<Output>, record: &[u8]) -> Result<()> {
     if !expression.is_match(record) {
         return Ok(());

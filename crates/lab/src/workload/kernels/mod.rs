@@ -1,7 +1,7 @@
-//! What can be computed on a big input that is cut into shares: kernels whose answers do not depend on where it is cut, and any program.
+//! Computations on a big input that is cut into shares: kernels whose answers do not depend on where it is cut, and any program.
 //!
-//! A [`Computation`] is what the option says; [`Computation::desk`] makes a rank's [`Desk`], which makes kernels and keeps what they write;
-//! [`Computation::answer`] puts the shares' answers together.
+//! A [`Computation`] is the parsed option; [`Computation::desk`] makes a rank's [`Desk`], which makes kernels and keeps their outputs;
+//! [`Computation::answer`] combines the shares' answers.
 
 mod checksum;
 mod command;
@@ -15,7 +15,7 @@ mod spool;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -30,9 +30,9 @@ pub use reduce::{Reduce, Sums};
 use crate::divisible::spread::collect::Outputs;
 use crate::divisible::spread::{Kernel, Kernels, Range, Records};
 use equipoise::error::{Error, Result};
-use spool::Spool;
+use spool::Spools;
 
-/// What is computed.
+/// The computation that the options select.
 #[derive(Clone, Debug)]
 pub enum Computation {
     /// Lines, words and bytes, as `LC_ALL=C wc` counts them.
@@ -61,7 +61,7 @@ pub enum Answer {
     Records(BTreeMap<Vec<u8>, u64>),
     /// In hexadecimal digits.
     Checksum(String),
-    /// What was written is to be collected; the least of the programs' exit statuses, and on how many shares of how many nothing was written.
+    /// Outputs to be collected; the least of the programs' exit statuses; and the number of shares without output, and of all shares.
     Written {
         status: i32,
         silent: u64,
@@ -99,7 +99,7 @@ impl Computation {
         }
     }
 
-    /// What it is, as typed.
+    /// Name of the computation, as typed.
     pub fn name(&self) -> String {
         match self {
             Computation::Count => "count".into(),
@@ -111,7 +111,7 @@ impl Computation {
         }
     }
 
-    /// Where it wants its shares to end, for an input of this length.
+    /// Ends of shares that it needs, for an input of this length.
     pub fn records(&self, asked: Records, length: u64) -> Records {
         match self {
             Computation::Checksum => Records::Bytes(checksum::group(length)),
@@ -119,7 +119,7 @@ impl Computation {
         }
     }
 
-    /// Whether it writes, so that there is something to collect.
+    /// Returns true if it writes, so that there is something to collect.
     pub fn writes(&self) -> bool {
         matches!(self, Computation::Command { .. } | Computation::Grep { print: true, .. })
     }
@@ -187,9 +187,6 @@ pub struct Desk {
 /// Seconds per byte of a program of which nothing is known.
 const ASSUMED: f64 = 1e-8;
 
-/// What was written for each range.
-type Spools = Arc<Mutex<BTreeMap<Range, Spool>>>;
-
 impl Desk {
     /// Forgets what was written.
     pub fn clear(&self) {
@@ -198,7 +195,7 @@ impl Desk {
         }
     }
 
-    /// Whether it can be said before how long something takes: measured on a sample, or as fast as ranks are said to be.
+    /// Returns true if computing times can be predicted: by a measurement on a sample, or by the declared speeds of the ranks.
     pub fn predicts(&self) -> bool {
         self.pace.is_some() || self.samples()
     }

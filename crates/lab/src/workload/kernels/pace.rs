@@ -16,7 +16,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// What stands for a kernel on a sample, where time is virtual: how long a kernel itself takes does not matter there.
+    /// Stand-in for a kernel on a sample, where time is virtual: the kernel's own computing time does not matter there.
     pub fn sample(&self, node: u32) -> Option<Box<dyn Kernel>> {
         self.is_virtual.then(|| self.around(node, Box::new(Nothing)))
     }

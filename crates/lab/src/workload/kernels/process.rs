@@ -14,20 +14,20 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use equipoise::error::{Error, Result};
 
-/// What it writes goes into a `T`.
+/// A running program, whose output goes into a `T`.
 pub struct Process<T> {
-    /// How sentences about it begin.
+    /// Beginning of sentences about it.
     who: String,
     started: Started,
     /// Gone when it does not want any more.
     stdin: Option<PipeWriter>,
     output: Receiver<Result<T>>,
-    /// It is killed when for so long it has not taken what it was given, written anything, or ended.
+    /// Time after which it is killed if it has taken no input, written nothing, and not ended.
     patience: Duration,
     pulse: Pulse,
 }
 
-/// What becomes of its standard error.
+/// Destination of its standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Errors {
     /// It is ours.
@@ -150,7 +150,7 @@ impl<T: Send + 'static> Process<T> {
     }
 }
 
-/// How a program ended, in words.
+/// End of a program, in words.
 pub fn how(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(127), _) => "it ended with status 127: the shell knows no such program".into(),
@@ -265,7 +265,7 @@ mod tests {
         assert!(goes(&child));
     }
 
-    /// Whether a process goes away soon: one whose parent is gone is reaped by another process.
+    /// Returns true if a process goes away soon: one whose parent is gone is reaped by another process.
     fn goes(pid: &[u8]) -> bool {
         (0..1000).any(|_| {
             std::thread::sleep(Duration::from_millis(5));

@@ -1,10 +1,10 @@
-//! What becomes of the outputs of a program's runs.
+//! Combination of the outputs of a program's runs.
 
 use std::fmt::Write;
 
 use equipoise::error::{Error, Result};
 
-/// What `--reduce` says.
+/// Parsed `--reduce`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Reduce {
     /// They follow each other, in the order of the input.

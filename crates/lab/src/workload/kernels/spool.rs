@@ -1,9 +1,10 @@
-//! What kernels write, kept until it is wanted: in memory at first, in a nameless file beyond that.
+//! Outputs of kernels, kept until they are wanted: in memory at first, in a nameless file beyond that.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::sync::{Arc, Mutex};
 
-use super::Spools;
 use crate::divisible::spread::Range;
 use equipoise::error::{Error, Result};
 use equipoise::names;
@@ -11,11 +12,14 @@ use equipoise::names;
 /// Number of bytes that stay in memory.
 const IN_MEMORY: usize = 8 << 20;
 
-/// What was written for one range.
+/// Outputs by range.
+pub type Spools = Arc<Mutex<BTreeMap<Range, Spool>>>;
+
+/// Output for one range.
 #[derive(Debug, Default)]
 pub struct Spool {
     memory: Vec<u8>,
-    /// What follows what is in memory.
+    /// Continuation of the part in memory.
     file: Option<File>,
     length: u64,
     /// Number of bytes that have been read.
@@ -54,11 +58,11 @@ impl Spool {
     }
 }
 
-/// Where a kernel writes to.
+/// Writer of a kernel's output.
 pub struct Output {
     range: Range,
     spool: Spool,
-    /// Where it is left in the end; `None` if it is not wanted.
+    /// Place for the finished output; `None` if it is not wanted.
     keep: Option<Spools>,
 }
 

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::Path;
 
-use super::super::series::{MOST_TIMES, SERIES, Steps};
+use super::super::steps::{MOST_TIMES, SERIES, Steps};
 use super::{DataFile, PhaseIds, files_by_rank, parse};
 use equipoise::error::{Error, Result};
 use equipoise::names;
 
-/// What a file says of a rank's phases: the time of the tasks in each, and those that were not recorded.
+/// A rank's phases in a file: the time of the tasks in each, and phases that were not recorded.
 struct Course {
     times: BTreeMap<u64, f64>,
     skipped: BTreeSet<u64>,

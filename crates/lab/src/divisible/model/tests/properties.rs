@@ -1,4 +1,4 @@
-//! What must hold for any numbers.
+//! Properties that hold for any numbers.
 
 use proptest::prelude::*;
 

@@ -99,7 +99,7 @@ const DISTANCES: [[u8; 16]; 16] = {
     distances
 };
 
-/// Where the blank can go.
+/// Move of the blank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Move {
     Up,
@@ -155,7 +155,7 @@ impl Position {
         self.moves + self.distance
     }
 
-    /// The positions one move on, but for the one that we come from.
+    /// Positions after one move, except the one before this position.
     fn next(self) -> impl Iterator<Item = Position> {
         let allowed = MOVES.into_iter().filter(move |step| self.last != Some(step.back()));
         allowed.filter_map(move |step| {
@@ -174,22 +174,22 @@ impl Position {
 /// A task.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Search {
-    /// All iterations, one after the other.
+    /// All iterations in sequence.
     All,
-    /// What one iteration finds from this position on.
+    /// One iteration from this position on.
     Within { position: Position, bound: u8 },
 }
 
-/// What a search came to.
+/// Result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Found {
     /// The goal was found, after this number of moves.
     Goal(u8),
-    /// Not the goal; the least estimate beyond the bound.
+    /// The goal was not found; the least estimate beyond the bound.
     Beyond(u8),
 }
 
-/// What is said of a search that met nothing, not even the bound.
+/// Result of a search that met nothing, not even the bound.
 const NOTHING: Found = Found::Beyond(u8::MAX);
 
 impl Found {
@@ -203,7 +203,7 @@ impl Found {
     }
 }
 
-/// What waits for searches.
+/// Task that waits for searches.
 #[derive(Clone, Copy, Debug)]
 pub enum Waiting {
     /// The start, for an iteration.

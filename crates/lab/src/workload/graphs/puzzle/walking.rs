@@ -79,7 +79,7 @@ struct Search {
 }
 
 impl Search {
-    /// Whether the goal can be reached in `left` moves; `by_row` and `by_column` are the tables' numbers, `before` is where the blank was.
+    /// Returns true if the goal can be reached in `left` moves; `by_row` and `by_column` are the tables' numbers, `before` is where the blank was.
     fn within(&mut self, left: u8, blank: usize, before: usize, by_row: u16, by_column: u16) -> bool {
         let away = self.walk.distance[usize::from(by_row)] + self.walk.distance[usize::from(by_column)];
         if away > left {

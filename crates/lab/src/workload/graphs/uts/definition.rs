@@ -1,5 +1,5 @@
-//! A tree counted straight from its definition, with a hasher for messages of any length and every number of children worked out where it is
-//! needed: another program than the one that runs, to judge its answer by.
+//! Tree count straight from the definition, with a hasher for messages of any length, and every number of children computed where it is
+//! needed. An independent program, to check the answer of the one that runs.
 
 use std::f64::consts::PI;
 

@@ -102,7 +102,7 @@ pub struct Uts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     pub nodes: u64,
-    /// Of these, those without children.
+    /// Number of nodes without children, among `nodes`.
     pub leaves: u64,
     /// The greatest depth of any.
     pub depth: u32,
@@ -119,7 +119,7 @@ impl Tally {
 pub struct Part {
     /// Nodes to be visited, the next one last.
     stack: Vec<Knot>,
-    /// Those that this task has visited.
+    /// Counts of the nodes that this task has visited.
     tally: Tally,
     /// Number of nodes that it may visit.
     share: u64,

@@ -77,7 +77,7 @@ impl Knot {
     }
 }
 
-/// How a geometric tree's expected number of children depends on the depth.
+/// Dependence of a geometric tree's expected number of children on the depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// b0 above depth d, then 0.
@@ -90,7 +90,7 @@ pub enum Shape {
     Exponential,
 }
 
-/// How the number of children of a node is drawn.
+/// Distribution of the number of children of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// From the geometric distribution.
@@ -109,7 +109,7 @@ pub struct Tree {
     pub b0: f64,
     /// The depth d of geometric trees.
     pub depth: u32,
-    /// Of binomial trees.
+    /// Probability and number of children of a node in binomial trees.
     pub q: f64,
     pub m: u32,
     pub seed: u32,
@@ -138,10 +138,10 @@ pub(super) struct Draw {
     levels: Vec<Level>,
 }
 
-/// How the number of children of the nodes at a depth is drawn.
+/// Distribution of the number of children of the nodes at a depth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Level {
-    /// There are none.
+    /// No children.
     Barren,
     /// This number of children.
     Certain(u32),

@@ -159,7 +159,7 @@ fn slices_splits_and_spawned_halves_lose_no_node() {
             if parts.len() % 3 == 1 {
                 let half = part.stack.len() / 2;
                 if let Some(given) = uts.split(&mut part) {
-                    // What is given away lies nearer to the root than what is kept, and is half of it.
+                    // The part given away lies nearer to the root than the part kept, and is half of the work.
                     assert_eq!(given.stack.len(), half);
                     assert!(given.stack.iter().all(|given| part.stack.iter().all(|kept| given.depth <= kept.depth)));
                     parts.push(given);

@@ -16,17 +16,17 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use super::graph::Link;
-use super::{MAX_GRAPH_NODES, NodeId};
+use super::{Link, MAX_GRAPH_NODES};
 use crate::spec::shown;
+use crate::topology::NodeId;
 
 /// Maximum number of weights of a node.
 const MOST_WEIGHTS: usize = 64;
 
-/// What the lines say: number of nodes, and the links in ascending order.
+/// Content of the lines: number of nodes, and the links in ascending order.
 pub(super) type Links = (u32, Vec<Link>);
 
-/// What the first line says, and where it is.
+/// Content of the first line.
 #[derive(Debug, PartialEq)]
 struct Head {
     nodes: usize,
@@ -66,8 +66,8 @@ fn lines(text: &str) -> Vec<(usize, &str)> {
     lines
 }
 
-/// Whether a text looks like this format, and not like an edge list: the number of nodes in its first line is the number of lines that follow, or it
-/// has comments in METIS's form. Nodes of edge lists are numbered from 0, and node 0 has a link; here no neighbour is 0.
+/// Returns true if a text looks like this format, and not like an edge list: the number of nodes in its first line is the number of lines
+/// that follow, or it has comments in METIS's form. Nodes of edge lists are numbered from 0, and node 0 has a link; here no neighbour is 0.
 pub(super) fn is_one(text: &str) -> bool {
     let all = lines(text);
     if text.lines().any(|line| line.trim_start().starts_with('%')) {
@@ -85,7 +85,7 @@ pub(super) fn is_one(text: &str) -> bool {
 /// Reads a text in this format.
 ///
 /// # Errors
-/// What is wrong, with the line in front.
+/// Error with the line in front.
 pub(super) fn read(text: &str) -> Result<Links, String> {
     let mut all = lines(text).into_iter();
     let (number, line) = all.next().ok_or("it has no nodes")?;

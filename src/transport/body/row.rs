@@ -1,7 +1,7 @@
 //! Values of many nodes in a row, each as it is written in a message, shared by all that hold them.
 //!
-//! When all gather what all have, every node holds a stretch of the same circle of values, twice as long after each step. Nodes of one
-//! process need not hold copies: a row is a tree whose parts are shared, so putting two rows behind each other copies neither.
+//! In an all-gather every node holds a stretch of the same circle of values, twice as long after each step. Nodes of one process need not
+//! hold copies: a row is a tree whose parts are shared, so concatenating two rows copies neither.
 //!
 //! ```text
 //!   row of node 0        row of node 1          0 sends what it holds to 7, 1 to 0, ..
@@ -9,9 +9,8 @@
 //!      ab   cd              bc   de             row of node 0 = (row of 0) + (row of 2), and so on
 //! ```
 //!
-//! A row knows a fingerprint of its values, the same however it was put together: equal rows are found without a poll at the values. The
-//! fingerprint has 122 bits (two polynomials over the field of 2^61 - 1 elements), so that no two different rows that ever meet have the
-//! same one.
+//! A row has a fingerprint of its values, which does not depend on how it was put together: equal rows are found without comparing the
+//! values. The fingerprint has 122 bits (two polynomials over the field of 2^61 - 1 elements), so collisions are not to be expected.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::rc::Rc;
@@ -35,7 +34,7 @@ enum Kind {
     Pair(Row, Row),
 }
 
-/// Of the values of a row: the same for the same values in the same order.
+/// Fingerprint of the values of a row: the same for the same values in the same order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fingerprint {
     /// Two sums of the values' hashes times powers of the bases; the last value has power 0.
@@ -52,14 +51,14 @@ fn times(a: u64, b: u64) -> u64 {
     plus(product as u64 & PRIME, (product >> 61) as u64)
 }
 
-/// Of two numbers up to the prime itself.
+/// Sum modulo the prime, of two numbers up to the prime.
 fn plus(a: u64, b: u64) -> u64 {
     let sum = a + b;
     if sum >= PRIME { sum - PRIME } else { sum }
 }
 
 impl Fingerprint {
-    /// Of a row of one value.
+    /// Fingerprint of a row of one value.
     pub fn of(value: &[u8]) -> Fingerprint {
         let hash = |seed: u64| {
             let mut hasher = DefaultHasher::new();
@@ -70,7 +69,7 @@ impl Fingerprint {
         Fingerprint { sums: [hash(0), hash(1)], powers: BASES }
     }
 
-    /// Of a row and another one behind it.
+    /// Fingerprint of this row followed by another one.
     pub fn and(self, next: Fingerprint) -> Fingerprint {
         Fingerprint {
             sums: [0, 1].map(|k| plus(times(self.sums[k], next.powers[k]), next.sums[k])),

@@ -6,10 +6,10 @@
 //! grid that the graph does not have are *virtual links*. Nothing takes part in the phase for a virtual node, and tasks go straight to their
 //! destination over the graph's own links.
 
-use super::NodeId;
-use super::graph::{FASTEST, Graph};
+use super::{FASTEST, Graph};
+use crate::topology::NodeId;
 
-/// Where the nodes of a graph are in a hyper-grid of sides of two.
+/// Places of the nodes of a graph in a hyper-grid with sides of two.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Embedding {
     dimension: u32,

@@ -13,9 +13,9 @@ use std::rc::Rc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::collective::Group;
-use super::tree::Tree;
-use super::{Node, Tag, native, wire};
+use super::super::tree::Tree;
+use super::super::{Node, Tag, open, wire};
+use super::{Group, native};
 use crate::error::{Error, Result};
 use crate::topology::NodeId;
 use crate::transport::Body;
@@ -27,7 +27,7 @@ const ALL_GATHER: Tag = crate::node::tags::collective::ALL_GATHER;
 /// Number of members from which on values are gathered in shared rows.
 const SHARED_FROM: u32 = 17;
 
-/// A list that every member of a group has. Nodes of one process share it, and what is [derived](Gathered::derive) from it.
+/// A list that every member of a group has. Nodes of one process share it, and the values [derived](Gathered::derive) from it.
 pub struct Gathered<T>(Rc<Common<T>>);
 
 struct Common<T> {
@@ -41,8 +41,8 @@ impl<T> Gathered<T> {
         Gathered(Rc::new(Common { values, derived: RefCell::default() }))
     }
 
-    /// What follows from these values, and from nothing else that nodes could see differently. It is made once for all nodes that share the
-    /// list, and there is one of each type.
+    /// Returns a value computed from the gathered values, and from nothing else that could differ between nodes. It is computed once for
+    /// all nodes that share the list; there is one value of each type.
     pub fn derive<D: 'static>(&self, make: impl FnOnce(&[T]) -> D) -> Rc<D> {
         let find = |known: &Rc<dyn Any>| known.clone().downcast::<D>().ok();
         if let Some(known) = self.0.derived.borrow().iter().find_map(find) {
@@ -117,7 +117,7 @@ where
     T: Serialize + DeserializeOwned + 'static,
 {
     let (n, me) = (group.size(), group.place());
-    let mut row = Row::of(wire::write_body(&mine));
+    let mut row = Row::of(super::super::written(&mine, ALL_GATHER)?);
     drop(mine);
     let mut reach = 1;
     while reach < n {
@@ -129,8 +129,8 @@ where
         let more = match message.body.row() {
             Some(more) => more.clone(),
             None => {
-                // What came from elsewhere is decoded now, where the sender is known.
-                let values: Vec<T> = super::open(&message, ALL_GATHER)?;
+                // A message from another process is decoded now, while its sender is known.
+                let values: Vec<T> = open(&message, ALL_GATHER)?;
                 let numbers = values.len() as u64;
                 check_number(from, numbers, wanted)?;
                 Row::received(message.body, size_of::<u64>(), wanted)
@@ -167,7 +167,7 @@ pub(super) fn share<T: Serialize + 'static>(group: &Group, node: &Node, values: 
     }
 }
 
-/// The list of these values that a node of this process has already, or the one that is made now.
+/// Returns the list of these values that a node of this process already has, or makes it.
 fn find_or_put<T: 'static, E>(
     group: &Group,
     node: &Node,
@@ -208,7 +208,7 @@ mod tests {
     fn gathered(nodes: u32, groups_of: u32, value: impl Fn(NodeId) -> u64 + Copy + 'static) -> Vec<Gathered<u64>> {
         let mut world = World::simulated(nodes, sim::Model::default());
         let overlay = Overlay::one_host(Topology::parse("complete", nodes).unwrap(), nodes).unwrap();
-        let results = super::super::run(&mut world, &overlay, |node| async move {
+        let results = super::super::super::run(&mut world, &overlay, |node| async move {
             let first = node.me() / groups_of * groups_of;
             let group = Group::spaced(first, 1, groups_of.min(node.nodes() - first), node.me()).unwrap();
             group.all_gather(&node, value(node.me())).await
@@ -244,7 +244,7 @@ mod tests {
     fn few_nodes_share_what_they_gathered_over_the_first() {
         let mut world = World::simulated(6, sim::Model::default());
         let overlay = Overlay::one_host(Topology::parse("complete", 6).unwrap(), 6).unwrap();
-        let results = super::super::run(&mut world, &overlay, |node| async move {
+        let results = super::super::super::run(&mut world, &overlay, |node| async move {
             let values = node.everyone().all_gather_over_first(&node, node.me()).await?;
             // Node 5 took another value for its own.
             Ok(node.everyone().shared(&node, if node.me() == 5 { vec![7; 6] } else { values }))

@@ -1,6 +1,7 @@
-//! Collective operations that MPI carries out, where the world offers it: sums, scans and all-gathers of a group whose nodes are on ranks of their own.
+//! Collective operations that MPI carries out, where the world offers it: sums, scans and all-gathers of a group whose nodes each have
+//! their own rank.
 //!
-//! They count as the messages of [our own](super::collective), of which MPI shows nothing: same number, same bytes, same chains. So a phase has the
+//! They count as the messages of [our own](super), of which MPI shows nothing: same number, same bytes, same chains. So a phase has the
 //! same figures either way. What chains the others know of travels along: with an all-gather in each block, with sums as the sums of the chains and
 //! of their squares, which tell whether all are alike (Cauchy and Schwarz: `n` times the second is the square of the first then, and only then).
 
@@ -9,17 +10,17 @@ use std::future::poll_fn;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::collective::Group;
-use super::tree::Tree;
-use super::{Node, wire};
+use super::super::tree::Tree;
+use super::super::{Node, wire};
+use super::Group;
 use crate::error::{Error, Result};
 use crate::transport::native::{Collected, Collective, CollectiveId};
 
-/// What every member sends at once: chain, length of its value, and the value if it is no longer than the rest.
+/// Bytes of the block that every member sends: chain, length of its value, and the value if it fits.
 const BLOCK: usize = 40;
 const AHEAD: usize = size_of::<u32>() + size_of::<u64>();
 
-/// Whether MPI carries out what this group does together: all members see the same.
+/// Returns true if MPI carries out collective operations of this group. The same on all members.
 pub(super) fn is_offered(group: &Group, node: &Node) -> bool {
     group.size() > 1 && node.port.has_collectives() && node.overlay().placement.native()
 }
@@ -30,7 +31,7 @@ where
     T: Serialize + DeserializeOwned,
 {
     let n = group.size() as usize;
-    let body = wire::write(mine);
+    let body = wire::try_write(mine).map_err(|why| Error::Failed(format!("a value for MPI's all-gather cannot be written: {why}")))?;
     let mut block = vec![0; BLOCK];
     block[..4].copy_from_slice(&node.port.chain().to_le_bytes());
     block[4..AHEAD].copy_from_slice(&(body.len() as u64).to_le_bytes());
@@ -59,7 +60,7 @@ where
             return Ok(None);
         }
         let lengths: Vec<usize> = sizes.iter().map(|size| *size as usize).collect();
-        let all = bytes(group, node, body.to_vec(), lengths.clone()).await?;
+        let all = bytes(group, node, body, lengths.clone()).await?;
         let mut rest = &all[..];
         let mut values = Vec::with_capacity(n);
         for (place, length) in lengths.into_iter().enumerate() {
