@@ -29,7 +29,7 @@ Examples:
   equipoise reproduce psts --table 6 --on-ranks          in addition on 2, 4, 8 and 16 real ranks
 
 Papers:
-  hierarchical  000  Ahmad, Ghafoor and Fox 1994: figures 6 to 16, section 4.3 as section 4
+  hierarchical  000  Ahmad, Ghafoor and Fox 1994: figures 6 to 16, section 4.3 as section 4, section 6
   divisible     001  Blazewicz and Drozdowski 1995: figures 2 to 8, by the model and executed; example 1, section 2
   sash          002  Hamidzadeh, Lilja and Atif 1995: figures 2 to 13, section 3
   psts          003  Savvas and Kechadi 2004: tables 1 to 7, figures 4 to 6, section 4

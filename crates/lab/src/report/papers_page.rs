@@ -174,6 +174,9 @@ fn axes(paper: Paper, item: Item) -> Axes {
             let load = ["0.5", "0.6", "0.7", "0.8"][number as usize - 13];
             straight(&format!("response time and rate of migration, load {load}"), "migrations a unit of time", response)
         }
+        (Paper::Hierarchical, Item::Section(6)) => {
+            straight("response time at low load with slower migrations", "children of a task, at most", response)
+        }
         (Paper::Hierarchical, _) => straight("distances and migrations", "utilisation", "hops; migrations of a task"),
         (Paper::Divisible, Item::Figure(number)) => match blazewicz1995::figures().into_iter().find(|figure| figure.number == number) {
             Some(figure) => {

@@ -2,7 +2,7 @@
 //!
 //! Streams of random task graphs on a hypercube of 256 processors, all strategies of a point with the same arrivals, graphs and times. The paper does not
 //! say how old the baseline's knowledge of its neighbours is, and that decides the result: announcements every half unit of time, under which most of section
-//! 6 holds, are the reading of the claims; loads known at once are measured, too.
+//! 6 holds, are the reading of the claims; loads known at once are measured, too. `Section(6)` has points of figures 6 to 8 with slower migrations.
 
 mod claims;
 
@@ -23,6 +23,11 @@ const STRATEGIES: [(&str, &str); 3] =
 /// Graphs at each point: quick, and the paper's.
 const GRAPHS: [u32; 2] = [2_000, 100_000];
 
+/// Migrations a unit of time where each takes twice as long as the text says, as an exchange of two messages would; and graphs, which are cheap at
+/// the low loads of these points.
+const SLOWER_RATE: u32 = 10;
+const SLOWER_GRAPHS: [u32; 2] = [4_000, 100_000];
+
 /// Processors.
 const DIMENSION: u32 = 8;
 
@@ -31,7 +36,7 @@ pub(super) fn study() -> Study {
     let mut point = |figure: u32, name: String, x: f64, (levels, children): (u32, u32), utilisation: f64, rate: u32| {
         let named = name.clone();
         jobs.push(Job::new(Item::Figure(figure), name, x, GRAPHS, move |seed, graphs| {
-            responses(&GraphStream { dimension: DIMENSION, levels, children, utilisation, rate, graphs }, &named, seed)
+            responses(&STRATEGIES, &GraphStream { dimension: DIMENSION, levels, children, utilisation, rate, graphs }, &named, seed)
         }));
     };
     for (figure, graph) in [(6, (3, 2)), (7, (3, 3)), (8, (3, 4)), (9, (7, 1))] {
@@ -48,6 +53,13 @@ pub(super) fn study() -> Study {
     for (figure, utilisation) in [(13, 0.5), (14, 0.6), (15, 0.7), (16, 0.8)] {
         (4..=36).step_by(4).for_each(|rate| point(figure, String::new(), rate.into(), (3, 2), utilisation, rate));
     }
+    for (children, utilisation) in [2, 3, 4].into_iter().flat_map(|children| [0.4, 0.5].map(|utilisation| (children, utilisation))) {
+        let name = format!(", load {utilisation}");
+        jobs.push(Job::new(Item::Section(6), format!("slower{name}"), f64::from(children), SLOWER_GRAPHS, move |seed, graphs| {
+            let stream = GraphStream { dimension: DIMENSION, levels: 3, children, utilisation, rate: SLOWER_RATE, graphs };
+            responses(&STRATEGIES[..2], &stream, &name, seed)
+        }));
+    }
     for utilisation in [0.5, 0.8] {
         jobs.push(Job::new(Item::Section(4), "locality", utilisation, [1_000, 5_000], move |seed, graphs| {
             locality(&GraphStream { dimension: DIMENSION, levels: 3, children: 2, utilisation, rate: 20, graphs }, seed)
@@ -57,13 +69,13 @@ pub(super) fn study() -> Study {
 }
 
 /// Mean response times in units, the mean time of a graph on one processor.
-fn responses(stream: &GraphStream, name: &str, seed: u64) -> Result<Vec<Value>> {
+fn responses(strategies: &[(&str, &str)], stream: &GraphStream, name: &str, seed: u64) -> Result<Vec<Value>> {
     let of = |&(scheduler, curve): &(&str, &str)| {
         let record = stream.run(scheduler, seed, false)?;
         let responses = record.responses.ok_or_else(|| Error::Failed(format!("{scheduler}: no graph was answered")))?;
         Ok(Value::new(format!("{curve}{name}"), from_interval(responses.response_mean, responses.response_ci95, responses.graphs)?))
     };
-    STRATEGIES.iter().map(of).collect()
+    strategies.iter().map(of).collect()
 }
 
 /// The mean of a stream, whose interval comes from batches of consecutive graphs.
