@@ -21,6 +21,7 @@ mod differencing;
 mod fewest;
 mod geometry;
 mod greedy;
+mod greedy_refine;
 mod hierarchical;
 mod matching;
 mod near;
@@ -34,9 +35,10 @@ pub use differencing::differencing;
 pub use fewest::fewest;
 pub use geometry::{along_curve, bisection};
 pub use greedy::greedy;
+pub use greedy_refine::greedy_refine;
 pub use hierarchical::hierarchical;
 pub use near::{Neighbours, near};
-pub use refine::{TOLERANCE, frugal_refine, greedy_refine, local_refine, quick_refine, refine};
+pub use refine::{TOLERANCE, frugal_refine, local_refine, quick_refine, refine};
 
 /// Tasks, ranks and the powers of the ranks.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Assignment, Neighbours, Problem, differencing, fewest, greedy, near};
+use super::{Assignment, Neighbours, Problem, fewest, near};
 use crate::load::RankTime;
 
 /// Steps for each task, at most: whole weights can come nearer to each other by one unit at a time.
@@ -69,17 +69,17 @@ pub fn local_refine(problem: &Problem<'_>, tolerance: f64, neighbours: &Neighbou
 }
 
 /// Assignments with little movement, within a limit of the slowest rank's time.
-fn frugal(problem: &Problem<'_>, limit: RankTime, looks: u64) -> impl Iterator<Item = Assignment> {
+pub(super) fn frugal(problem: &Problem<'_>, limit: RankTime, looks: u64) -> impl Iterator<Item = Assignment> {
     within(problem, limit).into_iter().chain(fewest::fewest_within(problem, limit, looks))
 }
 
 /// Returns the time multiplied by a factor.
-fn scaled(time: RankTime, factor: f64) -> RankTime {
+pub(super) fn scaled(time: RankTime, factor: f64) -> RankTime {
     RankTime { work: (time.work as f64 * factor.max(1.0)) as u64, power: time.power }
 }
 
 /// The same without a second try.
-fn evened(problem: &Problem<'_>) -> Assignment {
+pub(super) fn evened(problem: &Problem<'_>) -> Assignment {
     let mut state = State::new(problem);
     for _ in 0..STEPS_PER_TASK * problem.weights.len() {
         if !state.improve() {
@@ -88,33 +88,6 @@ fn evened(problem: &Problem<'_>) -> Assignment {
     }
     state.settle();
     state.assignment
-}
-
-/// Chooses among the results of [`greedy`], [`differencing`] and [`refine`](fn@refine) the one with the fewest moves whose slowest rank
-/// takes at most `tolerance` (at least 1) times as long as in the best result. Needless moves are undone before the comparison.
-pub fn greedy_refine(problem: &Problem<'_>, tolerance: f64) -> Assignment {
-    let refined = refine(problem);
-    let mut found = vec![refined];
-    for anew in [greedy(problem), differencing(problem)] {
-        let better = evened(&Problem { owners: &anew, ..*problem });
-        for assignment in [anew, better] {
-            let mut state = State::with(problem, assignment);
-            state.settle();
-            found.push(state.assignment);
-        }
-    }
-    let seconds = |assignment: &Assignment| {
-        let time = problem.slowest(&problem.loads(assignment));
-        if time.work == 0 { 0.0 } else { time.work as f64 / time.power as f64 }
-    };
-    let best = found.iter().map(seconds).fold(f64::INFINITY, f64::min);
-    // As far as the tolerance goes, and as far as refinement came.
-    let slowest = |assignment: &Assignment| problem.slowest(&problem.loads(assignment));
-    let fastest = found.iter().map(slowest).min().unwrap_or(RankTime { work: 0, power: 1 });
-    found.extend(frugal(problem, scaled(fastest, tolerance), fewest::LOOKS));
-    let good = found.into_iter().filter(|assignment| seconds(assignment) <= best * tolerance.max(1.0));
-    // The first of those that move the same: refinement where it is as good.
-    good.min_by_key(|assignment| problem.moved(assignment)).unwrap_or_else(|| problem.owners.to_vec())
 }
 
 /// From where tasks are to no more than `limit` on any rank, with little movement; `None` if this rule finds no way.
@@ -136,9 +109,9 @@ fn within(problem: &Problem<'_>, limit: RankTime) -> Option<Assignment> {
     None
 }
 
-struct State<'a> {
+pub(super) struct State<'a> {
     problem: &'a Problem<'a>,
-    assignment: Assignment,
+    pub assignment: Assignment,
     loads: Vec<u64>,
     /// Weight and number of the movable tasks of each rank.
     held: Vec<BTreeSet<(u64, usize)>>,
@@ -159,7 +132,7 @@ impl<'a> State<'a> {
         State::with(problem, problem.owners.to_vec())
     }
 
-    fn with(problem: &'a Problem<'a>, assignment: Assignment) -> State<'a> {
+    pub fn with(problem: &'a Problem<'a>, assignment: Assignment) -> State<'a> {
         let loads = problem.loads(&assignment);
         let mut held = vec![BTreeSet::new(); problem.ranks()];
         for (task, rank) in assignment.iter().enumerate() {
@@ -284,7 +257,7 @@ impl<'a> State<'a> {
     }
 
     /// Brings back what need not have moved, within the time of the slowest rank.
-    fn settle(&mut self) {
+    pub fn settle(&mut self) {
         if let Some(&(slowest, _)) = self.order.last() {
             self.settle_within(slowest);
         }
@@ -349,6 +322,7 @@ impl<'a> State<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::greedy_refine;
     use super::super::testing::{optimum, seconds};
     use super::*;
     use proptest::prelude::*;

@@ -12,8 +12,9 @@
 //!
 //! Cost: an all-gather, and a step in which each task goes where it belongs, at once.
 
-use super::central::{self, Given, Rule};
-use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, direct};
+use super::central;
+use super::ground::{Given, Rule};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, by_task, gathering};
 use crate::assign::{self, Assignment};
 use crate::error::Result;
 use crate::load::{Quota, Shares};
@@ -45,7 +46,7 @@ fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
 
 /// Two rows of n pieces have less than 2 n common parts.
 fn cost(topology: &Topology) -> Cost {
-    let (gather, n) = (direct::gather_cost(topology.nodes()), u64::from(topology.nodes()));
+    let (gather, n) = (gathering::cost(topology.nodes()), u64::from(topology.nodes()));
     let transfers = if n > 1 { 2 * n } else { 0 };
     Cost { steps: gather.steps + transfers.min(1), messages: gather.messages + transfers, bytes: gather.bytes + transfers * TRANSFER_BYTES }
 }
@@ -70,17 +71,17 @@ impl Balancer for Chains {
     }
 
     fn run<'a>(&'a self, phase: &'a mut Phase<'_>) -> Running<'a> {
-        Box::pin(async move { if phase.shares.are_weighted() { central::exchange(phase, self).await } else { at_quotas(phase).await } })
+        Box::pin(async move { if phase.shares.are_weighted() { by_task::exchange(phase, self).await } else { at_quotas(phase).await } })
     }
 }
 
 /// Unit tasks: cut at the sums of the quotas.
 async fn at_quotas(phase: &mut Phase<'_>) -> Result<()> {
     let (node, me) = (phase.node, phase.node.me());
-    let loads = direct::gather(node, phase.load()).await?;
+    let loads = gathering::gather(node, phase.load()).await?;
     phase.enter(Stage::Decision);
     phase.survey_of(&loads);
-    let quota = phase.quota(direct::total_of(&loads));
+    let quota = phase.quota(gathering::total_of(&loads));
     let pinned = phase.shares.pinned();
     let cut = loads.derive(|loads| Cut::new(loads, &quota, pinned));
     drop(loads);

@@ -30,15 +30,12 @@
 
 use std::rc::Rc;
 
-use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, central};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, by_task, gathering};
 use crate::error::Result;
 use crate::load::{Aim, Quota, Shares, TaskBatch};
-use crate::node::collective::FEW;
+use crate::node::Gathered;
 use crate::node::migrate::TRANSFER_BYTES;
-use crate::node::{Gathered, HEADER_BYTES, Node};
 use crate::topology::{Kind, NodeId, Placement, Topology};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 pub(super) static ENTRY: Entry = Entry {
     name: "direct",
@@ -64,35 +61,8 @@ fn build(_: &mut Options<'_>) -> Result<Box<dyn Balancer>, InvalidSpec> {
 }
 
 pub(super) fn cost(topology: &Topology) -> Cost {
-    let (gather, transfers) = (gather_cost(topology.nodes()), u64::from(topology.nodes()) - 1);
+    let (gather, transfers) = (gathering::cost(topology.nodes()), u64::from(topology.nodes()) - 1);
     Cost { steps: gather.steps + transfers.min(1), messages: gather.messages + transfers, bytes: gather.bytes + transfers * TRANSFER_BYTES }
-}
-
-/// Cost of [`gather`] with eight bytes from each node.
-pub(super) fn gather_cost(nodes: u32) -> Cost {
-    let n = u64::from(nodes);
-    if FEW.contains(&nodes) {
-        let others = n - 1;
-        // One number to node 0, and n numbers with their count back.
-        return Cost { steps: 2, messages: 2 * others, bytes: others * (2 * HEADER_BYTES + 8 + 8 + 8 * n) };
-    }
-    let rounds = u64::from(n.next_power_of_two().ilog2());
-    Cost { steps: rounds, messages: n * rounds, bytes: n * rounds * (HEADER_BYTES + 8) + n * (n - 1) * 8 }
-}
-
-/// A value of every node, on every node.
-pub(super) async fn gather<T: Serialize + DeserializeOwned + 'static>(node: &Node, mine: T) -> Result<Gathered<T>> {
-    let everyone = node.everyone();
-    if FEW.contains(&everyone.size()) {
-        return Ok(everyone.shared(node, everyone.all_gather_over_first(node, mine).await?));
-    }
-    everyone.all_gather(node, mine).await
-}
-
-/// The sum of all loads, added up once for all nodes that share the list.
-pub(super) fn total_of(loads: &Gathered<u64>) -> u64 {
-    struct Total(u64);
-    loads.derive(|loads| Total(loads.iter().sum())).0
 }
 
 impl Balancer for Direct {
@@ -118,12 +88,12 @@ pub(super) async fn exchange(phase: &mut Phase<'_>) -> Result<()> {
     let load = phase.load();
 
     // Step 1.
-    let loads = gather(node, load).await?;
+    let loads = gathering::gather(node, load).await?;
 
     // Step 2.
     phase.enter(Stage::Decision);
     phase.survey_of(&loads);
-    let quota = phase.quota(total_of(&loads));
+    let quota = phase.quota(gathering::total_of(&loads));
     let plan = loads.derive(|loads| Planned::new(loads, quota));
     let mine = plan.quota.of(me);
     // Computed once for all nodes that share the list.
@@ -162,7 +132,7 @@ pub(super) async fn exchange(phase: &mut Phase<'_>) -> Result<()> {
 
     // Step 4.
     match whole {
-        Some(quota) => central::repair(phase, quota.0.clone()).await,
+        Some(quota) => by_task::repair(phase, quota.0.clone()).await,
         None => Ok(()),
     }
 }
@@ -183,7 +153,7 @@ async fn rounded(phase: &mut Phase<'_>, loads: &Gathered<u64>, quota: &Quota, su
         _ => fits,
     };
     phase.enter(Stage::Information);
-    let choices = gather(node, (fits, one_more)).await?;
+    let choices = gathering::gather(node, (fits, one_more)).await?;
     phase.enter(Stage::Decision);
     node.charge(choices.len() as u64);
     let rows = choices.derive(|choices| chosen(loads, quota, choices));

@@ -9,7 +9,8 @@
 //! Guarantee: at most 4/3 of the least possible time on equal ranks, twice on others. It moves nearly all tasks: the price of an assignment from
 //! nothing.
 
-use super::central::{self, Central, Given, Rule};
+use super::central::{self, Central};
+use super::ground::{Given, Rule};
 use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
 use crate::assign::{self, Assignment, vectors};
 

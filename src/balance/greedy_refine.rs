@@ -10,7 +10,8 @@
 //!
 //! Guarantee: never slower than any of them, times the tolerance.
 
-use super::central::{self, Central, Given, Rule};
+use super::central::{self, Central};
+use super::ground::{Given, Rule};
 use super::refine::Tolerance;
 use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
 use crate::assign::{self, Assignment, vectors};

@@ -11,7 +11,8 @@
 //!
 //! `tolerance` is that of [`refine`](super::refine), between hosts.
 
-use super::central::{self, Central, Given, Rule};
+use super::central::{self, Central};
+use super::ground::{Given, Rule};
 use super::refine::Tolerance;
 use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
 use crate::assign::{self, Assignment};

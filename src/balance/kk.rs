@@ -7,7 +7,8 @@
 //!
 //! It is made for ranks of equal power with nothing pinned. Elsewhere it is longest task first and then refinement, and no longer differencing.
 
-use super::central::{self, Central, Given, Rule};
+use super::central::{self, Central};
+use super::ground::{Given, Rule};
 use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
 use crate::assign::{self, Assignment};
 

@@ -4,14 +4,17 @@
 //! documentation's table and the tests use the [registry](ALL). To add a balancer, write its file and enter it there.
 
 mod all;
+mod by_task;
 mod central;
 mod chains;
 mod cwa;
 mod dem;
 mod diffusion;
 mod direct;
+mod gathering;
 mod greedy;
 mod greedy_refine;
+mod ground;
 mod hierarchical;
 mod items;
 mod kk;
@@ -42,7 +45,7 @@ use std::rc::Rc;
 use log::debug;
 
 pub use self::all::{ALL, SIMPLEST_FIRST};
-pub use self::central::{Given, Rule};
+pub use self::ground::{Given, Rule};
 pub use self::parts::{from_parts, partition_file, read_partition};
 use crate::error::Result;
 use crate::load::{Aim, Powers, Quota, RankTime, Shares, TaskBatch, Transfer, WorkQueue};

@@ -1,6 +1,6 @@
 //! No balancing: every task stays where it is. The reference for all other balancers.
 
-use super::central::{Given, Rule};
+use super::ground::{Given, Rule};
 use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running};
 use crate::assign::Assignment;
 use crate::error::Result;

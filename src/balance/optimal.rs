@@ -26,7 +26,7 @@
 //! process holds all nodes, these share one list of loads, and the flow is solved once for all of them. Virtual time is charged for it on every
 //! node, a tick for each node and round; the number of rounds is the diameter.
 
-use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, central, direct};
+use super::{Balancer, Cost, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, by_task, direct, gathering};
 use crate::error::{Error, Result};
 use crate::flow::{self, Carry};
 use crate::load::{Quota, Shares};
@@ -104,7 +104,7 @@ fn cost(topology: &Topology) -> Cost {
         Kind::Complete => u64::from(topology.nodes()) - 1,
         _ => links(topology).count() as u64,
     };
-    let gather = direct::gather_cost(topology.nodes());
+    let gather = gathering::cost(topology.nodes());
     let descent = match topology {
         Topology::Graph(graph) => graph.longest_descent(),
         _ => topology.diameter(),
@@ -135,12 +135,12 @@ async fn carry(phase: &mut Phase<'_>) -> Result<()> {
     }
 
     // Step 1.
-    let loads = direct::gather(node, phase.load()).await?;
+    let loads = gathering::gather(node, phase.load()).await?;
 
     // Step 2.
     phase.enter(Stage::Decision);
     phase.survey_of(&loads);
-    let quota = phase.quota(direct::total_of(&loads));
+    let quota = phase.quota(gathering::total_of(&loads));
     let solved = loads.derive(|loads| Solved::new(node.topology(), loads, quota));
     let solved = Result::as_ref(&solved).map_err(Error::clone)?;
     let (mine, parts) = (solved.quota.of(node.me()), solved.parts(node.me()));
@@ -163,7 +163,7 @@ async fn carry(phase: &mut Phase<'_>) -> Result<()> {
 
     // Step 4.
     match whole {
-        Some(quota) => central::repair(phase, quota.0.clone()).await,
+        Some(quota) => by_task::repair(phase, quota.0.clone()).await,
         None => Ok(()),
     }
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{
-    Balancer, Chosen, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, central, direct, slowest_of,
+    Balancer, Chosen, Entry, Facts, InvalidSpec, Options, Phase, Promises, QuotaRule, Running, Stage, central, gathering, slowest_of,
 };
 use crate::error::{Error, Result};
 use crate::load::{Shares, TaskBatch};
@@ -180,7 +180,7 @@ impl Parts {
         let pinned = || queue.pinned().into_iter().flat_map(TaskBatch::segments);
         let is_stuck = pinned().any(|segment| (segment.first()..segment.first() + segment.len()).any(|id| rank_of(id) != here));
         let offer = Offer { tasks: queue.len(), load: queue.work(), leaving: leaving.into_iter().collect(), is_stuck };
-        let all: Gathered<Offer> = direct::gather(node, offer).await?;
+        let all: Gathered<Offer> = gathering::gather(node, offer).await?;
 
         // Step 2.
         phase.enter(Stage::Decision);

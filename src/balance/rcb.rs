@@ -10,7 +10,8 @@
 //!
 //! Near tasks stay together, wherever they were. Each cut is off by less than the task on it. It needs a place of each task.
 
-use super::central::{self, Central, Given, Rule};
+use super::central::{self, Central};
+use super::ground::{Given, Rule};
 use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
 use crate::assign::{self, Assignment};
 

@@ -14,7 +14,8 @@
 //!
 //! Guarantee: nobody becomes slower than the slowest was. What is even stays where it is; real loads end within a per cent of longest task first with a fraction of its moves.
 
-use super::central::{self, Central, Given, Rule};
+use super::central::{self, Central};
+use super::ground::{Given, Rule};
 use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
 use crate::assign::{self, Assignment, vectors};
 

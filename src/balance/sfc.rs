@@ -11,7 +11,8 @@
 //! The slowest rank is as fast as any cut of this order makes it. Regions are less compact than those of [`rcb`](super::rcb), but a small change of
 //! the work moves borders by little. It needs a place of each task.
 
-use super::central::{self, Central, Given, Rule};
+use super::central::{self, Central};
+use super::ground::{Given, Rule};
 use super::{Balancer, Entry, Facts, InvalidSpec, Options, Promises, QuotaRule};
 use crate::assign::{self, Assignment};
 

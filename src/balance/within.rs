@@ -16,9 +16,9 @@
 
 use std::collections::BTreeSet;
 
-use super::central::{Ground, Rule};
+use super::ground::{Ground, Rule};
 use super::items::Held;
-use super::{Phase, Stage, direct};
+use super::{Phase, Stage, gathering};
 use crate::assign::capacity::{self, NoRoom, Rooms};
 use crate::error::{Error, Result};
 use crate::load::{TaskBatch, WorkQueue};
@@ -40,7 +40,7 @@ pub(super) async fn exchange(phase: &mut Phase<'_>, rule: &dyn Rule, capacity: &
 
     // Step 1.
     phase.enter(Stage::Information);
-    let all: Gathered<Offered> = direct::gather(node, offered(phase.mover.queue)).await?;
+    let all: Gathered<Offered> = gathering::gather(node, offered(phase.mover.queue)).await?;
 
     // Step 2.
     phase.enter(Stage::Decision);

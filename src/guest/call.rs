@@ -8,71 +8,20 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use super::buffers::Buffers;
-use super::exchange::Interrupts;
+use super::interrupts::Interrupts;
+use super::letters::{Op, kinds, read};
 use super::options::Options;
-use super::scheduled::Nodes;
+use super::run::{Item, Run};
 use super::status::{Failure, Result, Status};
-use super::stealing::{Item, Run};
 use super::voice::Voice;
 use crate::topology::RankId;
 use crate::transport::mpi::guest::{self as carrier, Link, Patience, Word};
 use crate::transport::wire;
 use crate::trigger::Watch;
-
-/// Identifies a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Op {
-    Open,
-    Close,
-    Plan,
-    PlanFrom,
-    Move,
-    MoveVar,
-    Return,
-    ReturnVar,
-    Step,
-    Advise,
-    LoopBegin,
-    LoopEnd,
-    Run,
-    Exchange,
-}
-
-impl Op {
-    fn name(self) -> &'static str {
-        match self {
-            Op::Open => "open",
-            Op::Close => "close",
-            Op::Plan => "plan_make",
-            Op::PlanFrom => "plan_from",
-            Op::Move => "plan_move",
-            Op::MoveVar => "plan_move_var",
-            Op::Return => "plan_return",
-            Op::ReturnVar => "plan_return_var",
-            Op::Step => "step",
-            Op::Advise => "advise",
-            Op::LoopBegin => "loop_begin",
-            Op::LoopEnd => "loop_end",
-            Op::Run => "run",
-            Op::Exchange => "exchange",
-        }
-    }
-}
-
-/// Kinds of letters.
-pub mod kinds {
-    pub const UP: i32 = 1;
-    pub const DOWN: i32 = 2;
-    pub const COLLECT: i32 = 3;
-    pub const SCATTER: i32 = 4;
-    pub const LOST: i32 = 5;
-    /// First kind of the messages of a run.
-    pub const RUN: i32 = 10;
-}
 
 /// The ranks of a communicator, inside another program.
 ///
@@ -119,6 +68,10 @@ pub(super) struct State {
     pub interrupts: Interrupts,
     pub buffers: Buffers,
 }
+
+/// The ranks as nodes: a world on duplicates of the guest's communicators, kept from run to run. Its end is collective, so it is not dropped
+/// with the guest's world, but at its closing.
+pub(super) type Nodes = ManuallyDrop<crate::transport::world::World>;
 
 /// Result of an agreement, the same on all ranks.
 pub(super) struct Agreed {
@@ -436,9 +389,4 @@ impl State {
             None => Ok(()),
         }
     }
-}
-
-/// Reads what another rank wrote.
-pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    wire::read_value(bytes).map_err(|why| Failure::new(Status::Failed, format!("another rank's words cannot be read: {why}")))
 }

@@ -3,21 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use super::call::{Op, State, World};
+use super::call::{State, World};
+use super::interrupts::Interrupts;
+use super::letters::Op;
 use super::status::{Failure, Result};
-
-/// Asked while a call waits; its failure ends the call, and the world.
-pub(super) type Ask = Box<dyn FnMut() -> Result<()>>;
 
 /// Interval between two calls.
 const EVERY: Duration = Duration::from_millis(20);
-
-/// The question, and when it was asked last.
-#[derive(Default)]
-pub(super) struct Interrupts {
-    ask: Option<Ask>,
-    last: Option<Instant>,
-}
 
 impl World {
     /// All-gather of bytes, by rank; `mine` is this rank's bytes, or the error in its arguments. `name` describes the bytes, and is the
@@ -29,7 +21,7 @@ impl World {
         self.call(|world| {
             let mut state = world.state.borrow_mut();
             let name = name.bytes().fold(17u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
-            let (mine, wrong) = super::plan::split(mine);
+            let (mine, wrong) = super::status::split(mine);
             state.agree_saying(Op::Exchange, wrong, &[("call", name)], mine.unwrap_or_default().to_vec())
         })
     }

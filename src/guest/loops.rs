@@ -6,7 +6,8 @@
 
 use std::time::Instant;
 
-use super::call::{Op, World};
+use super::call::World;
+use super::letters::Op;
 use super::status::{Failure, Result};
 use crate::schedule::selfsched::named;
 use crate::schedule::selfsched::rules::{Chunks, Measured, Rounding, Rule, share};
@@ -155,7 +156,7 @@ impl World {
             });
             let free = state.loops.iter().position(|open| !open);
             let checked = free.ok_or_else(|| Failure::usage("too many loops are open")).and_then(|slot| Ok((slot, read?)));
-            let (found, mine) = super::plan::split(checked);
+            let (found, mine) = super::status::split(checked);
             let hash = |text: &str| text.bytes().fold(17u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
             let (slot, first, length, rule) =
                 found.as_ref().map_or((0, 0, 0, 0), |(slot, (first, length, rule, _))| (*slot, *first, *length, hash(rule)));
@@ -216,7 +217,7 @@ impl World {
     pub fn end_loop_if(&self, of: Result<&Loop>) -> Result<()> {
         self.call(|world| {
             let mut state = world.state.borrow_mut();
-            let (of, mine) = super::plan::split(of);
+            let (of, mine) = super::status::split(of);
             // Exact as doubles.
             let halves = |number: u64| [(number >> 32) as f64, f64::from(number as u32)];
             let taken = halves(of.map_or(0, |of| of.taken));

@@ -15,6 +15,8 @@
 //! A [`World`] stands on a duplicate of a communicator, and changes nothing else in the process. Its calls are collective unless they say
 //! otherwise, and fail alike on all ranks.
 
+#[cfg(feature = "_ranks")]
+mod agreeing;
 pub(crate) mod balancers;
 #[cfg(feature = "_ranks")]
 mod buffers;
@@ -24,12 +26,20 @@ pub(crate) mod decide;
 #[cfg(feature = "_ranks")]
 mod exchange;
 #[cfg(feature = "_ranks")]
+mod interrupts;
+#[cfg(feature = "_ranks")]
+mod letters;
+#[cfg(feature = "_ranks")]
 mod loops;
 mod options;
+#[cfg(feature = "_ranks")]
+mod places;
 #[cfg(feature = "_ranks")]
 mod plan;
 #[cfg(feature = "_ranks")]
 mod route;
+#[cfg(feature = "_ranks")]
+mod run;
 #[cfg(feature = "_ranks")]
 mod scheduled;
 mod status;
@@ -38,6 +48,8 @@ mod stealing;
 mod step;
 #[cfg(feature = "_ranks")]
 mod steps;
+#[cfg(feature = "_ranks")]
+mod task;
 #[cfg(feature = "_ranks")]
 mod tasks;
 pub(crate) mod travel;
@@ -51,20 +63,20 @@ mod voice;
 mod world;
 
 #[cfg(feature = "_ranks")]
-#[doc(hidden)]
-pub use call::Op as Call;
-#[cfg(feature = "_ranks")]
 pub use call::World;
+#[cfg(feature = "_ranks")]
+#[doc(hidden)]
+pub use letters::Op as Call;
 #[cfg(feature = "_ranks")]
 pub use loops::Loop;
 pub use options::{ByRank, Options};
 #[cfg(feature = "_ranks")]
-pub use plan::{Given, Plan};
+pub use places::Receive;
 #[cfg(feature = "_ranks")]
-pub use route::Receive;
+pub use plan::{Given, Plan};
 pub use status::{Failure, Result, Status};
 #[cfg(feature = "_ranks")]
-pub use tasks::{Process, Task};
+pub use task::{Process, Task};
 pub use travel::Refused;
 #[cfg(feature = "_ranks")]
 pub use values::WorldPlan;

@@ -5,11 +5,12 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::balancers;
-use super::call::{Op, State, World};
+use super::call::{State, World};
 use super::decide::{All, Decision};
+use super::letters::Op;
 use super::options::ByRank;
-use super::route::{Places, Route};
-use super::status::{Failure, Result};
+use super::places::{Places, Route};
+use super::status::{Failure, Result, split};
 use super::verdict::Verdict;
 use crate::advice;
 use crate::load::Place;
@@ -151,14 +152,6 @@ impl World {
                 Ok(vec![best; offers.len()])
             })
         })
-    }
-}
-
-/// A value, and what is wrong instead of it.
-pub(super) fn split<T>(value: Result<T>) -> (Option<T>, Result<()>) {
-    match value {
-        Ok(value) => (Some(value), Ok(())),
-        Err(why) => (None, Err(why)),
     }
 }
 

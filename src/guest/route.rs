@@ -4,61 +4,13 @@ use std::mem;
 use std::time::Instant;
 
 use super::buffers::Buffers;
-use super::call::{Op, Same, State, World};
+use super::call::{Same, State, World};
+use super::letters::Op;
+use super::places::{Aligned, Places, Receive, Route};
 use super::plan::Plan;
 use super::status::{Failure, Result, Status};
 use crate::transport::mpi::foreign::{Arriving, Leaving};
 use crate::transport::mpi::guest::Patience;
-
-/// Places in an array, ascending.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Places {
-    Run { first: usize, count: usize },
-    List(Vec<usize>),
-}
-
-impl Places {
-    /// The places of each rank that stands in a list, by rank.
-    pub fn by_rank(ranks: impl Iterator<Item = u32>) -> Vec<(u32, Places)> {
-        let mut found: std::collections::BTreeMap<u32, Vec<usize>> = std::collections::BTreeMap::new();
-        for (place, rank) in ranks.enumerate() {
-            found.entry(rank).or_default().push(place);
-        }
-        found.into_iter().map(|(rank, list)| (rank, Places::of(list))).collect()
-    }
-
-    fn of(list: Vec<usize>) -> Places {
-        let (first, count) = (list.first().copied().unwrap_or(0), list.len());
-        if list.last().is_none_or(|last| *last == first + count - 1) { Places::Run { first, count } } else { Places::List(list) }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Places::Run { count, .. } => *count,
-            Places::List(list) => list.len(),
-        }
-    }
-
-    fn at(&self, number: usize) -> usize {
-        match self {
-            Places::Run { first, .. } => first + number,
-            Places::List(list) => list[number],
-        }
-    }
-
-    fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.len()).map(|number| self.at(number))
-    }
-}
-
-/// A way from the arrays of all ranks to others: what goes to which rank, and where what comes from which rank goes.
-#[derive(Clone, Debug)]
-pub(super) struct Route {
-    pub leaving: Vec<(u32, Places)>,
-    pub arriving: Vec<(u32, Places)>,
-    pub items: usize,
-    pub arrivals: usize,
-}
 
 /// Something with room for these bytes, filled with zeros.
 fn room(bytes: usize, what: &str) -> Result<Vec<u8>> {
@@ -69,40 +21,6 @@ fn room(bytes: usize, what: &str) -> Result<Vec<u8>> {
     buffer.resize(bytes, 0);
     Ok(buffer)
 }
-
-/// Bytes at an address that is a multiple of 16.
-pub(super) struct Aligned(Vec<u128>);
-
-impl Aligned {
-    pub fn new() -> Aligned {
-        Aligned(Vec::new())
-    }
-
-    /// A copy of the bytes, at such an address.
-    pub fn copy(&mut self, bytes: &[u8]) -> &[u8] {
-        let words = bytes.chunks(16).map(|chunk| {
-            let mut word = [0; 16];
-            word[..chunk.len()].copy_from_slice(chunk);
-            u128::from_ne_bytes(word)
-        });
-        self.0.clear();
-        self.0.extend(words);
-        if self.0.is_empty() {
-            self.0.push(0);
-        }
-        as_bytes(&self.0, bytes.len())
-    }
-}
-
-#[allow(unsafe_code, reason = "a view of plain numbers as bytes")]
-fn as_bytes(words: &[u128], length: usize) -> &[u8] {
-    let length = length.min(mem::size_of_val(words));
-    // SAFETY: the words are valid for `length` bytes, and any byte of a number may be read.
-    unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), length) }
-}
-
-/// Callback for each arriving item: its owner or the rank that computed it, its index, its bytes. A result other than 0 refuses the item.
-pub type Receive<'a> = &'a mut dyn FnMut(u32, u64, &[u8]) -> i32;
 
 impl World {
     /// Moves items of one size: `items` holds them in their order, `out` gets the items of this rank afterwards, in the order of
@@ -138,7 +56,7 @@ impl World {
                 (Some(route), Some((from, into))) => route.prepare(&mut state.buffers, world.rank(), from, into.len(), size),
                 _ => Err(Failure::usage("no plan")),
             });
-            let (staging, mine) = super::plan::split(prepared);
+            let (staging, mine) = super::status::split(prepared);
             let number = plan.map_or(0, |plan| plan.number);
             state.agree(op, mine, &[("plan", number), ("bytes of an item", size as u64)])?;
             let (Some(route), Some((from, into)), Some(staging)) = (route, arrays, staging) else {
@@ -182,7 +100,7 @@ impl World {
                     false => Err(Failure::usage(format!("{} items are given, and the plan has {}", items.len(), route.items))),
                 }
             });
-            let (both, mine) = super::plan::split(both);
+            let (both, mine) = super::status::split(both);
             let number = both.as_ref().map_or(0, |(plan, ..)| plan.number);
             state.agree(op, mine, &[("plan", number)])?;
             let Some((plan, route, items)) = both else { return Err(Failure::usage("no plan")) };
@@ -402,7 +320,7 @@ impl State {
             room(total.ok_or_else(|| Failure::memory("items"))?, "items")
         });
         let both = packed().and_then(|packed| Ok((packed, rooms.collect::<Result<Vec<_>>>()?)));
-        let (both, mine) = super::plan::split(both);
+        let (both, mine) = super::status::split(both);
         // A rank that has no memory says so before anything is sent.
         self.agree(op, mine, same)?;
         let Some((packed, rooms)) = both else { return Err(Failure::memory("items")) };

@@ -10,20 +10,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::call::{Op, State, World};
-use super::route::{Aligned, Receive};
+use super::call::{Nodes, State, World};
+use super::letters::Op;
+use super::places::{Aligned, Receive};
+use super::run::Item;
 use super::status::{Failure, Result, Status};
-use super::stealing::Item;
-use super::tasks::Process;
+use super::task::Process;
 use crate::node;
 use crate::node::Worker;
 use crate::schedule::{self, Chosen, Computation, Roots, Style, Yield};
 use crate::topology::Overlay;
-use crate::transport::world;
-
-/// The ranks as nodes: a world on duplicates of the guest's communicators, kept from run to run. Its end is collective, so it is not dropped
-/// with the guest's world, but at its closing.
-pub(super) type Nodes = ManuallyDrop<world::World>;
 
 /// The scheduler that a name and its options choose, if it can run on this number of ranks.
 ///
@@ -102,7 +98,7 @@ impl World {
     pub(super) fn run_under(&self, chosen: Chosen, process: Process<'_>, on_result: &mut Option<Receive<'_>>) -> Result<()> {
         let (mut nodes, roots) = {
             let mut state = self.state.borrow_mut();
-            let mine = state.run.as_mut().map(super::stealing::Run::take_all).unwrap_or_default();
+            let mine = state.run.as_mut().map(super::run::Run::take_all).unwrap_or_default();
             let mut roots = Vec::new();
             state.through_first(&mine, |_, all: Vec<Vec<Item>>| {
                 let ranks = all.len();
@@ -145,7 +141,7 @@ impl World {
 
     /// The tasks that were created since it was asked last.
     fn created(&self) -> Vec<Item> {
-        self.with_run(super::stealing::Run::take_all).unwrap_or_default()
+        self.with_run(super::run::Run::take_all).unwrap_or_default()
     }
 }
 

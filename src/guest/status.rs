@@ -94,6 +94,15 @@ impl From<Failure> for Error {
     }
 }
 
+/// A value, and what is wrong instead of it.
+#[cfg(feature = "_ranks")]
+pub(super) fn split<T>(value: Result<T>) -> (Option<T>, Result<()>) {
+    match value {
+        Ok(value) => (Some(value), Ok(())),
+        Err(why) => (None, Err(why)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

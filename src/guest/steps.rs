@@ -1,6 +1,7 @@
 //! Once a step: whether to balance before the next.
 
-use super::call::{Op, State, World};
+use super::call::{State, World};
+use super::letters::Op;
 use super::options::ByRank;
 use super::status::{Failure, Result};
 use super::step::trigger;

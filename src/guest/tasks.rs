@@ -11,82 +11,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::call::{Op, World};
-use super::route::{Aligned, Receive};
+use super::call::World;
+use super::letters::Op;
+use super::places::{Aligned, Receive};
+use super::run::{Item, RESULT, Root, Run, STOP};
 use super::scheduled;
 use super::status::{Failure, Result, Status};
-use super::stealing::{Item, RESULT, Root, Run, STOP};
+use super::task::{Deeds, Place, Process, Task, check_cost};
 use crate::schedule::Chosen;
 use crate::transport::mpi::guest::Patience;
-
-/// Effects of a task that runs on another thread.
-#[derive(Default)]
-struct Deeds {
-    puts: Vec<(i32, Vec<u8>)>,
-    results: Vec<Vec<u8>>,
-    stops: bool,
-}
-
-/// Callback that processes a task. A result other than 0 ends the run.
-pub type Process<'a> = &'a (dyn Fn(&Task<'_>, &[u8]) -> i32 + Sync);
-
-/// A task being processed: operations of its function beyond computing.
-pub struct Task<'a> {
-    root: Root,
-    place: Place<'a>,
-}
-
-enum Place<'a> {
-    /// On the thread of the world.
-    Here(&'a World),
-    /// On another thread.
-    There(&'a RefCell<Deeds>),
-}
-
-impl Task<'_> {
-    /// Creates a task. `cost` is an estimate of its work (0: unknown); tasks of larger `priority` come first, as a hint.
-    ///
-    /// # Errors
-    /// Wrong usage, if the cost is negative or not finite.
-    pub fn put(&self, body: &[u8], cost: f64, priority: i32) -> Result<()> {
-        check_cost(cost)?;
-        match &self.place {
-            Place::Here(world) => _ = world.with_run(|run| run.push(self.root, priority, body.to_vec())),
-            Place::There(deeds) => deeds.borrow_mut().puts.push((priority, body.to_vec())),
-        }
-        Ok(())
-    }
-
-    /// Sends a result to where the task's root was put.
-    pub fn result(&self, bytes: &[u8]) {
-        match &self.place {
-            Place::Here(world) => world.to_root(self.root, bytes),
-            Place::There(deeds) => deeds.borrow_mut().results.push(bytes.to_vec()),
-        }
-    }
-
-    /// No more tasks begin anywhere.
-    pub fn stop(&self) {
-        match &self.place {
-            Place::Here(world) => world.stop_run(),
-            Place::There(deeds) => deeds.borrow_mut().stops = true,
-        }
-    }
-
-    /// Answers other ranks, in long tasks.
-    pub fn progress(&self) {
-        if let Place::Here(world) = &self.place {
-            world.serve_others();
-        }
-    }
-}
-
-fn check_cost(cost: f64) -> Result<()> {
-    match cost.is_finite() && cost >= 0.0 {
-        true => Ok(()),
-        false => Err(Failure::usage(format!("cost {cost}: it must be finite and at least 0"))),
-    }
-}
 
 /// Way in which tasks are distributed.
 enum Spread {
@@ -138,7 +71,7 @@ impl World {
         self.call(|world| {
             let workers = world.state.borrow().options.workers;
             let checked = scheduler(name, world.ranks(), workers).and_then(|spread| Ok((spread, process?)));
-            let (checked, mine) = super::plan::split(checked);
+            let (checked, mine) = super::status::split(checked);
             {
                 let mut state = world.state.borrow_mut();
                 let roots = std::mem::take(&mut state.roots);
@@ -203,7 +136,7 @@ impl World {
         self.state.borrow_mut().run.as_mut().map(what)
     }
 
-    fn to_root(&self, root: Root, bytes: &[u8]) {
+    pub(super) fn to_root(&self, root: Root, bytes: &[u8]) {
         let mut state = self.state.borrow_mut();
         let (rank, number) = (self.rank(), state.run.as_ref().map_or(0, |run| run.number));
         if root.rank == rank {
@@ -222,7 +155,7 @@ impl World {
         }
     }
 
-    fn stop_run(&self) {
+    pub(super) fn stop_run(&self) {
         let mut state = self.state.borrow_mut();
         let Some(run) = &mut state.run else { return };
         if std::mem::replace(&mut run.stopped, true) {

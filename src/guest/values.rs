@@ -5,7 +5,8 @@ use std::ops::Deref;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::call::{Op, World};
+use super::call::World;
+use super::letters::Op;
 use super::plan::{Given, Plan};
 use super::status::{Failure, Result, Status};
 use super::travel::{Refused, carried};

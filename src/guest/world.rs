@@ -2,7 +2,8 @@
 
 use std::ffi::c_void;
 
-use super::call::{Op, State, World};
+use super::call::{State, World};
+use super::letters::Op;
 use super::options::Options;
 use super::status::{Failure, Result};
 use crate::transport::mpi::foreign::Foreign;

@@ -2,8 +2,11 @@
 //!
 //! All members of a [`Group`] call the same operation in the same order. Each takes `ceil(log2 n)` steps, two of them twice that number;
 //! [`all_gather_over_first`](Group::all_gather_over_first) takes two.
-//! Sums, scans and all-gathers may be [MPI's own](super::native) instead, with the same results and counts.
+//! Sums, scans and all-gathers may be [MPI's own](native) instead, with the same results and counts.
 //! Two collectives of one group may follow each other without a pause: order per pair keeps them apart.
+
+mod gather;
+mod native;
 
 use std::ops::RangeInclusive;
 use std::rc::Rc;
@@ -11,11 +14,12 @@ use std::rc::Rc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::gather::{self, Gathered};
 use super::tree::Tree;
-use super::{Node, Tag, native};
+use super::{Node, Tag};
 use crate::error::{Error, Result, Travelling};
 use crate::topology::NodeId;
+
+pub use gather::Gathered;
 
 const REDUCE: Tag = crate::node::tags::collective::REDUCE;
 const SCAN: Tag = crate::node::tags::collective::SCAN;

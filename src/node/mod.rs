@@ -19,9 +19,7 @@
 
 pub mod collective;
 mod concurrent;
-pub mod gather;
 pub mod migrate;
-mod native;
 pub mod tags;
 mod tree;
 
@@ -45,9 +43,8 @@ use crate::transport::tape::MessageTrace;
 use crate::transport::world::World;
 use crate::transport::{Body, Envelope, Freight, Interest, Job, Port, Scope, Wanted, wire};
 pub use crate::transport::{Event, Finished, Message, Needed, Output, Signal, Sliced, Step, Tag, Ticks, TimerId, WorkId, Worker};
-pub use collective::Group;
+pub use collective::{Gathered, Group};
 pub use concurrent::Either;
-pub use gather::Gathered;
 pub use tags::epochs;
 
 /// Bytes of a message's header, which count as much as its body's.

@@ -3,7 +3,10 @@
 use crate::names;
 use crate::spec::{InvalidSpec, shown};
 
-use super::{MAX_DIMENSION, MAX_NODES, MAX_VIRTUAL_PER_RANK};
+use super::{MAX_DIMENSION, MAX_NODES};
+
+/// Maximum number of virtual nodes that one rank may host.
+pub const MAX_VIRTUAL_PER_RANK: u32 = 1024;
 
 /// A topology, or a placement of it on ranks, that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

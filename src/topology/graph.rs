@@ -1,12 +1,16 @@
 //! Any connected network: nodes and links as an edge list gives them.
 
+mod embedding;
+mod metis;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::OnceLock;
 
-use super::embedding::Embedding;
-use super::{InvalidTopology, NodeId, metis};
+use super::{InvalidTopology, NodeId};
 use crate::names;
+
+pub use embedding::Embedding;
 
 /// Maximum number of nodes of a graph: distances between all of them are kept, two bytes a pair.
 pub const MAX_GRAPH_NODES: u32 = 4096;

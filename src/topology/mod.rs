@@ -9,7 +9,6 @@
 //! graphs two bytes a pair of nodes, shared between clones.
 
 mod complete;
-mod embedding;
 mod error;
 mod fit;
 mod graph;
@@ -21,7 +20,6 @@ mod kind;
 mod known;
 mod lattice;
 mod line;
-mod metis;
 mod overlay;
 mod placing;
 #[doc(hidden)]
@@ -35,16 +33,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use complete::Complete;
-pub use embedding::Embedding;
-pub use error::InvalidTopology;
-pub use graph::{Graph, Link, MAX_GRAPH_NODES};
+pub use error::{InvalidTopology, MAX_VIRTUAL_PER_RANK};
+pub use graph::{Embedding, Graph, Link, MAX_GRAPH_NODES};
 pub use hosts::Hosts;
 pub use hypercube::Hypercube;
 pub use kind::Kind;
 pub use known::KnownNetwork;
 pub use lattice::{Grid, Mesh};
 pub use line::Line;
-pub use overlay::{MAX_VIRTUAL_PER_RANK, Overlay, Placement};
+pub use overlay::{Overlay, Placement};
 pub use placing::PlacementRule;
 pub use side::Side;
 pub use tree::Tree;

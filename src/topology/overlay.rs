@@ -6,10 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{HostId, Hosts, InvalidTopology, NodeId, PlacementRule, RankId, Topology};
-
-/// Maximum number of virtual nodes that one rank may host.
-pub const MAX_VIRTUAL_PER_RANK: u32 = 1024;
+use super::{HostId, Hosts, InvalidTopology, MAX_VIRTUAL_PER_RANK, NodeId, RankId, Topology};
 
 /// Placement of nodes on ranks: rank of each node. Clones share it.
 ///
@@ -188,12 +185,6 @@ impl Overlay {
     /// The topology in identity placement on the ranks of these hosts. Fails as [`Placement::new`] does.
     pub fn new(topology: Topology, hosts: Hosts) -> Result<Overlay, InvalidTopology> {
         let placement = Placement::new(topology.nodes(), hosts.ranks(), hosts)?;
-        Ok(Overlay { topology, placement })
-    }
-
-    /// The topology placed by a rule on the ranks of these hosts; see [`PlacementRule::place`].
-    pub fn placed(topology: Topology, hosts: Hosts, rule: PlacementRule, seed: u64) -> Result<Overlay, InvalidTopology> {
-        let placement = rule.place(&topology, hosts, seed)?;
         Ok(Overlay { topology, placement })
     }
 

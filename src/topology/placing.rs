@@ -19,7 +19,7 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 
-use super::{HostId, Hosts, InvalidTopology, NodeId, Placement, RankId, Topology};
+use super::{HostId, Hosts, InvalidTopology, NodeId, Overlay, Placement, RankId, Topology};
 
 /// Rule by which nodes are placed on ranks. With every rule, node 0 is on rank 0, which prints for all, and each rank has one real node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -163,6 +163,14 @@ impl FromStr for PlacementRule {
     fn from_str(text: &str) -> Result<PlacementRule, String> {
         let found = PlacementRule::ALL.into_iter().find(|rule| rule.name() == text);
         found.ok_or_else(|| format!("known are {}", PlacementRule::ALL.map(PlacementRule::name).join(", ")))
+    }
+}
+
+impl Overlay {
+    /// The topology placed by a rule on the ranks of these hosts; see [`PlacementRule::place`].
+    pub fn placed(topology: Topology, hosts: Hosts, rule: PlacementRule, seed: u64) -> Result<Overlay, InvalidTopology> {
+        let placement = rule.place(&topology, hosts, seed)?;
+        Ok(Overlay { topology, placement })
     }
 }
 

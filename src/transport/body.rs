@@ -1,5 +1,7 @@
 //! Bodies of messages.
 
+pub(crate) mod row;
+
 use std::cell::OnceCell;
 use std::fmt;
 use std::num::NonZeroU8;
@@ -8,9 +10,9 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 
-use super::row::Row;
 use crate::error::{Error, Result};
 use crate::memory;
+use row::Row;
 
 /// Maximum number of bytes that are stored inline. A body is thereby three words long, and a message with its envelope one less than a line
 /// of a processor's cache.

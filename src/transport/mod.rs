@@ -26,7 +26,6 @@ pub mod launcher;
 pub mod mpi;
 pub(crate) mod native;
 pub(crate) mod record;
-pub(crate) mod row;
 pub(crate) mod shelf;
 pub mod sim;
 pub(crate) mod tape;
@@ -47,11 +46,15 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay, RankId};
 pub(crate) use body::buffer;
+pub(crate) use body::row;
 pub use body::{Body, Freight};
 use native::{Collected, Collective, CollectiveId};
 use shelf::Shelf;
 pub(crate) use work::Job;
 pub use work::{Finished, Needed, Output, Sliced, Step, Worker};
+
+/// One node's program, ready to be polled.
+pub(crate) type Program<T> = std::pin::Pin<Box<dyn Future<Output = crate::error::Result<T>>>>;
 
 /// Time: nanoseconds since the world began on real ranks, virtual nanoseconds in the simulator.
 pub type Ticks = u64;

@@ -1,18 +1,13 @@
 //! Worlds: they run a program on every node of an overlay, on real ranks or in simulation.
 
-use std::future::Future;
 use std::ops::Range;
-use std::pin::Pin;
 
 use super::interrupt::Interrupt;
 #[cfg(feature = "_ranks")]
 use super::mpi;
-use super::{Port, sim};
+use super::{Port, Program, sim};
 use crate::error::{Error, Result};
 use crate::topology::{Hosts, KnownNetwork, NodeId, Overlay, RankId};
-
-/// One node's program, ready to be polled.
-pub(crate) type Program<T> = Pin<Box<dyn Future<Output = Result<T>>>>;
 
 /// Real ranks or a simulation of them.
 ///

@@ -4,13 +4,15 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use equipoise::assign::{self, Assignment, Problem};
-use equipoise::balance::find;
+use equipoise::balance::{self, find};
 use equipoise::load::Powers;
 use equipoise::phase::{self, Setting};
 use equipoise::topology::{Hosts, Overlay, PlacementRule, Topology};
 use equipoise::transport::sim::Model;
 use equipoise::transport::world::World;
-use equipoise_lab::experiment::Tasks;
+use equipoise_lab::experiment::compare::{BalancerContender, Case};
+use equipoise_lab::experiment::{CompareSpec, LoadSource, Tasks, compare};
+use equipoise_lab::report::advice;
 use equipoise_lab::workload::{MeasuredTasks, TaskSource};
 
 /// A run, and a lower bound of what moves in it.
@@ -197,4 +199,52 @@ fn locality_brings_together_what_talks_in_a_real_run() {
     assert!(near <= plain, "{near} B cross with locality, and {plain} B without");
     let (_, _, none) = on_hosts("refine", "lbaf-toy-fewer-16ranks", 16, 4);
     assert_eq!(none, None, "nothing is known of the toy's communications");
+}
+
+/// A comparison of all balancers that need no places, each on the topology that suits the network, on the tasks of a run.
+fn comparison(load: &Load) -> Vec<equipoise_lab::experiment::CaseResult> {
+    let ranks = load.ranks as u32;
+    let mut world = World::simulated(ranks, Model::default());
+    let contender = |entry: &balance::Entry| {
+        let topology = entry.topology_on(&world.network());
+        BalancerContender {
+            balancer: Rc::new(find(entry.name).unwrap()),
+            powers: Powers::equal(ranks, topology.nodes()),
+            overlay: Overlay::new(topology, world.hosts()).unwrap(),
+            placement: None,
+        }
+    };
+    let contenders: Vec<BalancerContender> = balance::without_places().map(contender).collect();
+    let source = source(load.run);
+    let tasks = Tasks::of_source(&mut world, &source, contenders.iter().map(|contender| &contender.overlay.placement)).unwrap();
+    let spec = CompareSpec {
+        contenders,
+        cases: vec![Case { loads: LoadSource::Tasks(source), tasks }],
+        repeat: 1,
+        seed: 1,
+        lasting: None,
+        task_seconds: None,
+        trace: false,
+        plain: false,
+        prediction: None,
+    };
+    compare(&mut world, &spec, |_, _, _| {}).unwrap()
+}
+
+#[test]
+fn compare_recommends_a_balancer_within_a_hundredth_of_the_best_row() {
+    for load in LOADS {
+        let results = comparison(&load);
+        let sentence = advice::sentence(&results);
+        let (_, rest) = sentence.split_once(" use ").unwrap_or_else(|| panic!("{}: {sentence}", load.run));
+        let name: String = rest.chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').collect();
+        let records = &results[0].records;
+        let named = records.iter().find(|record| record.balancer == name).unwrap_or_else(|| panic!("{}: {sentence}", load.run));
+        let best = records.iter().map(|record| record.makespan_after).fold(f64::INFINITY, f64::min);
+        assert!(named.makespan_after <= 1.01 * best, "{}: {} after {name}, and the best row has {best}", load.run, named.makespan_after);
+        for name in ["direct", "optimal"] {
+            let record = records.iter().find(|record| record.balancer == name).unwrap();
+            assert!(record.imbalance_after <= 1.06, "{name} on {}: {}", load.run, record.imbalance_after);
+        }
+    }
 }

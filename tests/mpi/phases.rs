@@ -27,13 +27,13 @@ pub fn enter(book: &mut Book) {
         },
     ];
     let limit = Duration::from_secs(150);
-    book.suite(Suite { name: "phases", ranks: &[1, 2, 3, 5, 8], limit, options: small_limits(), cases });
+    book.suite(Suite { name: "phases", ranks: &[1, 2, 3, 5, 8, 16], limit, options: small_limits(), cases });
     let cases = vec![
         Case { name: "tasks that talk to each other", check: talking },
         Case { name: "partitions computed elsewhere", check: partitions },
         Case { name: "tasks with several weights", check: vectors },
     ];
-    book.suite(Suite { name: "numbered tasks", ranks: &[1, 2, 3, 5, 8], limit, options: small_limits(), cases });
+    book.suite(Suite { name: "numbered tasks", ranks: &[1, 2, 3, 5, 8, 16], limit, options: small_limits(), cases });
 }
 
 /// Every balancer on its own topology, which on 3 and 5 ranks may have virtual nodes; few tasks, so that rounding matters.

@@ -14,8 +14,9 @@ use equipoise_lab::report::{advise as report, json};
 use equipoise_lab::workload::{LoadPattern, memory, network};
 
 use super::launch::{self, Ending};
-use super::options::{Output, Placements, SimHosts, WorldOptions, any_bytes};
+use super::options::{Placements, SimHosts, WorldOptions, any_bytes};
 use super::terminal;
+use super::terminal::Output;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -12,9 +12,10 @@ use equipoise_lab::report::{csv, html, json, table, trace};
 use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern};
 
 use super::launch::{self, Ending};
-use super::options::{Output, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input};
+use super::options::{RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input};
 use super::output::{Files, Target, check_trace};
 use super::terminal;
+use super::terminal::Output;
 
 const EXAMPLES: &str = "\
 Examples:

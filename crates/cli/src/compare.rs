@@ -20,9 +20,10 @@ use equipoise_lab::report::{advice, csv, html, json, table, trace};
 use equipoise_lab::workload::{LoadPattern, Pins, PowerPattern, TaskSource, WeightPattern, network};
 
 use super::launch::{self, Ending};
-use super::options::{GraceOption, Output, Placements, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input, handicap};
+use super::options::{GraceOption, Placements, RuleOptions, TaskOptions, WorldOptions, any_bytes, check_standard_input, handicap};
 use super::output::{Files, Target, check_trace};
 use super::terminal;
+use super::terminal::Output;
 
 const EXAMPLES: &str = "\
 Examples:

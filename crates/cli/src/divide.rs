@@ -8,7 +8,8 @@ use clap::Args;
 use equipoise::Error;
 
 use super::launch::{self, Ending};
-use super::options::{Output, WorldOptions};
+use super::options::WorldOptions;
+use super::terminal::Output;
 
 const EXAMPLES: &str = "\
 Examples:

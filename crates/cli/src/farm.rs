@@ -29,7 +29,8 @@ use equipoise_farm::{environment, status};
 use equipoise_lab::experiment::settle;
 
 use super::launch::{self, Ending};
-use super::options::{Output, Placements, WorldOptions};
+use super::options::{Placements, WorldOptions};
+use super::terminal::Output;
 use super::{streams, terminal};
 
 const EXAMPLES: &str = "\

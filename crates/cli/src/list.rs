@@ -14,8 +14,8 @@ use equipoise_lab::report::{json, table};
 use equipoise_lab::workload::{graphs, independent};
 use serde::Serialize;
 
-use super::options::Output;
 use super::terminal;
+use super::terminal::Output;
 
 /// Maximum number of ranks: a prediction builds each topology, which takes long and much memory beyond.
 const MOST_RANKS: i64 = 1 << 24;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{Args, ValueEnum};
 use equipoise::agreement::{self, Collectives, Used};
 use equipoise::balance::Chosen;
 use equipoise::names;
@@ -14,7 +14,7 @@ use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use equipoise_lab::workload::{Pins, WeightPattern, column_names};
 
-use super::terminal;
+use super::terminal::{self, Output};
 
 /// Ranks that a command runs on.
 #[derive(Args, Clone)]
@@ -343,17 +343,6 @@ pub fn handicap(text: &str) -> std::result::Result<f64, String> {
         Ok(times) if (1.0..=100.0).contains(&times) => Ok(times),
         _ => Err("it must be a number from 1 to 100".into()),
     }
-}
-
-/// Output format of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Output {
-    /// Text and tables
-    Human,
-    /// One JSON object per line
-    Json,
-    /// No output; only the exit status
-    Quiet,
 }
 
 #[cfg(test)]

@@ -13,9 +13,10 @@ use equipoise_lab::report::{csv, json, probe as report, simgrid};
 use equipoise_lab::workload::network;
 
 use super::launch::{self, Ending};
-use super::options::{Output, WorldOptions};
+use super::options::WorldOptions;
 use super::output::{Files, Target};
 use super::terminal;
+use super::terminal::Output;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,17 +1,20 @@
 //! `equipoise reproduce`: the papers' tables, figures and claims.
 
-use std::path::PathBuf;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
+use equipoise::transport::launcher;
 use equipoise::transport::sim::Model;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
-use equipoise_lab::experiment::papers::{self, Claim, Effort, Item, Job, Judged, Kept, Measuring, Paper, Point, Records, own};
+use equipoise_lab::experiment::papers::{self, Claim, Effort, Item, Job, Judged, Kept, Launcher, Measuring, Paper, Point, Records, own};
 use equipoise_lab::report::reproduction::ReproductionLine;
 use equipoise_lab::report::{csv, json, papers_page, reproduction};
 
-use super::options::Output;
 use super::output::{Report, Target};
+use super::terminal::Output;
 use super::{launch, terminal};
 
 const EXAMPLES: &str = "\
@@ -23,12 +26,13 @@ Examples:
   equipoise reproduce --file scripts/figures/kwa-tori.toml --report tori
   equipoise reproduce --csv points.csv --claims claims.csv
   equipoise reproduce --report papers                    report.html has every figure
+  equipoise reproduce psts --table 6 --on-ranks          in addition on 2, 4, 8 and 16 real ranks
 
 Papers:
   hierarchical  000  Ahmad, Ghafoor and Fox 1994: figures 6 to 16, section 4.3 as section 4
-  divisible     001  Blazewicz and Drozdowski 1995: figures 2 to 8, example 1, section 2 (executed)
+  divisible     001  Blazewicz and Drozdowski 1995: figures 2 to 8, by the model and executed; example 1, section 2
   sash          002  Hamidzadeh, Lilja and Atif 1995: figures 2 to 13, section 3
-  psts          003  Savvas and Kechadi 2004: tables 1, 6 and 7, figures 4 to 6, section 4
+  psts          003  Savvas and Kechadi 2004: tables 1 to 7, figures 4 to 6, section 4
   wu            004  Wu 1997: examples 1 to 4, table 1, figures 3, 9 and 14 to 17, section 4
 
 A claim's verdict is reproduced, reproduced under a stated reading, not reproduced, or undecided (too few cases to tell).
@@ -91,8 +95,14 @@ pub struct Arguments {
     #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 
+    /// Also measure what can be on 2, 4, 8 and 16 real ranks, which are started by mpirun (another launcher: MPIRUN in the environment), after all else
+    /// and one point at a time: tables 6 and 7 and figures 4 and 5 of psts, section 2 and figures 7 and 8 of divisible, figures 6, 9 and 12 of
+    /// sash, figures 15 and 17 of wu. Times there don't repeat, and no claim is judged by them
+    #[arg(long, conflicts_with = "file")]
+    on_ranks: bool,
+
     /// Print the recorded verdicts as Markdown, and measure nothing
-    #[arg(long, conflicts_with_all = ["figure", "table", "example", "section", "quick", "full", "cases", "seed", "resume", "threads", "csv", "claims", "record", "report", "output"])]
+    #[arg(long, conflicts_with_all = ["figure", "table", "example", "section", "quick", "full", "cases", "seed", "resume", "threads", "on_ranks", "csv", "claims", "record", "report", "output"])]
     recorded: bool,
 
     /// Write all points as CSV to this file
@@ -108,7 +118,7 @@ pub struct Arguments {
     record: Option<PathBuf>,
 
     /// Also write table.csv (points), records.jsonl (points and claims) and report.html (every figure as the paper draws it, and all verdicts) into this
-    /// folder
+    /// folder. Some figures then have further curves, of balancers and schedulers that the paper does not have
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     report: Option<PathBuf>,
 
@@ -142,12 +152,34 @@ impl Arguments {
         }
     }
 
+    /// What starts real ranks, if they are asked for.
+    fn launcher(&self) -> Result<Option<Arc<Launcher>>> {
+        if !self.on_ranks {
+            return Ok(None);
+        }
+        if launcher::rank(launcher::variable).is_some() {
+            return Err(Error::usage("--on-ranks: it starts ranks by itself; type it without a launcher"));
+        }
+        let program = env::current_exe().map_err(|why| Error::Failed(format!("--on-ranks: this program's file is not known: {why}")))?;
+        let mpirun = env::var_os("MPIRUN").unwrap_or_else(|| "mpirun".into());
+        Launcher::find(Path::new(&mpirun), &program).map(|launcher| Some(Arc::new(launcher)))
+    }
+
     fn papers(&self) -> Vec<Paper> {
         match self.file {
             Some(_) => vec![Paper::Own],
             None => self.paper.map_or(Paper::ALL.to_vec(), |paper| vec![paper]),
         }
     }
+}
+
+/// Points that are measured together, and the claims that are judged by them.
+struct Part {
+    paper: Paper,
+    jobs: Vec<Job>,
+    claims: Vec<Claim>,
+    /// Whether one point at a time is measured.
+    alone: bool,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -174,20 +206,32 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let kept = arguments.resume.as_deref().map(Kept::open).transpose()?;
     let mut how = Measuring { kept: kept.as_ref(), ..Measuring::new(arguments.effort(), arguments.seed) };
     how.threads = arguments.threads.map_or(how.threads, usize::from);
+    let launcher = arguments.launcher()?;
     let progress = terminal::Progress::begin(arguments.output != Output::Quiet, "points");
-    let (mut points, mut judged): (Vec<Point>, Vec<Judged>) = (Vec::new(), Vec::new());
     let wanted = |job: &Job| items.is_empty() || items.contains(&job.item);
-    let mut chosen: Vec<(Paper, Vec<Job>, Vec<Claim>)> = Vec::new();
+    let mut parts: Vec<Part> = Vec::new();
     for (paper, study) in studies {
-        chosen.push((paper, study.jobs.into_iter().filter(wanted).collect(), study.claims));
+        let further = if report.is_some() { paper.further()? } else { Vec::new() };
+        parts.push(Part { paper, jobs: study.jobs.into_iter().filter(wanted).collect(), claims: study.claims, alone: false });
+        parts.push(Part { paper, jobs: further.into_iter().filter(wanted).collect(), claims: Vec::new(), alone: false });
     }
-    let number: usize = chosen.iter().map(|(paper, jobs, _)| how.left(*paper, jobs)).sum();
+    if let Some(launcher) = &launcher {
+        for paper in arguments.papers() {
+            let jobs: Vec<Job> = paper.on_ranks(launcher).into_iter().filter(wanted).collect();
+            parts.push(Part { paper, jobs, claims: Vec::new(), alone: true });
+        }
+    }
+    let number: usize = parts.iter().map(|part| how.left(part.paper, &part.jobs)).sum();
+    let (mut points, mut judged): (Vec<Point>, Vec<Judged>) = (Vec::new(), Vec::new());
     let mut before = 0;
-    for (paper, jobs, claims) in chosen {
+    for Part { paper, jobs, claims, alone } in parts {
+        let how = Measuring { threads: if alone { 1 } else { how.threads }, ..how };
+        let left = how.left(paper, &jobs);
+        progress.at(before as u64, number as u64, paper.name());
         let measured = papers::measure(paper, &jobs, &how, |done| {
             progress.at((before + done) as u64, number as u64, paper.name());
         })?;
-        before += how.left(paper, &jobs);
+        before += left;
         judged.extend(papers::judge(paper, &claims, &measured, &records)?);
         points.extend(measured.0);
     }

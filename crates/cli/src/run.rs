@@ -18,9 +18,10 @@ use equipoise_lab::report::{csv, json, run, run_page, trace};
 use equipoise_lab::workload::{self, graphs};
 
 use super::launch::{self, Ending};
-use super::options::{GraceOption, Output, ROUNDS, WorldOptions, any_bytes, check_standard_input, handicap};
+use super::options::{GraceOption, ROUNDS, WorldOptions, any_bytes, check_standard_input, handicap};
 use super::output::{Files, Target};
 use super::terminal;
+use super::terminal::Output;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -6,13 +6,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
 use equipoise::names;
 use equipoise::{Error, Result};
 use equipoise_lab::experiment::Interruption;
 use equipoise_lab::report::json;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::options::Output;
 use super::streams;
 
 static SPEAKS: AtomicBool = AtomicBool::new(true);
@@ -39,6 +39,17 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()>
         Err(why) if why.kind() != io::ErrorKind::BrokenPipe => Err(Error::Failed(format!("standard output: {why}"))),
         _ => Ok(()),
     }
+}
+
+/// Output format of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// Text and tables
+    Human,
+    /// One JSON object per line
+    Json,
+    /// No output; only the exit status
+    Quiet,
 }
 
 /// Prints the record of an operation that ended before anything was finished; `what` is the noun for the counted items, in the plural.

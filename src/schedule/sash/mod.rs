@@ -23,6 +23,7 @@
 mod clusters;
 mod estimates;
 pub mod forecast;
+mod messages;
 pub mod phase;
 mod program;
 mod scheduler;

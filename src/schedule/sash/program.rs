@@ -2,35 +2,15 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use super::Sash;
 use super::clusters::{Cluster, Layout};
 use super::estimates::estimates;
+use super::messages::{ASSIGN, Assigned, COMPLETED, Completed, EFFORT, END};
 use super::scheduler::{Members, Scheduler};
 use crate::error::{Error, Result};
-use crate::load::Cost;
-use crate::node::{Event, Node, Tag, Ticks, open};
+use crate::node::{Event, Node, Ticks, open};
 use crate::schedule::independent::{Chunk, Effort, Executor, Figures, Independent, IndependentResult, Pace, collect};
 use crate::topology::NodeId;
-
-pub const ASSIGN: Tag = crate::node::tags::independent::ASSIGN;
-pub const COMPLETED: Tag = crate::node::tags::independent::COMPLETED;
-pub const END: Tag = crate::node::tags::independent::END;
-pub const EFFORT: Tag = crate::node::tags::independent::CLUSTER_EFFORT;
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Assigned {
-    pub tasks: Vec<u64>,
-    /// When the first begins by the model.
-    pub due: Option<Cost>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Completed {
-    pub tasks: Vec<u64>,
-    pub took: Ticks,
-}
 
 /// One node's part.
 ///

@@ -2,7 +2,7 @@
 
 use super::SelfScheduling;
 use super::coordinator::{Client, Coordinator, GRANT, SUPPLY};
-use super::program::Seat;
+use super::seat::Seat;
 use crate::error::Result;
 use crate::node::{Node, Ticks};
 use crate::schedule::independent::{Independent, Pace};

@@ -9,6 +9,7 @@ mod layout;
 pub(crate) mod named;
 pub mod program;
 pub mod rules;
+mod seat;
 
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ use super::watchdog::ControlMessage;
 use super::{abort, ffi};
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay};
-use crate::transport::world::Program;
+use crate::transport::Program;
 use crate::transport::{Port, Step};
 
 /// Runs a program on every node of this rank, and returns when no message of the run is left on any rank. `None` on rank 0 if the run was given up

@@ -10,8 +10,8 @@ use super::report::{self, Reason};
 use super::state::{Due, Ended, NodeState, Opaque, Shared, State, Waits};
 use crate::error::{Error, Result};
 use crate::topology::{NodeId, Overlay, RankId};
+use crate::transport::Program;
 use crate::transport::interrupt::Interrupt;
-use crate::transport::world::Program;
 use crate::transport::{Event, Finished, Needed, Port, Step, Ticks, Worker};
 
 /// Looks at the network without progress after which a run is stuck, however little virtual time they take: of all nodes, and by node.

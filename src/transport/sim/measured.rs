@@ -5,7 +5,6 @@
 //! (the rendezvous protocol), with what that takes.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::speed::Speed;
 use super::units;
@@ -130,11 +129,6 @@ impl Measured {
         // Hosts are numbered as ranks name them, so those that are left keep their numbers.
         let pairs = self.pairs.iter().filter(|((_, high), _)| *high < hosts.count()).map(|(pair, link)| (*pair, *link)).collect();
         Ok(Measured { hosts, speeds, pairs, ..self.clone() })
-    }
-
-    /// The same as a network of the simulator.
-    pub fn network(self) -> super::Network {
-        super::Network::Measured(Arc::new(self))
     }
 }
 

@@ -27,6 +27,7 @@
 
 mod calendar;
 mod engine;
+mod links;
 mod measured;
 mod network;
 mod order;
@@ -47,8 +48,8 @@ pub use units::{format as format_duration, format_ticks, parse as parse_duration
 use log::debug;
 
 use super::Port;
+use super::Program;
 use super::interrupt::Interrupt;
-use super::world::Program;
 use crate::error::{Error, Result};
 use crate::topology::{Hosts, NodeId, Overlay, RankId};
 use crate::transport::Ticks;

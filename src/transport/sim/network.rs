@@ -57,6 +57,13 @@ impl Default for Network {
     }
 }
 
+impl Measured {
+    /// The same as a network of the simulator.
+    pub fn network(self) -> Network {
+        Network::Measured(Arc::new(self))
+    }
+}
+
 impl Link {
     fn read(options: &mut Options<'_>) -> Result<Link, InvalidSpec> {
         let usual = Link::default();

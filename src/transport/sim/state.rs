@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::calendar::Calendar;
+use super::links::Links;
 use super::order::Order;
 use super::rules::Disturbance;
-use super::traffic::Links;
 use super::{Model, Speed};
 use crate::error::Error;
 use crate::topology::{NodeId, Overlay, RankId};

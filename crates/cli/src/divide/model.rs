@@ -12,8 +12,9 @@ use equipoise_lab::experiment::{ModelRecord, blazewicz1995};
 use equipoise_lab::report::{curves, division, gantt, json};
 use equipoise_lab::workload::text;
 
-use crate::options::{Output, any_bytes};
+use crate::options::any_bytes;
 use crate::output::Target;
+use crate::terminal::Output;
 use crate::{launch, terminal};
 
 /// Options of the model.

@@ -20,8 +20,9 @@ use equipoise_lab::workload::kernels::{Answer, Computation, OkStatus, Reduce};
 use super::destination::Destination;
 use super::model::{self, ModelOptions};
 use crate::launch::{self, Ending};
-use crate::options::{Output, WorldOptions};
+use crate::options::WorldOptions;
 use crate::output::{Files, Target};
+use crate::terminal::Output;
 use crate::{streams, terminal};
 
 /// Options that the model does not use.

@@ -8,8 +8,8 @@ use equipoise_lab::experiment::{self, IndependentSpec, settle};
 use equipoise_lab::workload::independent as workloads;
 
 use super::super::launch::{self, Ending};
-use super::super::options::Output;
 use super::super::terminal;
+use super::super::terminal::Output;
 use super::Arguments;
 
 /// Scheduler that runs by default.

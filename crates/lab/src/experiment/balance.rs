@@ -5,7 +5,7 @@ use std::rc::Rc;
 use serde::{Serialize, Serializer};
 
 use super::compare::{self, CompareRecord, MeasuredPhase};
-use super::judged::Judged;
+use super::judged::{Judged, OPTIMUM_UP_TO};
 use super::site::{Imbalances, Site};
 use super::tasks::Tasks;
 use super::weighing::{LoadUnit, PlannedMove, Weighing};
@@ -18,9 +18,6 @@ use equipoise::phase::trace::{MOST_PASSAGES, Trace};
 use equipoise::phase::{self, Outcome, Setting};
 use equipoise::topology::{Overlay, Topology};
 use equipoise::transport::world::World;
-
-/// Maximum number of nodes for which the minimum task-hops are computed without being requested.
-pub const OPTIMUM_UP_TO: u32 = 4096;
 
 /// One phase to be run.
 pub struct BalanceSpec {

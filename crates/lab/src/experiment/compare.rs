@@ -4,10 +4,9 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
-use super::balance::OPTIMUM_UP_TO;
 use super::crossover::{Crossover, PhaseCost};
 use super::interruption::{Interruption, unless_interrupted};
-use super::judged::Judged;
+use super::judged::{Judged, OPTIMUM_UP_TO};
 use super::load_source::LoadSource;
 use super::prediction;
 use super::ranking;

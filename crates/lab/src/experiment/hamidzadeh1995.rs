@@ -48,6 +48,12 @@ pub const FIGURES: [HamidzadehFigure; 12] = [
 ];
 
 impl HamidzadehFigure {
+    /// The workload as `--workload` names it.
+    pub fn workload(&self) -> String {
+        let HamidzadehFigure { sigma_cp, mu_cc, sigma_cc, .. } = self;
+        format!("costs:sigma_cp={sigma_cp},mu_cc={mu_cc},sigma_cc={sigma_cc}")
+    }
+
     /// The cost matrix for one seed.
     pub fn costs(&self, processors: u32, seed: u64) -> Costs {
         let processing = Spread { mean: 500.0, deviation: self.sigma_cp };

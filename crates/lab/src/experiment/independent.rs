@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
-
 use super::interruption::{Interruption, unless_interrupted};
 use super::ranking;
 use super::run::{Rounds, RunRecord};
+use super::scheduling::Scheduling;
 use super::settle;
 use super::site::Site;
 use super::statistics;
@@ -31,36 +30,6 @@ pub struct IndependentSpec {
     pub seed: u64,
     /// Relative speed of each rank; empty if all are 1.
     pub speeds: Vec<f64>,
-}
-
-/// Figures of runs of independent tasks. Times have the unit of the record.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Scheduling {
-    /// The rank that scheduled.
-    pub scheduler_rank: u32,
-    /// Phases of searching, or grants.
-    pub decisions: u64,
-    /// Nodes of the search that were expanded, and that were generated.
-    pub expansions: u64,
-    pub generated: u64,
-    /// Time spent searching.
-    pub search_time: f64,
-    /// Idle time of workers while tasks were left for them, summed over the ranks.
-    pub waiting_time: f64,
-    /// Time per generated node of the search; `None` without search.
-    pub v: Option<f64>,
-    /// Maximum of `v` with which the scheduler keeps all workers busy with phases of one task: mean cost / workers squared.
-    pub v_bound: f64,
-    /// Lower bound of the makespan, and makespans of heuristics that know all tasks in advance, all on all ranks.
-    pub lower_bound: f64,
-    pub earliest_completion: f64,
-    pub min_min: Option<f64>,
-    pub sufferage: Option<f64>,
-    /// Minimum makespan, if it is known, and the relative excess of the mean makespan over it.
-    pub optimum: Option<f64>,
-    pub gap: Option<f64>,
-    /// Mean time from a task's arrival to its end; `None` if all tasks are there from the beginning.
-    pub task_response_mean: Option<f64>,
 }
 
 /// Ticks in a cycle of virtual time.

@@ -10,6 +10,9 @@ use equipoise::load::Shares;
 use equipoise::phase::{self, Outcome};
 use equipoise::topology::Overlay;
 
+/// Maximum number of nodes for which the minimum task-hops are computed without being requested.
+pub const OPTIMUM_UP_TO: u32 = 4096;
+
 /// A phase, judged.
 pub(super) struct Judged {
     /// By node, virtual ones included.

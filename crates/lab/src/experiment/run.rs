@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::interruption::{Interruption, unless_interrupted};
 use super::ranking;
 use super::responses::Responses;
+use super::scheduling::Scheduling;
 use super::settle;
 use super::site::Site;
 use crate::workload::graphs::{self, Number, Prepared, Setting};
@@ -123,7 +124,7 @@ pub struct RunRecord {
     pub responses: Option<ResponseTimes>,
     /// Figures of independent tasks.
     #[serde(flatten)]
-    pub scheduling: Option<super::independent::Scheduling>,
+    pub scheduling: Option<Scheduling>,
     /// Set for a stream whose graphs arrived faster than they were answered in any round: its response times depend on its length.
     pub overload: Option<Overload>,
     /// Set if the runs ended early: the record covers the rounds until then.

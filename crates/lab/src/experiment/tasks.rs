@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::settle::{agree, from_first};
 use super::weighing::LoadUnit;
 use crate::workload::files::FileTasks;
 use crate::workload::measured::Communication;
@@ -12,6 +11,7 @@ use crate::workload::memory;
 use crate::workload::tasks::{Amounts, InitialTasks};
 use crate::workload::weights::{Pins, Weights};
 use crate::workload::{MeasuredTasks, TaskSource};
+use equipoise::agreement::{agree, from_first};
 use equipoise::error::{Error, Result};
 use equipoise::load::{Column, Link, Powers, Shares, WorkQueue};
 use equipoise::topology::{Hosts, NodeId, Placement};

@@ -4,7 +4,7 @@ use equipoise::error::{Error, Result};
 use equipoise::trigger::{Chosen, Criterion, Outcome, Series};
 use serde::Serialize;
 
-use crate::workload::series::Steps;
+use crate::workload::steps::Steps;
 
 /// Maximum number of times that are compared to find the best schedule: minutes of work.
 const MOST_COMPARED: f64 = 1e11;

@@ -35,28 +35,3 @@ pub fn model(record: &ModelRecord, width: u16) -> String {
     }
     out
 }
-
-/// Four significant digits; powers of ten where there would be many zeros.
-pub(super) fn small(number: f64) -> String {
-    match number {
-        0.0 => "0".into(),
-        number if !(1e-4..1e6).contains(&number) => format!("{number:.3e}"),
-        number => {
-            let decimals = (3 - number.log10().floor() as i32).clamp(0, 7) as usize;
-            format!("{number:.decimals$}")
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::small;
-
-    #[test]
-    fn small_numbers_stay_short() {
-        assert_eq!(
-            [0.0, 7.0 / 15.0, 0.001, 1.5e-9, 12.0, 123_456.0].map(small),
-            ["0", "0.4667", "0.001000", "1.500e-9", "12.00", "123456"]
-        );
-    }
-}

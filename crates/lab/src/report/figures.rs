@@ -93,6 +93,23 @@ pub(super) fn listed(names: &[&str]) -> String {
     }
 }
 
+/// Four significant digits; powers of ten where there would be many zeros.
+pub(super) fn small(number: f64) -> String {
+    match number {
+        0.0 => "0".into(),
+        number if !(1e-4..1e6).contains(&number) => format!("{number:.3e}"),
+        number => {
+            let decimals = (3 - number.log10().floor() as i32).clamp(0, 7) as usize;
+            format!("{number:.decimals$}")
+        }
+    }
+}
+
+/// A time in seconds, with the unit that fits.
+pub(super) fn seconds(seconds: f64) -> String {
+    duration_us(seconds * 1e6)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,5 +133,13 @@ mod tests {
             ["without payload", "of 930 B on average", "of 930 B"]
         );
         assert_eq!([several(1, "task"), several(2000, "rank")], ["1 task", "2,000 ranks"]);
+    }
+
+    #[test]
+    fn small_numbers_stay_short() {
+        assert_eq!(
+            [0.0, 7.0 / 15.0, 0.001, 1.5e-9, 12.0, 123_456.0].map(small),
+            ["0", "0.4667", "0.001000", "1.500e-9", "12.00", "123456"]
+        );
     }
 }

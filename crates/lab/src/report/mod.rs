@@ -19,6 +19,7 @@ pub mod probe;
 pub mod reproduction;
 pub mod run;
 pub mod run_page;
+mod run_times;
 pub mod simgrid;
 mod sketch;
 mod spans;

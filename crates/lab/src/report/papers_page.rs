@@ -7,6 +7,7 @@ use super::html::{self, Page, Section, Table, Timed};
 use super::plot::{self, Plot, PlotCurve, PlotPoint};
 use super::reproduction::{ClaimOfPage, counted};
 use crate::experiment::papers::own::OwnFigure;
+use crate::experiment::papers::real::ON_RANKS;
 use crate::experiment::papers::{Effort, Item, Judged, Paper, Point};
 use crate::experiment::{Environment, blazewicz1995};
 
@@ -69,10 +70,17 @@ fn of_paper(paper: Paper, (effort, seed): (Effort, u64), own: Option<&OwnFigure>
     items.dedup();
     let figures = items.iter().filter_map(|item| figure(paper, *item, (effort, seed), own, points)).collect();
     let claims: Vec<ClaimOfPage> = judged.iter().map(|one| ClaimOfPage((*one).clone())).collect();
+    let on_ranks = match (paper, points.iter().any(|point| point.curve.ends_with(ON_RANKS))) {
+        (_, true) => " Marks in a frame were measured on real ranks, where times depend on this machine.",
+        (Paper::Own, false) => "",
+        (Paper::Hierarchical, false) => " None is on real ranks: the paper's cube has 256 processors.",
+        (_, false) => " None is on real ranks: --on-ranks measures some there, where mpirun is.",
+    };
     Section {
         title: if paper == Paper::Own { "Figure".into() } else { format!("{} ({}): {}", paper.name(), paper.number(), paper.citation()) },
-        says: "Whiskers are 95 % intervals of ours; where there are none, nothing is random. Crosses are numbers that the paper prints."
-            .into(),
+        says: format!(
+            "Whiskers are 95 % intervals of ours; where there are none, nothing is random. Crosses are numbers that the paper prints.{on_ranks}"
+        ),
         figures,
         table: Table::of(&claims),
         table_title: "Claims",
@@ -91,7 +99,7 @@ fn figure(paper: Paper, item: Item, (effort, seed): (Effort, u64), own: Option<&
         let place = PlotPoint { x: point.x, y: point.value, low: point.low, high: point.high, printed: point.printed };
         match curves.iter_mut().find(|curve| curve.name == point.curve) {
             Some(curve) => curve.points.push(place),
-            None => curves.push(PlotCurve { name: point.curve.clone(), points: vec![place] }),
+            None => curves.push(PlotCurve { name: point.curve.clone(), framed: point.curve.ends_with(ON_RANKS), points: vec![place] }),
         }
     }
     if !curves.iter().any(|curve| curve.points.len() > 1) {

@@ -31,6 +31,8 @@ pub struct Plot {
 #[derive(Debug)]
 pub struct PlotCurve {
     pub name: String,
+    /// Whether it is drawn as single marks in a frame: what was measured in another way than the curves.
+    pub framed: bool,
     pub points: Vec<PlotPoint>,
 }
 
@@ -74,7 +76,9 @@ pub fn svg(plot: &Plot) -> String {
         svg.group(&curve.name, |svg| {
             let shown = || curve.points.iter().filter(|point| fits(point.x, point.y));
             let dash = format!("curve d{}", index % 6);
-            svg.polyline(&shown().map(|point| (x(point.x), y(point.y))).collect::<Vec<_>>(), &dash);
+            if !curve.framed {
+                svg.polyline(&shown().map(|point| (x(point.x), y(point.y))).collect::<Vec<_>>(), &dash);
+            }
             for point in shown() {
                 if point.high > point.low {
                     let (at, low, high) = (x(point.x), if fits(point.x, point.low) { y(point.low) } else { bottom }, y(point.high));
@@ -82,10 +86,16 @@ pub fn svg(plot: &Plot) -> String {
                     [low, high].iter().for_each(|end| svg.line((at - 3.0, *end), (at + 3.0, *end), "whisker"));
                 }
                 mark(svg, (x(point.x), y(point.y)), index);
+                if curve.framed {
+                    frame(svg, (x(point.x), y(point.y)));
+                }
             }
             let (from, height) = legend(index);
-            svg.polyline(&[(from, height), (from + 32.0, height)], &dash);
             mark(svg, (from + 16.0, height), index);
+            match curve.framed {
+                true => frame(svg, (from + 16.0, height)),
+                false => svg.polyline(&[(from, height), (from + 32.0, height)], &dash),
+            }
             svg.text((from + 40.0, height + 4.0), Anchor::Start, "tick", &cut(&curve.name));
         });
     }
@@ -98,6 +108,12 @@ pub fn svg(plot: &Plot) -> String {
         });
     }
     svg.finish()
+}
+
+/// A square around a mark.
+fn frame(svg: &mut Svg, (x, y): (f64, f64)) {
+    let corners = [(x - 6.5, y - 6.5), (x + 6.5, y - 6.5), (x + 6.5, y + 6.5), (x - 6.5, y + 6.5)];
+    (0..4).for_each(|side| svg.line(corners[side], corners[(side + 1) % 4], "whisker"));
 }
 
 /// The paper's mark: a cross, wider than ours.
@@ -127,15 +143,18 @@ mod tests {
     fn everything_stays_in_the_picture_and_the_papers_numbers_have_marks() {
         for (log_x, log_y) in [(false, false), (true, false), (true, true)] {
             let point = |x: f64, printed| PlotPoint { x, y: x * x, low: x * x - 0.5, high: x * x + 0.5, printed };
-            let curve =
-                |name: &str, printed| PlotCurve { name: name.into(), points: (0..9).map(|x| point(f64::from(x), printed)).collect() };
+            let curve = |name: &str, printed, framed| PlotCurve {
+                name: name.into(),
+                framed,
+                points: (0..9).map(|x| point(f64::from(x), printed)).collect(),
+            };
             let plot = Plot {
                 title: "a <figure>".into(),
                 x: "x".into(),
                 y: "y".into(),
                 log_x,
                 log_y,
-                curves: vec![curve("ours", Some(70.0)), curve(&"long name ".repeat(20), None)],
+                curves: vec![curve("ours", Some(70.0), false), curve(&"long name ".repeat(20), None, true)],
             };
             let drawn = svg(&plot);
             let height: f64 = drawn.split("viewBox=\"0 0 460 ").nth(1).unwrap().split('"').next().unwrap().parse().unwrap();
@@ -144,6 +163,11 @@ mod tests {
             // Two lines with a rim for each printed number and one for the legend.
             let shown = if log_x { 8 } else { 9 };
             assert_eq!(drawn.matches("class=\"halo\"").count(), 2 * (shown + 1));
+            // One curve has a line, in the figure and in the legend; the other has framed marks.
+            assert_eq!(
+                (drawn.matches("<polyline").count(), drawn.matches("class=\"whisker\"").count()),
+                (2, 2 * 3 * shown + 4 * (shown + 1) + 2 * (shown + 1))
+            );
             assert!(drawn.contains("a &lt;figure&gt;") && drawn.contains("printed in the paper") && drawn.contains('…'));
         }
     }

@@ -4,29 +4,13 @@ use comfy_table::{ColumnConstraint, Table};
 
 use super::columns::RankTimes;
 use super::figures::{bytes, duration_us, several, three, whole};
+use super::run_times::{has_unit, percent, time};
 use super::table::{self, lines, place};
 use super::verdict;
 use crate::experiment::{RunRecord, Scheduling, Site};
 
 /// Maximum number of ranks that are listed; of more, the quartiles are.
 const LISTED: usize = 16;
-
-/// A time of a record with its unit.
-pub(super) fn time(record: &RunRecord, time: f64) -> String {
-    match (&record.scheduling, has_unit(record)) {
-        (Some(_), true) => format!("{} cycles", whole(time.round() as u64)),
-        (_, true) => format!("{} u", three(time)),
-        (_, false) => duration_us(time * 1e6),
-    }
-}
-
-fn has_unit(record: &RunRecord) -> bool {
-    record.unit_seconds != 1.0
-}
-
-pub(super) fn percent(share: f64) -> String {
-    format!("{}%", three(100.0 * share))
-}
 
 /// Some lines about one run.
 pub fn run(record: &RunRecord, width: u16) -> String {
@@ -289,14 +273,4 @@ fn comparison(records: &[RunRecord], width: u16) -> Table {
         column.set_constraint(ColumnConstraint::ContentWidth);
     }
     table
-}
-
-/// Busy, overhead and idle time of a worker on average, in the first round. Overhead is part of the idle time where it is not more.
-pub(super) fn parts_of_time(record: &RunRecord) -> [f64; 3] {
-    let workers = record.busy.len().max(1) as f64 * f64::from(record.workers.max(1));
-    let mean = |times: &[f64]| times.iter().sum::<f64>() / workers;
-    let (busy, idle) = (mean(&record.busy), mean(&record.idle));
-    let overhead =
-        record.busy.iter().zip(&record.idle).zip(&record.overhead).map(|((_, idle), overhead)| overhead.min(*idle)).sum::<f64>() / workers;
-    [busy, overhead, idle - overhead]
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::columns::{RankShare, SpreadLink};
-use super::figures::{bytes, duration_us, several, three, whole};
+use super::figures::{bytes, seconds, several, three, whole};
 use super::gantt;
 use super::table::{self, lines, place};
 use crate::experiment::SpreadRecord;
@@ -111,10 +111,6 @@ fn base64(bytes: impl AsRef<[u8]>) -> String {
 
 const UTF_8: &str = "utf-8";
 const BASE64: &str = "base64";
-
-pub(super) fn seconds(seconds: f64) -> String {
-    duration_us(seconds * 1e6)
-}
 
 /// The report: makespan, speedup, costs and baselines, and a table of the ranks and of the links.
 pub fn report(record: &SpreadRecord, answer: &Answer, width: u16) -> String {

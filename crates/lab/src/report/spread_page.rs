@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use super::chart::{self, Bar, Bars};
 use super::columns::{RankShare, SpreadLink};
-use super::figures::{bytes, several, three};
+use super::figures::{bytes, seconds, several, three};
 use super::gantt;
 use super::html::{CaptionedChart, Page, Section, Table, Timed, circumstances, page};
-use super::spread::{LISTED, pairs, seconds};
+use super::spread::{LISTED, pairs};
 use super::table::place;
 use crate::experiment::spread::Split;
 use crate::experiment::{Environment, SpreadRecord};

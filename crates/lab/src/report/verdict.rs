@@ -1,7 +1,7 @@
 //! The sentence that a comparison of schedulers ends with: which one to use, or that none is worth it.
 
 use super::figures::{several, three};
-use super::run::{percent, time};
+use super::run_times::{percent, time};
 use crate::experiment::RunRecord;
 use crate::experiment::ranking::{self, Compared, Verdict};
 

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use ignore::WalkBuilder;
 use serde::{Deserialize, Serialize};
 
-use super::source::TASKS;
+use super::measured::TASKS;
 use equipoise::error::{Error, Result};
 use equipoise::load::{Segment, Task, WorkQueue};
 use equipoise::memory;

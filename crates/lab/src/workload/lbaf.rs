@@ -27,8 +27,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::measured::TASKS;
 use super::measured::{Communication, MeasuredTask, MeasuredTasks};
-use super::source::TASKS;
 use super::text::{self, MOST_BYTES};
 use equipoise::error::{Error, Result};
 use equipoise::names;

@@ -3,12 +3,14 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::source::TASKS;
 use super::tasks::Amounts;
 use equipoise::error::{Error, Result};
 use equipoise::load::{Column, Place, Segment, Task, TaskBatch, WorkQueue};
 use equipoise::memory;
 use equipoise::topology::NodeId;
+
+/// The noun for them.
+pub(super) const TASKS: &str = "tasks";
 
 /// The tasks of a run. Rank 0 reads them and tells the others. A task's id is its index, in the order of the run's ranks.
 ///

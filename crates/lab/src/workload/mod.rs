@@ -20,6 +20,7 @@ pub mod network;
 pub mod powers;
 pub mod series;
 mod source;
+pub mod steps;
 pub mod task_table;
 pub mod tasks;
 #[cfg(test)]

@@ -6,15 +6,12 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::items::{shortened, whole};
-use super::measured::MeasuredTasks;
+use super::measured::{MeasuredTasks, TASKS};
 use super::time::TimeUnit;
 use super::{lbaf, task_table};
 use equipoise::error::{Error, Result};
 use equipoise::load::Column;
 use equipoise::names;
-
-/// The noun for them.
-pub(super) const TASKS: &str = "tasks";
 
 /// Source of tasks, as given by `--tasks`; [`Display`](fmt::Display) writes the form that [`TaskSource::parse`] reads.
 #[derive(Clone, Debug, PartialEq, Eq)]

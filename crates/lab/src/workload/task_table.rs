@@ -9,8 +9,8 @@ use std::path::Path;
 
 use super::decimal::Decimal;
 use super::items::{shortened, whole};
+use super::measured::TASKS;
 use super::measured::{MeasuredTask, MeasuredTasks};
-use super::source::TASKS;
 use super::text;
 use super::time::TimeUnit;
 use equipoise::error::{Error, Result};

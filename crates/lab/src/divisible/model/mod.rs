@@ -29,6 +29,7 @@ pub mod program;
 pub mod question;
 pub mod selection;
 mod solution;
+mod solve;
 mod star;
 #[cfg(test)]
 mod tests;
@@ -37,4 +38,5 @@ pub mod tree;
 
 pub use network::Ports;
 pub use question::{NamedTopology, Question};
-pub use solution::{LayerShare, MessageSpan, Method, ProcessorShare, Solution, solve, solve_by_program};
+pub use solution::{LayerShare, MessageSpan, Method, ProcessorShare, Solution};
+pub use solve::{solve, solve_by_program};

@@ -1,6 +1,6 @@
 //! The answers of all shares, as the originator collects them.
 
-use super::program::{DONE, SpreadEnding, SpreadNodeReport, SpreadOrder, unexpected};
+use super::order::{DONE, SpreadEnding, SpreadNodeReport, SpreadOrder, unexpected};
 use equipoise::error::{Error, Result, Travelling};
 use equipoise::node::{Message, Node, Ticks, open};
 

@@ -8,8 +8,8 @@ use bytes::Bytes;
 
 use super::cut::{Cutter, InputSource, Records};
 use super::kernel::{Kernels, Range};
+use super::order::{SpreadEnding, SpreadNodeReport};
 use super::piece::{ACCEPTED, Gate, PIECE, PIECE_TAG, Piece};
-use super::program::{SpreadEnding, SpreadNodeReport};
 use super::share::eat_all;
 use equipoise::error::{Error, Result, Travelling};
 use equipoise::node::{Event, Node, Tag, Ticks, open};

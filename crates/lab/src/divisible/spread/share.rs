@@ -7,9 +7,9 @@ use bytes::Bytes;
 
 use super::cut::InputSource;
 use super::kernel::{Kernel, Kernels, Range};
+use super::order::{SpreadNodeReport, SpreadOrder};
 use super::piece::{ACCEPTED, Gate, PIECE, Piece};
 use super::plan::installment;
-use super::program::{SpreadNodeReport, SpreadOrder};
 use equipoise::error::{Error, Result};
 use equipoise::node::{Finished, Node, Ticks, Worker};
 use equipoise::topology::NodeId;

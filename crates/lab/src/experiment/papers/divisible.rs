@@ -1,29 +1,16 @@
 //! Blazewicz and Drozdowski 1995: the example of section 2 and figures 2 to 8 from the model's closed form, and the paper's distribution executed on
-//! simulated ranks against equations 1 to 3 (`Section(2)`).
+//! simulated ranks: against equations 1 to 3 (`Section(2)`), and as points of the figures.
 //!
 //! Nothing is random.
 
-use std::io::{self, BufWriter, Write};
-use std::time::Duration;
+mod executed;
 
 use super::super::blazewicz1995::figures;
-use super::super::spread::{Distribution, LayeredForm, SpreadSpec, spread};
 use super::claims::{agreeing, numbers, short};
 use super::evidence::Decision;
 use super::{Claim, Finding, Item, Job, Point, Points, Study, Value};
 use crate::divisible::model::hypercube::shares;
-use crate::divisible::spread::Records as InputRecords;
-use crate::workload::kernels::{Computation, Reduce};
 use equipoise::error::{Error, Result};
-use equipoise::topology::{Overlay, Topology};
-use equipoise::transport::sim::{Model, Network};
-use equipoise::transport::world::World;
-use tempfile::NamedTempFile;
-
-/// Seconds for a byte, on a link and for a processor's computation: w Tcp = z Tcm.
-const PER_BYTE: f64 = 200e-9;
-/// Lines of the input that is divided.
-const LINES: u32 = 45_000;
 
 pub(super) fn study() -> Study {
     let mut jobs = vec![Job::new(Item::Example(1), "d = 2", 2.0, [1, 1], |_, _| Ok(example()))];
@@ -31,7 +18,10 @@ pub(super) fn study() -> Study {
         jobs.push(Job::new(Item::Figure(number), "curves", 0.0, [1, 1], move |_, _| curves(number)));
     }
     for dimension in 2..=5 {
-        jobs.push(Job::new(Item::Section(2), "executed", f64::from(dimension), [1, 1], move |_, _| executed(dimension)));
+        jobs.push(Job::new(Item::Section(2), "executed", f64::from(dimension), [1, 1], move |_, _| executed::section(dimension)));
+    }
+    for number in 2..=8 {
+        jobs.push(Job::new(Item::Figure(number), "executed", 0.0, [1, 1], move |_, _| executed::curves(number)));
     }
     Study { jobs, claims: claims() }
 }
@@ -47,60 +37,6 @@ fn example() -> Vec<Value> {
         exact("speed-up", 1.0 / alpha[0], 15.0 / 7.0),
         exact("utilisation", 1.0 / alpha[0] / 4.0, 15.0 / 28.0),
     ]
-}
-
-/// A file to divide: lines of different lengths.
-fn input() -> io::Result<NamedTempFile> {
-    let mut file = NamedTempFile::new()?;
-    let mut out = BufWriter::new(&mut file);
-    for line in 0..LINES {
-        writeln!(out, "line {line} {:1$}", "", line as usize * 7 % 90)?;
-    }
-    out.flush()?;
-    drop(out);
-    Ok(file)
-}
-
-/// The paper's distribution, executed on a simulated hypercube whose directed links do not share anything: its speed-up until the last processor has
-/// computed, that of equations 1 to 3, and how far apart the processors end, in parts of the whole time.
-fn executed(dimension: u32) -> Result<Vec<Value>> {
-    let ranks = 1 << dimension;
-    let failed = |why: String| Error::Failed(why);
-    let input = input().map_err(|why| failed(format!("the input to divide cannot be written: {why}")))?;
-    let topology = Topology::parse("hypercube", ranks)?;
-    let spec = SpreadSpec {
-        input: input.path().into(),
-        raw: false,
-        computation: Computation::parse("count", false).map_err(|why| failed(why.to_string()))?,
-        reduce: Reduce::Concat,
-        records: InputRecords::Lines,
-        overlay: Overlay::one_host(topology, ranks).map_err(|why| failed(why.to_string()))?,
-        distribution: Distribution::Layers(LayeredForm::Hypercube),
-        origin: 0,
-        link: None,
-        installments: None,
-        calibration: None,
-        pace: Some(vec![PER_BYTE; ranks as usize]),
-        room: 1 << 30,
-        patience: Duration::from_secs(60),
-        baselines: false,
-        sample: false,
-        seed: 1,
-    };
-    let network =
-        Network::parse(&format!("hops:latency=1us,per_byte={}ns,contention", PER_BYTE * 1e9)).map_err(|why| failed(why.to_string()))?;
-    let mut world = World::simulated(ranks, Model { network, ..Model::default() });
-    let record = spread(&mut world, &spec, Box::new(|_| Ok(())))?.map(|outcome| outcome.record);
-    let record = record.ok_or_else(|| failed("the first rank is not here".into()))?;
-    let layers = record.layers.as_ref().ok_or_else(|| failed("it was not divided in layers".into()))?;
-    let alpha = shares(dimension, &1.0, &1.0, &1.0, &1.0).alpha;
-    let value = |name: &str, value: f64| Value::exact(name, value, None, 0.0);
-    Ok(vec![
-        value("speed-up, executed", layers.speedup),
-        value("speed-up by equations 1 to 3", 1.0 / alpha[0]),
-        value("utilisation, executed", layers.utilisation),
-        value("finish times apart", record.spread),
-    ])
 }
 
 /// Every curve of a figure.
@@ -207,7 +143,34 @@ fn execution() -> Vec<Claim> {
             },
             ..section
         },
+        Claim {
+            id: "divisible-executed-figures",
+            place: "section 3, figures 2 to 8",
+            items: &[Item::Figure(2), Item::Figure(3), Item::Figure(4), Item::Figure(5), Item::Figure(6), Item::Figure(7), Item::Figure(8)],
+            says: "Shares, times, speed-up and utilisation are those of the figures, executed on hypercubes of d = 1 to 4 with every speed of processors and links",
+            reading: "on simulated ranks, until the last has computed its share, without answers; every point within 3 %",
+            why: "a point is further away",
+            judge: |points| {
+                let (most, number) = off_the_curves(points)?;
+                found(number > 0 && most < 0.03, format!("{number} points, at most {} % away", short(100.0 * most)))
+            },
+            ..CLAIM
+        },
     ]
+}
+
+/// How far the executed points of all figures are from the model's curves at most, in parts of these.
+fn off_the_curves(points: &Points) -> Option<(f64, usize)> {
+    let (mut most, mut number) = (0.0f64, 0);
+    for item in (2..=8).map(Item::Figure) {
+        for point in points.of(item) {
+            let Some(curve) = point.curve.strip_suffix(executed::EXECUTED) else { continue };
+            let model = points.at(item, curve, point.x)?;
+            most = most.max((point.value / model.value - 1.0).abs());
+            number += 1;
+        }
+    }
+    Some((most, number))
 }
 
 fn times() -> Vec<Claim> {

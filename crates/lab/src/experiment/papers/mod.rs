@@ -7,10 +7,12 @@
 pub mod claims;
 mod divisible;
 pub mod evidence;
+mod further;
 mod hierarchical;
 mod kept;
 pub mod own;
 mod psts;
+pub mod real;
 mod records;
 mod sash;
 mod wu;
@@ -27,6 +29,7 @@ pub use claims::{Claim, Finding, Judged, Verdict, judge};
 use equipoise::error::{Error, Result};
 use evidence::Mean;
 pub use kept::Kept;
+pub use real::Launcher;
 pub use records::{Record, Records};
 pub use sash::LONGER;
 
@@ -241,6 +244,7 @@ fn seed_of(paper: Paper, job: &Job, seed: u64) -> u64 {
 }
 
 /// How points are measured.
+#[derive(Clone, Copy)]
 pub struct Measuring<'a> {
     pub effort: Effort,
     pub seed: u64,

@@ -15,24 +15,19 @@
 //!
 //! `{x}` stands for the places in `at`. All that can be known to be wrong is said before anything is measured, with its line.
 
+mod place;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::super::run::{self, RunRecord, RunSpec, SchedulerContender};
-use super::super::wu1997::{Bench, excess};
-use super::evidence::Mean;
-use super::{Item, Job, Value};
-use crate::workload::{LoadPattern, graphs, text};
+use super::{Item, Job};
+use crate::workload::text;
 use equipoise::error::{Error, Result};
-use equipoise::load::Powers;
-use equipoise::phase::Outcome;
-use equipoise::topology::{Overlay, Topology};
-use equipoise::transport::sim::{Model, Network};
-use equipoise::transport::world::World;
-use equipoise::{balance, judge, names, schedule};
+use equipoise::names;
+use place::{Key, Kind, Place};
 
 /// A figure, checked.
 pub struct OwnFigure {
@@ -62,12 +57,6 @@ const MEASURES: [(&str, &str, Kind); 11] = [
     ("messages", "messages of a task", Kind::Run),
 ];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Phase,
-    Run,
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
@@ -96,18 +85,6 @@ struct CurveText {
     at: Spanned<Vec<f64>>,
 }
 
-/// A point of a curve, as texts without `{x}`.
-#[derive(Clone)]
-struct Place {
-    kind: Kind,
-    /// The balancer or the scheduler.
-    who: String,
-    /// The loads or the workload.
-    what: String,
-    topology: String,
-    network: String,
-}
-
 struct Reader<'a> {
     name: &'a str,
     text: &'a str,
@@ -123,7 +100,7 @@ pub fn read(path: &Path) -> Result<OwnFigure> {
     parse(&name, &text)
 }
 
-fn parse(name: &str, text: &str) -> Result<OwnFigure> {
+pub(super) fn parse(name: &str, text: &str) -> Result<OwnFigure> {
     let reader = Reader { name, text };
     let description: Description = toml::from_str(text).map_err(|why| match why.span() {
         Some(span) => reader.mistake(span.start, why.message()),
@@ -214,138 +191,6 @@ impl Reader<'_> {
     }
 }
 
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Phase => "phase",
-            Kind::Run => "run",
-        }
-    }
-}
-
-/// What of a curve is wrong.
-#[derive(Clone, Copy)]
-enum Key {
-    Who,
-    What,
-    Topology,
-    Network,
-}
-
-impl Place {
-    fn topology(&self) -> Result<Topology> {
-        Ok(Topology::parse(&self.topology, 1)?)
-    }
-
-    /// The network; the default one of a phase, and none of a run, whose migrations have times of their own.
-    fn network(&self) -> Result<Network> {
-        match (self.network.as_str(), self.kind) {
-            ("", Kind::Phase) => Ok(Network::parse("switched")?),
-            ("", Kind::Run) => Ok(Network::Zero),
-            (network, _) => Ok(Network::parse(network)?),
-        }
-    }
-
-    /// Whether it can be measured.
-    fn check<F: Fn(Error) -> (usize, Error)>(&self, wrong: &dyn Fn(Key) -> F) -> Result<(), (usize, Error)> {
-        let topology = self.topology().map_err(wrong(Key::Topology))?;
-        self.network().map_err(wrong(Key::Network))?;
-        let nodes = topology.nodes();
-        match self.kind {
-            Kind::Phase => {
-                let balancer = balance::find(&self.who).map_err(wrong(Key::Who))?;
-                if let Some(objection) = balancer.entry.objection(&topology) {
-                    return Err(wrong(Key::Who)(objection.into()));
-                }
-                let loads = LoadPattern::parse(&self.what).map_err(wrong(Key::What))?;
-                loads.draw(nodes, nodes, 0).map_err(wrong(Key::What))?;
-            }
-            Kind::Run => {
-                let scheduler = schedule::find(&self.who).map_err(wrong(Key::Who))?;
-                if let Some(objection) = scheduler.objection(&topology) {
-                    return Err(wrong(Key::Who)(objection.into()));
-                }
-                graphs::find(&self.what).map_err(wrong(Key::What))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn measure(&self, measured: &str, name: &str, seed: u64, cases: u32) -> Result<Vec<Value>> {
-        let mut samples = Vec::new();
-        match self.kind {
-            Kind::Phase => {
-                let topology = self.topology()?;
-                let nodes = topology.nodes();
-                let model = Model { network: self.network()?, ..Model::default() };
-                let mut bench = Bench::with(&self.who, topology, Powers::equal(nodes, nodes), model)?;
-                let pattern = LoadPattern::parse(&self.what)?;
-                for case in 0..u64::from(cases) {
-                    let loads = pattern.draw(nodes, nodes, seed + case)?;
-                    let outcome = bench.phase(&loads, false)?;
-                    samples.extend(of_phase(measured, bench.topology(), &loads, &outcome)?);
-                }
-            }
-            Kind::Run => {
-                for case in 0..u64::from(cases) {
-                    samples.extend(of_run(measured, &self.run(seed + case)?)?);
-                }
-            }
-        }
-        let none = || {
-            Error::Failed(format!(
-                "{name}: of {} none has a {measured}",
-                super::super::super::report::figures::several(cases.into(), "case")
-            ))
-        };
-        Ok(vec![Value::new(name, Mean::of(&samples).ok_or_else(none)?)])
-    }
-
-    fn run(&self, seed: u64) -> Result<RunRecord> {
-        let topology = self.topology()?;
-        let nodes = topology.nodes();
-        let spec = RunSpec {
-            contenders: vec![SchedulerContender::new(schedule::find(&self.who)?, Overlay::one_host(topology, nodes)?)?],
-            workload: graphs::find(&self.what)?,
-            workers: 1,
-            repeat: None,
-            seed,
-            trace: false,
-        };
-        let model = Model { network: self.network()?, seed, ..Model::default() };
-        let records = run::run(&mut World::simulated(nodes, model), &spec, |_, _, _| {})?;
-        records.into_iter().next().ok_or_else(|| Error::Failed(format!("{}: nothing was recorded", self.who)))
-    }
-}
-
-/// The quantity of a phase; none where there is none, as for what is even beforehand.
-fn of_phase(measured: &str, topology: &Topology, loads: &[u64], outcome: &Outcome) -> Result<Option<f64>> {
-    let Outcome { finals, stayed, counts, elapsed, .. } = outcome;
-    let total: u64 = loads.iter().sum();
-    Ok(match measured {
-        "cost" => excess(counts.task_hops, judge::optimum(topology, loads, finals)?),
-        "locality" => excess((total - stayed).into(), judge::minimum_nonlocal(loads, finals).into()),
-        "imbalance" => (total > 0).then(|| finals.iter().copied().max().unwrap_or(0) as f64 * finals.len() as f64 / total as f64),
-        "task-hops" => Some(counts.task_hops as f64),
-        "steps" => Some(f64::from(counts.chain)),
-        _ => Some(*elapsed as f64 / 1e6),
-    })
-}
-
-fn of_run(measured: &str, record: &RunRecord) -> Result<Option<f64>> {
-    let each = |number: u64| Some(number as f64 / record.tasks.max(1) as f64);
-    Ok(match measured {
-        "response" => match &record.responses {
-            Some(responses) => Some(responses.response_mean),
-            None => return Err(Error::Failed(format!("{}: only streams have response times", record.workload))),
-        },
-        "makespan" => Some(record.makespan),
-        "efficiency" => Some(record.efficiency),
-        "migrations" => each(record.migrated),
-        _ => each(record.messages),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::{Effort, Measuring, Paper, measure};
@@ -405,7 +250,9 @@ mod tests {
     #[test]
     fn the_papers_figures_are_such_files() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/figures");
-        let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let within = |folder: &str| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+        let mut files = [within(folder), within(&format!("{folder}/further"))].concat();
+        files.retain(|file| file.is_file());
         files.sort();
         assert!(files.len() >= 5);
         for file in files {

@@ -3,7 +3,9 @@
 //! The paper times a machine of 2004 and does not say how long a task or a message takes there. Ours are simulated: a task of one unit takes 100 us,
 //! messages are those of the default network. Grids are named, so that nothing depends on which one `psts` would choose.
 
+mod arrivals;
 mod claims;
+mod example;
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -14,22 +16,17 @@ use super::{Item, Job, Study, Value};
 use equipoise::error::{Error, Result};
 use equipoise::judge;
 use equipoise::load::Powers;
-use equipoise::phase::Outcome;
 use equipoise::topology::Topology;
 use equipoise::transport::sim::{Model, Network};
 
-/// Table 1.
-const POWERS: [u64; 18] = [3, 4, 5, 2, 1, 5, 1, 2, 2, 1, 1, 3, 5, 1, 4, 2, 6, 2];
-const LOADS: [u64; 18] = [250, 300, 150, 100, 50, 150, 200, 300, 100, 400, 300, 700, 200, 50, 50, 200, 300, 200];
-/// Table 4, line M: what each node of the second row gives to other rows.
-const GIVEN: [f64; 6] = [120.0, 180.0, 60.0, 240.0, 180.0, 420.0];
+use arrivals::Sizes;
 
 /// Tasks of the experiments, and how long one takes.
 const TASKS: u64 = 4000;
 const TASK_SECONDS: f64 = 100e-6;
 
 /// Grids by dimension for each number of nodes: the line, and the highest dimension that the paper took.
-const GRIDS: [(u32, &str, &str); 6] = [
+pub(super) const GRIDS: [(u32, &str, &str); 6] = [
     (2, "grid:2", "grid:2"),
     (4, "grid:4", "grid:2x2"),
     (8, "grid:8", "grid:2x2x2"),
@@ -38,9 +35,18 @@ const GRIDS: [(u32, &str, &str); 6] = [
     (64, "grid:64", "grid:2x2x4x4"),
 ];
 
+/// Streams of figure 6: the curve, and the tasks' sizes.
+const STREAMS: [(&str, Sizes); 2] = [(UNIFORM, Sizes::Uniform), (POISSON, Sizes::Poisson)];
+const UNIFORM: &str = "arrivals over time, uniform sizes";
+const POISSON: &str = "arrivals over time, Poisson sizes";
+
+/// 64 nodes in every number of dimensions.
+const FACTORED: [(u32, &str); 6] =
+    [(1, "grid:64"), (2, "grid:8x8"), (3, "grid:4x4x4"), (4, "grid:2x2x4x4"), (5, "grid:2x2x2x2x4"), (6, "grid:2x2x2x2x2x2")];
+
 pub(super) fn study() -> Study {
-    let mut jobs = vec![Job::new(Item::Table(1), "example", 0.0, [1, 1], |_, _| example())];
-    for (dimension, grid) in [(1, "grid:64"), (2, "grid:8x8"), (3, "grid:4x4x4"), (6, "grid:2x2x2x2x2x2")] {
+    let mut jobs = example::jobs();
+    for (dimension, grid) in FACTORED {
         jobs.push(Job::new(Item::Section(4), grid, f64::from(dimension), [3, 10], move |seed, cases| by_dimension(grid, seed, cases)));
     }
     for (nodes, line, high) in GRIDS {
@@ -50,6 +56,9 @@ pub(super) fn study() -> Study {
         jobs.push(Job::new(Item::Figure(4), "time", x, [5, 20], move |seed, cases| times("dim = 1", line, seed, cases)));
         jobs.push(Job::new(Item::Figure(5), "time", x, [5, 20], move |seed, cases| times("dim > 1", high, seed, cases)));
         jobs.push(Job::new(Item::Figure(6), "speed-up", x, [10, 50], move |seed, cases| speedup(high, seed, cases)));
+        for (curve, sizes) in STREAMS {
+            jobs.push(Job::new(Item::Figure(6), curve, x, [10, 50], move |seed, cases| arrivals::speedup(curve, high, sizes, seed, cases)));
+        }
     }
     Study { jobs, claims: claims::all() }
 }
@@ -67,40 +76,8 @@ fn powers(listed: Vec<u64>) -> Result<Powers> {
     Powers::listed(listed).map_err(|why| Error::Failed(why.to_string()))
 }
 
-/// Tables 1 to 5: final loads against equation 4, and where units go.
-fn example() -> Result<Vec<Value>> {
-    let mut bench = bench("grid:3x6", powers(POWERS.to_vec())?, Network::Zero)?;
-    let Outcome { finals, plan, .. } = bench.phase(&LOADS, true)?;
-    let total: u64 = LOADS.iter().sum();
-    let mut values = Vec::new();
-    let off = finals.iter().zip(POWERS).filter(|(load, power)| **load != total * power / POWERS.iter().sum::<u64>()).count();
-    values.push(Value::exact("final loads that are not W tau / Pi", off as f64, Some(0.0), 1.0));
-    let between_rows = || plan.transfers.iter().filter(|sent| sent.src / 6 != sent.dst / 6);
-    let senders = between_rows().map(|sent| sent.src / 6 + 1).collect::<std::collections::BTreeSet<u32>>();
-    values.push(Value::exact("rows that send", senders.len() as f64, Some(1.0), 1.0));
-    for (node, printed) in (6..12).zip(GIVEN) {
-        let given: u64 = between_rows().filter(|sent| sent.src == node).map(|sent| sent.tasks).sum();
-        values.push(Value::exact(format!("given by v2{}", node - 5), given as f64, Some(printed), 1.0));
-    }
-    // A node gives its units in order to the nodes of a row: that of number `unit` goes where the sum passes it.
-    let lands = |node: u32, unit: u64, row: std::ops::Range<u32>| {
-        let mut before = 0;
-        row.into_iter().find(|to| {
-            before += between_rows().filter(|sent| (sent.src, sent.dst) == (node, *to)).map(|sent| sent.tasks).sum::<u64>();
-            before > unit
-        })
-    };
-    for (name, node, unit, row, printed) in
-        [("v22's unit 100 lands on node", 7, 100, 0..6, 2.0), ("v26's unit 200 lands on node", 11, 200, 12..18, 16.0)]
-    {
-        let to = lands(node, unit, row).ok_or_else(|| Error::Failed(format!("{name}: it is not sent")))?;
-        values.push(Value::exact(name, f64::from(to), Some(printed), 1.0));
-    }
-    Ok(values)
-}
-
 /// Loads of 4,000 tasks, each on a node drawn at random.
-fn scattered(nodes: u32, seed: u64) -> Vec<u64> {
+pub(super) fn scattered(nodes: u32, seed: u64) -> Vec<u64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut loads = vec![0; nodes as usize];
     (0..TASKS).for_each(|_| loads[rng.random_range(0..nodes) as usize] += 1);
@@ -139,18 +116,23 @@ fn crossovers(nodes: u32, line: &str, high: &str, seed: u64, cases: u32) -> Resu
     named(["d = 1", "d > 1"], samples)
 }
 
-fn pays_from(elapsed: u64, nodes: u32) -> f64 {
+pub(super) fn pays_from(elapsed: u64, nodes: u32) -> f64 {
     elapsed as f64 / 1e9 / (TASKS as f64 / f64::from(nodes) * TASK_SECONDS)
 }
 
-/// The same where all is balanced but for one task that has arrived on the first node.
+/// 4,000 tasks, even but for one more that has arrived on some node.
+pub(super) fn with_one_more(nodes: u32, seed: u64) -> Vec<u64> {
+    let mut loads = vec![TASKS / u64::from(nodes); nodes as usize];
+    loads[(seed % u64::from(nodes)) as usize] += 1;
+    loads
+}
+
+/// The same where all is balanced but for one task that has just arrived.
 fn arrival(nodes: u32, line: &str, seed: u64, cases: u32) -> Result<Vec<Value>> {
     let mut bench = equal(line, "switched")?;
     let mut samples = Vec::new();
     for case in 0..u64::from(cases) {
-        let mut loads = vec![TASKS / u64::from(nodes); nodes as usize];
-        loads[((seed + case) % u64::from(nodes)) as usize] += 1;
-        samples.push(pays_from(bench.phase(&loads, false)?.elapsed, nodes));
+        samples.push(pays_from(bench.phase(&with_one_more(nodes, seed + case), false)?.elapsed, nodes));
     }
     named(["d = 1"], [samples])
 }

@@ -9,7 +9,6 @@ mod collecting;
 mod input;
 mod record;
 mod unpack;
-mod why;
 
 use std::path::PathBuf;
 use std::rc::Rc;

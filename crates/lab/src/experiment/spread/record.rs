@@ -1,12 +1,13 @@
 //! The record of an input divided over ranks.
 
+mod why;
+
 use serde::Serialize;
 
 use crate::divisible::spread::{Range, SpreadEnding, SpreadPlan, TimeInterval};
 use crate::experiment::site::Site;
 
 use super::SpreadSetting;
-use super::why;
 use crate::divisible::spread::SpreadCosts;
 
 /// One input, divided. Serialised with the answer, it is the line of `divide --output json`. Lists are by rank unless they say otherwise, times

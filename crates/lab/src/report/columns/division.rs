@@ -1,7 +1,6 @@
 //! The columns of a division by the model: its processors, or its layers.
 
-use super::super::division::small;
-use super::super::figures::whole;
+use super::super::figures::{small, whole};
 use super::{Column, Tabular};
 use crate::experiment::ModelRecord;
 use crate::experiment::division::ProcessorRecord;

@@ -1,7 +1,7 @@
 //! The columns of runs under schedulers, and of a run's ranks.
 
 use super::super::figures::{bytes, ratio, three, whole};
-use super::super::run::{parts_of_time, time};
+use super::super::run_times::{parts_of_time, time};
 use super::{Column, Tabular, Value};
 use crate::experiment::run::{ResponseTimes, Rounds};
 use crate::experiment::{RunRecord, Scheduling};

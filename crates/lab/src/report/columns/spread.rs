@@ -1,7 +1,6 @@
 //! The columns of an input divided over ranks: its ranks, and the links between them.
 
-use super::super::figures::{bytes, three};
-use super::super::spread::seconds;
+use super::super::figures::{bytes, seconds, three};
 use super::{Column, Tabular, Value};
 use crate::experiment::SpreadRecord;
 use crate::experiment::spread::{LinkRecord, Split};

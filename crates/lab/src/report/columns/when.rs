@@ -1,6 +1,6 @@
 //! The columns of a series of steps under each criterion.
 
-use super::super::division::small;
+use super::super::figures::small;
 use super::super::figures::whole;
 use super::{Column, Tabular, Value};
 use crate::experiment::WhenRecord;

@@ -31,7 +31,6 @@ mod primes;
 mod puzzle;
 mod queens;
 mod romberg;
-mod stream;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -73,7 +72,7 @@ pub const ALL: &[&Entry] = &[
     &matmul::ENTRY,
     &gauss::ENTRY,
     &tree::ENTRY,
-    &stream::ENTRY,
+    &tree::stream::ENTRY,
 ];
 
 /// A workload's place in the registry.

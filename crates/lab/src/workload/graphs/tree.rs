@@ -12,19 +12,21 @@
 //! A task's number of children, and its children's keys, follow from its own key by a splittable generator (Steele, Lea and Flood, "Fast splittable
 //! pseudorandom number generators", OOPSLA 2014). So a tree is the same regardless of the ranks that execute it, and can be measured beforehand.
 
+pub(super) mod stream;
+
 use std::ops::Range;
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::stream::{Arrivals, Stream};
 use super::{Entry, Facts, Make, Number, Prepared, Setting, Workload};
 use crate::workload::SHAPES_STREAM;
 use equipoise::error::{Error, Result};
 use equipoise::node::{Ticks, Worker};
 use equipoise::schedule::{self, Computation, Roots, Style, Yield};
 use equipoise::spec::{InvalidSpec, Options};
+use stream::{Arrivals, Stream};
 
 pub(super) static ENTRY: Entry = Entry {
     name: "tree",

@@ -15,7 +15,7 @@ mod spool;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub use reduce::{Reduce, Sums};
 use crate::divisible::spread::collect::Outputs;
 use crate::divisible::spread::{Kernel, Kernels, Range, Records};
 use equipoise::error::{Error, Result};
-use spool::Spool;
+use spool::Spools;
 
 /// The computation that the options select.
 #[derive(Clone, Debug)]
@@ -186,9 +186,6 @@ pub struct Desk {
 
 /// Seconds per byte of a program of which nothing is known.
 const ASSUMED: f64 = 1e-8;
-
-/// Outputs by range.
-type Spools = Arc<Mutex<BTreeMap<Range, Spool>>>;
 
 impl Desk {
     /// Forgets what was written.

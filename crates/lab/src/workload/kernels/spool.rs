@@ -1,15 +1,19 @@
 //! Outputs of kernels, kept until they are wanted: in memory at first, in a nameless file beyond that.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::sync::{Arc, Mutex};
 
-use super::Spools;
 use crate::divisible::spread::Range;
 use equipoise::error::{Error, Result};
 use equipoise::names;
 
 /// Number of bytes that stay in memory.
 const IN_MEMORY: usize = 8 << 20;
+
+/// Outputs by range.
+pub type Spools = Arc<Mutex<BTreeMap<Range, Spool>>>;
 
 /// Output for one range.
 #[derive(Debug, Default)]

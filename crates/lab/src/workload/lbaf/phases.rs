@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::Path;
 
-use super::super::series::{MOST_TIMES, SERIES, Steps};
+use super::super::steps::{MOST_TIMES, SERIES, Steps};
 use super::{DataFile, PhaseIds, files_by_rank, parse};
 use equipoise::error::{Error, Result};
 use equipoise::names;

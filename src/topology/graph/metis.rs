@@ -16,9 +16,9 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use super::graph::Link;
-use super::{MAX_GRAPH_NODES, NodeId};
+use super::{Link, MAX_GRAPH_NODES};
 use crate::spec::shown;
+use crate::topology::NodeId;
 
 /// Maximum number of weights of a node.
 const MOST_WEIGHTS: usize = 64;

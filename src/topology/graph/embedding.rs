@@ -6,8 +6,8 @@
 //! grid that the graph does not have are *virtual links*. Nothing takes part in the phase for a virtual node, and tasks go straight to their
 //! destination over the graph's own links.
 
-use super::NodeId;
-use super::graph::{FASTEST, Graph};
+use super::{FASTEST, Graph};
+use crate::topology::NodeId;
 
 /// Places of the nodes of a graph in a hyper-grid with sides of two.
 #[derive(Clone, Debug, PartialEq)]

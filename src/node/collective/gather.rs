@@ -13,9 +13,9 @@ use std::rc::Rc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::collective::Group;
-use super::tree::Tree;
-use super::{Node, Tag, native, wire};
+use super::super::tree::Tree;
+use super::super::{Node, Tag, open, wire};
+use super::{Group, native};
 use crate::error::{Error, Result};
 use crate::topology::NodeId;
 use crate::transport::Body;
@@ -117,7 +117,7 @@ where
     T: Serialize + DeserializeOwned + 'static,
 {
     let (n, me) = (group.size(), group.place());
-    let mut row = Row::of(super::written(&mine, ALL_GATHER)?);
+    let mut row = Row::of(super::super::written(&mine, ALL_GATHER)?);
     drop(mine);
     let mut reach = 1;
     while reach < n {
@@ -130,7 +130,7 @@ where
             Some(more) => more.clone(),
             None => {
                 // A message from another process is decoded now, while its sender is known.
-                let values: Vec<T> = super::open(&message, ALL_GATHER)?;
+                let values: Vec<T> = open(&message, ALL_GATHER)?;
                 let numbers = values.len() as u64;
                 check_number(from, numbers, wanted)?;
                 Row::received(message.body, size_of::<u64>(), wanted)
@@ -208,7 +208,7 @@ mod tests {
     fn gathered(nodes: u32, groups_of: u32, value: impl Fn(NodeId) -> u64 + Copy + 'static) -> Vec<Gathered<u64>> {
         let mut world = World::simulated(nodes, sim::Model::default());
         let overlay = Overlay::one_host(Topology::parse("complete", nodes).unwrap(), nodes).unwrap();
-        let results = super::super::run(&mut world, &overlay, |node| async move {
+        let results = super::super::super::run(&mut world, &overlay, |node| async move {
             let first = node.me() / groups_of * groups_of;
             let group = Group::spaced(first, 1, groups_of.min(node.nodes() - first), node.me()).unwrap();
             group.all_gather(&node, value(node.me())).await
@@ -244,7 +244,7 @@ mod tests {
     fn few_nodes_share_what_they_gathered_over_the_first() {
         let mut world = World::simulated(6, sim::Model::default());
         let overlay = Overlay::one_host(Topology::parse("complete", 6).unwrap(), 6).unwrap();
-        let results = super::super::run(&mut world, &overlay, |node| async move {
+        let results = super::super::super::run(&mut world, &overlay, |node| async move {
             let values = node.everyone().all_gather_over_first(&node, node.me()).await?;
             // Node 5 took another value for its own.
             Ok(node.everyone().shared(&node, if node.me() == 5 { vec![7; 6] } else { values }))

@@ -1,6 +1,6 @@
 //! A stream of synthetic graphs: the simulation model of Ahmad, Ghafoor and Fox 1994, section 5.
 //!
-//! 1. Graphs are [trees](super::tree) that arrive in a Poisson stream of rate `utilisation` times the number of processors, in graphs a
+//! 1. Graphs are [trees](super) that arrive in a Poisson stream of rate `utilisation` times the number of processors, in graphs a
 //!    unit of time.
 //! 2. A graph's total time is exponential with a mean of one unit, divided equally among its tasks.
 //! 3. Each migration of a task takes an exponential time with mean 1 / `rate` units on top of the network's (`rate=none`: nothing).
@@ -16,15 +16,15 @@ use std::ops::Range;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-use super::tree::{Cost, Grown, Growth, Submission, TaskTrees, keys};
-use super::{Entry, Facts, Make, Prepared, Setting};
+use super::super::{Entry, Facts, Make, Prepared, Setting};
+use super::{Cost, Grown, Growth, Submission, TaskTrees, keys};
 use crate::workload::{ARRIVALS_STREAM, TIMES_STREAM};
 use equipoise::error::Result;
 use equipoise::node::Ticks;
 use equipoise::schedule::{self, Source};
 use equipoise::spec::{InvalidSpec, Options};
 
-pub(super) static ENTRY: Entry = Entry {
+pub(in super::super) static ENTRY: Entry = Entry {
     name: "stream",
     title: "random task graphs that arrive over time",
     source: "Ahmad, Ghafoor and Fox 1994, section 5",
@@ -191,7 +191,7 @@ impl Source<TaskTrees> for Arrivals {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::simulate;
+    use super::super::super::tests::simulate;
     use super::*;
     use equipoise::schedule::{Graph, NodeReport};
 

@@ -1,6 +1,6 @@
 //! Why a division was not the fastest way.
 
-use super::record::SpreadRecord;
+use super::SpreadRecord;
 
 /// Smaller differences are within the variation between runs.
 const NOTEWORTHY: f64 = 0.02;
@@ -15,7 +15,7 @@ pub fn not_fastest(record: &SpreadRecord) -> Option<String> {
     }
     let alone = record.sequential / record.bytes.max(1) as f64;
     let together = record.split.get(record.origin as usize).map_or(0.0, |split| split.achieved.min(split.calibrated));
-    let reason = match best.name == super::alone(record.origin) && alone < 0.8 * together {
+    let reason = match best.name == super::super::alone(record.origin) && alone < 0.8 * together {
         true => format!(
             "rank {} needs {:.3} ns per byte while the others rest and {:.3} ns while they compute, so the ranks share processors",
             record.origin,

@@ -1,7 +1,7 @@
 //! Collective operations that MPI carries out, where the world offers it: sums, scans and all-gathers of a group whose nodes each have
 //! their own rank.
 //!
-//! They count as the messages of [our own](super::collective), of which MPI shows nothing: same number, same bytes, same chains. So a phase has the
+//! They count as the messages of [our own](super), of which MPI shows nothing: same number, same bytes, same chains. So a phase has the
 //! same figures either way. What chains the others know of travels along: with an all-gather in each block, with sums as the sums of the chains and
 //! of their squares, which tell whether all are alike (Cauchy and Schwarz: `n` times the second is the square of the first then, and only then).
 
@@ -10,9 +10,9 @@ use std::future::poll_fn;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::collective::Group;
-use super::tree::Tree;
-use super::{Node, wire};
+use super::super::tree::Tree;
+use super::super::{Node, wire};
+use super::Group;
 use crate::error::{Error, Result};
 use crate::transport::native::{Collected, Collective, CollectiveId};
 

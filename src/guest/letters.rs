@@ -1,0 +1,63 @@
+//! The messages of calls: which call they belong to, and how they are read.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::status::{Failure, Result, Status};
+use crate::transport::wire;
+
+/// Identifies a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Op {
+    Open,
+    Close,
+    Plan,
+    PlanFrom,
+    Move,
+    MoveVar,
+    Return,
+    ReturnVar,
+    Step,
+    Advise,
+    LoopBegin,
+    LoopEnd,
+    Run,
+    Exchange,
+}
+
+impl Op {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Op::Open => "open",
+            Op::Close => "close",
+            Op::Plan => "plan_make",
+            Op::PlanFrom => "plan_from",
+            Op::Move => "plan_move",
+            Op::MoveVar => "plan_move_var",
+            Op::Return => "plan_return",
+            Op::ReturnVar => "plan_return_var",
+            Op::Step => "step",
+            Op::Advise => "advise",
+            Op::LoopBegin => "loop_begin",
+            Op::LoopEnd => "loop_end",
+            Op::Run => "run",
+            Op::Exchange => "exchange",
+        }
+    }
+}
+
+/// Kinds of letters.
+pub mod kinds {
+    pub const UP: i32 = 1;
+    pub const DOWN: i32 = 2;
+    pub const COLLECT: i32 = 3;
+    pub const SCATTER: i32 = 4;
+    pub const LOST: i32 = 5;
+    /// First kind of the messages of a run.
+    pub const RUN: i32 = 10;
+}
+
+/// Reads what another rank wrote.
+pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    wire::read_value(bytes).map_err(|why| Failure::new(Status::Failed, format!("another rank's words cannot be read: {why}")))
+}
