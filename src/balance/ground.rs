@@ -28,7 +28,7 @@ pub struct Given<'a> {
     pub often: bool,
 }
 
-/// An assignment of whole tasks to ranks that knows every task: a balancer, with [`Central`] around it.
+/// Assignment of whole tasks to ranks by a node that knows every task. Balancers such as `refine` and `kk` are made of one.
 pub trait Rule {
     /// Returns true if the rule uses the tasks' places.
     fn by_place(&self) -> bool {
