@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::call::{State, World};
 use super::interrupts::Interrupts;
 use super::letters::Op;
-use super::status::{Failure, Result};
+use super::status::{Failure, Result, split};
 
 /// Interval between two calls.
 const EVERY: Duration = Duration::from_millis(20);
@@ -21,7 +21,7 @@ impl World {
         self.call(|world| {
             let mut state = world.state.borrow_mut();
             let name = name.bytes().fold(17u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
-            let (mine, wrong) = super::status::split(mine);
+            let (mine, wrong) = split(mine);
             state.agree_saying(Op::Exchange, wrong, &[("call", name)], mine.unwrap_or_default().to_vec())
         })
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::call::World;
 use super::letters::Op;
-use super::status::{Failure, Result};
+use super::status::{Failure, Result, split};
 use crate::schedule::selfsched::named;
 use crate::schedule::selfsched::rules::{Chunks, Measured, Rounding, Rule, share};
 use crate::spec::{InvalidSpec, Options, Spec};
@@ -156,7 +156,7 @@ impl World {
             });
             let free = state.loops.iter().position(|open| !open);
             let checked = free.ok_or_else(|| Failure::usage("too many loops are open")).and_then(|slot| Ok((slot, read?)));
-            let (found, mine) = super::status::split(checked);
+            let (found, mine) = split(checked);
             let hash = |text: &str| text.bytes().fold(17u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
             let (slot, first, length, rule) =
                 found.as_ref().map_or((0, 0, 0, 0), |(slot, (first, length, rule, _))| (*slot, *first, *length, hash(rule)));
@@ -217,7 +217,7 @@ impl World {
     pub fn end_loop_if(&self, of: Result<&Loop>) -> Result<()> {
         self.call(|world| {
             let mut state = world.state.borrow_mut();
-            let (of, mine) = super::status::split(of);
+            let (of, mine) = split(of);
             // Exact as doubles.
             let halves = |number: u64| [(number >> 32) as f64, f64::from(number as u32)];
             let taken = halves(of.map_or(0, |of| of.taken));

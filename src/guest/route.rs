@@ -8,7 +8,7 @@ use super::call::{Same, State, World};
 use super::letters::Op;
 use super::places::{Aligned, Places, Receive, Route};
 use super::plan::Plan;
-use super::status::{Failure, Result, Status};
+use super::status::{Failure, Result, Status, split};
 use crate::transport::mpi::foreign::{Arriving, Leaving};
 use crate::transport::mpi::guest::Patience;
 
@@ -56,7 +56,7 @@ impl World {
                 (Some(route), Some((from, into))) => route.prepare(&mut state.buffers, world.rank(), from, into.len(), size),
                 _ => Err(Failure::usage("no plan")),
             });
-            let (staging, mine) = super::status::split(prepared);
+            let (staging, mine) = split(prepared);
             let number = plan.map_or(0, |plan| plan.number);
             state.agree(op, mine, &[("plan", number), ("bytes of an item", size as u64)])?;
             let (Some(route), Some((from, into)), Some(staging)) = (route, arrays, staging) else {
@@ -100,7 +100,7 @@ impl World {
                     false => Err(Failure::usage(format!("{} items are given, and the plan has {}", items.len(), route.items))),
                 }
             });
-            let (both, mine) = super::status::split(both);
+            let (both, mine) = split(both);
             let number = both.as_ref().map_or(0, |(plan, ..)| plan.number);
             state.agree(op, mine, &[("plan", number)])?;
             let Some((plan, route, items)) = both else { return Err(Failure::usage("no plan")) };
@@ -320,7 +320,7 @@ impl State {
             room(total.ok_or_else(|| Failure::memory("items"))?, "items")
         });
         let both = packed().and_then(|packed| Ok((packed, rooms.collect::<Result<Vec<_>>>()?)));
-        let (both, mine) = super::status::split(both);
+        let (both, mine) = split(both);
         // A rank that has no memory says so before anything is sent.
         self.agree(op, mine, same)?;
         let Some((packed, rooms)) = both else { return Err(Failure::memory("items")) };

@@ -16,7 +16,7 @@ use super::letters::Op;
 use super::places::{Aligned, Receive};
 use super::run::{Item, RESULT, Root, Run, STOP};
 use super::scheduled;
-use super::status::{Failure, Result, Status};
+use super::status::{Failure, Result, Status, split};
 use super::task::{Deeds, Place, Process, Task, check_cost};
 use crate::schedule::Chosen;
 use crate::transport::mpi::guest::Patience;
@@ -71,7 +71,7 @@ impl World {
         self.call(|world| {
             let workers = world.state.borrow().options.workers;
             let checked = scheduler(name, world.ranks(), workers).and_then(|spread| Ok((spread, process?)));
-            let (checked, mine) = super::status::split(checked);
+            let (checked, mine) = split(checked);
             {
                 let mut state = world.state.borrow_mut();
                 let roots = std::mem::take(&mut state.roots);

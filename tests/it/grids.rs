@@ -39,17 +39,7 @@ fn default_and_fastest(network: Network, ranks: u32) -> [(String, f64); 2] {
         tasks: Tasks::numbered(&mut World::simulated(ranks, Model::default()), pattern.draw(ranks, ranks, seed).unwrap(), 64).unwrap(),
     };
     let cases = (1..=5).map(case).collect();
-    let spec = CompareSpec {
-        contenders,
-        cases,
-        repeat: 1,
-        seed: 1,
-        lasting: None,
-        task_seconds: None,
-        trace: false,
-        plain: false,
-        prediction: None,
-    };
+    let spec = CompareSpec::new(contenders, cases);
     let results = compare(&mut world, &spec, |_, _, _| {}).unwrap();
     let median = |grid: usize| {
         let mut times: Vec<f64> = results.iter().map(|result| result.records[grid].ms_median).collect();

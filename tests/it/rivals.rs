@@ -217,17 +217,7 @@ fn comparison(load: &Load) -> Vec<equipoise_lab::experiment::CaseResult> {
     let contenders: Vec<BalancerContender> = balance::without_places().map(contender).collect();
     let source = source(load.run);
     let tasks = Tasks::of_source(&mut world, &source, contenders.iter().map(|contender| &contender.overlay.placement)).unwrap();
-    let spec = CompareSpec {
-        contenders,
-        cases: vec![Case { loads: LoadSource::Tasks(source), tasks }],
-        repeat: 1,
-        seed: 1,
-        lasting: None,
-        task_seconds: None,
-        trace: false,
-        plain: false,
-        prediction: None,
-    };
+    let spec = CompareSpec::new(contenders, vec![Case { loads: LoadSource::Tasks(source), tasks }]);
     compare(&mut world, &spec, |_, _, _| {}).unwrap()
 }
 

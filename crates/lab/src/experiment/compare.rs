@@ -42,6 +42,23 @@ pub struct CompareSpec {
     pub prediction: Option<Rc<Measured>>,
 }
 
+impl CompareSpec {
+    /// One round with seed 1, and nothing else asked for.
+    pub fn new(contenders: Vec<BalancerContender>, cases: Vec<Case>) -> CompareSpec {
+        CompareSpec {
+            contenders,
+            cases,
+            repeat: 1,
+            seed: 1,
+            lasting: None,
+            task_seconds: None,
+            trace: false,
+            plain: false,
+            prediction: None,
+        }
+    }
+}
+
 /// A balancer on its topology.
 pub struct BalancerContender {
     pub balancer: Rc<Chosen>,

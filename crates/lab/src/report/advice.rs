@@ -296,17 +296,7 @@ pub(crate) mod tests {
         let balancer = Rc::new(balance::find("direct").unwrap());
         let contenders = vec![BalancerContender { balancer, overlay, placement: None, powers: Powers::equal(4, 4) }];
         let cases = vec![Case { loads: LoadSource::Own, tasks }];
-        let spec = CompareSpec {
-            contenders,
-            cases,
-            repeat: 1,
-            seed: 1,
-            lasting: None,
-            task_seconds: None,
-            trace: false,
-            plain: false,
-            prediction: None,
-        };
+        let spec = CompareSpec::new(contenders, cases);
         compare(&mut world, &spec, |_, _, _| {}).unwrap().remove(0).records.remove(0)
     }
 

@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use super::super::hamidzadeh1995::{FIGURES, HamidzadehFigure};
 use super::super::wu1997::{MEANS, excess};
 use super::evidence::Mean;
+use super::wu::WALKS;
 use super::{Item, Job, Paper, Value, psts};
 use crate::workload::LoadPattern;
 use equipoise::error::{Error, Result};
@@ -216,14 +217,9 @@ fn phases(launcher: &Arc<Launcher>) -> Vec<Job> {
 /// Figures 15 and 17: task-hops above the fewest, counted on real ranks.
 fn wu(launcher: &Arc<Launcher>) -> Vec<Job> {
     let mut jobs = Vec::new();
-    for (figure, balancer, topology, processors) in [
-        (15, "cwa", "hypercube:2", 4),
-        (15, "cwa", "hypercube:3", 8),
-        (15, "cwa", "hypercube:4", 16),
-        (17, "mwa", "mesh:2x2", 4),
-        (17, "mwa", "mesh:4x2", 8),
-        (17, "mwa", "mesh:4x4", 16),
-    ] {
+    let of_dem = [(15, "cwa", "hypercube:2", 4), (15, "cwa", "hypercube:3", 8), (15, "cwa", "hypercube:4", 16)];
+    let walks = of_dem.into_iter().chain(WALKS.into_iter().filter(|(.., processors)| *processors <= 16));
+    for (figure, balancer, topology, processors) in walks {
         let (launcher, curve) = (launcher.clone(), format!("{balancer}, {processors} processors{ON_RANKS}"));
         // One launch for the whole curve, since launching is what takes time.
         jobs.push(Job::new(Item::Figure(figure), curve.clone(), 0.0, [20, 100], move |seed, cases| {

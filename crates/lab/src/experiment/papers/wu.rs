@@ -96,6 +96,19 @@ const EXAMPLES: [Worked; 4] = [
     },
 ];
 
+/// Walks on topologies of a shape: figure, balancer, topology, processors.
+pub(super) const WALKS: [(u32, &str, &str, u32); 9] = [
+    (16, "cwa", "hypercube:6", 64),
+    (16, "cwa", "hypercube:8", 256),
+    (17, "mwa", "mesh:2x2", 4),
+    (17, "mwa", "mesh:4x2", 8),
+    (17, "mwa", "mesh:4x4", 16),
+    (17, "mwa", "mesh:8x4", 32),
+    (17, "mwa", "mesh:8x8", 64),
+    (17, "mwa", "mesh:16x8", 128),
+    (17, "mwa", "mesh:16x16", 256),
+];
+
 pub(super) fn study() -> Study {
     let mut jobs: Vec<Job> =
         EXAMPLES.iter().map(|example| Job::new(Item::Example(example.number), "steps", 0.0, [1, 1], |_, _| worked(example))).collect();
@@ -139,18 +152,7 @@ pub(super) fn study() -> Study {
             }));
         }
     }
-    let walks = [
-        (16, "cwa", "hypercube:6", 64),
-        (16, "cwa", "hypercube:8", 256),
-        (17, "mwa", "mesh:2x2", 4),
-        (17, "mwa", "mesh:4x2", 8),
-        (17, "mwa", "mesh:4x4", 16),
-        (17, "mwa", "mesh:8x4", 32),
-        (17, "mwa", "mesh:8x8", 64),
-        (17, "mwa", "mesh:16x8", 128),
-        (17, "mwa", "mesh:16x16", 256),
-    ];
-    for (figure, balancer, topology, processors) in walks {
+    for (figure, balancer, topology, processors) in WALKS {
         for mean in MEANS {
             let name = format!("{balancer}, {processors} processors");
             let quick = if processors <= 64 { 100 } else { 12 };

@@ -53,6 +53,10 @@ fn printed(what: &str, ours: impl IntoIterator<Item = f64>, theirs: &[f64], digi
     ours.into_iter().zip(theirs).enumerate().map(named).collect()
 }
 
+fn numbers(list: &[u64]) -> Vec<f64> {
+    list.iter().map(|number| *number as f64).collect()
+}
+
 fn parts(numbers: &[u64], total: u64) -> impl Iterator<Item = f64> + '_ {
     numbers.iter().map(move |number| *number as f64 / total as f64)
 }
@@ -61,7 +65,6 @@ fn parts(numbers: &[u64], total: u64) -> impl Iterator<Item = f64> + '_ {
 fn scans_of_a_row() -> Result<Vec<Value>> {
     let row = ROWS[0].clone();
     let ((powers_before, power), (loads_before, load)) = (scanned(&POWERS[row.clone()])?, scanned(&LOADS[row.clone()])?);
-    let numbers = |list: &[u64]| list.iter().map(|number| *number as f64).collect::<Vec<_>>();
     Ok([
         printed("powers before", numbers(&powers_before), &[0.0, 3.0, 7.0, 12.0, 14.0, 15.0], 1.0),
         printed("part of the power", parts(&POWERS[row], power), &[0.15, 0.2, 0.25, 0.1, 0.05, 0.25], 0.01),
@@ -77,7 +80,6 @@ fn scans_of_rows() -> Result<Vec<Value>> {
     let of = |list: &[u64; 18]| ROWS.map(|row| list[row].iter().sum::<u64>());
     let (row_powers, row_loads) = (of(&POWERS), of(&LOADS));
     let ((powers_before, power), (loads_before, load)) = (scanned(&row_powers)?, scanned(&row_loads)?);
-    let numbers = |list: &[u64]| list.iter().map(|number| *number as f64).collect::<Vec<_>>();
     Ok([
         printed("power of the row", numbers(&row_powers), &[20.0, 10.0, 20.0], 1.0),
         printed("powers before", numbers(&powers_before), &[0.0, 20.0, 30.0], 1.0),
@@ -107,16 +109,15 @@ fn sender() -> Result<Vec<Value>> {
     let given: Vec<u64> = row.clone().map(|node| to(node, &ROWS[0]) + to(node, &ROWS[2])).collect();
     // Each node of the example gives to one row only.
     let mut before = [0, 0];
-    let positions = row.clone().map(|node| {
+    let positions = row.clone().zip(&given).map(|(node, given)| {
         let which = usize::from(to(node, &ROWS[2]) > 0);
         let position = before[which];
-        before[which] += to(node, &ROWS[0]) + to(node, &ROWS[2]);
+        before[which] += given;
         position as f64
     });
     let positions: Vec<f64> = positions.collect();
     let left: Vec<u64> = given.iter().zip(&LOADS[row]).map(|(given, load)| load - given).collect();
     let (left_before, _) = scanned(&left)?;
-    let numbers = |list: &[u64]| list.iter().map(|number| *number as f64).collect::<Vec<_>>();
     Ok([
         printed("given by v2x", numbers(&given), &GIVEN, 1.0),
         printed("its position", positions, &POSITIONS, 1.0),
