@@ -118,7 +118,9 @@ proptest! {
         }
         let of = |leaves: &[(f64, f64, f64)]| solve(&star(leaves, |question| question.results = results)).unwrap();
         let (one, other) = (of(&leaves), of(&turned));
-        prop_assert_eq!((one.makespan, one.method), (other.makespan, other.method));
+        prop_assert_eq!(one.method, other.method);
+        // Processors behind links that are alike are served in the order of their numbers, in which the same sums are rounded.
+        prop_assert!(near(one.makespan, other.makespan, 1e-12), "{} {}", one.makespan, other.makespan);
     }
 
     /// Through one port, with installments, results or start-up costs: trees whose processors are numbered otherwise, given as graphs.
