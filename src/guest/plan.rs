@@ -205,7 +205,7 @@ impl State {
         let total: f64 = all.weights.iter().sum();
         let mean = unit * total / all.powers.len() as f64;
         let mut refused = None;
-        for name in crate::balance::SIMPLEST_FIRST.into_iter().filter(|name| !balancers::needs_places(name)) {
+        for name in crate::balance::SIMPLEST_FIRST.iter().copied().filter(|name| !balancers::needs_places(name)) {
             let began = Instant::now();
             let decision = match all.decide(name, self.options.tolerance, self.options.seed) {
                 Ok(decision) => decision,
