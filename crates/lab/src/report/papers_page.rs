@@ -163,7 +163,7 @@ mod tests {
             assert!(text.contains(claim.says), "{}", claim.says);
         }
         assert!(page.contains("each as recorded") && page.contains("&lt;b&gt;") && page.contains("dimension d"));
-        assert_eq!(page.matches("role=\"img\"").count(), 8);
+        assert!(page.matches("role=\"img\"").count() >= 8);
         for outside in ["https://", "src=", "href=", "@import", "<script"] {
             assert!(!page.contains(outside), "{outside}");
         }
