@@ -51,14 +51,7 @@ pub(super) struct State {
     since: Instant,
     pub made: u64,
     pub watch: Option<(String, Watch)>,
-    /// Seconds that balancing took since the last report, and before.
-    pub spent: f64,
-    pub cost: f64,
-    /// Seconds of the last step, of all ranks together.
-    pub step_seconds: Option<f64>,
-    /// Seconds that moving a byte took, and bytes of an item.
-    pub per_byte: f64,
-    pub item_bytes: f64,
+    pub measured: Measured,
     /// Loops that are open, by their shared number.
     pub loops: Vec<bool>,
     pub roots: Vec<Item>,
@@ -67,6 +60,24 @@ pub(super) struct State {
     pub nodes: Option<Nodes>,
     pub interrupts: Interrupts,
     pub buffers: Buffers,
+}
+
+/// What steps and moves took so far.
+pub(super) struct Measured {
+    /// Seconds that balancing took since the last report, and before.
+    pub spent: f64,
+    pub cost: f64,
+    /// Seconds of the last step, of all ranks together.
+    pub step_seconds: Option<f64>,
+    /// Seconds that moving a byte took, and bytes of an item.
+    pub per_byte: f64,
+    pub item_bytes: f64,
+}
+
+impl Default for Measured {
+    fn default() -> Measured {
+        Measured { spent: 0.0, cost: 0.0, step_seconds: None, per_byte: 1e-9, item_bytes: 8.0 }
+    }
 }
 
 /// The ranks as nodes: a world on duplicates of the guest's communicators, kept from run to run. Its end is collective, so it is not dropped
@@ -176,11 +187,7 @@ impl State {
             since: Instant::now(),
             made: 0,
             watch: None,
-            spent: 0.0,
-            cost: 0.0,
-            step_seconds: None,
-            per_byte: 1e-9,
-            item_bytes: 8.0,
+            measured: Measured::default(),
             loops: vec![false; carrier::SHARED],
             roots: Vec::new(),
             run: None,

@@ -120,7 +120,7 @@ impl World {
                 let verdict = state.verdict(&all, &decision, name, began.elapsed().as_secs_f64(), None);
                 Ok(answers(&all, decision, &verdict))
             })?;
-            state.spent += answer.verdict.plan_seconds;
+            state.measured.spent += answer.verdict.plan_seconds;
             state.made += 1;
             Ok(Plan::of(world, state.made, answer))
         })
@@ -176,10 +176,10 @@ impl State {
 
     /// Quality of a decision. `unit`: seconds per unit of weight, if the caller knows.
     fn verdict(&self, all: &All, decision: &Decision, balancer: &str, plan_seconds: f64, unit: Option<f64>) -> Verdict {
-        let bytes = if decision.bytes > 0 { decision.bytes as f64 } else { decision.moved as f64 * self.item_bytes };
-        let move_seconds = if decision.moved > 0 { 50e-6 + bytes * self.per_byte } else { 0.0 };
+        let bytes = if decision.bytes > 0 { decision.bytes as f64 } else { decision.moved as f64 * self.measured.item_bytes };
+        let move_seconds = if decision.moved > 0 { 50e-6 + bytes * self.measured.per_byte } else { 0.0 };
         let total: f64 = all.weights.iter().sum();
-        let measured = self.step_seconds.filter(|_| total > 0.0).map(|seconds| seconds / total);
+        let measured = self.measured.step_seconds.filter(|_| total > 0.0).map(|seconds| seconds / total);
         let unit = unit.or(self.options.unit).or(measured);
         // A power is relative to the others': a unit lasts `unit` on a rank of mean power.
         let mean_power = all.powers.iter().sum::<f64>() / all.powers.len() as f64;
@@ -205,7 +205,7 @@ impl State {
         let total: f64 = all.weights.iter().sum();
         let mean = unit * total / all.powers.len() as f64;
         let mut refused = None;
-        for name in crate::balance::SIMPLEST_FIRST.into_iter().filter(|name| !balancers::needs_places(name)) {
+        for name in crate::balance::SIMPLEST_FIRST.iter().copied().filter(|name| !balancers::needs_places(name)) {
             let began = Instant::now();
             let decision = match all.decide(name, self.options.tolerance, self.options.seed) {
                 Ok(decision) => decision,

@@ -198,12 +198,13 @@ impl State {
     /// Notes what a move took.
     fn note(&mut self, began: Instant, bytes: usize, size: usize) {
         let seconds = began.elapsed().as_secs_f64();
-        self.spent += seconds;
+        let measured = &mut self.measured;
+        measured.spent += seconds;
         if bytes > 0 {
-            self.per_byte = f64::midpoint(self.per_byte, seconds / bytes as f64);
+            measured.per_byte = f64::midpoint(measured.per_byte, seconds / bytes as f64);
         }
         if size > 0 {
-            self.item_bytes = size as f64;
+            measured.item_bytes = size as f64;
         }
     }
 

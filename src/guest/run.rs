@@ -49,6 +49,14 @@ pub(super) struct Token {
     pub was_busy: bool,
 }
 
+/// Detection of the end by a token that goes around.
+pub(super) struct Wave {
+    /// The token, if it is here.
+    pub token: Option<Token>,
+    /// The counts that rank 0 read from the last one.
+    pub last: Option<Counts>,
+}
+
 /// A run that is going on.
 pub(super) struct Run {
     pub number: u64,
@@ -64,9 +72,7 @@ pub(super) struct Run {
     /// Rank that has been asked for tasks and has not answered.
     pub asked: Option<u32>,
     pub dice: u64,
-    /// The token, if it is here, and the counts that rank 0 read from the last one.
-    pub token: Option<Token>,
-    pub last: Option<Counts>,
+    pub wave: Wave,
     /// Tasks that run.
     pub running: usize,
     pub stopped: bool,
@@ -87,8 +93,7 @@ impl Run {
             steals: steals && ranks > 1,
             asked: None,
             dice: seed ^ (u64::from(rank) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15),
-            token: (rank == 0).then_some(Token { counts: Counts::default(), was_busy: true }),
-            last: None,
+            wave: Wave { token: (rank == 0).then_some(Token { counts: Counts::default(), was_busy: true }), last: None },
             running: 0,
             stopped: false,
             done: false,

@@ -61,7 +61,7 @@ impl State {
                 run.stopped = true;
                 run.queue.clear();
             }
-            TOKEN => run.token = Some(read(&word.body)?),
+            TOKEN => run.wave.token = Some(read(&word.body)?),
             DONE => run.done = true,
             _ => {}
         }
@@ -75,7 +75,7 @@ impl State {
             return Ok(());
         }
         let (number, ranks) = (run.number, run.ranks);
-        if let Some(token) = run.token.take() {
+        if let Some(token) = run.wave.token.take() {
             let counts = Counts { sent: token.counts.sent + run.counts.sent, received: token.counts.received + run.counts.received };
             let mut to = run.rank + 1;
             let mut next = Token { counts, was_busy: token.was_busy };
@@ -83,7 +83,7 @@ impl State {
                 // It has been round: the others' sums are in it.
                 let all = counts;
                 let is_quiet = !token.was_busy && all.sent == all.received;
-                if ranks == 1 || (is_quiet && run.last == Some(all)) {
+                if ranks == 1 || (is_quiet && run.wave.last == Some(all)) {
                     run.done = true;
                     let link = self.link()?;
                     for rank in 1..ranks {
@@ -91,7 +91,7 @@ impl State {
                     }
                     return Ok(());
                 }
-                run.last = is_quiet.then_some(all);
+                run.wave.last = is_quiet.then_some(all);
                 to = 1;
                 next = Token { counts: Counts::default(), was_busy: false };
             }

@@ -26,16 +26,16 @@ impl World {
                 false => Err(Failure::usage(format!("{seconds} seconds: they must be finite and at least 0"))),
             });
             let seconds = checked.as_ref().copied().unwrap_or(0.0);
-            let most = [seconds, -seconds, state.spent];
+            let most = [seconds, -seconds, state.measured.spent];
             let agreed = state.agree_with(Op::Step, checked.map(drop), &[], &[seconds], &most)?;
             let (total, max, min, spent) = (agreed.sums[0], agreed.most[0], -agreed.most[1], agreed.most[2]);
             let step = Step { max, mean: (total / f64::from(world.ranks())).min(max), min };
-            state.step_seconds = Some(total);
+            state.measured.step_seconds = Some(total);
             if spent > 0.0 {
-                (state.cost, state.spent) = (spent, 0.0);
+                (state.measured.cost, state.measured.spent) = (spent, 0.0);
             }
             let name = state.options.trigger.clone();
-            let cost = state.cost;
+            let cost = state.measured.cost;
             if state.watch.as_ref().is_none_or(|(of, _)| *of != name) {
                 state.watch = Some((name.clone(), Watch::new(trigger(&name)?)));
             }

@@ -58,14 +58,14 @@ pub const ALL: &[&Entry] = &[
 ];
 
 /// The names of all, the simplest first: among schedulers that do equally well the simplest is recommended.
-pub const SIMPLEST_FIRST: [&str; 11] =
-    ["static", "random", "steal", "rid", "neighbour", "cwn", "acwn", "gradient", "gde", "hierarchical", "incremental"];
+pub const SIMPLEST_FIRST: &[&str] =
+    &["static", "random", "steal", "rid", "neighbour", "cwn", "acwn", "gradient", "gde", "hierarchical", "incremental"];
 
 /// All schedulers of independent tasks, in the order in which they are shown.
 pub const INDEPENDENT: &[&independent::Entry] = &[&sash::ENTRY, &sash::SADS, &dss::ENTRY, &selfsched::ENTRY];
 
 /// Their names, the simplest first.
-pub const INDEPENDENT_SIMPLEST_FIRST: [&str; 4] = ["selfsched", "dss", "sads", "sash"];
+pub const INDEPENDENT_SIMPLEST_FIRST: &[&str] = &["selfsched", "dss", "sads", "sash"];
 
 #[cfg(test)]
 mod tests;

@@ -37,7 +37,7 @@ impl Registered for Facts {
     type Made = Arc<dyn Scheduler>;
     const WHAT: &'static str = "scheduler";
     const ALL: &'static [&'static Entry] = ALL;
-    const SIMPLEST_FIRST: &'static [&'static str] = &SIMPLEST_FIRST;
+    const SIMPLEST_FIRST: &'static [&'static str] = SIMPLEST_FIRST;
 }
 
 impl OnTopologies for Facts {

@@ -110,7 +110,9 @@ pub fn spawning(dice: &mut Dice) -> String {
         ("stream", "graphs=10,utilisation=0.1"),
     ];
     let entry = dice.one(graphs::ALL);
-    let small = SMALL.iter().find(|(name, _)| *name == entry.name).map_or("", |(_, options)| *options);
+    let named = SMALL.iter().find(|(name, _)| *name == entry.name).map(|(_, options)| *options);
+    let of_example = || Some(entry.examples.last()?.split_once(':')?.1);
+    let small = named.or_else(of_example).unwrap_or("");
     let drawn = spec(dice, entry.name, entry.options);
     let given = drawn.split_once(':').map_or("", |(_, options)| options);
     // What is drawn stands for the small value of the same key.

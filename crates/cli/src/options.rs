@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use equipoise::agreement::{self, Collectives, Used};
-use equipoise::balance::Chosen;
+use equipoise::balance::{self, Chosen};
 use equipoise::names;
 use equipoise::topology::{Hosts, MAX_NODES, PlacementRule};
 use equipoise::transport::world::World;
@@ -227,9 +227,8 @@ impl RuleOptions {
         match &self.capacity {
             Some(text) if !balancer.keeps_capacity() => {
                 let name = &balancer.name;
-                Err(Error::usage(format!(
-                    "--capacity {text}: balancer {name} keeps no capacities; greedy, refine, greedy-refine, hierarchical and kk do"
-                )))
+                let those = all_that(|balancer| balancer.keeps_capacity());
+                Err(Error::usage(format!("--capacity {text}: balancer {name} keeps no capacities; {those} do")))
             }
             _ => Ok(()),
         }
@@ -260,6 +259,16 @@ impl RuleOptions {
     }
 }
 
+/// The balancers of the registry that have a property, as a sentence names them; the one that moves nothing is left out.
+fn all_that(has: impl Fn(&Chosen) -> bool) -> String {
+    let found = balance::ALL.iter().filter_map(|entry| balance::find(entry.name).ok()).filter(|one| has(one) && one.name != "none");
+    let names: Vec<String> = found.map(|one| one.name).collect();
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
+
 /// A whole number, also as in 8e9.
 fn bytes(text: &str) -> Option<u64> {
     let whole = |number: f64| (number.fract() == 0.0 && (0.0..1.8e19).contains(&number)).then_some(number as u64);
@@ -282,8 +291,9 @@ impl TaskOptions {
         match &self.weights_columns {
             Some(names) if !balancer.keeps_columns() => {
                 let name = &balancer.name;
+                let those = all_that(|balancer| balancer.keeps_columns());
                 Err(Error::usage(format!(
-                    "--weights-columns {names}: balancer {name} looks at the work alone; greedy, refine and greedy-refine look at all columns"
+                    "--weights-columns {names}: balancer {name} looks at the work alone; {those} look at all columns"
                 )))
             }
             _ => Ok(()),

@@ -26,25 +26,30 @@ Examples:
   equipoise reproduce --file scripts/figures/kwa-tori.toml --report tori
   equipoise reproduce --csv points.csv --claims claims.csv
   equipoise reproduce --report papers                    report.html has every figure
-  equipoise reproduce psts --table 6 --on-ranks          in addition on 2, 4, 8 and 16 real ranks
+  equipoise reproduce psts --table 6 --on-ranks          in addition on 2, 4, 8 and 16 real ranks";
 
-Papers:
-  hierarchical  000  Ahmad, Ghafoor and Fox 1994: figures 6 to 16, section 4.3 as section 4, section 6
-  divisible     001  Blazewicz and Drozdowski 1995: figures 2 to 8, by the model and executed; example 1, section 2
-  sash          002  Hamidzadeh, Lilja and Atif 1995: figures 2 to 13, section 3
-  psts          003  Savvas and Kechadi 2004: tables 1 to 7, figures 4 to 6, section 4
-  wu            004  Wu 1997: examples 1 to 4, table 1, figures 3, 9 and 14 to 17, section 4
-
+const VERDICTS: &str = "\
 A claim's verdict is reproduced, reproduced under a stated reading, not reproduced, or undecided (too few cases to tell).
 Exit status 1 says that a verdict contradicts the recorded one, or that none is recorded (docs/papers.md has them); that a paper is wrong
 is no failure. Fewer cases than those of the record may leave a verdict undecided, and more may decide one.";
+
+/// Examples, the papers with all that can be measured of each, and the verdicts.
+fn after_help() -> String {
+    let paper = |paper: Paper| {
+        let citation = paper.citation();
+        let year = citation.find(|letter: char| letter.is_ascii_digit()).map_or(citation.len(), |at| at + 4);
+        let authors = &citation[..year];
+        format!("  {:<14}{}  {authors}: {}\n", paper.name(), paper.number(), paper.items())
+    };
+    format!("{EXAMPLES}\n\nPapers:\n{}\n{VERDICTS}", Paper::ALL.map(paper).concat())
+}
 
 /// Reproduce the papers' tables and figures in simulation, and judge the papers' claims
 ///
 /// Every point is measured on random cases of its own, and compared with the paper's printed number where there is one. All comparisons of
 /// a table or figure together have an error rate of 5 % (Holm's method). Then each claim that the measurements can judge gets a verdict.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = after_help())]
 pub struct Arguments {
     /// Paper by its name or number, see below [default: all]
     #[arg(value_name = "PAPER", value_parser = paper)]

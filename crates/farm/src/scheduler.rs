@@ -36,6 +36,9 @@ impl Scheduler {
     }
 }
 
+/// The schedulers of the registry by which a farm deals; it refuses others by name.
+const DEALT_BY: [&str; 4] = ["selfsched", "dss", "sads", "sash"];
+
 fn read(spec: &Spec, options: &mut Options<'_>) -> Result<Scheduler, InvalidSpec> {
     match spec.name() {
         "selfsched" => match dealing(options, Rule::Awf)? {
@@ -49,7 +52,7 @@ fn read(spec: &Spec, options: &mut Options<'_>) -> Result<Scheduler, InvalidSpec
             let most = options.whole("expansions", 1u64)?.unwrap_or(1000);
             Ok(Scheduler::Sash { alike: spec.name() == "sads", most: u32::try_from(most).unwrap_or(u32::MAX) })
         }
-        _ => Err(options.conflict("a farm does not deal by it; it deals by selfsched, dss, sads, sash")),
+        _ => Err(options.conflict(format!("a farm does not deal by it; it deals by {}", DEALT_BY.join(", ")))),
     }
 }
 
@@ -60,8 +63,14 @@ mod tests {
     #[test]
     fn schedulers_are_those_of_the_registry() {
         for name in registry::names::<Facts>() {
-            assert!(Scheduler::parse(name).is_ok(), "{name}");
+            match Scheduler::parse(name) {
+                Ok(_) => assert!(DEALT_BY.contains(&name), "{name}"),
+                Err(why) => assert!(!DEALT_BY.contains(&name) && why.to_string().contains("a farm does not deal by it"), "{name}: {why}"),
+            }
         }
+        assert!(DEALT_BY.iter().all(|name| registry::knows::<Facts>(name)));
+        let known = registry::names::<Facts>().collect::<Vec<_>>().join(", ");
+        let there_are = format!("for these there are {known}");
         let rule = |rule| Scheduler::Rule { rule, rounding: None, least: 1 };
         for (text, expected) in [
             ("selfsched:rule=fixed,chunk=4", rule(Rule::Fixed(4))),
@@ -73,8 +82,8 @@ mod tests {
             assert_eq!(Scheduler::parse(text).unwrap(), expected);
         }
         for (wrong, said) in [
-            ("lpt", "sash, sads, dss, selfsched"),
-            ("steal", "for these there are sash, sads, dss, selfsched"),
+            ("shortest", known.as_str()),
+            ("steal", there_are.as_str()),
             ("selfsched:rule=x", "gss"),
             ("selfsched:rule=ss,chunk=2", "chunk belongs to rule=fixed"),
             ("selfsched:rule=fixed,chunk=0", "chunk"),

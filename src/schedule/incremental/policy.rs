@@ -48,22 +48,43 @@ pub(super) struct Incremental {
     worked_below: Option<Worked>,
     reported: Ticks,
     in_phase: bool,
+    requests: Requests,
+    account: Account,
+
+    host: Option<RoundControl>,
+}
+
+/// What is known of requests for a phase, from one phase to the next.
+#[derive(Default)]
+struct Requests {
     /// Whether a request went up from here in this round, or would add nothing to the last summary.
     wished: bool,
     /// Whether a node idled in the last round.
     somebody_idles: bool,
     /// Children below which all idle (`all`).
     idle_below: usize,
+}
 
-    /// For the summary: the last phase, tasks ended and spawned, time worked; up to when, and by how many workers since then.
-    last: Option<PhaseEnd>,
+/// What a node tells in the summary of a round.
+#[derive(Default)]
+struct Account {
+    /// The last phase, if it has not been told of.
+    phase: Option<PhaseEnd>,
     ended: u64,
     spawned: u64,
+    /// Time worked; up to when, and by how many workers since then.
     worked: Ticks,
     accounted: Ticks,
     at_work: u32,
+}
 
-    host: Option<RoundControl>,
+impl Account {
+    /// Accounts for the time that has passed, in which every worker with tasks worked.
+    fn pass(&mut self, view: &View) {
+        self.worked += view.now.saturating_sub(self.accounted) * Ticks::from(self.at_work);
+        self.accounted = view.now;
+        self.at_work = view.load().min(view.workers);
+    }
 }
 
 /// The host's control of rounds and phases.
@@ -108,31 +129,17 @@ impl Incremental {
             worked_below: None,
             reported: 0,
             in_phase: false,
-            wished: false,
-            somebody_idles: false,
-            idle_below: 0,
-            last: None,
-            ended: 0,
-            spawned: 0,
-            worked: 0,
-            accounted: 0,
-            at_work: 0,
+            requests: Requests::default(),
+            account: Account::default(),
             host,
         }
     }
 
-    /// Accounts for the time that has passed, in which every worker with tasks worked.
-    fn account(&mut self, view: &View) {
-        self.worked += view.now.saturating_sub(self.accounted) * Ticks::from(self.at_work);
-        self.accounted = view.now;
-        self.at_work = view.load().min(view.workers);
-    }
-
     /// Returns true if this node requests a phase.
     fn wishes(&self, view: &View) -> bool {
-        match (self.trigger, self.somebody_idles) {
+        match (self.trigger, self.requests.somebody_idles) {
             (Trigger::Periodic | Trigger::Published(_), _) => false,
-            (Trigger::All, false) => view.load() == 0 && self.idle_below >= self.tree.children.len(),
+            (Trigger::All, false) => view.load() == 0 && self.requests.idle_below >= self.tree.children.len(),
             (Trigger::All, true) => view.load() == 0 && !self.held.is_empty(),
             (Trigger::Any | Trigger::Predicted, false) => view.is_idle(),
             (Trigger::Any | Trigger::Predicted, true) => view.ready > view.workers.saturating_sub(view.running),
@@ -145,7 +152,7 @@ impl Incremental {
             return;
         }
         self.answer(view, act);
-        if !self.wished && self.round.is_none() && self.wishes(view) {
+        if !self.requests.wished && self.round.is_none() && self.wishes(view) {
             self.wish(act);
         }
         self.begin_round(view, act);
@@ -156,7 +163,7 @@ impl Incremental {
         if let Some(host) = &mut self.host {
             host.wish = true;
         }
-        if !std::mem::replace(&mut self.wished, true)
+        if !std::mem::replace(&mut self.requests.wished, true)
             && let Some(parent) = self.tree.parent
         {
             act.tell(parent, Message::Wish);
@@ -190,17 +197,17 @@ impl Incremental {
     /// Answers the parent once all children have answered; at the host, decides.
     fn answer(&mut self, view: &View, act: &mut Actions<Message>) {
         let Some((mut summary, 0)) = self.round.take_if(|(_, missing)| *missing == 0) else { return };
-        let last = self.last.take();
+        let last = self.account.phase.take();
         summary.add(LoadSummary {
             loads: vec![NodeLoad { node: self.place.me, running: view.running, ready: view.ready + self.held.len() as u32 }],
             moved: last.map_or(0, |last| last.moved.into()),
             took: last.map_or(0, |last| last.took),
-            ended: self.ended,
-            spawned: self.spawned,
-            worked: self.worked,
+            ended: self.account.ended,
+            spawned: self.account.spawned,
+            worked: self.account.worked,
         });
         // The summary already has the content of a request.
-        self.wished = self.trigger == Trigger::All || view.is_idle();
+        self.requests.wished = self.trigger == Trigger::All || view.is_idle();
         let worked = self.worked_since();
         match self.tree.parent {
             Some(parent) if self.trigger.criterion().is_some() => act.tell(parent, Message::Steps(summary, worked)),
@@ -220,7 +227,7 @@ impl Incremental {
 
     /// Work time of this node and those below since the last round.
     fn worked_since(&mut self) -> Option<Worked> {
-        let mine = Worked::of(self.worked - std::mem::replace(&mut self.reported, self.worked));
+        let mine = Worked::of(self.account.worked - std::mem::replace(&mut self.reported, self.account.worked));
         let mine = Some(mine).filter(|_| self.place.me < self.place.real_nodes());
         [self.worked_below.take(), mine].into_iter().flatten().reduce(Worked::and)
     }
@@ -274,9 +281,9 @@ impl Incremental {
     /// The round is over, and no phase follows.
     fn over(&mut self, idle: bool, view: &View, act: &mut Actions<Message>) {
         self.tree.children.iter().for_each(|child| act.tell(*child, Message::Over { idle }));
-        self.somebody_idles = idle;
+        self.requests.somebody_idles = idle;
         // From now on nodes with tasks to spare request a phase; otherwise a wish that came too late for the summary is still valid.
-        self.wished &= !idle;
+        self.requests.wished &= !idle;
         self.consider(view, act);
     }
 }
@@ -289,7 +296,7 @@ impl Policy for Incremental {
     }
 
     fn start(&mut self, view: &View, act: &mut Actions<Message>) {
-        self.accounted = view.now;
+        self.account.accounted = view.now;
         if self.trigger.goes_by_the_clock()
             && let Some(host) = &mut self.host
         {
@@ -300,9 +307,9 @@ impl Policy for Incremental {
     }
 
     fn on_new(&mut self, items: &[New], origin: Origin, view: &View, act: &mut Actions<Message>) {
-        self.account(view);
+        self.account.pass(view);
         if matches!(origin, Origin::Spawned | Origin::Joined { .. } | Origin::Split) {
-            self.spawned += items.len() as u64;
+            self.account.spawned += items.len() as u64;
         }
         let placement = &self.place.overlay.placement;
         for new in items {
@@ -320,17 +327,17 @@ impl Policy for Incremental {
     }
 
     fn on_end(&mut self, _: ItemId, spawned: &[New], view: &View, act: &mut Actions<Message>) {
-        self.account(view);
-        self.ended += 1;
+        self.account.pass(view);
+        self.account.ended += 1;
         if !spawned.is_empty() {
             self.on_new(spawned, Origin::Spawned, view, act);
         }
     }
 
     fn on_message(&mut self, from: NodeId, message: Message, view: &View, act: &mut Actions<Message>) {
-        self.account(view);
+        self.account.pass(view);
         match message {
-            Message::Wish if self.trigger == Trigger::All && !self.somebody_idles => self.idle_below += 1,
+            Message::Wish if self.trigger == Trigger::All && !self.requests.somebody_idles => self.requests.idle_below += 1,
             Message::Wish => self.wish(act),
             Message::Ask => self.asked(act),
             Message::Loads(summary) => self.add(summary, None),
@@ -344,17 +351,17 @@ impl Policy for Incremental {
     }
 
     fn on_idle(&mut self, view: &View, act: &mut Actions<Message>) {
-        self.account(view);
+        self.account.pass(view);
         self.consider(view, act);
     }
 
     fn on_change(&mut self, view: &View, act: &mut Actions<Message>) {
-        self.account(view);
+        self.account.pass(view);
         self.consider(view, act);
     }
 
     fn on_timer(&mut self, view: &View, act: &mut Actions<Message>) {
-        self.account(view);
+        self.account.pass(view);
         if let Some(host) = &mut self.host {
             host.alarm = host.alarm.filter(|alarm| *alarm > view.now);
             if self.trigger.goes_by_the_clock() && view.now >= host.tick {
@@ -367,20 +374,20 @@ impl Policy for Incremental {
     }
 
     fn on_freeze(&mut self, view: &View, act: &mut Actions<Message>) {
-        self.account(view);
+        self.account.pass(view);
         self.in_phase = true;
         self.held.drain(..).for_each(|item| act.queue(item));
         // A new user phase begins, of which nothing is known yet.
-        (self.wished, self.somebody_idles, self.idle_below) = (false, false, 0);
+        self.requests = Requests::default();
         if let Some(host) = &mut self.host {
             host.wish = false;
         }
     }
 
     fn on_phase(&mut self, phase: PhaseEnd, view: &View, act: &mut Actions<Message>) {
-        self.account(view);
+        self.account.pass(view);
         self.in_phase = false;
-        self.last = Some(phase);
+        self.account.phase = Some(phase);
         if let Some(host) = &mut self.host {
             // Phases take no more than about half of the time.
             host.not_before = host.not_before.max(view.now.saturating_add(phase.took));

@@ -54,6 +54,48 @@ impl Members {
     }
 }
 
+/// The run's cycles and ticks.
+struct Clock {
+    pace: Pace,
+    /// When the run began.
+    begun: Ticks,
+}
+
+impl Clock {
+    /// When this time has passed since the beginning.
+    fn at(&self, time: Cost) -> Ticks {
+        self.begun.saturating_add(self.pace.ticks(time))
+    }
+}
+
+/// Time before a worker's finish time at which assignments are sent. It adapts to their delay.
+struct Ahead {
+    now: Ticks,
+    usual: Ticks,
+    most: Ticks,
+}
+
+impl Ahead {
+    /// They came late.
+    fn grow(&mut self) {
+        self.now = (self.now + self.now / 4).min(self.most);
+    }
+
+    /// They came in time.
+    fn shrink(&mut self) {
+        self.now = (self.now - self.now / 32).max(self.usual);
+    }
+}
+
+/// The scheduler above a host's, and the tasks received from there.
+struct Above {
+    node: NodeId,
+    /// Those that are not scheduled yet.
+    fresh: Vec<usize>,
+    /// Whether no more will come.
+    ended: bool,
+}
+
 /// A scheduler at work.
 pub struct Scheduler {
     node: Node,
@@ -62,28 +104,21 @@ pub struct Scheduler {
     coming: VecDeque<usize>,
     /// Estimated costs of tasks, by column.
     estimates: Arc<Costs>,
-    pace: Pace,
+    clock: Clock,
     sash: Arc<Sash>,
     /// Its own column.
     seat: usize,
     members: Members,
     plan: Plan,
     pub executor: Executor,
-    begun: Ticks,
-    /// Tasks that have ended anywhere, and how many there are.
-    completed: usize,
-    wanted: usize,
+    /// Tasks that have not ended anywhere.
+    left: usize,
     pub effort: Effort,
-    /// By the clock: forecast of the workers' finish times; time before that at which assignments are sent, which adapts to their delay,
-    /// and its usual value.
+    /// By the clock: forecast of the workers' finish times.
     forecast: Option<Forecast>,
-    ahead: Ticks,
-    usual: Ticks,
-    most: Ticks,
-    /// For a host's scheduler: the scheduler above it, the tasks received from there that are not scheduled yet, and whether these are all.
-    above: Option<NodeId>,
-    fresh: Vec<usize>,
-    ended: bool,
+    ahead: Ahead,
+    /// For a host's scheduler.
+    above: Option<Above>,
 }
 
 impl Scheduler {
@@ -101,37 +136,31 @@ impl Scheduler {
         estimates: Arc<Costs>,
     ) -> Scheduler {
         let mut plan = Plan::new(&estimates, members.columns.clone());
-        let wanted = plan.left.len() + plan.aside.len();
+        let left = plan.left.len() + plan.aside.len();
         let coming = if work.arrivals().is_empty() { VecDeque::new() } else { std::mem::take(&mut plan.left).into() };
         Scheduler {
             node,
             work,
             coming,
             estimates,
-            pace,
+            clock: Clock { pace, begun },
             sash,
             seat,
             members,
             plan,
             executor,
-            begun,
-            completed: 0,
-            wanted,
+            left,
             effort: Effort::default(),
             forecast: None,
-            ahead: pace.ahead,
-            usual: pace.ahead,
-            most: MOST_AHEAD * pace.ahead,
+            ahead: Ahead { now: pace.ahead, usual: pace.ahead, most: MOST_AHEAD * pace.ahead },
             above: None,
-            fresh: Vec::new(),
-            ended: false,
         }
     }
 
     /// The same with assignments that are sent this long before their receivers run dry.
     #[must_use]
     pub fn ahead_by(mut self, ahead: Ticks) -> Scheduler {
-        (self.ahead, self.usual, self.most) = (ahead, ahead, 2 * ahead);
+        self.ahead = Ahead { now: ahead, usual: ahead, most: 2 * ahead };
         self
     }
 
@@ -142,7 +171,7 @@ impl Scheduler {
 
     /// Now, from the beginning of the run.
     fn now(&self) -> Cost {
-        self.pace.cost(self.node.now() - self.begun)
+        self.clock.pace.cost(self.node.now() - self.clock.begun)
     }
 
     /// Column of the scheduler if it takes tasks itself: in the last phase; under another scheduler, where it doesn't know which phase is
@@ -175,12 +204,12 @@ impl Scheduler {
             while let Some(arrival) = self.arrive(now) {
                 now = now.max(arrival);
                 self.plan.nothing_until = now;
-                self.wait_until(self.begun.saturating_add(self.pace.ticks(now))).await?;
+                self.wait_until(self.clock.at(now)).await?;
             }
             let phase = self.plan.phase(&costs, &self.sash.rules, now, self.joins());
             now = phase.end;
             own = own.max(now);
-            self.wait_until(self.begun.saturating_add(self.pace.ticks(now))).await?;
+            self.wait_until(self.clock.at(now)).await?;
             let mut to_itself = Vec::new();
             for (place, &worker) in self.plan.workers.iter().enumerate() {
                 let tasks: Vec<u64> = of(&phase.assignments, worker).map(|task| task as u64).collect();
@@ -195,7 +224,7 @@ impl Scheduler {
         own = own.max(self.last_aside());
         let aside = std::mem::take(&mut self.plan.aside);
         own = self.take(aside, own);
-        while self.completed < self.wanted {
+        while self.left > 0 {
             self.next().await?;
         }
         let tally = self.plan.tally;
@@ -214,7 +243,7 @@ impl Scheduler {
     /// Gives itself tasks, to begin at this time; returns when they will have ended by the model.
     fn take(&mut self, tasks: Vec<usize>, at: Cost) -> Cost {
         let end = tasks.iter().fold(at, |end, task| end.saturating_add(self.estimates.of(*task, self.seat)));
-        self.executor.take(Chunk::list(tasks), Some(self.begun.saturating_add(self.pace.ticks(at))));
+        self.executor.take(Chunk::list(tasks), Some(self.clock.at(at)));
         end
     }
 
@@ -247,10 +276,10 @@ impl Scheduler {
                 let now = self.now();
                 if let (Some(forecast), Some(&place)) = (&mut self.forecast, self.members.places.get(&message.envelope.src)) {
                     let tasks: Vec<usize> = tasks.iter().map(|task| *task as usize).collect();
-                    forecast.completed(place, &tasks, self.pace.cost(took), now);
+                    forecast.completed(place, &tasks, self.clock.pace.cost(took), now);
                     // Assignments came too late: the next ones leave earlier.
                     if !self.plan.left.is_empty() && forecast.is_dry(place) {
-                        self.ahead = (self.ahead + self.ahead / 4).min(self.most);
+                        self.ahead.grow();
                     }
                 }
                 self.ended(tasks, took);
@@ -258,9 +287,15 @@ impl Scheduler {
             Event::Message(message) if message.envelope.tag == ASSIGN.id() => {
                 let assigned: Assigned = open(&message, ASSIGN)?;
                 self.executor.figures.migrated += assigned.tasks.len() as u64;
-                self.fresh.extend(assigned.tasks.into_iter().map(|task| task as usize));
+                if let Some(above) = &mut self.above {
+                    above.fresh.extend(assigned.tasks.into_iter().map(|task| task as usize));
+                }
             }
-            Event::Message(message) if message.envelope.tag == END.id() => self.ended = true,
+            Event::Message(message) if message.envelope.tag == END.id() => {
+                if let Some(above) = &mut self.above {
+                    above.ended = true;
+                }
+            }
             Event::Finished { finished, .. } => {
                 let done = self.executor.finished(finished)?;
                 self.ended(done.tasks.tasks().into_iter().map(|task| task as u64).collect(), done.took);
@@ -273,20 +308,20 @@ impl Scheduler {
 
     /// Notes that tasks have ended. The scheduler above is sent this, and how long they took for all workers together.
     fn ended(&mut self, tasks: Vec<u64>, took: Ticks) {
-        self.completed += tasks.len();
-        if let Some(above) = self.above {
+        self.left = self.left.saturating_sub(tasks.len());
+        if let Some(above) = &self.above {
             let width = self.members.columns.len().max(1) as Ticks;
-            self.node.send(above, COMPLETED, &Completed { tasks, took: took / width });
+            self.node.send(above.node, COMPLETED, &Completed { tasks, took: took / width });
         }
     }
 
     /// Schedules the tasks that the top scheduler gives, until it reports the end.
     pub async fn under(&mut self, above: NodeId) -> Result<()> {
-        self.above = Some(above);
+        self.above = Some(Above { node: above, fresh: Vec::new(), ended: false });
         self.forecast = Some(Forecast::of_ranks(self.members.columns.len()));
         (self.coming, self.plan.left, self.plan.aside) = Default::default();
-        while !self.ended {
-            let (can, cannot): (Vec<usize>, Vec<usize>) = std::mem::take(&mut self.fresh)
+        while let Some(above) = self.above.as_mut().filter(|above| !above.ended) {
+            let (can, cannot): (Vec<usize>, Vec<usize>) = std::mem::take(&mut above.fresh)
                 .into_iter()
                 .partition(|task| self.members.columns.iter().any(|column| self.estimates.of(*task, *column) != NEVER));
             self.plan.left.extend(can);
@@ -306,17 +341,17 @@ impl Scheduler {
         self.forecast = Some(Forecast::new(&self.members.widths));
         while !self.plan.left.is_empty() || !self.coming.is_empty() {
             while let Some(arrival) = self.arrive(self.now()) {
-                self.wait_until(self.begun.saturating_add(self.pace.ticks(arrival))).await?;
+                self.wait_until(self.clock.at(arrival)).await?;
             }
             let assignments = self.search().await?;
             self.give(assignments);
         }
         if !self.plan.aside.is_empty() {
-            self.wait_until(self.begun.saturating_add(self.pace.ticks(self.last_aside()))).await?;
+            self.wait_until(self.clock.at(self.last_aside())).await?;
         }
         let aside = std::mem::take(&mut self.plan.aside);
         self.executor.take(Chunk::list(aside), None);
-        while self.completed < self.wanted {
+        while self.left > 0 {
             self.next().await?;
         }
         Ok(self.now() as f64 / CYCLE as f64)
@@ -337,7 +372,7 @@ impl Scheduler {
         let begun = self.now();
         let finish = self.forecast.as_ref().map(|forecast| forecast.finish(begun)).unwrap_or_default();
         let factors = self.forecast.as_ref().map(Forecast::factors).unwrap_or_default();
-        let ahead = self.pace.cost(self.ahead);
+        let ahead = self.clock.pace.cost(self.ahead.now);
         let end = finish.iter().copied().min().unwrap_or(begun).max(begun);
         // Assignments are to arrive before the worker runs dry.
         let until = end.saturating_sub(ahead).max(begun);
@@ -354,7 +389,7 @@ impl Scheduler {
             let before = self.node.now();
             let generated = search.expand();
             // Time of a node in simulation; on real ranks it has passed already.
-            self.node.charge(self.pace.ticks(rules.v * generated));
+            self.node.charge(self.clock.pace.ticks(rules.v * generated));
             used += self.node.now() - before;
             expansions += 1;
             if generated == 0 || self.now() >= until {
@@ -371,9 +406,9 @@ impl Scheduler {
         self.effort.decisions += 1;
         self.effort.expansions += u64::from(expansions);
         self.effort.generated += search.generated();
-        self.effort.search += self.pace.cost(used) as f64 / CYCLE as f64;
+        self.effort.search += self.clock.pace.cost(used) as f64 / CYCLE as f64;
         if !search.is_complete() && self.now() < until {
-            let at = self.begun.saturating_add(self.pace.ticks(until));
+            let at = self.clock.at(until);
             let timer = self.node.set_timer(at);
             while !self.forecast.as_ref().is_some_and(Forecast::is_any_dry) {
                 match self.node.next_event().await {
@@ -384,7 +419,7 @@ impl Scheduler {
             self.node.cancel_timer(timer);
         }
         if !self.forecast.as_ref().is_some_and(Forecast::is_any_dry) {
-            self.ahead = (self.ahead - self.ahead / 32).max(self.usual);
+            self.ahead.shrink();
         }
         let mut assignments = search.chosen(rules.choice);
         if let Some(scheduler) = self.joins().filter(|_| assignments.len() == left.len()) {

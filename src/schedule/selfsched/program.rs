@@ -76,23 +76,18 @@ pub async fn execute(
         seat,
         work,
         pace,
-        outstanding,
-        ahead: pace.ahead,
-        asked: 0,
-        chunk: 1,
+        requests: Requests { ahead: pace.ahead, outstanding, asked: 0, chunk: 1 },
         ended: false,
         free: 0,
         measured: Measured::default(),
         counts_overhead,
         last_end: node.now(),
         reminder: None,
-        finished: 0,
-        latest: 0,
-        grants: 0,
+        reports: Reports::default(),
         node,
     };
     program.run().await?;
-    let Program { node, executor, pace, begun, grants, latest, .. } = program;
+    let Program { node, executor, pace, begun, reports: Reports { grants, latest, .. }, .. } = program;
     let elapsed = node.now() - begun;
     let counts = recorder.get();
     let figures = Figures { elapsed, messages: counts.messages, bytes: counts.bytes, ..executor.figures };
@@ -110,12 +105,7 @@ struct Program {
     executor: Executor,
     begun: Ticks,
     seat: Seat,
-    /// Time before it runs dry at which the rank asks; adapts to the delay of earlier answers.
-    ahead: Ticks,
-    /// Requests that may be under way at a time, and that are; tasks that the last of them brought.
-    outstanding: u64,
-    asked: u64,
-    chunk: u64,
+    requests: Requests,
     /// Whether there is nothing left for this node.
     ended: bool,
     /// When we have finished what we hold, by the model.
@@ -126,10 +116,36 @@ struct Program {
     last_end: Ticks,
     /// When to ask.
     reminder: Option<TimerId>,
-    /// Of the nodes that report here: the number that have finished, the latest end by the model, and the number of grants.
+    reports: Reports,
+}
+
+/// A rank's requests for chunks.
+struct Requests {
+    /// Time before it runs dry at which the rank asks; adapts to the delay of earlier answers.
+    ahead: Ticks,
+    /// Requests that may be under way at a time, and that are.
+    outstanding: u64,
+    asked: u64,
+    /// Tasks that the last answer brought for each request.
+    chunk: u64,
+}
+
+/// What is known of the nodes that report here.
+#[derive(Default)]
+struct Reports {
+    /// Number of those that have finished.
     finished: u32,
+    /// The latest end by the model.
     latest: Cost,
     grants: u64,
+}
+
+impl Reports {
+    fn add(&mut self, finished: Finished) {
+        self.finished += 1;
+        self.latest = self.latest.max(finished.free);
+        self.grants += finished.grants;
+    }
 }
 
 impl Program {
@@ -143,14 +159,14 @@ impl Program {
             self.go_on().await?;
         }
         // A coordinator goes on until all have finished that report to it.
-        self.finish(Finished { free: self.free, grants: 0 });
-        while self.finished < self.seat.reports {
+        self.reports.add(Finished { free: self.free, grants: 0 });
+        while self.reports.finished < self.seat.reports {
             self.next().await?;
             self.serve();
         }
-        self.grants += self.seat.coordinators().map(|coordinator| coordinator.grants).sum::<u64>();
+        self.reports.grants += self.seat.coordinators().map(|coordinator| coordinator.grants).sum::<u64>();
         if let Some(to) = self.seat.reports_to {
-            self.node.send(to, FINISHED, &Finished { free: self.latest, grants: self.grants });
+            self.node.send(to, FINISHED, &Finished { free: self.reports.latest, grants: self.reports.grants });
         }
         Ok(())
     }
@@ -189,12 +205,6 @@ impl Program {
                 break;
             }
         }
-    }
-
-    fn finish(&mut self, finished: Finished) {
-        self.finished += 1;
-        self.latest = self.latest.max(finished.free);
-        self.grants += finished.grants;
     }
 
     async fn next(&mut self) -> Result<()> {
@@ -252,7 +262,7 @@ impl Program {
                     own.supply(grant);
                 }
             }
-            tag if tag == FINISHED.id() => self.finish(open(message, FINISHED)?),
+            tag if tag == FINISHED.id() => self.reports.add(open(message, FINISHED)?),
             tag if tag == GRANT.id() => {
                 let grant: Grant = open(message, GRANT)?;
                 self.executor.figures.migrated += grant.chunks.iter().map(Chunk::count).sum::<u64>();
@@ -269,7 +279,7 @@ impl Program {
         if chunks == 0 {
             return;
         }
-        self.asked += chunks;
+        self.requests.asked += chunks;
         let request = Request { measured: std::mem::take(&mut self.measured), chunks, free: self.free };
         match &mut self.seat.own {
             None => self.node.send(self.seat.coordinator, REQUEST, &request),
@@ -315,14 +325,14 @@ impl Program {
         let held = self.executor.held();
         let mean = match self.executor.mean() {
             Some(mean) if !self.pace.by_model => mean.max(1),
-            _ => return u64::from(held == 0 && self.asked == 0),
+            _ => return u64::from(held == 0 && self.requests.asked == 0),
         };
         let now = self.node.now();
         let since = if held > 0 { self.last_end } else { now };
-        let coming = held + self.asked * self.chunk;
+        let coming = held + self.requests.asked * self.requests.chunk;
         let runs_dry = since.saturating_add(mean.saturating_mul(coming));
         // A rank that is dry asks even if nothing is to be fetched ahead.
-        let lacks = (now + self.ahead).saturating_sub(runs_dry).max(u64::from(coming == 0));
+        let lacks = (now + self.requests.ahead).saturating_sub(runs_dry).max(u64::from(coming == 0));
         if lacks == 0 {
             // Without tasks the answer that is under way is what happens next.
             if held == 0 {
@@ -331,23 +341,23 @@ impl Program {
             if let Some(timer) = self.reminder.take() {
                 self.node.cancel_timer(timer);
             }
-            self.reminder = Some(self.node.set_timer(runs_dry - self.ahead));
+            self.reminder = Some(self.node.set_timer(runs_dry - self.requests.ahead));
             return 0;
         }
-        let needs = lacks.div_ceil(mean.saturating_mul(self.chunk).max(1));
-        let may = self.outstanding.saturating_sub(self.asked);
+        let needs = lacks.div_ceil(mean.saturating_mul(self.requests.chunk).max(1));
+        let may = self.requests.outstanding.saturating_sub(self.requests.asked);
         // Many small requests would cost more than one that is a little later.
-        if needs <= may || 2 * may >= self.outstanding { needs.min(may) } else { 0 }
+        if needs <= may || 2 * may >= self.requests.outstanding { needs.min(may) } else { 0 }
     }
 
     fn granted(&mut self, grant: Grant) {
-        self.asked = self.asked.saturating_sub(grant.answers);
+        self.requests.asked = self.requests.asked.saturating_sub(grant.answers);
         self.ended = grant.ended;
         let tasks: u64 = grant.chunks.iter().map(Chunk::count).sum();
         if tasks == 0 {
             return;
         }
-        self.chunk = tasks.div_ceil(grant.answers.max(1));
+        self.requests.chunk = tasks.div_ceil(grant.answers.max(1));
         let was_dry = self.executor.held() == 0;
         if was_dry {
             self.last_end = self.node.now();
@@ -372,9 +382,9 @@ impl Program {
         if !self.work.arrivals().is_empty() || self.executor.mean().is_none() {
             return;
         }
-        self.ahead = match came_late {
-            true => (self.ahead + self.ahead / 4).min(MOST_AHEAD * self.pace.ahead),
-            false => (self.ahead - self.ahead / 32).max(self.pace.ahead),
+        self.requests.ahead = match came_late {
+            true => (self.requests.ahead + self.requests.ahead / 4).min(MOST_AHEAD * self.pace.ahead),
+            false => (self.requests.ahead - self.requests.ahead / 32).max(self.pace.ahead),
         };
     }
 }

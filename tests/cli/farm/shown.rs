@@ -116,6 +116,8 @@ fn status_reads_the_journal_alone() {
 fn wrong_usage_is_said_once() {
     let place = Place::new();
     place.list(b"echo 'open\n");
+    let known = equipoise::schedule::independent::ALL.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
+    let unknown = format!("equipoise: --scheduler 'lpt2' is unknown; known are {known}\n");
     for (arguments, says) in [
         (&["jobs"][..], "equipoise: jobs, line 1: a quote is not closed\n"),
         (&["nosuch"], "equipoise: farm nosuch: the list cannot be read: No such file or directory (os error 2)\n"),
@@ -126,7 +128,7 @@ fn wrong_usage_is_said_once() {
         (&["jobs", "--format", "make"], "equipoise: --format make: unknown; known are plain, greasy, disbatch, parallel\n"),
         (&["jobs", "--halt", "now"], "equipoise: --halt now: it must be now,fail=N or soon,fail=N, with a whole number N above 0\n"),
         (&["jobs", "--timeout", "-1"], "equipoise: --timeout -1: it must be a number of seconds, or H:M:S\n"),
-        (&["jobs", "--scheduler", "lpt"], "equipoise: --scheduler 'lpt' is unknown; known are sash, sads, dss, selfsched\n"),
+        (&["jobs", "--scheduler", "lpt2"], &unknown),
         (&["jobs", "--journal", "/proc/no"], "equipoise: jobs, line 1: a quote is not closed\n"),
         (
             &["--array", "3-1", "--", "x"],

@@ -47,6 +47,24 @@ impl Responses {
     }
 }
 
+/// Graphs per unit of time until the last arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Overload {
+    /// Rate of arrival.
+    pub offered: f64,
+    /// Rate of answers.
+    pub served: f64,
+}
+
+impl Overload {
+    pub fn of(graphs: &[Graph], unit: Ticks) -> Overload {
+        let last = graphs.iter().map(|graph| graph.submitted).max().unwrap_or(0);
+        let answered = graphs.iter().filter(|graph| graph.answered <= last).count();
+        let rate = |count: usize| count as f64 * unit as f64 / last.max(1) as f64;
+        Overload { offered: rate(graphs.len()), served: rate(answered) }
+    }
+}
+
 /// The mean of all samples, with the interval that the means of equal batches of consecutive samples give. Up to two samples a batch there
 /// are no batches.
 fn mean_of_batches(samples: &[f64]) -> Option<Estimate> {

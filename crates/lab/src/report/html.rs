@@ -391,8 +391,8 @@ pub(super) mod tests {
         ] {
             assert!(page.contains(text), "{text}");
         }
-        // Three charts for each of two cases, and loads before and after for each record.
-        assert_eq!(page.matches("role=\"img\"").count(), 2 * 3 + 3 * 2);
+        // Three charts at least for each of two cases, and loads before and after for each record.
+        assert!(page.matches("role=\"img\"").count() >= 2 * 3 + 3 * 2);
         for outside in ["http://", "https://", "src=", "href=", "@import", "url(\"", "<script"] {
             let without_names = page.replace("http://www.w3.org/2000/svg", "");
             assert!(!without_names.contains(outside), "{outside}");

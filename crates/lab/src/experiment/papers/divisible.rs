@@ -8,7 +8,7 @@ mod executed;
 use super::super::blazewicz1995::figures;
 use super::claims::{agreeing, numbers, short};
 use super::evidence::Decision;
-use super::{Claim, Finding, Item, Job, Point, Points, Study, Value};
+use super::{Axes, Claim, Finding, Item, Job, Point, Points, Study, Value};
 use crate::divisible::model::hypercube::shares;
 use equipoise::error::{Error, Result};
 
@@ -24,6 +24,16 @@ pub(super) fn study() -> Study {
         jobs.push(Job::new(Item::Figure(number), "executed", 0.0, [1, 1], move |_, _| executed::curves(number)));
     }
     Study { jobs, claims: claims() }
+}
+
+pub(super) fn axes(item: Item) -> Axes {
+    let Item::Figure(number) = item else {
+        return Axes::linear("executed on simulated ranks", "dimension d", "speed-up; parts of 1");
+    };
+    match figures().into_iter().find(|figure| figure.number == number) {
+        Some(figure) => Axes { log_x: figure.log_x, log_y: figure.log_y, ..Axes::linear(figure.title, figure.x, figure.y) },
+        None => Axes::default(),
+    }
 }
 
 /// The example's shares, speed-up and utilisation, to four digits.

@@ -10,7 +10,7 @@ use super::super::ahmad1994::GraphStream;
 use super::super::responses::BATCHES;
 use super::super::run::TraceEntry;
 use super::evidence::Mean;
-use super::{Item, Job, Study, Value};
+use super::{Axes, Item, Job, Study, Value};
 use equipoise::error::{Error, Result};
 use equipoise::schedule::accounting::Happening;
 use equipoise::topology::Topology;
@@ -66,6 +66,25 @@ pub(super) fn study() -> Study {
         }));
     }
     Study { jobs, claims: claims::all() }
+}
+
+pub(super) fn axes(item: Item) -> Axes {
+    let response = |title: &str, x: &str| Axes::linear(title, x, "mean response time, in mean times of a graph");
+    match item {
+        Item::Figure(number @ 6..=9) => {
+            let graphs = ["binary trees", "ternary trees", "quaternary trees", "chains"][number as usize - 6];
+            response(&format!("response time, {graphs}"), "utilisation")
+        }
+        Item::Figure(10) => response("response time and children of the root", "children of the root, at most"),
+        Item::Figure(11) => response("response time and length of chains", "tasks below the root, at most"),
+        Item::Figure(12) => response("response time and levels of binary trees", "levels below the root"),
+        Item::Figure(number @ 13..=16) => {
+            let load = ["0.5", "0.6", "0.7", "0.8"][number as usize - 13];
+            response(&format!("response time and rate of migration, load {load}"), "migrations a unit of time")
+        }
+        Item::Section(6) => response("response time at low load with slower migrations", "children of a task, at most"),
+        _ => Axes::linear("distances and migrations", "utilisation", "hops; migrations of a task"),
+    }
 }
 
 /// Mean response times in units, the mean time of a graph on one processor.

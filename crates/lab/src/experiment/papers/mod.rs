@@ -88,6 +88,62 @@ impl Paper {
             Paper::Own => Study { jobs: Vec::new(), claims: Vec::new() },
         }
     }
+
+    /// All that can be measured of it, in words: `table 1, figures 3, 9 and 14 to 17`.
+    pub fn items(self) -> String {
+        in_words(self.study().jobs.iter().map(|job| job.item).collect())
+    }
+
+    /// How an item of it is drawn; empty for a figure of one's own, whose file says that.
+    pub fn axes(self, item: Item) -> Axes {
+        match self {
+            Paper::Hierarchical => hierarchical::axes(item),
+            Paper::Divisible => divisible::axes(item),
+            Paper::Sash => sash::axes(item),
+            Paper::Psts => psts::axes(item),
+            Paper::Wu => wu::axes(item),
+            Paper::Own => Axes::default(),
+        }
+    }
+}
+
+fn in_words(mut items: Vec<Item>) -> String {
+    items.sort_unstable();
+    items.dedup();
+    let of_kind = |kind: &[Item]| {
+        let mut runs: Vec<(u32, u32)> = Vec::new();
+        for number in kind.iter().map(|item| item.number()) {
+            match runs.last_mut() {
+                Some((_, last)) if *last + 1 == number => *last = number,
+                _ => runs.push((number, number)),
+            }
+        }
+        let shown = |(first, last): (u32, u32)| if first == last { first.to_string() } else { format!("{first} to {last}") };
+        let mut shown: Vec<String> = runs.into_iter().map(shown).collect();
+        let last = shown.pop().unwrap_or_default();
+        let list = if shown.is_empty() { last } else { format!("{} and {last}", shown.join(", ")) };
+        format!("{}{} {list}", kind[0].kind(), if kind.len() == 1 { "" } else { "s" })
+    };
+    items.chunk_by(|a, b| a.kind() == b.kind()).map(of_kind).collect::<Vec<_>>().join(", ")
+}
+
+/// Title and axes of an item's picture, as the paper draws it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Axes {
+    pub title: String,
+    pub x: String,
+    pub y: String,
+    pub log_x: bool,
+    pub log_y: bool,
+    /// Whether the y axis is logarithmic where points from real ranks are drawn: ranks that share cores take a hundred times as long.
+    pub log_y_on_ranks: bool,
+}
+
+impl Axes {
+    /// Linear axes.
+    fn linear(title: impl Into<String>, x: impl Into<String>, y: impl Into<String>) -> Axes {
+        Axes { title: title.into(), x: x.into(), y: y.into(), ..Axes::default() }
+    }
 }
 
 /// Part of a paper that can be measured.
@@ -99,14 +155,27 @@ pub enum Item {
     Figure(u32),
 }
 
+impl Item {
+    /// Its kind in the singular: `figure`.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Item::Section(_) => "section",
+            Item::Example(_) => "example",
+            Item::Table(_) => "table",
+            Item::Figure(_) => "figure",
+        }
+    }
+
+    fn number(self) -> u32 {
+        match self {
+            Item::Section(number) | Item::Example(number) | Item::Table(number) | Item::Figure(number) => number,
+        }
+    }
+}
+
 impl Display for Item {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Item::Section(number) => write!(f, "section {number}"),
-            Item::Example(number) => write!(f, "example {number}"),
-            Item::Table(number) => write!(f, "table {number}"),
-            Item::Figure(number) => write!(f, "figure {number}"),
-        }
+        write!(f, "{} {}", self.kind(), self.number())
     }
 }
 

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Item, Job};
+use super::{Axes, Item, Job};
 use crate::workload::text;
 use equipoise::error::{Error, Result};
 use equipoise::names;
@@ -37,6 +37,13 @@ pub struct OwnFigure {
     pub log_x: bool,
     pub log_y: bool,
     pub jobs: Vec<Job>,
+}
+
+impl OwnFigure {
+    /// How it is drawn.
+    pub fn axes(&self) -> Axes {
+        Axes { log_x: self.log_x, log_y: self.log_y, ..Axes::linear(self.title.clone(), self.x.clone(), self.y) }
+    }
 }
 
 /// Random cases of a point where the file does not say.

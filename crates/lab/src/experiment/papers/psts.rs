@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::super::wu1997::Bench;
 use super::evidence::Mean;
-use super::{Item, Job, Study, Value};
+use super::{Axes, Item, Job, Study, Value};
 use equipoise::error::{Error, Result};
 use equipoise::judge;
 use equipoise::load::Powers;
@@ -83,6 +83,18 @@ pub(super) fn study() -> Study {
         }
     }
     Study { jobs, claims: claims::all() }
+}
+
+pub(super) fn axes(item: Item) -> Axes {
+    let by_nodes = |title: &str, y: &str| Axes { log_x: true, ..Axes::linear(title, "nodes", y) };
+    match item {
+        Item::Table(_) => {
+            Axes { log_y: true, ..by_nodes("imbalance from which a phase pays", "imbalance (largest over ideal load, less 1)") }
+        }
+        Item::Figure(6) => by_nodes("speed-up by a phase", "speed-up"),
+        Item::Figure(_) => Axes { log_y_on_ranks: true, ..by_nodes("time of a phase", "ms") },
+        _ => Axes::linear("phases by dimension, 64 nodes", "dimension of the grid", "ms; steps"),
+    }
 }
 
 fn bench(grid: &str, powers: Powers, network: Network) -> Result<Bench> {

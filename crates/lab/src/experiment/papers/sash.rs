@@ -9,7 +9,7 @@ pub use claims::LONGER;
 
 use super::super::hamidzadeh1995::{FIGURES, HamidzadehFigure, LEAST, MOST, totals};
 use super::evidence::Mean;
-use super::{Item, Job, Study, Value};
+use super::{Axes, Item, Job, Study, Value};
 use crate::bounds;
 use equipoise::error::{Error, Result};
 use equipoise::load::Cost;
@@ -27,6 +27,13 @@ pub(super) fn study() -> Study {
     // Figure 8 has the matrices on which the reading is furthest from what the section says.
     jobs.push(Job::new(Item::Section(3), "bound", 8.0, [12, 40], |seed, cases| bound(&FIGURES[6], 8, seed, cases)));
     Study { jobs, claims: claims::all() }
+}
+
+pub(super) fn axes(item: Item) -> Axes {
+    match item {
+        Item::Figure(_) => Axes::linear("total time of SASH and DSS", "processors", "total time, cycles"),
+        _ => Axes::linear("above the optimum", "processors", "longest tasks"),
+    }
 }
 
 /// Total times in cycles, and how much longer SASH takes.

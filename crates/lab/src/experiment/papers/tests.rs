@@ -119,3 +119,21 @@ fn what_is_finished_is_not_measured_again_and_threads_make_no_difference() {
         assert_eq!(Measuring { kept: Some(&kept), ..other }.left(Paper::Wu, &jobs()), 20);
     }
 }
+
+#[test]
+fn every_item_that_is_measured_says_how_it_is_drawn() {
+    for paper in Paper::ALL {
+        for job in paper.study().jobs {
+            assert!(!paper.axes(job.item).title.is_empty(), "{}, {}", paper.name(), job.item);
+        }
+    }
+}
+
+#[test]
+fn what_can_be_measured_is_said_in_words() {
+    let figures = [14, 3, 15, 9, 16, 3, 17].map(Item::Figure);
+    let others = [Item::Table(1), Item::Example(2), Item::Example(1), Item::Section(4)];
+    assert_eq!(in_words([&figures[..], &others].concat()), "section 4, examples 1 to 2, table 1, figures 3, 9 and 14 to 17");
+    assert_eq!(in_words(Vec::new()), "");
+    assert!(Paper::ALL.iter().all(|paper| !paper.items().is_empty()));
+}

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use super::super::wu1997::{Bench, MEANS, excess};
 use super::evidence::{Mean, shares_differ};
-use super::{Item, Job, Study, Value};
+use super::{Axes, Item, Job, Study, Value};
 use equipoise::error::{Error, Result};
 use equipoise::judge;
 use equipoise::load::Transfer;
@@ -162,6 +162,19 @@ pub(super) fn study() -> Study {
         }
     }
     Study { jobs, claims: claims::all() }
+}
+
+pub(super) fn axes(item: Item) -> Axes {
+    let by_mean = |title: &str, y: &str| Axes { log_x: true, ..Axes::linear(title, "mean load, tasks a processor", y) };
+    let cost_of = |walks: &str| by_mean(&format!("normalised communication cost of {walks}"), "task-hops above the fewest, over these");
+    match item {
+        Item::Table(_) => by_mean("cases that DEM balances fully", "per cent"),
+        Item::Figure(14) => by_mean("normalised locality of DEM", "tasks moved above the fewest, over these"),
+        Item::Figure(15) => cost_of("DEM and CWA"),
+        Item::Figure(16) => cost_of("CWA"),
+        Item::Figure(17) => cost_of("MWA"),
+        _ => Axes::linear("properties", "", ""),
+    }
 }
 
 /// An example step by step: final loads and moves that are not the paper's, and its task-hops.

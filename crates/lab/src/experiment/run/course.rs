@@ -1,9 +1,7 @@
 //! The measurements of one scheduler over all rounds, and the bounds that all schedulers share.
 
-use super::{APART, NodeTimeline, Overload, ResponseTimes, Rounds, RunRecord, RunSpec, SchedulerContender};
-use crate::experiment::responses::Responses;
-use crate::experiment::site::Site;
-use crate::experiment::statistics;
+use super::{APART, RunSpec, SchedulerContender};
+use crate::experiment::responses::Overload;
 use crate::workload::graphs::{Number, Prepared};
 use equipoise::error::{Error, Result};
 use equipoise::node::{self, Event, Node, Ticks};
@@ -13,17 +11,17 @@ use equipoise::transport::world::World;
 /// Measurements of one scheduler.
 pub(super) struct Course {
     /// Outcome of the first measured round.
-    first: Option<RunResult<Number>>,
+    pub first: Option<RunResult<Number>>,
     /// Summaries of all measured rounds.
-    summaries: Vec<Summary>,
+    pub summaries: Vec<Summary>,
     /// Mean response time of each round of a stream, in ticks.
-    responses: Vec<f64>,
-    overload: Option<Overload>,
+    pub responses: Vec<f64>,
+    pub overload: Option<Overload>,
     /// Graphs of all rounds, numbered consecutively.
-    graphs: Vec<Graph>,
-    counting: u64,
+    pub graphs: Vec<Graph>,
+    pub counting: u64,
     pub unit: Ticks,
-    known: Option<Number>,
+    pub known: Option<Number>,
 }
 
 /// The plain program's answer and time.
@@ -155,81 +153,6 @@ impl Course {
             self.first = Some(outcome);
         }
         Ok(())
-    }
-
-    pub fn record(self, contender: &SchedulerContender, spec: &RunSpec, site: &Site, has_plain: bool) -> Result<RunRecord> {
-        let nothing = || Error::Failed(format!("{}: no run was measured", contender.scheduler.name));
-        let RunResult { answer, nodes, makespan, .. } = self.first.ok_or_else(nothing)?;
-        let summary = self.summaries.first().ok_or_else(nothing)?.clone();
-        let unit = self.unit as f64;
-        let time = |ticks: Ticks| ticks as f64 / unit;
-        let work = nodes.iter().map(|node| node.needed).sum();
-        let by_rank = |part: fn(&NodeReport) -> Ticks| {
-            let mut sums = vec![0.0; site.ranks as usize];
-            nodes.iter().for_each(|node| sums[node.rank as usize] += time(part(node)));
-            sums
-        };
-        let of_rounds = |part: fn(&Summary) -> f64| self.summaries.iter().map(part).collect::<Vec<f64>>();
-        let in_unit = |ticks: Vec<f64>| ticks.into_iter().map(|ticks| ticks / unit).collect::<Vec<f64>>();
-        let makespans = in_unit(of_rounds(|run| run.makespan as f64));
-        let mean = statistics::mean(&makespans).ok_or_else(nothing)?;
-        let average = |figures: &[f64]| statistics::mean(figures).map(|mean| mean.value);
-        let gains: Vec<f64> = self.summaries.iter().filter_map(|run| run.gain).collect();
-        let rounds = spec.repeat.map(|_| Rounds {
-            repeat: makespans.len() as u32,
-            sequentials: in_unit(of_rounds(|run| run.sequential as f64)),
-            responses: in_unit(self.responses.clone()),
-            makespan_mean: mean.value,
-            makespan_ci95: (makespans.len() > 1).then_some([mean.low, mean.high]),
-            efficiency_mean: average(&of_rounds(|run| run.efficiency)).unwrap_or(1.0),
-            bound_efficiency_mean: average(&of_rounds(Summary::bound_efficiency)).unwrap_or(1.0),
-            gain_mean: average(&gains),
-            makespans: makespans.clone(),
-        });
-        let responses = Responses::of(&self.graphs, &(0..self.counting), self.unit);
-        Ok(RunRecord {
-            scheduler: contender.scheduler.name.clone(),
-            workload: spec.workload.name.clone(),
-            topology: contender.overlay.topology.name(),
-            native: contender.overlay.placement.native(),
-            site: site.clone(),
-            workers: spec.workers,
-            unit_seconds: unit / 1e9,
-            tasks: summary.tasks,
-            joins: summary.joins,
-            answer: answer.unwrap_or(Number::Whole(0)),
-            answer_is: spec.workload.entry.facts.answer,
-            known: self.known,
-            makespan: time(makespan),
-            sequential: time(summary.sequential),
-            sequential_is_plain: has_plain && site.network.is_none(),
-            work: time(work),
-            efficiency: summary.efficiency,
-            largest: time(summary.largest),
-            chain: time(summary.chain),
-            bound: time(summary.bound),
-            bound_efficiency: summary.bound_efficiency(),
-            gain: summary.gain,
-            messages: summary.messages,
-            control: summary.control,
-            bytes: summary.bytes,
-            migrated: summary.migrated,
-            busy: by_rank(|node| node.busy),
-            idle: by_rank(NodeReport::idle),
-            overhead: by_rank(|node| node.overhead),
-            regions: contender.regions.clone(),
-            rounds,
-            responses: responses.map(ResponseTimes::from),
-            scheduling: None,
-            overload: self.overload,
-            interrupted: None,
-            simplicity: contender.scheduler.entry.simplicity(),
-            timeline: nodes
-                .into_iter()
-                .filter(|node| !node.trace.is_empty())
-                .map(|node| NodeTimeline { node: node.node, rank: node.rank, entries: node.trace })
-                .collect(),
-        })
     }
 }
 

@@ -18,7 +18,7 @@ pub const ENTRY: Entry = Entry {
     source: "none",
     options: "file=LIST (commands with #EQ cost=SECONDS), journal=DIR (of a farm, or a job log of GNU parallel: what they took there, by program and \
               arguments), scale=X (every time is multiplied by X) [1]",
-    examples: &["commands:file=jobs.txt,journal=run1"],
+    examples: &[],
     build,
     facts: Facts { answer: "tasks" },
 };
