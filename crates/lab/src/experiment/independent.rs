@@ -313,7 +313,7 @@ fn record(
     let IndependentResult { makespan, nodes, effort, .. } = outcome;
     let by_rank = |part: fn(&Figures) -> u64| {
         let mut sums = vec![0.0; ranks];
-        nodes.iter().for_each(|node| sums[node.rank as usize] += unit.ticks(part(node)));
+        nodes.iter().for_each(|node| sums[node.rank.index()] += unit.ticks(part(node)));
         sums
     };
     // Every run was checked against it.

@@ -334,7 +334,7 @@ fn once(world: &mut World, contender: &SchedulerContender, workload: &Prepared, 
     })?;
     let outcome = outcomes.into_iter().map(|(_, outcome)| outcome).find(|outcome| !outcome.nodes.is_empty());
     match contender.scheduler.host_rank() {
-        0 => Ok(outcome),
+        RankId::FIRST => Ok(outcome),
         // The host knows it, and the first rank speaks.
         host => {
             // A number is written without saying which of the two kinds it is.

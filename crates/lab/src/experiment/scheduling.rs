@@ -1,12 +1,13 @@
 //! Figures that only runs of independent tasks have.
 
+use equipoise::topology::RankId;
 use serde::Serialize;
 
 /// Figures of runs of independent tasks. Times have the unit of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Scheduling {
     /// The rank that scheduled.
-    pub scheduler_rank: u32,
+    pub scheduler_rank: RankId,
     /// Phases of searching, or grants.
     pub decisions: u64,
     /// Nodes of the search that were expanded, and that were generated.

@@ -166,7 +166,7 @@ impl Course {
         let work = nodes.iter().map(|node| node.needed).sum();
         let by_rank = |part: fn(&NodeReport) -> Ticks| {
             let mut sums = vec![0.0; site.ranks as usize];
-            nodes.iter().for_each(|node| sums[node.rank as usize] += time(part(node)));
+            nodes.iter().for_each(|node| sums[node.rank.index()] += time(part(node)));
             sums
         };
         let of_rounds = |part: fn(&Summary) -> f64| self.summaries.iter().map(part).collect::<Vec<f64>>();
