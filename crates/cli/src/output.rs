@@ -1,38 +1,38 @@
 //! Output files, in addition to the printed results.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use equipoise::names;
 use equipoise::phase::trace::MOST_NODES;
 use equipoise::topology::Topology;
 use equipoise::{Error, Result};
+use equipoise_lab::whole_file::WholeFile;
 
-/// A file, opened before the work begins so that a wrong name costs no time.
+/// A file that an option names. It is tried before the work begins, so that a wrong name costs no time, and gets its name when it is complete.
 pub struct Target {
     option: String,
-    file: BufWriter<File>,
+    file: WholeFile,
 }
 
 impl Target {
-    /// Creates the file that an option names.
+    /// Prepares to write the file that an option names.
     ///
     /// # Errors
     /// Wrong usage if that is not possible.
     pub fn create(option: &str, path: &Path) -> Result<Target> {
         let named = format!("{option} {}", names::shown(path));
-        let file = File::create(path).map_err(|why| Error::usage(format!("{named}: it cannot be written: {why}")))?;
-        Ok(Target { option: named, file: BufWriter::new(file) })
+        let file = WholeFile::create(path).map_err(|why| Error::usage(format!("{named}: it cannot be written: {why}")))?;
+        Ok(Target { option: named, file })
     }
 
     /// Writes the whole file.
     ///
     /// # Errors
     /// If the disk does not take it.
-    pub fn write(mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-        let failed = |why: io::Error| Error::Failed(format!("{}: it could not be written to the end: {why}", self.option));
-        write(&mut self.file).and_then(|()| self.file.flush()).map_err(failed)
+    pub fn write(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+        self.file.complete(write).map_err(|why| Error::Failed(format!("{}: it could not be written to the end: {why}", self.option)))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use loom::sync::{Arc, Condvar, Mutex};
 
-pub use loom::thread::{Builder, JoinHandle, yield_now};
+pub use loom::thread::{Builder, JoinHandle};
 
 #[derive(Clone)]
 pub struct Thread(Arc<(Mutex<bool>, Condvar)>);

@@ -1,7 +1,5 @@
 //! Costs for the plan: measured, or from a file.
 
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -12,6 +10,7 @@ use super::input::Input;
 use crate::divisible::spread::SpreadCosts;
 use crate::divisible::spread::calibrate::calibrate;
 use crate::experiment::settle;
+use crate::whole_file::WholeFile;
 use crate::workload::text;
 use equipoise::error::{Error, Result};
 use equipoise::node;
@@ -84,11 +83,7 @@ fn write(file: &Path, kept: &Kept) -> Result<()> {
     let failed = |why: String| Error::usage(format!("--calibration {}: it cannot be written: {why}", file.display()));
     let text = serde_json::to_string_pretty(kept).map_err(|why| failed(why.to_string()))?;
     // Another process may read or write it at the same time.
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let whole = tempfile::Builder::new().permissions(std::fs::Permissions::from_mode(0o666)).tempfile_in(folder);
-    let whole = whole.and_then(|mut whole| whole.write_all(format!("{text}\n").as_bytes()).map(|()| whole));
-    let put = whole.and_then(|whole| whole.persist(file).map_err(|why| why.error));
-    put.map(|_| ()).map_err(|why| failed(why.to_string()))
+    WholeFile::put(file, |out| writeln!(out, "{text}")).map_err(|why| failed(why.to_string()))
 }
 
 fn fits(kept: &Kept, world: &World, setting: &SpreadSetting) -> Result<(), String> {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::computed::Kernel;
 use super::{Entry, Facts, Make, Plan};
+use crate::whole_file::WholeFile;
 use equipoise::error::{Error, Result};
 use equipoise::names;
 use equipoise::node::Worker;
@@ -94,18 +95,22 @@ impl Picture {
         }
         let Some(file) = file else { return Ok(()) };
         let failed = |why: std::io::Error| Error::Failed(format!("workload mandelbrot: picture={}: {why}", names::shown(file)));
-        let mut out = std::io::BufWriter::new(std::fs::File::create(file).map_err(failed)?);
-        write!(out, "P5\n{} {}\n255\n", self.width, self.height).map_err(failed)?;
+        WholeFile::put(file, |out| self.draw(products, out)).map_err(failed)
+    }
+
+    /// Writes the picture in grey, a byte for each point (portable graymap).
+    fn draw(&self, products: &[(usize, Bytes)], out: &mut dyn Write) -> std::io::Result<()> {
+        write!(out, "P5\n{} {}\n255\n", self.width, self.height)?;
         let whole = f64::from(self.limit).ln_1p();
         for (_, product) in products {
             let mut row = product.clone();
             while row.remaining() >= 4 {
                 let count = row.get_u32_le();
                 let grey = if count == self.limit { 0.0 } else { 255.0 * (f64::from(count).ln_1p() / whole) };
-                out.write_all(&[grey as u8]).map_err(failed)?;
+                out.write_all(&[grey as u8])?;
             }
         }
-        out.flush().map_err(failed)
+        Ok(())
     }
 }
 

@@ -5,7 +5,6 @@ use super::super::super::run::{self, RunRecord, RunSpec, SchedulerContender};
 use super::super::super::wu1997::{Bench, excess};
 use super::super::Value;
 use super::super::evidence::Mean;
-use crate::report::figures::several;
 use crate::workload::{LoadPattern, graphs, independent};
 use equipoise::error::{Error, Result};
 use equipoise::load::Powers;
@@ -122,7 +121,7 @@ impl Place {
                 }
             }
         }
-        let none = || Error::Failed(format!("{name}: of {} none has a {measured}", several(cases.into(), "case")));
+        let none = || Error::Failed(format!("{name}: none of the cases ({cases}) has a {measured}"));
         Ok(vec![Value::new(name, Mean::of(&samples).ok_or_else(none)?)])
     }
 

@@ -1,0 +1,259 @@
+//! A file that gets its name only when it is complete. A run that fails leaves what was there before, and nobody reads half a file.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+/// A file that is being written.
+pub struct WholeFile {
+    path: PathBuf,
+    state: State,
+}
+
+enum State {
+    /// It can be written, but nothing has been: there is no temporary file that a killed run would leave.
+    Unwritten,
+    /// A temporary file in the same folder, which is renamed in the end. Its name cannot be known before it exists, so it collides neither with
+    /// another program that writes the same file nor with a link put there on purpose.
+    Temporary(NamedTempFile),
+    /// A device or a pipe, written in place.
+    InPlace(File),
+    Ended,
+}
+
+/// What is left of a file that could not be completed.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Remains {
+    /// A file under another name.
+    Part(PathBuf),
+    /// Bytes in a device or a pipe.
+    InPlace,
+    Nothing,
+}
+
+impl WholeFile {
+    /// Prepares to write this file, so that a wrong name is found before the work begins.
+    ///
+    /// # Errors
+    /// If it is a folder, or cannot be written.
+    pub fn create(path: &Path) -> io::Result<WholeFile> {
+        let about = fs::metadata(path).ok();
+        if about.as_ref().is_some_and(fs::Metadata::is_dir) {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        let is_special = about.is_some_and(|about| {
+            let kind = about.file_type();
+            kind.is_fifo() || kind.is_char_device() || kind.is_block_device() || kind.is_socket()
+        });
+        // `/dev/stdout` may lead to a plain file, but is not to be replaced by one.
+        let is_descriptor = ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder));
+        let state = if is_special || is_descriptor {
+            State::InPlace(File::options().append(true).open(path)?)
+        } else {
+            temporary(path)?;
+            State::Unwritten
+        };
+        Ok(WholeFile { path: path.into(), state })
+    }
+
+    /// Writes a file at once.
+    ///
+    /// # Errors
+    /// As [`create`](WholeFile::create), and if the disk does not take it.
+    pub fn put(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        WholeFile::create(path)?.complete(write)
+    }
+
+    /// Writes the whole content and gives the file its name.
+    ///
+    /// # Errors
+    /// If the disk does not take it; then nothing is left of it, except in a device.
+    pub fn complete(mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        let mut buffered = BufWriter::new(&mut self);
+        write(&mut buffered)?;
+        buffered.flush()?;
+        drop(buffered);
+        self.end()
+    }
+
+    /// Path that was asked for.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives the file its name: all has been written.
+    ///
+    /// # Errors
+    /// If the disk does not take the rest of it.
+    pub fn end(&mut self) -> io::Result<()> {
+        match std::mem::replace(&mut self.state, State::Ended) {
+            State::Unwritten => self.persist(temporary(&self.path)?),
+            State::Temporary(file) => self.persist(file),
+            State::InPlace(mut file) => file.flush().inspect_err(|_| self.state = State::InPlace(file)),
+            State::Ended => Ok(()),
+        }
+    }
+
+    fn persist(&mut self, file: NamedTempFile) -> io::Result<()> {
+        file.as_file().sync_all()?;
+        match file.persist(&self.path) {
+            Ok(_) => Ok(()),
+            Err(why) => {
+                self.state = State::Temporary(why.file);
+                Err(why.error)
+            }
+        }
+    }
+
+    /// Gives up after an error, but keeps what was written.
+    pub fn give_up(&mut self) -> Remains {
+        match std::mem::replace(&mut self.state, State::Ended) {
+            State::Temporary(file) => file.keep().map_or(Remains::Nothing, |(_, part)| Remains::Part(part)),
+            State::InPlace(_) => Remains::InPlace,
+            State::Unwritten | State::Ended => Remains::Nothing,
+        }
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if matches!(self.state, State::Unwritten) {
+            self.state = State::Temporary(temporary(&self.path)?);
+        }
+        match &mut self.state {
+            State::Temporary(file) => file.write(bytes),
+            State::InPlace(file) => file.write(bytes),
+            State::Unwritten | State::Ended => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.state {
+            State::Temporary(file) => file.flush(),
+            State::InPlace(file) => file.flush(),
+            State::Unwritten | State::Ended => Ok(()),
+        }
+    }
+}
+
+/// A new file in the same folder, with the permissions that any new file gets there.
+fn temporary(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut prefix = std::ffi::OsString::from(".");
+    prefix.push(path.file_name().unwrap_or_default());
+    prefix.push(".");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(".part").permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_has_its_name_only_when_it_is_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("to");
+        let mut to = WholeFile::create(&path).unwrap();
+        assert!(names(folder.path()).is_empty());
+        to.write_all(b"all of ").unwrap();
+        assert!(!path.exists());
+        to.write_all(b"it").unwrap();
+        to.end().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"all of it");
+        // As any file that is made there.
+        let other = folder.path().join("other");
+        fs::write(&other, "").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions(), fs::metadata(&other).unwrap().permissions());
+        let mut dropped = WholeFile::create(&folder.path().join("given up")).unwrap();
+        dropped.write_all(b"some of it").unwrap();
+        drop(dropped);
+        assert_eq!(names(folder.path()), ["other", "to"]);
+    }
+
+    #[test]
+    fn a_run_that_fails_leaves_what_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table.csv");
+        WholeFile::put(&path, |out| out.write_all(b"yesterday")).unwrap();
+        let failed = WholeFile::put(&path, |out| {
+            out.write_all(b"today, but not all")?;
+            Err(io::ErrorKind::StorageFull.into())
+        });
+        assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!((fs::read(&path).unwrap(), names(folder.path())), (b"yesterday".to_vec(), vec!["table.csv".to_owned()]));
+        // Nothing at all is a complete file, too.
+        WholeFile::put(&path, |_| Ok(())).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"");
+    }
+
+    #[test]
+    fn two_at_once_are_each_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("both");
+        let (mut one, mut other) = (WholeFile::create(&path).unwrap(), WholeFile::create(&path).unwrap());
+        one.write_all(b"one and ").unwrap();
+        other.write_all(b"the other, which is longer").unwrap();
+        one.write_all(b"all of it").unwrap();
+        one.end().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"one and all of it");
+        other.end().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"the other, which is longer");
+        assert_eq!(names(folder.path()), ["both"]);
+    }
+
+    #[test]
+    fn links_that_others_have_put_there_are_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, victim) = (folder.path().join("to"), folder.path().join("victim"));
+        fs::write(&victim, "precious").unwrap();
+        for name in ["to", "to.part", ".to.part"] {
+            std::os::unix::fs::symlink(&victim, folder.path().join(name)).unwrap();
+        }
+        WholeFile::put(&path, |out| out.write_all(b"it")).unwrap();
+        assert_eq!((fs::read(&victim).unwrap(), fs::read(&path).unwrap()), (b"precious".to_vec(), b"it".to_vec()));
+        assert!(!path.is_symlink());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn devices_and_descriptors_are_written_in_place() {
+        let mut full = WholeFile::create(Path::new("/dev/full")).unwrap();
+        assert_eq!(full.write_all(b"x").unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(full.give_up(), Remains::InPlace);
+        // A descriptor that leads to a file, as `/dev/stdout` does behind `>`.
+        use std::os::fd::AsRawFd;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let file = File::create(&path).unwrap();
+        let descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
+        WholeFile::put(Path::new(&descriptor), |out| out.write_all(b"it")).unwrap();
+        assert_eq!((fs::read(&path).unwrap(), names(folder.path())), (b"it".to_vec(), vec!["out".to_owned()]));
+        for wrong in ["/no/such/folder/file", "/"] {
+            assert!(WholeFile::create(Path::new(wrong)).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_part_that_cannot_get_its_name_is_kept_on_request() {
+        // The path has become a folder meanwhile.
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("to");
+        let mut to = WholeFile::create(&path).unwrap();
+        to.write_all(b"it").unwrap();
+        fs::create_dir(&path).unwrap();
+        to.end().unwrap_err();
+        let Remains::Part(part) = to.give_up() else { panic!("nothing is left") };
+        assert_eq!(fs::read(part).unwrap(), b"it");
+        assert_eq!(to.give_up(), Remains::Nothing);
+    }
+}
