@@ -31,7 +31,7 @@ use crate::error::{Error, Result};
 use crate::load::{Powers, Segment, Shares, TaskId, WorkQueue};
 use crate::node::{HEADER_BYTES, Ticks};
 use crate::phase::{self, Setting};
-use crate::topology::{Hosts, Overlay, PlacementRule, RankId};
+use crate::topology::{Hosts, Overlay, PlacementRule};
 use crate::transport::sim::{Model, Network, Speed};
 use crate::transport::world::World;
 
@@ -182,8 +182,8 @@ impl Question {
         self.advice(best, &judged, ranks)
     }
 
-    fn check(&self) -> Result<RankId> {
-        let ranks = RankId::try_from(self.loads.len()).ok().filter(|ranks| *ranks > 0);
+    fn check(&self) -> Result<u32> {
+        let ranks = u32::try_from(self.loads.len()).ok().filter(|ranks| *ranks > 0);
         let ranks = ranks.ok_or_else(|| Error::input("loads", ": there must be at least one rank, and fewer than 2^32"))?;
         if !(self.unit_seconds > 0.0 && self.unit_seconds.is_finite()) {
             return Err(Error::input("task-seconds", format!(": it must be a number of seconds above 0, not {}", self.unit_seconds)));
@@ -201,7 +201,7 @@ impl Question {
         Ok(ranks)
     }
 
-    fn judge(&self, chosen: Rc<Chosen>, ranks: RankId) -> Result<Judged> {
+    fn judge(&self, chosen: Rc<Chosen>, ranks: u32) -> Result<Judged> {
         let (loads, cost) = self.predict(&chosen, ranks, &self.loads)?;
         let (before, after) = (self.step(&self.loads), self.step(&loads));
         let topology = chosen.entry.topology_on(&self.world(ranks).network()).name();
@@ -218,12 +218,12 @@ impl Question {
     }
 
     /// Loads by rank after a balancer's phase, and the seconds that it takes.
-    fn predict(&self, chosen: &Rc<Chosen>, ranks: RankId, loads: &[u64]) -> Result<(Vec<u64>, f64)> {
+    fn predict(&self, chosen: &Rc<Chosen>, ranks: u32, loads: &[u64]) -> Result<(Vec<u64>, f64)> {
         phase_of(&mut self.world(ranks), chosen, loads, self.payload, self.seed)
     }
 
     /// The ranks, simulated.
-    fn world(&self, ranks: RankId) -> World {
+    fn world(&self, ranks: u32) -> World {
         let hosts = self.hosts.clone();
         World::simulated(
             ranks,
@@ -231,7 +231,7 @@ impl Question {
         )
     }
 
-    fn advice(&self, best: &Judged, all: &[Judged], ranks: RankId) -> Result<Advice> {
+    fn advice(&self, best: &Judged, all: &[Judged], ranks: u32) -> Result<Advice> {
         let steps = self.steps as f64;
         let before = self.step(&self.loads);
         let (gain, cost) = (best.gain, best.cost);
@@ -385,7 +385,7 @@ pub fn phase_of(world: &mut World, chosen: &Rc<Chosen>, loads: &[u64], payload: 
     let outcome = outcome.ok_or_else(|| Error::Failed("a simulated phase has left no outcome".into()))?;
     let mut by_rank = vec![0; ranks as usize];
     for (node, work) in (0..).zip(outcome.finals) {
-        by_rank[overlay.placement.rank_of(node) as usize] += work;
+        by_rank[overlay.placement.rank_of(node).index()] += work;
     }
     Ok((by_rank, seconds(outcome.elapsed)))
 }

@@ -24,7 +24,7 @@ pub fn from_first<T>(world: &mut World, make: impl FnOnce() -> Result<T>) -> Res
 where
     T: Clone + Serialize + DeserializeOwned + 'static,
 {
-    from_rank(world, 0, make)
+    from_rank(world, RankId::FIRST, make)
 }
 
 /// Calls `make` on one rank and returns its result, or its error, on every rank.
@@ -42,7 +42,7 @@ where
     let overlay = one_node_per_rank(world)?;
     let answers = node::run(world, &overlay, |node| {
         let made = made.take();
-        async move { node.everyone().broadcast(&node, rank, made).await }
+        async move { node.everyone().broadcast(&node, rank.get(), made).await }
     })?;
     Ok(only(answers)??)
 }
@@ -98,7 +98,7 @@ where
                 return Ok(None);
             }
             let all = everyone.all_gather(&node, mine).await?;
-            let mut ranked = (0..).zip(all.iter());
+            let mut ranked = (0..).map(RankId::new).zip(all.iter());
             let Some((_, first)) = ranked.next() else { return Ok(None) };
             Ok(ranked.find(|(_, value)| *value != first).map(|(rank, other)| (rank, first.clone(), other.clone())))
         }

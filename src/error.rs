@@ -187,7 +187,7 @@ mod tests {
     fn a_rank_is_not_called_a_node() {
         let (what, why) = ("header".to_string(), "it is too short".to_string());
         let of_node = Error::Garbled { from: 3, what: what.clone(), why: why.clone() };
-        let of_rank = Error::GarbledByRank { rank: 3, what, why };
+        let of_rank = Error::GarbledByRank { rank: RankId::new(3), what, why };
         assert_eq!(of_node.to_string(), "a message header from node 3 could not be read: it is too short");
         assert_eq!(of_rank.to_string(), "a message header from rank 3 could not be read: it is too short");
         assert_eq!((of_node.exit_status(), of_rank.exit_status()), (1, 1));
@@ -219,11 +219,11 @@ mod tests {
     fn other_errors_travel_as_they_are() {
         let text = || "text".to_string();
         for why in [
-            Error::RankLost { rank: 3 },
+            Error::RankLost { rank: RankId::new(3) },
             Error::Stuck { report: text() },
             Error::Interrupted,
             Error::Garbled { from: 1, what: text(), why: text() },
-            Error::GarbledByRank { rank: 1, what: text(), why: text() },
+            Error::GarbledByRank { rank: RankId::new(1), what: text(), why: text() },
             Error::Lost(text()),
             Error::Mpi { call: text(), why: text() },
             Error::Failed(text()),

@@ -5,7 +5,7 @@
 //!
 //! let mut world = World::simulated(4, sim::Model::default());
 //! // Rank 0 has all the work.
-//! let tasks = redistribute(&mut world, "direct", |rank| if rank == 0 { vec!["a", "b", "c", "d"] } else { vec![] }.into_iter().map(String::from).collect())?;
+//! let tasks = redistribute(&mut world, "direct", |rank| if rank.get() == 0 { vec!["a", "b", "c", "d"] } else { vec![] }.into_iter().map(String::from).collect())?;
 //! assert!(tasks.iter().all(|(_, tasks): &(u32, Vec<String>)| tasks.len() == 1));
 //! # Ok::<(), equipoise::Error>(())
 //! ```
@@ -88,7 +88,7 @@ pub fn balance_vec<T>(world: &mut World, balancer: &str, tasks: Vec<T>) -> Resul
 where
     T: Serialize + DeserializeOwned + 'static,
 {
-    if world.held().len() != 1 {
+    if RankId::each(world.held()).len() != 1 {
         return Err(Error::usage("balance_vec takes the tasks of one rank, but all ranks of a simulation are here: use redistribute"));
     }
     let mut tasks = Some(tasks);
@@ -104,7 +104,7 @@ pub fn balance_weighed<T>(world: &mut World, terms: &Terms, tasks: Vec<Weighed<T
 where
     T: Serialize + DeserializeOwned + 'static,
 {
-    if world.held().len() != 1 {
+    if RankId::each(world.held()).len() != 1 {
         let why =
             Error::usage("balance_weighed takes the tasks of one rank, but all ranks of a simulation are here: use redistribute_weighed");
         return Err(refused(why, tasks.into_iter().map(|weighed| weighed.task).collect()));
@@ -140,7 +140,7 @@ pub fn redistribute_weighed<T>(
 where
     T: Serialize + DeserializeOwned + 'static,
 {
-    let held: Vec<Vec<Weighed<T>>> = world.held().map(&mut tasks).collect();
+    let held: Vec<Vec<Weighed<T>>> = RankId::each(world.held()).map(&mut tasks).collect();
     let back = |why: Error, held: Vec<Vec<Weighed<T>>>| refused(why, held.into_iter().flatten().map(|weighed| weighed.task).collect());
     // With different balancers on the ranks, ranks would wait for messages that are never sent.
     match agreement::difference(world, terms) {
@@ -161,16 +161,17 @@ where
     let first = world.held().start;
     let mut held: Vec<Option<Vec<Weighed<T>>>> = held.into_iter().map(Some).collect();
     let results = node::run(world, &overlay, |node| {
-        let mine = held.get_mut((node.me() - first) as usize).and_then(Option::take).unwrap_or_default();
+        let mine = held.get_mut((node.me() - first.get()) as usize).and_then(Option::take).unwrap_or_default();
         balance(node, terms.clone(), mine)
     });
     let results = results.map_err(|why| refused(why, Vec::new()))?;
     let mut balanced = Vec::new();
     let mut kept = Vec::new();
     let mut failed = None;
-    for (rank, outcome) in results {
+    // Each rank has one node, of the same number.
+    for (node, outcome) in results {
         match outcome {
-            Ok(outcome) => balanced.push((rank, outcome)),
+            Ok(outcome) => balanced.push((RankId::new(node), outcome)),
             Err((why, tasks)) => {
                 failed = failed.or(Some(why));
                 kept.extend(tasks);
@@ -307,8 +308,8 @@ mod tests {
         size: Option<u32>,
     }
 
-    fn cells(rank: u32) -> Vec<Cell> {
-        let count = if rank == 2 { 40 } else { rank };
+    fn cells(rank: RankId) -> Vec<Cell> {
+        let count = if rank.get() == 2 { 40 } else { rank.get() };
         (0..count).map(|i| Cell { name: format!("{rank}.{i}"), size: (i % 2 == 0).then_some(i) }).collect()
     }
 
@@ -317,14 +318,14 @@ mod tests {
         for (balancer, ranks) in [("cwa", 1), ("cwa", 5), ("cwa", 8), ("none", 3)] {
             let mut world = World::simulated(ranks, sim::Model::default());
             let after = redistribute(&mut world, balancer, cells).unwrap();
-            assert!(after.iter().map(|(rank, _)| *rank).eq(0..ranks));
+            assert!(after.iter().map(|(rank, _)| *rank).eq(RankId::all(ranks)));
             let lengths: Vec<usize> = after.iter().map(|(_, tasks)| tasks.len()).collect();
             if balancer != "none" {
                 let (least, most) = (lengths.iter().min().unwrap(), lengths.iter().max().unwrap());
                 assert!(most - least <= 1, "{balancer} on {ranks}: {lengths:?}");
             }
             let mut all: Vec<Cell> = after.into_iter().flat_map(|(_, tasks)| tasks).collect();
-            let mut expected: Vec<Cell> = (0..ranks).flat_map(cells).collect();
+            let mut expected: Vec<Cell> = RankId::all(ranks).flat_map(cells).collect();
             all.sort();
             expected.sort();
             assert_eq!(all, expected);
@@ -344,7 +345,7 @@ mod tests {
     #[test]
     fn weights_powers_and_pins_count() {
         // Cells of cost 100 to 2,020 on eight ranks, the same number on each.
-        let cost = |rank: u32, at: u32| 100.0 + f64::from(rank * 4 + at) * 1920.0 / 31.0;
+        let cost = |rank: RankId, at: u32| 100.0 + f64::from(rank.get() * 4 + at) * 1920.0 / 31.0;
         let tasks = |rank| (0..4).map(|at| Weighed { task: (rank, at), weight: cost(rank, at), pinned: at == 0 }).collect();
         let mut world = World::simulated(8, sim::Model::default());
         let balanced = redistribute_weighed(&mut world, &Terms::of("refine"), tasks).unwrap();
@@ -373,8 +374,9 @@ mod tests {
         let mut world = World::simulated(1, sim::Model::default());
         assert_eq!(balance_vec(&mut world, "none", vec![Kind::Skipped, Kind::C]).unwrap(), [Kind::Skipped, Kind::C]);
         let mut world = World::simulated(2, sim::Model::default());
-        let tasks =
-            |kind: Kind| move |rank| vec![Weighed { task: kind.clone(), weight: 1.0, pinned: false }; if rank == 0 { 4 } else { 0 }];
+        let tasks = |kind: Kind| {
+            move |rank| vec![Weighed { task: kind.clone(), weight: 1.0, pinned: false }; if rank == RankId::FIRST { 4 } else { 0 }]
+        };
         let refused = redistribute_weighed(&mut world, &Terms::of("refine"), tasks(Kind::Skipped)).unwrap_err();
         assert_eq!(refused.values, vec![Kind::Skipped; 4]);
         assert_eq!(refused.failure.status, crate::guest::Status::Usage);

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use equipoise::node::{self, Node};
 use equipoise::schedule::{self, Chosen, Options};
-use equipoise::topology::{Overlay, Topology};
+use equipoise::topology::{Overlay, RankId, Topology};
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -251,7 +251,7 @@ async fn executed<C: schedule::Computation>(
     options: Options,
 ) -> Result<Option<(u64, f64)>> {
     apart(&node).await?;
-    let is_host = node.me() == node.overlay().placement.real_node_of(0);
+    let is_host = node.me() == node.overlay().placement.real_node_of(RankId::FIRST);
     let roots = if is_host { schedule::Roots::One(root) } else { schedule::Roots::Elsewhere };
     let outcome = schedule::execute(node, computation, scheduler, roots, options).await?;
     let tasks = outcome.nodes.iter().map(|node| node.tasks).sum();

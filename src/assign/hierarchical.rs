@@ -7,22 +7,23 @@
 //! Perform. Comput. Appl. 25, 2011), of two levels.
 
 use super::{Assignment, Problem, frugal_refine, greedy};
+use crate::topology::HostId;
 
 /// Assigns tasks to hosts with little movement between these, within `tolerance` (at least 1) of the best time found for hosts, and then to their ranks.
 ///
 /// `hosts` has the host of each rank, numbered from 0. A rank without power gets nothing while another rank of its host has some.
-pub fn hierarchical(problem: &Problem<'_>, hosts: &[u32], tolerance: f64) -> Assignment {
-    let count = hosts.iter().max().map_or(0, |last| *last as usize + 1);
+pub fn hierarchical(problem: &Problem<'_>, hosts: &[HostId], tolerance: f64) -> Assignment {
+    let count = hosts.iter().max().map_or(0, |last| last.index() + 1);
     let mut ranks_of = vec![Vec::new(); count];
     for (rank, host) in (0u32..).zip(hosts) {
-        ranks_of[*host as usize].push(rank);
+        ranks_of[host.index()].push(rank);
     }
     let sums = |values: &[u64]| -> Vec<u64> {
         let sum = |ranks: &Vec<u32>| ranks.iter().map(|rank| values[*rank as usize]).fold(0, u64::saturating_add);
         ranks_of.iter().map(sum).collect()
     };
     let (powers, fixed) = (sums(problem.powers), sums(problem.fixed));
-    let holders: Vec<u32> = problem.owners.iter().map(|rank| hosts[*rank as usize]).collect();
+    let holders: Vec<u32> = problem.owners.iter().map(|rank| hosts[*rank as usize].get()).collect();
     let of_hosts = Problem { weights: problem.weights, owners: &holders, fixed: &fixed, powers: &powers };
     let host_of_task = frugal_refine(&of_hosts, tolerance);
 
@@ -56,7 +57,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// Work units of the tasks that change their host.
-    fn between(problem: &Problem<'_>, hosts: &[u32], assignment: &[u32]) -> u64 {
+    fn between(problem: &Problem<'_>, hosts: &[HostId], assignment: &[u32]) -> u64 {
         let host = |rank: u32| hosts[rank as usize];
         let tasks = problem.weights.iter().zip(problem.owners).zip(assignment);
         tasks.filter(|((_, owner), rank)| host(**owner) != host(**rank)).map(|((weight, _), _)| weight).sum()
@@ -68,19 +69,19 @@ mod tests {
         let weights = [4, 4, 4, 4, 4, 3, 3, 3, 3];
         let owners = [0, 0, 0, 0, 0, 2, 2, 3, 3];
         let problem = Problem { weights: &weights, owners: &owners, fixed: &[0; 4], powers: &[1; 4] };
-        let hosts = [0, 0, 1, 1];
+        let hosts = [0, 0, 1, 1].map(HostId::new);
         let assignment = hierarchical(&problem, &hosts, 1.0);
         assert_eq!(between(&problem, &hosts, &assignment), 4, "20 and 12 become 16 and 16: {assignment:?}");
         assert_eq!(problem.loads(&assignment), [8, 8, 7, 9]);
         // One host: longest task first. A host for each rank: refinement.
-        assert_eq!(hierarchical(&problem, &[0; 4], 1.0), greedy(&problem));
-        assert_eq!(hierarchical(&problem, &[0, 1, 2, 3], 1.0), frugal_refine(&problem, 1.0));
+        assert_eq!(hierarchical(&problem, &[HostId::FIRST; 4], 1.0), greedy(&problem));
+        assert_eq!(hierarchical(&problem, &[0, 1, 2, 3].map(HostId::new), 1.0), frugal_refine(&problem, 1.0));
     }
 
     #[test]
     fn ranks_and_hosts_without_power_get_nothing() {
         let problem = Problem { weights: &[5, 5, 5, 5], owners: &[0, 0, 1, 3], fixed: &[0; 4], powers: &[0, 2, 0, 0] };
-        assert_eq!(hierarchical(&problem, &[0, 0, 1, 1], 1.0), [1; 4]);
+        assert_eq!(hierarchical(&problem, &[0, 0, 1, 1].map(HostId::new), 1.0), [1; 4]);
     }
 
     proptest! {
@@ -89,7 +90,7 @@ mod tests {
             weights in prop::collection::vec(1u64..100, 60..120),
             first in prop::collection::vec(0u32..8, 120),
         ) {
-            let hosts = [0, 1, 0, 1, 2, 2, 3, 3];
+            let hosts = [0, 1, 0, 1, 2, 2, 3, 3].map(HostId::new);
             // Ranks 6 and 7 have nothing at first.
             let owners: Vec<u32> = first[..weights.len()].iter().map(|rank| rank % 6).collect();
             let problem = Problem { weights: &weights, owners: &owners, fixed: &[0; 8], powers: &[1; 8] };

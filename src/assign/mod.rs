@@ -40,7 +40,7 @@ pub use hierarchical::hierarchical;
 pub use near::{Neighbours, near};
 pub use refine::{TOLERANCE, frugal_refine, local_refine, quick_refine, refine};
 
-/// Tasks, ranks and the powers of the ranks.
+/// Tasks, ranks and the powers of the ranks. Ranks are places in these lists: those of one host are a problem, too, and so are whole hosts.
 #[derive(Clone, Copy, Debug)]
 pub struct Problem<'a> {
     /// Work units of each task that may move.

@@ -11,7 +11,7 @@ use crate::assign::{self, Assignment, Problem};
 use crate::error::{Error, Result};
 use crate::load::{Place, Shares};
 use crate::node::Gathered;
-use crate::topology::NodeId;
+use crate::topology::{NodeId, RankId};
 
 /// A phase by this rule, whatever the tasks.
 pub(super) async fn exchange(phase: &mut Phase<'_>, rule: &dyn Rule) -> Result<()> {
@@ -141,7 +141,7 @@ impl Planned {
             Planned { parts: vec![Vec::new(); held.len()], sources: Vec::new(), declined: slower, tasks: items.lots.len() as u64 };
         let mut sources = vec![BTreeSet::new(); held.len()];
         for (lot, rank) in items.lots.iter().zip(&assignment) {
-            let dst = placement.real_node_of(*rank);
+            let dst = placement.real_node_of(RankId::new(*rank));
             if dst == lot.node {
                 continue;
             }

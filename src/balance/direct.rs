@@ -79,7 +79,7 @@ impl Balancer for Direct {
 pub(super) fn quota_of_ranks(phase: &Phase<'_>, quota: &Quota) -> Rc<[u64]> {
     let placement = &phase.node.overlay().placement;
     let mut by_rank = vec![0; placement.ranks() as usize];
-    (0..placement.nodes()).for_each(|node| by_rank[placement.rank_of(node) as usize] += quota.of(node));
+    (0..placement.nodes()).for_each(|node| by_rank[placement.rank_of(node).index()] += quota.of(node));
     by_rank.into()
 }
 

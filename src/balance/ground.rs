@@ -7,7 +7,7 @@ use super::items::{Held, Items};
 use crate::assign::vectors::Vectors;
 use crate::assign::{self, Assignment, Neighbours, Problem};
 use crate::load::{Column, Link, Place, Segment, TaskBatch, TaskId, WorkQueue};
-use crate::topology::Placement;
+use crate::topology::{HostId, Placement, RankId};
 
 /// Input of an assignment: tasks, ranks, and the data that some rules need.
 #[derive(Clone, Copy)]
@@ -17,7 +17,7 @@ pub struct Given<'a> {
     /// By task; empty where they don't count.
     pub places: &'a [Place],
     /// The host of each rank.
-    pub hosts: &'a [u32],
+    pub hosts: &'a [HostId],
     /// Communication between tasks, for rules that use it.
     pub neighbours: Option<&'a Neighbours>,
     /// All weights of tasks that have several, for rules that use them.
@@ -89,7 +89,7 @@ pub(super) struct Ground {
     pub owners: Vec<u32>,
     fixed: Vec<u64>,
     pub powers: Vec<u64>,
-    hosts: Vec<u32>,
+    hosts: Vec<HostId>,
 }
 
 impl Ground {
@@ -106,15 +106,15 @@ impl Ground {
     fn of(phase: &Phase<'_>, items: Items) -> Ground {
         let placement = &phase.node.overlay().placement;
         let (shares, ranks) = (phase.shares, placement.ranks());
-        let owners = items.lots.iter().map(|lot| placement.rank_of(lot.node)).collect();
-        let powers: Vec<u64> = (0..ranks).map(|rank| shares.powers().of(placement.real_node_of(rank))).collect();
+        let owners = items.lots.iter().map(|lot| placement.rank_of(lot.node).get()).collect();
+        let powers: Vec<u64> = RankId::all(ranks).map(|rank| shares.powers().of(placement.real_node_of(rank))).collect();
         let mut pinned = vec![0; ranks as usize];
         for (node, work) in (0..).zip(shares.pinned()) {
-            pinned[placement.rank_of(node) as usize] += work;
+            pinned[placement.rank_of(node).index()] += work;
         }
         // What is pinned where there is no power never ends, whatever the others do.
         let fixed = pinned.iter().zip(&powers).map(|(work, power)| if *power > 0 { *work } else { 0 }).collect();
-        Ground { items, owners, fixed, powers, hosts: (0..ranks).map(|rank| placement.host_of(rank)).collect() }
+        Ground { items, owners, fixed, powers, hosts: RankId::all(ranks).map(|rank| placement.host_of(rank)).collect() }
     }
 
     pub fn problem(&self) -> Problem<'_> {
@@ -128,15 +128,15 @@ impl Ground {
             let weight = |task: &TaskId| column.weights.get(*task as usize).copied().unwrap_or(0);
             let (mut weights, mut fixed) = (vec![0; self.items.lots.len()], vec![0; self.powers.len()]);
             item_of.iter().for_each(|(task, item)| weights[*item] = weight(task));
-            rank_of.iter().for_each(|(task, rank)| fixed[*rank as usize] += weight(task));
+            rank_of.iter().for_each(|(task, rank)| fixed[rank.index()] += weight(task));
             (weights, fixed)
         };
         columns.iter().map(of).unzip()
     }
 
     /// The item that each task is, and the ranks of the tasks that stay where they are.
-    fn tasks(&self, names: &[Names], placement: &Placement) -> (BTreeMap<TaskId, usize>, BTreeMap<TaskId, u32>) {
-        let mut rank_of: BTreeMap<TaskId, u32> = BTreeMap::new();
+    fn tasks(&self, names: &[Names], placement: &Placement) -> (BTreeMap<TaskId, usize>, BTreeMap<TaskId, RankId>) {
+        let mut rank_of: BTreeMap<TaskId, RankId> = BTreeMap::new();
         let mut item_of: BTreeMap<TaskId, usize> = BTreeMap::new();
         let mut lots = self.items.lots.iter().enumerate().peekable();
         for (node, names) in (0..).zip(names) {
@@ -162,8 +162,8 @@ impl Ground {
                     found.tasks[*a].push((*b, *bytes));
                     found.tasks[*b].push((*a, *bytes));
                 }
-                (Some(item), None) => found.ranks[*item].extend(rank_of.get(b).map(|rank| (*rank, *bytes))),
-                (None, Some(item)) => found.ranks[*item].extend(rank_of.get(a).map(|rank| (*rank, *bytes))),
+                (Some(item), None) => found.ranks[*item].extend(rank_of.get(b).map(|rank| (rank.get(), *bytes))),
+                (None, Some(item)) => found.ranks[*item].extend(rank_of.get(a).map(|rank| (rank.get(), *bytes))),
                 _ => {}
             }
         }

@@ -215,7 +215,7 @@ fn phase_lowers_quotas(shares: &Shares, placement: &Placement) -> bool {
 fn slowest_of(loads: &[u64], powers: &Powers, placement: &Placement) -> RankTime {
     let mut times = vec![RankTime { work: 0, power: 0 }; placement.ranks() as usize];
     for (node, load) in (0..).zip(loads) {
-        let time = &mut times[placement.rank_of(node) as usize];
+        let time = &mut times[placement.rank_of(node).index()];
         time.work += load;
         time.power += powers.of(node);
     }

@@ -91,7 +91,7 @@ pub fn read_partition(text: &str, ranks: u32) -> Result<Vec<RankId>, String> {
             return Err(wrong(format!("part {part}, but there are {ranks} ranks, which are parts 0 to {}", ranks - 1)));
         }
         let task = if items.len() == 2 { read(items[0])? as usize } else { named.len() };
-        if let Some((earlier, _)) = named.insert(task, (number, part as RankId)) {
+        if let Some((earlier, _)) = named.insert(task, (number, RankId::new(part as u32))) {
             return Err(wrong(format!("task {task} is on line {earlier} already")));
         }
     }
@@ -233,7 +233,7 @@ mod tests {
     use crate::transport::world::World;
 
     /// The tasks of each of three ranks after a phase, and whether something was declined. At first each has two: 0 and 1, 2 and 3, 4 and 5.
-    fn after(parts: &[RankId], weights: [u64; 3], pinned: bool) -> Result<(Vec<Vec<u64>>, bool)> {
+    fn after(parts: &[u32], weights: [u64; 3], pinned: bool) -> Result<(Vec<Vec<u64>>, bool)> {
         let mut world = World::simulated(3, Model::default());
         let overlay = Overlay::one_host(Topology::parse("complete", 3).unwrap(), 3).unwrap();
         let row = move |node: u32, from: u64, count| Segment::row(from, count, weights[node as usize], bytes::Bytes::new()).unwrap();
@@ -247,7 +247,7 @@ mod tests {
             })
         };
         let setting = Setting {
-            balancer: Rc::new(from_parts("a.part", parts.to_vec())),
+            balancer: Rc::new(from_parts("a.part", parts.iter().copied().map(RankId::new).collect())),
             shares: Shares::new(Powers::equal(3, 3)).weighted(),
             queue: Rc::new(queue),
             plan: true,
@@ -285,8 +285,8 @@ mod tests {
 
     #[test]
     fn partitions_are_read_in_both_forms() {
-        assert_eq!(read_partition("1\n0\n\n2 # a comment\n", 3), Ok(vec![1, 0, 2]));
-        assert_eq!(read_partition("% task part\n2 1\n0 0\n1\t2\n", 3), Ok(vec![0, 2, 1]));
+        assert_eq!(read_partition("1\n0\n\n2 # a comment\n", 3), Ok([1, 0, 2].map(RankId::new).into()));
+        assert_eq!(read_partition("% task part\n2 1\n0 0\n1\t2\n", 3), Ok([0, 2, 1].map(RankId::new).into()));
         assert_eq!(read_partition("", 3), Ok(vec![]));
         for (text, why) in [
             ("0\n3\n", "line 2: part 3, but there are 3 ranks, which are parts 0 to 2"),

@@ -23,7 +23,7 @@ use crate::assign::capacity::{self, NoRoom, Rooms};
 use crate::error::{Error, Result};
 use crate::load::{TaskBatch, WorkQueue};
 use crate::node::Gathered;
-use crate::topology::NodeId;
+use crate::topology::{NodeId, RankId};
 
 /// Report of a node: its tasks, bytes and count of each row of tasks that may move, and the bytes of tasks that may not.
 type Offered = (Held, Vec<(u64, u64)>, u64);
@@ -115,7 +115,7 @@ fn planned(phase: &Phase<'_>, all: &[Offered], rule: &dyn Rule, capacity: &[u64]
                 kept -= sum;
             }
         }
-        fixed_bytes[placement.rank_of(node) as usize] += kept;
+        fixed_bytes[placement.rank_of(node).index()] += kept;
     }
 
     // The fixed work of a rank is one more task of it.
@@ -146,7 +146,7 @@ fn planned(phase: &Phase<'_>, all: &[Offered], rule: &dyn Rule, capacity: &[u64]
             }
             if *in_round == number {
                 // A virtual node's tasks stay on its rank unless they leave that.
-                let dst = placement.real_node_of(*rank);
+                let dst = placement.real_node_of(RankId::new(*rank));
                 round.parts[node as usize].push((lot.at - gone, lot.count, dst));
                 round.sources[dst as usize].insert(node);
             } else if *in_round > 0 && *in_round < number {

@@ -4,6 +4,7 @@ use super::call::State;
 use super::letters::{kinds, read};
 use super::status::{Failure, Result, Status};
 use super::voice::Voice;
+use crate::topology::RankId;
 use crate::transport::wire;
 
 /// Most ranks that say to all others what they bring to an agreement; more do it by a tree.
@@ -19,16 +20,16 @@ impl State {
     fn say_to_all(&mut self, mine: Voice) -> Result<Voice> {
         let call = self.call;
         let link = self.link()?;
-        let (rank, ranks) = (link.rank, link.ranks);
+        let (rank, ranks) = (link.rank.get(), link.ranks);
         let body = wire::write(&mine);
         for other in (1..ranks).map(|distance| (rank + distance) % ranks) {
-            link.send(other, kinds::UP, call, &body)?;
+            link.send(RankId::new(other), kinds::UP, call, &body)?;
         }
         // By rank, so the sums are the same everywhere.
         let mut mine = Some(mine);
         let mut all: Option<Voice> = None;
-        for from in 0..ranks {
-            let voice = match mine.take_if(|_| from == rank) {
+        for from in RankId::all(ranks) {
+            let voice = match mine.take_if(|_| from.get() == rank) {
                 Some(mine) => mine,
                 None => read(&self.wait(kinds::UP, from)?.body)?,
             };
@@ -44,19 +45,19 @@ impl State {
     fn say_by_tree(&mut self, mut voice: Voice) -> Result<Voice> {
         let call = self.call;
         let link = self.link()?;
-        let (rank, ranks) = (link.rank, link.ranks);
+        let (rank, ranks) = (link.rank.get(), link.ranks);
         let mut step = 1;
         let mut children = Vec::new();
         while step < ranks && rank & step == 0 {
             if rank + step < ranks {
-                let word = self.wait(kinds::UP, rank + step)?;
+                let word = self.wait(kinds::UP, RankId::new(rank + step))?;
                 voice = voice.and(read(&word.body)?);
-                children.push(rank + step);
+                children.push(RankId::new(rank + step));
             }
             step <<= 1;
         }
         if rank > 0 {
-            let parent = rank & (rank - 1);
+            let parent = RankId::new(rank & (rank - 1));
             self.link()?.send(parent, kinds::UP, call, &wire::write(&voice))?;
             voice = read(&self.wait(kinds::DOWN, parent)?.body)?;
         }

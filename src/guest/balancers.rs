@@ -11,7 +11,7 @@ use crate::balance::{self, Chosen, Given, Phase};
 use crate::load::Place;
 use crate::load::{Powers, Segment, Shares, Task, TaskBatch, WorkQueue};
 use crate::node;
-use crate::topology::Overlay;
+use crate::topology::{HostId, Overlay};
 use crate::transport::sim;
 use crate::transport::world::World;
 
@@ -56,7 +56,7 @@ pub fn assign(spec: &str, items: &Items<'_>) -> Result<Vec<u32>> {
         return Err(Failure::usage(format!("balancer {spec} needs to know which tasks talk to each other, and a plan does not")));
     }
     // Its program's ranks are taken to be on one host.
-    let hosts = vec![0; items.problem.ranks()];
+    let hosts = vec![HostId::FIRST; items.problem.ranks()];
     let given = Given {
         vectors: None,
         problem: items.problem,
@@ -92,7 +92,7 @@ fn walk(chosen: Chosen, items: &Items<'_>) -> Result<Vec<u32>> {
     let placement = &overlay.placement;
     let of_node = |values: &dyn Fn(u32) -> u64| -> Vec<u64> {
         let real = |node| !placement.is_virtual(node);
-        (0..placement.nodes()).map(|node| if real(node) { values(placement.rank_of(node)) } else { 0 }).collect()
+        (0..placement.nodes()).map(|node| if real(node) { values(placement.rank_of(node).get()) } else { 0 }).collect()
     };
     let powers = Powers::listed(of_node(&|rank| problem.powers[rank as usize])).map_err(|why| Failure::usage(why.to_string()))?;
     let pinned = of_node(&|rank| coarse(problem.fixed[rank as usize]));
@@ -106,7 +106,7 @@ fn walk(chosen: Chosen, items: &Items<'_>) -> Result<Vec<u32>> {
     }
     let name = chosen.name.clone();
     let results = node::run(&mut world, &overlay, |node| {
-        let rank = node.rank_of(node.me());
+        let rank = node.rank_of(node.me()).get();
         let is_real = !node.overlay().placement.is_virtual(node.me());
         let mine = |item: &usize| is_real && problem.owners[*item] == rank && problem.weights[*item] > 0;
         let task = |item: usize| Segment::from(Task { id: item as u64, weight: coarse(problem.weights[item]), payload: Bytes::new() });
@@ -130,7 +130,7 @@ fn walk(chosen: Chosen, items: &Items<'_>) -> Result<Vec<u32>> {
     for (node, ids) in results {
         for id in ids {
             if let Some(rank) = assignment.get_mut(id as usize) {
-                *rank = placement.rank_of(node);
+                *rank = placement.rank_of(node).get();
                 found += 1;
             }
         }

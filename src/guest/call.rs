@@ -35,7 +35,7 @@ pub struct World {
     pub(super) has_workers: AtomicBool,
     owner: ThreadId,
     id: u64,
-    rank: RankId,
+    pub(super) rank: RankId,
     ranks: u32,
 }
 
@@ -104,8 +104,8 @@ impl World {
     }
 
     /// This process's rank in the communicator.
-    pub fn rank(&self) -> RankId {
-        self.rank
+    pub fn rank(&self) -> u32 {
+        self.rank.get()
     }
 
     /// Number of ranks.
@@ -213,7 +213,7 @@ impl State {
             if let Some(link) = &mut self.link {
                 let body = wire::write(failure);
                 let me = link.rank;
-                for rank in (0..link.ranks).filter(|rank| *rank != me) {
+                for rank in RankId::all(link.ranks).filter(|rank| *rank != me) {
                     // A rank that it does not reach has failed itself.
                     _ = link.send(rank, kinds::LOST, 0, &body);
                 }
@@ -348,15 +348,15 @@ impl State {
         let call = self.call;
         let link = self.link()?;
         let (rank, ranks) = (link.rank, link.ranks);
-        if rank > 0 {
-            link.send(0, kinds::COLLECT, call, &wire::write(mine))?;
+        if rank != RankId::FIRST {
+            link.send(RankId::FIRST, kinds::COLLECT, call, &wire::write(mine))?;
             self.flush()?;
-            let word = self.wait(kinds::SCATTER, 0)?;
+            let word = self.wait(kinds::SCATTER, RankId::FIRST)?;
             let answer: Result<B> = read(&word.body)?;
             return answer;
         }
         let mut all: Vec<A> = vec![read(&wire::write(mine))?];
-        for from in 1..ranks {
+        for from in RankId::all(ranks).skip(1) {
             let word = self.wait(kinds::COLLECT, from)?;
             all.push(read(&word.body)?);
         }
@@ -364,9 +364,9 @@ impl State {
         match decided {
             Ok(answers) => {
                 let mut first = None;
-                for (rank, answer) in (0..).zip(answers) {
+                for (rank, answer) in RankId::all(ranks).zip(answers) {
                     match rank {
-                        0 => first = Some(answer),
+                        RankId::FIRST => first = Some(answer),
                         rank => {
                             let body: Bytes = wire::write(&Ok::<B, Failure>(answer));
                             self.link()?.send(rank, kinds::SCATTER, call, &body)?;
@@ -378,7 +378,7 @@ impl State {
             }
             Err(failure) => {
                 let body = wire::write(&Err::<B, Failure>(failure.clone()));
-                for rank in 1..ranks {
+                for rank in RankId::all(ranks).skip(1) {
                     self.link()?.send(rank, kinds::SCATTER, call, &body)?;
                 }
                 self.flush()?;

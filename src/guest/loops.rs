@@ -12,6 +12,7 @@ use super::status::{Failure, Result, split};
 use crate::schedule::selfsched::named;
 use crate::schedule::selfsched::rules::{Chunks, Measured, Rounding, Rule, share};
 use crate::spec::{InvalidSpec, Options, Spec};
+use crate::topology::RankId;
 
 /// The rule that is used when none is named.
 pub const DEFAULT_RULE: &str = "fac2";
@@ -169,7 +170,7 @@ impl World {
             };
             let link = state.link()?;
             link.share()?;
-            if link.rank == 0 {
+            if link.rank == RankId::FIRST {
                 link.set(slot, 0)?;
             }
             // No rank takes a chunk before that.

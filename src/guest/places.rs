@@ -2,6 +2,8 @@
 
 use std::mem;
 
+use crate::topology::RankId;
+
 /// Places in an array, ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Places {
@@ -11,12 +13,12 @@ pub(super) enum Places {
 
 impl Places {
     /// The places of each rank that stands in a list, by rank.
-    pub fn by_rank(ranks: impl Iterator<Item = u32>) -> Vec<(u32, Places)> {
+    pub fn by_rank(ranks: impl Iterator<Item = u32>) -> Vec<(RankId, Places)> {
         let mut found: std::collections::BTreeMap<u32, Vec<usize>> = std::collections::BTreeMap::new();
         for (place, rank) in ranks.enumerate() {
             found.entry(rank).or_default().push(place);
         }
-        found.into_iter().map(|(rank, list)| (rank, Places::of(list))).collect()
+        found.into_iter().map(|(rank, list)| (RankId::new(rank), Places::of(list))).collect()
     }
 
     fn of(list: Vec<usize>) -> Places {
@@ -46,8 +48,8 @@ impl Places {
 /// A way from the arrays of all ranks to others: what goes to which rank, and where what comes from which rank goes.
 #[derive(Clone, Debug)]
 pub(super) struct Route {
-    pub leaving: Vec<(u32, Places)>,
-    pub arriving: Vec<(u32, Places)>,
+    pub leaving: Vec<(RankId, Places)>,
+    pub arriving: Vec<(RankId, Places)>,
     pub items: usize,
     pub arrivals: usize,
 }

@@ -9,6 +9,7 @@ use super::letters::Op;
 use super::places::{Aligned, Places, Receive, Route};
 use super::plan::Plan;
 use super::status::{Failure, Result, Status, split};
+use crate::topology::RankId;
 use crate::transport::mpi::foreign::{Arriving, Leaving};
 use crate::transport::mpi::guest::Patience;
 
@@ -53,7 +54,7 @@ impl World {
             };
             let route = plan.map(|plan| if op == Op::Move { &plan.there } else { &plan.back });
             let prepared = mine.and_then(|()| match (route, &arrays) {
-                (Some(route), Some((from, into))) => route.prepare(&mut state.buffers, world.rank(), from, into.len(), size),
+                (Some(route), Some((from, into))) => route.prepare(&mut state.buffers, world.rank, from, into.len(), size),
                 _ => Err(Failure::usage("no plan")),
             });
             let (staging, mine) = split(prepared);
@@ -130,8 +131,8 @@ impl World {
         // Bytes of each arrival: peer and offset; or the item that stays.
         let mut found: Vec<&[u8]> = vec![&[]; route.arrivals];
         for (peer, (rank, places)) in route.arriving.iter().enumerate() {
-            if *rank == self.rank() {
-                let own = route.leaving.iter().find(|(rank, _)| *rank == self.rank());
+            if *rank == self.rank {
+                let own = route.leaving.iter().find(|(rank, _)| *rank == self.rank);
                 let stays = own.map(|(_, places)| places.iter().map(|at| items[at]).collect::<Vec<_>>()).unwrap_or_default();
                 places.iter().zip(stays).for_each(|(place, bytes)| found[place] = bytes);
                 continue;
@@ -171,13 +172,13 @@ struct Staging {
 
 impl Route {
     /// Checks the arrays, and makes room for what must be collected or spread.
-    fn prepare(&self, buffers: &mut Buffers, me: u32, from: &[u8], into: usize, size: usize) -> Result<Staging> {
+    fn prepare(&self, buffers: &mut Buffers, me: RankId, from: &[u8], into: usize, size: usize) -> Result<Staging> {
         for (items, bytes, what) in [(self.items, from.len(), "given"), (self.arrivals, into, "to be received")] {
             if items.checked_mul(size) != Some(bytes) {
                 return Err(Failure::usage(format!("{bytes} bytes for {items} items of {size} that are {what}")));
             }
         }
-        let mut packed = |rank: &u32, places: &Places, leaves: bool| match places {
+        let mut packed = |rank: &RankId, places: &Places, leaves: bool| match places {
             Places::List(list) if *rank != me && size > 0 => {
                 let mut buffer = buffers.take(list.len() * size, "items")?;
                 if leaves {
@@ -252,7 +253,7 @@ impl State {
             mem::forget(staging);
             return moved;
         }
-        let own = |routes: &[(u32, Places)]| routes.iter().position(|(rank, _)| *rank == me);
+        let own = |routes: &[(RankId, Places)]| routes.iter().position(|(rank, _)| *rank == me);
         if let (Some(out), Some(here)) = (own(&route.leaving), own(&route.arriving)) {
             for (from_place, to_place) in route.leaving[out].1.iter().zip(route.arriving[here].1.iter()) {
                 into[to_place * size..(to_place + 1) * size].copy_from_slice(&from[from_place * size..(from_place + 1) * size]);
@@ -356,7 +357,8 @@ mod tests {
     fn places_in_a_row_are_a_run() {
         let found = Places::by_rank([2, 0, 0, 2, 1].into_iter());
         let run = |first, count| Places::Run { first, count };
-        assert_eq!(found, [(0, run(1, 2)), (1, run(4, 1)), (2, Places::List(vec![0, 3]))]);
+        let expected = [run(1, 2), run(4, 1), Places::List(vec![0, 3])];
+        assert_eq!(found, RankId::all(3).zip(expected).collect::<Vec<_>>());
         assert_eq!(found[2].1.iter().collect::<Vec<_>>(), [0, 3]);
     }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::letters::kinds;
 use super::status::Failure;
+use crate::topology::RankId;
 
 /// Kinds of letters.
 pub(super) const ASK: i32 = kinds::RUN;
@@ -22,7 +23,7 @@ const GIFT: usize = 1 << 20;
 /// Rank on which the root of a task was put, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Root {
-    pub rank: u32,
+    pub rank: RankId,
     pub index: u64,
 }
 
@@ -60,17 +61,17 @@ pub(super) struct Wave {
 /// A run that is going on.
 pub(super) struct Run {
     pub number: u64,
-    pub rank: u32,
+    pub rank: RankId,
     pub ranks: u32,
     /// By priority and age; the last comes first.
     pub queue: BTreeMap<(i32, u64), Item>,
     pub age: u64,
     pub counts: Counts,
     /// Results that were not handed over yet: the rank that computed it, the root's number, the bytes.
-    pub results: Vec<(u32, u64, Bytes)>,
+    pub results: Vec<(RankId, u64, Bytes)>,
     pub steals: bool,
     /// Rank that has been asked for tasks and has not answered.
-    pub asked: Option<u32>,
+    pub asked: Option<RankId>,
     pub dice: u64,
     pub wave: Wave,
     /// Tasks that run.
@@ -81,7 +82,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    pub fn new(number: u64, rank: u32, ranks: u32, seed: u64, steals: bool) -> Run {
+    pub fn new(number: u64, rank: RankId, ranks: u32, seed: u64, steals: bool) -> Run {
         Run {
             number,
             rank,
@@ -92,8 +93,8 @@ impl Run {
             results: Vec::new(),
             steals: steals && ranks > 1,
             asked: None,
-            dice: seed ^ (u64::from(rank) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15),
-            wave: Wave { token: (rank == 0).then_some(Token { counts: Counts::default(), was_busy: true }), last: None },
+            dice: seed ^ (u64::from(rank.get()) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15),
+            wave: Wave { token: (rank == RankId::FIRST).then_some(Token { counts: Counts::default(), was_busy: true }), last: None },
             running: 0,
             stopped: false,
             done: false,
@@ -151,12 +152,12 @@ impl Run {
     }
 
     /// Another rank, at random (xorshift).
-    pub fn victim(&mut self) -> u32 {
+    pub fn victim(&mut self) -> RankId {
         self.dice ^= self.dice << 13;
         self.dice ^= self.dice >> 7;
         self.dice ^= self.dice << 17;
         let other = (self.dice % u64::from(self.ranks - 1)) as u32;
-        other + u32::from(other >= self.rank)
+        RankId::new(other + u32::from(other >= self.rank.get()))
     }
 }
 
@@ -166,8 +167,8 @@ mod tests {
 
     #[test]
     fn the_highest_priority_is_taken_and_given_first() {
-        let mut run = Run::new(1, 0, 4, 7, true);
-        let root = Root { rank: 0, index: 0 };
+        let mut run = Run::new(1, RankId::FIRST, 4, 7, true);
+        let root = Root { rank: RankId::FIRST, index: 0 };
         for (priority, name) in [(0, 1), (5, 2), (5, 3), (5, 4), (-1, 5)] {
             run.push(root, priority, vec![name]);
         }
@@ -175,6 +176,6 @@ mod tests {
         assert_eq!(run.spare().iter().map(|item| item.body[0]).collect::<Vec<_>>(), [2]);
         assert_eq!(run.pop().unwrap().body, [3]);
         assert_eq!(run.pop().unwrap().body, [1]);
-        assert!((0..100).all(|_| run.victim() != 0 && run.victim() < 4));
+        assert!((0..100).all(|_| run.victim() != RankId::FIRST && run.victim() < RankId::new(4)));
     }
 }

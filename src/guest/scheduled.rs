@@ -19,7 +19,7 @@ use super::task::Process;
 use crate::node;
 use crate::node::Worker;
 use crate::schedule::{self, Chosen, Computation, Roots, Style, Yield};
-use crate::topology::Overlay;
+use crate::topology::{Overlay, RankId};
 
 /// The scheduler that a name and its options choose, if it can run on this number of ranks.
 ///
@@ -30,7 +30,7 @@ pub(super) fn find(name: &str, ranks: u32) -> Result<Chosen> {
     let chosen = schedule::find(name).map_err(|why| wrong(&why))?;
     match chosen.objection(&chosen.default_topology(ranks)) {
         Some(why) => Err(wrong(&why)),
-        None if chosen.host_rank() != 0 => Err(wrong(&"tasks of a program are submitted on rank 0, so host_rank has to be 0")),
+        None if chosen.host_rank() != RankId::FIRST => Err(wrong(&"tasks of a program are submitted on rank 0, so host_rank has to be 0")),
         None => Ok(chosen),
     }
 }
@@ -111,7 +111,7 @@ impl World {
         let here = Here { world: self, process, on_result: RefCell::new(on_result), aligned: RefCell::new(Aligned::new()) };
         let guests = Arc::new(Guests(std::ptr::from_ref(&here).cast()));
         let roots = Rc::new(RefCell::new(Some(roots)));
-        let host = overlay.placement.real_node_of(0);
+        let host = overlay.placement.real_node_of(RankId::FIRST);
         let ran = node::run(&mut nodes, &overlay, |node| {
             let roots = match node.me() == host {
                 true => Roots::Many(roots.borrow_mut().take().unwrap_or_default()),

@@ -8,6 +8,7 @@ use super::call::State;
 use super::letters::{kinds, read};
 use super::run::{ASK, Counts, DONE, Item, RESULT, STOP, TASKS, TOKEN, Token};
 use super::status::{Failure, Result, Status};
+use crate::topology::RankId;
 use crate::transport::mpi::guest::Word;
 use crate::transport::wire;
 
@@ -77,16 +78,16 @@ impl State {
         let (number, ranks) = (run.number, run.ranks);
         if let Some(token) = run.wave.token.take() {
             let counts = Counts { sent: token.counts.sent + run.counts.sent, received: token.counts.received + run.counts.received };
-            let mut to = run.rank + 1;
+            let mut to = run.rank.get() + 1;
             let mut next = Token { counts, was_busy: token.was_busy };
-            if run.rank == 0 {
+            if run.rank == RankId::FIRST {
                 // It has been round: the others' sums are in it.
                 let all = counts;
                 let is_quiet = !token.was_busy && all.sent == all.received;
                 if ranks == 1 || (is_quiet && run.wave.last == Some(all)) {
                     run.done = true;
                     let link = self.link()?;
-                    for rank in 1..ranks {
+                    for rank in RankId::all(ranks).skip(1) {
                         link.send(rank, DONE, number, &[])?;
                     }
                     return Ok(());
@@ -96,7 +97,7 @@ impl State {
                 next = Token { counts: Counts::default(), was_busy: false };
             }
             let to = to % ranks;
-            self.link()?.send(to, TOKEN, number, &wire::write(&next))?;
+            self.link()?.send(RankId::new(to), TOKEN, number, &wire::write(&next))?;
         }
         let Some(run) = &mut self.run else { return Ok(()) };
         if run.steals && run.asked.is_none() && !run.stopped {

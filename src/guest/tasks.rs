@@ -19,6 +19,7 @@ use super::scheduled;
 use super::status::{Failure, Result, Status, split};
 use super::task::{Deeds, Place, Process, Task, check_cost};
 use crate::schedule::Chosen;
+use crate::topology::RankId;
 use crate::transport::mpi::guest::Patience;
 
 /// Way in which tasks are distributed.
@@ -52,7 +53,7 @@ impl World {
         self.enter()?;
         check_cost(cost)?;
         let mut state = self.state.borrow_mut();
-        let root = Root { rank: self.rank(), index: state.roots.len() as u64 };
+        let root = Root { rank: self.rank, index: state.roots.len() as u64 };
         state.roots.push(Item { root, priority, body: body.to_vec() });
         Ok(())
     }
@@ -81,7 +82,7 @@ impl World {
                 state.agree(Op::Run, mine, &[("scheduler", hash)])?;
                 state.made += 1;
                 let (number, seed) = (state.made, state.options.seed);
-                let mut run = Run::new(number, world.rank(), world.ranks(), seed, steals);
+                let mut run = Run::new(number, world.rank, world.ranks(), seed, steals);
                 roots.into_iter().for_each(|root| run.queue_up(root));
                 state.run = Some(run);
             }
@@ -138,7 +139,7 @@ impl World {
 
     pub(super) fn to_root(&self, root: Root, bytes: &[u8]) {
         let mut state = self.state.borrow_mut();
-        let (rank, number) = (self.rank(), state.run.as_ref().map_or(0, |run| run.number));
+        let (rank, number) = (self.rank, state.run.as_ref().map_or(0, |run| run.number));
         if root.rank == rank {
             if let Some(run) = &mut state.run {
                 run.results.push((rank, root.index, Bytes::copy_from_slice(bytes)));
@@ -164,7 +165,7 @@ impl World {
         run.queue.clear();
         let (number, me, ranks) = (run.number, run.rank, run.ranks);
         if let Ok(link) = state.link() {
-            for rank in (0..ranks).filter(|rank| *rank != me) {
+            for rank in RankId::all(ranks).filter(|rank| *rank != me) {
                 _ = link.send(rank, STOP, number, &[]);
             }
         }
@@ -185,7 +186,7 @@ impl World {
                 return;
             }
             let bytes = aligned.copy(&bytes);
-            let answer = self.back(|| on_result(from, index, bytes));
+            let answer = self.back(|| on_result(from.get(), index, bytes));
             if answer != 0 {
                 self.fails(Failure::new(Status::Callback, format!("the result of root {index}: the callback returned {answer}")));
             }

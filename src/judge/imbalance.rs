@@ -97,7 +97,7 @@ pub fn break_even_task_ticks(phase_ticks: u64, finish_before: f64, finish_after:
 pub fn by_rank(by_node: &[u64], placement: &Placement) -> Vec<u64> {
     let mut by_rank = vec![0; placement.ranks() as usize];
     for (node, value) in by_node.iter().enumerate() {
-        by_rank[placement.rank_of(node as u32) as usize] += value;
+        by_rank[placement.rank_of(node as u32).index()] += value;
     }
     by_rank
 }

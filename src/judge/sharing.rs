@@ -31,7 +31,7 @@ impl CoreGroup {
 /// Time at which all ranks are done; `times` by rank are the durations on a core of its own. A rank that is in no group has its own core.
 pub fn makespan(times: &[f64], groups: &[CoreGroup]) -> f64 {
     let in_groups = groups.iter().filter(|group| group.is_shared()).map(|group| {
-        let mut of_group: Vec<f64> = group.ranks.iter().filter_map(|rank| times.get(*rank as usize).copied()).collect();
+        let mut of_group: Vec<f64> = group.ranks.iter().filter_map(|rank| times.get(rank.index()).copied()).collect();
         shared(&mut of_group, group.cores)
     });
     // No program finishes earlier than it would alone.
@@ -59,7 +59,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn group(ranks: std::ops::Range<u32>, cores: u32) -> CoreGroup {
-        CoreGroup { ranks: ranks.collect(), cores }
+        CoreGroup { ranks: ranks.map(RankId::new).collect(), cores }
     }
 
     #[test]

@@ -40,9 +40,9 @@ impl Column {
     pub fn ratio(&self, rank_of: &BTreeMap<TaskId, RankId>, powers: &Powers, placement: &Placement) -> f64 {
         let mut loads = vec![0u64; placement.ranks() as usize];
         for (task, rank) in rank_of {
-            loads[*rank as usize] += self.weights.get(*task as usize).copied().unwrap_or(0);
+            loads[rank.index()] += self.weights.get(*task as usize).copied().unwrap_or(0);
         }
-        let powers: Vec<u64> = (0..placement.ranks()).map(|rank| powers.of(placement.real_node_of(rank))).collect();
+        let powers: Vec<u64> = RankId::all(placement.ranks()).map(|rank| powers.of(placement.real_node_of(rank))).collect();
         let total = loads.iter().sum();
         let ratios = loads.iter().zip(&powers).filter(|(_, power)| **power > 0);
         ratios.map(|(load, power)| *load as f64 * scale(total, &powers, *power)).fold(if total == 0 { 1.0 } else { 0.0 }, f64::max)
@@ -63,7 +63,7 @@ mod tests {
     fn a_ratio_is_the_largest_load_over_its_share() {
         let placement = Placement::one_host(3, 3).unwrap();
         let column = |weights: &[u64]| Column { name: "bytes".into(), weights: weights.to_vec() };
-        let rank_of = BTreeMap::from([(0, 0), (1, 0), (2, 1), (3, 2)]);
+        let rank_of = BTreeMap::from([(0, 0), (1, 0), (2, 1), (3, 2)].map(|(task, rank)| (task, RankId::new(rank))));
         let powers = Powers::listed(vec![2, 1, 1]).unwrap();
         assert_eq!(column(&[4, 4, 4, 4]).ratio(&rank_of, &powers, &placement), 1.0);
         assert_eq!(column(&[1, 2, 5, 0]).ratio(&rank_of, &powers, &placement), 2.5);

@@ -1,8 +1,6 @@
 //! Costs of independent tasks on ranks of different kinds: processing and communication together, by task and rank (Hamidzadeh, Lilja and
 //! Atif 1995, section 3).
 
-use crate::topology::RankId;
-
 /// A cost: millionths of a cycle, so that sums are exact. [`NEVER`] where a task can't run on a rank.
 pub type Cost = u64;
 
@@ -30,7 +28,7 @@ pub struct Costs {
 
 impl Costs {
     /// Returns the matrix with these rows, concatenated; `None` if the values do not fill whole rows of `ranks` columns.
-    pub fn new(ranks: RankId, by_task: Vec<Cost>) -> Option<Costs> {
+    pub fn new(ranks: u32, by_task: Vec<Cost>) -> Option<Costs> {
         let ranks = ranks as usize;
         (ranks > 0 && by_task.len().is_multiple_of(ranks)).then_some(Costs { ranks, by_task })
     }

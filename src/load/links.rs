@@ -64,7 +64,7 @@ mod tests {
         let placement = Placement::new(3, 3, hosts).unwrap();
         let link = |a, b, bytes| Link { ends: (a, b), bytes };
         let links = [link(0, 1, 1.0), link(0, 2, 2.0), link(0, 3, 4.0), link(2, 3, 8.0), link(3, 9, 16.0)];
-        let rank_of = BTreeMap::from([(0, 0), (1, 0), (2, 1), (3, 2)]);
+        let rank_of = BTreeMap::from([(0, 0), (1, 0), (2, 1), (3, 2)].map(|(task, rank)| (task, RankId::new(rank))));
         assert_eq!(Crossing::of(&links, &rank_of, &placement), Crossing { ranks: 14.0, hosts: 12.0 });
     }
 }

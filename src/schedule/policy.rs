@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use crate::error::Result;
 use crate::node::{self, Message, Ticks};
-use crate::topology::{NodeId, Overlay};
+use crate::topology::{NodeId, Overlay, RankId};
 
 /// A task that is at a node, as the node's policy names it. Numbers are not used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,7 +77,7 @@ impl Place {
 
     /// A real node, uniformly at random.
     pub fn any_real(&self, rng: &mut ChaCha8Rng) -> NodeId {
-        self.overlay.placement.real_node_of(rng.random_range(0..self.real_nodes()))
+        self.overlay.placement.real_node_of(RankId::new(rng.random_range(0..self.real_nodes())))
     }
 
     /// The real nodes next to this real node, in ascending order. Under an overlay a virtual node stands for the real node of its rank: two ranks

@@ -65,7 +65,7 @@ pub trait Scheduler: Send + Sync {
 
     /// The rank of the host, where roots are submitted and answers end.
     fn host_rank(&self) -> RankId {
-        0
+        RankId::FIRST
     }
 
     /// Balancer that runs when the policy asks for a [system phase](super::policy::Action::Phase); `None` if it never does.
@@ -116,7 +116,7 @@ impl Chosen {
     /// If there is no such rank.
     pub fn host_on(&self, placement: &Placement) -> Result<NodeId> {
         let (rank, ranks) = (self.host_rank(), placement.ranks());
-        if rank < ranks {
+        if rank.get() < ranks {
             return Ok(placement.real_node_of(rank));
         }
         Err(self.entry.conflict(format!("host_rank={rank}: there is no such rank; there are {ranks}, counted from 0")).into())

@@ -8,7 +8,7 @@ use super::*;
 use crate::error::{Error, Result};
 use crate::node::{self, Ticks, Worker};
 use crate::registry;
-use crate::topology::{Overlay, Topology};
+use crate::topology::{Overlay, RankId, Topology};
 use crate::transport::sim::{self, Model, Network, Rules};
 use crate::transport::world::World;
 
@@ -202,7 +202,7 @@ fn run_under<C: Computation>(
     let mut world = World::simulated(ranks, Model { workers: options.workers, ..model });
     let computation = Arc::new(computation);
     let outcomes = node::run(&mut world, overlay, |node| {
-        let here = if node.me() == node.overlay().placement.real_node_of(0) { roots() } else { Roots::Elsewhere };
+        let here = if node.me() == node.overlay().placement.real_node_of(RankId::FIRST) { roots() } else { Roots::Elsewhere };
         execute(node, computation.clone(), chosen.clone(), here, options.clone())
     })?;
     let mut outcomes = outcomes.into_iter().map(|(_, outcome)| outcome);

@@ -33,7 +33,7 @@ impl Hosts {
         for name in name_of_rank {
             let host = *numbers.entry(name).or_insert_with(|| {
                 names.push(name.clone());
-                names.len() as HostId - 1
+                HostId::new(names.len() as u32 - 1)
             });
             of_rank.push(host);
         }
@@ -60,14 +60,14 @@ impl Hosts {
     /// The host of a rank.
     pub fn host_of(&self, rank: RankId) -> HostId {
         match &self.of_rank {
-            OfRank::Single(_) => 0,
-            OfRank::Listed(of_rank) => of_rank[rank as usize],
+            OfRank::Single(_) => HostId::FIRST,
+            OfRank::Listed(of_rank) => of_rank[rank.index()],
         }
     }
 
     /// The name of a host.
     pub fn name(&self, host: HostId) -> &str {
-        &self.names[host as usize]
+        &self.names[host.index()]
     }
 
     /// The names of all hosts, by number.
@@ -77,7 +77,7 @@ impl Hosts {
 
     /// The ranks of a host, in ascending order.
     pub fn ranks_on(&self, host: HostId) -> Vec<RankId> {
-        (0..self.ranks()).filter(|rank| self.host_of(*rank) == host).collect()
+        RankId::all(self.ranks()).filter(|rank| self.host_of(*rank) == host).collect()
     }
 }
 
@@ -90,15 +90,15 @@ mod tests {
         let names: Vec<String> = ["b", "a", "b", "c", "a"].map(String::from).into();
         let hosts = Hosts::from_names(&names);
         assert_eq!((hosts.count(), hosts.ranks()), (3, 5));
-        assert_eq!((0..5).map(|rank| hosts.host_of(rank)).collect::<Vec<_>>(), [0, 1, 0, 2, 1]);
+        assert!(RankId::all(5).map(|rank| hosts.host_of(rank).get()).eq([0, 1, 0, 2, 1]));
         assert_eq!(hosts.names(), ["b", "a", "c"]);
-        assert_eq!(hosts.ranks_on(1), [1, 4]);
+        assert_eq!(hosts.ranks_on(HostId::new(1)), [1, 4].map(RankId::new));
     }
 
     #[test]
     fn one_name_is_one_host() {
         let hosts = Hosts::from_names(&vec!["n1".to_string(); 3]);
-        assert_eq!((hosts.count(), hosts.ranks(), hosts.host_of(2), hosts.name(0)), (1, 3, 0, "n1"));
-        assert_eq!(Hosts::single(1 << 20).ranks_on(0).len(), 1 << 20);
+        assert_eq!((hosts.count(), hosts.ranks(), hosts.host_of(RankId::new(2)), hosts.name(HostId::FIRST)), (1, 3, HostId::FIRST, "n1"));
+        assert_eq!(Hosts::single(1 << 20).ranks_on(HostId::FIRST).len(), 1 << 20);
     }
 }

@@ -16,6 +16,7 @@ mod graph;
 pub mod hadamard;
 mod hosts;
 mod hypercube;
+mod ids;
 mod kind;
 mod known;
 mod lattice;
@@ -37,6 +38,7 @@ pub use error::{InvalidTopology, MAX_VIRTUAL_PER_RANK};
 pub use graph::{Embedding, Graph, Link, MAX_GRAPH_NODES};
 pub use hosts::Hosts;
 pub use hypercube::Hypercube;
+pub use ids::{HostId, RankId};
 pub use kind::Kind;
 pub use known::KnownNetwork;
 pub use lattice::{Grid, Mesh};
@@ -48,10 +50,6 @@ pub use tree::Tree;
 
 /// A node of the topology, `0..nodes`.
 pub type NodeId = u32;
-/// A rank: one process of the run, `0..ranks`.
-pub type RankId = u32;
-/// A host: one machine, which ranks share, `0..hosts`.
-pub type HostId = u32;
 
 /// Maximum number of nodes that a topology may have.
 pub const MAX_NODES: u32 = 1 << 30;

@@ -58,7 +58,7 @@ impl Placement {
         check_counts(nodes, ranks, &hosts)?;
         let mut first = vec![0u32; ranks as usize + 1];
         for (node, rank) in node_rank.iter().enumerate() {
-            let Some(count) = first[1..].get_mut(*rank as usize) else {
+            let Some(count) = first[1..].get_mut(rank.index()) else {
                 let reason = format!("node {node} is placed on rank {rank}, but there are {ranks} ranks");
                 return Err(InvalidTopology::Placement { reason });
             };
@@ -66,7 +66,7 @@ impl Placement {
         }
         let mut has_real = vec![false; ranks as usize];
         for (node, rank) in node_rank.iter().enumerate().take(ranks as usize) {
-            if std::mem::replace(&mut has_real[*rank as usize], true) {
+            if std::mem::replace(&mut has_real[rank.index()], true) {
                 let reason =
                     format!("node {node} is placed on rank {rank}, which has a real node already, and every rank needs one of its own");
                 return Err(InvalidTopology::Placement { reason });
@@ -80,7 +80,7 @@ impl Placement {
         let mut free = first.clone();
         let mut by_rank = vec![0; nodes as usize];
         for (node, rank) in node_rank.iter().enumerate() {
-            let slot = &mut free[*rank as usize];
+            let slot = &mut free[rank.index()];
             by_rank[*slot as usize] = node as NodeId;
             *slot += 1;
         }
@@ -112,7 +112,7 @@ impl Placement {
     pub fn rank_of(&self, node: NodeId) -> RankId {
         debug_assert!(node < self.nodes);
         match &self.map {
-            Map::Identity => node % self.ranks,
+            Map::Identity => RankId::new(node % self.ranks),
             Map::Custom { node_rank, .. } => node_rank[node as usize],
         }
     }
@@ -120,8 +120,8 @@ impl Placement {
     /// Returns the real node of a rank; each rank has one.
     pub fn real_node_of(&self, rank: RankId) -> NodeId {
         match &self.map {
-            Map::Identity => rank,
-            Map::Custom { first, by_rank, .. } => by_rank[first[rank as usize] as usize],
+            Map::Identity => rank.get(),
+            Map::Custom { first, by_rank, .. } => by_rank[first[rank.index()] as usize],
         }
     }
 
@@ -133,8 +133,8 @@ impl Placement {
     /// The nodes that a rank hosts, in ascending order, so its real node first.
     pub fn nodes_on(&self, rank: RankId) -> Vec<NodeId> {
         match &self.map {
-            Map::Identity => (rank..self.nodes).step_by(self.ranks as usize).collect(),
-            Map::Custom { first, by_rank, .. } => by_rank[first[rank as usize] as usize..first[rank as usize + 1] as usize].to_vec(),
+            Map::Identity => (rank.get()..self.nodes).step_by(self.ranks as usize).collect(),
+            Map::Custom { first, by_rank, .. } => by_rank[first[rank.index()] as usize..first[rank.index() + 1] as usize].to_vec(),
         }
     }
 
@@ -224,7 +224,7 @@ mod tests {
     /// Every node on exactly one rank, every rank with exactly one real node, the lowest.
     fn assert_covers(placement: &Placement) {
         let mut seen = vec![false; placement.nodes() as usize];
-        for rank in 0..placement.ranks() {
+        for rank in RankId::all(placement.ranks()) {
             let nodes = placement.nodes_on(rank);
             assert!(nodes.is_sorted_by(|a, b| a < b));
             assert_eq!(nodes.first(), Some(&placement.real_node_of(rank)));
@@ -244,14 +244,14 @@ mod tests {
             assert_covers(&placement);
             prop_assert_eq!(placement.is_overlay(), more > 0);
             for node in 0..placement.nodes() {
-                prop_assert_eq!(placement.rank_of(node), node % ranks);
+                prop_assert_eq!(placement.rank_of(node).get(), node % ranks);
                 prop_assert_eq!(placement.is_virtual(node), node >= ranks);
             }
         }
 
         #[test]
         fn custom_covers_every_node_once(extra in prop::collection::vec(0u32..10, 0..60), real in Just((0..10).collect::<Vec<u32>>()).prop_shuffle()) {
-            let node_rank: Vec<RankId> = real.into_iter().chain(extra).collect();
+            let node_rank: Vec<RankId> = real.into_iter().chain(extra).map(RankId::new).collect();
             let placement = Placement::custom(node_rank.clone(), 10, Hosts::single(10)).unwrap();
             assert_covers(&placement);
             for (node, rank) in node_rank.into_iter().enumerate() {
@@ -279,8 +279,8 @@ mod tests {
     #[test]
     fn custom_in_identity_order_is_the_identity() {
         let identity = Placement::one_host(16, 5).unwrap();
-        let custom = Placement::custom((0..16).map(|node| node % 5).collect(), 5, Hosts::single(5)).unwrap();
-        for rank in 0..5 {
+        let custom = Placement::custom((0..16).map(|node| RankId::new(node % 5)).collect(), 5, Hosts::single(5)).unwrap();
+        for rank in RankId::all(5) {
             assert_eq!(custom.nodes_on(rank), identity.nodes_on(rank));
         }
     }
@@ -295,18 +295,19 @@ mod tests {
         assert_eq!(many, "topology: its 2051 nodes on 2 ranks give a rank 1025 virtual nodes; at most 1024 are allowed");
         assert_eq!(Placement::one_host(8, 0), Err(InvalidTopology::NoRanks));
         assert!(Placement::new(8, 4, Hosts::single(3)).is_err());
-        assert!(Placement::custom(vec![0, 1, 3], 3, Hosts::single(3)).is_err());
-        assert!(Placement::custom(vec![0, 1, 1], 3, Hosts::single(3)).is_err());
-        let twice = Placement::custom(vec![0, 2, 2, 1], 3, Hosts::single(3)).unwrap_err().to_string();
+        let custom = |ranks: &[u32]| Placement::custom(ranks.iter().copied().map(RankId::new).collect(), 3, Hosts::single(3));
+        assert!(custom(&[0, 1, 3]).is_err());
+        assert!(custom(&[0, 1, 1]).is_err());
+        let twice = custom(&[0, 2, 2, 1]).unwrap_err().to_string();
         assert!(twice.contains("node 2 is placed on rank 2, which has a real node already"), "{twice}");
-        assert!(Placement::custom(vec![0; 1026], 1, Hosts::single(1)).is_err());
+        assert!(Placement::custom(vec![RankId::FIRST; 1026], 1, Hosts::single(1)).is_err());
     }
 
     #[test]
     fn hosts_are_those_of_the_ranks() {
         let hosts = Hosts::from_names(&["a", "a", "b"].map(String::from));
         let placement = Placement::new(4, 3, hosts).unwrap();
-        assert_eq!((0..3).map(|rank| placement.host_of(rank)).collect::<Vec<_>>(), [0, 0, 1]);
+        assert!(RankId::all(3).map(|rank| placement.host_of(rank).get()).eq([0, 0, 1]));
         assert_eq!(placement.hosts().count(), 2);
     }
 }

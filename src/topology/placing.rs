@@ -68,7 +68,7 @@ impl PlacementRule {
             PlacementRule::Random => {
                 let mut rng = ChaCha8Rng::seed_from_u64(seed);
                 rng.set_stream(PLACEMENT_STREAM);
-                let mut real: Vec<RankId> = (0..ranks).collect();
+                let mut real: Vec<RankId> = RankId::all(ranks).collect();
                 real[1..].shuffle(&mut rng);
                 let node_rank = (0..nodes).map(|node| real[(node % ranks) as usize]).collect();
                 Placement::custom(node_rank, ranks, hosts)
@@ -79,7 +79,7 @@ impl PlacementRule {
 
 /// The ranks of host 0, then those of host 1, and so on. Hosts are numbered as ranks name them, so rank 0 is the first.
 fn host_by_host(hosts: &Hosts) -> Vec<RankId> {
-    let mut ranks: Vec<RankId> = (0..hosts.ranks()).collect();
+    let mut ranks: Vec<RankId> = RankId::all(hosts.ranks()).collect();
     ranks.sort_by_key(|rank| hosts.host_of(*rank));
     ranks
 }
@@ -102,7 +102,7 @@ impl<'a> Settlers<'a> {
     fn new(hosts: &'a Hosts, real: Vec<RankId>, nodes: u32) -> Settlers<'a> {
         let mut room = vec![BTreeSet::new(); hosts.count() as usize];
         for rank in &real {
-            room[hosts.host_of(*rank) as usize].insert((0, *rank));
+            room[hosts.host_of(*rank).index()].insert((0, *rank));
         }
         let count = real.len() as u32;
         Settlers { hosts, taken_in: vec![0; real.len()], room, share: (nodes - count).div_ceil(count), node_rank: real, nodes }
@@ -111,7 +111,7 @@ impl<'a> Settlers<'a> {
     fn settle(mut self, topology: &Topology) -> Vec<RankId> {
         for node in self.node_rank.len() as NodeId..self.nodes {
             let rank = self.rank_for(topology, node);
-            let (room, taken_in) = (&mut self.room[self.hosts.host_of(rank) as usize], &mut self.taken_in[rank as usize]);
+            let (room, taken_in) = (&mut self.room[self.hosts.host_of(rank).index()], &mut self.taken_in[rank.index()]);
             room.remove(&(*taken_in, rank));
             *taken_in += 1;
             if *taken_in < self.share {
@@ -135,13 +135,13 @@ impl<'a> Settlers<'a> {
         let mut near: Vec<(HostId, Vec<(u64, RankId)>)> = near.into_iter().collect();
         near.sort_by_key(|(host, ranks)| (Reverse(ranks.iter().map(|(said, _)| said).sum::<u64>()), *host));
         let beside = near.iter().find_map(|(host, ranks)| {
-            let (least, any) = self.room[*host as usize].first()?;
-            let with_room = ranks.iter().filter(|(_, rank)| self.taken_in[*rank as usize] == *least);
+            let (least, any) = self.room[host.index()].first()?;
+            let with_room = ranks.iter().filter(|(_, rank)| self.taken_in[rank.index()] == *least);
             Some(with_room.max().map_or(any, |(_, rank)| rank))
         });
         // The shares add up to all virtual nodes at least, so that there is room somewhere.
         let anywhere = || self.room.iter().find_map(|room| room.first().map(|(_, rank)| rank));
-        beside.or_else(anywhere).copied().unwrap_or(node % self.taken_in.len() as u32)
+        beside.or_else(anywhere).copied().unwrap_or(RankId::new(node % self.taken_in.len() as u32))
     }
 }
 
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn ranks_dealt_out_in_turn_are_gathered_by_host() {
         let placement = place(PlacementRule::Hosts, Kind::Hypercube, hosts((0..8).map(|rank| rank % 2)));
-        assert_eq!((0..8).map(|node| placement.rank_of(node)).collect::<Vec<_>>(), [0, 2, 4, 6, 1, 3, 5, 7]);
+        assert!((0..8).map(|node| placement.rank_of(node).get()).eq([0, 2, 4, 6, 1, 3, 5, 7]));
         // Dimensions 0 and 1 stay within hosts, dimension 2 joins them.
         let host = |node: NodeId| placement.host_of(placement.rank_of(node));
         for node in 0..8 {
@@ -204,7 +204,7 @@ mod tests {
     fn virtual_nodes_live_beside_their_neighbours() {
         // Nodes 6 and 7 of a cube on six ranks of two hosts: 6 is next to 2, 4 (more so) and 7; 7 to 3, 5 and 6.
         let placement = place(PlacementRule::Hosts, Kind::Hypercube, hosts([0, 0, 0, 1, 1, 1]));
-        assert_eq!((placement.rank_of(6), placement.rank_of(7)), (4, 5));
+        assert_eq!([6, 7].map(|node| placement.rank_of(node)), [4, 5].map(RankId::new));
     }
 
     #[test]
@@ -224,9 +224,9 @@ mod tests {
         ) {
             let hosts = hosts(of_rank);
             let placement = place(rule, kind, hosts.clone());
-            prop_assert_eq!((placement.rank_of(0), placement.real_node_of(0)), (0, 0));
+            prop_assert_eq!((placement.rank_of(0), placement.real_node_of(RankId::FIRST)), (RankId::FIRST, 0));
             let share = (placement.nodes() - placement.ranks()).div_ceil(placement.ranks());
-            for rank in 0..placement.ranks() {
+            for rank in RankId::all(placement.ranks()) {
                 let on = placement.nodes_on(rank);
                 prop_assert!(on[0] < placement.ranks() && on[1..].iter().all(|node| *node >= placement.ranks()));
                 prop_assert!(on.len() as u32 <= 1 + share);

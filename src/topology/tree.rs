@@ -2,7 +2,7 @@
 //!
 //! Wu 1997 (section 3.1) numbers trees so. The subtree of node v is then the range `v..v + n_v`, with n_v its size.
 
-use super::{Hosts, InvalidTopology, MAX_NODES, NodeId};
+use super::{HostId, Hosts, InvalidTopology, MAX_NODES, NodeId};
 
 /// The root's entry in the list of parents.
 const NO_PARENT: NodeId = NodeId::MAX;
@@ -81,7 +81,7 @@ impl Tree {
         let above = Tree::heap_shaped(hosts.count(), 2);
         let mut parents: Vec<NodeId> = Vec::with_capacity(hosts.ranks() as usize);
         let mut first: Vec<NodeId> = Vec::with_capacity(hosts.count() as usize);
-        for (host, parent) in (0..).zip(&above.parents) {
+        for (host, parent) in (0..).map(HostId::new).zip(&above.parents) {
             let begin = parents.len() as NodeId;
             let inner = Tree::heap_shaped(hosts.ranks_on(host).len() as u32, 2);
             parents.push(if *parent == NO_PARENT { NO_PARENT } else { first[*parent as usize] });

@@ -234,6 +234,7 @@ pub fn covers(interest: &Interest, event: &Event) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::RankId;
     use crate::transport::{Envelope, Message, Signal, Tag};
     use bytes::Bytes;
 
@@ -320,12 +321,12 @@ mod tests {
                 inbox.push(message(SCOPES[1], TAGS[0], 1, number));
             }
             inbox.push(Event::Signal(Signal::User1));
-            inbox.push(Event::RankLost(4));
+            inbox.push(Event::RankLost(RankId::new(4)));
             let named = Interest { scope: SCOPES[0], what: Wanted::Message { from: None, tag: TAGS[0] } };
             assert!(inbox.take(&named).is_none());
             let anything = Interest { scope: SCOPES[0], what: Wanted::Anything };
             assert!(matches!(inbox.take(&anything), Some(Event::Signal(Signal::User1))));
-            assert!(matches!(inbox.take_loss(), Some(Event::RankLost(4))));
+            assert!(matches!(inbox.take_loss(), Some(Event::RankLost(rank)) if rank == RankId::new(4)));
             assert!(inbox.take(&anything).is_none());
             assert_eq!(inbox.len() as u64, filler);
         }

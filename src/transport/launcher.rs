@@ -5,6 +5,7 @@
 //! none, needs only `started` (`mpi::World::launched` calls it).
 
 use crate::error::{Error, Result};
+use crate::topology::RankId;
 
 /// The launcher that started this process, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ pub fn variable(name: &str) -> Option<String> {
 }
 
 /// This process's rank according to its launcher; `None` if it was started without one.
-pub fn rank(env: impl Fn(&str) -> Option<String>) -> Option<u32> {
+pub fn rank(env: impl Fn(&str) -> Option<String>) -> Option<RankId> {
     RANKS.iter().find_map(|name| env(name)?.trim().parse().ok())
 }
 
@@ -234,8 +235,8 @@ mod tests {
 
     #[test]
     fn a_launcher_tells_the_rank() {
-        assert_eq!(rank(with(&[("PMI_RANK", "3")])), Some(3));
-        assert_eq!(rank(with(&[("OMPI_COMM_WORLD_RANK", " 0 ")])), Some(0));
+        assert_eq!(rank(with(&[("PMI_RANK", "3")])), Some(RankId::new(3)));
+        assert_eq!(rank(with(&[("OMPI_COMM_WORLD_RANK", " 0 ")])), Some(RankId::FIRST));
         assert_eq!(rank(with(&[("SLURM_PROCID", "x")])), None);
         assert_eq!(rank(with(&[])), None);
     }

@@ -102,7 +102,7 @@ impl World {
     pub fn is_first(&self) -> bool {
         match &self.kind {
             #[cfg(feature = "_ranks")]
-            Kind::Mpi(world) => world.rank() == 0,
+            Kind::Mpi(world) => world.rank() == RankId::FIRST,
             Kind::Sim(_) => true,
         }
     }
@@ -127,12 +127,12 @@ impl World {
         }
     }
 
-    /// The ranks that this process holds: all of them in simulation, itself on real ranks.
+    /// The ranks that this process holds: all of them in simulation, itself on real ranks. [`RankId::each`] walks over them.
     pub fn held(&self) -> Range<RankId> {
         match &self.kind {
             #[cfg(feature = "_ranks")]
-            Kind::Mpi(world) => world.rank()..world.rank() + 1,
-            Kind::Sim(world) => 0..world.ranks(),
+            Kind::Mpi(world) => world.rank()..RankId::new(world.rank().get() + 1),
+            Kind::Sim(world) => RankId::FIRST..RankId::new(world.ranks()),
         }
     }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use equipoise::balance::find;
 use equipoise::load::Powers;
-use equipoise::topology::{Hosts, Overlay, PlacementRule};
+use equipoise::topology::{Hosts, Overlay, PlacementRule, RankId};
 use equipoise::transport::sim::Model;
 use equipoise::transport::world::World;
 use equipoise_lab::experiment::{BalanceRecord, BalanceSpec, Tasks, balance};
@@ -57,7 +57,7 @@ fn the_toys_details_are_there() {
     // Nine tasks of two ranks and a third, none on the fourth; what they say to each other is known.
     let blocks = read("lbaf-synthetic-blocks-4ranks");
     let tasks_of = |rank| blocks.tasks.iter().filter(|task| task.rank == rank).count();
-    assert_eq!((blocks.ranks, blocks.len(), [0, 1, 2, 3].map(tasks_of)), (4, 9, [4, 4, 1, 0]));
+    assert_eq!((blocks.ranks, blocks.len(), [0, 1, 2, 3].map(RankId::new).map(tasks_of)), (4, 9, [4, 4, 1, 0]));
     assert_eq!((blocks.communications.len() as u64 + blocks.left_out, blocks.left_out), (8, 0));
     // Names beyond 2^32, and none of them twice.
     let mut names: Vec<u64> = read("lbaf-nolb-8color-32ranks").tasks.iter().filter_map(|task| task.name).collect();

@@ -63,11 +63,11 @@ impl Given {
     fn of(load: &Load) -> Given {
         let run = read(load.run);
         let mut fixed = vec![0; load.ranks];
-        run.tasks.iter().filter(|task| task.pinned).for_each(|task| fixed[task.rank as usize] += task.work);
+        run.tasks.iter().filter(|task| task.pinned).for_each(|task| fixed[task.rank.index()] += task.work);
         let movable = || run.tasks.iter().filter(|task| !task.pinned);
         Given {
             weights: movable().map(|task| task.work).collect(),
-            owners: movable().map(|task| task.rank).collect(),
+            owners: movable().map(|task| task.rank.get()).collect(),
             fixed,
             powers: vec![1; load.ranks],
         }
@@ -171,7 +171,8 @@ fn on_hosts(balancer: &str, run: &str, ranks: u32, of_host: u32) -> (f64, u64, O
     });
     let outcome = phase::run(&mut world, &overlay, &setting).unwrap().unwrap();
     let (total, most) = (outcome.finals.iter().sum::<u64>(), *outcome.finals.iter().max().unwrap());
-    let is_between = |sent: &&equipoise::load::Transfer| hosts.host_of(sent.src) != hosts.host_of(sent.dst);
+    let host_of = |node| overlay.placement.host_of(overlay.placement.rank_of(node));
+    let is_between = |sent: &&equipoise::load::Transfer| host_of(sent.src) != host_of(sent.dst);
     let between = outcome.plan.transfers.iter().filter(is_between).map(|sent| sent.work).sum();
     let said = outcome.crossings.map(|crossings| [crossings.before.ranks, crossings.after.ranks]);
     (most as f64 * f64::from(ranks) / total as f64, between, said)

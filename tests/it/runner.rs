@@ -7,7 +7,7 @@ use equipoise::load::{Checksum, Plan, Powers, RankTime, Segment, Shares, TaskBat
 use equipoise::node::Counts;
 use equipoise::phase::trace::NodeTrace;
 use equipoise::phase::{self, Setting};
-use equipoise::topology::{Overlay, Topology};
+use equipoise::topology::{Overlay, RankId, Topology};
 use equipoise::transport::sim::{self, Rules};
 use equipoise::transport::world::World;
 use equipoise_lab::workload::InitialTasks;
@@ -98,7 +98,7 @@ impl Setup {
     fn slowest(&self, loads: &[u64]) -> RankTime {
         let placement = &self.overlay.placement;
         let of_rank = |rank: u32| {
-            let nodes = placement.nodes_on(rank);
+            let nodes = placement.nodes_on(RankId::new(rank));
             let work = nodes.iter().map(|node| loads[*node as usize]).sum();
             RankTime { work, power: nodes.iter().map(|node| self.powers.of(*node)).sum() }
         };

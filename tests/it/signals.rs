@@ -2,7 +2,7 @@
 
 use equipoise::redistribute;
 use equipoise::schedule::{self, independent};
-use equipoise::topology::Overlay;
+use equipoise::topology::{Overlay, RankId};
 use equipoise::transport::Signal;
 use equipoise::transport::sim::{self, Rules};
 use equipoise::transport::world::World;
@@ -53,7 +53,7 @@ fn schedulers_of_independent_tasks_go_on() {
 #[test]
 fn balancers_go_on() {
     for entry in equipoise::balance::without_places() {
-        let tasks = |rank: u32| vec![rank; if rank == 2 { 50 } else { 0 }];
+        let tasks = |rank: RankId| vec![rank; if rank.get() == 2 { 50 } else { 0 }];
         let balanced = redistribute(&mut world(), entry.name, tasks).unwrap_or_else(|why| panic!("{}: {why}", entry.name));
         assert_eq!(balanced.iter().map(|(_, tasks)| tasks.len()).sum::<usize>(), 50, "{}", entry.name);
     }

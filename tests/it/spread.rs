@@ -5,7 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use equipoise::Result;
-use equipoise::topology::{Overlay, Topology};
+use equipoise::topology::{Overlay, RankId, Topology};
 use equipoise::transport::{sim, world::World};
 use equipoise_lab::divisible::spread::Records;
 use equipoise_lab::experiment::spread::{Answer, Distribution, LayeredForm, SpreadOutcome, SpreadSpec, spread};
@@ -22,7 +22,7 @@ fn spec(input: &Path, computation: &str, topology: &str, ranks: u32) -> SpreadSp
         records: Records::Lines,
         overlay: Overlay::one_host(Topology::parse(topology, ranks).unwrap(), ranks).unwrap(),
         distribution: Distribution::Tree,
-        origin: 0,
+        origin: RankId::FIRST,
         link: None,
         installments: None,
         calibration: None,
@@ -223,16 +223,16 @@ fn the_load_may_lie_on_any_rank() {
         ("mesh:2x2x2", 8, Distribution::Layers(LayeredForm::Mesh)),
         ("mesh:5", 5, Distribution::Layers(LayeredForm::Mesh)),
     ] {
-        for origin in 0..ranks {
+        for origin in RankId::all(ranks) {
             let mut spec = spec(&input, "checksum", topology, ranks);
-            (spec.distribution, spec.origin, spec.baselines) = (distribution, origin, origin == 1);
+            (spec.distribution, spec.origin, spec.baselines) = (distribution, origin, origin.get() == 1);
             let outcome = divided(&spec).unwrap().0;
             assert_eq!(outcome.answer, expected, "{topology} of {ranks} from {origin}");
             assert_eq!((outcome.record.origin, outcome.record.shares.iter().sum::<u64>()), (origin, text.len() as u64));
         }
     }
     let mut spec = spec(&input, "count", "hypercube", 3);
-    spec.origin = 3;
+    spec.origin = RankId::new(3);
     let why = divided(&spec).map(|_| ()).unwrap_err();
     assert_eq!((why.to_string(), why.exit_status()), ("origin 3: there is no such rank; there are 3, counted from 0".into(), 2));
 }
@@ -240,7 +240,7 @@ fn the_load_may_lie_on_any_rank() {
 #[test]
 fn a_hypercube_divides_alike_from_every_rank() {
     let input = file(text(20_000));
-    for origin in [0, 5, 7] {
+    for origin in [0, 5, 7].map(RankId::new) {
         let mut spec = spec(&input, "count", "hypercube", 8);
         let pace = Some(vec![200e-9; 8]);
         (spec.distribution, spec.origin, spec.pace) = (Distribution::Layers(LayeredForm::Hypercube), origin, pace);
@@ -250,7 +250,7 @@ fn a_hypercube_divides_alike_from_every_rank() {
         let speedup = record.layers.as_ref().unwrap().speedup;
         assert!((speedup / (35.0 / 12.0) - 1.0).abs() < 0.03 && record.spread < 0.02, "{origin}: {speedup}, {}", record.spread);
         // The originator's share is the largest.
-        assert_eq!(record.shares.iter().max(), Some(&record.shares[origin as usize]));
+        assert_eq!(record.shares.iter().max(), Some(&record.shares[origin.index()]));
     }
 }
 
@@ -262,7 +262,7 @@ fn the_layers_of_a_mesh_take_what_is_predicted() {
     {
         let mut spec = spec(&input, "count", topology, ranks);
         let pace = Some(vec![200e-9; ranks as usize]);
-        (spec.distribution, spec.origin, spec.pace) = (Distribution::Layers(LayeredForm::Mesh), origin, pace);
+        (spec.distribution, spec.origin, spec.pace) = (Distribution::Layers(LayeredForm::Mesh), RankId::new(origin), pace);
         let network = sim::Network::parse("hops:latency=1us,per_byte=200ns,contention").unwrap();
         let mut world = World::simulated(ranks, sim::Model { network, ..sim::Model::default() });
         let record = spread(&mut world, &spec, Box::new(|_| Ok(()))).unwrap().expect("all ranks are here").record;

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
 
-use equipoise::topology::{Overlay, Topology};
+use equipoise::topology::{Overlay, RankId, Topology};
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -114,7 +114,7 @@ pub fn spec(world: &World, input: &Path, computation: Computation) -> Result<Spr
         records: Records::Lines,
         overlay,
         distribution: Distribution::Tree,
-        origin: 0,
+        origin: RankId::FIRST,
         link: None,
         installments: None,
         calibration: None,

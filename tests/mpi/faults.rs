@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use equipoise::node::{self, Node, Tag};
+use equipoise::topology::RankId;
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -175,7 +176,7 @@ async fn panic_beside(node: Node) -> Result<()> {
 fn panic_between() {
     let options = mpi::Options::program().with_watchdog(mpi::Watch::Always(Duration::from_secs(2)));
     let world = mpi::World::init(options).unwrap_or_else(|why| panic!("{why}"));
-    assert_ne!(world.rank(), 1, "rank 1 has had enough");
+    assert_ne!(world.rank(), RankId::new(1), "rank 1 has had enough");
 }
 
 async fn killed(node: Node) -> Result<()> {

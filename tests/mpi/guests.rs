@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use equipoise::balance_vec;
 use equipoise::node::{self, Tag};
+use equipoise::topology::RankId;
 use equipoise::transport::mpi::{self, Options, Watch, rsmpi};
 use equipoise::transport::world::World;
 use rsmpi::environment::Universe;
@@ -159,7 +160,7 @@ fn untouched() {
 
 fn panicking() {
     let world = mpi::World::init(Options::default()).unwrap_or_else(|why| panic!("{why}"));
-    assert_ne!(world.rank(), 1, "this is not caught");
+    assert_ne!(world.rank(), RankId::new(1), "this is not caught");
     let mut world = World::from(world);
     let _ = balance_vec(&mut world, "direct", vec![1u8; 10]);
     panic!("rank 1 was not there");

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use equipoise::topology::{Overlay, Topology};
+use equipoise::topology::{Overlay, RankId, Topology};
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -55,7 +55,7 @@ pub fn enter(book: &mut Book) {
     book.job(
         "an originator that is not there",
         3,
-        || within(|world| from_rank(world, 3, "count", |_| {})),
+        || within(|world| from_rank(world, RankId::new(3), "count", |_| {})),
         |outcome| outcome.expect(2, Duration::from_secs(60), &[("origin 3: there is no such rank; there are 3, counted from 0", 1)]),
     );
     for (name, ranks) in [("3 ranks have no layers", 3), ("5 ranks have no layers", 5)] {
@@ -73,7 +73,7 @@ fn layered(spec: &mut SpreadSpec) {
 }
 
 /// Divides what lies on one rank, and compares with the tool there; the file is on that rank only.
-fn from_rank(world: &mut World, origin: u32, kernel: &str, change: impl Fn(&mut SpreadSpec)) -> Result<()> {
+fn from_rank(world: &mut World, origin: RankId, kernel: &str, change: impl Fn(&mut SpreadSpec)) -> Result<()> {
     let text = prose(300_000);
     let file = file(&text);
     if !world.held().contains(&origin) {
@@ -84,20 +84,20 @@ fn from_rank(world: &mut World, origin: u32, kernel: &str, change: impl Fn(&mut 
         spec.origin = origin;
         change(spec);
     })
-    .map_err(|why| if origin < ranks { Error::Failed(format!("{kernel} from rank {origin}: {why}")) } else { why })
+    .map_err(|why| if origin.get() < ranks { Error::Failed(format!("{kernel} from rank {origin}: {why}")) } else { why })
 }
 
 /// The tree, the layers of a hypercube where there is one, and programs, from every rank.
 fn from_any_rank(world: &mut World) -> Result<()> {
     let ranks = world.ranks();
-    for origin in 0..ranks {
-        from_rank(world, origin, "count", |spec| spec.baselines = origin + 1 == ranks)?;
+    for origin in RankId::all(ranks) {
+        from_rank(world, origin, "count", |spec| spec.baselines = origin.get() + 1 == ranks)?;
         from_rank(world, origin, "checksum", |spec| spec.installments = Some(3))?;
         if ranks.is_power_of_two() {
             from_rank(world, origin, "histogram=numbers", layered)?;
         }
     }
-    let last = ranks - 1;
+    let last = RankId::new(ranks - 1);
     let text = prose(200_000);
     let file = file(&text);
     let command = Computation::Command { command: "cat".into(), ok: OkStatus::default() };
@@ -114,7 +114,7 @@ fn from_any_rank(world: &mut World) -> Result<()> {
 fn in_layers_of_a_mesh(world: &mut World) -> Result<()> {
     let ranks = world.ranks();
     let overlay = Overlay::new(Topology::parse(&LayeredForm::Mesh.topology(ranks), ranks)?, world.hosts())?;
-    for origin in [0, ranks / 2, ranks - 1] {
+    for origin in [0, ranks / 2, ranks - 1].map(RankId::new) {
         for kernel in ["count", "grep=error", "histogram", "histogram=numbers", "checksum"] {
             from_rank(world, origin, kernel, |spec| {
                 layered(spec);

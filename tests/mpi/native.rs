@@ -75,7 +75,7 @@ fn operations(world: &mut World) -> Result<()> {
     };
     let (own, native) = (run(world, false)?, run(world, true)?);
     world.use_native_collectives(false)?;
-    let (me, ranks) = (u64::from(world.held().start), u64::from(world.ranks()));
+    let (me, ranks) = (u64::from(world.held().start.get()), u64::from(world.ranks()));
     let sums = (ranks * (ranks + 1) / 2, me * (me + 1) / 2);
     if own != native || (own.0, own.2) != sums || own.1 != (ranks > 1) || own.3.iter().zip(0..).any(|(list, rank)| *list != list_of(rank)) {
         return Err(Error::Failed(format!("{own:?} with our own trees, {native:?} with MPI's")));

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use equipoise::topology::RankId;
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -44,7 +45,7 @@ fn measures(world: &mut World) -> Result<()> {
         link.between == "within" && (0.01..1e6).contains(&link.latency_us) && link.sizes.iter().all(|timed| timed.us > 0.01)
     };
     let holds = record.ranks == ranks
-        && record.hosts == [(0..ranks).collect::<Vec<_>>()]
+        && record.hosts == [RankId::all(ranks).collect::<Vec<_>>()]
         && record.links.len() == usize::from(ranks > 1)
         && record.links.iter().all(link)
         && (mean - 1.0).abs() < 1e-9

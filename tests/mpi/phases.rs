@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use equipoise::balance;
 use equipoise::load::{ColumnRatio, Link, Powers};
-use equipoise::topology::{Overlay, Topology};
+use equipoise::topology::{Overlay, RankId, Topology};
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -104,7 +104,7 @@ fn vectors(world: &mut World) -> Result<()> {
         let rank = task % ranks;
         // Some have no work, and some no bytes.
         let (work, bytes) = (u64::from(task % 5 * (rank + 1)), u64::from(task % 7 * (ranks - rank)));
-        MeasuredTask { rank, name: None, work, bytes, pinned: task.is_multiple_of(9) }
+        MeasuredTask { rank: RankId::new(rank), name: None, work, bytes, pinned: task.is_multiple_of(9) }
     };
     let mut tasks: Vec<_> = (0..ranks * 12).map(of).collect();
     tasks.sort_by_key(|task| task.rank);

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use equipoise::node::{self, Event, Signal, Tag};
-use equipoise::topology::{Overlay, Topology};
+use equipoise::topology::{HostId, Overlay, Topology};
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -101,7 +101,7 @@ fn idle(world: &mut World) -> Result<()> {
 fn hosts(world: &mut World) -> Result<()> {
     let Some(world) = world.as_real() else { return Ok(()) };
     let hosts = world.hosts();
-    if hosts.ranks() != world.ranks() || hosts.count() != 1 || hosts.name(0).is_empty() {
+    if hosts.ranks() != world.ranks() || hosts.count() != 1 || hosts.name(HostId::FIRST).is_empty() {
         return Err(Error::Failed(format!("{hosts:?}")));
     }
     Ok(())

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use equipoise::topology::RankId;
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -53,12 +54,12 @@ fn cores(world: &mut World) -> Result<()> {
     if !world.is_first() {
         return Ok(());
     }
-    let mut ranks: Vec<u32> = site.groups.iter().flat_map(|group| group.ranks.clone()).collect();
+    let mut ranks: Vec<RankId> = site.groups.iter().flat_map(|group| group.ranks.clone()).collect();
     ranks.sort_unstable();
     let cores: u32 = site.groups.iter().map(|group| group.cores).sum();
     let here = std::thread::available_parallelism().map_or(0, usize::from);
     // The launcher binds nobody, so all ranks share what this host has.
-    let is_right = ranks == (0..site.ranks).collect::<Vec<_>>() && site.cores == Some(cores) && cores as usize == here;
+    let is_right = ranks == RankId::all(site.ranks).collect::<Vec<_>>() && site.cores == Some(cores) && cores as usize == here;
     if is_right && site.shares_cores() == (site.ranks > cores) { Ok(()) } else { Err(Error::Failed(format!("{site:?}"))) }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use equipoise::balance;
 use equipoise::node::{self, Worker};
 use equipoise::schedule::{self, Computation, Options, Roots, Style, Summary, Yield};
-use equipoise::topology::Overlay;
+use equipoise::topology::{Overlay, RankId};
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -211,7 +211,7 @@ fn short(world: &mut World) -> Result<()> {
         let scheduler = schedule::find(name)?;
         let overlay = Overlay::new(scheduler.default_topology(world.ranks()), world.hosts())?;
         let outcomes = node::run(world, &overlay, |node| {
-            let is_host = node.me() == node.overlay().placement.real_node_of(0);
+            let is_host = node.me() == node.overlay().placement.real_node_of(RankId::FIRST);
             let roots = if is_host { Roots::One(4) } else { Roots::Elsewhere };
             schedule::execute(node, Arc::new(Empty), scheduler.clone(), roots, Options::default())
         })?;

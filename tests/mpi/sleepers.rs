@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use equipoise::node::{self, Ticks, Worker};
 use equipoise::schedule::{self, Computation, NodeReport, Options, Roots, Yield};
-use equipoise::topology::Overlay;
+use equipoise::topology::{Overlay, RankId};
 use equipoise::transport::mpi;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -124,7 +124,7 @@ fn busy_times(world: &mut World, sleepers: Sleepers, root: &[u8], tasks: u64) ->
     let overlay = Overlay::new(scheduler.entry.default_topology(world.ranks()), world.hosts())?;
     let sleepers = Arc::new(sleepers);
     let outcomes = node::run(world, &overlay, |node| {
-        let is_host = node.me() == node.overlay().placement.real_node_of(0);
+        let is_host = node.me() == node.overlay().placement.real_node_of(RankId::FIRST);
         let roots = if is_host { Roots::One(root.to_vec()) } else { Roots::Elsewhere };
         schedule::execute(node, sleepers.clone(), scheduler.clone(), roots, Options::default())
     })?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use equipoise::names;
-use equipoise::topology::PlacementRule;
+use equipoise::topology::{HostId, PlacementRule, RankId};
 use equipoise::transport::launcher;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -265,14 +265,14 @@ fn alone(settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32
     let prepared = prepare::prepare(settings, 1)?;
     let job = prepared.job;
     let lead = lead(settings, prepared, vec![environment::host()], quiet);
-    engine::alone(Seat::new(settings, 0, settings.slots_of(0, 1), helper, Some(lead))?, job)
+    engine::alone(Seat::new(settings, RankId::FIRST, settings.slots_of(0, 1), helper, Some(lead))?, job)
 }
 
 fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: bool) -> Result<i32> {
     let settings = &Settings { survives: survives(world), ..settings.clone() };
     let hosts = world.hosts();
-    let names = |rank: u32| hosts.name(hosts.host_of(rank)).to_string();
-    let most = (0..hosts.count()).map(|host| hosts.ranks_on(host).len() as u32).max().unwrap_or(1);
+    let names = |rank: RankId| hosts.name(hosts.host_of(rank)).to_string();
+    let most = HostId::all(hosts.count()).map(|host| hosts.ranks_on(host).len() as u32).max().unwrap_or(1);
     let prepared = match world.is_first() {
         true => prepare::prepare(settings, most).map(Some),
         false => Ok(None),
@@ -280,7 +280,7 @@ fn over(world: &mut World, settings: &Settings, helper: Option<Helper>, quiet: b
     let prepared = settle::agree(world, prepared)?;
     let job = prepared.as_ref().map_or(0, |prepared| prepared.job);
     let me = engine::rank(world)?;
-    let lead = prepared.map(|prepared| lead(settings, prepared, (0..hosts.ranks()).map(names).collect(), quiet));
+    let lead = prepared.map(|prepared| lead(settings, prepared, RankId::all(hosts.ranks()).map(names).collect(), quiet));
     let mine = hosts.ranks_on(hosts.host_of(me));
     let index = mine.iter().position(|rank| *rank == me).unwrap_or(0) as u32;
     let slots = settings.slots_of(index, mine.len() as u32);

@@ -4,6 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use equipoise::names;
+use equipoise::topology::RankId;
 use equipoise::transport::interrupt::Interrupt;
 use equipoise::transport::launcher;
 use equipoise::transport::sim;
@@ -18,7 +19,7 @@ use super::{command, terminal};
 
 /// Returns true if this process is the one of its job that prints, by the environment.
 pub fn speaks() -> bool {
-    launcher::rank(launcher::variable).unwrap_or(0) == 0
+    launcher::rank(launcher::variable).is_none_or(|rank| rank == RankId::FIRST)
 }
 
 /// Makes this process a rank, before anything can go wrong: only one of the job's speaks, and the signals that come before the time is over
@@ -52,7 +53,7 @@ fn compare_if_possible() -> Result<bool, Ending> {
     let Ok(world) = mpi::World::init(mpi::Options::program()) else { return Ok(false) };
     let has_company = world.ranks() > 1;
     if has_company {
-        terminal::begin(world.rank() == 0);
+        terminal::begin(world.rank() == RankId::FIRST);
     }
     compared(World::from(world)).map(|_| has_company)
 }
@@ -234,7 +235,7 @@ fn real(options: &WorldOptions, workers: u32) -> Result<World, Ending> {
     options.survives = survives;
     let world = mpi::World::launched(options)?;
     let world = world.ok_or_else(|| Error::usage(format!("there are no ranks to run on; {}", what_to_type())))?;
-    terminal::begin(world.rank() == 0);
+    terminal::begin(world.rank() == RankId::FIRST);
     compared(World::from(world))
 }
 

@@ -358,6 +358,7 @@ pub fn handicap(text: &str) -> std::result::Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use equipoise::topology::RankId;
 
     #[test]
     fn a_timeout_is_a_positive_number_of_seconds() {
@@ -386,7 +387,7 @@ mod tests {
     fn hosts_are_blocks_or_dealt_out_in_turn() {
         let placed = |text: &str, ranks: u32| {
             let hosts = text.parse::<SimHosts>().unwrap().of(ranks).map_err(|why| why.to_string())?;
-            Ok((0..ranks).map(|rank| hosts.host_of(rank)).collect::<Vec<_>>())
+            Ok(RankId::all(ranks).map(|rank| hosts.host_of(rank).get()).collect::<Vec<_>>())
         };
         assert_eq!(placed("2", 5), Ok(vec![0, 0, 0, 1, 1]));
         assert_eq!(placed("2,cyclic", 5), Ok(vec![0, 1, 0, 1, 0]));

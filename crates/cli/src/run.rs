@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use equipoise::schedule::{self, Chosen};
 use equipoise::spec::Spec;
-use equipoise::topology::Overlay;
+use equipoise::topology::{Overlay, RankId};
 use equipoise::transport::sim::Network;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -210,7 +210,7 @@ impl Arguments {
     fn contenders(&self, world: &mut World, schedulers: Vec<Chosen>) -> Result<Vec<SchedulerContender>> {
         let given = self.topology.as_deref().map(|spec| settle::topology(world, spec)).transpose()?;
         if let Some(rank) = self.host_rank {
-            settle::check_rank("host-rank", rank, world.ranks())?;
+            settle::check_rank("host-rank", RankId::new(rank), world.ranks())?;
         }
         let (mut contenders, mut objections) = (Vec::new(), Vec::new());
         for scheduler in schedulers {

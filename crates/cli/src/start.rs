@@ -81,7 +81,7 @@ pub fn compare(world: &mut equipoise::transport::world::World) -> equipoise::Res
 
 /// Difference between rank 0 and another rank, as a sentence.
 #[cfg(any(feature = "_ranks", test))]
-fn sentence(rank: u32, first: &Start, other: &Start) -> String {
+fn sentence(rank: equipoise::topology::RankId, first: &Start, other: &Start) -> String {
     if first.version != other.version {
         return format!("rank {rank} is version {}, rank 0 version {}; all ranks need the same program", other.version, first.version);
     }
@@ -112,6 +112,7 @@ fn option((name, value): &(String, Option<String>)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use equipoise::topology::RankId;
 
     fn start(command: &str, options: &[(&str, Option<&str>)]) -> Start {
         let options = options.iter().map(|(name, value)| (name.to_string(), value.map(str::to_string))).collect();
@@ -122,7 +123,7 @@ mod tests {
     fn what_differs_is_named() {
         let (workload, topology) = (("workload", Some("queens:n=8")), ("topology", None));
         let first = start("run", &[workload, topology]);
-        let said = |other: Start| sentence(1, &first, &other);
+        let said = |other: Start| sentence(RankId::new(1), &first, &other);
         let end = "; all ranks must be started alike";
         assert_eq!(
             said(start("run", &[("workload", Some("queens:n=9")), topology])),
@@ -145,8 +146,8 @@ mod tests {
     #[test]
     fn a_refusal_is_said_for_the_rank_that_has_it() {
         let refused = |why: &str| Start { refused: Some(why.into()), ..start("", &[]) };
-        assert_eq!(sentence(3, &start("run", &[]), &refused("--lods: what?")), "rank 3: --lods: what?");
+        assert_eq!(sentence(RankId::new(3), &start("run", &[]), &refused("--lods: what?")), "rank 3: --lods: what?");
         let newer = Start { version: "2.0.0".into(), ..start("run", &[]) };
-        assert!(sentence(1, &start("run", &[]), &newer).starts_with("rank 1 is version 2.0.0, "));
+        assert!(sentence(RankId::new(1), &start("run", &[]), &newer).starts_with("rank 1 is version 2.0.0, "));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use equipoise::node::{self, Event, Node, Tag};
-use equipoise::topology::{Overlay, Topology};
+use equipoise::topology::{Overlay, RankId, Topology};
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
@@ -19,7 +19,7 @@ use crate::messages::{ToHand, ToLead};
 use crate::settings::Settings;
 
 /// Messages of a rank's lead to other hands, and of its hand to a lead elsewhere.
-type ForOthers = (Vec<(u32, ToHand)>, Vec<ToLead>);
+type ForOthers = (Vec<(RankId, ToHand)>, Vec<ToLead>);
 
 /// Interval at which a rank looks at the clock.
 const TICK: Duration = Duration::from_millis(100);
@@ -49,7 +49,7 @@ impl Seat {
     ///
     /// # Errors
     /// If the system refuses a thread.
-    pub fn new(settings: &Settings, rank: u32, slots: Slots, helper: Option<Helper>, lead: Option<Lead>) -> Result<Seat> {
+    pub fn new(settings: &Settings, rank: RankId, slots: Slots, helper: Option<Helper>, lead: Option<Lead>) -> Result<Seat> {
         let refused = |why: io::Error| Error::Failed(format!("rank {rank}: no thread can be started: {why}"));
         let (happen, happenings) = unbounded();
         if let Some(helper) = &helper {
@@ -78,7 +78,7 @@ impl Seat {
     }
 
     /// Passes on what lead and hand of this rank say to each other, until they have nothing more to say; the rest is for others.
-    fn settle(&mut self, me: u32) -> Result<ForOthers> {
+    fn settle(&mut self, me: RankId) -> Result<ForOthers> {
         let (mut to_hands, mut to_lead) = (Vec::new(), Vec::new());
         loop {
             let says = self.hand.take_says();
@@ -155,7 +155,7 @@ pub fn alone(mut seat: Seat, job: u32) -> Result<i32> {
     seat.begin(job)?;
     let mut ticked = now();
     loop {
-        seat.settle(0)?;
+        seat.settle(RankId::FIRST)?;
         if seat.is_over() {
             return seat.end();
         }
@@ -173,11 +173,11 @@ pub fn alone(mut seat: Seat, job: u32) -> Result<i32> {
 ///
 /// # Errors
 /// If the world has too many ranks for a topology.
-pub fn rank(world: &mut World) -> Result<u32> {
+pub fn rank(world: &mut World) -> Result<RankId> {
     let ranks = world.ranks();
     let overlay = Overlay::one_host(Topology::parse("complete", ranks)?, ranks)?;
-    let nodes = node::run(world, &overlay, |node| async move { Ok(node.me()) })?;
-    Ok(nodes.first().map_or(0, |(_, rank)| *rank))
+    let nodes = node::run(world, &overlay, |node| async move { Ok(node.rank_of(node.me())) })?;
+    Ok(nodes.first().map_or(RankId::FIRST, |(_, rank)| *rank))
 }
 
 /// Runs the farm over the ranks of a world, this rank with its seat. Returns the exit status on rank 0, and 0 elsewhere.
@@ -202,7 +202,9 @@ pub fn over(world: &mut World, seat: Seat, job: u32) -> Result<i32> {
 }
 
 async fn sit(node: Node, mut seat: Seat, job: u32) -> Result<i32> {
-    let (me, survives) = (node.me(), seat.survives);
+    // A rank has one node.
+    let node_of = |rank| node.overlay().placement.real_node_of(rank);
+    let (me, survives) = (node.rank_of(node.me()), seat.survives);
     seat.begin(job)?;
     let wait = |happenings: &Receiver<Happening>| {
         let happenings = happenings.clone();
@@ -212,7 +214,7 @@ async fn sit(node: Node, mut seat: Seat, job: u32) -> Result<i32> {
     let mut ticked = now();
     loop {
         let (to_hands, to_lead) = seat.settle(me)?;
-        to_hands.iter().for_each(|(to, message)| node.send(*to, TO_HAND, message));
+        to_hands.iter().for_each(|(to, message)| node.send(node_of(*to), TO_HAND, message));
         to_lead.iter().for_each(|message| node.send(0, TO_LEAD, message));
         let is_over = seat.is_over();
         match node.next_event().await {
@@ -228,12 +230,12 @@ async fn sit(node: Node, mut seat: Seat, job: u32) -> Result<i32> {
             }
             Event::Message(message) if message.envelope.tag == TO_HAND.id() => seat.hand.receive(node::open(&message, TO_HAND)?)?,
             Event::Message(message) => {
-                let from = message.envelope.src;
+                let from = node.rank_of(message.envelope.src);
                 if let Some(lead) = &mut seat.lead {
                     lead.receive(from, node::open(&message, TO_LEAD)?, now())?;
                 }
             }
-            Event::RankLost(rank) if rank == 0 || !survives => return Err(Error::RankLost { rank }),
+            Event::RankLost(rank) if rank == RankId::FIRST || !survives => return Err(Error::RankLost { rank }),
             Event::RankLost(rank) => seat.lead.as_mut().map_or(Ok(()), |lead| lead.lost(rank, now()))?,
             Event::Timer { .. } | Event::Signal(_) => {}
         }

@@ -9,6 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use equipoise::names;
+use equipoise::topology::RankId;
 use equipoise::{Error, Result};
 
 use crate::environment;
@@ -32,7 +33,7 @@ pub type Synced = Box<dyn Fn(io::Result<u64>) + Send>;
 /// The hand of one rank.
 pub struct Hand {
     settings: Settings,
-    rank: u32,
+    rank: RankId,
     host: String,
     slots: Slots,
     /// `None` if all tasks are empty.
@@ -54,7 +55,7 @@ pub struct Hand {
 }
 
 impl Hand {
-    pub fn new(settings: &Settings, rank: u32, slots: Slots, helper: Option<Helper>, synced: Synced) -> Hand {
+    pub fn new(settings: &Settings, rank: RankId, slots: Slots, helper: Option<Helper>, synced: Synced) -> Hand {
         Hand {
             settings: settings.clone(),
             rank,
@@ -320,7 +321,7 @@ enum Results {
 }
 
 impl Results {
-    fn open(folder: &Path, rank: u32) -> io::Result<Results> {
+    fn open(folder: &Path, rank: RankId) -> io::Result<Results> {
         let pattern = folder.as_os_str().as_bytes();
         if pattern.windows(3).any(|part| part == b"{#}") {
             return Ok(Results::ByTask(pattern.to_vec()));

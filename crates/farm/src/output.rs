@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt;
 use crate::lead::pool::Numbers;
 use crate::messages::Stream;
 use crate::task::{Capture, Kept};
+use equipoise::topology::RankId;
 
 /// Receiver of outputs.
 pub type Sink = Box<dyn FnMut(Stream, &[u8]) -> io::Result<()>>;
@@ -19,7 +20,7 @@ const IN_MEMORY: usize = 16 << 20;
 #[derive(Debug)]
 struct Job {
     seq: u64,
-    rank: u32,
+    rank: RankId,
     /// Standard output, then standard error.
     parts: VecDeque<(Stream, Part)>,
 }
@@ -41,7 +42,7 @@ enum Part {
 /// A piece of a long output that is wanted of a rank.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Wanted {
-    pub rank: u32,
+    pub rank: RankId,
     pub seq: u64,
     pub stream: Stream,
     pub from: u64,
@@ -81,7 +82,7 @@ impl Printer {
     ///
     /// # Errors
     /// If a long output cannot be written to the temporary file.
-    pub fn add(&mut self, rank: u32, seq: u64, out: Capture, err: Capture) -> io::Result<()> {
+    pub fn add(&mut self, rank: RankId, seq: u64, out: Capture, err: Capture) -> io::Result<()> {
         let mut job = Job { seq, rank, parts: VecDeque::new() };
         for (stream, capture) in [(Stream::Out, out), (Stream::Err, err)] {
             let part = match capture.kept {
@@ -183,7 +184,7 @@ impl Printer {
     }
 
     /// Notes the loss of a rank, with the long outputs that were to be fetched from it. Returns the number of tasks with incomplete output.
-    pub fn lose(&mut self, rank: u32) -> usize {
+    pub fn lose(&mut self, rank: RankId) -> usize {
         let is_waiting = self.is_waiting && self.queue.front().is_some_and(|job| job.rank == rank);
         self.is_waiting &= !is_waiting;
         let mut tasks = 0;
@@ -248,9 +249,9 @@ mod tests {
     fn outputs_are_whole() {
         let (mut printer, seen) = printer(false);
         let long = Capture { bytes: 6, lines: 0, kept: Kept::File(b"x".to_vec()) };
-        printer.add(3, 2, long, here("e2")).unwrap();
-        printer.add(0, 1, here("o1"), Capture::default()).unwrap();
-        assert_eq!(printer.print().unwrap(), Some(Wanted { rank: 3, seq: 2, stream: Stream::Out, from: 0 }));
+        printer.add(RankId::new(3), 2, long, here("e2")).unwrap();
+        printer.add(RankId::FIRST, 1, here("o1"), Capture::default()).unwrap();
+        assert_eq!(printer.print().unwrap(), Some(Wanted { rank: RankId::new(3), seq: 2, stream: Stream::Out, from: 0 }));
         assert_eq!(printer.print().unwrap(), None, "one piece at a time");
         printer.piece(b"abc").unwrap();
         assert_eq!(printer.print().unwrap().unwrap().from, 3);
@@ -263,12 +264,12 @@ mod tests {
     fn a_lost_rank_holds_up_no_other_output() {
         let (mut printer, seen) = printer(false);
         let long = || Capture { bytes: 6, lines: 0, kept: Kept::File(b"x".to_vec()) };
-        printer.add(3, 1, long(), here("e1")).unwrap();
-        printer.add(1, 2, here("o2"), long()).unwrap();
-        assert_eq!(printer.print().unwrap().map(|wanted| wanted.rank), Some(3));
-        assert_eq!(printer.lose(3), 1);
-        assert_eq!(printer.print().unwrap().map(|wanted| wanted.rank), Some(1));
-        assert_eq!(printer.lose(2), 0);
+        printer.add(RankId::new(3), 1, long(), here("e1")).unwrap();
+        printer.add(RankId::new(1), 2, here("o2"), long()).unwrap();
+        assert_eq!(printer.print().unwrap().map(|wanted| wanted.rank), Some(RankId::new(3)));
+        assert_eq!(printer.lose(RankId::new(3)), 1);
+        assert_eq!(printer.print().unwrap().map(|wanted| wanted.rank), Some(RankId::new(1)));
+        assert_eq!(printer.lose(RankId::new(2)), 0);
         printer.piece(b"").unwrap();
         printer.print().unwrap();
         assert_eq!((seen.borrow().as_str(), printer.is_done()), ("!e1 o2 ", true));
@@ -278,7 +279,7 @@ mod tests {
     fn they_come_in_order_if_asked_for() {
         let (mut printer, seen) = printer(true);
         for seq in [3, 2, 5] {
-            printer.add(0, seq, here(&seq.to_string()), Capture::default()).unwrap();
+            printer.add(RankId::FIRST, seq, here(&seq.to_string()), Capture::default()).unwrap();
         }
         printer.print().unwrap();
         assert_eq!(seen.borrow().as_str(), "");
@@ -295,10 +296,10 @@ mod tests {
         let (mut printer, seen) = printer(true);
         let long = "x".repeat(IN_MEMORY / 2);
         for seq in 2..=5 {
-            printer.add(0, seq, here(&format!("{seq}{long}")), Capture::default()).unwrap();
+            printer.add(RankId::FIRST, seq, here(&format!("{seq}{long}")), Capture::default()).unwrap();
         }
         assert!(printer.bytes <= IN_MEMORY && printer.aside.is_some());
-        printer.add(0, 1, here("1"), Capture::default()).unwrap();
+        printer.add(RankId::FIRST, 1, here("1"), Capture::default()).unwrap();
         printer.print().unwrap();
         let firsts: String = seen.borrow().split_whitespace().map(|text| &text[..1]).collect();
         assert_eq!(firsts, "12345");

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::lead::counts::{Counts, clock, how};
 use crate::task::{Kept, Outcome, State};
+use equipoise::topology::RankId;
 
 /// Bars that are drawn; of more tasks the longest.
 const BARS: usize = 5000;
@@ -20,7 +21,7 @@ const HEIGHT: f64 = 16.0;
 #[derive(Clone, Debug, PartialEq)]
 struct Bar {
     seq: u64,
-    rank: u32,
+    rank: RankId,
     start: f64,
     runtime: f64,
     state: State,
@@ -53,7 +54,7 @@ impl Report {
     ///
     /// # Errors
     /// If the disk is full.
-    pub fn add(&mut self, rank: u32, outcome: &Outcome, text: &[u8]) -> io::Result<()> {
+    pub fn add(&mut self, rank: RankId, outcome: &Outcome, text: &[u8]) -> io::Result<()> {
         let Outcome { seq, state, exit, signal, attempt, start, runtime, cpu, memory, out, err } = outcome;
         writeln!(
             self.table,
@@ -136,7 +137,7 @@ impl Report {
             svg += &format!("<text x=\"0\" y=\"{}\">rank {rank}</text>\n", f64::from(rank) * HEIGHT + 12.0);
         }
         for Bar { seq, rank, start, runtime, state } in &self.bars {
-            let (x, y, width) = (60.0 + start * scale, f64::from(*rank) * HEIGHT + 2.0, (runtime * scale).max(0.5));
+            let (x, y, width) = (60.0 + start * scale, f64::from(rank.get()) * HEIGHT + 2.0, (runtime * scale).max(0.5));
             svg += &format!(
                 "<rect class=\"{}\" x=\"{x:.1}\" y=\"{y}\" width=\"{width:.1}\" height=\"12\" fill-opacity=\"0.7\"><title>task {seq}: {runtime:.3} s</title></rect>\n",
                 state.name()
@@ -183,11 +184,13 @@ mod tests {
         let mut report = Report::create(folder.path(), 100.0).unwrap();
         for seq in 1..=20 {
             let runtime = if seq == 20 { 10.0 } else { 1.0 };
-            report.add(seq as u32 % 2, &Outcome { start: 100.0, runtime, ..Outcome::without_run(seq, State::Done) }, b"x").unwrap();
+            report
+                .add(RankId::new(seq as u32 % 2), &Outcome { start: 100.0, runtime, ..Outcome::without_run(seq, State::Done) }, b"x")
+                .unwrap();
         }
         let said = b"first\n<last>\n".to_vec();
         let err = Capture { bytes: said.len() as u64, lines: 2, kept: Kept::Here(said) };
-        report.add(0, &Outcome { exit: 3, err, start: 100.0, ..Outcome::without_run(21, State::Failed) }, b"y").unwrap();
+        report.add(RankId::FIRST, &Outcome { exit: 3, err, start: 100.0, ..Outcome::without_run(21, State::Failed) }, b"y").unwrap();
         let counts = Counts { read: 21, done: 20, failed: 1, work: 29.0, longest: 10.0, ..Counts::default() };
         report.end(&counts, 10.0, 2, 1).unwrap();
         let page = fs::read_to_string(folder.path().join("report.html")).unwrap();

@@ -8,6 +8,7 @@ use crate::helper::protocol::Slots;
 use crate::limits::{Halt, SlotsGiven};
 use crate::list::Origin;
 use crate::scheduler::Scheduler;
+use equipoise::topology::RankId;
 
 /// All options.
 #[derive(Clone, Debug)]
@@ -117,7 +118,7 @@ impl Settings {
     }
 
     /// Speed of a rank in built-in tasks that sleep.
-    pub fn speed(&self, rank: u32) -> f64 {
+    pub fn speed(&self, rank: RankId) -> f64 {
         match &self.origin {
             Origin::Sleep(sleep) => sleep.speed(rank),
             _ => 1.0,

@@ -68,6 +68,8 @@ pub fn of(folder: &Path, now: f64) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use equipoise::topology::RankId;
+
     use super::*;
     use crate::task::Outcome;
 
@@ -80,7 +82,7 @@ mod tests {
             record::write(&mut text, "h", &Outcome { start, runtime: 2.0, ..Outcome::without_run(seq, state) }, b"x");
         }
         text.extend(b"4\th\t1");
-        std::fs::write(journal::file(folder.path(), 0, 1), text).unwrap();
+        std::fs::write(journal::file(folder.path(), RankId::FIRST, 1), text).unwrap();
         let said = of(folder.path(), 0.0).unwrap();
         assert!(said.ends_with("1 done, 0 failed, 1 skipped; 8.0 s of work in 6 s, 0.2/s; 1 torn records\n"), "{said}");
     }

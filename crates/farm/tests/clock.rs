@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use equipoise::topology::RankId;
 use equipoise_farm::lead::{Audience, Lead};
 use equipoise_farm::list::sleep::{self, Sleep};
 use equipoise_farm::list::{Origin, formats::Format};
@@ -62,7 +63,7 @@ fn play(settings: &Settings, speeds: &[f64], length: impl Fn(&Task) -> f64) -> C
     while !lead.is_over() {
         let mut says = Vec::new();
         for (to, message) in lead.take_sends() {
-            let rank = &mut ranks[to as usize];
+            let rank = &mut ranks[to.index()];
             match message {
                 ToHand::Begin { deadline: at, .. } => deadline = at.unwrap_or(f64::INFINITY),
                 ToHand::Tasks(tasks) => rank.queue.extend(tasks.into_iter().map(|(task, _)| task)),
@@ -100,8 +101,8 @@ fn play(settings: &Settings, speeds: &[f64], length: impl Fn(&Task) -> f64) -> C
                 (course.end, course.used, course.ended) = (now, course.used + runtime, course.ended + 1);
                 let outcome = Outcome { attempt: 1, runtime, ..Outcome::without_run(seq, State::Done) };
                 let freed = ToLead::Freed { tasks: 1, failed: 0, time: runtime, squares: runtime * runtime };
-                lead.receive(rank as u32, freed, now).unwrap();
-                lead.receive(rank as u32, ToLead::Ended(vec![outcome]), now).unwrap();
+                lead.receive(RankId::new(rank as u32), freed, now).unwrap();
+                lead.receive(RankId::new(rank as u32), ToLead::Ended(vec![outcome]), now).unwrap();
             }
             None if lead.is_over() => {}
             None => {

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::rc::Rc;
 
+use equipoise::topology::RankId;
 use equipoise_farm::journal::{self, record};
 use equipoise_farm::lead::{Audience, Lead};
 use equipoise_farm::list::{Origin, formats::Format};
@@ -61,11 +62,11 @@ impl Job {
             match message {
                 ToHand::Tasks(tasks) => {
                     self.dealt.extend(tasks.iter().map(|(task, attempts)| (task.seq, *attempts)));
-                    self.held[rank as usize].extend(tasks.into_iter().map(|(task, _)| task));
+                    self.held[rank.index()].extend(tasks.into_iter().map(|(task, _)| task));
                 }
-                ToHand::End => self.ended[rank as usize] = true,
+                ToHand::End => self.ended[rank.index()] = true,
                 ToHand::Drain { .. } => {
-                    let left = self.held[rank as usize].drain(..).map(|task| Outcome::without_run(task.seq, State::Left)).collect();
+                    let left = self.held[rank.index()].drain(..).map(|task| Outcome::without_run(task.seq, State::Left)).collect();
                     self.lead.receive(rank, ToLead::Ended(left), 0.0).unwrap();
                 }
                 _ => {}
@@ -74,8 +75,8 @@ impl Job {
     }
 
     /// A rank ends all it holds, until nothing more comes.
-    fn work(&mut self, rank: u32, now: f64) {
-        while let Some(task) = self.held[rank as usize].pop() {
+    fn work(&mut self, rank: RankId, now: f64) {
+        while let Some(task) = self.held[rank.index()].pop() {
             let freed = ToLead::Freed { tasks: 1, failed: 0, time: 1.0, squares: 1.0 };
             self.lead.receive(rank, freed, now).unwrap();
             self.lead
@@ -91,25 +92,25 @@ impl Job {
         let mut bytes = record::header().into_bytes();
         record::write(&mut bytes, "a", &Outcome { attempt: 1, runtime: 3.0, ..Outcome::without_run(task.seq, state) }, &task.text);
         bytes.truncate(bytes.len() - usize::from(cut));
-        fs::write(journal::file(&self.folder.path().join("journal"), 1, 1), bytes).unwrap();
+        fs::write(journal::file(&self.folder.path().join("journal"), RankId::new(1), 1), bytes).unwrap();
         task.seq
     }
 
     /// Rank 1 is lost, and the others do the rest. Returns the exit status.
     fn lose(&mut self) -> i32 {
-        self.lead.lost(1, 10.0).unwrap();
+        self.lead.lost(RankId::new(1), 10.0).unwrap();
         self.held[1].clear();
-        self.work(0, 10.2);
-        self.work(2, 10.3);
+        self.work(RankId::FIRST, 10.2);
+        self.work(RankId::new(2), 10.3);
         assert!(!self.lead.is_over() && self.ended == [false; 3], "its tasks are still to be run");
         self.lead.tick(11.5).unwrap();
         self.take();
-        self.work(0, 12.0);
-        self.work(2, 12.0);
+        self.work(RankId::FIRST, 12.0);
+        self.work(RankId::new(2), 12.0);
         self.lead.tick(13.0).unwrap();
         self.take();
         assert_eq!(self.ended, [true; 3]);
-        [0, 2].into_iter().for_each(|rank| self.lead.receive(rank, ToLead::Gone, 14.0).unwrap());
+        [0, 2].map(RankId::new).into_iter().for_each(|rank| self.lead.receive(rank, ToLead::Gone, 14.0).unwrap());
         assert!(self.lead.is_over());
         self.lead.end(14.0).unwrap()
     }
@@ -147,7 +148,7 @@ fn what_has_its_record_does_not_run_again() {
 fn other_ranks_take_over_where_they_would_not_have_worked() {
     let mut job = Job::new(SEVEN, |settings| settings.dedicated = true);
     assert!(job.held[0].is_empty());
-    job.lead.lost(2, 1.0).unwrap();
+    job.lead.lost(RankId::new(2), 1.0).unwrap();
     job.held[2].clear();
     assert_eq!(job.lose(), 0);
     assert_eq!(job.lead.counts.done, 7);
@@ -156,14 +157,14 @@ fn other_ranks_take_over_where_they_would_not_have_worked() {
 #[test]
 fn a_job_that_ends_leaves_the_tasks_of_a_lost_rank() {
     let mut job = Job::new(SEVEN, |_| {});
-    job.lead.receive(0, ToLead::Signalled { again: false }, 5.0).unwrap();
-    job.lead.lost(1, 6.0).unwrap();
+    job.lead.receive(RankId::FIRST, ToLead::Signalled { again: false }, 5.0).unwrap();
+    job.lead.lost(RankId::new(1), 6.0).unwrap();
     job.held[1].clear();
     job.take();
     assert!(job.ended == [false; 3]);
     job.lead.tick(7.5).unwrap();
     job.take();
     assert_eq!(job.ended, [true; 3]);
-    [0, 2].into_iter().for_each(|rank| job.lead.receive(rank, ToLead::Gone, 8.0).unwrap());
+    [0, 2].map(RankId::new).into_iter().for_each(|rank| job.lead.receive(rank, ToLead::Gone, 8.0).unwrap());
     assert_eq!((job.lead.end(8.0).unwrap(), job.lead.counts.left), (4, 7));
 }

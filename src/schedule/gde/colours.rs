@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::schedule::policy::Place;
-use crate::topology::{NodeId, Overlay, Topology};
+use crate::topology::{NodeId, Overlay, RankId, Topology};
 
 /// Each node's neighbours, in the order of the colours of the links to them. No two links of a node have the same colour.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Colours {
 fn greedy(overlay: &Overlay) -> BTreeMap<NodeId, Vec<NodeId>> {
     let placement = &overlay.placement;
     let mut by_colour: BTreeMap<NodeId, Vec<Option<NodeId>>> = BTreeMap::new();
-    for a in (0..placement.ranks()).map(|rank| placement.real_node_of(rank)) {
+    for a in RankId::all(placement.ranks()).map(|rank| placement.real_node_of(rank)) {
         let place = Place { me: a, host: 0, overlay: overlay.clone(), workers: 1, unit: 1 };
         for b in place.neighbours().into_iter().filter(|b| a < *b) {
             let is_free = |node: NodeId, colour: usize| by_colour.get(&node).and_then(|row| *row.get(colour)?).is_none();

@@ -35,9 +35,9 @@ impl Layout {
         };
         let of_node = Regions::of_hypercube(cube.dimension(), options.set)?;
         let placement = &overlay.placement;
-        let host = (options.host_rank < placement.ranks()).then(|| placement.real_node_of(options.host_rank));
+        let host = (options.host_rank.get() < placement.ranks()).then(|| placement.real_node_of(options.host_rank));
         let mut regions: Vec<Region> = of_node.medians().iter().map(|median| Region { median: *median, members: Vec::new() }).collect();
-        for rank in 0..placement.ranks() {
+        for rank in RankId::all(placement.ranks()) {
             let node = placement.real_node_of(rank);
             regions[of_node.region_of(node) as usize].members.push(node);
         }

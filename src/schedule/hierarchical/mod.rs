@@ -89,7 +89,7 @@ fn build(options: &mut Options<'_>) -> Result<Arc<dyn Scheduler>, InvalidSpec> {
         }
     }
     let host_works = options.choice("host", &[("shared", true), ("dedicated", false)])?;
-    let host_rank = options.read("host_rank", "a rank, 0 or more", |_: &RankId| true)?.unwrap_or(0);
+    let host_rank = options.read("host_rank", "a rank, 0 or more", |_: &RankId| true)?.unwrap_or_default();
     let spread = options.read("spread", "a number of sub-trees from 1 to 1000000", |number| (1..=1_000_000).contains(number))?;
     let open = options.choice("regions", &[("open", true), ("closed", false)])?.unwrap_or(true);
     let options = LayoutOptions {

@@ -2,10 +2,10 @@ use rand::SeedableRng;
 
 use super::*;
 use crate::schedule::policy::Action;
-use crate::topology::Topology;
+use crate::topology::{RankId, Topology};
 
 const VIEW: View = View { now: 5, ready: 0, running: 0, workers: 1 };
-const SHARED: LayoutOptions = LayoutOptions { set: MedianSet::Default, host_rank: 0, host_works: true, medians_work: true };
+const SHARED: LayoutOptions = LayoutOptions { set: MedianSet::Default, host_rank: RankId::FIRST, host_works: true, medians_work: true };
 
 fn overlay(dimension: u32, ranks: u32) -> Overlay {
     Overlay::one_host(Topology::parse(&format!("hypercube:{dimension}"), ranks).unwrap(), ranks).unwrap()
@@ -37,12 +37,12 @@ fn virtual_nodes_stand_in_no_list_and_dedicated_ones_neither() {
     };
     assert_eq!(members(SHARED), [vec![0, 1, 2, 4], vec![3]]);
     assert_eq!(members(LayoutOptions { host_works: false, ..SHARED }), [vec![1, 2, 4], vec![3]]);
-    assert_eq!(members(LayoutOptions { host_rank: 3, host_works: false, ..SHARED }), [vec![0, 1, 2, 4], vec![]]);
+    assert_eq!(members(LayoutOptions { host_rank: RankId::new(3), host_works: false, ..SHARED }), [vec![0, 1, 2, 4], vec![]]);
     assert_eq!(members(LayoutOptions { medians_work: false, ..SHARED }), [vec![1, 2, 4], vec![3]]);
     let eight = Layout::of(&overlay(3, 8), LayoutOptions { medians_work: false, ..SHARED }).unwrap();
     assert_eq!(eight.regions[1], Region { median: 7, members: vec![3, 5, 6] });
     // With the full code on Q2 every processor is its own region, and the median has to work.
-    let full = LayoutOptions { set: MedianSet::Full, host_rank: 0, host_works: true, medians_work: false };
+    let full = LayoutOptions { set: MedianSet::Full, host_rank: RankId::FIRST, host_works: true, medians_work: false };
     assert!(Layout::of(&overlay(2, 4), full).unwrap().regions.iter().all(|region| region.members == [region.median]));
     let alone = Layout::of(&overlay(0, 1), LayoutOptions { host_works: false, ..SHARED }).unwrap_err();
     assert_eq!(alone.to_string(), "scheduler hierarchical: host=dedicated needs at least 2 ranks, there is 1");

@@ -12,6 +12,7 @@ use super::products;
 use super::{Chunk, Figures, Independent, Turn};
 use crate::error::{Error, Result};
 use crate::node::{Finished, Node, Ticks, WorkId, Worker};
+use crate::topology::RankId;
 
 /// Pieces of work that the worker has at a time: one that it executes, and one that it goes on with.
 const AT_ONCE: usize = 2;
@@ -41,7 +42,7 @@ pub struct Done {
 pub struct Executor {
     node: Node,
     work: Arc<dyn Independent>,
-    rank: usize,
+    rank: RankId,
     begun: Ticks,
     /// Chunks not begun yet, each with the time at which its first task begins by the model, if nothing is before it.
     queue: VecDeque<(Chunk, Option<Ticks>)>,
@@ -66,7 +67,7 @@ impl Executor {
         Executor {
             node,
             work,
-            rank: rank as usize,
+            rank,
             begun,
             queue: VecDeque::new(),
             queued: 0,

@@ -52,7 +52,7 @@ pub trait Independent: Send + Sync {
 /// Circumstances in which a task is executed.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
-    pub rank: usize,
+    pub rank: RankId,
     /// Delay against its beginning by the model, in which messages take no time. An emulated task takes less by this time.
     pub late: Ticks,
     /// Whether the worker executed another task immediately before.

@@ -199,6 +199,7 @@ mod tests {
     use super::*;
     use crate::schedule::accounting::Name;
     use crate::schedule::policy::ItemId;
+    use crate::topology::RankId;
 
     fn now<T>(future: impl Future<Output = T>) -> Option<T> {
         match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
@@ -246,8 +247,8 @@ mod tests {
             if going {
                 phases.balance(0, 0, Box::pin(pending()));
             }
-            let event = now(phases.or_event(ready(Event::RankLost(9))));
-            assert!(matches!(event, Some(Happened::Event(Event::RankLost(9)))));
+            let event = now(phases.or_event(ready(Event::RankLost(RankId::new(9)))));
+            assert!(matches!(event, Some(Happened::Event(Event::RankLost(rank))) if rank == RankId::new(9)));
             assert!(now(phases.or_event(pending())).is_none());
         }
     }

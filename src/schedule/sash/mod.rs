@@ -40,6 +40,7 @@ use crate::error::Result;
 use crate::load::{CYCLE, Costs};
 use crate::node::Node;
 use crate::spec::{InvalidSpec, Options, any_of};
+use crate::topology::RankId;
 
 const OPTIONS: &str = "reading=r1|r1b|r2|literal|r2d|r3|r4, scheduler=last|first|auto (the slowest rank), end=idle|join (what the scheduler does at the \
                        last), window=1 (tasks that are successors), expansions=1000 (in a phase), v=1 (cycles a node, in simulation), \
@@ -96,14 +97,14 @@ enum Seat {
 
 impl Seat {
     /// Selects one of these ranks, which are at least one, in ascending order.
-    fn among(self, costs: &Costs, ranks: &[usize]) -> usize {
-        let (first, last) = (ranks.first().copied().unwrap_or(0), ranks.last().copied().unwrap_or(0));
+    fn among(self, costs: &Costs, ranks: &[RankId]) -> RankId {
+        let (first, last) = (ranks.first().copied().unwrap_or_default(), ranks.last().copied().unwrap_or_default());
         match self {
             Seat::Last => last,
             Seat::First => first,
             Seat::Slowest => {
                 let dearest = costs.rows().flatten().copied().filter(|cost| *cost != crate::load::NEVER).max().unwrap_or(0);
-                let sum = |rank: &usize| costs.rows().map(|row| u128::from(row[*rank].min(dearest))).sum::<u128>();
+                let sum = |rank: &RankId| costs.rows().map(|row| u128::from(row[rank.index()].min(dearest))).sum::<u128>();
                 ranks.iter().copied().max_by_key(sum).unwrap_or(last)
             }
         }
@@ -137,7 +138,11 @@ mod tests {
     #[test]
     fn the_scheduler_sits_where_it_is_told() {
         let costs = Costs::new(3, vec![1, 9, 2, 1, 8, 3]).unwrap();
-        assert_eq!([Seat::Last, Seat::First, Seat::Slowest].map(|seat| seat.among(&costs, &[0, 1, 2])), [2, 0, 1]);
-        assert_eq!([Seat::Last, Seat::First, Seat::Slowest].map(|seat| seat.among(&costs, &[0, 2])), [2, 0, 2]);
+        let chosen = |ranks: &[u32]| {
+            let ranks: Vec<RankId> = ranks.iter().copied().map(RankId::new).collect();
+            [Seat::Last, Seat::First, Seat::Slowest].map(|seat| seat.among(&costs, &ranks).get())
+        };
+        assert_eq!(chosen(&[0, 1, 2]), [2, 0, 1]);
+        assert_eq!(chosen(&[0, 2]), [2, 0, 2]);
     }
 }

@@ -10,7 +10,7 @@ use super::scheduler::{Members, Scheduler};
 use crate::error::{Error, Result};
 use crate::node::{Event, Node, Ticks, open};
 use crate::schedule::independent::{Chunk, Effort, Executor, Figures, Independent, IndependentResult, Pace, collect};
-use crate::topology::NodeId;
+use crate::topology::{NodeId, RankId};
 
 /// One node's part.
 ///
@@ -22,7 +22,7 @@ pub async fn execute(node: Node, work: Arc<dyn Independent>, pace: Pace, sash: A
     let hosts = node.overlay().placement.hosts();
     let part = match sash.by_host && hosts.count() > 1 {
         true => Part::in_clusters(&node, Layout::by_host(work.costs(), hosts, sash.seat)),
-        false => Part::of_one(&node, sash.seat.among(work.costs(), &(0..work.costs().ranks()).collect::<Vec<_>>())),
+        false => Part::of_one(&node, sash.seat.among(work.costs(), &RankId::all(work.costs().ranks() as u32).collect::<Vec<_>>())),
     };
     let executor = Executor::new(node.clone(), work.clone());
     let (figures, mine) = match part {
@@ -30,11 +30,12 @@ pub async fn execute(node: Node, work: Arc<dyn Independent>, pace: Pace, sash: A
         Part::One { seat } => {
             let by_model = pace.by_model && sash.error == 0.0 && !sash.alike;
             let estimates = estimates(work.costs(), &sash, pace.seed);
-            let members = Members::ranks(&node, (0..work.costs().ranks()).filter(|rank| *rank != seat).collect());
-            let mut one = Scheduler::new(node.clone(), work, executor, pace, sash, begun, seat, members, estimates);
+            let workers: Vec<RankId> = RankId::all(work.costs().ranks() as u32).filter(|rank| *rank != seat).collect();
+            let members = Members::ranks(&node, &workers);
+            let mut one = Scheduler::new(node.clone(), work, executor, pace, sash, begun, seat.index(), members, estimates);
             let makespan = if by_model { one.by_model().await? } else { one.by_clock().await? };
             one.end();
-            let effort = Effort { scheduler: seat as u32, ..one.effort };
+            let effort = Effort { scheduler: seat, ..one.effort };
             (one.executor.figures, Some((makespan, effort)))
         }
         Part::Top { layout } => {
@@ -47,7 +48,7 @@ pub async fn execute(node: Node, work: Arc<dyn Independent>, pace: Pace, sash: A
             let mut top = Scheduler::new(node.clone(), work, executor, pace, sash, begun, column, members, estimates).ahead_by(ahead);
             let makespan = top.by_clock().await?;
             top.end();
-            let mut effort = Effort { scheduler: layout.top as u32, ..top.effort };
+            let mut effort = Effort { scheduler: layout.top, ..top.effort };
             for _ in 0..hosts {
                 let (_, theirs) = node.receive_any::<Effort>(EFFORT).await?;
                 effort.decisions += theirs.decisions;
@@ -59,8 +60,8 @@ pub async fn execute(node: Node, work: Arc<dyn Independent>, pace: Pace, sash: A
         }
         Part::Host { top, cluster } => {
             let estimates = estimates(work.costs(), &sash, pace.seed);
-            let members = Members::ranks(&node, cluster.workers);
-            let mut host = Scheduler::new(node.clone(), work, executor, pace, sash, begun, cluster.scheduler, members, estimates);
+            let members = Members::ranks(&node, &cluster.workers);
+            let mut host = Scheduler::new(node.clone(), work, executor, pace, sash, begun, cluster.scheduler.index(), members, estimates);
             host.under(top).await?;
             host.end();
             node.send(top, EFFORT, &host.effort);
@@ -79,7 +80,7 @@ enum Part {
     },
     /// Schedules all others.
     One {
-        seat: usize,
+        seat: RankId,
     },
     Top {
         layout: Layout,
@@ -92,14 +93,14 @@ enum Part {
 }
 
 impl Part {
-    fn of_one(node: &Node, seat: usize) -> Part {
-        let scheduler = node.overlay().placement.real_node_of(seat as u32);
+    fn of_one(node: &Node, seat: RankId) -> Part {
+        let scheduler = node.overlay().placement.real_node_of(seat);
         if node.me() == scheduler { Part::One { seat } } else { Part::Worker { scheduler } }
     }
 
     fn in_clusters(node: &Node, layout: Layout) -> Part {
-        let node_of = |rank: usize| node.overlay().placement.real_node_of(rank as u32);
-        let (me, top) = (node.rank_of(node.me()) as usize, node_of(layout.top));
+        let node_of = |rank: RankId| node.overlay().placement.real_node_of(rank);
+        let (me, top) = (node.rank_of(node.me()), node_of(layout.top));
         match layout.of(me) {
             None => Part::Top { layout },
             Some(cluster) if cluster.scheduler != me => Part::Worker { scheduler: node_of(cluster.scheduler) },

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::load::{CYCLE, Cost, Costs, NEVER};
 use crate::node::{Event, Node, Ticks, open};
 use crate::schedule::independent::{Chunk, Effort, Executor, Independent, Pace};
-use crate::topology::NodeId;
+use crate::topology::{NodeId, RankId};
 
 /// Time between two polls of the network by the scheduler.
 const BETWEEN_LOOKS: Ticks = 50_000;
@@ -41,15 +41,14 @@ impl Members {
     }
 
     /// Ranks, in ascending order.
-    pub fn ranks(node: &Node, ranks: Vec<usize>) -> Members {
-        let nodes = ranks.iter().map(|rank| node.overlay().placement.real_node_of(*rank as u32)).collect();
-        let widths = vec![1; ranks.len()];
-        Members::new(ranks, nodes, widths)
+    pub fn ranks(node: &Node, ranks: &[RankId]) -> Members {
+        let nodes = ranks.iter().map(|rank| node.overlay().placement.real_node_of(*rank)).collect();
+        Members::new(ranks.iter().map(|rank| rank.index()).collect(), nodes, vec![1; ranks.len()])
     }
 
     /// Clusters, whose schedulers get messages.
     pub fn clusters(node: &Node, clusters: &[Cluster]) -> Members {
-        let nodes = clusters.iter().map(|cluster| node.overlay().placement.real_node_of(cluster.scheduler as u32)).collect();
+        let nodes = clusters.iter().map(|cluster| node.overlay().placement.real_node_of(cluster.scheduler)).collect();
         Members::new((0..clusters.len()).collect(), nodes, clusters.iter().map(Cluster::width).collect())
     }
 }

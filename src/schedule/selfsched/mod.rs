@@ -20,6 +20,7 @@ use super::independent::{Entry, Facts, Independent, Pace, Running, Scheduler, by
 use crate::error::{Error, Result};
 use crate::node::Node;
 use crate::spec::{InvalidSpec, Options};
+use crate::topology::RankId;
 
 /// Requests that a rank may have under way or granted, but not begun, unless the options say otherwise.
 const OUTSTANDING: u64 = 8;
@@ -137,10 +138,15 @@ impl SelfScheduling {
     }
 
     /// Returns the dealer that deals out to these ranks what another dealer has dealt to them.
-    fn dealer_of(&self, ranks: &[usize], work: &dyn Independent) -> Result<Dealer> {
+    fn dealer_of(&self, ranks: &[RankId], work: &dyn Independent) -> Result<Dealer> {
         let all = self.weights(work)?;
-        let weights: Vec<f64> = ranks.iter().map(|rank| all[*rank]).collect();
-        Ok(Dealer::supplied(work.costs().clone(), ranks.to_vec(), self.terms.affinity, self.chunks(0, &weights)))
+        let weights: Vec<f64> = ranks.iter().map(|rank| all[rank.index()]).collect();
+        Ok(Dealer::supplied(
+            work.costs().clone(),
+            ranks.iter().map(|rank| rank.index()).collect(),
+            self.terms.affinity,
+            self.chunks(0, &weights),
+        ))
     }
 }
 

@@ -367,7 +367,7 @@ impl Program {
         if self.pace.by_model {
             let begin = self.free.max(grant.at);
             due = Some(self.begun.saturating_add(self.pace.ticks(begin)));
-            let (costs, rank) = (self.work.costs(), self.node.rank_of(self.node.me()) as usize);
+            let (costs, rank) = (self.work.costs(), self.node.rank_of(self.node.me()).index());
             self.free = begin;
             grant.chunks.iter().for_each(|chunk| chunk.for_each(|task| self.free = self.free.saturating_add(costs.of(task, rank))));
         }

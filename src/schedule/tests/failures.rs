@@ -1,6 +1,7 @@
 //! Failures end with one sentence, and nothing hangs.
 
 use super::*;
+use crate::topology::RankId;
 
 /// The answer of its only child is large.
 struct Large;
@@ -40,9 +41,9 @@ fn an_answer_too_large_to_be_sent_is_an_error_that_names_it() {
 #[test]
 fn the_loss_of_a_rank_ends_the_run() {
     for scheduler in schedulers() {
-        let model = Model { rules: Rules::seeded(1).lose(2, 3_000_000), ..Model::default() };
+        let model = Model { rules: Rules::seeded(1).lose(RankId::new(2), 3_000_000), ..Model::default() };
         let why = run(scheduler, &fitted(scheduler, 5), model, &Options::default(), Fibonacci { cost: 1_000_000 }, &|| Roots::One(12));
-        assert_eq!(why.unwrap_err(), Error::RankLost { rank: 2 }, "{scheduler}");
+        assert_eq!(why.unwrap_err(), Error::RankLost { rank: RankId::new(2) }, "{scheduler}");
     }
 }
 

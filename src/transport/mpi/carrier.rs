@@ -193,7 +193,7 @@ impl State {
         if self.lost.contains(&to) {
             return;
         }
-        run.sent[to as usize] += 1;
+        run.sent[to.index()] += 1;
         let Some(links) = &self.links else { return };
         if let Err(why) = self.outbox.send(&links.comm, &links.bulk, to, &envelope, freight) {
             self.failure.get_or_insert(why);
@@ -357,7 +357,7 @@ impl State {
 
     fn tell_others(&mut self, message: ControlMessage) -> Result<()> {
         let me = self.me;
-        (0..self.ranks).filter(|&rank| rank != me).try_for_each(|rank| self.tell(rank, message))
+        RankId::all(self.ranks).filter(|&rank| rank != me).try_for_each(|rank| self.tell(rank, message))
     }
 
     fn heard(&mut self, source: RankId, message: &[u8]) -> Result<()> {
@@ -393,8 +393,8 @@ impl State {
             // Rank 0 has the record.
             let signal = interrupt.signal();
             self.overdue = true;
-            if self.me > 0 {
-                self.tell(0, ControlMessage::Overdue { signal })?;
+            if self.me != RankId::FIRST {
+                self.tell(RankId::FIRST, ControlMessage::Overdue { signal })?;
             }
         }
         let action = self.watchdog.poll(now, self.is_working());
@@ -466,9 +466,9 @@ mod tests {
     #[test]
     fn the_verdict_is_a_sentence() {
         assert_eq!(verdict(4, &[]), "all 4 ranks wait for each other");
-        assert_eq!(verdict(4, &[2]), "rank 2 does not answer, and the other ranks wait");
-        assert_eq!(verdict(4, &[2, 3]), "ranks 2, 3 do not answer, and the other ranks wait");
-        assert!(verdict(64, &(0..64).collect::<Vec<_>>()).contains("19, .. do"));
+        assert_eq!(verdict(4, &[RankId::new(2)]), "rank 2 does not answer, and the other ranks wait");
+        assert_eq!(verdict(4, &[2, 3].map(RankId::new)), "ranks 2, 3 do not answer, and the other ranks wait");
+        assert!(verdict(64, &RankId::all(64).collect::<Vec<_>>()).contains("19, .. do"));
         assert_eq!(seconds(Duration::from_millis(2040)), "2 s");
         assert_eq!(seconds(Duration::from_millis(2160)), "2.2 s");
     }

@@ -35,7 +35,7 @@ impl Collectives {
     /// Makes the communicator of all ranks if there is none. All must take part. Waits for them.
     pub fn open(&mut self, world: &Comm) -> Result<()> {
         if self.comms.is_empty() {
-            self.comms.push(((0..world.size()?).collect(), world.another()?));
+            self.comms.push((RankId::all(world.size()?).collect(), world.another()?));
         }
         Ok(())
     }
@@ -109,7 +109,7 @@ impl Comm {
     fn of_ranks(&self, members: &[RankId]) -> Result<Comm> {
         /// No message has this communicator and a tag.
         const MAKING: c_int = 1;
-        let ranks: Vec<c_int> = members.iter().map(|rank| *rank as c_int).collect();
+        let ranks: Vec<c_int> = members.iter().map(|rank| rank.get() as c_int).collect();
         let mut all = MaybeUninit::<MPI_Group>::zeroed();
         // SAFETY: the communicator is valid; MPI writes the group if it returns success, and only then it is read.
         let mut all = unsafe {

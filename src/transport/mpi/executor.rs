@@ -13,7 +13,7 @@ use super::port::MpiPort;
 use super::watchdog::ControlMessage;
 use super::{abort, ffi};
 use crate::error::Error;
-use crate::topology::{NodeId, Overlay};
+use crate::topology::{NodeId, Overlay, RankId};
 use crate::transport::Program;
 use crate::transport::{Port, Step};
 
@@ -62,7 +62,7 @@ pub(super) fn run<T>(carrier: &Rc<Carrier>, overlay: &Overlay, mut program: impl
 
 /// Returns true if this rank gives up the current run. Only rank 0 does: it has the record, and ends the job.
 fn gives_up(carrier: &Carrier) -> bool {
-    carrier.rank == 0 && carrier.state.borrow().overdue
+    carrier.rank == RankId::FIRST && carrier.state.borrow().overdue
 }
 
 /// Lets a program go on if something has happened to its node. Its result, if it ended.
@@ -152,10 +152,10 @@ pub(super) fn fail(carrier: &Carrier, why: &Error) -> ! {
     debug!("rank {}: a program failed: {why}", carrier.rank);
     let state = &carrier.state;
     // An error of MPI here could not be reported any better than the one at hand, so it is ignored.
-    for rank in carrier.rank + 1..carrier.ranks {
+    for rank in RankId::all(carrier.ranks).filter(|rank| *rank > carrier.rank) {
         let _ = state.borrow_mut().tell(rank, ControlMessage::Failing);
     }
-    if carrier.rank > 0 {
+    if carrier.rank != RankId::FIRST {
         let since = Instant::now();
         while since.elapsed() < if state.borrow().lower_fails { LEAVE } else { LISTEN } {
             let _ = state.borrow_mut().poll(false);

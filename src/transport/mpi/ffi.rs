@@ -132,7 +132,7 @@ impl Comm {
         let mut rank: c_int = 0;
         // SAFETY: the communicator is valid, and so is the pointer.
         check("MPI_Comm_rank", unsafe { mpi::MPI_Comm_rank(self.raw, &raw mut rank) })?;
-        Ok(rank as RankId)
+        Ok(RankId::new(rank as u32))
     }
 
     pub fn size(&self) -> Result<u32> {
@@ -166,7 +166,7 @@ impl Comm {
             // request is over, and leaks it if it is dropped before. The heap block does not move when `receiving` moves.
             passed("MPI_Irecv", unsafe {
                 let start = receiving.buffer.as_mut_ptr().add(offset).cast::<c_void>();
-                mpi::MPI_Irecv(start, count(size)?, byte(), source as c_int, tag, self.raw, &raw mut request)
+                mpi::MPI_Irecv(start, count(size)?, byte(), source.get() as c_int, tag, self.raw, &raw mut request)
             })?;
             receiving.pieces.push((request, size));
             offset += size;
@@ -194,7 +194,7 @@ impl Comm {
     /// The ranks that are lost so far. From now on receives from any rank leave them out.
     pub fn lost_ranks(&self) -> Result<Vec<RankId>> {
         let ranks = mpi::lost_ranks(self.raw).or_else(|code| check("MPIX_Comm_get_failed", code).map(|()| Vec::new()))?;
-        Ok(ranks.into_iter().map(|rank| rank as RankId).collect())
+        Ok(ranks.into_iter().map(|rank| RankId::new(rank as u32)).collect())
     }
 
     /// Waits until all ranks that are left have called this.
@@ -326,7 +326,7 @@ impl Mailbox {
         // A long one keeps the buffer; of a short one a copy is made, so that it does not hold much more memory than its own.
         let bytes = if length > self.size / 8 { Bytes::from(mem::take(&mut self.buffer)) } else { Bytes::copy_from_slice(&self.buffer) };
         self.post(comm)?;
-        Ok(Some(Letter { source: mpi::source(&status) as RankId, tag: mpi::tag(&status), bytes }))
+        Ok(Some(Letter { source: RankId::new(mpi::source(&status) as u32), tag: mpi::tag(&status), bytes }))
     }
 
     /// Takes the receive back. Nothing may be on its way to it.

@@ -100,7 +100,7 @@ impl Transfers {
                 // SAFETY: within the array, which stays by the caller's promise.
                 check("MPI_Irecv", unsafe {
                     let into = part.into.add(start).cast();
-                    mpi::MPI_Irecv(into, count(size)?, byte(), part.from as c_int, tag, comm.raw, &raw mut request)
+                    mpi::MPI_Irecv(into, count(size)?, byte(), part.from.get() as c_int, tag, comm.raw, &raw mut request)
                 })?;
                 transfers.requests.push(request);
             }
@@ -112,7 +112,7 @@ impl Transfers {
                 // SAFETY: within the array, which stays by the caller's promise.
                 check("MPI_Isend", unsafe {
                     let from = part.from.add(start).cast();
-                    mpi::MPI_Isend(from, count(size)?, byte(), part.to as c_int, tag, comm.raw, &raw mut request)
+                    mpi::MPI_Isend(from, count(size)?, byte(), part.to.get() as c_int, tag, comm.raw, &raw mut request)
                 })?;
                 transfers.requests.push(request);
             }
@@ -146,7 +146,7 @@ pub(super) struct Window {
 impl Window {
     /// Makes a window of `length` numbers, all 0. Collective: all ranks must call it. Waits.
     pub fn allocate(comm: &Comm, length: usize) -> Result<Window> {
-        let mine = if comm.rank()? == 0 { length } else { 0 };
+        let mine = if comm.rank()? == RankId::FIRST { length } else { 0 };
         let mut base: *mut u64 = ptr::null_mut();
         let mut raw = MaybeUninit::uninit();
         // SAFETY: the pointers are valid; MPI writes the window if it returns success, and only then it is read.

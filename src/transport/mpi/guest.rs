@@ -199,7 +199,7 @@ impl Link {
         if self.shared.is_some() {
             return Ok(());
         }
-        let made = if self.rank == 0 { Memory::create(SHARED) } else { None };
+        let made = if self.rank == RankId::FIRST { Memory::create(SHARED) } else { None };
         let mut mine = [0u8; shared_memory::NAME];
         if let Some((_, name)) = &made {
             mine[..name.len()].copy_from_slice(name.as_bytes());
@@ -208,11 +208,11 @@ impl Link {
         let name = String::from_utf8_lossy(&names[..shared_memory::NAME]).trim_end_matches('\0').to_string();
         let memory = match made {
             Some((memory, _)) => Some(memory),
-            None if self.rank > 0 && !name.is_empty() => Memory::open(&name, SHARED),
+            None if self.rank != RankId::FIRST && !name.is_empty() => Memory::open(&name, SHARED),
             None => None,
         };
         let all_have = self.data.all_gather(&[u8::from(memory.is_some())])?.iter().all(|has| *has == 1);
-        if self.rank == 0 && !name.is_empty() {
+        if self.rank == RankId::FIRST && !name.is_empty() {
             shared_memory::remove(&name);
         }
         self.shared = Some(match memory {

@@ -44,7 +44,7 @@ impl Heartbeat {
         let (beats, running) = (self.beats.clone(), self.running.clone());
         let tick = (timeout / 8).clamp(Duration::from_millis(1), Duration::from_secs(1));
         // Number of ticks in twice the timeout; lower ranks report first.
-        let patience = (2 * timeout).div_duration_f64(tick).ceil() + 5.0 + f64::from(rank.min(64));
+        let patience = (2 * timeout).div_duration_f64(tick).ceil() + 5.0 + f64::from(rank.get().min(64));
         let (alive, world) = mpsc::channel();
         let listen = move || {
             let (mut last, mut silent) = (0, 0.0);
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn the_thread_ends_as_soon_as_it_is_told() {
         let heartbeat = Heartbeat::default();
-        heartbeat.watch(0, Duration::from_secs(3600)).unwrap();
+        heartbeat.watch(RankId::FIRST, Duration::from_secs(3600)).unwrap();
         heartbeat.set_running(true);
         heartbeat.beat();
         let begin = Instant::now();

@@ -64,7 +64,7 @@ impl Incoming {
             return Ok(Heard::Control(source, bytes));
         }
         let (envelope, length) = header(source, &bytes)?;
-        let queue = &mut self.queues[source as usize];
+        let queue = &mut self.queues[source.index()];
         bytes.advance(wire::HEADER);
         let part = if tag == WHOLE {
             // The body keeps the buffer, without copying.
@@ -101,13 +101,13 @@ impl Incoming {
         }
         self.awaited.clear();
         for &source in self.busy.iter().take(MOST_BODIES) {
-            if let Some(Pending::Body(_, receiving)) = self.queues[source as usize].front() {
+            if let Some(Pending::Body(_, receiving)) = self.queues[source.index()].front() {
                 self.awaited.push((source, receiving.awaited()));
             }
         }
         let letter = self.mailbox.look_with(comm, &mut self.awaited)?;
         for (source, awaited) in self.awaited.drain(..) {
-            if let Some(Pending::Body(_, receiving)) = self.queues[source as usize].front_mut() {
+            if let Some(Pending::Body(_, receiving)) = self.queues[source.index()].front_mut() {
                 receiving.note(awaited);
             }
         }
@@ -118,7 +118,7 @@ impl Incoming {
     pub fn finish(&mut self, mut deliver: impl FnMut(Message)) -> Result<()> {
         let mut at = 0;
         while let Some(&source) = self.busy.get(at) {
-            let queue = &mut self.queues[source as usize];
+            let queue = &mut self.queues[source.index()];
             while let Some(part) = queue.front_mut() {
                 if let Pending::Body(_, receiving) = part
                     && !receiving.is_complete()?
@@ -145,12 +145,12 @@ impl Incoming {
     pub fn lose(&mut self, rank: RankId) {
         self.lost.push(rank);
         self.busy.retain(|source| *source != rank);
-        self.queues[rank as usize].clear();
+        self.queues[rank.index()].clear();
     }
 
     /// Number of messages that are on their way in.
     pub fn len(&self) -> usize {
-        self.busy.iter().map(|&source| self.queues[source as usize].len()).sum()
+        self.busy.iter().map(|&source| self.queues[source.index()].len()).sum()
     }
 
     /// Takes the posted receive back. Nothing may be on its way any more.

@@ -274,7 +274,7 @@ impl World {
         let options = Options { watchdog: options.watchdog.at_most(LONGEST_TIMEOUT), ..options };
         let names = host_names(&comm)?;
         let (rank, ranks) = (comm.rank()?, comm.size()?);
-        let host = names.get(rank as usize).cloned().unwrap_or_default();
+        let host = names.get(rank.index()).cloned().unwrap_or_default();
         let signals = Caught::begin(options.signals)?;
         let began = Instant::now();
         let state = RefCell::new(State::new(Links { comm, bulk }, host.clone(), &options, began, signals.flags.clone())?);

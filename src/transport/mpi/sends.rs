@@ -48,7 +48,7 @@ impl Sends {
         // SAFETY: the slice is valid now, and stays so where it is until the request is over: `self` owns the bytes, whose heap block
         // (or static) does not move with them, and leaks them if it is dropped before.
         let passed = passed("MPI_Isend", unsafe {
-            mpi::MPI_Isend(slice.as_ptr().cast(), count(slice.len())?, byte(), to as c_int, tag, comm.raw, &raw mut request)
+            mpi::MPI_Isend(slice.as_ptr().cast(), count(slice.len())?, byte(), to.get() as c_int, tag, comm.raw, &raw mut request)
         })?;
         if !passed {
             return Ok(Some(bytes));

@@ -106,7 +106,7 @@ impl Watchdog {
     pub fn new(me: RankId, ranks: u32, watch: Watch, now: Instant) -> Watchdog {
         let timeout = watch.timeout().unwrap_or_default();
         let grace = (timeout / 5).clamp(Duration::from_secs(1), Duration::from_secs(10));
-        let stagger = (timeout / 10 / ranks.max(1)).min(Duration::from_millis(10)) * me;
+        let stagger = (timeout / 10 / ranks.max(1)).min(Duration::from_millis(10)) * me.get();
         let lost = Vec::new();
         Watchdog { me, ranks, lost, watch, timeout, grace, stagger, progress: now, not_before: now, round: 0, phase: Phase::Quiet }
     }
@@ -145,7 +145,7 @@ impl Watchdog {
                 Action::Ask { round: self.round }
             }
             Phase::Asking { since, ages } => {
-                let others = || (0..self.ranks).filter(|rank| *rank != self.me && !self.lost.contains(rank));
+                let others = || RankId::all(self.ranks).filter(|rank| *rank != self.me && !self.lost.contains(rank));
                 let youngest = ages.iter().flatten().min().copied().unwrap_or(self.timeout);
                 if self.progress > *since {
                     self.phase = Phase::Quiet;
@@ -153,8 +153,8 @@ impl Watchdog {
                     // A rank was at work when the question came; look again when that will be too long ago.
                     self.not_before = now + (self.timeout - youngest) + self.stagger;
                     self.phase = Phase::Quiet;
-                } else if others().all(|rank| ages[rank as usize].is_some()) || now.duration_since(*since) >= self.grace {
-                    let silent: Vec<RankId> = others().filter(|&rank| ages[rank as usize].is_none()).collect();
+                } else if others().all(|rank| ages[rank.index()].is_some()) || now.duration_since(*since) >= self.grace {
+                    let silent: Vec<RankId> = others().filter(|&rank| ages[rank.index()].is_none()).collect();
                     if matches!(self.watch, Watch::Runs(_)) && !silent.is_empty() {
                         self.not_before = now + self.timeout + self.stagger;
                         self.phase = Phase::Quiet;
@@ -183,7 +183,7 @@ impl Watchdog {
     pub fn answered(&mut self, by: RankId, round: u64, age: Duration) {
         if let Phase::Asking { ages, .. } = &mut self.phase
             && round == self.round
-            && let Some(slot) = ages.get_mut(by as usize)
+            && let Some(slot) = ages.get_mut(by.index())
         {
             *slot = Some(age);
         }
@@ -211,7 +211,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn dogs(ranks: u32, start: Instant) -> Vec<Watchdog> {
-        (0..ranks).map(|rank| Watchdog::new(rank, ranks, Watch::Always(10 * SECOND), start)).collect()
+        RankId::all(ranks).map(|rank| Watchdog::new(rank, ranks, Watch::Always(10 * SECOND), start)).collect()
     }
 
     #[test]
@@ -223,10 +223,10 @@ mod tests {
         assert_eq!(dogs[0].poll(now, false), Action::Ask { round: 1 });
         assert_eq!(dogs[1].poll(now, false), Action::Nothing);
         for rank in 1..3 {
-            dogs[rank].asked(0, now);
+            dogs[rank].asked(RankId::FIRST, now);
             assert_eq!(dogs[rank].poll(now + SECOND, false), Action::Nothing);
             let age = dogs[rank].age(now);
-            dogs[0].answered(rank as u32, 1, age);
+            dogs[0].answered(RankId::new(rank as u32), 1, age);
         }
         assert_eq!(dogs[0].poll(now, false), Action::Report { silent: vec![] });
         assert_eq!(dogs[0].poll(now, false), Action::Nothing);
@@ -239,16 +239,16 @@ mod tests {
         let mut dogs = dogs(2, start);
         let mut now = start + 10 * SECOND;
         assert_eq!(dogs[0].poll(now, false), Action::Ask { round: 1 });
-        dogs[0].answered(1, 1, 4 * SECOND);
+        dogs[0].answered(RankId::new(1), 1, 4 * SECOND);
         assert_eq!(dogs[0].poll(now, false), Action::Nothing);
         now += 5 * SECOND;
         assert_eq!(dogs[0].poll(now, false), Action::Nothing);
         now += SECOND;
         assert_eq!(dogs[0].poll(now, false), Action::Ask { round: 2 });
         // An answer to an earlier question counts for nothing.
-        dogs[0].answered(1, 1, 10 * SECOND);
+        dogs[0].answered(RankId::new(1), 1, 10 * SECOND);
         assert_eq!(dogs[0].poll(now, false), Action::Nothing);
-        dogs[0].answered(1, 2, 10 * SECOND);
+        dogs[0].answered(RankId::new(1), 2, 10 * SECOND);
         assert_eq!(dogs[0].poll(now, false), Action::Report { silent: vec![] });
     }
 
@@ -258,9 +258,9 @@ mod tests {
         let mut dogs = dogs(3, start);
         let now = start + 11 * SECOND;
         assert_eq!(dogs[1].poll(now, false), Action::Ask { round: 1 });
-        dogs[1].answered(2, 1, 11 * SECOND);
+        dogs[1].answered(RankId::new(2), 1, 11 * SECOND);
         assert_eq!(dogs[1].poll(now + SECOND, false), Action::Nothing);
-        assert_eq!(dogs[1].poll(now + 2 * SECOND, false), Action::Report { silent: vec![0] });
+        assert_eq!(dogs[1].poll(now + 2 * SECOND, false), Action::Report { silent: vec![RankId::FIRST] });
     }
 
     #[test]
@@ -270,10 +270,10 @@ mod tests {
         let now = start + 11 * SECOND;
         assert_eq!(dogs[0].poll(now, false), Action::Ask { round: 1 });
         assert_eq!(dogs[1].poll(now, false), Action::Ask { round: 1 });
-        dogs[0].asked(1, now);
-        dogs[1].asked(0, now);
-        dogs[0].answered(1, 1, 11 * SECOND);
-        dogs[1].answered(0, 1, 11 * SECOND);
+        dogs[0].asked(RankId::new(1), now);
+        dogs[1].asked(RankId::FIRST, now);
+        dogs[0].answered(RankId::new(1), 1, 11 * SECOND);
+        dogs[1].answered(RankId::FIRST, 1, 11 * SECOND);
         assert_eq!(dogs[0].poll(now, false), Action::Report { silent: vec![] });
         assert_eq!(dogs[1].poll(now, false), Action::Nothing);
     }
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn in_a_library_a_rank_without_an_answer_computes() {
         let start = Instant::now();
-        let mut dog = Watchdog::new(0, 2, Watch::Runs(10 * SECOND), start);
+        let mut dog = Watchdog::new(RankId::FIRST, 2, Watch::Runs(10 * SECOND), start);
         let mut now = start + 10 * SECOND;
         assert_eq!(dog.poll(now, false), Action::Ask { round: 1 });
         now += 2 * SECOND;
@@ -318,14 +318,14 @@ mod tests {
         assert_eq!(dog.poll(now + 9 * SECOND, false), Action::Nothing);
         now += 10 * SECOND;
         assert_eq!(dog.poll(now, false), Action::Ask { round: 2 });
-        dog.answered(1, 2, 10 * SECOND);
+        dog.answered(RankId::new(1), 2, 10 * SECOND);
         assert_eq!(dog.poll(now, false), Action::Report { silent: vec![] });
     }
 
     #[test]
     fn a_watchdog_that_is_off_asks_nobody() {
         let start = Instant::now();
-        let mut dog = Watchdog::new(0, 2, Watch::Off, start);
+        let mut dog = Watchdog::new(RankId::FIRST, 2, Watch::Off, start);
         assert_eq!(dog.poll(start + 1_000_000 * SECOND, false), Action::Nothing);
     }
 }

@@ -37,10 +37,10 @@ impl Links {
     pub fn leave_measured(&mut self, measured: &Measured, from: RankId, to: RankId, now: Ticks, bytes: u64) -> Ticks {
         let link = measured.link(from, to);
         let busy = link.transmission(bytes);
-        let mut start = reserve(&mut self.out[from as usize], now, link.occupancy(bytes));
+        let mut start = reserve(&mut self.out[from.index()], now, link.occupancy(bytes));
         let (source, target) = (measured.hosts.host_of(from), measured.hosts.host_of(to));
         if link.shared && source != target {
-            start = reserve(&mut self.host_out[source as usize], start, busy);
+            start = reserve(&mut self.host_out[source.index()], start, busy);
         }
         let ahead = link.start_up(bytes);
         // On a link that costs nothing the message takes its one tick here.
@@ -54,9 +54,9 @@ impl Links {
         let (source, target) = (measured.hosts.host_of(from), measured.hosts.host_of(to));
         let mut start = now;
         if link.shared && source != target {
-            start = reserve(&mut self.host_into[target as usize], start, busy);
+            start = reserve(&mut self.host_into[target.index()], start, busy);
         }
-        reserve(&mut self.into[to as usize], start, link.occupancy(bytes)).saturating_add(busy)
+        reserve(&mut self.into[to.index()], start, link.occupancy(bytes)).saturating_add(busy)
     }
 
     /// When a message that is ready at `now` gets the link, which then is busy for `busy` ticks.

@@ -114,8 +114,8 @@ impl Measured {
                 ),
             ));
         }
-        let name = |rank: RankId| {
-            let host = self.hosts.name(self.hosts.host_of(rank % own));
+        let name = |rank: u32| {
+            let host = self.hosts.name(self.hosts.host_of(RankId::new(rank % own)));
             match rank / own {
                 0 => host.to_string(),
                 copy => format!("{host}+{copy}"),
@@ -127,7 +127,7 @@ impl Measured {
             known => (0..ranks as usize).map(|rank| self.speeds[rank % known]).collect(),
         };
         // Hosts are numbered as ranks name them, so those that are left keep their numbers.
-        let pairs = self.pairs.iter().filter(|((_, high), _)| *high < hosts.count()).map(|(pair, link)| (*pair, *link)).collect();
+        let pairs = self.pairs.iter().filter(|((_, high), _)| high.get() < hosts.count()).map(|(pair, link)| (*pair, *link)).collect();
         Ok(Measured { hosts, speeds, pairs, ..self.clone() })
     }
 }
@@ -144,14 +144,14 @@ mod tests {
             speeds: vec![Speed::default(), Speed::ratio(1, 2).unwrap(), Speed::default(), Speed::default()],
             within: link(10),
             between: Some(link(100)),
-            pairs: BTreeMap::from([((1, 2), link(400))]),
+            pairs: BTreeMap::from([((HostId::new(1), HostId::new(2)), link(400))]),
         }
     }
 
     #[test]
     fn a_link_is_that_of_the_two_hosts() {
         let cluster = cluster();
-        let latency = |a, b| cluster.link(a, b).latency;
+        let latency = |a, b| cluster.link(RankId::new(a), RankId::new(b)).latency;
         assert_eq!([latency(0, 1), latency(0, 2), latency(3, 0), latency(2, 3), latency(3, 2)], [10, 100, 100, 400, 400]);
     }
 
@@ -159,9 +159,10 @@ mod tests {
     fn more_ranks_are_on_copies_of_the_hosts() {
         let six = cluster().on(6).unwrap();
         assert_eq!(six.hosts.names(), ["a", "b", "c", "a+1"]);
-        assert_eq!((0..6).map(|rank| six.hosts.host_of(rank)).collect::<Vec<_>>(), [0, 0, 1, 2, 3, 3]);
+        assert!(RankId::all(6).map(|rank| six.hosts.host_of(rank).get()).eq([0, 0, 1, 2, 3, 3]));
         assert_eq!(six.speeds[5], Speed::ratio(1, 2).unwrap());
-        assert_eq!([six.link(4, 5).latency, six.link(0, 4).latency, six.link(2, 3).latency], [10, 100, 400]);
+        let latency = |(a, b)| six.link(RankId::new(a), RankId::new(b)).latency;
+        assert_eq!([(4, 5), (0, 4), (2, 3)].map(latency), [10, 100, 400]);
         let three = cluster().on(3).unwrap();
         assert_eq!((three.hosts.count(), three.speeds.len(), three.pairs.len()), (2, 3, 0));
         assert_eq!(cluster().on(4).unwrap(), cluster());

@@ -51,7 +51,7 @@ use super::Port;
 use super::Program;
 use super::interrupt::Interrupt;
 use crate::error::{Error, Result};
-use crate::topology::{Hosts, NodeId, Overlay, RankId};
+use crate::topology::{Hosts, NodeId, Overlay};
 use crate::transport::Ticks;
 
 /// The simulated machine. The default: the default [`Network`], ranks of speed 1 on one host with one worker each.
@@ -98,7 +98,7 @@ impl Default for Model {
 
 /// A number of simulated ranks.
 pub struct World {
-    ranks: RankId,
+    ranks: u32,
     model: Model,
     runs: u32,
     elapsed: Ticks,
@@ -182,7 +182,7 @@ impl World {
         if self.model.workers == 0 {
             return Err(Error::usage(format!("a simulation of {ranks} ranks: a rank needs at least one worker")));
         }
-        if let Some((_, rank)) = self.model.rules.losses.iter().find(|(_, rank)| *rank >= ranks) {
+        if let Some((_, rank)) = self.model.rules.losses.iter().find(|(_, rank)| rank.get() >= ranks) {
             return Err(Error::usage(format!("a simulation of {ranks} ranks: there is no rank {rank} to lose")));
         }
         Ok(())

@@ -216,7 +216,7 @@ impl State {
 
     /// Ticks that a rank needs for work that takes a rank of speed 1 `ticks` ticks.
     pub fn scaled(&self, rank: RankId, ticks: Ticks) -> Ticks {
-        self.model.speeds.get(rank as usize).map_or(ticks, |speed| speed.time(ticks))
+        self.model.speeds.get(rank.index()).map_or(ticks, |speed| speed.time(ticks))
     }
 
     pub fn is_lost(&self, rank: RankId) -> bool {

@@ -67,7 +67,7 @@ impl State {
             Network::Zero => self.arrive(message, self.now.saturating_add(1)),
             Network::Switched(link) => {
                 let busy = link.transmission(size(&message));
-                let port = &mut self.links.out[overlay.placement.rank_of(message.envelope.src) as usize];
+                let port = &mut self.links.out[overlay.placement.rank_of(message.envelope.src).index()];
                 let start = reserve(port, self.now, busy);
                 // On a link that costs nothing the message takes its one tick here.
                 let ahead = if link.latency == 0 && busy == 0 { 1 } else { link.latency };
@@ -89,7 +89,7 @@ impl State {
         }
         let Network::Switched(link) = self.links.network else { return self.arrive(message, self.now) };
         let busy = link.transmission(size(&message));
-        let port = &mut self.links.into[overlay.placement.rank_of(message.envelope.dst) as usize];
+        let port = &mut self.links.into[overlay.placement.rank_of(message.envelope.dst).index()];
         let start = reserve(port, self.now, busy);
         self.arrive(message, start.saturating_add(busy));
     }

@@ -4,12 +4,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
 use equipoise::node::Event;
+use equipoise::topology::RankId;
 
 use super::*;
 
 /// Rank 1 dies at 1000, before it would have sent.
 fn losing(network: &str) -> Model {
-    disturbed(network, Rules::default().lose(1, 1000))
+    disturbed(network, Rules::default().lose(RankId::new(1), 1000))
 }
 
 #[test]
@@ -29,7 +30,7 @@ fn who_names_a_lost_rank_gets_an_error_each_time_and_what_it_sent_before() {
         // The look took the first message.
         Ok(vec![node.receive(1, DATA).await, node.receive(1, DATA).await, node.receive(1, DATA).await])
     });
-    let lost = Err(Error::RankLost { rank: 1 });
+    let lost = Err(Error::RankLost { rank: RankId::new(1) });
     assert_eq!(seen, Ok(vec![vec![Ok(8), lost.clone(), lost.clone()], vec![lost]]));
 }
 
@@ -51,7 +52,7 @@ fn who_receives_from_anyone_hears_of_a_loss_once() {
             }
         }
     });
-    assert_eq!(seen.unwrap()[0], (1000, Some(Err(Error::RankLost { rank: 1 })), Some(Ok((2, 2)))));
+    assert_eq!(seen.unwrap()[0], (1000, Some(Err(Error::RankLost { rank: RankId::new(1) })), Some(Ok((2, 2)))));
 }
 
 #[test]
@@ -63,7 +64,7 @@ fn every_node_hears_of_a_loss_as_an_event_and_lost_nodes_have_no_result() {
         assert!(node.try_event().await.is_none());
         Ok((rank, node.now()))
     });
-    assert_eq!(seen, Ok([0, 2, 3, 5].map(|node| (node, (1, 1001))).to_vec()));
+    assert_eq!(seen, Ok([0, 2, 3, 5].map(|node| (node, (RankId::new(1), 1001))).to_vec()));
 }
 
 #[test]
@@ -87,13 +88,13 @@ fn what_was_under_way_from_a_lost_rank_or_goes_to_it_vanishes() {
         Ok(Vec::new())
     });
     // The first arrives at the very instant of the loss, which comes first: it was entered first.
-    let lost = Err(Error::RankLost { rank: 1 });
+    let lost = Err(Error::RankLost { rank: RankId::new(1) });
     assert_eq!(seen.unwrap()[0], [lost.clone(), lost]);
 }
 
 #[test]
 fn a_lost_rank_s_work_is_lost_and_a_later_run_has_the_rank_again() {
-    let mut world = World::simulated(2, disturbed("zero", Rules::default().lose(1, 50)));
+    let mut world = World::simulated(2, disturbed("zero", Rules::default().lose(RankId::new(1), 50)));
     for _ in 0..3 {
         let seen = node::run(&mut world, &overlay("line", 2), |node| async move {
             node.start(|worker| worker.charge(40));
@@ -116,13 +117,13 @@ fn a_lost_rank_s_work_is_lost_and_a_later_run_has_the_rank_again() {
 #[test]
 fn a_collective_with_a_lost_rank_fails_and_does_not_hang() {
     for ranks in 2..12 {
-        let rules = Rules::default().lose(ranks - 1, 1);
+        let rules = Rules::default().lose(RankId::new(ranks - 1), 1);
         let outcome = on(ranks, "complete", disturbed("switched:latency=1us,per_byte=1ns", rules), |node| async move {
             // Who hears of the loss gives up; who waits for those waits for ever, and the run says so.
             Ok(node.everyone().all_reduce(&node, 1u32, |a, b| a + b).await)
         });
         match outcome {
-            Ok(sums) => assert!(sums.iter().any(|sum| *sum == Err(Error::RankLost { rank: ranks - 1 })), "{ranks}: {sums:?}"),
+            Ok(sums) => assert!(sums.iter().any(|sum| *sum == Err(Error::RankLost { rank: RankId::new(ranks - 1) })), "{ranks}: {sums:?}"),
             Err(Error::Stuck { report }) => assert!(report.contains(&format!("rank {} is lost", ranks - 1)), "{report}"),
             Err(other) => panic!("{ranks}: {other}"),
         }

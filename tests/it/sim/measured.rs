@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use equipoise::node::Ticks;
-use equipoise::topology::Hosts;
+use equipoise::topology::{HostId, Hosts};
 use equipoise::transport::sim::{Measured, MeasuredLink, Rendezvous};
 
 use super::*;
@@ -19,7 +19,7 @@ fn cluster(shared: bool) -> Model {
         speeds: Vec::new(),
         within: link(100, 0),
         between: Some(between),
-        pairs: BTreeMap::from([((1, 2), MeasuredLink { rendezvous: None, ..link(4_000, 0) })]),
+        pairs: BTreeMap::from([((HostId::new(1), HostId::new(2)), MeasuredLink { rendezvous: None, ..link(4_000, 0) })]),
     };
     Model { network: network.network(), ..Model::default() }
 }
@@ -54,7 +54,7 @@ fn links_within_and_between_hosts_differ() {
         assert_eq!([alone(0, 1), alone(0, 2), alone(3, 0), alone(4, 0), alone(4, 3)], [[200], [1100], [1100], [1100], [4100]]);
     }
     let world = World::simulated(5, cluster(true));
-    assert_eq!((world.hosts().count(), world.hosts().name(1)), (3, "b"));
+    assert_eq!((world.hosts().count(), world.hosts().name(HostId::new(1))), (3, "b"));
 }
 
 #[test]

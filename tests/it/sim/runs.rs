@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use equipoise::node::{Event, Sliced, Step, Ticks};
-use equipoise::topology::Hosts;
+use equipoise::topology::{HostId, Hosts, RankId};
 
 use super::*;
 
@@ -113,7 +113,7 @@ fn any_number_of_ranks_carries_any_topology_that_has_enough_nodes() {
                         node.send(other, DATA, &(node.me(), node.rank_of(node.me())));
                     }
                     for &other in &neighbours {
-                        let (from, rank): (u32, u32) = node.receive(other, DATA).await?;
+                        let (from, rank): (u32, RankId) = node.receive(other, DATA).await?;
                         assert_eq!((from, rank), (other, node.rank_of(other)));
                     }
                     let seen = node.everyone().all_gather(&node, node.me()).await?;
@@ -135,7 +135,7 @@ fn what_does_not_fit_is_wrong_usage() {
         (2, Model::default(), "a simulation of 2 ranks: the topology is placed on 3 ranks"),
         (3, Model { speeds, ..Model::default() }, "2 speeds"),
         (3, Model { workers: 0, ..Model::default() }, "at least one worker"),
-        (3, disturbed("zero", Rules::default().lose(3, 0)), "no rank 3"),
+        (3, disturbed("zero", Rules::default().lose(RankId::new(3), 0)), "no rank 3"),
     ] {
         let Err(Error::Usage(sentence)) = run(ranks, model, &fits) else { panic!("{part}: was taken") };
         assert!(sentence.contains(part), "{sentence}");
@@ -152,7 +152,7 @@ fn the_model_s_hosts_are_the_world_s() {
     assert_eq!(sim::World::new(3, Model::default()).hosts(), Hosts::single(3));
     let overlay = Overlay::new(Topology::parse("line:4", 3).unwrap(), world.hosts()).unwrap();
     let hosts = node::run(&mut world.into(), &overlay, |node| async move { Ok(node.host_of(node.me())) });
-    assert_eq!(hosts, Ok(vec![(0, 0), (1, 0), (2, 1), (3, 0)]));
+    assert_eq!(hosts, Ok([(0, 0), (1, 0), (2, 1), (3, 0)].map(|(node, host)| (node, HostId::new(host))).into()));
 }
 
 #[test]

@@ -49,7 +49,26 @@ mod error {
 }
 
 mod topology {
-    pub type RankId = u32;
+    /// As the library's, as far as these files use it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct RankId(u32);
+
+    #[allow(dead_code)]
+    impl RankId {
+        pub const FIRST: RankId = RankId(0);
+
+        pub fn new(number: u32) -> RankId {
+            RankId(number)
+        }
+
+        pub fn get(self) -> u32 {
+            self.0
+        }
+
+        pub fn all(count: u32) -> impl Iterator<Item = RankId> {
+            (0..count).map(RankId)
+        }
+    }
 }
 
 use std::collections::VecDeque;
@@ -60,6 +79,7 @@ use ffi::{Comm, Letter, Mailbox, Outgoing};
 use mpi::ffi::pass_time;
 use pool::Pool;
 use sends::Sends;
+use topology::RankId;
 use transport::native::{Collected, Collective};
 
 fn comm() -> Comm {
@@ -74,9 +94,9 @@ fn operations_move_while_they_go_on() {
     let mut ids = Vec::new();
     for round in 0..5u8 {
         let bytes = vec![round; 40];
-        ids.push(all.begin((1, 0), vec![0], Collective::AllGather { lengths: vec![bytes.len()], mine: bytes }).unwrap());
-        ids.push(all.begin((1, 0), vec![0], Collective::Sum(vec![7, round.into()])).unwrap());
-        ids.push(all.begin((1, 0), vec![0], Collective::SumBefore(vec![9])).unwrap());
+        ids.push(all.begin((1, 0), vec![RankId::FIRST], Collective::AllGather { lengths: vec![bytes.len()], mine: bytes }).unwrap());
+        ids.push(all.begin((1, 0), vec![RankId::FIRST], Collective::Sum(vec![7, round.into()])).unwrap());
+        ids.push(all.begin((1, 0), vec![RankId::FIRST], Collective::SumBefore(vec![9])).unwrap());
         // The list grows and shrinks meanwhile.
         all.poll(|_, _| ()).unwrap();
         let moved = Box::new(all);
@@ -95,7 +115,7 @@ fn operations_move_while_they_go_on() {
         }
     }
     // Dropped before it is over, and over afterwards.
-    all.begin((1, 0), vec![0], Collective::Sum(vec![1])).unwrap();
+    all.begin((1, 0), vec![RankId::FIRST], Collective::Sum(vec![1])).unwrap();
     drop(all);
     (0..5).for_each(|_| pass_time());
 }
@@ -131,14 +151,14 @@ fn messages_arrive_in_order_and_their_buffers_are_used_again() {
             let mut own = spare.pop().unwrap_or_default();
             own.clear();
             own.resize(length, round);
-            assert!(sends.start(&comm, 0, i32::from(round), Outgoing::Own(own)).unwrap().is_none());
+            assert!(sends.start(&comm, RankId::FIRST, i32::from(round), Outgoing::Own(own)).unwrap().is_none());
         }
         let shared = Bytes::from(vec![round; 40]).slice(10..20);
-        sends.start(&comm, 0, i32::from(round), Outgoing::Shared(shared)).unwrap();
+        sends.start(&comm, RankId::FIRST, i32::from(round), Outgoing::Shared(shared)).unwrap();
         let (mut moved, mut kept) = (mailbox, Vec::new());
         for length in [0, 3, 60, 10] {
             let letter = next(&mut moved, &comm);
-            assert_eq!((letter.tag, letter.source, &letter.bytes[..]), (i32::from(round), 0, &vec![round; length][..]));
+            assert_eq!((letter.tag, letter.source, &letter.bytes[..]), (i32::from(round), RankId::FIRST, &vec![round; length][..]));
             kept.push(letter.bytes);
         }
         mailbox = moved;
@@ -166,19 +186,19 @@ fn bodies_come_in_pieces_while_they_move() {
     let whole: Vec<u8> = (0..100).collect();
     let mut queue = VecDeque::new();
     for front in [0, 7, 100] {
-        let mut receiving = bulk.receive_pieces(&pool, 0, 4, 100, &whole[..front], 33).unwrap();
+        let mut receiving = bulk.receive_pieces(&pool, RankId::FIRST, 4, 100, &whole[..front], 33).unwrap();
         assert_eq!(receiving.is_complete().unwrap(), front == 100);
         queue.push_back((front, receiving));
         let rest = Bytes::from(whole.clone());
         for piece in rest.slice(front..).chunks(33) {
-            sends.start(&bulk, 0, 4, Outgoing::Shared(rest.slice_ref(piece))).unwrap();
+            sends.start(&bulk, RankId::FIRST, 4, Outgoing::Shared(rest.slice_ref(piece))).unwrap();
         }
     }
     for (front, mut receiving) in queue {
         let mut looks = 0..100;
         while !receiving.is_complete().unwrap() {
             assert!(looks.next().is_some(), "the body never comes");
-            let mut awaited = [(0, receiving.awaited())];
+            let mut awaited = [(RankId::FIRST, receiving.awaited())];
             assert!(mailbox.look_with(&comm, &mut awaited).unwrap().is_none());
             let [(_, awaited)] = awaited;
             receiving.note(awaited);
@@ -195,10 +215,10 @@ fn what_is_dropped_before_its_end_is_still_written_and_read() {
     let bulk = comm.another().unwrap();
     drop(comm.sum_for_me(vec![1]).unwrap());
     drop(Mailbox::open(&comm, 16).unwrap());
-    drop(bulk.receive_pieces(&Pool::new(0), 0, 4, 10, &[1, 2], 4).unwrap());
+    drop(bulk.receive_pieces(&Pool::new(0), RankId::FIRST, 4, 10, &[1, 2], 4).unwrap());
     let mut sends = Sends::default();
-    sends.start(&comm, 0, 1, Outgoing::Own(vec![9; 16])).unwrap();
-    sends.start(&bulk, 0, 4, Outgoing::Shared(Bytes::from(vec![8; 4]))).unwrap();
+    sends.start(&comm, RankId::FIRST, 1, Outgoing::Own(vec![9; 16])).unwrap();
+    sends.start(&bulk, RankId::FIRST, 4, Outgoing::Shared(Bytes::from(vec![8; 4]))).unwrap();
     drop(sends);
     pass_time();
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use clap::{Args, ValueEnum};
-use equipoise::topology::Overlay;
+use equipoise::topology::{Overlay, RankId};
 use equipoise::transport::sim;
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -269,6 +269,7 @@ fn check_layers(form: LayeredForm, shared: &ModelOptions, speeds: Option<&[f64]>
 impl Request<'_> {
     fn carry_out(&self, world: &mut World) -> Result<i32> {
         let (option, origin) = self.shared.origin();
+        let origin = RankId::new(origin);
         settle::check_rank(option, origin, world.ranks())?;
         // The rank with the input has the answer, and all files.
         let leads = world.held().contains(&origin);
@@ -361,7 +362,7 @@ impl Request<'_> {
             records: self.records,
             overlay,
             distribution: form.map_or(Distribution::Tree, Distribution::Layers),
-            origin: shared.origin().1,
+            origin: RankId::new(shared.origin().1),
             link: options.link_rate.map(|rate| 1.0 / rate as f64),
             installments,
             calibration: options.calibration.clone(),

@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 
 use bytes::Bytes;
 use equipoise::node::{self, Tag};
+use equipoise::topology::RankId;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +30,7 @@ pub enum Order {
 /// Settings for the execution of tasks.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Terms {
-    pub rank: u32,
+    pub rank: RankId,
     /// Tasks that run at a time.
     pub workers: u32,
     pub slots: Slots,

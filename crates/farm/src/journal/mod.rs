@@ -11,10 +11,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use equipoise::topology::RankId;
 use equipoise::{Error, Result, names};
 
 /// The records that a rank of a job writes. The first job on a folder has no number in its names.
-pub fn file(folder: &Path, rank: u32, job: u32) -> PathBuf {
+pub fn file(folder: &Path, rank: RankId, job: u32) -> PathBuf {
     match job {
         0 | 1 => folder.join(format!("rank-{rank}.log")),
         job => folder.join(format!("rank-{rank}.{job}.log")),
@@ -83,7 +84,7 @@ mod tests {
         let inner = folder.path().join("j");
         assert_eq!((enter(&inner, "").unwrap(), enter(&inner, "").unwrap()), (1, 2));
         for (rank, job) in [(1, 1), (0, 2), (0, 1), (10, 2)] {
-            fs::write(file(&inner, rank, job), "").unwrap();
+            fs::write(file(&inner, RankId::new(rank), job), "").unwrap();
         }
         let found: Vec<_> = files(&inner).unwrap().iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_string()).collect();
         assert_eq!(found, ["rank-0.log", "rank-1.log", "rank-0.2.log", "rank-10.2.log"]);

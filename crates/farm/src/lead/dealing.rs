@@ -3,6 +3,7 @@
 use super::pool::Ready;
 use super::{Lead, Out};
 use crate::messages::ToHand;
+use equipoise::topology::RankId;
 
 /// Seconds of work that a rank gets at a time.
 const AHEAD: f64 = 0.1;
@@ -45,11 +46,12 @@ impl Lead {
     }
 
     pub(super) fn give(&mut self, at: usize, tasks: Vec<Ready>) {
+        let rank = RankId::new(at as u32);
         self.ranks[at].held += tasks.len() as u64;
         let keeps = self.settings.survives;
-        let out = tasks.iter().map(|(task, attempts)| (task.seq, Out::of(task, *attempts, at as u32, keeps)));
+        let out = tasks.iter().map(|(task, attempts)| (task.seq, Out::of(task, *attempts, rank, keeps)));
         self.out.extend(out);
-        self.sends.push((at as u32, ToHand::Tasks(tasks)));
+        self.sends.push((rank, ToHand::Tasks(tasks)));
     }
 
     /// Takes tasks for a rank that can end in the time left.

@@ -3,6 +3,7 @@
 use crate::messages::ToHand;
 use crate::settings::Settings;
 use crate::task::{Kept, Outcome};
+use equipoise::topology::RankId;
 
 /// State of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +18,7 @@ enum Stage {
 
 struct Host {
     name: String,
-    ranks: Vec<u32>,
+    ranks: Vec<RankId>,
     stage: Stage,
     /// Whether `--release` was called for it, because no work is left.
     released: bool,
@@ -38,12 +39,12 @@ pub struct Hosts {
 impl Hosts {
     pub fn new(settings: &Settings, host_of_rank: Vec<String>) -> Hosts {
         let (mut hosts, mut of_rank): (Vec<Host>, Vec<usize>) = (Vec::new(), Vec::new());
-        for (rank, name) in host_of_rank.into_iter().enumerate() {
+        for (rank, name) in (0..).map(RankId::new).zip(host_of_rank) {
             let at = hosts.iter().position(|host| host.name == name).unwrap_or_else(|| {
                 hosts.push(Host { name, ranks: Vec::new(), stage: Stage::Working, released: false });
                 hosts.len() - 1
             });
-            hosts[at].ranks.push(rank as u32);
+            hosts[at].ranks.push(rank);
             of_rank.push(at);
         }
         let text = |option: &Option<String>| option.iter().map(|text| text.clone().into_bytes()).collect();
@@ -52,13 +53,13 @@ impl Hosts {
     }
 
     /// The commands of the start, on the first rank of each host.
-    pub fn begin(&mut self) -> Vec<(u32, ToHand)> {
+    pub fn begin(&mut self) -> Vec<(RankId, ToHand)> {
         let setup = std::mem::take(&mut self.setup);
         setup.into_iter().flat_map(|text| self.start(&text)).collect()
     }
 
     /// A command that the list has for each host.
-    pub fn add(&mut self, text: Vec<u8>, at_start: bool) -> Vec<(u32, ToHand)> {
+    pub fn add(&mut self, text: Vec<u8>, at_start: bool) -> Vec<(RankId, ToHand)> {
         if at_start {
             return self.start(&text);
         }
@@ -66,7 +67,7 @@ impl Hosts {
         Vec::new()
     }
 
-    fn start(&mut self, text: &[u8]) -> Vec<(u32, ToHand)> {
+    fn start(&mut self, text: &[u8]) -> Vec<(RankId, ToHand)> {
         let one = |host: &mut Host| {
             host.stage = match host.stage {
                 Stage::Starting(number) => Stage::Starting(number + 1),
@@ -84,11 +85,11 @@ impl Hosts {
     }
 
     /// Records that a command on a rank has ended; returns a sentence if it should be reported.
-    pub fn ended(&mut self, rank: u32, outcome: &Outcome) -> Option<String> {
-        if self.releasing > 0 && rank == 0 {
+    pub fn ended(&mut self, rank: RankId, outcome: &Outcome) -> Option<String> {
+        if self.releasing > 0 && rank == RankId::FIRST {
             self.releasing -= 1;
         } else {
-            let host = &mut self.hosts[self.of_rank[rank as usize]];
+            let host = &mut self.hosts[self.of_rank[rank.index()]];
             host.stage = match host.stage {
                 Stage::Starting(number) if number > 1 => Stage::Starting(number - 1),
                 Stage::Ending(number) if number > 1 => Stage::Ending(number - 1),
@@ -109,8 +110,8 @@ impl Hosts {
     }
 
     /// A rank is lost. A command for its host that ran there has failed; without any rank the host is over.
-    pub fn lose(&mut self, rank: u32) {
-        let host = &mut self.hosts[self.of_rank[rank as usize]];
+    pub fn lose(&mut self, rank: RankId) {
+        let host = &mut self.hosts[self.of_rank[rank.index()]];
         let ran_here = host.ranks.first() == Some(&rank) && matches!(host.stage, Stage::Starting(_) | Stage::Ending(_));
         self.failed |= ran_here;
         host.ranks.retain(|other| *other != rank);
@@ -128,12 +129,12 @@ impl Hosts {
     }
 
     /// Calls `--release` for each host whose ranks have no tasks and get no more.
-    pub fn release(&mut self, busy: &[bool]) -> Vec<(u32, ToHand)> {
+    pub fn release(&mut self, busy: &[bool]) -> Vec<(RankId, ToHand)> {
         let Some(command) = self.release.clone() else { return Vec::new() };
         let mut sends = Vec::new();
         for at in 0..self.hosts.len() {
             let host = &mut self.hosts[at];
-            if host.released || host.stage != Stage::Working || host.ranks.iter().any(|rank| busy[*rank as usize]) {
+            if host.released || host.stage != Stage::Working || host.ranks.iter().any(|rank| busy[rank.index()]) {
                 continue;
             }
             host.released = true;
@@ -145,13 +146,13 @@ impl Hosts {
             let variables = [("FARM_HOST", name), ("FARM_ACTIVE", names(false)), ("FARM_RELEASED", names(true))];
             let variables = variables.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
             self.releasing += 1;
-            sends.push((0, ToHand::OnHost { text: command.clone().into_bytes(), variables }));
+            sends.push((RankId::FIRST, ToHand::OnHost { text: command.clone().into_bytes(), variables }));
         }
         sends
     }
 
     /// Commands for the end, for the first rank of each host that has not ended yet.
-    pub fn end(&mut self) -> Vec<(u32, ToHand)> {
+    pub fn end(&mut self) -> Vec<(RankId, ToHand)> {
         let mut sends = Vec::new();
         if self.releasing > 0 {
             return sends;
@@ -173,8 +174,8 @@ impl Hosts {
     }
 
     /// The name of a rank's host.
-    pub fn name(&self, rank: u32) -> &str {
-        &self.hosts[self.of_rank[rank as usize]].name
+    pub fn name(&self, rank: RankId) -> &str {
+        &self.hosts[self.of_rank[rank.index()]].name
     }
 }
 
@@ -190,8 +191,8 @@ mod tests {
         Hosts::new(&settings, ["a", "a", "b"].map(String::from).to_vec())
     }
 
-    fn ranks(sends: &[(u32, ToHand)]) -> Vec<u32> {
-        sends.iter().map(|(rank, _)| *rank).collect()
+    fn ranks(sends: &[(RankId, ToHand)]) -> Vec<u32> {
+        sends.iter().map(|(rank, _)| rank.get()).collect()
     }
 
     #[test]
@@ -199,13 +200,18 @@ mod tests {
         let mut hosts = hosts(|settings| (settings.setup, settings.teardown) = (Some("s".into()), Some("t".into())));
         assert_eq!(ranks(&hosts.begin()), [0, 2]);
         assert!(!hosts.is_ready(1));
-        assert_eq!(hosts.ended(0, &Outcome::without_run(0, State::Done)), None);
+        assert_eq!(hosts.ended(RankId::FIRST, &Outcome::without_run(0, State::Done)), None);
         assert!(hosts.is_ready(1) && !hosts.is_ready(2));
-        hosts.ended(2, &Outcome::without_run(0, State::Done));
+        hosts.ended(RankId::new(2), &Outcome::without_run(0, State::Done));
         assert_eq!((ranks(&hosts.end()), hosts.is_done()), (vec![0, 2], false));
         let failed = Outcome { exit: 3, ..Outcome::without_run(0, State::Failed) };
-        assert!(hosts.ended(2, &failed).unwrap().starts_with("a command for host b (--setup, --teardown, --release) ended with status 3"));
-        hosts.ended(0, &Outcome::without_run(0, State::Done));
+        assert!(
+            hosts
+                .ended(RankId::new(2), &failed)
+                .unwrap()
+                .starts_with("a command for host b (--setup, --teardown, --release) ended with status 3")
+        );
+        hosts.ended(RankId::FIRST, &Outcome::without_run(0, State::Done));
         assert!(hosts.is_done() && hosts.has_failed());
     }
 
@@ -213,13 +219,13 @@ mod tests {
     fn a_command_is_lost_with_its_rank() {
         let mut hosts = hosts(|settings| (settings.setup, settings.teardown) = (Some("s".into()), Some("t".into())));
         hosts.begin();
-        hosts.lose(1);
+        hosts.lose(RankId::new(1));
         assert!(!hosts.has_failed() && !hosts.is_ready(0));
-        hosts.lose(0);
+        hosts.lose(RankId::FIRST);
         assert!(hosts.has_failed() && !hosts.is_ready(0), "the host has no ranks left");
-        hosts.ended(2, &Outcome::without_run(0, State::Done));
+        hosts.ended(RankId::new(2), &Outcome::without_run(0, State::Done));
         assert_eq!(ranks(&hosts.end()), [2]);
-        hosts.ended(2, &Outcome::without_run(0, State::Done));
+        hosts.ended(RankId::new(2), &Outcome::without_run(0, State::Done));
         assert!(hosts.is_done());
     }
 
@@ -227,7 +233,7 @@ mod tests {
     fn idle_hosts_are_released_once() {
         let mut hosts = hosts(|settings| settings.release = Some("r".into()));
         let sends = hosts.release(&[false, true, false]);
-        let [(0, ToHand::OnHost { variables, .. })] = sends.as_slice() else { panic!("{sends:?}") };
+        let [(RankId::FIRST, ToHand::OnHost { variables, .. })] = sends.as_slice() else { panic!("{sends:?}") };
         let variables: Vec<String> = variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(variables, ["FARM_HOST=b", "FARM_ACTIVE=a", "FARM_RELEASED=b"]);
         assert!(hosts.release(&[false, true, false]).is_empty());

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use equipoise::topology::RankId;
 use equipoise::{Error, Result, names};
 
 use super::Lead;
@@ -17,8 +18,8 @@ impl Lead {
     ///
     /// # Errors
     /// If the job cannot go on.
-    pub fn lost(&mut self, rank: u32, now: f64) -> Result<()> {
-        let state = &mut self.ranks[rank as usize];
+    pub fn lost(&mut self, rank: RankId, now: f64) -> Result<()> {
+        let state = &mut self.ranks[rank.index()];
         let had_ended = state.gone;
         (state.gone, state.lost, state.held) = (true, true, 0);
         if had_ended {
@@ -43,7 +44,7 @@ impl Lead {
 
     /// Takes over the tasks of ranks that were lost some time ago.
     pub(super) fn inherit(&mut self, now: f64) -> Result<()> {
-        let due: Vec<u32> = self.inheritances.extract_if(.., |(_, at)| now >= *at).map(|(rank, _)| rank).collect();
+        let due: Vec<RankId> = self.inheritances.extract_if(.., |(_, at)| now >= *at).map(|(rank, _)| rank).collect();
         for rank in due {
             self.count_records(rank)?;
             let mut left: Vec<u64> = self.out.iter().filter(|(_, out)| out.rank == rank).map(|(seq, _)| *seq).collect();
@@ -63,7 +64,7 @@ impl Lead {
     }
 
     /// Counts what a lost rank has on the disk and did not report any more.
-    fn count_records(&mut self, rank: u32) -> Result<()> {
+    fn count_records(&mut self, rank: RankId) -> Result<()> {
         let Some(folder) = &self.settings.journal else { return Ok(()) };
         let path = journal::file(folder, rank, self.job);
         let unreadable = |why| Error::Failed(format!("--journal {}: it cannot be read: {why}", names::shown(&path)));

@@ -16,6 +16,7 @@ mod sharing;
 use std::collections::HashMap;
 
 use equipoise::schedule::selfsched::rules::{Chunks, Measured, Rule};
+use equipoise::topology::RankId;
 use equipoise::{Error, Result};
 use serde_json::{Value, json};
 
@@ -62,7 +63,7 @@ struct Rank {
 /// A task that was dealt and has no final record yet.
 #[derive(Debug)]
 struct Out {
-    rank: u32,
+    rank: RankId,
     line: u64,
     text: Vec<u8>,
     /// Attempts that have ended.
@@ -72,7 +73,7 @@ struct Out {
 }
 
 impl Out {
-    fn of(task: &Task, attempts: u32, rank: u32, keeps: bool) -> Out {
+    fn of(task: &Task, attempts: u32, rank: RankId, keeps: bool) -> Out {
         let text = if task.how == How::Empty { Vec::new() } else { task.text.clone() };
         let rest = keeps.then(|| Box::new(Task { text: Vec::new(), ..task.clone() }));
         Out { rank, line: task.line, text, attempts, rest }
@@ -102,7 +103,7 @@ pub struct Lead {
     /// Tasks that were dealt and have no final record yet.
     out: HashMap<u64, Out>,
     /// Ranks that are lost, and when their tasks are taken over.
-    inheritances: Vec<(u32, f64)>,
+    inheritances: Vec<(RankId, f64)>,
     job: u32,
     recorded: Numbers,
     pub counts: Counts,
@@ -113,7 +114,7 @@ pub struct Lead {
     why_unread: Option<Error>,
     began: f64,
     last_line: f64,
-    sends: Vec<(u32, ToHand)>,
+    sends: Vec<(RankId, ToHand)>,
 }
 
 impl Lead {
@@ -168,7 +169,7 @@ impl Lead {
     }
 
     /// Takes the messages to be sent, with their ranks.
-    pub fn take_sends(&mut self) -> Vec<(u32, ToHand)> {
+    pub fn take_sends(&mut self) -> Vec<(RankId, ToHand)> {
         std::mem::take(&mut self.sends)
     }
 
@@ -184,7 +185,7 @@ impl Lead {
     pub fn begin(&mut self, job: u32, now: f64) -> Result<()> {
         self.job = job;
         let deadline = self.settings.walltime.map(|walltime| walltime.last());
-        (0..self.ranks.len()).for_each(|rank| self.sends.push((rank as u32, ToHand::Begin { job, deadline })));
+        RankId::all(self.ranks.len() as u32).for_each(|rank| self.sends.push((rank, ToHand::Begin { job, deadline })));
         self.event(
             |lead| json!({"event": "begin", "ranks": lead.ranks.len(), "workers": lead.settings.workers, "tasks": lead.counts.total}),
         );
@@ -196,20 +197,20 @@ impl Lead {
     ///
     /// # Errors
     /// If the job cannot go on.
-    pub fn receive(&mut self, from: u32, message: ToLead, now: f64) -> Result<()> {
+    pub fn receive(&mut self, from: RankId, message: ToLead, now: f64) -> Result<()> {
         match message {
             ToLead::Freed { tasks, failed, time, squares } => {
                 self.halt_after(failed, now);
                 let measured = Measured { tasks, time, squares };
-                let rank = &mut self.ranks[from as usize];
+                let rank = &mut self.ranks[from.index()];
                 rank.held = rank.held.saturating_sub(tasks);
                 rank.measured.add(measured);
                 if let Some(chunks) = &mut self.chunks {
-                    chunks.learn(from as usize, measured);
+                    chunks.learn(from.index(), measured);
                 }
                 let began = self.began;
                 if let Some(sash) = &mut self.sash {
-                    sash.freed(from as usize, tasks, time, now - began);
+                    sash.freed(from.index(), tasks, time, now - began);
                 }
             }
             ToLead::Ended(outcomes) => {
@@ -235,7 +236,7 @@ impl Lead {
                 self.drain(if again { 0.0 } else { self.settings.grace }, now);
             }
             ToLead::Failed(why) => return Err(Error::Failed(why)),
-            ToLead::Gone => self.ranks[from as usize].gone = true,
+            ToLead::Gone => self.ranks[from.index()].gone = true,
         }
         self.go_on(now)
     }
@@ -298,7 +299,7 @@ impl Lead {
         if self.hosts.is_done() && !self.is_ending {
             self.is_ending = true;
             self.sharing.end();
-            (0..self.ranks.len()).for_each(|rank| self.sends.push((rank as u32, ToHand::End)));
+            RankId::all(self.ranks.len() as u32).for_each(|rank| self.sends.push((rank, ToHand::End)));
         }
         Ok(())
     }
@@ -311,9 +312,9 @@ impl Lead {
         self.sends.extend(released);
     }
 
-    fn ended(&mut self, from: u32, outcome: Outcome) -> Result<()> {
+    fn ended(&mut self, from: RankId, outcome: Outcome) -> Result<()> {
         let seq = outcome.seq;
-        self.counts.busy[from as usize] += outcome.runtime;
+        self.counts.busy[from.index()] += outcome.runtime;
         self.counts.longest = self.counts.longest.max(outcome.runtime);
         self.counts.work += outcome.runtime;
         let (line, text) = match self.out.get_mut(&seq) {
@@ -377,8 +378,8 @@ impl Lead {
 
     fn record_skipped(&mut self, skipped: Vec<Task>) {
         if !skipped.is_empty() {
-            self.out.extend(skipped.iter().map(|task| (task.seq, Out::of(task, 0, 0, false))));
-            self.sends.push((0, ToHand::Skip(skipped)));
+            self.out.extend(skipped.iter().map(|task| (task.seq, Out::of(task, 0, RankId::FIRST, false))));
+            self.sends.push((RankId::FIRST, ToHand::Skip(skipped)));
         }
     }
 
@@ -400,7 +401,7 @@ impl Lead {
             self.counts.left += self.pool.take_all();
             self.barrier = None;
         }
-        (0..self.ranks.len()).for_each(|rank| self.sends.push((rank as u32, ToHand::Drain { grace })));
+        RankId::all(self.ranks.len() as u32).for_each(|rank| self.sends.push((rank, ToHand::Drain { grace })));
     }
 
     fn event(&mut self, event: impl FnOnce(&Lead) -> Value) {
@@ -448,7 +449,7 @@ fn printing(why: std::io::Error) -> Error {
 }
 
 /// The event of an attempt that has ended.
-fn event(outcome: &Outcome, rank: u32, line: u64, text: &[u8]) -> Value {
+fn event(outcome: &Outcome, rank: RankId, line: u64, text: &[u8]) -> Value {
     json!({
         "event": "task", "seq": outcome.seq, "line": line, "state": outcome.state.name(), "exit": outcome.exit, "signal": outcome.signal,
         "attempt": outcome.attempt, "rank": rank, "start": outcome.start, "runtime": outcome.runtime, "cpu": outcome.cpu,

@@ -4,6 +4,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
 use crate::task::{How, Task};
+use equipoise::topology::RankId;
 
 /// Parsed `--sleep`.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,8 +85,8 @@ impl Sleep {
     }
 
     /// The speed of a rank.
-    pub fn speed(&self, rank: u32) -> f64 {
-        if self.speeds.is_empty() { 1.0 } else { self.speeds[rank as usize % self.speeds.len()] }
+    pub fn speed(&self, rank: RankId) -> f64 {
+        if self.speeds.is_empty() { 1.0 } else { self.speeds[rank.index() % self.speeds.len()] }
     }
 }
 
@@ -122,7 +123,7 @@ mod tests {
         assert_eq!(task, sleep.task(7));
         let uniform = Sleep::parse("uniform:min=5ms,max=0.5s,tasks=500,costs=known,speeds=1/2.5").unwrap();
         assert!((1..=500).all(|seq| (0.005..=0.5).contains(&uniform.seconds(seq))));
-        assert_eq!((uniform.speed(0), uniform.speed(3), sleep.speed(3)), (1.0, 2.5, 1.0));
+        assert_eq!((uniform.speed(RankId::FIRST), uniform.speed(RankId::new(3)), sleep.speed(RankId::new(3))), (1.0, 2.5, 1.0));
         assert_eq!(uniform.task(1).cost, Some(uniform.seconds(1)));
     }
 

@@ -9,7 +9,7 @@ use equipoise::agreement::one_node_per_rank;
 use equipoise::error::Result;
 use equipoise::judge::CoreGroup;
 use equipoise::node;
-use equipoise::topology::{Hosts, RankId};
+use equipoise::topology::{HostId, Hosts, RankId};
 use equipoise::transport::world::World;
 
 /// Processors of one rank.
@@ -67,11 +67,11 @@ pub(super) fn groups(world: &mut World) -> Result<Vec<CoreGroup>> {
 
 /// The groups, from the reports of all ranks, in the order of their first ranks.
 fn grouped(hosts: &Hosts, processors: &[Processors]) -> Vec<CoreGroup> {
-    (0..hosts.count()).flat_map(|host| of_host(&hosts.ranks_on(host), processors)).collect()
+    HostId::all(hosts.count()).flat_map(|host| of_host(&hosts.ranks_on(host), processors)).collect()
 }
 
 fn of_host(ranks: &[RankId], processors: &[Processors]) -> Vec<CoreGroup> {
-    let of = |rank: RankId| processors.get(rank as usize);
+    let of = |rank: RankId| processors.get(rank.index());
     let known: Vec<(RankId, &Processors)> = ranks.iter().filter_map(|rank| Some((*rank, of(*rank)?))).collect();
     // A quota belongs to the host; all its ranks draw on it, wherever they are bound.
     if known.iter().any(|(_, processors)| processors.are_limited()) {
@@ -104,8 +104,8 @@ mod tests {
         Processors { numbers: numbers.to_vec(), at_a_time: numbers.len() as u32 }
     }
 
-    fn group(ranks: &[RankId], cores: u32) -> CoreGroup {
-        CoreGroup { ranks: ranks.to_vec(), cores }
+    fn group(ranks: &[u32], cores: u32) -> CoreGroup {
+        CoreGroup { ranks: ranks.iter().copied().map(RankId::new).collect(), cores }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-use equipoise::topology::HostId;
+use equipoise::topology::{HostId, RankId};
 use equipoise::transport::world::World;
 
 /// The environment of an experiment, in addition to its [site](super::Site).
@@ -35,7 +35,7 @@ impl Environment {
     pub fn of(world: &World, (command, is_whole): (String, bool), mpi: Option<String>) -> Environment {
         let hosts = world.hosts();
         let mut ranks = BTreeMap::<HostId, u32>::new();
-        for rank in 0..hosts.ranks() {
+        for rank in RankId::all(hosts.ranks()) {
             *ranks.entry(hosts.host_of(rank)).or_default() += 1;
         }
         Environment {

@@ -18,7 +18,7 @@ use equipoise::error::Result;
 use equipoise::node;
 pub use equipoise::schedule::accounting::{Entry as TraceEntry, Happening};
 use equipoise::schedule::{self, Options, Region, RunResult};
-use equipoise::topology::Overlay;
+use equipoise::topology::{Overlay, RankId};
 use equipoise::transport::world::World;
 pub use record::{NodeTimeline, ResponseTimes, Rounds, RunRecord, Scheduling};
 
@@ -160,7 +160,7 @@ fn once(world: &mut World, contender: &SchedulerContender, workload: &Prepared, 
     })?;
     let outcome = outcomes.into_iter().map(|(_, outcome)| outcome).find(|outcome| !outcome.nodes.is_empty());
     match contender.scheduler.host_rank() {
-        0 => Ok(outcome),
+        RankId::FIRST => Ok(outcome),
         // The host knows it, and the first rank speaks.
         host => {
             // A number is written without saying which of the two kinds it is.

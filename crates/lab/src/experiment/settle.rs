@@ -71,7 +71,7 @@ pub fn linked(world: &mut World, tasks: Tasks, file: Option<&str>) -> Result<Tas
 /// # Errors
 /// Wrong usage if not.
 pub fn check_rank(option: &'static str, rank: RankId, ranks: u32) -> Result<()> {
-    if rank < ranks {
+    if rank.get() < ranks {
         return Ok(());
     }
     Err(Error::input(option, format!(" {rank}: there is no such rank; there are {ranks}, counted from 0")))

@@ -14,14 +14,14 @@ use crate::workload::{MeasuredTasks, TaskSource};
 use equipoise::agreement::{agree, from_first};
 use equipoise::error::{Error, Result};
 use equipoise::load::{Column, Link, Powers, Shares, WorkQueue};
-use equipoise::topology::{Hosts, NodeId, Placement};
+use equipoise::topology::{Hosts, NodeId, Placement, RankId};
 use equipoise::transport::world::World;
 
 /// Largest number of tasks that the ranks of one host hold together at first.
 fn on_one_host(loads: &[u64], hosts: &Hosts) -> u64 {
     let mut held = vec![0u64; hosts.count() as usize];
-    for (&load, rank) in loads.iter().zip((0..hosts.ranks()).cycle()) {
-        let host = &mut held[hosts.host_of(rank) as usize];
+    for (&load, rank) in loads.iter().zip(RankId::all(hosts.ranks()).cycle()) {
+        let host = &mut held[hosts.host_of(rank).index()];
         *host = host.saturating_add(load);
     }
     held.into_iter().max().unwrap_or(0)
@@ -97,8 +97,8 @@ impl Tasks {
     pub fn files<'a>(world: &mut World, files: &FileTasks, placements: impl IntoIterator<Item = &'a Placement>) -> Result<Tasks> {
         let ranks = world.ranks();
         let held = real_nodes_held(world, placements);
-        let by_rank: Vec<u64> = (0..ranks).map(|rank| files.bytes_on(rank, ranks)).collect();
-        let bytes = if world.is_simulated() { files.bytes() } else { on_one_host(&by_rank, &world.hosts()) };
+        let by_node: Vec<u64> = (0..ranks).map(|node| files.bytes_on(node, ranks)).collect();
+        let bytes = if world.is_simulated() { files.bytes() } else { on_one_host(&by_node, &world.hosts()) };
         let read = memory::check_bytes(files.len(), "--tasks", memory::while_moving(bytes.into()), memory::available())
             .and_then(|()| held.into_iter().map(|node| Ok((node, files.queue(node, ranks)?))).collect::<Result<BTreeMap<_, _>>>());
         let queues = agree(world, read)?;
@@ -269,7 +269,7 @@ impl Tasks {
 
 /// The real nodes that this process has in one of the placements.
 fn real_nodes_held<'a>(world: &World, placements: impl IntoIterator<Item = &'a Placement>) -> BTreeSet<NodeId> {
-    placements.into_iter().flat_map(|placement| world.held().map(|rank| placement.real_node_of(rank))).collect()
+    placements.into_iter().flat_map(|placement| RankId::each(world.held()).map(|rank| placement.real_node_of(rank))).collect()
 }
 
 #[cfg(test)]

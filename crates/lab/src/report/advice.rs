@@ -439,7 +439,7 @@ pub(crate) mod tests {
     fn ranks_that_share_cores_are_told_so() {
         let crowded = |mut record: CompareRecord| {
             record.site.cores = Some(2);
-            record.site.groups = vec![equipoise::judge::CoreGroup { ranks: (0..4).collect(), cores: 2 }];
+            record.site.groups = vec![equipoise::judge::CoreGroup { ranks: equipoise::topology::RankId::all(4).collect(), cores: 2 }];
             record
         };
         let advice = on_one([record("cwa", 0.2, 10.0), record("direct", 0.1, 10.0)].map(crowded));

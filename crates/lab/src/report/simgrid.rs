@@ -21,12 +21,12 @@ pub fn platform(out: &mut dyn Write, network: &Measured) -> io::Result<()> {
     writeln!(out, "<platform version=\"4.1\">\n  <zone id=\"equipoise\" routing=\"Full\">")?;
     let hosts = network.hosts.count();
     let between = network.between.unwrap_or(network.within);
-    for host in 0..hosts {
+    for host in HostId::all(hosts) {
         let ranks = network.hosts.ranks_on(host);
         let speed = mean_speed(network, host) * FLOPS;
         writeln!(out, "    <host id=\"{}\" speed=\"{speed:.0}f\" core=\"{}\"/>", id(network, host), ranks.len())?;
     }
-    for host in 0..hosts {
+    for host in HostId::all(hosts) {
         let own = link(&network.within, 1.0);
         writeln!(out, "    <link id=\"within-{host}\" {own} sharing_policy=\"FATPIPE\"/>")?;
         if hosts > 1 && between.shared {
@@ -39,9 +39,9 @@ pub fn platform(out: &mut dyn Write, network: &Measured) -> io::Result<()> {
     for ((low, high), other) in &network.pairs {
         writeln!(out, "    <link id=\"pair-{low}-{high}\" {} sharing_policy=\"SPLITDUPLEX\"/>", link(other, 1.0))?;
     }
-    for low in 0..hosts {
+    for low in HostId::all(hosts) {
         route(out, network, (low, low), &format!("<link_ctn id=\"within-{low}\"/>"))?;
-        for high in low + 1..hosts {
+        for high in HostId::all(hosts).skip(low.index() + 1) {
             let links = match network.pairs.contains_key(&(low, high)) {
                 true => format!("<link_ctn id=\"pair-{low}-{high}\" direction=\"UP\"/>"),
                 false if between.shared => {
@@ -69,7 +69,7 @@ fn link(link: &MeasuredLink, part: f64) -> String {
 
 fn mean_speed(network: &Measured, host: HostId) -> f64 {
     let ranks = network.hosts.ranks_on(host);
-    let speeds = ranks.iter().map(|rank| network.speeds.get(*rank as usize).map_or(1.0, |speed| speed.value()));
+    let speeds = ranks.iter().map(|rank| network.speeds.get(rank.index()).map_or(1.0, |speed| speed.value()));
     speeds.sum::<f64>() / ranks.len().max(1) as f64
 }
 

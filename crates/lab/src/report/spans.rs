@@ -51,7 +51,7 @@ fn shares(record: &RunRecord, rank: usize, end: f64) -> Vec<f64> {
         return shares;
     }
     let ticks = record.unit_seconds * 1e9 * end;
-    for timeline in record.timeline.iter().filter(|timeline| timeline.rank as usize == rank) {
+    for timeline in record.timeline.iter().filter(|timeline| timeline.rank.index() == rank) {
         for line in &timeline.entries {
             if let Happening::Executed { ticks: took } = line.what {
                 let begin = line.at as f64 / ticks;

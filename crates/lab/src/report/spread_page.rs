@@ -173,6 +173,7 @@ pub(super) mod tests {
     use super::*;
     use crate::experiment::Site;
     use crate::experiment::spread::{Baseline, LinkRecord, RankTimeline, TimeInterval};
+    use equipoise::topology::RankId;
 
     pub(in crate::report) fn record() -> SpreadRecord {
         let interval = |begin, end| TimeInterval { begin, end };
@@ -190,7 +191,7 @@ pub(super) mod tests {
             most_waiting: 9,
         };
         SpreadRecord {
-            origin: 0,
+            origin: RankId::FIRST,
             layers: None,
             unpacked_from: None,
             input: "a<b>.txt".into(),
@@ -215,7 +216,7 @@ pub(super) mod tests {
             sequential_is_measured: true,
             collecting: 0.0,
             split: vec![split(0.0, 1.05, 0.0, 0.05), split(0.2, 0.8, 0.1, 0.0)],
-            links: vec![LinkRecord { from: 0, to: 1, bytes: 400, startup: 1e-6, seconds_per_byte: 1e-8 }],
+            links: vec![LinkRecord { from: RankId::FIRST, to: RankId::new(1), bytes: 400, startup: 1e-6, seconds_per_byte: 1e-8 }],
             baselines: vec![Baseline { name: "equal shares".into(), makespan: 1.32, ratio: 1.2 }],
             why: None,
             charts: vec![

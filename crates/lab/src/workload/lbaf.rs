@@ -32,6 +32,7 @@ use super::measured::{Communication, MeasuredTask, MeasuredTasks};
 use super::text::{self, MOST_BYTES};
 use equipoise::error::{Error, Result};
 use equipoise::names;
+use equipoise::topology::RankId;
 
 pub use phases::series;
 
@@ -146,10 +147,11 @@ pub fn read(folder: &Path, set: Option<&OsStr>, phase: Option<u64>) -> Result<Me
     let wrong = |why: String| Error::input(TASKS, format!(" lbaf:{}: {why}", names::shown(folder)));
     let files = files_by_rank(folder, set).map_err(wrong)?;
     let (mut tasks, mut messages, mut phase) = (Vec::new(), Vec::new(), phase);
-    for (rank, path) in (0u32..).zip(&files) {
+    for (rank, path) in (0..).map(RankId::new).zip(&files) {
         let in_file = |why: String| wrong(format!("{}: {why}", names::shown_argument(path.file_name().unwrap_or_default())));
         let file = parse(path).map_err(in_file)?;
-        if let Some(claimed) = file.metadata.as_ref().and_then(|metadata| metadata.rank).filter(|claimed| *claimed != u64::from(rank)) {
+        if let Some(claimed) = file.metadata.as_ref().and_then(|metadata| metadata.rank).filter(|claimed| *claimed != u64::from(rank.get()))
+        {
             return Err(in_file(format!("by its name it is of rank {rank}, by its metadata of rank {claimed}")));
         }
         let found = file.phase(phase).map_err(in_file)?;
@@ -244,7 +246,7 @@ fn parse(path: &Path) -> Result<DataFile, String> {
     }
 }
 
-fn measured(rank: u32, task: &TimedTask) -> Result<MeasuredTask, String> {
+fn measured(rank: RankId, task: &TimedTask) -> Result<MeasuredTask, String> {
     Ok(MeasuredTask {
         rank,
         name: task.entity.name(),
@@ -301,7 +303,7 @@ mod tests {
             {"type":"Broadcast","from":{"type":"node"},"to":{"id":4294967297},"messages":1,"bytes":2}]}]}"#;
         let folder = testing::folder(&[("a.0.json", tasks), ("a.1.json", EMPTY), ("readme.txt", "no data"), ("x.json", "none")]);
         let run = read(folder.path(), None, None).unwrap();
-        let task = |name, work, bytes, pinned| MeasuredTask { rank: 0, name: Some(name), work, bytes, pinned };
+        let task = |name, work, bytes, pinned| MeasuredTask { rank: RankId::FIRST, name: Some(name), work, bytes, pinned };
         assert_eq!(run.tasks, [task(u64::MAX, 500_000_000, 0, true), task(4_294_967_297, 2, 1024, false)]);
         assert_eq!((run.ranks, run.left_out), (2, 2));
         assert_eq!(run.communications, [Communication { from: 0, to: 1, bytes: 2.5 }]);

@@ -7,7 +7,7 @@ use super::tasks::Amounts;
 use equipoise::error::{Error, Result};
 use equipoise::load::{Column, Place, Segment, Task, TaskBatch, WorkQueue};
 use equipoise::memory;
-use equipoise::topology::NodeId;
+use equipoise::topology::{NodeId, RankId};
 
 /// The noun for them.
 pub(super) const TASKS: &str = "tasks";
@@ -37,7 +37,7 @@ pub struct MeasuredTasks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasuredTask {
     /// The rank that held it.
-    pub rank: u32,
+    pub rank: RankId,
     /// Name in the run; a number of any size.
     pub name: Option<u64>,
     /// Work units; times are nanoseconds, or finer where a table has finer ones.
@@ -83,8 +83,8 @@ impl MeasuredTasks {
     }
 
     /// The node that first holds the tasks of one of the run's ranks, with this number of real nodes.
-    fn node_of(&self, rank: u32, nodes: u32) -> NodeId {
-        (u64::from(rank) * u64::from(nodes) / u64::from(self.ranks.max(1))) as NodeId
+    fn node_of(&self, rank: RankId, nodes: u32) -> NodeId {
+        (u64::from(rank.get()) * u64::from(nodes) / u64::from(self.ranks.max(1))) as NodeId
     }
 
     /// The tasks that the real nodes hold at first, with this number of real nodes.
@@ -155,7 +155,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_task_is_held_once(
-            tasks in prop::collection::vec((0u32..9, 0u64..100, 0u64..50, any::<bool>()), 0..40),
+            tasks in prop::collection::vec(((0u32..9).prop_map(RankId::new), 0u64..100, 0u64..50, any::<bool>()), 0..40),
             nodes in 1u32..14,
         ) {
             let mut tasks: Vec<MeasuredTask> =

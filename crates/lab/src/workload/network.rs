@@ -34,7 +34,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use equipoise::names;
-use equipoise::topology::Hosts;
+use equipoise::topology::{HostId, Hosts, RankId};
 use equipoise::transport::sim::{self, Measured, MeasuredLink, Rendezvous, Speed};
 use equipoise::{Error, Result};
 use serde::Deserialize;
@@ -61,7 +61,7 @@ struct Description {
 #[serde(deny_unknown_fields)]
 struct HostEntry {
     name: Spanned<String>,
-    ranks: Spanned<Vec<u32>>,
+    ranks: Spanned<Vec<RankId>>,
     speeds: Option<Spanned<Vec<f64>>>,
 }
 
@@ -137,12 +137,12 @@ impl Reader<'_> {
         let hosts = Hosts::from_names(&host_of);
         let within = description.within.as_ref().map(|link| self.link(link.get_ref())).transpose()?;
         let between = description.between.as_ref().map(|link| self.link(link.get_ref())).transpose()?;
-        let number = |name: &String| hosts.names().iter().position(|known| known == name).map(|host| host as u32);
+        let number = |name: &String| hosts.names().iter().position(|known| known == name).map(|host| HostId::new(host as u32));
         let mut pairs = BTreeMap::new();
         for pair in &description.pair {
             let pair = pair.get_ref();
             let names = pair.hosts.get_ref();
-            let known: Vec<u32> = names.iter().filter_map(number).collect();
+            let known: Vec<HostId> = names.iter().filter_map(number).collect();
             let (low, high) = match (&names[..], &known[..]) {
                 ([_, _], [a, b]) if a != b => (*a.min(b), *a.max(b)),
                 _ => return Err(self.at(&pair.hosts, "hosts are the names of two different hosts of this file")),
@@ -166,7 +166,7 @@ impl Reader<'_> {
 
     /// The host's name and the speed of each rank.
     fn ranks(&self, entries: &[Spanned<HostEntry>]) -> Result<(Vec<String>, Vec<Speed>)> {
-        let mut of_rank: BTreeMap<u32, (String, Speed)> = BTreeMap::new();
+        let mut of_rank: BTreeMap<RankId, (String, Speed)> = BTreeMap::new();
         let mut known: Vec<&String> = Vec::new();
         for entry in entries {
             let HostEntry { name, ranks, speeds } = entry.get_ref();
@@ -196,7 +196,7 @@ impl Reader<'_> {
         if of_rank.is_empty() {
             return Err(Error::input("network", format!(" {}: no [[host]] has ranks", self.name)));
         }
-        if let Some(missing) = (0..).zip(of_rank.keys()).find_map(|(rank, known)| (rank != *known).then_some(rank)) {
+        if let Some(missing) = (0..).map(RankId::new).zip(of_rank.keys()).find_map(|(rank, known)| (rank != *known).then_some(rank)) {
             return Err(Error::input("network", format!(" {}: rank {missing} is on no host", self.name)));
         }
         Ok(of_rank.into_values().unzip())
@@ -243,11 +243,11 @@ pub fn write(network: &Measured) -> String {
     let mut out = String::from("# A measured network: read by `equipoise .. --sim RANKS --network FILE.toml` and `equipoise advise`.\n");
     // Basic strings of TOML are written as JSON writes its own.
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    for (host, name) in (0..).zip(network.hosts.names()) {
+    for (host, name) in HostId::all(network.hosts.count()).zip(network.hosts.names()) {
         let ranks = network.hosts.ranks_on(host);
         let _ = writeln!(out, "\n[[host]]\nname = {}\nranks = {ranks:?}", quoted(name));
         if !network.speeds.is_empty() {
-            let speeds: Vec<f64> = ranks.iter().map(|rank| network.speeds[*rank as usize].value()).collect();
+            let speeds: Vec<f64> = ranks.iter().map(|rank| network.speeds[rank.index()].value()).collect();
             let _ = writeln!(out, "speeds = {speeds:?}");
         }
     }
@@ -311,13 +311,13 @@ per_byte = "10.8ns"
     fn a_description_is_read_and_written() {
         let network = parse("x.toml", CLUSTER).unwrap();
         assert_eq!(network.hosts.names(), ["h1", "h 2"]);
-        assert_eq!((0..4).map(|rank| network.hosts.host_of(rank)).collect::<Vec<_>>(), [0, 1, 0, 1]);
+        assert!(RankId::all(4).map(|rank| network.hosts.host_of(rank).get()).eq([0, 1, 0, 1]));
         assert_eq!(network.speeds[2], Speed::new(0.5).unwrap());
         assert_eq!((network.within.latency, network.within.per_byte, network.within.shared), (600, 400, false));
         let between = network.between.unwrap();
         assert_eq!((between.latency, between.gap, between.per_byte, between.shared, between.error), (21_000, 1_000, 2_700, true, 0.125));
         assert_eq!(between.rendezvous, Some(Rendezvous { bytes: 65536, latency: 40_000 }));
-        let pair = network.pairs[&(0, 1)];
+        let pair = network.pairs[&(HostId::FIRST, HostId::new(1))];
         assert_eq!((pair.latency, pair.gap, pair.per_byte), (84_000, 1_000, 10_800));
         assert_eq!(parse("x.toml", &write(&network)).unwrap(), network);
     }

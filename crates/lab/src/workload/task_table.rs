@@ -16,7 +16,7 @@ use super::time::TimeUnit;
 use equipoise::error::{Error, Result};
 use equipoise::load::{Column, Place};
 use equipoise::names;
-use equipoise::topology::MAX_NODES;
+use equipoise::topology::{MAX_NODES, RankId};
 
 /// Reads a table; `unit` is what the work is given in, if it is a time, and `further` names columns that may hold other weights of the tasks.
 ///
@@ -98,13 +98,13 @@ fn parse(text: &str, unit: Option<TimeUnit>, further: &[String]) -> Result<Measu
         if !columns.axes.is_empty() {
             places.push((on as u32, place));
         }
-        tasks.push(MeasuredTask { rank: on as u32, name: None, work: 0, bytes, pinned: false });
+        tasks.push(MeasuredTask { rank: RankId::new(on as u32), name: None, work: 0, bytes, pinned: false });
     }
     if tasks.is_empty() {
         return Err(": the table holds no tasks".into());
     }
     let seconds_per_unit = put_in_order(&mut tasks, &works, unit)?;
-    let ranks = tasks.last().map_or(0, |task| task.rank + 1);
+    let ranks = tasks.last().map_or(0, |task| task.rank.get() + 1);
     // In the order of the tasks.
     places.sort_by_key(|(rank, _)| *rank);
     weights.sort_by_key(|(rank, _)| *rank);
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     fn rows(run: &MeasuredTasks) -> Vec<(u32, u64, u64)> {
-        run.tasks.iter().map(|task| (task.rank, task.work, task.bytes)).collect()
+        run.tasks.iter().map(|task| (task.rank.get(), task.work, task.bytes)).collect()
     }
 
     #[test]

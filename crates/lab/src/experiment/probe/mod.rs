@@ -16,7 +16,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use equipoise::agreement::one_node_per_rank;
 use equipoise::node;
-use equipoise::topology::Hosts;
+use equipoise::topology::{HostId, Hosts, RankId};
 use equipoise::transport::sim::{Measured, MeasuredLink, Speed};
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
@@ -41,7 +41,7 @@ const APART: f64 = 1.5;
 pub struct ProbeRecord {
     pub ranks: u32,
     /// The ranks of each host.
-    pub hosts: Vec<Vec<u32>>,
+    pub hosts: Vec<Vec<RankId>>,
     pub host_names: Vec<String>,
     /// The model of the simulated network; `None` on real ranks.
     pub network: Option<String>,
@@ -136,7 +136,7 @@ fn us(ticks: f64) -> f64 {
 fn record(spec: &ProbeSpec, hosts: &Hosts, times: &[RankTimes], name: &str, site: Site, cores_per_rank: Option<f64>) -> ProbeRecord {
     let speeds = speeds(times);
     let contention = contention(times);
-    let ranks_on: Vec<Vec<u32>> = (0..hosts.count()).map(|host| hosts.ranks_on(host)).collect();
+    let ranks_on: Vec<Vec<RankId>> = HostId::all(hosts.count()).map(|host| hosts.ranks_on(host)).collect();
     let within = link(spec, times.iter().map(|rank| &rank.within));
     let most = ranks_on.iter().map(Vec::len).max().unwrap_or(1);
     let between = link(spec, times.iter().map(|rank| &rank.between))
@@ -239,18 +239,18 @@ fn reductions(spec: &ProbeSpec, times: &[RankTimes]) -> Vec<Timed> {
 }
 
 /// The times of all pairs of hosts, the lower number first.
-fn by_pair<'a>(times: &'a [RankTimes], hosts: &Hosts) -> BTreeMap<(u32, u32), &'a HostTimes> {
-    let of_rank = |(rank, times): (u32, &'a RankTimes)| {
+fn by_pair<'a>(times: &'a [RankTimes], hosts: &Hosts) -> BTreeMap<(HostId, HostId), &'a HostTimes> {
+    let of_rank = |(rank, times): (RankId, &'a RankTimes)| {
         let mine = hosts.host_of(rank);
         times.hosts.iter().map(move |times| ((mine.min(times.host), mine.max(times.host)), times)).collect::<Vec<_>>()
     };
-    (0..).zip(times).flat_map(of_rank).collect()
+    (0..).map(RankId::new).zip(times).flat_map(of_rank).collect()
 }
 
 fn host_links(times: &[RankTimes], hosts: &Hosts) -> Vec<(u32, u32, f64, f64)> {
-    let entry = |((low, high), times): (&(u32, u32), &&HostTimes)| {
+    let entry = |((low, high), times): (&(HostId, HostId), &&HostTimes)| {
         let (small, large) = (median(&times.small)?, median(&times.large)?);
-        Some((*low, *high, us(small), LARGE as f64 / (large.max(1.0) / 1e9)))
+        Some((low.get(), high.get(), us(small), LARGE as f64 / (large.max(1.0) / 1e9)))
     };
     by_pair(times, hosts).iter().filter_map(entry).collect()
 }
@@ -264,25 +264,25 @@ fn slow(hosts: &Hosts, times: &[RankTimes]) -> (Vec<Slow>, f64) {
     if rounds < verdict::rounds_needed(judged) {
         return (Vec::new(), false_alarms);
     }
-    let candidates: Vec<Vec<u32>> = match several {
-        true => (0..hosts.count()).map(|host| hosts.ranks_on(host)).collect(),
-        false => (0..times.len() as u32).map(|rank| vec![rank]).collect(),
+    let candidates: Vec<Vec<RankId>> = match several {
+        true => HostId::all(hosts.count()).map(|host| hosts.ranks_on(host)).collect(),
+        false => RankId::all(times.len() as u32).map(|rank| vec![rank]).collect(),
     };
-    let took = |ranks: &Vec<u32>, round: usize| {
-        median(&ranks.iter().map(|rank| times[*rank as usize].kernel[round]).collect::<Vec<_>>()).unwrap_or(0.0)
+    let took = |ranks: &Vec<RankId>, round: usize| {
+        median(&ranks.iter().map(|rank| times[rank.index()].kernel[round]).collect::<Vec<_>>()).unwrap_or(0.0)
     };
     let kernels: Vec<Vec<f64>> = (0..rounds).map(|round| candidates.iter().map(|ranks| took(ranks, round)).collect()).collect();
     let named = |(candidate, factor): (usize, f64)| {
         let (host, rank) = match several {
-            true => (Some(hosts.name(candidate as u32).to_string()), None),
-            false => (None, Some(candidate as u32)),
+            true => (Some(hosts.name(HostId::new(candidate as u32)).to_string()), None),
+            false => (None, Some(RankId::new(candidate as u32))),
         };
         Slow { host, rank, link: None, factor }
     };
     let mut slow: Vec<Slow> = verdict::computing(&kernels).into_iter().map(named).collect();
 
     let by_pair = by_pair(times, hosts);
-    let pairs: Vec<(u32, u32)> = by_pair.keys().copied().collect();
+    let pairs: Vec<(HostId, HostId)> = by_pair.keys().copied().collect();
     let by_round = |which: fn(&HostTimes) -> &Vec<f64>| -> Vec<Vec<f64>> {
         let rounds = by_pair.values().map(|times| which(times).len()).min().unwrap_or(0);
         (0..rounds).map(|round| by_pair.values().map(|times| which(times)[round]).collect()).collect()
@@ -303,7 +303,7 @@ fn slow(hosts: &Hosts, times: &[RankTimes]) -> (Vec<Slow>, f64) {
 
 /// A link is named once, with the larger factor; a pair is not named besides its host.
 fn merge(links: &mut Vec<SlowLink>, found: SlowLink) {
-    let touches = |host: u32, link: &SlowLink| matches!(link, SlowLink::Between(low, high, _) if *low == host || *high == host);
+    let touches = |host: HostId, link: &SlowLink| matches!(link, SlowLink::Between(low, high, _) if *low == host || *high == host);
     let same = |known: &SlowLink| match (known, &found) {
         (SlowLink::Of(a, _), SlowLink::Of(b, _)) => a == b,
         (SlowLink::Between(a, b, _), SlowLink::Between(c, d, _)) => (a, b) == (c, d),
@@ -327,9 +327,9 @@ fn merge(links: &mut Vec<SlowLink>, found: SlowLink) {
 }
 
 /// The pairs of hosts that the model of all others would be wrong about: those in other racks, and slow links.
-fn pairs(times: &[RankTimes], hosts: &Hosts, usual: MeasuredLink) -> BTreeMap<(u32, u32), MeasuredLink> {
+fn pairs(times: &[RankTimes], hosts: &Hosts, usual: MeasuredLink) -> BTreeMap<(HostId, HostId), MeasuredLink> {
     let (header, whole) = (on_the_wire(0), on_the_wire(LARGE));
-    let described = |(pair, times): (&(u32, u32), &&HostTimes)| {
+    let described = |(pair, times): (&(HostId, HostId), &&HostTimes)| {
         let (small, large) = (median(&times.small)?, median(&times.large)?);
         let is_apart = |took: f64, bytes: u64| {
             let ratio = took / usual.passage(bytes) as f64;

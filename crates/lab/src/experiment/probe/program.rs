@@ -7,7 +7,7 @@ use bytes::Bytes;
 use equipoise::Result;
 use equipoise::node::{HEADER_BYTES, Node, Tag, Ticks};
 use equipoise::phase::trace::clock_offset;
-use equipoise::topology::{HostId, Hosts, NodeId};
+use equipoise::topology::{HostId, Hosts, NodeId, RankId};
 use serde::{Deserialize, Serialize};
 
 use super::fit::median;
@@ -67,7 +67,7 @@ pub struct LinkTimes {
 /// Times of the link to another host, by round: of an empty message and of one with [`LARGE`] bytes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HostTimes {
-    pub host: u32,
+    pub host: HostId,
     pub small: Vec<f64>,
     pub large: Vec<f64>,
 }
@@ -124,14 +124,14 @@ pub async fn program(node: Node, spec: Rc<ProbeSpec>, hosts: Rc<RanksByHost>, ze
     node.everyone().gather(&node, times).await
 }
 
-/// The ranks of each host, found once for all nodes of a process.
+/// The nodes of the ranks of each host, found once for all nodes of a process. Each rank has one, of the same number.
 pub struct RanksByHost(Vec<Vec<NodeId>>);
 
 impl RanksByHost {
     /// Ranks by host, from a map of hosts.
     pub fn of(hosts: &Hosts) -> RanksByHost {
         let mut ranks = vec![Vec::new(); hosts.count() as usize];
-        (0..hosts.ranks()).for_each(|rank| ranks[hosts.host_of(rank) as usize].push(rank));
+        RankId::all(hosts.ranks()).for_each(|rank| ranks[hosts.host_of(rank).index()].push(rank.get()));
         RanksByHost(ranks)
     }
 
@@ -140,7 +140,7 @@ impl RanksByHost {
     }
 
     fn ranks(&self, host: HostId) -> &[NodeId] {
-        &self.0[host as usize]
+        &self.0[host.index()]
     }
 }
 
@@ -240,8 +240,8 @@ impl<'a> Probe<'a> {
     }
 
     /// The rank on another host that has the same place there.
-    fn counterpart(&self, round: u32) -> Option<(u32, NodeId)> {
-        let host = rounds::partner(self.hosts.count(), round, self.host)?;
+    fn counterpart(&self, round: u32) -> Option<(HostId, NodeId)> {
+        let host = HostId::new(rounds::partner(self.hosts.count(), round, self.host.get())?);
         self.hosts.ranks(host).get(self.place).map(|rank| (host, *rank))
     }
 

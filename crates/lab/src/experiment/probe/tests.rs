@@ -1,5 +1,6 @@
 //! The simulated network is the oracle: what it is made of must come out.
 
+use equipoise::topology::{HostId, RankId};
 use equipoise::transport::sim::{Model, Network, Rendezvous, Rules};
 
 use super::*;
@@ -72,7 +73,7 @@ fn a_measured_network_comes_out_as_it_went_in() {
 fn one_rank_has_speed_and_nothing_else() {
     let record = found(1, Model::default(), &spec());
     assert!(record.links.is_empty() && record.slow.is_empty() && record.contention.is_none());
-    assert_eq!((record.speeds, record.hosts), (vec![1.0], vec![vec![0]]));
+    assert_eq!((record.speeds, record.hosts), (vec![1.0], vec![vec![RankId::FIRST]]));
 }
 
 /// Speeds that vary by rank, messages that are delayed at random; a new draw for each seed.
@@ -134,7 +135,7 @@ fn slow_links(seeds: u64) {
         let mut network = cluster(8, 1);
         let usual = network.between.unwrap();
         let slow = MeasuredLink { latency: 4 * usual.latency, per_byte: 4 * usual.per_byte, ..usual };
-        let (low, high) = (seed as u32 % 7, 7);
+        let (low, high) = (HostId::new(seed as u32 % 7), HostId::new(7));
         network.pairs.insert((low, high), slow);
         let (ranks, model) = noisy(seed, network);
         let record = found(ranks, model, &quick);
@@ -143,8 +144,8 @@ fn slow_links(seeds: u64) {
         assert!(record.measured.pairs.contains_key(&(low, high)) && record.measured.pairs.len() == 1);
         // All links of a host.
         let mut network = cluster(8, 1);
-        let host = seed as u32 % 8;
-        network.pairs = (0..8).filter(|other| *other != host).map(|other| ((host.min(other), host.max(other)), slow)).collect();
+        let host = HostId::new(seed as u32 % 8);
+        network.pairs = HostId::all(8).filter(|other| *other != host).map(|other| ((host.min(other), host.max(other)), slow)).collect();
         let (ranks, model) = noisy(seed, network);
         let record = found(ranks, model, &quick);
         assert_eq!(named(&record), [format!("h{host}")], "seed {seed}");
@@ -157,7 +158,7 @@ fn on_one_host_a_rank_is_named() {
     let mut speeds = vec![Speed::default(); 6];
     speeds[4] = Speed::ratio(1, 2).unwrap();
     let record = found(6, Model { speeds, ..Model::default() }, &spec());
-    assert_eq!(record.slow, [Slow { host: None, rank: Some(4), link: None, factor: 2.0 }]);
+    assert_eq!(record.slow, [Slow { host: None, rank: Some(RankId::new(4)), link: None, factor: 2.0 }]);
     assert!((record.speeds[4] - 0.5 / (5.5 / 6.0)).abs() < 1e-9);
 }
 

@@ -18,6 +18,7 @@
 use serde::Serialize;
 
 use super::fit::median;
+use equipoise::topology::{HostId, RankId};
 
 /// Ratios to the others' computing time from which on a host or a rank is slow: of the median of the rounds, and of each round.
 const COMPUTING: Limits = Limits { median: 1.10, round: 1.03 };
@@ -43,7 +44,7 @@ pub struct Slow {
     pub host: Option<String>,
     /// A rank that computes slowly, where there is one host only.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rank: Option<u32>,
+    pub rank: Option<RankId>,
     /// A host whose links are all slow, or two hosts with a slow link between them: `h1`, `h1-h4`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
@@ -65,28 +66,28 @@ pub fn computing(times: &[Vec<f64>]) -> Vec<(usize, f64)> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SlowLink {
     /// All links of a host.
-    Of(u32, f64),
+    Of(HostId, f64),
     /// The link between two hosts.
-    Between(u32, u32, f64),
+    Between(HostId, HostId, f64),
 }
 
 /// The links that are slow. `pairs` are the two hosts of each link; `times[round][link]`.
-pub fn links(pairs: &[(u32, u32)], times: &[Vec<f64>]) -> Vec<SlowLink> {
-    let hosts = pairs.iter().map(|(_, high)| high + 1).max().unwrap_or(0) as usize;
-    let touches = |host: u32, pair: &(u32, u32)| pair.0 == host || pair.1 == host;
-    let times_of = |round: &[f64], which: &dyn Fn(&(u32, u32)) -> bool| {
+pub fn links(pairs: &[(HostId, HostId)], times: &[Vec<f64>]) -> Vec<SlowLink> {
+    let hosts = pairs.iter().map(|(_, high)| high.index() + 1).max().unwrap_or(0);
+    let touches = |host: HostId, pair: &(HostId, HostId)| pair.0 == host || pair.1 == host;
+    let times_of = |round: &[f64], which: &dyn Fn(&(HostId, HostId)) -> bool| {
         let times: Vec<f64> = pairs.iter().zip(round).filter(|(pair, _)| which(pair)).map(|(_, time)| *time).collect();
         median(&times)
     };
     // Of three hosts or more: with two the only link has nothing to be compared with.
     let of_host = |host: usize, round: &[f64]| {
-        let host = host as u32;
+        let host = HostId::new(host as u32);
         // The fastest of its links: one slow link does not make all slow.
         let own = pairs.iter().zip(round).filter(|(pair, _)| touches(host, pair)).map(|(_, time)| *time).fold(f64::INFINITY, f64::min);
         Some(own / times_of(round, &|pair| !touches(host, pair))?)
     };
     let hosts = if hosts < 3 { Vec::new() } else { slow(hosts, times, LINK, of_host) };
-    let is_told = |pair: &(u32, u32)| hosts.iter().any(|(host, _)| touches(*host as u32, pair));
+    let is_told = |pair: &(HostId, HostId)| hosts.iter().any(|(host, _)| touches(HostId::new(*host as u32), pair));
     let of_pair = |link: usize, round: &[f64]| {
         let pair = pairs[link];
         if is_told(&pair) {
@@ -94,7 +95,7 @@ pub fn links(pairs: &[(u32, u32)], times: &[Vec<f64>]) -> Vec<SlowLink> {
         }
         Some(round[link] / times_of(round, &|other| *other != pair && !is_told(other))?)
     };
-    let mut all: Vec<SlowLink> = hosts.iter().map(|(host, factor)| SlowLink::Of(*host as u32, *factor)).collect();
+    let mut all: Vec<SlowLink> = hosts.iter().map(|(host, factor)| SlowLink::Of(HostId::new(*host as u32), *factor)).collect();
     all.extend(slow(pairs.len(), times, LINK, of_pair).into_iter().map(|(link, factor)| {
         let (low, high) = pairs[link];
         SlowLink::Between(low, high, factor)
@@ -197,7 +198,7 @@ mod tests {
     #[test]
     fn a_link_that_takes_four_times_as_long_is_found_and_no_other() {
         let mut rng = ChaCha8Rng::seed_from_u64(8);
-        let pairs: Vec<(u32, u32)> = (0..8).flat_map(|a| (a + 1..8).map(move |b| (a, b))).collect();
+        let pairs: Vec<(HostId, HostId)> = HostId::all(8).flat_map(|a| HostId::all(8).skip(a.index() + 1).map(move |b| (a, b))).collect();
         for case in 0..200 {
             let mut factors = vec![1.0; pairs.len()];
             assert_eq!(links(&pairs, &times(&mut rng, 0.1, &factors)), [], "case {case}: a false alarm");
@@ -207,7 +208,7 @@ mod tests {
                 [SlowLink::Between(low, high, factor)] => assert!((low, high) == (a, b) && (3.2..4.8).contains(&factor)),
                 ref other => panic!("case {case}: {other:?}"),
             }
-            let host = case as u32 % 8;
+            let host = HostId::new(case as u32 % 8);
             let factors: Vec<f64> = pairs.iter().map(|(a, b)| if *a == host || *b == host { 4.0 } else { 1.0 }).collect();
             match links(&pairs, &times(&mut rng, 0.1, &factors))[..] {
                 [SlowLink::Of(found, factor)] => assert!(found == host && (2.8..4.8).contains(&factor), "{factor}"),
@@ -220,7 +221,7 @@ mod tests {
     fn where_nothing_can_be_compared_nothing_is_named() {
         assert_eq!(computing(&vec![vec![5.0]; 9]), []);
         assert_eq!(computing(&[]), []);
-        assert_eq!(links(&[(0, 1)], &vec![vec![5.0]; 9]), []);
+        assert_eq!(links(&[(HostId::FIRST, HostId::new(1))], &vec![vec![5.0]; 9]), []);
         assert_eq!(links(&[], &vec![vec![]; 9]), []);
         // Three rounds are too few.
         assert_eq!(computing(&vec![vec![1.0, 1.0, 2.0]; 3]), []);

@@ -134,7 +134,7 @@ impl RunRecord {
         let work = nodes.iter().map(|node| node.needed).sum();
         let by_rank = |part: fn(&NodeReport) -> Ticks| {
             let mut sums = vec![0.0; site.ranks as usize];
-            nodes.iter().for_each(|node| sums[node.rank as usize] += time(part(node)));
+            nodes.iter().for_each(|node| sums[node.rank.index()] += time(part(node)));
             sums
         };
         let of_rounds = |part: fn(&Summary) -> f64| course.summaries.iter().map(part).collect::<Vec<f64>>();
@@ -234,7 +234,7 @@ impl RunRecord {
         let IndependentResult { makespan, nodes, effort, .. } = outcome;
         let by_rank = |part: fn(&Figures) -> u64| {
             let mut sums = vec![0.0; ranks];
-            nodes.iter().for_each(|node| sums[node.rank as usize] += unit.ticks(part(node)));
+            nodes.iter().for_each(|node| sums[node.rank.index()] += unit.ticks(part(node)));
             sums
         };
         // Every run was checked against it.
@@ -363,7 +363,7 @@ impl From<Responses> for ResponseTimes {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Scheduling {
     /// The rank that scheduled.
-    pub scheduler_rank: u32,
+    pub scheduler_rank: RankId,
     /// Phases of searching, or grants.
     pub decisions: u64,
     /// Nodes of the search that were expanded, and that were generated.

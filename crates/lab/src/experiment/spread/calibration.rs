@@ -64,7 +64,7 @@ pub fn costs(
 
 fn keep(world: &World, setting: &SpreadSetting, costs: SpreadCosts) -> Kept {
     let hosts = world.hosts();
-    let hosts = (0..hosts.ranks()).map(|rank| hosts.name(hosts.host_of(rank)).to_string()).collect();
+    let hosts = RankId::all(hosts.ranks()).map(|rank| hosts.name(hosts.host_of(rank)).to_string()).collect();
     Kept { kernel: setting.computation.name(), topology: setting.overlay.topology.name(), hosts, origin: setting.origin_rank, costs }
 }
 

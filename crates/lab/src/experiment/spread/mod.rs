@@ -181,7 +181,7 @@ fn opened(world: &mut World, spec: &SpreadSpec) -> Result<Option<Input>> {
     }
     let overlay = equipoise::agreement::one_node_per_rank(world)?;
     let aside = node::run(world, &overlay, |node| {
-        let found = if node.me() == spec.origin { found.take() } else { None };
+        let found = if node.rank_of(node.me()) == spec.origin { found.take() } else { None };
         async move {
             let aside = match found {
                 Some(FoundInput::InputStream(stream)) => Some(put_aside(&node.epoch(APART), stream).await?),
@@ -223,7 +223,7 @@ impl SpreadSetting {
         let records = spec.computation.records(spec.records, length);
         let placement = &spec.overlay.placement;
         let pace = spec.pace.as_ref().map(|seconds| {
-            let by_node = (0..placement.ranks()).map(|node| seconds.get(placement.rank_of(node) as usize).copied().unwrap_or(0.0));
+            let by_node = (0..placement.ranks()).map(|node| seconds.get(placement.rank_of(node).index()).copied().unwrap_or(0.0));
             Rc::new(Pace { seconds: by_node.collect(), is_virtual: world.is_simulated() })
         });
         Ok(SpreadSetting {

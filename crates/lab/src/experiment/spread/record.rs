@@ -9,6 +9,7 @@ use crate::experiment::site::Site;
 
 use super::SpreadSetting;
 use crate::divisible::spread::SpreadCosts;
+use equipoise::topology::RankId;
 
 /// One input, divided. Serialised with the answer, it is the line of `divide --output json`. Lists are by rank unless they say otherwise, times
 /// are seconds since the distribution began.
@@ -22,7 +23,7 @@ pub struct SpreadRecord {
     pub records: String,
     pub topology: String,
     /// The rank that had the input and got the answer.
-    pub origin: u32,
+    pub origin: RankId,
     /// Whether every node of the topology has a rank of its own.
     pub native: bool,
     #[serde(flatten)]
@@ -98,8 +99,8 @@ pub struct Split {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LinkRecord {
     /// Ranks.
-    pub from: u32,
-    pub to: u32,
+    pub from: RankId,
+    pub to: RankId,
     pub bytes: u64,
     pub startup: f64,
     pub seconds_per_byte: f64,
@@ -159,14 +160,14 @@ impl Made<'_> {
         let predicts = |seconds: f64| if self.predicts { seconds } else { 0.0 };
         let placement = &setting.overlay.placement;
         let origin = setting.origin as usize;
-        let node_of = |rank: u32| placement.real_node_of(rank) as usize;
-        let by_rank = |what: &dyn Fn(usize) -> f64| (0..placement.ranks()).map(|rank| what(node_of(rank))).collect::<Vec<f64>>();
+        let node_of = |rank: RankId| placement.real_node_of(rank) as usize;
+        let by_rank = |what: &dyn Fn(usize) -> f64| RankId::all(placement.ranks()).map(|rank| what(node_of(rank))).collect::<Vec<f64>>();
         let has_share = |node: usize| !ending.reports[node].computing.is_empty();
         let finish = by_rank(&|node| if has_share(node) { self.since(node, ending.reports[node].finished).max(0.0) } else { 0.0 });
         let makespan = (ending.ended - ending.began) as f64 / 1e9;
-        let shared = (0..placement.ranks()).filter(|&rank| has_share(node_of(rank))).map(|rank| finish[rank as usize]);
+        let shared = RankId::all(placement.ranks()).filter(|&rank| has_share(node_of(rank))).map(|rank| finish[rank.index()]);
         let (least, most) = shared.fold((f64::INFINITY, 0.0f64), |(least, most), at| (least.min(at), most.max(at)));
-        let split = |rank: u32| {
+        let split = |rank: RankId| {
             let node = node_of(rank);
             let computing = self.timeline(node).computing;
             let (Some(first), Some(last)) = (computing.first(), computing.last()) else {
@@ -199,7 +200,7 @@ impl Made<'_> {
             false => busy / self.ranges[origin].len().max(1) as f64 * setting.length as f64,
         };
         let predicted = predicts(plan.predicted.makespan());
-        let charts = (0..placement.ranks()).map(|rank| {
+        let charts = RankId::all(placement.ranks()).map(|rank| {
             let node = node_of(rank);
             let expected = match self.predicts {
                 true => RankTimeline { sending: plan.predicted.sending[node].clone(), computing: plan.predicted.computing[node].clone() },
@@ -226,7 +227,7 @@ impl Made<'_> {
             installments: plan.installments,
             calibration: self.calibration.clone(),
             calibration_seconds: self.calibration_seconds,
-            shares: (0..placement.ranks()).map(|rank| self.ranges[node_of(rank)].len()).collect(),
+            shares: RankId::all(placement.ranks()).map(|rank| self.ranges[node_of(rank)].len()).collect(),
             finish,
             predicted_finish: by_rank(&|node| predicts(plan.predicted.finish[node])),
             predicts: self.predicts,
@@ -237,7 +238,7 @@ impl Made<'_> {
             sequential,
             sequential_is_measured: false,
             collecting: 0.0,
-            split: (0..placement.ranks()).map(split).collect(),
+            split: RankId::all(placement.ranks()).map(split).collect(),
             links: links.collect(),
             baselines: Vec::new(),
             why: None,

@@ -126,6 +126,7 @@ values!(
     String,
     crate::workload::graphs::Number,
     crate::experiment::LoadUnit,
+    equipoise::topology::RankId,
     crate::experiment::LoadSource
 );
 

@@ -5,12 +5,13 @@ use crate::experiment::run::tests::simulated;
 use crate::experiment::run::{NodeTimeline, Rounds, TraceEntry};
 use crate::workload::graphs::Number;
 use equipoise::schedule::accounting::Happening;
+use equipoise::topology::RankId;
 
 /// Two ranks, of which one is busy for a second and the other for the second half of it.
 pub(in crate::report) fn record(scheduler: &str, makespan: f64) -> RunRecord {
     let executed = |rank: u32, at, ticks| NodeTimeline {
         node: rank,
-        rank,
+        rank: RankId::new(rank),
         entries: vec![TraceEntry::new(at, None, Happening::Executed { ticks }), TraceEntry::new(at, None, Happening::Resumed)],
     };
     RunRecord {

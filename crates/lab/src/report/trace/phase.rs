@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{Event, Row, Shape, Writer};
 use crate::experiment::Trace;
 use equipoise::phase::trace::NodeTrace;
+use equipoise::topology::{NodeId, RankId};
 
 /// Writes phases, each as a process of its own that begins at time 0.
 ///
@@ -30,10 +31,10 @@ pub fn write(out: &mut dyn Write, traces: &[&Trace]) -> io::Result<()> {
 /// Names and order of the rows.
 fn name_rows(writer: &mut Writer<'_>, pid: usize, trace: &Trace) -> io::Result<()> {
     let placement = &trace.overlay.placement;
-    let mut order: Vec<(u32, u32)> = trace.rows.iter().map(|row| (placement.rank_of(row.node), row.node)).collect();
+    let mut order: Vec<(RankId, NodeId)> = trace.rows.iter().map(|row| (placement.rank_of(row.node), row.node)).collect();
     order.sort_unstable();
     for (place, (rank, node)) in order.into_iter().enumerate() {
-        let name = match (placement.is_virtual(node), rank == node) {
+        let name = match (placement.is_virtual(node), rank.get() == node) {
             (true, _) => format!("rank {rank}: virtual node {node}"),
             (false, true) => format!("rank {rank}"),
             (false, false) => format!("rank {rank}: node {node}"),

@@ -89,8 +89,8 @@ impl Independent for Computed {
         let began = Instant::now();
         let (value, _) = self.kernel.compute(task, worker, product);
         if self.is_simulated {
-            worker.charge(self.costs.of(task, turn.rank).saturating_sub(turn.late));
-        } else if let Some(speed) = self.speeds.get(turn.rank).filter(|speed| **speed < 1.0) {
+            worker.charge(self.costs.of(task, turn.rank.index()).saturating_sub(turn.late));
+        } else if let Some(speed) = self.speeds.get(turn.rank.index()).filter(|speed| **speed < 1.0) {
             worker.sleep((began.elapsed().as_nanos() as f64 * (1.0 / speed - 1.0)) as Ticks);
         }
         value

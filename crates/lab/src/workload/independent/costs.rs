@@ -201,7 +201,7 @@ impl Independent for Emulated {
     }
 
     fn execute(&self, task: usize, turn: Turn, worker: &mut dyn Worker, _: &mut Vec<u8>) -> u64 {
-        let cost = self.costs.of(task, turn.rank);
+        let cost = self.costs.of(task, turn.rank.index());
         if self.is_simulated {
             // A tick is a millionth of a cycle, as is a unit of costs.
             worker.sleep(cost.saturating_sub(turn.late));

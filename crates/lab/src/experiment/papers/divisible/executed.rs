@@ -13,7 +13,7 @@ use crate::divisible::spread::Records as InputRecords;
 use crate::experiment::spread::{Distribution, LayeredForm, SpreadSpec, spread};
 use crate::workload::kernels::{Computation, Reduce};
 use equipoise::error::{Error, Result};
-use equipoise::topology::{Overlay, Topology};
+use equipoise::topology::{Overlay, RankId, Topology};
 use equipoise::transport::sim::{Model, Network};
 use equipoise::transport::world::World;
 
@@ -78,7 +78,7 @@ fn execute(dimension: u32, link: f64) -> Result<Executed> {
         records: InputRecords::Lines,
         overlay: Overlay::one_host(topology, ranks).map_err(|why| failed(why.to_string()))?,
         distribution: Distribution::Layers(LayeredForm::Hypercube),
-        origin: 0,
+        origin: RankId::FIRST,
         link: None,
         installments: None,
         calibration: None,

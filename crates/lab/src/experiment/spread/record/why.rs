@@ -14,7 +14,7 @@ pub fn not_fastest(record: &SpreadRecord) -> Option<String> {
         return Some(format!("{first}, which is within what two runs of the same differ by"));
     }
     let alone = record.sequential / record.bytes.max(1) as f64;
-    let together = record.split.get(record.origin as usize).map_or(0.0, |split| split.achieved.min(split.calibrated));
+    let together = record.split.get(record.origin.index()).map_or(0.0, |split| split.achieved.min(split.calibrated));
     let reason = match best.name == super::super::alone(record.origin) && alone < 0.8 * together {
         true => format!(
             "rank {} needs {:.3} ns per byte while the others rest and {:.3} ns while they compute, so the ranks share processors",
