@@ -11,7 +11,7 @@
 //! // Under mpirun: `World::on(&comm, mpi::Options::default())?`, and `balance_vec` on each rank. Here: four simulated ranks.
 //! let mut world = World::simulated(4, sim::Model::default());
 //! let tasks = equipoise::redistribute(&mut world, "direct", |rank| if rank.get() == 0 { (0..8).collect() } else { vec![] })?;
-//! assert!(tasks.iter().all(|(_, tasks): &(u32, Vec<u64>)| tasks.len() == 2));
+//! assert!(tasks.iter().all(|(_, tasks): &(_, Vec<u64>)| tasks.len() == 2));
 //! # Ok::<(), equipoise::Error>(())
 //! ```
 //!

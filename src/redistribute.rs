@@ -6,7 +6,7 @@
 //! let mut world = World::simulated(4, sim::Model::default());
 //! // Rank 0 has all the work.
 //! let tasks = redistribute(&mut world, "direct", |rank| if rank.get() == 0 { vec!["a", "b", "c", "d"] } else { vec![] }.into_iter().map(String::from).collect())?;
-//! assert!(tasks.iter().all(|(_, tasks): &(u32, Vec<String>)| tasks.len() == 1));
+//! assert!(tasks.iter().all(|(_, tasks): &(_, Vec<String>)| tasks.len() == 1));
 //! # Ok::<(), equipoise::Error>(())
 //! ```
 
