@@ -378,8 +378,10 @@ mod tests {
                 let after = by_definition(&equal, &assignment);
                 prop_assert!(after <= 3.0 * best + 1e-9, "{} against {}", after, best);
             }
-            let loose = greedy_refine(&vectors, 1.5);
-            prop_assert!(by_definition(&vectors, &loose) <= 1.5 * by_definition(&vectors, &greedy_refine(&vectors, 1.0)) + 1e-9);
+            // The tolerance counts from the best of these, before less movement is looked for, which may come upon something better.
+            let best = [refine(&vectors, 1.0), greedy(&vectors)].map(|found| by_definition(&vectors, &found)).into_iter().fold(f64::INFINITY, f64::min);
+            let loose = by_definition(&vectors, &greedy_refine(&vectors, 1.5));
+            prop_assert!(loose <= 1.5 * best + 1e-9, "{} against {}", loose, best);
         }
     }
 }
