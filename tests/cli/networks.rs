@@ -263,6 +263,10 @@ fn advice_for_people_begins_with_the_answer() {
 fn wrong_usage_is_one_sentence() {
     let wrong = toml(&cluster(None).replace("21us", "soon"));
     let (wrong, missing) = (wrong.to_str().unwrap(), "/no/such/file.toml");
+    let no_ranks = match cfg!(feature = "_ranks") {
+        true => "there are no ranks to run on; type `mpirun -n 8 equipoise probe ..`",
+        false => "this program was built without real ranks (features `mpi`, `mpi-dynamic`), so --sim RANKS is needed",
+    };
     for (arguments, says) in [
         (&["balance", "--sim", "8", "--network", wrong][..], ", line 27: latency is a whole number of nanoseconds, such as \"20us\""),
         (&["balance", "--sim", "8", "--network", missing], "--network /no/such/file.toml: the file cannot be read: "),
@@ -282,7 +286,7 @@ fn wrong_usage_is_one_sentence() {
         (&["probe", "--sim", "2", "--compute", "0"], "it must be a number of seconds from 0.001 to 3600"),
         (&["compare", "--network", "zero"], "--network zero: on real ranks it must be a FILE.toml to predict with"),
         (&["balance", "--network", "zero"], "--network: it is the network of simulated ranks; say --sim RANKS, too"),
-        (&["probe"], "there are no ranks to run on; type `mpirun -n 8 equipoise probe ..`"),
+        (&["probe"], no_ranks),
     ] {
         let (status, out, errors) = run(arguments);
         assert_eq!((status, out.as_str(), errors.lines().count()), (2, "", 1), "{arguments:?}: {errors}");
