@@ -24,7 +24,9 @@ impl Place {
     }
 
     fn divide(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(cargo_bin("equipoise"));
+        // Tests that run in the background inherit that SIGINT is ignored, and programs keep to that.
+        let mut command = Command::new("env");
+        command.arg("--default-signal=INT").arg(cargo_bin("equipoise"));
         command.args(["divide", "--sim", "2", "--input"]).arg(self.file("input")).args(arguments);
         command
     }
