@@ -54,7 +54,7 @@ impl OnTopologies for Facts {
 /// The balancer that `NAME[:key=value,..]` names, or `NAME[..]+refine`: the same, and what whole tasks leave is repaired by pairs of ranks.
 ///
 /// # Errors
-/// If there is none of this name (the sentence lists all), or its options are wrong; for `from:FILE`, which is made by [`from_parts`].
+/// If there is none of this name (the sentence lists all), or its options are wrong; for `from:FILE`, which is made by [`from_parts`](super::from_parts).
 pub fn find(spec: &str) -> Result<Chosen> {
     if partition_file(spec).is_some() {
         return Err(parts::not_read().into());
@@ -65,7 +65,7 @@ pub fn find(spec: &str) -> Result<Chosen> {
     Ok(Chosen { name, entry, made: Box::new(repair::Repaired::new(walk)) })
 }
 
-/// All balancers but those that need a [place](WorkQueue::with_places) of each task.
+/// All balancers but those that need a [place](crate::load::WorkQueue::with_places) of each task.
 pub fn without_places() -> impl Iterator<Item = &'static Entry> {
     ALL.iter().copied().filter(|entry| find(entry.name).is_ok_and(|chosen| !chosen.needs_places()))
 }
