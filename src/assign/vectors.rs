@@ -379,7 +379,7 @@ mod tests {
                 prop_assert!(after <= 3.0 * best + 1e-9, "{} against {}", after, best);
             }
             // The tolerance counts from the best of these, before less movement is looked for, which may come upon something better.
-            let best = [refine(&vectors, 1.0), greedy(&vectors)].map(|found| by_definition(&vectors, &found)).into_iter().fold(f64::INFINITY, f64::min);
+            let best = by_definition(&vectors, &refine(&vectors, 1.0)).min(by_definition(&vectors, &greedy(&vectors)));
             let loose = by_definition(&vectors, &greedy_refine(&vectors, 1.5));
             prop_assert!(loose <= 1.5 * best + 1e-9, "{} against {}", loose, best);
         }

@@ -4,6 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use equipoise::topology::RankId;
 use serde::{Deserialize, Serialize};
 
 /// Files that rank 0 alone writes: other ranks may name others, but not none.
@@ -81,7 +82,7 @@ pub fn compare(world: &mut equipoise::transport::world::World) -> equipoise::Res
 
 /// Difference between rank 0 and another rank, as a sentence.
 #[cfg(any(feature = "_ranks", test))]
-fn sentence(rank: equipoise::topology::RankId, first: &Start, other: &Start) -> String {
+fn sentence(rank: RankId, first: &Start, other: &Start) -> String {
     if first.version != other.version {
         return format!("rank {rank} is version {}, rank 0 version {}; all ranks need the same program", other.version, first.version);
     }
@@ -112,7 +113,6 @@ fn option((name, value): &(String, Option<String>)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use equipoise::topology::RankId;
 
     fn start(command: &str, options: &[(&str, Option<&str>)]) -> Start {
         let options = options.iter().map(|(name, value)| (name.to_string(), value.map(str::to_string))).collect();

@@ -179,7 +179,7 @@ pub struct CompareRecord {
     /// Place among the balancers that were compared.
     #[serde(skip)]
     pub contender: usize,
-    /// Rank in the list of the simplest balancers, which decides between equally good ones.
+    /// Place in the list of the simplest balancers, which decides between equally good ones.
     #[serde(skip)]
     pub simplicity: usize,
     /// Loads for the pictures; not in JSON.

@@ -88,7 +88,7 @@ pub struct RunRecord {
     /// Set if the runs ended early: the record covers the rounds until then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<Interruption>,
-    /// Rank in the list of the simplest schedulers, which decides between equally good ones.
+    /// Place in the list of the simplest schedulers, which decides between equally good ones.
     #[serde(skip)]
     pub simplicity: usize,
     /// Trace of each node; empty unless requested.
