@@ -4,6 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
+#[cfg(any(feature = "_ranks", test))]
 use equipoise::topology::RankId;
 use serde::{Deserialize, Serialize};
 
