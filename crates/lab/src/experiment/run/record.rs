@@ -139,21 +139,21 @@ impl RunRecord {
         };
         let of_rounds = |part: fn(&Summary) -> f64| course.summaries.iter().map(part).collect::<Vec<f64>>();
         let in_unit = |ticks: Vec<f64>| ticks.into_iter().map(|ticks| ticks / unit).collect::<Vec<f64>>();
-        let makespans = in_unit(of_rounds(|run| run.makespan as f64));
-        let mean = statistics::mean(&makespans).ok_or_else(nothing)?;
-        let average = |figures: &[f64]| statistics::mean(figures).map(|mean| mean.value);
         let gains: Vec<f64> = course.summaries.iter().filter_map(|run| run.gain).collect();
-        let rounds = spec.repeat.map(|_| Rounds {
-            repeat: makespans.len() as u32,
-            sequentials: in_unit(of_rounds(|run| run.sequential as f64)),
-            responses: in_unit(course.responses.clone()),
-            makespan_mean: mean.value,
-            makespan_ci95: (makespans.len() > 1).then_some([mean.low, mean.high]),
-            efficiency_mean: average(&of_rounds(|run| run.efficiency)).unwrap_or(1.0),
-            bound_efficiency_mean: average(&of_rounds(Summary::bound_efficiency)).unwrap_or(1.0),
-            gain_mean: average(&gains),
-            makespans: makespans.clone(),
-        });
+        let rounds = match spec.repeat {
+            Some(_) => {
+                let (makespans, sequentials) =
+                    (in_unit(of_rounds(|run| run.makespan as f64)), in_unit(of_rounds(|run| run.sequential as f64)));
+                let rounds = Rounds::of(makespans, sequentials, &of_rounds(|run| run.efficiency), &of_rounds(Summary::bound_efficiency));
+                let rounds = rounds.ok_or_else(nothing)?;
+                Some(Rounds {
+                    responses: in_unit(course.responses.clone()),
+                    gain_mean: statistics::mean(&gains).map(|mean| mean.value),
+                    ..rounds
+                })
+            }
+            None => None,
+        };
         let responses = Responses::of(&course.graphs, &(0..course.counting), course.unit);
         Ok(RunRecord {
             scheduler: contender.scheduler.name.clone(),
@@ -213,19 +213,10 @@ impl RunRecord {
             runs.iter().zip(&makespans).map(|(run, makespan)| over(run.sequential(unit), makespan * ranks as f64)).collect();
         let of_the_bound: Vec<f64> = runs.iter().zip(&makespans).map(|(run, makespan)| over(run.bound(unit), *makespan)).collect();
         let nothing = || Error::Failed(format!("{}: no run was measured", scheduler.name));
-        let mean = statistics::mean(&makespans).ok_or_else(nothing)?;
-        let average = |figures: &[f64]| statistics::mean(figures).map_or(1.0, |mean| mean.value);
-        let rounds = is_repeated.then(|| Rounds {
-            repeat: makespans.len() as u32,
-            sequentials: runs.iter().map(|run| run.sequential(unit)).collect(),
-            responses: Vec::new(),
-            makespan_mean: mean.value,
-            makespan_ci95: (makespans.len() > 1).then_some([mean.low, mean.high]),
-            efficiency_mean: average(&efficiencies),
-            bound_efficiency_mean: average(&of_the_bound),
-            gain_mean: None,
-            makespans: makespans.clone(),
-        });
+        let sequentials = runs.iter().map(|run| run.sequential(unit)).collect();
+        let rounds = Rounds::of(makespans, sequentials, &efficiencies, &of_the_bound).ok_or_else(nothing)?;
+        let makespan_mean = rounds.makespan_mean;
+        let rounds = is_repeated.then_some(rounds);
         let measured = runs.into_iter().next().ok_or_else(nothing)?;
         let bound = measured.bound(unit);
         let (sequential, sequential_is_plain) = (measured.sequential(unit), measured.sequential.is_some());
@@ -263,7 +254,7 @@ impl RunRecord {
             min_min: judgement.min_min.map(|cost| unit.cost(cost)),
             sufferage: judgement.sufferage.map(|cost| unit.cost(cost)),
             optimum,
-            gap: optimum.filter(|optimum| *optimum > 0.0).map(|optimum| mean.value / optimum - 1.0),
+            gap: optimum.filter(|optimum| *optimum > 0.0).map(|optimum| makespan_mean / optimum - 1.0),
             task_response_mean: arrivals.map(|arrivals| {
                 let completed: f64 = nodes.iter().map(|node| unit.exact(node.completed)).sum();
                 (completed - unit.exact_cycles(arrivals)) / (tasks as f64).max(1.0)
@@ -328,6 +319,25 @@ pub struct Rounds {
     pub bound_efficiency_mean: f64,
     /// Over the rounds in which something could be gained.
     pub gain_mean: Option<f64>,
+}
+
+impl Rounds {
+    /// Figures of these rounds, without response times and gains; `None` if there is no round.
+    fn of(makespans: Vec<f64>, sequentials: Vec<f64>, efficiencies: &[f64], of_the_bound: &[f64]) -> Option<Rounds> {
+        let makespan = statistics::mean(&makespans)?;
+        let average = |figures: &[f64]| statistics::mean(figures).map_or(1.0, |mean| mean.value);
+        Some(Rounds {
+            repeat: makespans.len() as u32,
+            sequentials,
+            responses: Vec::new(),
+            makespan_mean: makespan.value,
+            makespan_ci95: (makespans.len() > 1).then_some([makespan.low, makespan.high]),
+            efficiency_mean: average(efficiencies),
+            bound_efficiency_mean: average(of_the_bound),
+            gain_mean: None,
+            makespans,
+        })
+    }
 }
 
 /// The response times of a stream's graphs, over all rounds.
