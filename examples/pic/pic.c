@@ -8,7 +8,7 @@
  *   -d geometric:R  column i has R^i as many as column 0      sinusoidal  1 + cos(2 pi i / (c - 1))
  *      linear:A:B   B - A i / (c - 1)                         patch:X0:X1:Y0:Y1  evenly in these columns and rows
  *
- * The same problem is run three times: in static blocks of columns; in columns that are moved whenever `eqp_step` says so; and as free copies, where
+ * The same problem is run three times: in static blocks of columns; in columns that change their owners whenever `eqp_step` says so; and as free copies, where
  * each rank has its part of the particles, evenly, and nobody to speak to, which no balance can beat. Each run verifies itself: every
  * particle where it must be, and all of them there. The specification leaves open how counts are rounded; here all columns together have exactly
  * the particles asked for. Charges of corners are computed, not read from an array.
@@ -30,6 +30,11 @@ static int rank, ranks, cells = 400, steps = 200, k, m = 1;
 static int64_t total = 400000;
 static const char *distribution = "geometric:0.99";
 static eqp_world *w;
+static MPI_Datatype a_particle;
+/* By rank, those that are about to be sent there. */
+static particles *leaving;
+/* How many of mine are in each column. */
+static int64_t *in_column;
 
 static void *memory(size_t bytes) {
     void *found = malloc(bytes + 1);
@@ -46,12 +51,15 @@ static void stop_on(int status) {
     MPI_Abort(MPI_COMM_WORLD, status);
 }
 
+static void make_room(particles *all, size_t more) {
+    if (all->count + more <= all->room) return;
+    all->room = all->room * 2 + more + 1024;
+    all->at = realloc(all->at, all->room * sizeof *all->at);
+    if (!all->at) MPI_Abort(MPI_COMM_WORLD, 5);
+}
+
 static void add(particles *all, const particle *more) {
-    if (all->count == all->room) {
-        all->room = all->room * 2 + 1024;
-        all->at = realloc(all->at, all->room * sizeof *all->at);
-        if (!all->at) MPI_Abort(MPI_COMM_WORLD, 5);
-    }
+    make_room(all, 1);
     all->at[all->count++] = *more;
 }
 
@@ -109,71 +117,62 @@ static inline void push(particle *p) {
 }
 
 static int column_of(const particle *p) {
-    int column = (int)floor(p->x);
+    int column = (int)p->x;
     return column < cells ? column : 0;
 }
 
-/* Sends particles to the owners of their columns. */
-static void exchange(particles *mine, const int *owner) {
+/* Moves particles for a step, and takes those out whose columns others own: these wait in `leaving`, by their owners. The last one takes the place
+ * of one that leaves, so that those that stay are not copied. */
+static void advance(particles *mine, const int *owner) {
+    memset(in_column, 0, (size_t)cells * sizeof *in_column);
+    for (size_t i = 0; i < mine->count;) {
+        push(&mine->at[i]);
+        int column = column_of(&mine->at[i]), to = owner[column];
+        if (to == rank) {
+            in_column[column]++, i++;
+        } else {
+            add(&leaving[to], &mine->at[i]);
+            mine->at[i] = mine->at[--mine->count];
+        }
+    }
+}
+
+/* Sends those that leave to the owners of their columns. */
+static void exchange(particles *mine) {
     int *out = calloc((size_t)ranks, sizeof *out), *in = memory((size_t)ranks * sizeof *in), *put, *got;
     put = memory((size_t)(ranks + 1) * sizeof *put), got = memory((size_t)(ranks + 1) * sizeof *got);
-    for (size_t i = 0; i < mine->count; i++) out[owner[column_of(&mine->at[i])]]++;
-    out[rank] = 0;
+    for (int r = 0; r < ranks; r++) out[r] = (int)leaving[r].count;
     MPI_Alltoall(out, 1, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD);
     put[0] = got[0] = 0;
     for (int r = 0; r < ranks; r++) put[r + 1] = put[r] + out[r], got[r + 1] = got[r] + in[r];
-    particle *leaving = memory((size_t)put[ranks] * sizeof *leaving), *coming = memory((size_t)got[ranks] * sizeof *coming);
-    int *next = memory((size_t)ranks * sizeof *next);
-    memcpy(next, put, (size_t)ranks * sizeof *next);
-    size_t kept = 0;
-    for (size_t i = 0; i < mine->count; i++) {
-        int to = owner[column_of(&mine->at[i])];
-        if (to == rank) mine->at[kept++] = mine->at[i];
-        else leaving[next[to]++] = mine->at[i];
+    particle *going = memory((size_t)put[ranks] * sizeof *going);
+    for (int r = 0; r < ranks; r++) {
+        if (out[r] > 0) memcpy(going + put[r], leaving[r].at, (size_t)out[r] * sizeof *going);
+        leaving[r].count = 0;
     }
-    mine->count = kept;
-    MPI_Datatype type;
-    MPI_Type_contiguous((int)sizeof(particle), MPI_BYTE, &type);
-    MPI_Type_commit(&type);
-    MPI_Alltoallv(leaving, out, put, type, coming, in, got, type, MPI_COMM_WORLD);
-    MPI_Type_free(&type);
-    for (int i = 0; i < got[ranks]; i++) add(mine, &coming[i]);
-    free(out), free(in), free(put), free(got), free(leaving), free(coming), free(next);
+    make_room(mine, (size_t)got[ranks]);
+    MPI_Alltoallv(going, out, put, a_particle, mine->at + mine->count, in, got, a_particle, MPI_COMM_WORLD);
+    for (int i = 0; i < got[ranks]; i++) in_column[column_of(&mine->at[mine->count++])]++;
+    free(out), free(in), free(put), free(got), free(going);
 }
 
-static int take(void *all, int from, uint64_t index, const void *bytes, size_t size) {
-    (void)from, (void)index;
-    for (size_t i = 0; i < size / sizeof(particle); i++) add(all, (const particle *)bytes + i);
-    return 0;
-}
-
-/* Moves whole columns, of which each is worth the particles in it, so that all ranks have as many. */
-static void balance(particles *mine, int *owner) {
-    int *place = memory((size_t)cells * sizeof *place), *new_owner = calloc((size_t)cells, sizeof *new_owner);
+/* Gives whole columns to other ranks, so that all have as many particles. The plan is the library's: an item is a column, worth the particles in it.
+ * These leave when they are looked at next, in the step to come: so balancing costs a plan, and no pass over the particles. */
+static void balance(int *owner) {
+    double *weight = memory((size_t)cells * sizeof *weight);
+    int *to = memory((size_t)cells * sizeof *to), *new_owner = calloc((size_t)cells, sizeof *new_owner);
     size_t here = 0;
     for (int c = 0; c < cells; c++)
-        if (owner[c] == rank) place[c] = (int)here++;
-    double *weight = calloc(here + 1, sizeof *weight);
-    size_t *size = calloc(here + 1, sizeof *size), *next = calloc(here + 1, sizeof *next);
-    const void **start = memory((here + 1) * sizeof *start);
-    int *to = memory((here + 1) * sizeof *to);
-    for (size_t i = 0; i < mine->count; i++) weight[place[column_of(&mine->at[i])]]++;
-    particle *sorted = memory(mine->count * sizeof *sorted);
-    for (size_t at = 0, c = 0; c < here; at += (size_t)weight[c++]) {
-        start[c] = sorted + at, next[c] = at;
-        size[c] = (size_t)weight[c] * sizeof(particle);
-    }
-    for (size_t i = 0; i < mine->count; i++) sorted[next[place[column_of(&mine->at[i])]]++] = mine->at[i];
+        if (owner[c] == rank) weight[here++] = (double)in_column[c];
     eqp_plan *plan = NULL;
-    stop_on(eqp_plan_make(w, here, weight, size, NULL, &plan));
+    stop_on(eqp_plan_make(w, here, weight, NULL, NULL, &plan));
     stop_on(eqp_plan_destinations(plan, to));
-    mine->count = 0;
-    stop_on(eqp_plan_move_var(w, plan, start, size, take, mine));
     eqp_plan_free(&plan);
+    here = 0;
     for (int c = 0; c < cells; c++)
-        if (owner[c] == rank) new_owner[c] = to[place[c]];
+        if (owner[c] == rank) new_owner[c] = to[here++];
     MPI_Allreduce(new_owner, owner, cells, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    free(place), free(new_owner), free(weight), free(size), free(next), free(start), free(to), free(sorted);
+    free(weight), free(to), free(new_owner);
 }
 
 /* One line of the picture: how much each rank has, over the mean. */
@@ -206,13 +205,17 @@ static double run(way how) {
         if (how != FREE && step % (steps / 10 > 0 ? steps / 10 : 1) == 0) draw(step, mine.count);
         double busy = MPI_Wtime();
         drawing += busy - since;
-        for (size_t i = 0; i < mine.count; i++) push(&mine.at[i]);
+        if (how == FREE) {
+            for (size_t i = 0; i < mine.count; i++) push(&mine.at[i]);
+            continue;
+        }
+        advance(&mine, owner);
         busy = MPI_Wtime() - busy;
-        if (how == FREE) continue;
-        exchange(&mine, owner);
+        exchange(&mine);
         int now = 0;
-        if (how == BALANCED) stop_on(eqp_step(w, busy, &now));
-        if (now) balance(&mine, owner), balanced++;
+        /* After the last step there is nothing to gain. */
+        if (how == BALANCED && step + 1 < steps) stop_on(eqp_step(w, busy, &now));
+        if (now) balance(owner), balanced++;
     }
     MPI_Barrier(MPI_COMM_WORLD);
     double seconds = MPI_Wtime() - begin - drawing;
@@ -260,11 +263,19 @@ int main(int argc, char **argv) {
         MPI_Finalize();
         return 2;
     }
+    MPI_Type_contiguous((int)sizeof(particle), MPI_BYTE, &a_particle);
+    MPI_Type_commit(&a_particle);
+    leaving = calloc((size_t)ranks, sizeof *leaving);
+    in_column = calloc((size_t)cells, sizeof *in_column);
+    if (!leaving || !in_column) MPI_Abort(MPI_COMM_WORLD, 5);
     stop_on(EQP_OPEN(MPI_COMM_WORLD, "balancer=chains", &w));
     if (rank == 0) printf("%lld particles, %s, on %d x %d cells, %d steps, %d ranks\n", (long long)total, distribution, cells, cells, steps, ranks);
     double blocks = run(BLOCKS), balanced = run(BALANCED), copies = run(FREE);
     if (rank == 0) printf("balanced does %.2f of static blocks, and %.2f of free copies\n", balanced / blocks, balanced / copies);
     stop_on(eqp_close(&w));
+    for (int r = 0; r < ranks; r++) free(leaving[r].at);
+    free(leaving), free(in_column);
+    MPI_Type_free(&a_particle);
     MPI_Finalize();
     return 0;
 }
