@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use equipoise::Result;
 use equipoise::topology::{Overlay, RankId, Topology};
@@ -45,7 +46,7 @@ fn divided(spec: &SpreadSpec) -> Result<(SpreadOutcome, Vec<u8>)> {
         sink.borrow_mut().extend_from_slice(bytes);
         Ok(())
     };
-    let outcome = spread(&mut world, spec, Box::new(take))?.expect("rank 0 is here");
+    let outcome = spread(&mut world, spec, Box::new(take), Arc::new(|_, _| {}))?.expect("rank 0 is here");
     Ok((outcome, output.take()))
 }
 
@@ -166,7 +167,7 @@ fn in_layers(input: &Path, computation: &str, dimension: u32, records: Records) 
         (Distribution::Layers(LayeredForm::Hypercube), records, Some(vec![200e-9; ranks as usize]));
     let network = sim::Network::parse("hops:latency=1us,per_byte=200ns,contention").unwrap();
     let mut world = World::simulated(ranks, sim::Model { network, ..sim::Model::default() });
-    spread(&mut world, &spec, Box::new(|_| Ok(()))).unwrap().expect("rank 0 is here")
+    spread(&mut world, &spec, Box::new(|_| Ok(())), Arc::new(|_, _| {})).unwrap().expect("rank 0 is here")
 }
 
 #[test]
@@ -238,6 +239,25 @@ fn the_load_may_lie_on_any_rank() {
 }
 
 #[test]
+fn the_progress_rises_to_the_whole() {
+    let input = file(text(20_000));
+    let length = std::fs::metadata(&input).unwrap().len();
+    for layered in [false, true] {
+        let mut spec = spec(&input, "count", "hypercube", 4);
+        if layered {
+            spec.distribution = Distribution::Layers(LayeredForm::Hypercube);
+        }
+        let reported = Arc::new(Mutex::new(Vec::new()));
+        let sink = reported.clone();
+        let mut world = World::simulated(4, sim::Model::default());
+        spread(&mut world, &spec, Box::new(|_| Ok(())), Arc::new(move |done, of| sink.lock().unwrap().push((done, of)))).unwrap();
+        let reported = reported.lock().unwrap();
+        assert!(reported.len() > 4 && reported.is_sorted() && reported.iter().all(|(_, of)| *of == length), "{reported:?}");
+        assert_eq!(reported.last(), Some(&(length, length)));
+    }
+}
+
+#[test]
 fn a_hypercube_divides_alike_from_every_rank() {
     let input = file(text(20_000));
     for origin in [0, 5, 7].map(RankId::new) {
@@ -246,7 +266,7 @@ fn a_hypercube_divides_alike_from_every_rank() {
         (spec.distribution, spec.origin, spec.pace) = (Distribution::Layers(LayeredForm::Hypercube), origin, pace);
         let network = sim::Network::parse("hops:latency=1us,per_byte=200ns,contention").unwrap();
         let mut world = World::simulated(8, sim::Model { network, ..sim::Model::default() });
-        let record = spread(&mut world, &spec, Box::new(|_| Ok(()))).unwrap().expect("all ranks are here").record;
+        let record = spread(&mut world, &spec, Box::new(|_| Ok(())), Arc::new(|_, _| {})).unwrap().expect("all ranks are here").record;
         let speedup = record.layers.as_ref().unwrap().speedup;
         assert!((speedup / (35.0 / 12.0) - 1.0).abs() < 0.03 && record.spread < 0.02, "{origin}: {speedup}, {}", record.spread);
         // The originator's share is the largest.
@@ -265,7 +285,7 @@ fn the_layers_of_a_mesh_take_what_is_predicted() {
         (spec.distribution, spec.origin, spec.pace) = (Distribution::Layers(LayeredForm::Mesh), RankId::new(origin), pace);
         let network = sim::Network::parse("hops:latency=1us,per_byte=200ns,contention").unwrap();
         let mut world = World::simulated(ranks, sim::Model { network, ..sim::Model::default() });
-        let record = spread(&mut world, &spec, Box::new(|_| Ok(()))).unwrap().expect("all ranks are here").record;
+        let record = spread(&mut world, &spec, Box::new(|_| Ok(())), Arc::new(|_, _| {})).unwrap().expect("all ranks are here").record;
         let layers = record.layers.as_ref().unwrap();
         let case = format!("{topology} from {origin}: {layers:?}, {} against {}", record.makespan, record.predicted);
         assert!((record.makespan / record.predicted - 1.0).abs() < 0.02, "{case}");

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::process::Command;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use equipoise::topology::{Overlay, RankId, Topology};
@@ -138,6 +139,7 @@ pub fn divided(world: &mut World, spec: &SpreadSpec) -> Result<Option<(SpreadOut
             sink.borrow_mut().extend_from_slice(bytes);
             Ok(())
         }),
+        Arc::new(|_, _| {}),
     )?;
     Ok(outcome.map(|outcome| (outcome, output.take())))
 }

@@ -19,9 +19,10 @@ pub fn enter(book: &mut Book) {
     let limit = Duration::from_secs(60);
     book.suite(Suite { name: "cores", ranks: &[1, 2, 3, 5, 8], more: &[], limit, options: mpi::Options::default(), cases: cases() });
     book.job("the command that a report shows starts as it stands", 3, reporting, typed);
-    book.job("what takes long tells how far it is", 2, long, |outcome| told(outcome, 2, 8));
-    book.job("what is soon done tells nothing", 2, short, |outcome| told(outcome, 0, 0));
-    book.job("what is to be quiet is so", 2, quiet, |outcome| told(outcome, 0, 0));
+    book.job("what takes long tells how far it is", 2, long, |outcome| told(outcome, " runs done", 2, 8));
+    book.job("a division that takes long tells how far it is", 3, dividing, |outcome| told(outcome, " bytes done", 1, 4));
+    book.job("what is soon done tells nothing", 2, short, |outcome| told(outcome, " done", 0, 0));
+    book.job("what is to be quiet is so", 2, quiet, |outcome| told(outcome, " done", 0, 0));
     book.check("a table of a paper has points of 2, 4, 8 and 16 real ranks", papers);
 }
 
@@ -124,10 +125,22 @@ fn quiet() {
     become_equipoise(&["run", "--scheduler", "static", "--workload", "tree:levels=1,children=6,least=6,task=1s", "--output", "quiet"]);
 }
 
-/// How many lines told of the progress, from one rank only.
-fn told(outcome: &Outcome, least: usize, most: usize) -> Result<(), String> {
+/// Shares of 512 kB, at an emulated speed of 64 kB a second.
+fn dividing() {
+    let input = Path::new(env!("CARGO_TARGET_TMPDIR")).join("a long division");
+    // Every rank makes the same file; it gets its name when it is complete.
+    let own = input.with_extension(std::process::id().to_string());
+    std::fs::write(&own, "a line of sixteen\n".repeat(3 * 512_000 / 18))
+        .and_then(|()| std::fs::rename(&own, &input))
+        .expect("there is room");
+    let input = input.to_str().expect("a folder that is text");
+    become_equipoise(&["divide", "--input", input, "--kernel", "count", "--speeds", "1,1,1", "--rate", "64k", "--installments", "1"]);
+}
+
+/// Checks the number of lines about the progress, from one rank only.
+fn told(outcome: &Outcome, what: &str, least: usize, most: usize) -> Result<(), String> {
     outcome.expect(0, Duration::from_secs(60), &[])?;
-    let lines: Vec<&str> = outcome.stderr.lines().filter(|line| line.contains(" runs done")).collect();
+    let lines: Vec<&str> = outcome.stderr.lines().filter(|line| line.contains(what)).collect();
     let are_apart = lines.windows(2).all(|pair| pair[0] != pair[1]);
     let left = lines.iter().filter(|line| line.contains(" left; now ")).count();
     if (least..=most).contains(&lines.len()) && are_apart && left + 1 >= least { Ok(()) } else { Err(format!("{lines:?}")) }

@@ -200,7 +200,10 @@ impl Lines {
                     return;
                 }
                 let left = pace.left().map_or_else(String::new, |left| format!(", {left} left"));
-                say(format!("equipoise: {} of {} {what} done{left}; now {now}", pace.done, pace.of));
+                say(match pace.of {
+                    0 => format!("equipoise: now {now}"),
+                    of => format!("equipoise: {} of {of} {what} done{left}; now {now}", pace.done),
+                });
             }
         });
         // Without a thread there is no progress report.

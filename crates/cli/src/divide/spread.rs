@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use equipoise::topology::{Overlay, RankId};
@@ -22,8 +23,8 @@ use super::model::{self, ModelOptions};
 use crate::launch::{self, Ending};
 use crate::options::WorldOptions;
 use crate::output::{Files, Target};
-use crate::terminal::Output;
-use crate::{streams, terminal};
+use crate::streams;
+use crate::terminal::{self, Output, Progress};
 
 /// Options that the model does not use.
 pub const NAMES: [&str; 17] = [
@@ -298,7 +299,12 @@ impl Request<'_> {
             _ => Ok(Destination::Nowhere),
         };
         let destination = Rc::new(RefCell::new(settle::agree(world, destination)?));
-        let outcome = experiment::spread(world, &spec, self.sink(kept.clone(), destination.clone()))?;
+        let progress = Arc::new(Progress::begin(self.output != Output::Quiet, "bytes"));
+        progress.at(0, 0, "measuring speeds and links");
+        let (reported, what) = (progress.clone(), if world.is_simulated() { "all shares" } else { "the share of rank 0" });
+        let report = Arc::new(move |done, of| reported.at(done, of, what));
+        let outcome = experiment::spread(world, &spec, self.sink(kept.clone(), destination.clone()), report)?;
+        drop(progress);
         let Some(SpreadOutcome { answer, record }) = outcome else { return Ok(0) };
         let status = match &answer {
             Answer::Written { status, .. } => *status,

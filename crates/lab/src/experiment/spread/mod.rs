@@ -9,6 +9,7 @@ mod collecting;
 mod input;
 mod record;
 mod unpack;
+mod watched;
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -17,10 +18,13 @@ use std::time::{Duration, Instant};
 use self::input::{FoundInput, Input, InputStream};
 use self::record::Made;
 pub use self::record::{Baseline, LayersRecord, LinkRecord, RankTimeline, Split, SpreadRecord};
+pub use self::watched::SpreadProgress;
+use self::watched::Watched;
 use super::settle;
 use super::site::Site;
 use crate::divisible::spread::demand::on_demand;
 use crate::divisible::spread::flood::flood;
+use crate::divisible::spread::kernel::Kernels;
 use crate::divisible::spread::program::distribute;
 use crate::divisible::spread::{
     InputSource, Layers, LinkCosts, Range, Records, Routes, SpreadCosts, SpreadEnding, SpreadOrder, SpreadPlan, SpreadTree, clock, cut,
@@ -112,11 +116,12 @@ struct SpreadSetting {
     patience: Duration,
 }
 
-/// Divides. Collected output goes to `sink` on the originator.
+/// Divides. Collected output goes to `sink` on the originator. `progress` is called on every rank with the number of bytes of its share that are
+/// done, and the length of its share (in simulation of all shares).
 ///
 /// # Errors
 /// Wrong usage if there is no such originator, or the input cannot be read; a failure if it shrinks, a computation fails, or output cannot be written; as [`World::run`].
-pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink) -> Result<Option<SpreadOutcome>> {
+pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink, progress: SpreadProgress) -> Result<Option<SpreadOutcome>> {
     settle::check_rank("origin", spec.origin, world.ranks())?;
     let mut input = opened(world, spec)?;
     let length = settle::from_rank(world, spec.origin, || Ok(input.as_ref().map_or(0, InputSource::len)))?;
@@ -136,7 +141,9 @@ pub fn spread(world: &mut World, spec: &SpreadSpec, sink: Sink) -> Result<Option
         None => plan(&setting.tree, costs, length, spec.installments, setting.room),
     });
     let (ordered, order) = setting.order(world, planned, planner, input.as_mut(), setting.layers.as_deref())?;
-    let (ending, offsets) = setting.distribute(world, &order, input.as_ref(), setting.layers.as_deref())?;
+    let mine = RankId::each(world.held()).map(|rank| order.ranges[setting.overlay.placement.real_node_of(rank) as usize].len()).sum();
+    let watched = Rc::new(Watched::new(setting.desk.clone(), mine, progress));
+    let (ending, offsets) = setting.distribute(world, &order, watched, input.as_ref(), setting.layers.as_deref())?;
     let checked = setting.answer(ending.as_ref(), input.as_ref());
     let answer = settle::agree(world, checked)?;
     let collecting = collecting::collect(world, &setting, &order, &spec.reduce, sink)?;
@@ -273,6 +280,7 @@ impl SpreadSetting {
         &self,
         world: &mut World,
         order: &Rc<SpreadOrder>,
+        kernels: Rc<dyn Kernels>,
         input: Option<&Input>,
         layers: Option<&Layers>,
     ) -> Result<(Option<SpreadEnding>, Vec<i64>)> {
@@ -283,7 +291,7 @@ impl SpreadSetting {
         let ranks = self.overlay.placement.ranks();
         let ended = node::run(world, &self.overlay, |node| {
             let source = if node.me() == self.origin { source.take() } else { None };
-            let (tree, order, kernels) = (self.tree.clone(), order.clone(), self.desk.clone());
+            let (tree, order, kernels) = (self.tree.clone(), order.clone(), kernels.clone());
             let (routes, origin, link) = (routes.clone(), self.origin, self.link);
             async move {
                 if node.me() >= ranks {
@@ -347,7 +355,7 @@ impl SpreadSetting {
                     let make = if name == alone { plan::alone } else { plan::equal };
                     let planned = planner.map(|costs| make(&self.tree, costs, self.length));
                     let (_, order) = self.order(world, planned, planner, input.as_deref_mut(), None)?;
-                    self.distribute(world, &order, input.as_deref(), None)?.0
+                    self.distribute(world, &order, self.desk.clone(), input.as_deref(), None)?.0
                 }
             };
             self.desk.clear();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tempfile::NamedTempFile;
@@ -92,7 +92,7 @@ fn execute(dimension: u32, link: f64) -> Result<Executed> {
     let network =
         Network::parse(&format!("hops:latency=1us,per_byte={}ns,contention", link * 1e9)).map_err(|why| failed(why.to_string()))?;
     let mut world = World::simulated(ranks, Model { network, ..Model::default() });
-    let record = spread(&mut world, &spec, Box::new(|_| Ok(())))?.map(|outcome| outcome.record);
+    let record = spread(&mut world, &spec, Box::new(|_| Ok(())), Arc::new(|_, _| {}))?.map(|outcome| outcome.record);
     let record = record.ok_or_else(|| failed("the first rank is not here".into()))?;
     let layers = record.layers.as_ref().ok_or_else(|| failed("it was not divided in layers".into()))?;
     let parts = record.shares.iter().map(|share| *share as f64 / record.bytes as f64).collect();
