@@ -29,7 +29,7 @@ fn main() -> Result<(), Failure> {
     let universe = rsmpi::initialize().expect("MPI can be initialised once");
     let all = universe.world();
     let (rank, ranks) = (all.rank(), all.size());
-    let world = World::of(&all, "balancer=refine")?;
+    let world = World::with_options(&all, "balancer=refine")?;
     let (mut seconds, mut computing) = ([0.0; 2], 0.0);
     for lends in [0, 1] {
         for step in 0..steps {

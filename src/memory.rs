@@ -10,11 +10,11 @@ thread_local! {
     static ASKING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes room for exactly this number of further bytes in an empty or filled buffer; `false` if there is no memory for them.
+/// Makes room for exactly this number of further elements in an empty or filled buffer; `false` if there is no memory for them.
 #[must_use]
-pub fn reserve(buffer: &mut Vec<u8>, bytes: usize) -> bool {
+pub fn reserve<T>(buffer: &mut Vec<T>, more: usize) -> bool {
     let before = ASKING.replace(true);
-    let reserved = buffer.try_reserve_exact(bytes);
+    let reserved = buffer.try_reserve_exact(more);
     ASKING.set(before);
     reserved.is_ok()
 }

@@ -1,5 +1,6 @@
 """Worlds, plans, loans and loops."""
 
+import operator
 import pickle
 import traceback
 from collections import namedtuple
@@ -20,6 +21,18 @@ moved, bytes: number of items that change their rank, and their bytes where thes
 pays: True, False, or None where nobody knows how long a unit lasts (no option ``unit``, no ``step`` yet).
 balancer: the name of the balancer.
 """
+
+
+# What arguments of a wrong type or size raise on one rank. The other ranks are to hear of it, so it goes into the call.
+_MISTAKES = (TypeError, ValueError, OverflowError)
+
+
+def _count(n):
+    """A number of items."""
+    count = operator.index(n)
+    if not 0 <= count < 2**63:
+        raise UsageError(f"n = {n}: it must be at least 0, and less than 2**63")
+    return count
 
 
 def _told(error):
@@ -54,8 +67,12 @@ class World:
         from mpi4py import MPI
 
         comm = MPI.COMM_WORLD if comm is None else comm
-        text = " ".join(_option(key, value) for key, value in options.items())
-        self._native = call(_native.World, MPI._addressof(comm), MPI._sizeof(comm), text)
+        text, wrong = "", None
+        try:
+            text = " ".join(_option(key, value) for key, value in options.items())
+        except _MISTAKES as why:
+            wrong = (2, str(why))
+        self._native = call(_native.World, MPI._addressof(comm), MPI._sizeof(comm), text, wrong)
         self._comm = comm
         self._calls = None
         self._closed = False
@@ -101,7 +118,7 @@ class World:
             key, value = _option(key, value).split("=", 1)
             call(self._native.set, key, value)
 
-    def plan(self, weights=None, nbytes=None, pinned=None, n=None, coordinates=None):
+    def plan(self, weights=None, nbytes=None, pinned=None, n=None, coordinates=None, *, _items=None):
         """Decides which item should go to which rank; moves nothing.
 
         weights: work of each item, finite and at least 0; None: 1 each. nbytes: memory of each. pinned: True for those that stay.
@@ -111,6 +128,8 @@ class World:
         try:
             packed = [packing.packed(values, code, what) for values, code, what in ((weights, "d", "weights"), (nbytes, "Q", "nbytes"), (pinned, "B", "pinned"))]
             dimensions, places, points = packing.coordinates(coordinates)
+            n = n if n is None else _count(n)
+            n = n if _items is None else len(_items)
             counts = [count for _, count in packed] + [points, n]
             known = [count for count in counts if count is not None]
             if not known:
@@ -118,7 +137,7 @@ class World:
             if any(count != known[0] for count in known):
                 raise UsageError(f"arguments for different numbers of items: {', '.join(map(str, known))}")
             items, given = known[0], (*[data for data, _ in packed], places)
-        except UsageError as why:
+        except _MISTAKES as why:
             wrong = (2, str(why))
         weights, nbytes, pinned, places = given
         return Plan(self, call(_native.plan, self._native, items, weights, nbytes, pinned, dimensions, places, wrong), items)
@@ -132,7 +151,7 @@ class World:
             extra = [packed for packed, _ in pairs]
             if data is None:
                 raise UsageError("destinations are missing")
-        except UsageError as why:
+        except _MISTAKES as why:
             wrong, data = (2, str(why)), b""
         return Plan(self, call(_native.plan_from, self._native, count or 0, data, *extra, wrong), count or 0)
 
@@ -141,7 +160,7 @@ class World:
 
         items: a list of picklable objects, or an array, moved along axis 0. What stays is the same object; what leaves is pickled.
         """
-        return self.plan(weights, nbytes, pinned, n=len(items)).move(items)
+        return self.plan(weights, nbytes, pinned, _items=items).move(items)
 
     def lend(self, items, weights=None, nbytes=None, pinned=None):
         """Lends items for a while: ``with w.lend(items, weights=cost) as loan: loan.results = f(loan.items)``, then ``loan.home``."""
@@ -149,7 +168,12 @@ class World:
 
     def step(self, seconds):
         """Whether to balance now, the same on all ranks; to be asked once a step. seconds: what this rank's step took."""
-        return call(self._native.step, seconds)
+        wrong = None
+        try:
+            seconds = float(seconds)
+        except _MISTAKES as why:
+            seconds, wrong = 0.0, (2, f"step: {why}")
+        return call(self._native.step, seconds, wrong)
 
     def advise(self, seconds_per_unit, weights=None, nbytes=None, n=None):
         """The verdict of the balancer that gains most, if a unit of weight lasts that long. Moves nothing."""
@@ -159,9 +183,10 @@ class World:
             known = [count for _, count in pairs if count is not None] + ([] if n is None else [n])
             if not known:
                 raise UsageError("how many items? give weights, or n")
-            items, given = known[0], tuple(data for data, _ in pairs)
-        except UsageError as why:
-            wrong = (2, str(why))
+            items, given = _count(known[0]), tuple(data for data, _ in pairs)
+            seconds_per_unit = float(seconds_per_unit)
+        except _MISTAKES as why:
+            wrong, seconds_per_unit = (2, str(why)), 0.0
         return Verdict(**call(_native.advise, self._native, items, *given, seconds_per_unit, wrong))
 
     def loop(self, first, last, rule="fac2"):
@@ -311,7 +336,7 @@ class Loan:
 
     def __enter__(self):
         items, weights, nbytes, pinned = self._given
-        self.plan = self._world.plan(weights, nbytes, pinned, n=len(items))
+        self.plan = self._world.plan(weights, nbytes, pinned, _items=items)
         self.items = self.plan.move(items)
         self._given = None
         return self
@@ -340,15 +365,19 @@ class Loop:
         wrong, self._offset = None, 0
         try:
             first, last = int(first), int(last)
-            # The native loop counts from 0 up.
-            if first < 0:
-                self._offset, first, last = first, 0, last - first
             if last < first:
-                raise UsageError(f"the loop ends at {last + self._offset}, before {first + self._offset}")
-        except (TypeError, ValueError) as why:
-            wrong, first, last = (2, f"loop: {why}"), 0, 0
+                raise UsageError(f"the loop ends at {last}, before {first}")
+            # The native loop has no negative numbers.
+            if first < 0:
+                self._offset = -(2**63)
+            first, last = first - self._offset, last - self._offset
+            if first < 0 or last >= 2**64:
+                raise UsageError(f"{first + self._offset} to {last + self._offset}: more than 64 bits")
+            rule = str(rule)
+        except _MISTAKES as why:
+            wrong, first, last, rule = (2, f"loop: {why}"), 0, 0, ""
         self._world, self._managed = world, False
-        self._native = call(world._native.begin_loop, first, last, str(rule), wrong)
+        self._native = call(world._native.begin_loop, first, last, rule, wrong)
 
     def __iter__(self):
         return self

@@ -5,14 +5,21 @@
 mod plans;
 mod worlds;
 
+use std::cell::RefCell;
+
 use equipoise::guest::{Failure, Status};
 use pyo3::prelude::*;
 
 pyo3::create_exception!(_native, NativeFailure, pyo3::exceptions::PyException, "A failed call: status and sentence.");
 
-/// A failure as the exception that the package translates.
+thread_local! {
+    /// The exception of a signal handler that ended this thread's call.
+    static INTERRUPT: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// A failure as the exception that the package translates; the exception of a signal handler that ended the call as itself.
 fn raised(failure: Failure) -> PyErr {
-    NativeFailure::new_err((failure.status as i32, failure.text))
+    INTERRUPT.take().unwrap_or_else(|| NativeFailure::new_err((failure.status as i32, failure.text)))
 }
 
 /// Mistake in this rank's arguments, as the package found it: a status and a sentence.

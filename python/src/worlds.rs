@@ -7,7 +7,7 @@ use equipoise::guest::{self, Failure};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::{Wrong, failure, raised};
+use crate::{INTERRUPT, Wrong, failure, raised};
 
 /// A world, which other threads may touch but not use.
 pub struct Shared(pub guest::World);
@@ -29,13 +29,14 @@ pub struct World {
 impl World {
     /// Opens a world on the communicator whose handle of `size` bytes is at `address`.
     #[new]
-    fn new(py: Python<'_>, address: usize, size: usize, options: &str) -> PyResult<World> {
+    fn new(py: Python<'_>, address: usize, size: usize, options: &str, wrong: Wrong) -> PyResult<World> {
+        let options = wrong.map_or(Ok(options), |wrong| Err(failure(wrong)));
         // SAFETY: the package passes what mpi4py says of a communicator that it holds.
         #[allow(unsafe_code, reason = "see above")]
         let opened =
-            py.detach(|| unsafe { guest::World::at(std::ptr::with_exposed_provenance::<c_void>(address), size, Ok(options)) }.map(Shared));
+            py.detach(|| unsafe { guest::World::at(std::ptr::with_exposed_provenance::<c_void>(address), size, options) }.map(Shared));
         let shared = opened.map_err(raised)?;
-        let interrupted = || Python::attach(|py| py.check_signals().map_err(|why| said(py, &why)));
+        let interrupted = || Python::attach(|py| py.check_signals().map_err(|why| interrupt(py, why)));
         shared.0.ask_while_waiting(interrupted).map_err(raised)?;
         Ok(World { shared })
     }
@@ -70,8 +71,9 @@ impl World {
         Ok(all.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
     }
 
-    fn step(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
-        py.detach(|| self.shared.0.step(seconds)).map_err(raised)
+    fn step(&self, py: Python<'_>, seconds: f64, wrong: Wrong) -> PyResult<bool> {
+        let seconds = wrong.map_or(Ok(seconds), |wrong| Err(failure(wrong)));
+        py.detach(|| self.shared.0.step_if(seconds)).map_err(raised)
     }
 
     fn progress(&self, py: Python<'_>) -> PyResult<()> {
@@ -107,8 +109,9 @@ pub struct Loop {
     inner: Mutex<Option<guest::Loop>>,
 }
 
-/// Turns an exception into the failure that the other ranks receive; it stays set for the caller.
-fn said(py: Python<'_>, why: &PyErr) -> Failure {
+/// Turns a signal handler's exception into the failure that the other ranks receive, and keeps it for the caller.
+fn interrupt(py: Python<'_>, why: PyErr) -> Failure {
     let name = why.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
+    INTERRUPT.set(Some(why));
     failure((1, format!("{name} while a call waited")))
 }

@@ -17,7 +17,7 @@ impl Buffers {
         let mut buffer = found.map(|at| self.0.swap_remove(at)).unwrap_or_default();
         let more = bytes.saturating_sub(buffer.len());
         if !crate::memory::reserve(&mut buffer, more) {
-            return Err(Failure::memory(&format!("{bytes} bytes of {what}")));
+            return Err(Failure::no_room(bytes, what));
         }
         buffer.resize(bytes, 0);
         Ok(buffer)

@@ -47,7 +47,7 @@ pub(super) struct State {
     /// Number of the call.
     pub(super) call: u64,
     lost: Option<Failure>,
-    /// When this rank came into the call.
+    /// When the wait began, or the last time that something came which was waited for.
     since: Instant,
     pub made: u64,
     pub watch: Option<(String, Watch)>,
@@ -135,11 +135,16 @@ impl World {
         if self.in_callback.get() {
             return Err(Failure::usage("callbacks may call put, result, stop, progress and error only"));
         }
-        let Ok(state) = self.state.try_borrow() else {
-            return Err(Failure::usage("the world is in another call"));
-        };
-        if let Some(lost) = &state.lost {
-            return Err(lost.clone());
+        if self.state.try_borrow().is_err() {
+            return Err(in_another_call());
+        }
+        self.check_open()
+    }
+
+    /// Checks that the world is not lost, and that MPI is there.
+    pub(super) fn check_open(&self) -> Result<()> {
+        if let Some(lost) = self.lost() {
+            return Err(lost);
         }
         if !carrier::is_active() {
             return Err(Failure::usage("MPI is finalised, and nothing but closing is left"));
@@ -147,12 +152,19 @@ impl World {
         Ok(())
     }
 
+    /// The result of a call that is not collective; a failure ends the job, if that was asked for.
+    pub(super) fn concluded<T>(&self, result: Result<T>) -> Result<T> {
+        result.inspect_err(|failure| {
+            if self.state.try_borrow().is_ok_and(|state| state.options.aborts) {
+                eprintln!("equipoise: {failure}");
+                carrier::abort(failure.status as i32);
+            }
+        })
+    }
+
     /// Makes a call; panics, and failures after which the world is lost, are reported to the other ranks.
     pub(super) fn call<T>(&self, make: impl FnOnce(&World) -> Result<T>) -> Result<T> {
         self.enter()?;
-        if let Ok(mut state) = self.state.try_borrow_mut() {
-            state.since = Instant::now();
-        }
         let made = catch_unwind(AssertUnwindSafe(|| make(self)));
         self.in_callback.set(false);
         let made = made.unwrap_or_else(|panic| Err(Failure::new(Status::Panic, format!("rank {}: panic: {}", self.rank, said(&panic)))));
@@ -170,6 +182,10 @@ impl World {
         self.in_callback.set(false);
         result
     }
+}
+
+pub(super) fn in_another_call() -> Failure {
+    Failure::usage("the world is in another call")
 }
 
 fn said(panic: &Box<dyn std::any::Any + Send>) -> String {
@@ -230,11 +246,7 @@ impl State {
     pub fn look(&mut self, patience: &mut Patience, whom: &dyn Fn() -> String) -> Result<()> {
         let link = self.link()?;
         let happened = link.poll()?;
-        if let Some(lost) = link.take(|word| word.kind == kinds::LOST) {
-            let failure: Failure = read(&lost.body)?;
-            self.lost = Some(failure.clone());
-            return Err(failure);
-        }
+        self.hear_of_loss()?;
         if self.serve()? || happened {
             patience.reset();
             return Ok(());
@@ -255,7 +267,35 @@ impl State {
         Ok(())
     }
 
-    /// The watches begin anew: something has come that is no part of the call's waiting.
+    /// The shorter time limit of waits, if there is one.
+    pub(super) fn limit(&self) -> Option<Duration> {
+        self.options.timeout.into_iter().chain(self.options.watchdog).min()
+    }
+
+    /// Tells ranks that wait that this one is at work.
+    pub(super) fn is_at_work(&mut self) -> Result<()> {
+        let link = self.link()?;
+        let me = link.rank;
+        for rank in RankId::all(link.ranks).filter(|rank| *rank != me) {
+            link.send(rank, kinds::BUSY, 0, &[])?;
+        }
+        link.poll()?;
+        Ok(())
+    }
+
+    /// Checks that no rank has given the world up, as far as is known here.
+    pub(super) fn hear_of_loss(&mut self) -> Result<()> {
+        while self.link()?.take(|word| word.kind == kinds::BUSY).is_some() {
+            self.has_progressed();
+        }
+        if let Some(lost) = self.link()?.take(|word| word.kind == kinds::LOST) {
+            let failure: Failure = read(&lost.body)?;
+            self.lost.get_or_insert(failure);
+        }
+        self.lost.clone().map_or(Ok(()), Err)
+    }
+
+    /// The time limits begin anew.
     pub fn has_progressed(&mut self) {
         self.since = Instant::now();
     }
@@ -263,7 +303,10 @@ impl State {
     pub(super) fn wait(&mut self, kind: i32, from: RankId) -> Result<Word> {
         let call = self.call;
         let mut patience = Patience::new();
+        self.has_progressed();
         loop {
+            // A rank may have given up after it sent what is waited for.
+            self.hear_of_loss()?;
             if let Some(word) = self.link()?.take(|word| word.kind == kind && word.call == call && word.from == from) {
                 return Ok(word);
             }
@@ -274,6 +317,7 @@ impl State {
     /// Waits until all letters have left.
     fn flush(&mut self) -> Result<()> {
         let mut patience = Patience::new();
+        self.has_progressed();
         while !self.link()?.has_sent() {
             self.look(&mut patience, &|| "a rank that is sent something".into())?;
         }
@@ -385,6 +429,11 @@ impl State {
                 Err(failure)
             }
         }
+    }
+
+    /// Agrees with all ranks that they are still here, before a call of MPI that waits for all of them and that nothing ends.
+    pub fn confirm(&mut self, op: Op) -> Result<()> {
+        self.agree(op, Ok(()), &[]).map(drop)
     }
 
     /// Gives the communicators back. All agree beforehand.

@@ -53,6 +53,8 @@ pub mod kinds {
     pub const COLLECT: i32 = 3;
     pub const SCATTER: i32 = 4;
     pub const LOST: i32 = 5;
+    /// A rank is at work on its part of the call.
+    pub const BUSY: i32 = 6;
     /// First kind of the messages of a run.
     pub const RUN: i32 = 10;
 }

@@ -168,6 +168,9 @@ impl World {
                 Rule::Wf => state.all_of(weights)?,
                 _ => vec![1.0; world.ranks() as usize],
             };
+            if !state.link()?.shares() {
+                state.confirm(Op::LoopBegin)?;
+            }
             let link = state.link()?;
             link.share()?;
             if link.rank == RankId::FIRST {
@@ -295,6 +298,17 @@ mod tests {
                     }
                     assert_eq!(next, length, "{rule} on {ranks}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn the_longest_loops_are_dealt_out_under_every_rule() {
+        for (rule, _) in named::RULES {
+            for length in [u64::MAX, u64::MAX - 1, 1 << 62] {
+                let mut taker = Taker::new(terms(rule).unwrap(), length, 0, &[1.0; 3]);
+                let (from, to) = taker.next(length, 0, |_| Ok(0)).unwrap().unwrap();
+                assert!(from < to && to <= length, "{rule} {length}: {from} to {to}");
             }
         }
     }

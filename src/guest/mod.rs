@@ -3,7 +3,7 @@
 //! ```no_run
 //! # fn chemistry(cell: &Vec<f64>) -> f64 { cell[0] }
 //! # fn step(comm: &impl equipoise::transport::mpi::rsmpi::traits::AsRaw<Raw = equipoise::transport::mpi::rsmpi::ffi::MPI_Comm>, cells: Vec<Vec<f64>>, cost: &[f64]) -> equipoise::guest::Result<()> {
-//! let world = equipoise::guest::World::of(comm, "balancer=refine")?;
+//! let world = equipoise::guest::World::with_options(comm, "balancer=refine")?;
 //! let plan = world.plan(cost)?;
 //! println!("{} now, {} after", plan.verdict().before, plan.verdict().after);
 //! let there = plan.move_vec(cells)?;

@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use super::status::{Failure, Result};
 use crate::topology::RankId;
 
 /// Places in an array, ascending.
@@ -63,18 +64,24 @@ impl Aligned {
     }
 
     /// A copy of the bytes, at such an address.
-    pub fn copy(&mut self, bytes: &[u8]) -> &[u8] {
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn copy(&mut self, bytes: &[u8]) -> Result<&[u8]> {
         let words = bytes.chunks(16).map(|chunk| {
             let mut word = [0; 16];
             word[..chunk.len()].copy_from_slice(chunk);
             u128::from_ne_bytes(word)
         });
         self.0.clear();
+        if !crate::memory::reserve(&mut self.0, bytes.len().div_ceil(16)) {
+            return Err(Failure::no_room(bytes.len(), "an item"));
+        }
         self.0.extend(words);
         if self.0.is_empty() {
             self.0.push(0);
         }
-        as_bytes(&self.0, bytes.len())
+        Ok(as_bytes(&self.0, bytes.len()))
     }
 }
 

@@ -103,13 +103,14 @@ impl World {
     pub fn plan_as(&self, op: Op, given: Result<&Given<'_>>) -> Result<Plan> {
         self.call(|world| {
             let mut state = world.state.borrow_mut();
-            let began = Instant::now();
             let balancer = state.options.balancer.clone();
             let dimensions = given.as_ref().ok().and_then(|given| given.coordinates).map_or(0, |(dimensions, _)| dimensions as u64);
             let offer = given.and_then(|given| given.check(world.ranks()).map(|()| given)).map(|given| state.offer(given, world.rank()));
             let (offer, mine) = split(offer);
             state.agree(op, mine, &[("number of coordinates", dimensions)])?;
             let Some(offer) = offer else { return Err(Failure::usage("no items")) };
+            // What a plan costs is measured once all are here: a late rank costs what its load costs.
+            let began = Instant::now();
             let answer = state.through_first(&offer, |state, offers| {
                 let all = All::of(&offers, dimensions as usize)?;
                 let decision = match op {
@@ -227,6 +228,7 @@ impl State {
 impl Given<'_> {
     /// Checks everything that one rank can see.
     fn check(&self, ranks: u32) -> Result<()> {
+        check_room(self.items)?;
         let lengths = [self.weights.map(<[f64]>::len), self.bytes.map(<[u64]>::len), self.pinned.map(<[u8]>::len)];
         let lengths = lengths.into_iter().chain([self.destinations.map(<[i32]>::len)]);
         if let Some(length) = lengths.flatten().find(|length| *length != self.items) {
@@ -259,7 +261,9 @@ impl Given<'_> {
 
 impl All {
     fn of(offers: &[Offer], dimensions: usize) -> Result<All> {
-        let total: usize = offers.iter().map(|offer| offer.items as usize).sum();
+        let total = offers.iter().try_fold(0usize, |sum, offer| sum.checked_add(usize::try_from(offer.items).ok()?));
+        let total = total.ok_or_else(|| Failure::usage("the ranks have more items together than can be counted"))?;
+        check_room(total)?;
         let mut all = All {
             counts: offers.iter().map(|offer| offer.items as usize).collect(),
             weights: Vec::with_capacity(total),
@@ -294,6 +298,18 @@ impl All {
             all.capacity = Some(offers.iter().map(|offer| offer.capacity.map_or(u64::MAX, |bytes| bytes as u64)).collect());
         }
         Ok(all)
+    }
+}
+
+/// Bytes of the arrays of a plan for each item, on rank 0.
+const BYTES_OF_AN_ITEM: usize = 64;
+
+/// Checks that there is memory for a plan of this number of items.
+fn check_room(items: usize) -> Result<()> {
+    let bytes = items.saturating_mul(BYTES_OF_AN_ITEM);
+    match crate::memory::reserve(&mut Vec::<u8>::new(), bytes) {
+        true => Ok(()),
+        false => Err(Failure::memory(&format!("a plan of {items} items"))),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Execution of a plan, forth and back: items of one size between arrays, and items of any size.
 
 use std::mem;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::buffers::Buffers;
 use super::call::{Same, State, World};
@@ -17,7 +17,7 @@ use crate::transport::mpi::guest::Patience;
 fn room(bytes: usize, what: &str) -> Result<Vec<u8>> {
     let mut buffer = Vec::new();
     if !crate::memory::reserve(&mut buffer, bytes) {
-        return Err(Failure::memory(&format!("{bytes} bytes of {what}")));
+        return Err(Failure::no_room(bytes, what));
     }
     buffer.resize(bytes, 0);
     Ok(buffer)
@@ -48,23 +48,26 @@ impl World {
         self.call(|world| {
             let mut state = world.state.borrow_mut();
             let began = Instant::now();
+            let is_watched = state.options.timeout.is_some() || state.options.watchdog.is_some();
             let (plan, arrays, mine) = match (plan.and_then(|plan| plan.check(world).map(|()| plan)), arrays) {
                 (Ok(plan), Ok(arrays)) => (Some(plan), Some(arrays), Ok(())),
                 (Err(why), _) | (_, Err(why)) => (None, None, Err(why)),
             };
             let route = plan.map(|plan| if op == Op::Move { &plan.there } else { &plan.back });
             let prepared = mine.and_then(|()| match (route, &arrays) {
-                (Some(route), Some((from, into))) => route.prepare(&mut state.buffers, world.rank, from, into.len(), size),
+                (Some(route), Some((from, into))) => route.prepare(&mut state.buffers, world.rank, from, into.len(), size, is_watched),
                 _ => Err(Failure::usage("no plan")),
             });
             let (staging, mine) = split(prepared);
+            let preparing = began.elapsed();
             let number = plan.map_or(0, |plan| plan.number);
             state.agree(op, mine, &[("plan", number), ("bytes of an item", size as u64)])?;
             let (Some(route), Some((from, into)), Some(staging)) = (route, arrays, staging) else {
                 return Err(Failure::usage("no plan"));
             };
+            let began = Instant::now();
             state.carry(route, from, into, size, staging)?;
-            state.note(began, size * route.items, size);
+            state.note(preparing + began.elapsed(), size * route.items, size);
             Ok(())
         })
     }
@@ -92,22 +95,22 @@ impl World {
     pub fn carry_each(&self, plan: Result<&Plan>, op: Op, items: Result<&[&[u8]]>, receive: Receive<'_>) -> Result<()> {
         self.call(|world| {
             let mut state = world.state.borrow_mut();
-            let began = Instant::now();
             let both = plan.and_then(|plan| plan.check(world).map(|()| plan)).and_then(|plan| items.map(|items| (plan, items)));
             let both = both.and_then(|(plan, items)| {
                 let route = if op == Op::MoveVar { &plan.there } else { &plan.back };
                 match items.len() == route.items {
-                    true => Ok((plan, route, items)),
+                    true => Ok((plan, route, items, route.rooms_for_sizes(world.rank)?)),
                     false => Err(Failure::usage(format!("{} items are given, and the plan has {}", items.len(), route.items))),
                 }
             });
             let (both, mine) = split(both);
             let number = both.as_ref().map_or(0, |(plan, ..)| plan.number);
             state.agree(op, mine, &[("plan", number)])?;
-            let Some((plan, route, items)) = both else { return Err(Failure::usage("no plan")) };
+            let Some((plan, route, items, rooms)) = both else { return Err(Failure::usage("no plan")) };
+            let began = Instant::now();
             let same: Same<'_> = &[("plan", number)];
-            let (sizes, packed) = state.exchange_each(op, route, items, same)?;
-            state.note(began, items.iter().map(|item| item.len()).sum(), 0);
+            let (sizes, packed) = state.exchange_each(op, route, items, rooms, same)?;
+            state.note(began.elapsed(), items.iter().map(|item| item.len()).sum(), 0);
             drop(state);
             let delivered = world.deliver(plan, op, route, items, &sizes, &packed, receive);
             let mut state = world.state.borrow_mut();
@@ -145,12 +148,19 @@ impl World {
             }
         }
         let mut aligned = Aligned::new();
+        // Others wait for the last callback, which may come late.
+        let every = self.state.borrow().limit().map(|limit| limit / 4);
+        let mut last = Instant::now();
         for (place, bytes) in found.into_iter().enumerate() {
+            if every.is_some_and(|every| last.elapsed() > every) {
+                self.state.borrow_mut().is_at_work()?;
+                last = Instant::now();
+            }
             let (from, index) = match op {
                 Op::MoveVar => plan.sources[place],
                 _ => (plan.destinations[place], place as u64),
             };
-            let bytes = aligned.copy(bytes);
+            let bytes = aligned.copy(bytes)?;
             let answer = self.back(|| receive(from, index, bytes));
             if answer != 0 {
                 let text = format!("item {index} of rank {from}: the callback returned {answer}");
@@ -171,22 +181,28 @@ struct Staging {
 }
 
 impl Route {
-    /// Checks the arrays, and makes room for what must be collected or spread.
-    fn prepare(&self, buffers: &mut Buffers, me: RankId, from: &[u8], into: usize, size: usize) -> Result<Staging> {
+    /// Room for the sizes of the items that arrive from each rank.
+    fn rooms_for_sizes(&self, me: RankId) -> Result<Vec<Vec<u8>>> {
+        self.arriving.iter().map(|(rank, places)| room(if *rank == me { 0 } else { places.len() * 8 }, "sizes")).collect()
+    }
+
+    /// Checks the arrays, and makes room for what must be collected or spread, and for everything if a time limit may end the wait: transfers that
+    /// are left behind may not write into the caller's array then.
+    fn prepare(&self, buffers: &mut Buffers, me: RankId, from: &[u8], into: usize, size: usize, is_watched: bool) -> Result<Staging> {
         for (items, bytes, what) in [(self.items, from.len(), "given"), (self.arrivals, into, "to be received")] {
             if items.checked_mul(size) != Some(bytes) {
                 return Err(Failure::usage(format!("{bytes} bytes for {items} items of {size} that are {what}")));
             }
         }
-        let mut packed = |rank: &RankId, places: &Places, leaves: bool| match places {
-            Places::List(list) if *rank != me && size > 0 => {
-                let mut buffer = buffers.take(list.len() * size, "items")?;
-                if leaves {
-                    list.iter().zip(buffer.chunks_exact_mut(size)).for_each(|(at, item)| item.copy_from_slice(&from[at * size..][..size]));
-                }
-                Ok(Some(buffer))
+        let mut packed = |rank: &RankId, places: &Places, leaves: bool| {
+            if *rank == me || size == 0 || !(is_watched || matches!(places, Places::List(_))) {
+                return Ok(None);
             }
-            _ => Ok(None),
+            let mut buffer = buffers.take(places.len() * size, "items")?;
+            if leaves {
+                places.iter().zip(buffer.chunks_exact_mut(size)).for_each(|(at, item)| item.copy_from_slice(&from[at * size..][..size]));
+            }
+            Ok(Some(buffer))
         };
         Ok(Staging {
             leaving: self.leaving.iter().map(|(rank, places)| packed(rank, places, true)).collect::<Result<_>>()?,
@@ -197,8 +213,8 @@ impl Route {
 
 impl State {
     /// Notes what a move took.
-    fn note(&mut self, began: Instant, bytes: usize, size: usize) {
-        let seconds = began.elapsed().as_secs_f64();
+    fn note(&mut self, took: Duration, bytes: usize, size: usize) {
+        let seconds = took.as_secs_f64();
         let measured = &mut self.measured;
         measured.spent += seconds;
         if bytes > 0 {
@@ -214,21 +230,6 @@ impl State {
             return Ok(());
         }
         let me = self.link()?.rank;
-        // A wait that ends early leaves transfers behind, which may not write into the caller's array then.
-        let is_watched = self.options.timeout.is_some() || self.options.watchdog.is_some();
-        if is_watched {
-            for ((rank, places), staging) in route.arriving.iter().zip(&mut staging.arriving) {
-                if *rank != me && staging.is_none() {
-                    *staging = Some(room(places.len() * size, "items")?);
-                }
-            }
-            for ((rank, places), staging) in route.leaving.iter().zip(&mut staging.leaving) {
-                if *rank != me && staging.is_none() {
-                    let start = places.at(0) * size;
-                    *staging = Some(from[start..start + places.len() * size].to_vec());
-                }
-            }
-        }
         let mut leaving = Vec::new();
         for ((rank, places), staging) in route.leaving.iter().zip(&staging.leaving) {
             let bytes = match (staging, places) {
@@ -278,7 +279,13 @@ impl State {
         let mut moving = unsafe { self.link()?.begin(arriving, leaving)? };
         // All ranks are here: it will not be long.
         let mut patience = Patience::eager();
+        let mut pieces = usize::MAX;
         while !moving.is_over()? {
+            // A transfer that goes on takes the time that it takes.
+            if moving.pieces() < pieces {
+                pieces = moving.pieces();
+                self.has_progressed();
+            }
             self.look(&mut patience, &|| "what a rank has to send".into())?;
         }
         Ok(())
@@ -286,7 +293,7 @@ impl State {
 
     /// Sends items of any size, and gets those of others: their sizes, and their bytes one behind the other, for each that something comes
     /// from.
-    fn exchange_each(&mut self, op: Op, route: &Route, items: &[&[u8]], same: Same<'_>) -> Result<Arrived> {
+    fn exchange_each(&mut self, op: Op, route: &Route, items: &[&[u8]], rooms: Vec<Vec<u8>>, same: Same<'_>) -> Result<Arrived> {
         let me = self.link()?.rank;
         let out: Vec<Vec<u8>> = route
             .leaving
@@ -296,8 +303,6 @@ impl State {
                 sizes.flat_map(u64::to_le_bytes).collect()
             })
             .collect();
-        let lengths: Vec<usize> = route.arriving.iter().map(|(rank, places)| if *rank == me { 0 } else { places.len() * 8 }).collect();
-        let rooms = lengths.iter().map(|bytes| room(*bytes, "sizes")).collect::<Result<Vec<_>>>()?;
         let sizes = self.exchange(route, out, rooms)?;
         let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
         let sizes: Vec<Vec<u64>> = sizes.iter().map(|bytes| bytes.chunks_exact(8).map(number).collect()).collect();
@@ -308,7 +313,7 @@ impl State {
                 let total = if *rank == me { 0 } else { places.iter().map(|at| items[at].len()).sum() };
                 let mut bytes = Vec::new();
                 if !crate::memory::reserve(&mut bytes, total) {
-                    return Err(Failure::memory(&format!("{total} bytes of items")));
+                    return Err(Failure::no_room(total, "items"));
                 }
                 if total > 0 {
                     places.iter().for_each(|at| bytes.extend_from_slice(items[at]));
@@ -367,7 +372,7 @@ mod tests {
         let mut aligned = Aligned::new();
         for length in [0, 1, 16, 33] {
             let bytes: Vec<u8> = (0..length).collect();
-            let copy = aligned.copy(&bytes);
+            let copy = aligned.copy(&bytes).unwrap();
             assert_eq!(copy, bytes);
             assert_eq!(copy.as_ptr() as usize % 16, 0);
         }

@@ -12,6 +12,8 @@ pub(super) struct Deeds {
     pub puts: Vec<(i32, Vec<u8>)>,
     pub results: Vec<Vec<u8>>,
     pub stops: bool,
+    /// A failure that ends the run.
+    pub failure: Option<Failure>,
 }
 
 /// Callback that processes a task. A result other than 0 ends the run.
@@ -34,21 +36,24 @@ impl Task<'_> {
     /// Creates a task. `cost` is an estimate of its work (0: unknown); tasks of larger `priority` come first, as a hint.
     ///
     /// # Errors
-    /// Wrong usage, if the cost is negative or not finite.
+    /// Wrong usage, if the cost is negative or not finite; if there is no memory for the body.
     pub fn put(&self, body: &[u8], cost: f64, priority: i32) -> Result<()> {
         check_cost(cost)?;
+        let body = copied(body, "a task's body")?;
         match &self.place {
-            Place::Here(world) => _ = world.with_run(|run| run.push(self.root, priority, body.to_vec())),
-            Place::There(deeds) => deeds.borrow_mut().puts.push((priority, body.to_vec())),
+            Place::Here(world) => _ = world.with_run(|run| run.push(self.root, priority, body)),
+            Place::There(deeds) => deeds.borrow_mut().puts.push((priority, body)),
         }
         Ok(())
     }
 
-    /// Sends a result to where the task's root was put.
+    /// Sends a result to where the task's root was put. If there is no memory for it, the run ends with that failure.
     pub fn result(&self, bytes: &[u8]) {
-        match &self.place {
-            Place::Here(world) => world.to_root(self.root, bytes),
-            Place::There(deeds) => deeds.borrow_mut().results.push(bytes.to_vec()),
+        match (&self.place, copied(bytes, "a result")) {
+            (Place::Here(world), Ok(bytes)) => world.to_root(self.root, bytes),
+            (Place::Here(world), Err(failure)) => world.fails(failure),
+            (Place::There(deeds), Ok(bytes)) => deeds.borrow_mut().results.push(bytes),
+            (Place::There(deeds), Err(failure)) => _ = deeds.borrow_mut().failure.get_or_insert(failure),
         }
     }
 
@@ -66,6 +71,16 @@ impl Task<'_> {
             world.serve_others();
         }
     }
+}
+
+/// A copy of bytes of the caller's.
+pub(super) fn copied(bytes: &[u8], what: &str) -> Result<Vec<u8>> {
+    let mut copy = Vec::new();
+    if !crate::memory::reserve(&mut copy, bytes.len()) {
+        return Err(Failure::no_room(bytes.len(), what));
+    }
+    copy.extend_from_slice(bytes);
+    Ok(copy)
 }
 
 pub(super) fn check_cost(cost: f64) -> Result<()> {

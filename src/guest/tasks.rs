@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::call::World;
+use super::call::{World, in_another_call};
 use super::letters::Op;
 use super::places::{Aligned, Receive};
 use super::run::{Item, RESULT, Root, Run, STOP};
 use super::scheduled;
 use super::status::{Failure, Result, Status, split};
-use super::task::{Deeds, Place, Process, Task, check_cost};
+use super::task::{Deeds, Place, Process, Task, check_cost, copied};
 use crate::schedule::Chosen;
 use crate::topology::RankId;
 use crate::transport::mpi::guest::Patience;
@@ -45,17 +45,19 @@ fn scheduler(name: &str, ranks: u32, workers: usize) -> Result<Spread> {
 }
 
 impl World {
-    /// Puts a root, before a run.
+    /// Puts a root for the next run; also within a callback.
     ///
     /// # Errors
-    /// Wrong usage, within a callback or with a wrong cost.
+    /// Wrong usage, with a wrong cost; if there is no memory for the body.
     pub fn put(&self, body: &[u8], cost: f64, priority: i32) -> Result<()> {
-        self.enter()?;
-        check_cost(cost)?;
-        let mut state = self.state.borrow_mut();
-        let root = Root { rank: self.rank, index: state.roots.len() as u64 };
-        state.roots.push(Item { root, priority, body: body.to_vec() });
-        Ok(())
+        self.check_thread()?;
+        self.check_open()?;
+        self.concluded(check_cost(cost).and_then(|()| copied(body, "a task's body")).and_then(|body| {
+            let mut state = self.state.try_borrow_mut().map_err(|_| in_another_call())?;
+            let root = Root { rank: self.rank, index: state.roots.len() as u64 };
+            state.roots.push(Item { root, priority, body });
+            Ok(())
+        }))
     }
 
     /// Processes all roots, and the tasks that they create, on all ranks. `on_result` is called for each result of this rank's roots with
@@ -113,10 +115,16 @@ impl World {
     /// Answers other ranks, in long tasks and between iterations. Cheap.
     ///
     /// # Errors
-    /// Wrong usage, on another thread than the world's.
+    /// Wrong usage, on another thread than the world's; why the world is lost, if it is.
     pub fn progress(&self) -> Result<()> {
         match self.check_thread() {
-            Ok(()) => self.serve_others(),
+            Ok(()) => {
+                self.check_open()?;
+                self.serve_others();
+                if let Ok(mut state) = self.state.try_borrow_mut() {
+                    state.hear_of_loss()?;
+                }
+            }
             // The thread of the world answers others while worker threads compute.
             Err(_) if self.has_workers.load(Ordering::Relaxed) => {}
             Err(why) => return Err(why),
@@ -137,17 +145,17 @@ impl World {
         self.state.borrow_mut().run.as_mut().map(what)
     }
 
-    pub(super) fn to_root(&self, root: Root, bytes: &[u8]) {
+    pub(super) fn to_root(&self, root: Root, bytes: Vec<u8>) {
         let mut state = self.state.borrow_mut();
         let (rank, number) = (self.rank, state.run.as_ref().map_or(0, |run| run.number));
         if root.rank == rank {
             if let Some(run) = &mut state.run {
-                run.results.push((rank, root.index, Bytes::copy_from_slice(bytes)));
+                run.results.push((rank, root.index, Bytes::from(bytes)));
             }
             return;
         }
         let mut body = root.index.to_le_bytes().to_vec();
-        body.extend_from_slice(bytes);
+        body.extend_from_slice(&bytes);
         let sent = state.link().map(|link| link.send(root.rank, RESULT, number, &body));
         if let (Ok(Ok(())), Some(run)) = (sent, &mut state.run) {
             run.counts.sent += 1;
@@ -185,7 +193,10 @@ impl World {
             if self.with_run(|run| run.failure.is_some()).unwrap_or(true) {
                 return;
             }
-            let bytes = aligned.copy(&bytes);
+            let bytes = match aligned.copy(&bytes) {
+                Ok(bytes) => bytes,
+                Err(failure) => return self.fails(failure),
+            };
             let answer = self.back(|| on_result(from.get(), index, bytes));
             if answer != 0 {
                 self.fails(Failure::new(Status::Callback, format!("the result of root {index}: the callback returned {answer}")));
@@ -232,7 +243,10 @@ impl World {
     /// Processes a task on this thread.
     pub(super) fn process_one(&self, process: &dyn Fn(&Task<'_>, &[u8]) -> i32, item: &Item, aligned: &mut Aligned) {
         let task = Task { root: item.root, place: Place::Here(self) };
-        let body = aligned.copy(&item.body);
+        let body = match aligned.copy(&item.body) {
+            Ok(body) => body,
+            Err(failure) => return self.fails(failure),
+        };
         let answer = self.back(|| process(&task, body));
         if answer != 0 {
             self.fails(refused(item.root, answer));
@@ -242,11 +256,12 @@ impl World {
     fn process_there(&self, workers: usize, process: Process<'_>, on_result: &mut Option<Receive<'_>>) -> Result<()> {
         let (give, take) = mpsc::channel::<Item>();
         let take = Arc::new(Mutex::new(take));
-        let (tell, hear) = mpsc::channel::<(Root, Deeds, Result<i32, String>)>();
+        let (tell, hear) = mpsc::channel::<(Root, Deeds, Result<i32>)>();
         std::thread::scope(|scope| {
+            let rank = self.rank;
             for _ in 0..workers {
                 let (take, tell) = (take.clone(), tell.clone());
-                scope.spawn(move || work(&take, &tell, process));
+                scope.spawn(move || work(&take, &tell, process, rank));
             }
             drop(tell);
             let mut patience = Patience::new();
@@ -256,7 +271,7 @@ impl World {
                 while let Ok((root, deeds, answer)) = hear.try_recv() {
                     given -= 1;
                     patience.reset();
-                    deeds.results.iter().for_each(|bytes| self.to_root(root, bytes));
+                    deeds.results.into_iter().for_each(|bytes| self.to_root(root, bytes));
                     self.with_run(|run| {
                         deeds.puts.into_iter().for_each(|(priority, body)| run.push(root, priority, body));
                         run.running -= 1;
@@ -264,10 +279,11 @@ impl World {
                     if deeds.stops {
                         self.stop_run();
                     }
-                    match answer {
+                    match deeds.failure.map_or(answer, Err) {
                         Ok(0) => {}
                         Ok(answer) => self.fails(refused(root, answer)),
-                        Err(panic) => return Err(Failure::new(Status::Panic, format!("rank {}: panic: {panic}", self.rank()))),
+                        Err(failure) if failure.status.ends_the_world() => return Err(failure),
+                        Err(failure) => self.fails(failure),
                     }
                 }
                 self.hand_over(on_result);
@@ -294,15 +310,17 @@ fn refused(root: Root, answer: i32) -> Failure {
 }
 
 /// A worker thread: processes what it is given until there is no more.
-fn work(take: &Mutex<mpsc::Receiver<Item>>, tell: &mpsc::Sender<(Root, Deeds, Result<i32, String>)>, process: Process<'_>) {
+fn work(take: &Mutex<mpsc::Receiver<Item>>, tell: &mpsc::Sender<(Root, Deeds, Result<i32>)>, process: Process<'_>, rank: RankId) {
     let mut aligned = Aligned::new();
     loop {
         let next = take.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(item) = next else { return };
         let deeds = RefCell::new(Deeds::default());
         let task = Task { root: item.root, place: Place::There(&deeds) };
-        let body = aligned.copy(&item.body);
-        let answer = catch_unwind(AssertUnwindSafe(|| process(&task, body))).map_err(|_| "in a process function".to_string());
+        let answer = aligned.copy(&item.body).and_then(|body| {
+            let answer = catch_unwind(AssertUnwindSafe(|| process(&task, body)));
+            answer.map_err(|_| Failure::new(Status::Panic, format!("rank {rank}: panic: in a process function")))
+        });
         if tell.send((item.root, deeds.into_inner(), answer)).is_err() {
             return;
         }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::call::{State, World};
+use super::call::{State, World, in_another_call};
 use super::letters::Op;
 use super::options::Options;
 use super::status::{Failure, Result};
@@ -13,9 +13,18 @@ impl World {
     /// Opens a world on a communicator of rsmpi's. All its ranks must take part.
     ///
     /// # Errors
+    /// Wrong usage on all ranks, if MPI is not initialised or may not be called by this thread.
+    #[cfg(feature = "mpi")]
+    pub fn of(comm: &impl crate::transport::mpi::rsmpi::traits::AsRaw<Raw = crate::transport::mpi::rsmpi::ffi::MPI_Comm>) -> Result<World> {
+        World::with_options(comm, "")
+    }
+
+    /// The same with options: `key=value`, separated by blanks, as in `balancer=refine timeout=60`.
+    ///
+    /// # Errors
     /// Wrong usage on all ranks, if some option is wrong on one of them.
     #[cfg(feature = "mpi")]
-    pub fn of(
+    pub fn with_options(
         comm: &impl crate::transport::mpi::rsmpi::traits::AsRaw<Raw = crate::transport::mpi::rsmpi::ffi::MPI_Comm>,
         options: &str,
     ) -> Result<World> {
@@ -89,7 +98,7 @@ impl World {
         self.check_thread()?;
         {
             let Ok(mut state) = self.state.try_borrow_mut() else {
-                return Err(Failure::usage("the world is in another call"));
+                return Err(in_another_call());
             };
             if self.in_callback.get() {
                 return Err(Failure::usage("callbacks may call put, result, stop, progress and error only"));
@@ -108,6 +117,7 @@ impl World {
                 open => Err(Failure::usage(format!("{open} loops are open: end them first"))),
             };
             state.agree(Op::Close, mine, &[])?;
+            state.confirm(Op::Close)?;
             state.end()
         })
     }
@@ -128,11 +138,10 @@ impl World {
     /// Wrong usage, if the key or the value is unknown.
     pub fn set(&self, key: &str, value: &str) -> Result<()> {
         self.enter()?;
-        let mut state = self.state.borrow_mut();
-        let mut options = state.options.clone();
-        options.set(key, value)?;
-        options.check(self.ranks())?;
-        state.options = options;
+        let mut options = self.state.borrow().options.clone();
+        let set = options.set(key, value).and_then(|()| options.check(self.ranks()));
+        self.concluded(set)?;
+        self.state.borrow_mut().options = options;
         Ok(())
     }
 }

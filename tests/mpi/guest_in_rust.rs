@@ -69,7 +69,7 @@ fn passes() -> Result<(), Failure> {
     let (rank, ranks) = (all.rank() as u32, all.size() as u32);
     std::panic::set_hook(Box::new(|_| _ = PANICS.fetch_add(1, Ordering::SeqCst)));
 
-    let world = World::of(&all, "balancer=refine")?;
+    let world = World::with_options(&all, "balancer=refine")?;
     predicted(&world, rank, ranks)?;
     let cells: Vec<Cell2> = (0..if rank == 0 { 12 } else { 1 }).map(|index| Cell2 { owner: rank, index, cache: Some(vec![7]) }).collect();
     let weights: Vec<f64> = cells.iter().map(|cell| 1.0 + cell.index as f64).collect();

@@ -25,7 +25,6 @@ module equipoise
   !> The ranks of a communicator.
   type, public :: eqp_world
     type(c_ptr), private :: handle = c_null_ptr, loop_handle = c_null_ptr
-    integer(int64), private :: loop_first = 0
     integer, private :: loop_status = 0
   contains
     procedure :: open => world_open
@@ -371,16 +370,24 @@ contains
     ierr = c_advise(self%handle, n, c_weights, c_bytes, real(seconds_per_unit, c_double), verdict)
   end subroutine
 
+  !> The number without a sign that has the same place among them, and back: 2^63 more or less.
+  pure integer(int64) function flipped(number)
+    integer(int64), intent(in) :: number
+    flipped = ieor(number, ishft(1_int64, 63))
+  end function
+
   !> Opens a loop from first to last, both inclusive. Collective.
   subroutine world_loop(self, first, last, rule, ierr)
     class(eqp_world), intent(inout) :: self
     integer(int64), intent(in) :: first, last
     character(*), intent(in) :: rule
     integer, intent(out) :: ierr
-    self%loop_first = first
+    integer(int64) :: beyond
     self%loop_status = 0
     ! An end before the beginning is no iteration, as in a do loop.
-    ierr = c_loop_begin(self%handle, 0_c_int64_t, max(last - first + 1, 0_int64), c_text(rule), self%loop_handle)
+    beyond = first
+    if (last >= first) beyond = last + 1
+    ierr = c_loop_begin(self%handle, flipped(first), flipped(beyond), c_text(rule), self%loop_handle)
   end subroutine
 
   !> The next iterations for this rank, lo to hi; false if there are no more, or something went wrong (loop_end says it).
@@ -393,8 +400,8 @@ contains
     more = c_loop_next(self%loop_handle, lo, hi)
     world_next = more == 1
     if (world_next) then
-      lo = lo + self%loop_first
-      hi = hi + self%loop_first - 1
+      lo = flipped(lo)
+      hi = flipped(hi) - 1
     else
       if (more < 0) self%loop_status = -more
       lo = 1

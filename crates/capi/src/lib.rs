@@ -11,23 +11,43 @@ mod plans;
 mod tasks;
 mod worlds;
 
+use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
-use std::sync::{Mutex, PoisonError};
 
 use equipoise::guest::{Failure, Result, Status, World};
 
 /// An open world.
 pub struct eqp_world {
     pub(crate) world: World,
-    error: Mutex<CString>,
+    /// Text of the last call of the thread that opened the world.
+    error: RefCell<CString>,
+}
+
+thread_local! {
+    /// Text of the last call of a thread that processes tasks for a world: C reads it while other threads make calls.
+    static ERROR_OF_WORKER: RefCell<CString> = RefCell::default();
+}
+
+pub(crate) fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', "?")).unwrap_or_default()
 }
 
 impl eqp_world {
     fn says(&self, text: &str) {
-        let text = CString::new(text.replace('\0', "?")).unwrap_or_default();
-        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        match self.world.check_thread() {
+            Ok(()) => *self.error.borrow_mut() = c_text(text),
+            Err(_) => ERROR_OF_WORKER.with_borrow_mut(|error| *error = c_text(text)),
+        }
+    }
+
+    /// The text of this thread's last call.
+    pub(crate) fn said(&self) -> *const c_char {
+        match self.world.check_thread() {
+            Ok(()) => self.error.borrow().as_ptr(),
+            Err(_) => ERROR_OF_WORKER.with_borrow(|error| error.as_ptr()),
+        }
     }
 
     /// A call's status; its sentence is remembered.

@@ -7,9 +7,39 @@ use equipoise::guest::{Receive, Status, Task};
 use crate::plans::eqp_receive_fn;
 use crate::{array, eqp_world, guarded, on, text, usage};
 
-/// A task that is processed: a [`Task`], behind its address.
+/// A task that is processed, and its world: a `Processed`, behind its address.
 pub struct eqp_task {
     _private: [u8; 0],
+}
+
+struct Processed<'a> {
+    task: &'a Task<'a>,
+    world: &'a eqp_world,
+}
+
+/// The task behind an address, and its world.
+///
+/// # Safety
+/// NULL, or what a process function was given and has not returned yet.
+unsafe fn processed<'a>(task: *mut eqp_task) -> Option<&'a Processed<'a>> {
+    // SAFETY: the caller's promise.
+    unsafe { task.cast::<Processed<'a>>().as_ref() }
+}
+
+/// The caller's world, which process functions on other threads reach through their tasks.
+#[derive(Clone, Copy)]
+struct Handle(*const eqp_world);
+
+// SAFETY: other threads only ask it which thread its own is, and have texts of their own.
+unsafe impl Sync for Handle {}
+
+impl Handle {
+    /// # Safety
+    /// An open world.
+    unsafe fn get<'a>(&self) -> Option<&'a eqp_world> {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.as_ref() }
+    }
 }
 
 /// A callback that processes a task.
@@ -38,11 +68,15 @@ pub unsafe extern "C" fn eqp_run(
     context: *mut c_void,
     on_result: eqp_receive_fn,
 ) -> c_int {
-    let context = Context(context);
-    let processing = |task: &Task<'_>, body: &[u8]| match process {
-        // SAFETY: the caller's function, with what the header promises it.
-        Some(process) => unsafe { process(context.get(), std::ptr::from_ref(task).cast_mut().cast(), body.as_ptr().cast(), body.len()) },
-        None => 0,
+    let (context, handle) = (Context(context), Handle(w));
+    // SAFETY: the world is open until this call returns.
+    let processing = |task: &Task<'_>, body: &[u8]| match (process, unsafe { handle.get() }) {
+        (Some(process), Some(world)) => {
+            let processed = Processed { task, world };
+            // SAFETY: the caller's function, with what the header promises it.
+            unsafe { process(context.get(), std::ptr::from_ref(&processed).cast_mut().cast(), body.as_ptr().cast(), body.len()) }
+        }
+        _ => 0,
     };
     let mut receiving = |from: u32, index: u64, bytes: &[u8]| match on_result {
         // SAFETY: as above.
@@ -77,14 +111,10 @@ pub unsafe extern "C" fn eqp_put(
 ) -> c_int {
     // SAFETY: the caller's promise for all of them.
     unsafe {
-        match from.cast::<Task<'_>>().as_ref() {
+        match processed(from) {
             None => on(w, |world| world.put(array(body.cast(), size, "bytes of the body")?, cost, priority)),
-            Some(task) => {
-                let put = guarded(|| task.put(array(body.cast(), size, "bytes of the body")?, cost, priority));
-                match w.as_ref() {
-                    Some(world) => world.status(put),
-                    None => put.map_or_else(|failure| failure.status as c_int, |()| 0),
-                }
+            Some(Processed { task, world }) => {
+                world.status(guarded(|| task.put(array(body.cast(), size, "bytes of the body")?, cost, priority)))
             }
         }
     }
@@ -96,12 +126,11 @@ pub unsafe extern "C" fn eqp_put(
 pub unsafe extern "C" fn eqp_result(task: *mut eqp_task, bytes: *const c_void, size: usize) -> c_int {
     // SAFETY: NULL or the task that is processed; bytes by the caller's promise.
     unsafe {
-        let Some(task) = task.cast::<Task<'_>>().as_ref() else { return Status::Usage as c_int };
-        let done = guarded(|| {
+        let Some(Processed { task, world }) = processed(task) else { return Status::Usage as c_int };
+        world.status(guarded(|| {
             task.result(array(bytes.cast(), size, "bytes of the result")?);
             Ok(())
-        });
-        done.map_or_else(|failure| failure.status as c_int, |()| 0)
+        }))
     }
 }
 
@@ -122,10 +151,9 @@ pub unsafe extern "C" fn eqp_progress(w: *mut eqp_world) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eqp_stop(task: *mut eqp_task) -> c_int {
     // SAFETY: NULL or the task that is processed.
-    let Some(task) = (unsafe { task.cast::<Task<'_>>().as_ref() }) else { return Status::Usage as c_int };
-    guarded(|| {
+    let Some(Processed { task, world }) = (unsafe { processed(task) }) else { return Status::Usage as c_int };
+    world.status(guarded(|| {
         task.stop();
         Ok(())
-    })
-    .map_or_else(|failure| failure.status as c_int, |()| 0)
+    }))
 }

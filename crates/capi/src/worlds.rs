@@ -2,12 +2,12 @@
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int, c_void};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use equipoise::guest::{Result, Status, World};
 use equipoise::transport::mpi;
 
-use crate::{eqp_world, guarded, on, text, usage};
+use crate::{c_text, eqp_world, guarded, on, text, usage};
 
 thread_local! {
     /// Why the last open on this thread failed.
@@ -27,7 +27,7 @@ fn opened(out: *mut *mut eqp_world, open: impl FnOnce() -> Result<World>) -> c_i
     let world = guarded(open);
     match world {
         Ok(world) => {
-            let handle = Box::new(eqp_world { world, error: Mutex::default() });
+            let handle = Box::new(eqp_world { world, error: RefCell::default() });
             // SAFETY: not NULL, and the caller's to write to.
             unsafe { *out = Box::into_raw(handle) };
             0
@@ -37,8 +37,7 @@ fn opened(out: *mut *mut eqp_world, open: impl FnOnce() -> Result<World>) -> c_i
                 // SAFETY: not NULL, and the caller's to write to.
                 unsafe { *out = std::ptr::null_mut() };
             }
-            let text = CString::new(failure.text.replace('\0', "?")).unwrap_or_default();
-            UNOPENED.with(|unopened| *unopened.borrow_mut() = text);
+            UNOPENED.with(|unopened| *unopened.borrow_mut() = c_text(&failure.text));
             failure.status as c_int
         }
     }
@@ -68,6 +67,9 @@ pub unsafe extern "C" fn eqp_close(w: *mut *mut eqp_world) -> c_int {
     let Some(handle) = (unsafe { w.as_mut() }) else { return 0 };
     // SAFETY: NULL or open, by the caller's promise.
     let Some(world) = (unsafe { handle.as_ref() }) else { return 0 };
+    if let Err(failure) = world.world.check_thread() {
+        return world.status(Err(failure));
+    }
     let lost = world.world.lost();
     let closed = guarded(|| world.world.close());
     let status = world.status(closed);
@@ -94,7 +96,7 @@ pub unsafe extern "C" fn eqp_set(w: *mut eqp_world, key: *const c_char, value: *
 pub unsafe extern "C" fn eqp_error(w: *const eqp_world) -> *const c_char {
     // SAFETY: NULL or open, by the caller's promise.
     match unsafe { w.as_ref() } {
-        Some(world) => world.error.lock().unwrap_or_else(PoisonError::into_inner).as_ptr(),
+        Some(world) => world.said(),
         None => UNOPENED.with(|unopened| unopened.borrow().as_ptr()),
     }
 }
@@ -103,8 +105,8 @@ pub unsafe extern "C" fn eqp_error(w: *const eqp_world) -> *const c_char {
 pub extern "C" fn eqp_version() -> *const c_char {
     static VERSION: OnceLock<CString> = OnceLock::new();
     let version = VERSION.get_or_init(|| {
-        let found = guarded(|| Ok(mpi::library())).unwrap_or_default();
-        CString::new(format!("equipoise {}, {found}, linked", env!("CARGO_PKG_VERSION"))).unwrap_or_default()
+        let found = guarded(|| Ok(mpi::description()?)).unwrap_or_else(|failure| failure.text);
+        c_text(&format!("equipoise {}, {found}", env!("CARGO_PKG_VERSION")))
     });
     version.as_ptr()
 }

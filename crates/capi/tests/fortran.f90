@@ -124,6 +124,21 @@ program fortran
   call w%loop(5_int64, 1_int64, 'ss', ierr)
   call check(ierr == 0 .and. .not. w%next(lo, hi), 'no iteration')
   call w%loop_end(ierr)
+  taken = 0
+  call w%loop(-3_int64, 6_int64, 'gss', ierr)
+  do while (w%next(lo, hi))
+    call check(lo >= -3 .and. lo <= hi .and. hi <= 6, 'next of a loop from below 0')
+    taken = taken + sum([(j, j = lo, hi)])
+  end do
+  call w%loop_end(ierr)
+  call MPI_Allreduce(taken, total, 1, MPI_INTEGER8, MPI_SUM, MPI_COMM_WORLD, ierr)
+  call check(total == 15, 'all iterations from below 0')
+  if (ranks > 1) then
+    ! As many iterations, but others on the last rank.
+    lo = merge(101_int64, 1_int64, rank == ranks - 1)
+    call w%loop(lo, lo + 3, 'ss', ierr)
+    call check(ierr == eqp_usage, 'another loop on one rank')
+  end if
   other = w
   call other%close(ierr)
   call check(ierr == 0, 'close')

@@ -114,6 +114,11 @@ fn manners_in_c() {
     passes("manners", &RANKS, &[]);
 }
 
+#[test]
+fn waits_in_c() {
+    passes("waits", &RANKS, &[]);
+}
+
 /// EQUIPOISE_GROWTH says how many plans are made, moved and freed instead of 1000.
 #[test]
 fn nothing_grows_in_c() {

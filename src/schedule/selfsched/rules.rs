@@ -174,7 +174,7 @@ impl Chunks {
     /// Begins anew with this number of tasks. Measurements are kept.
     pub fn restart(&mut self, tasks: u64) {
         let first = self.rounding.unwrap_or(Rounding::Down).quotient(tasks, 2 * self.ranks).max(1);
-        let steps = (2 * tasks).div_ceil(first + 1).saturating_sub(1).max(1);
+        let steps = (2 * u128::from(tasks)).div_ceil(u128::from(first) + 1).saturating_sub(1).clamp(1, u128::from(u64::MAX)) as u64;
         (self.tasks, self.round, self.trapezoid, self.given) = (tasks, (0, 0), (first, (first - 1) / steps), 0);
     }
 

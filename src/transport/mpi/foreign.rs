@@ -120,6 +120,11 @@ impl Transfers {
         Ok(transfers)
     }
 
+    /// Number of transfers that are not known to be over.
+    pub fn len(&self) -> usize {
+        self.requests.len()
+    }
+
     /// Looks at some; whether all are over.
     pub fn are_over(&mut self) -> Result<bool> {
         while !self.requests.is_empty() {

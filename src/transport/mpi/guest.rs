@@ -193,8 +193,13 @@ impl Link {
         Ok(Moving(unsafe { Transfers::begin(&self.data, ARRAY, PIECE, arriving, leaving)? }))
     }
 
+    /// Returns true if there are shared numbers.
+    pub fn shares(&self) -> bool {
+        self.shared.is_some()
+    }
+
     /// Makes the numbers that all ranks share, if there are none: in memory where all are on one host, otherwise by one-sided calls. All ranks
-    /// must take part.
+    /// must take part, and wait for each other.
     pub fn share(&mut self) -> Result<()> {
         if self.shared.is_some() {
             return Ok(());
@@ -267,6 +272,11 @@ impl Moving {
     /// Returns true if all bytes have arrived.
     pub fn is_over(&mut self) -> Result<bool> {
         self.0.are_over()
+    }
+
+    /// Number of pieces that are under way.
+    pub fn pieces(&self) -> usize {
+        self.0.len()
     }
 }
 
