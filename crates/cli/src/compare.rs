@@ -167,7 +167,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     };
     balancers.iter().try_for_each(|name| settle::check_balancer(name))?;
     let (weights, pins) = arguments.kind.parse(arguments.world.seed)?;
-    let columns = arguments.rule.columns(&arguments.kind)?;
+    let columns = arguments.rule.columns(&arguments.kind, arguments.tasks.as_deref())?;
     if !columns.is_empty() && !loads.is_empty() {
         return Err(Error::usage("--weights-columns: --loads have none; leave them out, and compare on --tasks alone").into());
     }
