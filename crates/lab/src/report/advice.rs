@@ -165,35 +165,24 @@ fn when(records: &[&CompareRecord]) -> String {
 
 /// What a phase achieves, where that is more than that it pays from some length of tasks.
 pub(super) fn result(record: &CompareRecord) -> Option<String> {
+    let imbalance = || format!("from {} to {}", ratio(record.imbalance_before), ratio(record.imbalance_after));
+    let time = || duration_us(record.ms_median * 1e3);
+    let steps = steps_of(record);
     if let Some(fullest) = record.beyond_capacity() {
-        return Some(format!("{}, so tasks must move; {}", beyond(fullest), in_any_case(record)));
+        let effect = steps.map_or_else(|| format!("it brings the imbalance {} in {}", imbalance(), time()), lengths_of);
+        return Some(format!("{}, so tasks must move; {effect}", beyond(fullest)));
     }
     if let Some([before, after]) = record.largest_ratios() {
-        let time = duration_us(record.ms_median * 1e3);
-        return Some(format!("it brings the largest ratio of all weights from {} to {} in {time}", ratio(before), ratio(after)));
+        let brings = format!("it brings the largest ratio of all weights from {} to {}", ratio(before), ratio(after));
+        let work = || format!("{brings}, and the imbalance of the work {}, in {}", imbalance(), time());
+        return Some(steps.map_or_else(work, |steps| format!("{brings}; {}", lengths_of(steps))));
     }
-    Some(step_of(steps_of(record)?))
+    steps.map(step_of)
 }
 
 /// A rank that holds more than it has room for.
 fn beyond(Holding { rank, held, capacity, .. }: Holding) -> String {
     format!("rank {rank} holds {} at first and has room for {}", bytes(held), bytes(capacity))
-}
-
-/// What a phase that must be carried out does to the time of the slowest rank.
-fn in_any_case(record: &CompareRecord) -> String {
-    match steps_of(record) {
-        Some([before, after, phase]) => {
-            let shown = |seconds: f64| duration_us(seconds * 1e6);
-            format!("a step takes {} now and {} after; balancing costs {}", shown(before), shown(after), shown(phase))
-        }
-        None => format!(
-            "it brings the imbalance from {} to {} in {}",
-            ratio(record.imbalance_before),
-            ratio(record.imbalance_after),
-            duration_us(record.ms_median * 1e3)
-        ),
-    }
 }
 
 /// Seconds of a step before and after the phase, and of the phase, where the duration of tasks is known.
@@ -202,16 +191,21 @@ fn steps_of(record: &CompareRecord) -> Option<[f64; 3]> {
     Some([record.makespan_before * seconds, record.makespan_after * seconds, record.ms_median / 1e3])
 }
 
-/// A sentence on the seconds of a step before and after a phase, and of the phase.
+/// The seconds of a step before and after a phase, and of the phase, in words.
+fn lengths_of(seconds: [f64; 3]) -> String {
+    let [before, after, phase] = seconds.map(|seconds| duration_us(seconds * 1e6));
+    format!("a step takes {before} now and {after} after; balancing costs {phase}")
+}
+
+/// The same, and whether that pays.
 fn step_of([before, after, phase]: [f64; 3]) -> String {
-    let shown = |seconds: f64| duration_us(seconds * 1e6);
     let (gained, less) = (before - after, 1.0 - (after + phase) / before);
     let pays = match less {
         _ if gained <= 0.0 => "it never pays".into(),
         less if less > 0.0 => format!("{} less", percent(less)),
         _ => format!("it pays if the loads stay alike for {} or more", several((phase / gained).ceil() as u64, "step")),
     };
-    format!("a step takes {} now and {} after; balancing costs {} ({pays})", shown(before), shown(after), shown(phase))
+    format!("{} ({pays})", lengths_of([before, after, phase]))
 }
 
 /// A share in percent, rounded down so that it does not promise too much.

@@ -236,7 +236,15 @@ fn where_tasks_have_several_weights_the_largest_ratio_counts() {
         with_ratios(record("refine", 0.3, 21.0), 3.875, 1.19),
         with_ratios(record("none", 0.0, 20.0), 3.875, 3.875),
     ];
-    assert_eq!(on_one(records), "On these 4 ranks use refine: it brings the largest ratio of all weights from 3.88 to 1.19 in 300 us.");
+    assert_eq!(
+        on_one(records),
+        "On these 4 ranks use refine: it brings the largest ratio of all weights from 3.88 to 1.19, and the imbalance of the work from 2.00 to \
+         2.10, in 300 us."
+    );
+    let timed = CompareRecord { task_seconds: Some(1e-3), lasting: Some(1), ..with_ratios(record("refine", 0.3, 21.0), 3.875, 1.19) };
+    assert!(
+        on_one([timed]).ends_with("all weights from 3.88 to 1.19; a step takes 20.0 ms now and 21.0 ms after; balancing costs 300 us.")
+    );
     // A phase that makes the work faster at the expense of another weight is none to advise.
     assert_eq!(
         on_one([with_ratios(record("greedy", 0.1, 10.0), 2.5, 3.0), with_ratios(record("none", 0.0, 20.0), 2.5, 2.5)]),
