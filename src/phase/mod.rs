@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::balance::{Chosen, Phase, Times};
 use crate::error::{Error, Result};
-use crate::load::{Checksum, Column, ColumnRatio, Crossing, Crossings, Plan, Shares, TaskId, Transfer, WorkQueue};
+use crate::load::{Checksum, Column, ColumnRatio, Crossing, Crossings, Occupancy, Plan, Shares, TaskId, Transfer, WorkQueue};
 use crate::node::{self, Node, Ticks, epochs};
 use crate::topology::{NodeId, Overlay, Placement};
 use crate::transport::record::Counts;
@@ -61,6 +61,8 @@ pub struct Outcome {
     pub crossings: Option<Crossings>,
     /// Imbalance of each weight before and after, where tasks have several.
     pub columns: Option<Vec<ColumnRatio>>,
+    /// Bytes of tasks on each rank, where ranks have a capacity.
+    pub memory: Option<Occupancy>,
     /// By node; empty if it was not wanted.
     pub trace: Vec<NodeTrace>,
 }
@@ -90,6 +92,8 @@ struct Tally {
     trace: Vec<NodeTrace>,
     /// Nodes with the numbers of their tasks before and after, where these are looked at one by one.
     held: Vec<(NodeId, Vec<TaskId>, Vec<TaskId>)>,
+    /// By node, where ranks have a capacity: bytes of the tasks before and after.
+    bytes: Vec<[u64; 2]>,
     before: Checksum,
     after: Checksum,
 }
@@ -100,6 +104,7 @@ impl Tally {
         self.moves.append(&mut next.moves);
         self.trace.append(&mut next.trace);
         self.held.append(&mut next.held);
+        self.bytes.append(&mut next.bytes);
         let (elapsed, times) = if next.elapsed > self.elapsed { (next.elapsed, next.times) } else { (self.elapsed, self.times) };
         Tally {
             finals: self.finals,
@@ -116,6 +121,7 @@ impl Tally {
             declined: self.declined | next.declined,
             trace: self.trace,
             held: self.held,
+            bytes: self.bytes,
             before: self.before.and(next.before),
             after: self.after.and(next.after),
         }
@@ -171,6 +177,9 @@ async fn balance(node: Node, setting: Rc<Setting>, barrier: bool, keep: bool) ->
     }
     tally.before = before;
     tally.after = queue.checksum();
+    if setting.shares.capacity().is_some() {
+        tally.bytes.push([tally.before.payload, tally.after.payload]);
+    }
     tally.held.extend(held.map(|before| (node.me(), before, ids(&queue))));
     // Dropped at once where nobody wants it.
     let kept = keep.then(|| Box::new(queue));
@@ -232,6 +241,7 @@ async fn measure(node: &Node, setting: &Setting, queue: &mut WorkQueue) -> Resul
         declined,
         trace: notes.map(|notes| notes.of(node.me())).into_iter().collect(),
         held: Vec::new(),
+        bytes: Vec::new(),
         before: Checksum::default(),
         after: Checksum::default(),
     }))
@@ -251,7 +261,7 @@ fn ids(queue: &WorkQueue) -> Vec<TaskId> {
 }
 
 fn outcome(tally: Tally, setting: &Setting, placement: &Placement) -> Result<Outcome> {
-    let Tally { finals, stayed, work, moves, transfers, counts, elapsed, times, declined, trace, held, before, after } = tally;
+    let Tally { finals, stayed, work, moves, transfers, counts, elapsed, times, declined, trace, held, bytes, before, after } = tally;
     conserved(&setting.balancer.name, &before, &after)?;
     let (mut were, mut are) = (BTreeMap::new(), BTreeMap::new());
     for (node, before, after) in held {
@@ -267,6 +277,7 @@ fn outcome(tally: Tally, setting: &Setting, placement: &Placement) -> Result<Out
         let of = |column: &Column| ColumnRatio { name: column.name.clone(), before: ratio(column, &were), after: ratio(column, &are) };
         columns.iter().map(of).collect()
     });
+    let memory = shares.capacity().map(|capacity| Occupancy::new(capacity, &bytes, placement));
     Ok(Outcome {
         finals,
         stayed,
@@ -279,6 +290,7 @@ fn outcome(tally: Tally, setting: &Setting, placement: &Placement) -> Result<Out
         declined,
         crossings,
         columns,
+        memory,
         trace,
     })
 }

@@ -17,6 +17,8 @@
 //! | [`Efficiency`](Criterion::Efficiency) | a step that is as efficient as the first one after a balancing, plus C, takes less than `factor` steps like the last (Procassini et al. 2005) |
 //! | [`Predicted`](Criterion::Predicted) | what balancing now gains, u less that of the first step after the last balancing, in each step for which the loads are expected to last, is above C: the model of [`advice`] |
 //! | [`Tolerance`](Criterion::Tolerance) | a rank is more than a part above or below the mean (Márquez et al. 2013) |
+//!
+//! Where C is 0, criteria that compare a loss with C balance at the first loss, and not where there is none.
 
 mod decision;
 mod registry;
@@ -27,6 +29,10 @@ pub use registry::{Chosen, Entry, Facts, find};
 pub use series::{InvalidSeries, Outcome, Series};
 
 use crate::advice;
+
+/// Part of the ranks' times below which a difference is taken for one of rounding: even ranks are no reason to balance, even if that costs
+/// nothing.
+const ROUNDING: f64 = 1e-12;
 
 /// A criterion for when to balance. See the [module](self) for definitions and sources.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -157,7 +163,7 @@ impl Watch {
         self.max += step.max;
         self.degradation += self.median_of_last() - self.max / self.steps as f64;
         if let Criterion::Threshold { above, .. } = self.criterion {
-            self.above = if step.max > above * step.mean { self.above + 1 } else { 0 };
+            self.above = if is_above(step.max, above * step.mean) { self.above + 1 } else { 0 };
         }
     }
 
@@ -182,29 +188,40 @@ impl Watch {
             Criterion::Never => false,
             Criterion::Every(steps) => self.steps >= steps.max(1),
             Criterion::Threshold { window, cooldown, .. } => self.above >= window.max(1) && self.steps >= cooldown,
-            Criterion::Cumulative => self.lost >= cost,
-            Criterion::Excess => self.excess >= cost,
+            Criterion::Cumulative => self.has_reached(self.lost, cost),
+            Criterion::Excess => self.has_reached(self.excess, cost),
             Criterion::Interval => self.interval(step, cost).is_some_and(|steps| self.steps as f64 >= steps),
-            Criterion::Degradation => self.degradation >= cost,
-            Criterion::Area => self.steps as f64 * step.lost() - self.lost >= cost,
+            Criterion::Degradation => self.has_reached(self.degradation, cost),
+            Criterion::Area => self.has_reached(self.steps as f64 * step.lost() - self.lost, cost),
             Criterion::Efficiency { factor } => {
                 let (sum, balancings) = self.efficiency;
                 let after = if balancings == 0 { 1.0 } else { sum / balancings as f64 };
-                step.max * (step.efficiency() / after) + cost < factor * step.max
+                is_above(factor * step.max, step.max * (step.efficiency() / after) + cost)
             }
             Criterion::Predicted { steps, margin } => {
-                let gain = (step.lost() - self.baseline()).max(0.0) * steps.unwrap_or(self.steps) as f64;
-                advice::pays(gain, margin * cost)
+                let each = Some(step.lost() - self.baseline()).filter(|gain| *gain > ROUNDING * step.max).unwrap_or(0.0);
+                advice::pays(each * steps.unwrap_or(self.steps) as f64, margin * cost)
             }
-            Criterion::Tolerance { part } => step.max > step.mean * (1.0 + part) || step.min < step.mean * (1.0 - part),
+            Criterion::Tolerance { part } => is_above(step.max, step.mean * (1.0 + part)) || is_above(step.mean * (1.0 - part), step.min),
         }
+    }
+
+    /// Returns true if there is a loss since the last balancing, and it has reached the cost.
+    fn has_reached(&self, loss: f64, cost: f64) -> bool {
+        loss >= cost && loss > ROUNDING * self.max
     }
 
     /// Steps from one balancing to the next, if u goes on growing as it did; `None` if it does not grow.
     fn interval(&self, step: Step, cost: f64) -> Option<f64> {
-        let growth = (step.lost() - self.first?.lost()) / (self.steps - 1) as f64;
-        (self.steps > 1 && growth > 0.0).then(|| (2.0 * cost / growth).sqrt())
+        let grown = step.lost() - self.first?.lost();
+        let steps = (self.steps - 1) as f64;
+        (grown > ROUNDING * step.max).then(|| (2.0 * cost * steps / grown).sqrt())
     }
+}
+
+/// Returns true if a time is above another by more than rounding.
+fn is_above(time: f64, other: f64) -> bool {
+    time > other * (1.0 + ROUNDING)
 }
 
 #[cfg(test)]
@@ -240,6 +257,43 @@ mod tests {
         assert_eq!(first(Criterion::Tolerance { part: 0.25 }, 0.0), Some(3));
         // Medians 0, 0.5, 1, 2, 3, ..; means 0, 0.5, 1, 1.5, 2: differences 0, 0, 0, 0.5, 1, 1.5, 2.
         assert_eq!(first(Criterion::Degradation, 3.0), Some(5));
+    }
+
+    /// Even where balancing costs nothing.
+    #[test]
+    fn without_imbalance_nothing_is_balanced() {
+        let criteria = [
+            Criterion::Threshold { above: 1.0, window: 1, cooldown: 0 },
+            Criterion::Cumulative,
+            Criterion::Excess,
+            Criterion::Interval,
+            Criterion::Degradation,
+            Criterion::Area,
+            Criterion::Efficiency { factor: 1.0 },
+            Criterion::Predicted { steps: None, margin: 1.0 },
+            Criterion::Predicted { steps: Some(1000), margin: 0.5 },
+            Criterion::Tolerance { part: 0.0 },
+        ];
+        // The mean of three times 0.7 is 0.6999999999999998.
+        for (time, ranks) in [(1.0, 1), (0.7, 3), (0.1, 3), (0.1, 7), (1e-9, 11), (0.0, 4)] {
+            let series = Series::new(vec![vec![time; ranks]; 50], 0.0).unwrap();
+            for criterion in criteria {
+                assert_eq!(series.under(criterion).balanced_at, [0; 0], "{criterion:?}: {ranks} ranks of {time}");
+                // Nor after a balancing.
+                let mut watch = Watch::new(criterion);
+                watch.balanced();
+                let mean = (0..ranks).map(|_| time).sum::<f64>() / ranks as f64;
+                assert!((0..50).all(|_| !watch.ended(Step { max: time, mean, min: time }, 0.0)), "{criterion:?}");
+            }
+        }
+        // The first imbalance is reason enough, unless it needs a median of three steps.
+        let mut work = vec![vec![0.7; 3]; 5];
+        work.push(vec![0.7, 0.7, 0.8]);
+        work.push(vec![0.7, 0.7, 0.8]);
+        let series = Series::new(work, 0.0).unwrap();
+        for criterion in criteria.into_iter().filter(|criterion| *criterion != Criterion::Degradation) {
+            assert_eq!(series.under(criterion).balanced_at, [6], "{criterion:?}");
+        }
     }
 
     #[test]

@@ -34,6 +34,76 @@ fn all_weights_are_evened_out_and_told() {
     assert_eq!(compared[3]["columns"], json!([before("work", 1.0, 1.0), before("cells", 2.0, 2.0)]));
 }
 
+/// The last line for people of a command, with this on standard input.
+fn last_line(line: &str, input: &str) -> String {
+    let output = Command::cargo_bin("equipoise").unwrap().args(line.split(' ')).write_stdin(input).output().unwrap();
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim_end().lines().last().unwrap().to_string()
+}
+
+/// Four ranks with ten tasks each of the same work; nearly all bytes are on rank 0.
+fn heavy_on_one() -> String {
+    let tasks = |rank: u32| format!("{rank},100,{}\n", if rank == 0 { 1000 } else { 10 }).repeat(10);
+    format!("rank,work,bytes\n{}", (0..4).map(tasks).collect::<String>())
+}
+
+#[test]
+fn the_advice_goes_by_the_largest_ratio() {
+    let said = last_line("compare --sim 4 --tasks - --weights-columns work,bytes", &heavy_on_one());
+    assert!(
+        said.starts_with(
+            "On these 4 simulated ranks use refine (as fast: greedy-refine): it brings the largest ratio of all weights from 3.88 to 1."
+        ),
+        "{said}"
+    );
+    // By the work alone there is nothing to be gained.
+    let said = last_line("compare --sim 4 --tasks - --balancer refine,none", &heavy_on_one());
+    assert!(said.starts_with("Leave the tasks where they are: "), "{said}");
+    let shown = |line: &str, input: &str| {
+        let output = Command::cargo_bin("equipoise").unwrap().args(line.split(' ')).write_stdin(input).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let one = shown("balance --sim 4 --balancer refine --tasks - --weights-columns work,bytes", &heavy_on_one());
+    assert!(one.contains("  pays       it brings the largest ratio of all weights from 3.88 to 1."), "{one}");
+}
+
+/// Two ranks with the same work. Rank 0 holds 200 bytes.
+const FULL: &str = "rank,work,bytes\n0,10,100\n0,10,100\n1,10,10\n1,10,10\n";
+
+#[test]
+fn beyond_the_capacity_the_advice_is_to_move() {
+    let said = last_line("compare --sim 2 --tasks - --capacity 150", FULL);
+    assert!(said.starts_with("On these 2 simulated ranks use refine ("), "{said}");
+    assert!(
+        said.contains(
+            "): rank 0 holds 200 B at first and has room for 150 B, so tasks must move; it brings the imbalance from 1.00 to 1.00 in "
+        ),
+        "{said}"
+    );
+    let said = last_line("compare --sim 2 --tasks - --capacity 200", FULL);
+    assert!(said.starts_with("Leave the tasks where they are: "), "{said}");
+    for command in ["balance --sim 2 --balancer refine", "compare --sim 2 --balancer refine"] {
+        let record = &records(&format!("{command} --tasks - --capacity 150,160"), FULL)[0];
+        assert_eq!(record["memory"], json!({"capacity": [150, 160], "before": [200, 20], "after": [110, 110]}), "{command}");
+    }
+    assert!(records("balance --sim 2 --balancer refine --tasks -", FULL)[0].get("memory").is_none());
+}
+
+#[test]
+fn the_time_of_a_phase_counts_where_tasks_have_a_duration() {
+    let compare = |more: &str| last_line(&format!("compare --sim 4 --loads 40,0,0,0 --balancer direct,cwa {more}"), "");
+    let said = compare("--task-seconds 1e-9 --steps 1");
+    assert!(
+        said.starts_with("Leave the tasks where they are: on these 4 simulated ranks no phase pays within 1 step; direct does so first"),
+        "{said}"
+    );
+    let said = compare("--task-seconds 1e-3 --steps 1");
+    assert!(
+        said.starts_with("On these 4 simulated ranks use direct: a step takes 40.0 ms now and 10.0 ms after; balancing costs "),
+        "{said}"
+    );
+}
+
 #[test]
 fn links_on_standard_input_hold_for_all_cases() {
     let compared = records("compare --sim 2 --balancer none --loads 2,2 --loads 3,1 --communications -", "0 3 10\n1 2 20\n");

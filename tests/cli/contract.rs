@@ -8,7 +8,7 @@ use crate::files::file;
 /// A key and what its value is.
 pub type Key = (&'static str, fn(&Value) -> bool);
 
-fn integers(value: &Value) -> bool {
+pub fn integers(value: &Value) -> bool {
     value.as_array().is_some_and(|list| list.iter().all(Value::is_u64))
 }
 

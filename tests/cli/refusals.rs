@@ -7,7 +7,19 @@ const WRONG: &[(&str, &str)] = &[
     ("balance", "--sim"),
     ("balance --sim 4 --collectives mpi", "--collectives <WHOSE>': known are own, native and auto"),
     ("compare --sim 4 --collectives Own", "--collectives <WHOSE>': known are own, native and auto"),
-    ("balance --sim 4 --weights-columns work", "--tasks <SOURCE>"),
+    ("balance --sim 4 --weights-columns work", "--weights-columns work: only tasks of --tasks <SOURCE> have several weights"),
+    // Requirements that clap drops where another option conflicts with what is required.
+    ("balance --sim 2 --loads 1,2 --weights-columns bytes,nonsense", "--weights-columns bytes,nonsense: only tasks of --tasks"),
+    ("balance --sim 2 --payload 8 --weights-columns work", "--weights-columns work: only tasks of --tasks"),
+    ("compare --sim 2 --loads 1,2 --weights-columns work", "--weights-columns work: only tasks of --tasks"),
+    ("balance --sim-hosts 2", "--sim-hosts: these are the hosts of simulated ranks; say --sim RANKS, too"),
+    (
+        "divide --input Cargo.toml --kernel count --distribution mesh --link-rate 1M --sim-hosts 2",
+        "--sim-hosts: these are the hosts of simulated ranks; say --sim RANKS, too",
+    ),
+    ("farm --empty 3 --format greasy", "--format greasy: it is the format of a list, and there is none; say FILE or -, too"),
+    ("farm --format greasy --array 1-3 -- echo", "--format greasy: it is the format of a list"),
+    ("farm --format greasy --sleep fixed:time=1ms,tasks=1", "--format greasy: it is the format of a list"),
     (
         "balance --sim 4 --tasks lbaf:tests/data/loads/lbaf-toy-fewer-16ranks --weights-columns work,bytes",
         "--weights-columns work,bytes: balancer cwa looks at the work alone; greedy, refine and greedy-refine look at all columns",

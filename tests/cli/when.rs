@@ -3,7 +3,7 @@
 use assert_cmd::Command;
 use serde_json::Value;
 
-use crate::contract::{Key, assert_keys};
+use crate::contract::{Key, assert_keys, integers, number_or_null};
 use crate::files::file;
 
 fn when(arguments: &[&str]) -> std::process::Output {
@@ -25,12 +25,12 @@ fn refusal(arguments: &[&str]) -> String {
 }
 
 const RECORD: &[Key] = &[
-    ("trigger", Value::is_string),
+    ("criterion", Value::is_string),
     ("total", Value::is_number),
-    ("ratio", Value::is_number),
+    ("ratio", number_or_null),
+    ("steps", integers),
     ("balancings", Value::is_u64),
-    ("balanced_at", Value::is_array),
-    ("steps", Value::is_u64),
+    ("series_steps", Value::is_u64),
     ("ranks", Value::is_u64),
     ("cost", Value::is_number),
 ];
@@ -49,7 +49,7 @@ fn each_criterion_stands_beside_the_best_schedule() {
         assert_keys(record, RECORD);
         assert!(record["ratio"].as_f64().unwrap() >= 1.0, "{record}");
     }
-    let names: Vec<&str> = all.iter().map(|record| record["trigger"].as_str().unwrap()).collect();
+    let names: Vec<&str> = all.iter().map(|record| record["criterion"].as_str().unwrap()).collect();
     let known = [
         "never",
         "every:steps=4",
@@ -63,14 +63,14 @@ fn each_criterion_stands_beside_the_best_schedule() {
         "boulmier",
         "predicted",
     ];
-    assert_eq!(names, [&["optimum"], &known[..]].concat());
+    assert_eq!(names, [&["optimal"], &known[..]].concat());
     let chosen = records(&["--series", path, "--cost", "4", "--trigger", "menon,threshold:above=1.2,window=2,never"]);
-    let names: Vec<&str> = chosen.iter().map(|record| record["trigger"].as_str().unwrap()).collect();
-    assert_eq!(names, ["optimum", "menon", "threshold:above=1.2,window=2", "never"]);
+    let names: Vec<&str> = chosen.iter().map(|record| record["criterion"].as_str().unwrap()).collect();
+    assert_eq!(names, ["optimal", "menon", "threshold:above=1.2,window=2", "never"]);
     // The largest of each step is 10, 11, .., 49.
     assert_eq!(chosen[3]["total"], 1180.0);
     // 0 + 0.5 + 1 + 1.5 + 2 reach 4 after the fifth step.
-    assert_eq!(chosen[1]["balanced_at"][0], 5);
+    assert_eq!(chosen[1]["steps"][0], 5);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_table_and_lines_are_one_series() {
     let (one, other) = (of(lines.to_str().unwrap()), of(table.to_str().unwrap()));
     assert_eq!(one, other);
     let csv = String::from_utf8(one).unwrap();
-    assert!(csv.starts_with("trigger,total,ratio,balancings,balanced_at,steps,ranks,cost\noptimum,"), "{csv}");
+    assert!(csv.starts_with("criterion,total,ratio,balancings,steps,series_steps,ranks,cost\noptimal,"), "{csv}");
     assert_eq!(csv.lines().count(), 13);
 }
 
@@ -91,9 +91,9 @@ fn phases_of_a_run_are_a_series() {
     let runs = format!("lbaf:{}/../../tests/data/loads/lbaf-nolb-8color-32ranks", env!("CARGO_MANIFEST_DIR"));
     let all = records(&["--series", &runs, "--cost", "0.01"]);
     let (best, never) = (&all[0], &all[1]);
-    assert_eq!((&best["steps"], &best["ranks"]), (&10.into(), &32.into()));
+    assert_eq!((&best["series_steps"], &best["ranks"]), (&10.into(), &32.into()));
     assert!(never["ratio"].as_f64().unwrap() > 1.2, "{never}");
-    let phases: Vec<u64> = best["balanced_at"].as_array().unwrap().iter().map(|phase| phase.as_u64().unwrap()).collect();
+    let phases: Vec<u64> = best["steps"].as_array().unwrap().iter().map(|phase| phase.as_u64().unwrap()).collect();
     assert!(!phases.is_empty() && phases.iter().all(|phase| phase % 100 == 1), "{phases:?}");
 }
 

@@ -118,7 +118,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
         powers: PowerPattern::parse(&arguments.powers)?,
         weights,
         pins,
-        columns: arguments.rule.columns(&arguments.kind)?,
+        columns: arguments.rule.columns(&arguments.kind, arguments.tasks.as_deref())?,
         tasks: arguments.tasks.as_deref().map(TaskSource::parse).transpose()?,
     };
     launch::within(&arguments.world, |world| {

@@ -34,8 +34,10 @@ Examples:
 
 A line of the table is one balancer on one load:
 {COLUMNS}The last sentence names, of the balancers that balance best, the fastest; of those that are
-statistically tied, the simplest. Times are compared by their ratios within a round, all
-comparisons together with 95 % confidence.";
+statistically tied, the simplest. Best is the earliest end of the slowest rank; with
+--task-seconds the least time of a step and of the phase over --steps; with --weights-columns the
+smallest largest ratio. If a rank is beyond its --capacity, tasks must move. Times are compared by
+their ratios within a round, all comparisons together with 95 % confidence.";
 
 fn examples() -> String {
     EXAMPLES.replace("{COLUMNS}", &legend::<CompareRecord>())
@@ -87,13 +89,14 @@ pub struct Arguments {
     #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
 
-    /// Number of steps for which the loads last: the advice spreads the time of a phase over them, where loads are times [default: until
-    /// the first balancer pays]
+    /// Number of steps for which the loads last, where the duration of tasks is known: the advice spreads the time of a phase over them, and
+    /// is to leave the tasks where they are if no phase pays within them [default: until the first balancer pays]
     #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
 
-    /// Seconds that a task (with weights: a work unit) takes on a rank of average power. Adds the imbalance from which a phase pays, for
-    /// the whole load and for one arriving task [default: from --tasks, if it has times]
+    /// Seconds that a task (with weights: a work unit) takes on a rank of average power. The advice then goes by the time of a step after a
+    /// phase and the phase's own time, see --steps. Adds the length of a step, and the imbalance from which a phase pays, for the whole
+    /// load and for one arriving task [default: from --tasks, if it has times]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     task_seconds: Option<f64>,
 
@@ -164,7 +167,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Ending> {
     };
     balancers.iter().try_for_each(|name| settle::check_balancer(name))?;
     let (weights, pins) = arguments.kind.parse(arguments.world.seed)?;
-    let columns = arguments.rule.columns(&arguments.kind)?;
+    let columns = arguments.rule.columns(&arguments.kind, arguments.tasks.as_deref())?;
     if !columns.is_empty() && !loads.is_empty() {
         return Err(Error::usage("--weights-columns: --loads have none; leave them out, and compare on --tasks alone").into());
     }

@@ -84,9 +84,9 @@ pub struct Arguments {
     #[arg(long, value_name = "LENGTHS", conflicts_with_all = ["list", "command", "args", "array", "empty"], help_heading = "Input")]
     sleep: Option<String>,
 
-    /// Format of the list: plain | greasy | disbatch | parallel. In all but plain, commands are run by a shell
-    #[arg(long, value_name = "FORMAT", requires = "list", default_value = "plain", help_heading = "Input")]
-    format: String,
+    /// Format of the list: plain | greasy | disbatch | parallel. In all but plain, commands are run by a shell [default: plain]
+    #[arg(long, value_name = "FORMAT", help_heading = "Input")]
+    format: Option<String>,
 
     /// Run each command by sh -c; without it a command is a program and its arguments
     #[arg(long, help_heading = "Input")]
@@ -411,10 +411,15 @@ fn walltime(text: &str, time: &dyn Fn(&str, &str) -> Result<f64>) -> Result<Wall
 }
 
 fn origin(arguments: &Arguments) -> Result<Origin> {
-    let format = Format::parse(&arguments.format).ok_or_else(|| {
+    let named = arguments.format.as_deref().unwrap_or("plain");
+    let format = Format::parse(named).ok_or_else(|| {
         let known = Format::NAMES.join(", ");
-        Error::usage(format!("--format {}: unknown; known are {known}", names::one_line(arguments.format.clone())))
+        Error::usage(format!("--format {}: unknown; known are {known}", names::one_line(named.to_string())))
     })?;
+    // Not by clap, which drops the requirement where another option conflicts with a list.
+    if arguments.format.is_some() && arguments.list.is_empty() {
+        return Err(Error::usage(format!("--format {named}: it is the format of a list, and there is none; say FILE or -, too")));
+    }
     let template = || Template::new(arguments.command.iter().map(|word| word.as_bytes().to_vec()).collect());
     let readable = |file: &Path| {
         let is_closed = file.as_os_str() == "-" && launch::speaks() && streams::input_was_closed();

@@ -184,6 +184,10 @@ fn open(options: &WorldOptions, workers: u32) -> Result<Option<World>, Ending> {
         if options.network.is_some() && !options.predicts {
             return Err(Ending::Unsaid(Error::usage("--network: it is the network of simulated ranks; say --sim RANKS, too")));
         }
+        // Not by clap, which drops the requirement where another option conflicts with --sim.
+        if options.sim_hosts.is_some() {
+            return Err(Ending::Unsaid(Error::usage("--sim-hosts: these are the hosts of simulated ranks; say --sim RANKS, too")));
+        }
         return real(options, workers).map(Some);
     };
     meet()?;

@@ -42,7 +42,7 @@ pub struct WorldOptions {
 
     /// Number of hosts of the simulated ranks, filled in blocks (HOSTS) or in turn (HOSTS,cyclic), to measure traffic between hosts
     /// [default: 1]
-    #[arg(long, value_name = "HOSTS", requires = "sim", verbatim_doc_comment)]
+    #[arg(long, value_name = "HOSTS", verbatim_doc_comment)]
     pub sim_hosts: Option<SimHosts>,
 
     /// Placement of the topology's nodes on ranks: hosts keeps neighbours on one host; identity puts node i on rank i; random; all (for
@@ -165,7 +165,7 @@ pub struct TaskOptions {
     /// work,bytes. A result is as good as the largest ratio of a rank's load over its fair share, which is printed for each weight. A
     /// table's work is its column work, or else the first named here. For greedy, refine and greedy-refine; other balancers use the work
     /// only
-    #[arg(long, value_name = "NAMES", requires = "tasks")]
+    #[arg(long, value_name = "NAMES")]
     weights_columns: Option<String>,
 
     /// Pin each task to its node with this probability, p=0.1: pinned tasks count as load and never move
@@ -199,9 +199,12 @@ pub struct RuleOptions {
 }
 
 impl RuleOptions {
-    /// The columns that hold the tasks' weights, where there are several; see [`TaskOptions::columns`].
-    pub fn columns(&self, kind: &TaskOptions) -> Result<Vec<String>> {
-        let columns = kind.columns()?;
+    /// The columns that hold the weights of the tasks of this source, where there are several.
+    ///
+    /// # Errors
+    /// Wrong usage if there is no source, or the list is malformed, or ranks have a capacity, too.
+    pub fn columns(&self, kind: &TaskOptions, source: Option<&str>) -> Result<Vec<String>> {
+        let columns = kind.columns(source)?;
         match &self.capacity {
             Some(text) if !columns.is_empty() => {
                 Err(Error::usage(format!("--capacity {text}: it does not go together with --weights-columns, of which bytes can be one")))
@@ -276,9 +279,16 @@ fn bytes(text: &str) -> Option<u64> {
 }
 
 impl TaskOptions {
-    /// The columns that hold the tasks' weights; none if there is one weight only.
-    pub fn columns(&self) -> Result<Vec<String>> {
-        self.weights_columns.as_deref().map_or_else(|| Ok(Vec::new()), column_names)
+    /// The columns that hold the weights of the tasks of this source; none if there is one weight only. Checked here and not by clap, which
+    /// drops a requirement if another option conflicts with what is required.
+    fn columns(&self, source: Option<&str>) -> Result<Vec<String>> {
+        match (&self.weights_columns, source) {
+            (None, _) => Ok(Vec::new()),
+            (Some(names), None) => {
+                Err(Error::usage(format!("--weights-columns {names}: only tasks of --tasks <SOURCE> have several weights")))
+            }
+            (Some(names), Some(_)) => column_names(names),
+        }
     }
 
     /// Returns true if a balancer can take part.

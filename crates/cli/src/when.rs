@@ -21,7 +21,7 @@ Balancing at the start of step k costs --cost and gives every rank the mean of s
 on each rank's time changes as it does in the series: a step t whose last balancing was at k takes
 the largest over ranks of mean(k) + time(t) - time(k); before the first balancing, the largest
 time(t). A criterion sees the steps that have ended, so that it cannot balance before the first.
-The optimum is the best of all schedules, found exactly; it may balance before the first step.";
+`optimal` is the best of all schedules, found exactly; it may balance before the first step.";
 
 /// Find the best times to balance a recorded series of steps, and compare published criteria with them
 ///
@@ -31,8 +31,8 @@ The optimum is the best of all schedules, found exactly; it may balance before t
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Time of each rank in each step: FILE (- is standard input), a line for each step with a number for each rank (commas, semicolons or
-    /// blanks between, # for comments), or a table with the columns step, rank and work; or lbaf:DIR[,set=NAME], the phases of a run as
-    /// DARMA's LBAF has them, in seconds
+    /// blanks between, # for comments), or a table with the columns step, rank and work, whose steps keep their numbers; or
+    /// lbaf:DIR[,set=NAME], the phases of a run as DARMA's LBAF has them, in seconds
     #[arg(long, value_name = "FILE", value_parser = any_bytes())]
     series: String,
 
@@ -55,7 +55,7 @@ pub struct Arguments {
 enum Form {
     /// Table, the best first
     Human,
-    /// One JSON object per line, the optimum first
+    /// One JSON object per line, the best schedule first
     Json,
     /// The table as CSV
     Csv,

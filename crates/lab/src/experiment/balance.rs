@@ -13,7 +13,7 @@ use crate::workload::Decimal;
 use equipoise::balance::Chosen;
 use equipoise::error::Result;
 use equipoise::judge;
-use equipoise::load::{ColumnRatio, Crossings, Powers, Shares};
+use equipoise::load::{ColumnRatio, Crossings, Occupancy, Powers, Shares};
 use equipoise::phase::trace::{MOST_PASSAGES, Trace};
 use equipoise::phase::{self, Outcome, Setting};
 use equipoise::topology::{Overlay, Topology};
@@ -134,6 +134,9 @@ pub struct BalanceRecord {
     /// Largest load of each weight over its rank's fair share, where tasks have several weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<ColumnRatio>>,
+    /// Bytes of tasks on each rank, where ranks have a capacity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Occupancy>,
     /// The same phase as a comparison records it. Reports are made of it.
     #[serde(skip)]
     pub phase: CompareRecord,
@@ -294,6 +297,7 @@ fn record(spec: &BalanceSpec, site: Site, shares: &Shares, mut outcome: Outcome)
         makespan_after: phase.makespan_after,
         crossings: phase.crossings,
         columns: phase.columns.clone(),
+        memory: phase.memory.clone(),
         phase,
     })
 }

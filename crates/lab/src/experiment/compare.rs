@@ -16,7 +16,7 @@ use super::tasks::Tasks;
 use super::weighing::{LoadUnit, Weighing};
 use equipoise::balance::Chosen;
 use equipoise::error::{Error, Result};
-use equipoise::load::{ColumnRatio, Crossings, Powers};
+use equipoise::load::{ColumnRatio, Crossings, Occupancy, Powers};
 use equipoise::phase::trace::{MOST_PASSAGES, NodeTrace, Trace};
 use equipoise::phase::{self, Outcome, Setting};
 use equipoise::topology::{Overlay, PlacementRule};
@@ -32,7 +32,7 @@ pub struct CompareSpec {
     pub seed: u64,
     /// Number of steps for which the loads stay as they are; `None`: until the first of the balancers pays.
     pub lasting: Option<u64>,
-    /// Seconds of a unit of work on a rank of average power, for the crossovers; `None`: as the tasks say, if they do.
+    /// Seconds of a unit of work on a rank of average power, for the advice and the crossovers; `None`: as the tasks say, if they do.
     pub task_seconds: Option<f64>,
     /// Whether to record a trace, in one more round that is not measured; see [`MOST_NODES`](equipoise::phase::trace::MOST_NODES).
     pub trace: bool,
@@ -164,9 +164,15 @@ pub struct CompareRecord {
     /// Largest load of each weight over its rank's fair share, where tasks have several weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<ColumnRatio>>,
+    /// Bytes of tasks on each rank, where ranks have a capacity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Occupancy>,
     /// Number of steps for which the loads last, if it was given; the phase's time is spread over them.
     #[serde(skip)]
     pub lasting: Option<u64>,
+    /// Seconds of a unit of work, if they were given; see [`unit_seconds`](CompareRecord::unit_seconds).
+    #[serde(skip)]
+    pub task_seconds: Option<f64>,
     /// Imbalance from which the phase pays; omitted if the duration of tasks is unknown.
     #[serde(flatten)]
     pub crossover: Option<Crossover>,
@@ -200,9 +206,9 @@ impl CompareRecord {
         [self.ms_information, self.ms_decision, self.ms_exchange]
     }
 
-    /// The imbalance from which the phase pays, if a unit of work takes these seconds, or as long as the tasks say.
-    fn crossover_if(&self, task_seconds: Option<f64>) -> Option<Crossover> {
-        let unit = task_seconds.or(self.weighing.unit_seconds)?;
+    /// The imbalance from which the phase pays, where the duration of a unit of work is known.
+    fn crossover_of_this(&self) -> Option<Crossover> {
+        let unit = self.unit_seconds()?;
         if self.imbalance_before > 1.0 && self.imbalance_after >= self.imbalance_before {
             // A phase without improvement never pays.
             return None;
@@ -291,12 +297,13 @@ pub fn compare(world: &mut World, spec: &CompareSpec, mut progress: impl FnMut(u
             let record = CompareRecord {
                 ms_predicted: predicted,
                 lasting: spec.lasting,
+                task_seconds: spec.task_seconds,
                 interrupted: interrupted.clone(),
                 placement: spec.contenders[contender].placement.map(PlacementRule::name),
                 contender,
                 ..combination.record(&loads, &site)?
             };
-            Ok(CompareRecord { crossover: record.crossover_if(spec.task_seconds), ..record })
+            Ok(CompareRecord { crossover: record.crossover_of_this(), ..record })
         };
         let is_measured = |(_, combination): &(usize, Combination)| interrupted.is_none() || !combination.samples.is_empty();
         let records = combinations.into_iter().enumerate().filter(is_measured).map(record).collect::<Result<_>>()?;
@@ -435,7 +442,9 @@ impl MeasuredPhase<'_> {
             above_bound: judged.imbalance.after.max_over_mean / judged.imbalance_bound - 1.0,
             crossings: outcome.crossings,
             columns: outcome.columns.clone(),
+            memory: outcome.memory.clone(),
             lasting: None,
+            task_seconds: None,
             crossover: None,
             ms_predicted: None,
             interrupted: None,

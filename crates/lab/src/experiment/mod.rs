@@ -32,6 +32,7 @@ pub mod statistics;
 pub mod tasks;
 pub mod weighing;
 pub mod when;
+mod worth;
 pub mod wu1997;
 
 pub use balance::{BalanceRecord, BalanceSpec, balance};

@@ -7,7 +7,7 @@ use super::columns::{self, Heading, Tabular};
 use super::figures::{bytes, duration_us, payload, ratio, several, three, whole};
 use crate::experiment::balance::Embedded;
 use crate::experiment::{BalanceRecord, CaseResult, CompareRecord, LoadUnit, Site};
-use equipoise::load::{ColumnRatio, Crossings};
+use equipoise::load::{ColumnRatio, Crossings, Holding};
 
 /// Maximum number of entries of a list that is shown to people.
 const LISTED: usize = 64;
@@ -75,8 +75,9 @@ pub fn balance(record: &BalanceRecord) -> String {
     if record.declined {
         line("declined", "moves that would have made the slowest rank slower (--plain makes them)".into());
     }
-    // These are no bounds where quotas are not met.
-    let least = |least: String| if record.exact { format!(" (the least possible: {least})") } else { String::new() };
+    // These are no bounds where quotas are not met, or where tasks must also move for other reasons.
+    let is_bound = record.exact && record.memory.is_none() && record.columns.is_none();
+    let least = |least: String| if is_bound { format!(" (the least possible: {least})") } else { String::new() };
     let optimum = record.optimum_task_hops.map(|optimum| least(whole(optimum))).unwrap_or_default();
     let minimum = weighing.work.as_ref().map_or(whole(record.minimum_nonlocal), |_| several(record.minimum_nonlocal, "unit"));
     line("moved", format!("{}{} in {}", several(record.nonlocal_tasks, "task"), least(minimum), several(record.transfers, "transfer")));
@@ -107,6 +108,10 @@ pub fn balance(record: &BalanceRecord) -> String {
     for ColumnRatio { name, before, after, .. } in record.columns.iter().flatten() {
         line("weight", format!("{name}: largest load {} of its fair share before, {} after", ratio(*before), ratio(*after)));
     }
+    if let Some(memory) = &record.memory {
+        line("memory", format!("{} before", fullest(memory.fullest_before())));
+        line("", format!("{} after", fullest(memory.fullest_after())));
+    }
     line(
         "time",
         format!(
@@ -135,8 +140,20 @@ pub fn balance(record: &BalanceRecord) -> String {
         if !record.native {
             line("by rank", listed(&record.final_by_rank));
         }
+        if let Some(memory) = &record.memory {
+            line("bytes", format!("{} before", listed(&memory.before)));
+            line("", format!("{} after", listed(&memory.after)));
+        }
     }
     out
+}
+
+/// The rank that holds the largest part of its capacity.
+fn fullest(holding: Option<Holding>) -> String {
+    match holding {
+        Some(Holding { rank, held, capacity, .. }) => format!("rank {rank} holds {} and has room for {}", bytes(held), bytes(capacity)),
+        None => "no rank holds a byte".into(),
+    }
 }
 
 fn topology(record: &BalanceRecord) -> String {
@@ -165,17 +182,19 @@ pub(super) fn verdict(record: &BalanceRecord) -> String {
         ratio(record.imbalance.after.max_over_mean),
         duration_us(record.seconds * 1e6)
     );
-    match record.weighing.unit_seconds {
-        Some(_) => format!("{brings}: {}.", pays(record)),
+    let phase = &record.phase;
+    match advice::result(phase) {
+        Some(result) if phase.beyond_capacity().is_some() || phase.largest_ratios().is_some() => format!("{}: {result}.", record.balancer),
+        Some(result) => format!("{brings}: {result}."),
         None => format!("{brings}; it pays {}.", pays(record)),
     }
 }
 
-/// The condition under which a phase pays; where loads are times, the length of a step.
+/// The condition under which a phase pays, or what it achieves where that is more.
 fn pays(record: &BalanceRecord) -> String {
     let (before, after) = (record.makespan_before, record.makespan_after);
-    match (record.weighing.unit_seconds, record.break_even_us) {
-        (Some(seconds), _) => advice::step_of(before * seconds, after * seconds, record.seconds),
+    match (advice::result(&record.phase), record.break_even_us) {
+        (Some(result), _) => result,
         (None, None) if after > before => format!("never: the slowest rank takes {} times as long as before", ratio(after / before)),
         (None, None) => "never: the slowest rank takes as long as before".into(),
         (None, Some(us)) if us < advice::SHORTEST_US && record.weighing.unit == LoadUnit::Work && (before - after).is_finite() => {
@@ -249,7 +268,10 @@ pub(super) fn harm<'a>(records: impl Iterator<Item = &'a CompareRecord> + Clone)
         names
     };
     let declined = names(|record| record.declined);
-    let slower = names(|record| record.imbalance_after > record.imbalance_before);
+    let slower = names(|record| {
+        let [before, after] = record.largest_ratios().unwrap_or([record.imbalance_before, record.imbalance_after]);
+        after > before
+    });
     let said = |what: &str, names: Vec<&str>| (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")));
     let sentences = [
         said("Moves that would have made the slowest rank slower were declined by", declined),
@@ -289,7 +311,7 @@ fn heading(CaseResult { loads, records }: &CaseResult) -> String {
     let least = records.iter().filter(|record| record.exact).map(|record| record.least).min();
     let least = least.map(|least| work.map_or(whole(least), |_| several(least, "unit")));
     let least = least.map(|least| format!(", at least {least} must move to meet the quotas")).unwrap_or_default();
-    let step = match weighing.unit_seconds {
+    let step = match record.unit_seconds() {
         Some(seconds) => format!(", a step takes {}", duration_us(record.makespan_before * seconds * 1e6)),
         None => String::new(),
     };

@@ -9,6 +9,6 @@ pub fn table(records: &[WhenRecord], width: u16) -> String {
     let Some(first) = records.first() else { return String::new() };
     let mut sorted = records.to_vec();
     sorted.sort_by(|one, other| one.total.total_cmp(&other.total));
-    let head = format!("{} on {}, a balancing costs {}\n\n", several(first.steps, "step"), several(first.ranks, "rank"), first.cost);
+    let head = format!("{} on {}, a balancing costs {}\n\n", several(first.series_steps, "step"), several(first.ranks, "rank"), first.cost);
     head + &lines(&table::of(&sorted, width))
 }

@@ -19,7 +19,7 @@
 
 mod phases;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::links;
 use super::measured::TASKS;
 use super::measured::{Communication, MeasuredTask, MeasuredTasks};
 use super::text::{self, MOST_BYTES};
@@ -79,6 +80,10 @@ impl DataFile {
     /// The phase of this number, or of the first in the file, or why there is none.
     fn phase(self, wanted: Option<u64>) -> Result<Phase, String> {
         let phases = self.metadata.and_then(|metadata| metadata.phases).unwrap_or_default();
+        let mut ids = BTreeSet::new();
+        if let Some(twice) = self.phases.iter().find(|phase| !ids.insert(phase.id)) {
+            return Err(format!("phase {} is there twice", twice.id));
+        }
         let Some(wanted) = wanted else { return self.phases.into_iter().next().ok_or_else(|| "there is no phase in it".into()) };
         let known: Vec<String> = self.phases.iter().map(|phase| phase.id.to_string()).collect();
         let mut before = self.phases.into_iter().filter(|phase| phase.id <= wanted).collect::<Vec<_>>();
@@ -142,7 +147,8 @@ impl Entity {
 ///
 /// # Errors
 /// If a file can't be read or is not as above, a rank is missing or there twice, a rank lacks the phase, or a time is negative; the sentence
-/// names the file. If there are several sets and none is named, or not that one: the sentence lists them.
+/// names the file. If there are several sets and none is named, or not that one: the sentence lists them. If bytes are negative or together
+/// beyond 2^64 - 1, or communications name one of several tasks of one name.
 pub fn read(folder: &Path, set: Option<&OsStr>, phase: Option<u64>) -> Result<MeasuredTasks> {
     let wrong = |why: String| Error::input(TASKS, format!(" lbaf:{}: {why}", names::shown(folder)));
     let files = files_by_rank(folder, set).map_err(wrong)?;
@@ -159,6 +165,11 @@ pub fn read(folder: &Path, set: Option<&OsStr>, phase: Option<u64>) -> Result<Me
         for (index, task) in found.tasks.iter().enumerate() {
             tasks.push(measured(rank, task).map_err(|why| in_file(format!("phase {}, task {index}: {why}", found.id)))?);
         }
+        for (index, Messages { bytes, .. }) in found.communications.iter().enumerate() {
+            if *bytes < 0.0 {
+                return Err(in_file(format!("phase {}, communication {index}: its bytes, {bytes}, are negative", found.id)));
+            }
+        }
         messages.extend(found.communications);
     }
     let mut run = MeasuredTasks {
@@ -170,7 +181,7 @@ pub fn read(folder: &Path, set: Option<&OsStr>, phase: Option<u64>) -> Result<Me
         left_out: 0,
         seconds_per_unit: Some(1e-9),
     };
-    join(&mut run, &messages);
+    join(&mut run, &messages).map_err(wrong)?;
     Ok(run)
 }
 
@@ -251,10 +262,13 @@ fn measured(rank: RankId, task: &TimedTask) -> Result<MeasuredTask, String> {
         rank,
         name: task.entity.name(),
         work: nanoseconds(task.time)?,
-        bytes: match task.user_defined.get("task_serialized_bytes").and_then(serde_json::Value::as_f64) {
-            // From a number of this size on the nearest one is 2^64.
-            Some(bytes) if !(0.0..u64::MAX as f64).contains(&bytes) => return Err(format!("{bytes} is no number of bytes")),
-            bytes => bytes.unwrap_or(0.0) as u64,
+        bytes: match task.user_defined.get("task_serialized_bytes") {
+            None | Some(serde_json::Value::Null) => 0,
+            Some(said) => match said.as_f64() {
+                // From a number of this size on the nearest one is 2^64.
+                Some(bytes) if (0.0..u64::MAX as f64).contains(&bytes) => bytes as u64,
+                _ => return Err(format!("its task_serialized_bytes, {said}, are no number of bytes")),
+            },
         },
         pinned: task.entity.migratable == Some(false),
     })
@@ -269,16 +283,26 @@ fn nanoseconds(seconds: f64) -> Result<u64, String> {
     }
 }
 
-/// Adds the communications between tasks of the run.
-fn join(run: &mut MeasuredTasks, messages: &[Messages]) {
-    let index: BTreeMap<u64, u64> = (0u64..).zip(&run.tasks).filter_map(|(index, task)| Some((task.name?, index))).collect();
-    let task = |entity: &Entity| index.get(&entity.name()?).copied();
+/// Adds the communications between tasks of the run, or says why that cannot be done.
+fn join(run: &mut MeasuredTasks, messages: &[Messages]) -> Result<(), String> {
+    let mut index: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut twice: BTreeSet<u64> = BTreeSet::new();
+    for (number, name) in (0u64..).zip(run.tasks.iter().map(|task| task.name)).filter_map(|(number, name)| Some((number, name?))) {
+        if index.insert(name, number).is_some() {
+            twice.insert(name);
+        }
+    }
+    let task = |entity: &Entity| match entity.name() {
+        Some(name) if twice.contains(&name) => Err(format!("communications name task {name}, and there are several of that name")),
+        name => Ok(name.and_then(|name| index.get(&name).copied())),
+    };
     for Messages { from, to, bytes } in messages {
-        match (task(from), task(to)) {
+        match (task(from)?, task(to)?) {
             (Some(from), Some(to)) => run.communications.push(Communication { from, to, bytes: *bytes }),
             _ => run.left_out += 1,
         }
     }
+    links::check_sum(run.communications.iter().map(|communication| communication.bytes))
 }
 
 #[cfg(test)]
@@ -309,6 +333,28 @@ mod tests {
         assert_eq!(run.communications, [Communication { from: 0, to: 1, bytes: 2.5 }]);
     }
 
+    /// Two tasks, named 1 and as given, that send each other this number of bytes.
+    fn talking(bytes: &str, name: u64) -> String {
+        let task = |name: u64| format!(r#"{{"entity":{{"id":{name}}},"time":1}}"#);
+        let message = |from: u64, to: u64| format!(r#"{{"from":{{"id":{from}}},"to":{{"id":{to}}},"bytes":{bytes}}}"#);
+        let (one, other) = (task(1), task(name));
+        format!(r#"{{"phases":[{{"id":0,"tasks":[{one},{other}],"communications":[{},{}]}}]}}"#, message(1, name), message(name, 1))
+    }
+
+    /// One task that claims this number of bytes.
+    fn with_bytes(bytes: &str) -> String {
+        let task = format!(r#"{{"entity":{{"id":1}},"time":1,"user_defined":{{"task_serialized_bytes":{bytes}}}}}"#);
+        format!(r#"{{"phases":[{{"id":0,"tasks":[{task}]}}]}}"#)
+    }
+
+    #[test]
+    fn bytes_may_be_left_out() {
+        for (bytes, read_as) in [("null", 0), ("7.9", 7), ("0", 0)] {
+            let folder = testing::folder(&[("a.0.json", &with_bytes(bytes))]);
+            assert_eq!(read(folder.path(), None, None).unwrap().tasks[0].bytes, read_as, "{bytes}");
+        }
+    }
+
     #[test]
     fn what_is_wrong_is_said_in_one_sentence_with_the_file() {
         let negative = one_task("-0.25");
@@ -331,6 +377,15 @@ mod tests {
             ),
             (&[("a.0.json", r#"{"phase":[]}"#)], "a.0.json: it is not as expected: missing field `phases` at line 1 column 12"),
             (&[("a.0.json.br", "neither")], "a.0.json.br: it is neither packed with brotli nor JSON"),
+            (&[("a.0.json", &talking("-7", 2))], "a.0.json: phase 0, communication 0: its bytes, -7, are negative"),
+            (&[("a.0.json", &talking("1e308", 2))], "the bytes of all communications together are beyond 2^64 - 1"),
+            (&[("a.0.json", &talking("1", 1))], "communications name task 1, and there are several of that name"),
+            (
+                &[("a.0.json", &with_bytes(r#""1024""#))],
+                "a.0.json: phase 0, task 0: its task_serialized_bytes, \"1024\", are no number of bytes",
+            ),
+            (&[("a.0.json", &with_bytes("-1"))], "a.0.json: phase 0, task 0: its task_serialized_bytes, -1, are no number of bytes"),
+            (&[("a.0.json", r#"{"phases":[{"id":0},{"id":1},{"id":0}]}"#)], "a.0.json: phase 0 is there twice"),
         ];
         for (files, why) in cases {
             let folder = testing::folder(files);

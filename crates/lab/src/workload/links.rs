@@ -15,11 +15,20 @@ const WHAT: &str = "communications";
 /// Reads the links of this number of tasks.
 ///
 /// # Errors
-/// Wrong usage if the file can't be read, or a line is malformed; the sentence names the line.
+/// Wrong usage if the file can't be read, a line is malformed (the sentence names the line), or all bytes together are beyond 2^64 - 1.
 pub fn read(path: &Path, tasks: u64) -> Result<Vec<Link>> {
     let shown = names::shown(path);
     let text = text::read(path).map_err(|why| Error::unreadable(WHAT, format!(" {shown}: the file cannot be read"), why))?;
     parse(&text, tasks).map_err(|why| Error::input(WHAT, format!(" {shown}: {why}")))
+}
+
+/// Says why communications of these bytes cannot be counted, if their sum is too large. Results then have it as a number of bytes.
+pub(super) fn check_sum(bytes: impl Iterator<Item = f64>) -> Result<(), String> {
+    // From a number of this size on the nearest one is 2^64.
+    match bytes.sum::<f64>() < u64::MAX as f64 {
+        true => Ok(()),
+        false => Err("the bytes of all communications together are beyond 2^64 - 1".into()),
+    }
 }
 
 fn parse(text: &str, tasks: u64) -> Result<Vec<Link>, String> {
@@ -44,6 +53,7 @@ fn parse(text: &str, tasks: u64) -> Result<Vec<Link>, String> {
             _ => return Err(wrong("a line holds two tasks and perhaps the bytes between them".into())),
         });
     }
+    check_sum(links.iter().map(|link| link.bytes))?;
     Ok(links)
 }
 
@@ -59,6 +69,8 @@ mod tests {
             ("0 1\n0 3\n", "line 2: task 3, but there are 3 tasks, numbered from 0"),
             ("0 x\n", "line 1: \"x\" is not the number of a task"),
             ("0 1 -2\n", "line 1: \"-2\" is no number of bytes"),
+            ("0 1 1e308\n0 2 1e308\n1 2 1e308\n", "the bytes of all communications together are beyond 2^64 - 1"),
+            ("0 1 1e19\n1 2 1e19\n", "the bytes of all communications together are beyond 2^64 - 1"),
             ("0\n", "line 1: a line holds two tasks and perhaps the bytes between them"),
         ] {
             assert_eq!(parse(text, 3), Err(why.into()));

@@ -1,6 +1,8 @@
 //! The work of each rank in each step of a run, to see when balancing would have paid: a text with a line for each step, a table, or the phases of a
 //! run as DARMA's LBAF has them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::items::shortened;
 use super::source::split_off;
 use super::steps::{MOST_TIMES, SERIES, Steps};
@@ -35,19 +37,20 @@ fn of_text(text: &str) -> Result<Steps, String> {
     });
     let mut lines = lines.peekable();
     let is_header = matches!(lines.peek(), Some((_, Ok(items))) if items[0].starts_with(|c: char| c.is_alphabetic()) && items[0].parse::<f64>().is_err());
-    let work = match is_header {
+    let steps = match is_header {
         true => of_table(lines)?,
         false => of_lines(lines)?,
     };
-    if work.is_empty() {
+    if steps.work.is_empty() {
         return Err("there is no step in it".into());
     }
-    Ok(Steps { numbers: (0..work.len() as u64).collect(), work, skipped: Vec::new() })
+    Ok(steps)
 }
 
 type Items<'a> = (usize, Result<Vec<&'a str>, String>);
 
-fn of_lines<'a>(lines: impl Iterator<Item = Items<'a>>) -> Result<Vec<Vec<f64>>, String> {
+/// Steps have the numbers 0, 1, ..
+fn of_lines<'a>(lines: impl Iterator<Item = Items<'a>>) -> Result<Steps, String> {
     let mut work: Vec<Vec<f64>> = Vec::new();
     let mut times = 0;
     for (number, items) in lines {
@@ -60,40 +63,50 @@ fn of_lines<'a>(lines: impl Iterator<Item = Items<'a>>) -> Result<Vec<Vec<f64>>,
         check_times(times).map_err(in_line)?;
         work.push(step);
     }
-    Ok(work)
+    Ok(Steps { numbers: (0..work.len() as u64).collect(), work, skipped: Vec::new() })
 }
 
-/// Columns in any order, rows in any order. A missing entry is 0; several times of one rank and step are added.
-fn of_table<'a>(mut lines: impl Iterator<Item = Items<'a>>) -> Result<Vec<Vec<f64>>, String> {
-    let Some((number, header)) = lines.next() else { return Ok(Vec::new()) };
+/// Columns in any order, rows in any order. Steps keep their numbers, and those without a row are none. A missing entry of a rank in a step is
+/// 0; several times of one rank and step are added. Every rank has some row: if its numbers began at 1, rank 0 would be an idle one.
+fn of_table<'a>(mut lines: impl Iterator<Item = Items<'a>>) -> Result<Steps, String> {
+    let none = Steps { work: Vec::new(), numbers: Vec::new(), skipped: Vec::new() };
+    let Some((number, header)) = lines.next() else { return Ok(none) };
     let header = header.map_err(|why| format!("line {number}: {why}"))?;
     let column = |name: &str| {
         let place = header.iter().position(|column| column.eq_ignore_ascii_case(name));
         place.ok_or_else(|| format!("line {number}: the columns are step, rank and work; {name} is missing"))
     };
     let (step, rank, amount) = (column("step")?, column("rank")?, column("work")?);
-    let mut rows: Vec<(usize, usize, f64)> = Vec::new();
-    let (mut steps, mut ranks) = (0, 0);
+    let mut rows: Vec<(u64, usize, f64)> = Vec::new();
+    let (mut numbers, mut named, mut ranks) = (BTreeSet::new(), BTreeSet::new(), 0);
     for (number, items) in lines {
         let in_line = |why: String| format!("line {number}: {why}");
         let items = items.map_err(in_line)?;
         if items.len() != header.len() {
             return Err(in_line(format!("it has {} values, and the header {} columns", items.len(), header.len())));
         }
-        let index = |place: usize, what: &str| {
-            let number = items[place].parse::<u32>().ok().filter(|number| *number < u32::MAX);
-            number.map(|number| number as usize).ok_or_else(|| in_line(format!("{} is no number of a {what}, from 0", shown(items[place]))))
-        };
-        let row = (index(step, "step")?, index(rank, "rank")?, time(items[amount]).map_err(in_line)?);
-        (steps, ranks) = (steps.max(row.0 + 1), ranks.max(row.1 + 1));
-        check_times(steps.saturating_mul(ranks)).map_err(in_line)?;
-        rows.push(row);
+        let no_number = |place: usize, what: &str| in_line(format!("{} is no number of a {what}, from 0", shown(items[place])));
+        let step = items[step].parse::<u64>().map_err(|_| no_number(step, "step"))?;
+        let rank = items[rank].parse::<u32>().ok().filter(|rank| *rank < u32::MAX).ok_or_else(|| no_number(rank, "rank"))? as usize;
+        numbers.insert(step);
+        named.insert(rank);
+        ranks = ranks.max(rank + 1);
+        check_times(numbers.len().saturating_mul(ranks)).map_err(in_line)?;
+        rows.push((step, rank, time(items[amount]).map_err(in_line)?));
     }
-    let mut work = vec![vec![0.0; ranks]; steps];
+    if let Some(missing) = (0..ranks).find(|rank| !named.contains(rank)) {
+        let last = ranks - 1;
+        return Err(format!(
+            "there is no row of rank {missing}, though there is one of rank {last}; a rank without work has rows of work 0"
+        ));
+    }
+    let mut work: BTreeMap<u64, Vec<f64>> = numbers.iter().map(|step| (*step, vec![0.0; ranks])).collect();
     for (step, rank, time) in rows {
-        work[step][rank] += time;
+        if let Some(times) = work.get_mut(&step) {
+            times[rank] += time;
+        }
     }
-    Ok(work)
+    Ok(Steps { numbers: numbers.into_iter().collect(), work: work.into_values().collect(), skipped: Vec::new() })
 }
 
 fn check_times(times: usize) -> Result<(), String> {
@@ -138,6 +151,22 @@ mod tests {
     }
 
     #[test]
+    fn steps_of_a_table_keep_their_numbers() {
+        let table = |steps: [u64; 3]| {
+            let row = |at: usize| format!("{0},0,{at}.5\n{0},1,2\n", steps[at]);
+            of_text(&format!("step,rank,work\n{}", [0, 1, 2].map(row).concat())).unwrap()
+        };
+        let from_zero = table([0, 1, 2]);
+        for numbers in [[0, 1, 2], [10, 20, 30], [1, 2, 3], [7, 5_000_000_000, u64::MAX]] {
+            let steps = table(numbers);
+            assert_eq!((steps.numbers, steps.work), (numbers.to_vec(), from_zero.work.clone()));
+        }
+        // In any order, and with a rank that has no row in one of them.
+        let steps = of_text("step,rank,work\n30,0,3\n10,1,1\n10,0,2\n").unwrap();
+        assert_eq!((steps.numbers, steps.work), (vec![10, 30], vec![vec![2.0, 1.0], vec![3.0, 0.0]]));
+    }
+
+    #[test]
     fn what_is_wrong_is_said_with_the_line() {
         for (text, why) in [
             ("", "there is no step in it"),
@@ -154,7 +183,12 @@ mod tests {
             ("step,rank\n0,0\n", "line 1: the columns are step, rank and work; work is missing"),
             ("step,rank,work\n0,0\n", "line 2: it has 2 values, and the header 3 columns"),
             ("step,rank,work\n0,-1,2\n", "line 2: '-1' is no number of a rank, from 0"),
+            ("step,rank,work\n-1,0,2\n", "line 2: '-1' is no number of a step, from 0"),
             ("step,rank,work\n0,0,-2\n", "line 2: '-2' is negative"),
+            (
+                "step,rank,work\n0,1,1\n0,2,1\n",
+                "there is no row of rank 0, though there is one of rank 2; a rank without work has rows of work 0",
+            ),
             (
                 "step,rank,work\n4000000000,4000000000,1\n",
                 "line 2: there are more than 134217728 times, of all ranks in all steps together",

@@ -11,7 +11,7 @@ pub(super) const MOST_TIMES: usize = 1 << 27;
 pub struct Steps {
     /// By step and rank, in one unit of time; all steps have the same number of ranks. In seconds for LBAF.
     pub work: Vec<Vec<f64>>,
-    /// The numbers by which the source knows the steps: phases, or 0, 1, ..
+    /// The numbers by which the source knows the steps, in increasing order: those of phases or of a table, or 0, 1, ..
     pub numbers: Vec<u64>,
     /// Phases of the run that were not recorded.
     pub skipped: Vec<u64>,

@@ -3,7 +3,7 @@
 use super::super::figures::{self, bytes, duration_us, ratio, three, two, whole};
 use super::{Column, Tabular, Value};
 use crate::experiment::{CompareRecord, LoadUnit};
-use equipoise::load::ColumnRatio;
+use equipoise::load::{Holding, Occupancy};
 use equipoise::topology::Topology;
 
 /// Times below this many milliseconds are those of doing nothing, on real ranks.
@@ -79,7 +79,7 @@ impl Tabular for CompareRecord {
             new("break_even_us", |r| r.break_even_us.csv())
                 .heading("break-\neven")
                 .reads(|r| r.break_even_us.map_or("never".into(), duration_us))
-                .when(|records| !records.iter().any(|r| r.weighing.unit_seconds.is_some()))
+                .when(|records| !has_steps(records) && !has_columns(records) && records.iter().all(|r| r.beyond_capacity().is_none()))
                 .about("task length (with weights: length of a work unit) from which the phase pays,\nwith the cores that the ranks share"),
             new("finish_before", |r| r.finish_before.csv()),
             new("finish_after", |r| r.finish_after.csv()),
@@ -95,9 +95,9 @@ impl Tabular for CompareRecord {
             new("makespan_before", |r| r.makespan_before.csv()),
             new("makespan_after", |r| r.makespan_after.csv())
                 .heading("step")
-                .reads(|r| r.weighing.unit_seconds.map_or("-".into(), |seconds| duration_us(r.makespan_after * seconds * 1e6)))
-                .when(|records| records.iter().any(|r| r.weighing.unit_seconds.is_some()))
-                .about("length of a step after the phase, where loads are times"),
+                .reads(|r| r.unit_seconds().map_or("-".into(), |seconds| duration_us(r.makespan_after * seconds * 1e6)))
+                .when(has_steps)
+                .about("length of a step after the phase, where the duration of tasks is known"),
             new("imbalance_bound", |r| r.imbalance_bound.csv()),
             new("above_bound", |r| r.above_bound.csv())
                 .heading("above\nbound")
@@ -136,16 +136,30 @@ impl Tabular for CompareRecord {
                 .when(talks_over_hosts)
                 .about("the same after it")
                 .only_then(),
-            new("worst_column_before", |r| worst(r, |column| column.before).csv())
+            new("worst_column_before", |r| r.largest_ratios().map(|[before, _]| before).csv())
                 .heading("ratio\nbefore")
-                .reads(|r| worst(r, |column| column.before).map_or("-".into(), ratio))
+                .reads(|r| r.largest_ratios().map_or("-".into(), |[before, _]| ratio(before)))
                 .when(has_columns)
                 .about("largest load over its rank's fair share, of all weights of --weights-columns, before")
                 .only_then(),
-            new("worst_column_after", |r| worst(r, |column| column.after).csv())
+            new("worst_column_after", |r| r.largest_ratios().map(|[_, after]| after).csv())
                 .heading("ratio\nafter")
-                .reads(|r| worst(r, |column| column.after).map_or("-".into(), ratio))
+                .reads(|r| r.largest_ratios().map_or("-".into(), |[_, after]| ratio(after)))
                 .when(has_columns)
+                .about("the same after the phase")
+                .only_then(),
+            new("fullest_before", |r| filled(r, Occupancy::fullest_before).csv())
+                .heading("full\nbefore")
+                .unit("%")
+                .reads(|r| filled(r, Occupancy::fullest_before).map_or("-".into(), |part| three(100.0 * part)))
+                .when(has_capacity)
+                .about("bytes of the fullest rank in percent of its capacity, before")
+                .only_then(),
+            new("fullest_after", |r| filled(r, Occupancy::fullest_after).csv())
+                .heading("full\nafter")
+                .unit("%")
+                .reads(|r| filled(r, Occupancy::fullest_after).map_or("-".into(), |part| three(100.0 * part)))
+                .when(has_capacity)
                 .about("the same after the phase")
                 .only_then(),
             new("crossover_excess", |r| r.crossover.map(|crossover| crossover.crossover_excess).csv())
@@ -165,9 +179,18 @@ impl Tabular for CompareRecord {
     }
 }
 
-/// The largest ratio over all weights, where tasks have several.
-fn worst(record: &CompareRecord, of: fn(&ColumnRatio) -> f64) -> Option<f64> {
-    record.columns.as_ref().map(|columns| columns.iter().map(of).fold(0.0, f64::max))
+/// Part of its capacity that the fullest rank holds, where ranks have one.
+fn filled(record: &CompareRecord, fullest: fn(&Occupancy) -> Option<Holding>) -> Option<f64> {
+    let part = |holding: Holding| holding.held as f64 / holding.capacity as f64;
+    record.memory.as_ref().map(|memory| fullest(memory).map_or(0.0, part))
+}
+
+fn has_capacity(records: &[CompareRecord]) -> bool {
+    records.iter().any(|record| record.memory.is_some())
+}
+
+fn has_steps(records: &[CompareRecord]) -> bool {
+    records.iter().any(|record| record.unit_seconds().is_some())
 }
 
 fn has_columns(records: &[CompareRecord]) -> bool {

@@ -12,24 +12,24 @@ impl Tabular for WhenRecord {
     fn columns() -> Vec<Column<Self>> {
         let new = Column::<Self>::new;
         vec![
-            new("trigger", |row| row.trigger.clone())
-                .heading("trigger")
+            new("criterion", |row| row.criterion.clone())
+                .heading("criterion")
                 .left()
-                .about("criterion for balancing; optimum is the best schedule"),
+                .about("criterion for balancing; optimal is the best schedule"),
             new("total", |row| row.total.csv()).heading("total").reads(|row| small(row.total)).about("time of all steps and balancings"),
             new("ratio", |row| row.ratio.csv())
                 .heading("ratio")
-                .reads(|row| format!("{:.4}", row.ratio))
-                .about("the total over that of the optimum"),
+                .reads(|row| row.ratio.map_or("-".into(), |ratio| format!("{ratio:.4}")))
+                .about("the total over that of the best schedule; - if that is 0"),
             new("balancings", |row| row.balancings.csv())
                 .heading("balancings")
                 .reads(|row| whole(row.balancings))
                 .about("number of balancings"),
-            new("balanced_at", |row| listed(&row.balanced_at, usize::MAX))
+            new("steps", |row| listed(&row.steps, usize::MAX))
                 .heading("before steps")
-                .reads(|row| listed(&row.balanced_at, SHOWN))
+                .reads(|row| listed(&row.steps, SHOWN))
                 .about("steps before which it balances; phases of a run"),
-            new("steps", |row| row.steps.csv()),
+            new("series_steps", |row| row.series_steps.csv()),
             new("ranks", |row| row.ranks.csv()),
             new("cost", |row| row.cost.csv()),
         ]
