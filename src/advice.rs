@@ -3,7 +3,7 @@
 //! The model of a balancer is the balancer itself. It runs on the given loads in the simulator, on the given network (a
 //! [measured](crate::transport::sim::Measured) one, or a model), with the same messages as on real ranks. Its simulated time is the
 //! predicted cost. Its gain is the time of the slowest rank before the phase minus the time after it, in each of the steps for which the
-//! new loads last.
+//! new loads last. Ranks share the tasks in proportion to their speeds.
 //!
 //! ```
 //! use equipoise::{advice::advise, transport::sim::Network};
@@ -21,6 +21,8 @@
 //! programs); a network that was not measured is assumed to be wrong by a factor of two. [`Advice::certainty`] is the probability that the
 //! true cost is on the same side of the gain as the predicted one.
 
+mod crossover;
+
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -28,7 +30,7 @@ use serde::Serialize;
 
 use crate::balance::{self, Chosen};
 use crate::error::{Error, Result};
-use crate::load::{Powers, Segment, Shares, TaskId, WorkQueue};
+use crate::load::{Powers, Quota, Segment, Shares, TaskId, WorkQueue};
 use crate::node::{HEADER_BYTES, Ticks};
 use crate::phase::{self, Setting};
 use crate::topology::{Hosts, Overlay, PlacementRule};
@@ -45,6 +47,12 @@ const ASSUMED: f64 = 1.0;
 const TIED: f64 = 0.01;
 /// Payloads of one rank are refused beyond this.
 const MOST_BYTES: u64 = 1 << 32;
+/// Shorter tasks are refused, and more seconds of all steps together than [`MOST_SECONDS`]: every figure is far from the bounds of a number.
+const LEAST_SECONDS: f64 = 1e-18;
+const MOST_SECONDS: f64 = 1e18;
+/// Speeds are kept to this part; the power of the fastest rank is at most the other.
+const SPEEDS: f64 = 1e6;
+const FASTEST: f64 = 1e9;
 
 /// Predicts whether to balance these loads of unit tasks, given by rank, once for one step. A task has `bytes` bytes and takes
 /// `seconds_per_unit` seconds. [`Question`] has more choices.
@@ -101,11 +109,12 @@ pub struct Advice {
     pub cost_seconds: f64,
     /// Maximum over mean of the loads (in time), now.
     pub imbalance: f64,
-    /// The least imbalance with which balancing pays, all else being equal; `None` if none does.
+    /// The least imbalance with which balancing pays, all else being equal; `None` if none does, not even that of all tasks on one rank. It lies
+    /// between loads of this total that were simulated, so it is at most the sum of the speeds over the least of them.
     pub crossover_imbalance: Option<f64>,
     /// The least duration of a task with which balancing pays; `None` if none does.
     pub crossover_task_seconds: Option<f64>,
-    /// The least number of steps with which balancing pays; `None` if none does.
+    /// The least number of steps with which balancing pays; `None` if none below 2^64 does.
     pub crossover_steps: Option<u64>,
     /// The least duration of a single task that arrives on a busy rank, with which it pays to send it to an idle one that asked for it.
     pub crossover_arriving_seconds: f64,
@@ -154,8 +163,8 @@ impl Question {
     /// Predicts the phase of each balancer, and compares them.
     ///
     /// # Errors
-    /// Wrong usage if there are no loads, a duration is not a positive number, the network has another number of ranks, the payloads exceed
-    /// the memory, or no balancer fits; otherwise any error of a simulation.
+    /// Wrong usage if there are no loads, a task takes no positive number of seconds or less than 10^-18, all steps take more than 10^18, the network has
+    /// another number of ranks, the payloads exceed the memory, or no balancer fits; otherwise any error of a simulation.
     pub fn answer(&self) -> Result<Advice> {
         let ranks = self.check()?;
         let names: Vec<String> = match self.balancers.is_empty() {
@@ -174,9 +183,9 @@ impl Question {
         }
         let at_stake = judged.iter().map(|judged| judged.gain.abs().max(judged.cost)).fold(0.0, f64::max);
         let most = judged.iter().map(Judged::net).fold(f64::NEG_INFINITY, f64::max);
-        let is_best = |judged: &&Judged| judged.net() >= most - TIED * at_stake;
-        let best = judged.iter().filter(is_best).min_by_key(|judged| judged.chosen.entry.simplicity());
-        let Some(best) = best else {
+        let is_best = |(_, judged): &(usize, &Judged)| judged.net() >= most - TIED * at_stake;
+        let best = judged.iter().enumerate().filter(is_best).min_by_key(|(_, judged)| judged.chosen.entry.simplicity());
+        let Some((best, _)) = best else {
             return Err(refused.map_or_else(|| Error::usage("there is no balancer to advise"), Error::from));
         };
         self.advice(best, &judged, ranks)
@@ -191,8 +200,16 @@ impl Question {
         if self.steps == 0 {
             return Err(Error::input("steps", ": it must be 1 or more"));
         }
-        if self.loads.iter().try_fold(0u64, |sum, load| sum.checked_add(*load)).is_none() {
+        if self.unit_seconds < LEAST_SECONDS {
+            return Err(Error::input("task-seconds", format!(" {:e}: a task takes {LEAST_SECONDS:e} s or more", self.unit_seconds)));
+        }
+        let Some(total) = self.loads.iter().try_fold(0u64, |sum, load| sum.checked_add(*load)) else {
             return Err(Error::input("loads", ": the tasks of all ranks together are beyond 2^64 - 1"));
+        };
+        let slowest = (0..self.loads.len()).map(|rank| self.speed(rank)).fold(f64::INFINITY, f64::min);
+        if total as f64 * self.unit_seconds / slowest * self.steps as f64 > MOST_SECONDS {
+            let why = format!(" {:e}: all steps of these loads take more than {MOST_SECONDS:e} s on one rank", self.unit_seconds);
+            return Err(Error::input("task-seconds", why));
         }
         let largest = self.loads.iter().max().copied().unwrap_or(0);
         if largest.checked_mul(self.payload).is_none_or(|bytes| bytes > MOST_BYTES) {
@@ -210,16 +227,27 @@ impl Question {
 
     /// Seconds of a step with these loads: those of the slowest rank.
     fn step(&self, loads: &[u64]) -> f64 {
-        let seconds = |(rank, load): (usize, &u64)| {
-            let speed = self.speeds.get(rank).map_or(1.0, |speed| speed.value());
-            *load as f64 * self.unit_seconds / speed
-        };
+        let seconds = |(rank, load): (usize, &u64)| *load as f64 * self.unit_seconds / self.speed(rank);
         loads.iter().enumerate().map(seconds).fold(0.0, f64::max)
+    }
+
+    fn speed(&self, rank: usize) -> f64 {
+        self.speeds.get(rank).map_or(1.0, |speed| speed.value())
+    }
+
+    /// Integers in proportion to the speeds, by rank; as small as they can be.
+    fn powers(&self) -> Vec<u64> {
+        let speeds: Vec<f64> = (0..self.loads.len()).map(|rank| self.speed(rank)).collect();
+        let fastest = speeds.iter().copied().fold(0.0, f64::max);
+        let unit = SPEEDS.min(FASTEST / fastest);
+        let powers: Vec<u64> = speeds.iter().map(|speed| (speed * unit).round().max(1.0) as u64).collect();
+        let divisor = powers.iter().copied().fold(0, greatest_common_divisor);
+        powers.iter().map(|power| power / divisor.max(1)).collect()
     }
 
     /// Loads by rank after a balancer's phase, and the seconds that it takes.
     fn predict(&self, chosen: &Rc<Chosen>, ranks: u32, loads: &[u64]) -> Result<(Vec<u64>, f64)> {
-        phase_of(&mut self.world(ranks), chosen, loads, self.payload, self.seed)
+        phase_of(&mut self.world(ranks), chosen, loads, &self.powers(), self.payload, self.seed)
     }
 
     /// The ranks, simulated.
@@ -231,15 +259,12 @@ impl Question {
         )
     }
 
-    fn advice(&self, best: &Judged, all: &[Judged], ranks: u32) -> Result<Advice> {
+    /// Advice to take the balancer at this place of all.
+    fn advice(&self, at: usize, all: &[Judged], ranks: u32) -> Result<Advice> {
+        let best = &all[at];
         let steps = self.steps as f64;
         let before = self.step(&self.loads);
         let (gain, cost) = (best.gain, best.cost);
-        // Seconds of a step if all ranks ended together.
-        let speeds: f64 = (0..ranks as usize).map(|rank| self.speeds.get(rank).map_or(1.0, |speed| speed.value())).sum();
-        let mean = self.loads.iter().map(|load| *load as f64).sum::<f64>() * self.unit_seconds / speeds;
-        let imbalance = if mean > 0.0 { before / mean } else { 1.0 };
-        let even = self.predict(&best.chosen, ranks, &levelled(&self.loads))?.1;
         let margin = if cost > 0.0 { (gain / cost).max(0.0) } else { f64::INFINITY };
         Ok(Advice {
             pays: pays(gain, cost),
@@ -250,10 +275,10 @@ impl Question {
             gain_seconds: gain,
             gain_seconds_per_step: gain / steps,
             cost_seconds: cost,
-            imbalance,
-            crossover_imbalance: crossover_imbalance(&Line { mean, after: best.after, imbalance, even, cost, steps }),
-            crossover_task_seconds: (gain > 0.0).then(|| self.unit_seconds * cost / gain),
-            crossover_steps: (gain > 0.0).then(|| (cost * steps / gain).floor() as u64 + 1),
+            imbalance: self.imbalance(&self.loads),
+            crossover_imbalance: self.crossover_imbalance(at, all, ranks)?,
+            crossover_task_seconds: (gain > 0.0).then(|| cost / (gain / self.unit_seconds)),
+            crossover_steps: steps_beyond(cost * steps / gain).filter(|_| gain > 0.0),
             crossover_arriving_seconds: seconds(self.request_and_task()),
             certainty: certainty(margin, self.error()),
             about_even: (1.0 / ABOUT_EVEN..=ABOUT_EVEN).contains(&margin),
@@ -266,6 +291,37 @@ impl Question {
                     cost_seconds: judged.cost,
                 })
                 .collect(),
+        })
+    }
+
+    /// Maximum over mean of the times that ranks take for these loads; 1 without loads.
+    fn imbalance(&self, loads: &[u64]) -> f64 {
+        let speeds: f64 = (0..loads.len()).map(|rank| self.speed(rank)).sum();
+        // Seconds of a step if all ranks ended together.
+        let mean = loads.iter().map(|load| *load as f64).sum::<f64>() * self.unit_seconds / speeds;
+        if mean > 0.0 { self.step(loads) / mean } else { 1.0 }
+    }
+
+    /// The least imbalance with which a balancer pays, between even loads and all tasks on one rank: the one that is the slowest now, or else the
+    /// one that computes the slowest.
+    fn crossover_imbalance(&self, best: usize, all: &[Judged], ranks: u32) -> Result<Option<f64>> {
+        let total = self.loads.iter().sum();
+        let shares = Powers::listed(self.powers()).map_or_else(|_| Powers::equal(ranks, ranks), |powers| powers);
+        let even = Quota::proportional(total, &shares).to_vec();
+        let first = |is_worse: &dyn Fn(usize, usize) -> bool| {
+            (1..self.loads.len()).fold(0, |worst, rank| if is_worse(rank, worst) { rank } else { worst })
+        };
+        let now = first(&|a, b| self.loads[a] as f64 / self.speed(a) > self.loads[b] as f64 / self.speed(b));
+        let slowest = first(&|a, b| self.speed(a) < self.speed(b));
+        let most = MOST_BYTES.checked_div(self.payload).unwrap_or(u64::MAX);
+        let hottest = [now, slowest].map(|rank| crossover::hottest(&self.loads, rank, most));
+        let imbalance = self.imbalance(&self.loads);
+        let at_given: Vec<_> = all.iter().map(|judged| crossover::Point { imbalance, net: judged.net() }).collect();
+        let case = crossover::Case { even: &even, given: &self.loads, hottest: &hottest, at_given: &at_given, best };
+        crossover::least_imbalance(&case, |balancer, loads| {
+            let (after, cost) = self.predict(&all[balancer].chosen, ranks, loads)?;
+            let gain = (self.step(loads) - self.step(&after)) * self.steps as f64;
+            Ok(crossover::Point { imbalance: self.imbalance(loads), net: gain - cost })
         })
     }
 
@@ -316,34 +372,13 @@ fn seconds(ticks: Ticks) -> f64 {
     ticks as f64 / 1e9
 }
 
-/// The same tasks, as even as they can be.
-fn levelled(loads: &[u64]) -> Vec<u64> {
-    let (total, ranks) = (loads.iter().sum::<u64>(), loads.len() as u64);
-    (0..ranks).map(|rank| total / ranks + u64::from(rank < total % ranks)).collect()
+/// The least whole number above this one; `None` if it is not below 2^64.
+fn steps_beyond(steps: f64) -> Option<u64> {
+    (steps < u64::MAX as f64).then(|| (steps.floor() as u64).saturating_add(1))
 }
 
-/// Linear model of gain and cost over the imbalance, between even loads and the given ones.
-struct Line {
-    /// Seconds of a step if all ranks ended together.
-    mean: f64,
-    /// Seconds of a step after balancing.
-    after: f64,
-    imbalance: f64,
-    /// Cost of balancing even loads, and the given ones, in seconds.
-    even: f64,
-    cost: f64,
-    steps: f64,
-}
-
-/// Imbalance x at which the gain, steps (mean x - after), equals the cost: even + (cost - even) (x - 1) / (imbalance - 1).
-fn crossover_imbalance(line: &Line) -> Option<f64> {
-    let Line { mean, after, imbalance, even, cost, steps } = *line;
-    let rise = if imbalance > 1.0 { (cost - even) / (imbalance - 1.0) } else { 0.0 };
-    let slope = steps * mean - rise;
-    if slope <= 0.0 {
-        return None;
-    }
-    Some(((even - rise + steps * after) / slope).max(1.0))
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 /// The probability that a cost predicted with this relative error is on the side of the gain on which it seems to be: the normal distribution, by its
@@ -357,24 +392,33 @@ fn certainty(margin: f64, error: f64) -> f64 {
 }
 
 /// Loads by rank after a balancer's phase in a simulated world, and its duration in seconds, measured as by `compare`; for comparing
-/// predictions with outcomes.
+/// predictions with outcomes. Loads and powers are by rank.
 ///
 /// # Errors
 /// Any error of a simulation.
 #[doc(hidden)]
-pub fn phase_of(world: &mut World, chosen: &Rc<Chosen>, loads: &[u64], payload: u64, seed: u64) -> Result<(Vec<u64>, f64)> {
+pub fn phase_of(world: &mut World, chosen: &Rc<Chosen>, loads: &[u64], powers: &[u64], payload: u64, seed: u64) -> Result<(Vec<u64>, f64)> {
     let (ranks, topology) = (world.ranks(), chosen.entry.topology_on(&world.network()));
     let overlay = Overlay::placed(topology, world.hosts(), PlacementRule::Hosts, seed)?;
     // All payloads are slices of one buffer.
     let zeros = Bytes::from(vec![0; (loads.iter().max().copied().unwrap_or(0) * payload) as usize]);
     let starts: Vec<TaskId> = loads.iter().scan(0, |next, load| Some(std::mem::replace(next, *next + load))).collect();
-    let loads = loads.to_vec();
+    let (loads, placement) = (loads.to_vec(), overlay.placement.clone());
+    let rank_of = move |node| {
+        let rank = placement.rank_of(node);
+        (placement.real_node_of(rank) == node).then(|| rank.index())
+    };
+    let powers = match powers.iter().all(|power| *power == powers[0]) {
+        true => Powers::equal(ranks, overlay.topology.nodes()),
+        false => Powers::listed((0..overlay.topology.nodes()).map(|node| rank_of(node).map_or(0, |rank| powers[rank])).collect())
+            .map_err(|why| Error::usage(why.to_string()))?,
+    };
     let setting = Setting {
         balancer: chosen.clone(),
-        shares: Shares::new(Powers::equal(ranks, overlay.topology.nodes())),
+        shares: Shares::new(powers),
         queue: Rc::new(move |node| {
-            let load = starts.get(node as usize).zip(loads.get(node as usize));
-            let row = load.and_then(|(first, count)| Segment::row(*first, *count, 1, zeros.slice(..(count * payload) as usize)));
+            let load = rank_of(node).map(|rank| (starts[rank], loads[rank]));
+            let row = load.and_then(|(first, count)| Segment::row(first, count, 1, zeros.slice(..(count * payload) as usize)));
             Ok(WorkQueue::new(row.into_iter().collect()))
         }),
         plan: false,
@@ -391,106 +435,4 @@ pub fn phase_of(world: &mut World, chosen: &Rc<Chosen>, loads: &[u64], payload: 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn question(loads: &[u64]) -> Question {
-        Question::new(loads, 64, 1e-3, &Network::default())
-    }
-
-    #[test]
-    fn it_pays_beyond_the_crossovers_and_not_before() {
-        let loads = [40, 12, 9, 11, 8, 10, 9, 13];
-        let at = |task: f64, loads: &[u64]| Question { unit_seconds: task, ..question(loads) }.answer().unwrap();
-        let advice = at(1e-3, &loads);
-        assert!(advice.pays && advice.certainty > 0.9 && !advice.about_even, "{advice:?}");
-        assert_eq!((advice.gain_seconds * 1e3).round(), 26.0);
-        let task = advice.crossover_task_seconds.unwrap();
-        assert!(at(task * 1.02, &loads).pays && !at(task * 0.9, &loads).pays);
-        assert!(at(task, &loads).about_even);
-        // Just above the crossover in imbalance it pays, well below it does not.
-        let short = at(4.0 * task, &loads);
-        let least = short.crossover_imbalance.unwrap();
-        assert!(least > 1.0 && least < short.imbalance, "{short:?}");
-        let spread = |most: u64| {
-            let rest = (112 - most) / 7;
-            let mut loads = vec![rest; 8];
-            loads[0] = 112 - 7 * rest;
-            loads
-        };
-        for most in 14..41 {
-            let loads = spread(most);
-            let ratio = *loads.iter().max().unwrap() as f64 / 14.0;
-            if (ratio / least - 1.0).abs() > 0.25 {
-                assert_eq!(at(4.0 * task, &loads).pays, ratio > least, "{loads:?}: {ratio} against {least}");
-            }
-        }
-    }
-
-    #[test]
-    fn more_steps_earn_what_one_does_not() {
-        let one = Question { unit_seconds: 2e-7, ..question(&[100, 0, 0, 0]) };
-        let advice = one.answer().unwrap();
-        assert!(!advice.pays);
-        let steps = advice.crossover_steps.unwrap();
-        assert!(steps > 1 && Question { steps, ..one.clone() }.answer().unwrap().pays);
-        assert!(!Question { steps: steps - 1, ..one }.answer().unwrap().pays);
-    }
-
-    #[test]
-    fn even_loads_need_nothing() {
-        let advice = question(&[10; 8]).answer().unwrap();
-        assert!(!advice.pays && advice.gain_seconds == 0.0 && advice.certainty == 1.0);
-        assert_eq!((advice.crossover_task_seconds, advice.crossover_steps, advice.imbalance), (None, None, 1.0));
-        let least = advice.crossover_imbalance.unwrap();
-        assert!(least > 1.0 && (least - 1.0 - advice.cost_seconds / 0.01).abs() < 1e-9);
-        for loads in [&[0, 0][..], &[5]] {
-            let advice = question(loads).answer().unwrap();
-            assert!(!advice.pays, "{advice:?}");
-        }
-        assert_eq!(question(&[0, 0]).answer().unwrap().crossover_imbalance, None);
-    }
-
-    #[test]
-    fn large_payloads_can_cost_more_than_they_gain() {
-        let pays = |payload| Question { payload, ..question(&[64, 0]) }.answer().unwrap();
-        assert!(pays(0).pays && pays(64).pays && !pays(1 << 20).pays);
-        assert!(pays(1 << 20).cost_seconds > 32.0 * 1.048_576 * 2.7e-3);
-        // A request and a message with the task.
-        let one = pays(1_000_000).crossover_arriving_seconds;
-        assert!((one - (2.0 * 20e-6 + 2.7e-3)).abs() < 1e-6, "{one}");
-    }
-
-    #[test]
-    fn a_choice_of_balancers_is_kept_to() {
-        let advice = Question { balancers: vec!["twa".into(), "dem".into()], ..question(&[80, 0, 0, 0, 0, 0, 0, 0]) }.answer().unwrap();
-        assert_eq!(advice.choices.iter().map(|choice| choice.balancer.as_str()).collect::<Vec<_>>(), ["twa", "dem"]);
-        assert!(["twa", "dem"].contains(&advice.balancer.as_str()));
-        let all = question(&[80, 0, 0, 0, 0, 0, 0, 0]).answer().unwrap();
-        assert_eq!(all.choices.len(), balance::without_places().count() - 1);
-        let net = |choice: &Choice| choice.gain_seconds - choice.cost_seconds;
-        let most = all.choices.iter().map(net).fold(f64::NEG_INFINITY, f64::max);
-        assert!(all.gain_seconds - all.cost_seconds >= most - TIED * all.gain_seconds);
-    }
-
-    #[test]
-    fn what_makes_no_sense_is_refused() {
-        let said = |question: Question| question.answer().unwrap_err().to_string();
-        assert_eq!(said(question(&[])), "loads: there must be at least one rank, and fewer than 2^32");
-        for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            let why = said(Question { unit_seconds: seconds, ..question(&[1]) });
-            assert_eq!(why, format!("task-seconds: it must be a number of seconds above 0, not {seconds}"));
-        }
-        assert_eq!(said(Question { steps: 0, ..question(&[1]) }), "steps: it must be 1 or more");
-        assert!(said(question(&[u64::MAX, 1])).starts_with("loads: the tasks of all ranks together"));
-        assert!(said(Question { payload: u64::MAX, ..question(&[3]) }).starts_with("payload 18446744073709551615: 3 tasks"));
-        assert!(said(Question { balancers: vec!["magic".into()], ..question(&[1]) }).contains("'magic' is unknown"));
-    }
-
-    #[test]
-    fn certainty_grows_with_the_margin() {
-        assert!((certainty(1.0, 0.1) - 0.5).abs() < 1e-12);
-        assert!(certainty(2.0, 0.1) > 0.99 && certainty(2.0, 1.0) < 0.9 && certainty(0.5, 0.1) > 0.99);
-        assert_eq!((certainty(0.0, 0.1), certainty(f64::INFINITY, 0.1)), (1.0, 1.0));
-    }
-}
+mod tests;

@@ -250,6 +250,24 @@ fn advice_turns_at_its_crossovers() {
     assert_eq!((only["balancer"].as_str(), only["choices"].as_array().unwrap().len()), (Some("twa"), 1));
 }
 
+/// What `compare --powers 2,2,1,1` gains on such ranks is what `advise` says of their file.
+#[test]
+fn advice_goes_by_the_ranks_speeds() {
+    let network = toml(
+        "[[host]]\nname = \"f\"\nranks = [0, 1]\nspeeds = [2.0, 2.0]\n[[host]]\nname = \"s\"\nranks = [2, 3]\n\
+         [within]\nlatency = \"1us\"\nper_byte = \"1ns\"\n[between]\nlatency = \"10us\"\nper_byte = \"1ns\"\n",
+    );
+    let network = network.to_str().unwrap();
+    let advised = lines(&format!("advise --loads 30,30,30,30 --task-seconds 0.01 --network {network} --output json")).remove(0);
+    assert_eq!((advised["pays"].as_bool(), advised["imbalance"].as_f64()), (Some(true), Some(1.5)));
+    assert!((advised["gain_seconds"].as_f64().unwrap() - 0.1).abs() < 1e-9, "{advised}");
+    let balancer = advised["balancer"].as_str().unwrap();
+    let compared = lines(&format!(
+        "compare --sim 4 --network {network} --loads 30,30,30,30 --powers 2,2,1,1 --payload 64 --balancer {balancer} --output json"
+    ));
+    assert_eq!(compared[0]["imbalance_after"].as_f64(), Some(1.0));
+}
+
 #[test]
 fn advice_for_people_begins_with_the_answer() {
     let (status, out, _) = run(&["advise", "--loads", "19,11,2,9,0,9,10,4", "--task-seconds", "0.01"]);
@@ -273,6 +291,14 @@ fn wrong_usage_is_one_sentence() {
         (&["advise", "--loads", "3,4", "--task-seconds", "1", "--network", missing], "the file cannot be read: "),
         (&["advise", "--loads", "3,4", "--task-seconds", "-1"], "--task-seconds: it must be a number of seconds above 0, not -1"),
         (&["advise", "--loads", "3,4", "--task-seconds", "NaN"], "--task-seconds: it must be a number of seconds above 0, not NaN"),
+        (
+            &["advise", "--loads", "19,11,2,9", "--task-seconds", "1e-300", "--balancer", "cwa"],
+            "--task-seconds 1e-300: a task takes 1e-18 s or more",
+        ),
+        (
+            &["advise", "--loads", "19,11", "--task-seconds", "1e308"],
+            "--task-seconds 1e308: all steps of these loads take more than 1e18 s",
+        ),
         (&["advise", "--loads", "hot:total=5", "--task-seconds", "1"], "for how many ranks? Say --sim RANKS, or --network FILE.toml"),
         (&["advise", "--loads", "3,-4", "--task-seconds", "1"], "--loads, item 2"),
         (&["advise", "--loads", "3,4", "--sim", "3", "--task-seconds", "1"], "--loads: 2 numbers for"),

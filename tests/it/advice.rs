@@ -54,7 +54,7 @@ fn loads(rng: &mut ChaCha8Rng) -> Vec<u64> {
 fn outcome(model: Model, balancer: &str, loads: &[u64], payload: usize) -> Result<(f64, Vec<u64>)> {
     let mut world = World::simulated(loads.len() as u32, model);
     let chosen = Rc::new(balance::find(balancer)?);
-    let (after, elapsed) = phase_of(&mut world, &chosen, loads, payload as u64, 1)?;
+    let (after, elapsed) = phase_of(&mut world, &chosen, loads, &[], payload as u64, 1)?;
     Ok((elapsed, after))
 }
 

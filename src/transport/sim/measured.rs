@@ -4,7 +4,7 @@
 //! a gap g between messages of one sender, a time G for each byte, and the size from which a message waits for its receiver's consent
 //! (the rendezvous protocol), with what that takes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::speed::Speed;
 use super::units;
@@ -114,14 +114,18 @@ impl Measured {
                 ),
             ));
         }
-        let name = |rank: u32| {
-            let host = self.hosts.name(self.hosts.host_of(RankId::new(rank % own)));
-            match rank / own {
-                0 => host.to_string(),
-                copy => format!("{host}+{copy}"),
-            }
-        };
-        let hosts = Hosts::from_names(&(0..ranks).map(name).collect::<Vec<_>>());
+        let mut names: Vec<String> = Vec::new();
+        let mut taken: HashSet<String> = self.hosts.names().iter().cloned().collect();
+        let mut copies: HashMap<(HostId, u32), String> = HashMap::new();
+        for rank in 0..ranks {
+            let (host, copy) = (self.hosts.host_of(RankId::new(rank % own)), rank / own);
+            let name = self.hosts.name(host);
+            names.push(match copy {
+                0 => name.to_string(),
+                _ => copies.entry((host, copy)).or_insert_with(|| unlike(format!("{name}+{copy}"), &mut taken)).clone(),
+            });
+        }
+        let hosts = Hosts::from_names(&names);
         let speeds = match self.speeds.len() {
             0 => Vec::new(),
             known => (0..ranks as usize).map(|rank| self.speeds[rank % known]).collect(),
@@ -130,6 +134,15 @@ impl Measured {
         let pairs = self.pairs.iter().filter(|((_, high), _)| high.get() < hosts.count()).map(|(pair, link)| (*pair, *link)).collect();
         Ok(Measured { hosts, speeds, pairs, ..self.clone() })
     }
+}
+
+/// The name, with as many signs behind it as make it unlike all that are taken; then it is one of them.
+fn unlike(mut name: String, taken: &mut HashSet<String>) -> String {
+    while taken.contains(&name) {
+        name.push('+');
+    }
+    taken.insert(name.clone());
+    name
 }
 
 #[cfg(test)]
@@ -170,6 +183,16 @@ mod tests {
         assert_eq!(lonely.on(1).unwrap().hosts.ranks(), 1);
         let why = lonely.on(3).unwrap_err().to_string();
         assert_eq!(why, "network x.toml: it has 2 ranks on one host and no link between hosts, so it can't be extended to 3 ranks");
+    }
+
+    /// A file's hosts may be called as copies would be.
+    #[test]
+    fn copies_are_hosts_of_their_own_whatever_hosts_are_called() {
+        let hosts = Hosts::from_names(&["h1", "h1+1", "h1+1+1", "h1"].map(String::from));
+        let more = Measured { hosts, pairs: BTreeMap::new(), ..cluster() }.on(12).unwrap();
+        let host = |rank| more.hosts.host_of(RankId::new(rank));
+        assert_eq!((more.hosts.count(), host(4) == host(7), host(8) == host(11)), (9, true, true));
+        assert_eq!(more.hosts.names()[..6], ["h1", "h1+1", "h1+1+1", "h1+1+", "h1+1+1+", "h1+1+1+1"]);
     }
 
     #[test]

@@ -158,8 +158,14 @@ impl Reader<'_> {
             return Err(Error::input("network", format!(" {}: there are several hosts, but no [between]", self.name)));
         }
         // With one rank on each host nothing is known of links within, and nothing needs to be.
-        let Some(within) = within.or(between) else {
-            return Err(Error::input("network", format!(" {}: [within] is missing: what messages cost on a host", self.name)));
+        let crowded = HostId::all(hosts.count()).find(|host| hosts.ranks_on(*host).len() > 1);
+        let within = match (within, between, crowded) {
+            (Some(within), ..) => within,
+            (None, Some(between), None) => between,
+            (None, _, crowded) => {
+                let on = crowded.map_or_else(|| "a host".to_string(), |host| format!("host {}", hosts.name(host)));
+                return Err(Error::input("network", format!(" {}: [within] is missing: what messages cost on {on}", self.name)));
+            }
         };
         Ok(Measured { name: self.name.to_string(), hosts, speeds, within: MeasuredLink { shared: false, ..within }, between, pairs })
     }
@@ -367,6 +373,9 @@ per_byte = "10.8ns"
         assert!(said("[[host]\nname").starts_with("network x.toml, line 1: "), "{}", said("[[host]\nname"));
         let hosts = "[[host]]\nname=\"a\"\nranks=[0]\n";
         assert_eq!(said(hosts), "network x.toml: [within] is missing: what messages cost on a host");
+        let crowded = format!("{}[[host]]\nname=\"b\"\nranks=[1,2]\n[between]\nlatency=\"1us\"\nper_byte=\"1ns\"\n", hosts);
+        assert_eq!(said(&crowded), "network x.toml: [within] is missing: what messages cost on host b");
+        assert_eq!(parse("x.toml", &crowded.replace("[1,2]", "[1]")).unwrap().within.latency, 1_000);
         let two = format!("{hosts}[[host]]\nname=\"b\"\nranks=[1]\n[within]\nlatency=\"1us\"\nper_byte=\"1ns\"\n");
         assert_eq!(said(&two), "network x.toml: there are several hosts, but no [between]");
     }

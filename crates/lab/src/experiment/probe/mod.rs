@@ -6,18 +6,18 @@
 //! rounds the median. What stands out in nearly all rounds is [named](verdict).
 
 pub mod fit;
+mod links;
 mod program;
 pub mod rounds;
 pub mod verdict;
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
 use equipoise::agreement::one_node_per_rank;
 use equipoise::node;
 use equipoise::topology::{HostId, Hosts, RankId};
-use equipoise::transport::sim::{Measured, MeasuredLink, Speed};
+use equipoise::transport::sim::{Measured, Speed};
 use equipoise::transport::world::World;
 use equipoise::{Error, Result};
 use serde::Serialize;
@@ -25,16 +25,16 @@ use serde::Serialize;
 use super::cores;
 use super::site::Site;
 use fit::median;
+use links::{Fitted, by_pair, us};
+pub use links::{LinkRecord, Timed};
 pub use program::ProbeSpec;
-use program::{HostTimes, LARGE, LinkTimes, RankTimes, RanksByHost, on_the_wire};
+use program::{HostTimes, LARGE, RankTimes, RanksByHost};
 use verdict::{Slow, SlowLink};
 
 /// More ranks are refused: every rank is measured against up to 64 others.
 pub const MOST_RANKS: u32 = 4_096;
 /// Latencies between ranks are kept for the picture up to this number.
 const MOST_DRAWN: usize = 64;
-/// Factor between measured and modelled times of messages, either way, from which on a pair of hosts is described by itself.
-const APART: f64 = 1.5;
 
 /// Result of a probe. Serialised, it is the output of `probe --output json`.
 #[derive(Clone, Debug, Serialize)]
@@ -76,35 +76,6 @@ pub struct ProbeRecord {
     pub site: Site,
 }
 
-/// The model of one kind of link.
-#[derive(Clone, Debug, Serialize)]
-pub struct LinkRecord {
-    /// `within` hosts, or between `hosts`.
-    pub between: &'static str,
-    /// Start-up of a message.
-    pub latency_us: f64,
-    /// Least time between two messages of one sender.
-    pub gap_us: f64,
-    /// `None` if bytes take no time.
-    pub bytes_per_second: Option<f64>,
-    /// Mean relative deviation of the model from the measurements, over the sizes.
-    pub error: f64,
-    /// From this size in bytes on, header included, a message waits for its receiver's consent; `None` if that was not seen.
-    pub rendezvous_bytes: Option<u64>,
-    pub rendezvous_us: Option<f64>,
-    /// Whether the ranks of a host share a port to other hosts.
-    pub shared: bool,
-    /// Measured medians by size of the body.
-    pub sizes: Vec<Timed>,
-}
-
-/// The time of one size.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Timed {
-    pub bytes: u64,
-    pub us: f64,
-}
-
 /// Measures the world. The record comes where node 0 is.
 ///
 /// # Errors
@@ -126,70 +97,57 @@ pub fn probe(world: &mut World, spec: &ProbeSpec, name: &str, seed: u64) -> Resu
     let by_host = Rc::new(RanksByHost::of(&hosts));
     let times = node::run(world, &overlay, |node| program::program(node, spec.clone(), by_host.clone(), zeros.clone()))?;
     let Some((_, times)) = times.into_iter().find(|(node, _)| *node == 0) else { return Ok(None) };
-    Ok(Some(record(&spec, &hosts, &times, name, site, cores_per_rank)))
+    Ok(Some(record(&spec, &hosts, &times, name, site, cores_per_rank)?))
 }
 
-fn us(ticks: f64) -> f64 {
-    ticks / 1e3
-}
-
-fn record(spec: &ProbeSpec, hosts: &Hosts, times: &[RankTimes], name: &str, site: Site, cores_per_rank: Option<f64>) -> ProbeRecord {
+fn record(
+    spec: &ProbeSpec,
+    hosts: &Hosts,
+    times: &[RankTimes],
+    name: &str,
+    site: Site,
+    cores_per_rank: Option<f64>,
+) -> Result<ProbeRecord> {
     let speeds = speeds(times);
-    let contention = contention(times);
     let ranks_on: Vec<Vec<RankId>> = HostId::all(hosts.count()).map(|host| hosts.ranks_on(host)).collect();
-    let within = link(spec, times.iter().map(|rank| &rank.within));
-    let most = ranks_on.iter().map(Vec::len).max().unwrap_or(1);
-    let between = link(spec, times.iter().map(|rank| &rank.between))
-        .map(|(link, sizes)| (MeasuredLink { shared: is_shared(&link, most, contention), ..link }, sizes));
+    let (within, mut between) = (links::within(spec, times), links::between(spec, times, hosts));
     let (slow, false_alarms) = slow(hosts, times);
-    let plain = |found: &Option<(MeasuredLink, Vec<Timed>)>| found.as_ref().map(|(link, _)| *link);
-    let (within_link, between_link) = (plain(&within), plain(&between));
-    let measured = Measured {
+    let link = |fitted: &Option<Fitted>| fitted.as_ref().map(|fitted| fitted.link);
+    let own_ports = Measured {
         name: name.to_string(),
         hosts: hosts.clone(),
         speeds: speeds.iter().map(|speed| Speed::new(*speed).unwrap_or_default()).collect(),
-        within: MeasuredLink { shared: false, ..within_link.or(between_link).unwrap_or_default() },
-        between: between_link,
-        pairs: pairs(times, hosts, between_link.unwrap_or_default()),
+        within: link(&within).or(link(&between)).unwrap_or_default(),
+        between: link(&between),
+        pairs: between.as_ref().map(|usual| links::pairs(times, hosts, usual)).unwrap_or_default(),
     };
-    let links = [("within", within), ("hosts", between)].into_iter().filter_map(|(between, found)| Some((between, found?)));
+    let shared = links::is_shared(&own_ports, spec, times, between.as_ref().is_some_and(Fitted::is_exact))?;
+    let measured = links::with_ports(&own_ports, shared);
+    if let Some(between) = &mut between {
+        between.link.shared = shared;
+    }
+    let links = [("within", within), ("hosts", between)].into_iter().filter_map(|(between, found)| Some(found?.record(between)));
     let latencies = times.iter().zip(0..).flat_map(|(rank, me)| rank.ranks.iter().map(move |(other, ticks)| (me, *other, us(*ticks))));
-    ProbeRecord {
+    Ok(ProbeRecord {
         ranks: times.len() as u32,
         hosts: ranks_on,
         host_names: hosts.names().to_vec(),
         network: site.network.clone(),
         rounds: spec.rounds,
         rounds_needed: verdict::rounds_needed(verdict::candidates(hosts.count(), times.len() as u32)) as u32,
-        links: links.map(|(between, (link, sizes))| LinkRecord::new(between, &link, sizes)).collect(),
+        links: links.collect(),
         speeds,
         slow,
         false_alarms,
         cores_per_rank,
         all_reduce: reductions(spec, times),
-        contention,
+        contention: links::contention(times),
         clock_offset_us: times.iter().map(|rank| us(rank.clock_offset as f64)).collect(),
         latencies: if times.len() <= MOST_DRAWN { latencies.collect() } else { Vec::new() },
-        host_links: host_links(times, hosts),
+        host_links: links::host_links(times, hosts),
         measured,
         site,
-    }
-}
-
-impl LinkRecord {
-    fn new(between: &'static str, link: &MeasuredLink, sizes: Vec<Timed>) -> LinkRecord {
-        LinkRecord {
-            between,
-            latency_us: us(link.latency as f64),
-            gap_us: us(link.gap as f64),
-            bytes_per_second: (link.per_byte > 0).then(|| 1e12 / link.per_byte as f64),
-            error: link.error,
-            rendezvous_bytes: link.rendezvous.map(|rendezvous| rendezvous.bytes),
-            rendezvous_us: link.rendezvous.map(|rendezvous| us(rendezvous.latency as f64)),
-            shared: link.shared,
-            sizes,
-        }
-    }
+    })
 }
 
 /// Relative speed by rank, 1 on average, from the median time of the kernel.
@@ -197,34 +155,6 @@ fn speeds(times: &[RankTimes]) -> Vec<f64> {
     let speeds: Vec<f64> = times.iter().map(|rank| 1.0 / median(&rank.kernel).unwrap_or(1.0).max(1.0)).collect();
     let mean = speeds.iter().sum::<f64>() / speeds.len().max(1) as f64;
     speeds.iter().map(|speed| speed / mean).collect()
-}
-
-fn link<'a>(spec: &ProbeSpec, times: impl Iterator<Item = &'a LinkTimes>) -> Option<(MeasuredLink, Vec<Timed>)> {
-    let mut by_size = vec![Vec::new(); spec.sizes.len()];
-    let mut gaps = Vec::new();
-    for times in times {
-        by_size.iter_mut().zip(&times.by_size).for_each(|(all, some)| all.extend(some));
-        gaps.extend(&times.gaps);
-    }
-    let medians: Vec<(usize, f64)> = spec.sizes.iter().zip(&by_size).filter_map(|(bytes, times)| Some((*bytes, median(times)?))).collect();
-    let points: Vec<fit::Point> = medians.iter().map(|(bytes, ticks)| (on_the_wire(*bytes), *ticks)).collect();
-    let fitted = fit::link(&points)?;
-    let gap = median(&gaps).unwrap_or(0.0).round() as u64;
-    let sizes = medians.iter().map(|(bytes, ticks)| Timed { bytes: *bytes as u64, us: us(*ticks) });
-    Some((MeasuredLink { gap, ..fitted }, sizes.collect()))
-}
-
-fn contention(times: &[RankTimes]) -> Option<f64> {
-    let all = |which: fn(&RankTimes) -> &Vec<f64>| times.iter().flat_map(which).copied().collect::<Vec<f64>>();
-    Some(median(&all(|rank| &rank.together))? / median(&all(|rank| &rank.alone))?.max(1.0))
-}
-
-/// Returns true if the ranks of a host send through one port: then a message waits for those of the others. The line is drawn half way between that and each
-/// for itself.
-fn is_shared(link: &MeasuredLink, ranks: usize, contention: Option<f64>) -> bool {
-    let (busy, alone) = (link.transmission(on_the_wire(LARGE)) as f64, link.passage(on_the_wire(LARGE)) as f64);
-    let others = ranks.saturating_sub(1) as f64;
-    others > 0.0 && contention.is_some_and(|factor| factor > 1.0 + others * busy / alone / 2.0)
 }
 
 /// The median over the rounds of what ranks took on average.
@@ -236,23 +166,6 @@ fn reductions(spec: &ProbeSpec, times: &[RankTimes]) -> Vec<Timed> {
         Some(Timed { bytes: *bytes as u64, us: us(median(&rounds)?) })
     };
     spec.reductions.iter().enumerate().filter_map(of_size).collect()
-}
-
-/// The times of all pairs of hosts, the lower number first.
-fn by_pair<'a>(times: &'a [RankTimes], hosts: &Hosts) -> BTreeMap<(HostId, HostId), &'a HostTimes> {
-    let of_rank = |(rank, times): (RankId, &'a RankTimes)| {
-        let mine = hosts.host_of(rank);
-        times.hosts.iter().map(move |times| ((mine.min(times.host), mine.max(times.host)), times)).collect::<Vec<_>>()
-    };
-    (0..).map(RankId::new).zip(times).flat_map(of_rank).collect()
-}
-
-fn host_links(times: &[RankTimes], hosts: &Hosts) -> Vec<(u32, u32, f64, f64)> {
-    let entry = |((low, high), times): (&(HostId, HostId), &&HostTimes)| {
-        let (small, large) = (median(&times.small)?, median(&times.large)?);
-        Some((low.get(), high.get(), us(small), LARGE as f64 / (large.max(1.0) / 1e9)))
-    };
-    by_pair(times, hosts).iter().filter_map(entry).collect()
 }
 
 /// Everything that is slow, and how likely a false alarm is.
@@ -326,25 +239,7 @@ fn merge(links: &mut Vec<SlowLink>, found: SlowLink) {
     links.push(found);
 }
 
-/// The pairs of hosts that the model of all others would be wrong about: those in other racks, and slow links.
-fn pairs(times: &[RankTimes], hosts: &Hosts, usual: MeasuredLink) -> BTreeMap<(HostId, HostId), MeasuredLink> {
-    let (header, whole) = (on_the_wire(0), on_the_wire(LARGE));
-    let described = |(pair, times): (&(HostId, HostId), &&HostTimes)| {
-        let (small, large) = (median(&times.small)?, median(&times.large)?);
-        let is_apart = |took: f64, bytes: u64| {
-            let ratio = took / usual.passage(bytes) as f64;
-            !(1.0 / APART..=APART).contains(&ratio)
-        };
-        if !is_apart(small, header) && !is_apart(large, whole) {
-            return None;
-        }
-        let consent = usual.start_up(whole) - usual.start_up(header);
-        let per_byte = ((large - small - consent as f64).max(0.0) / (whole - header) as f64 * 1e3).round();
-        let latency = (small - header as f64 * per_byte / 1e3 + 1e-6).floor().max(0.0) as u64;
-        Some((*pair, MeasuredLink { latency, per_byte: per_byte as u64, ..usual }))
-    };
-    by_pair(times, hosts).iter().filter_map(described).collect()
-}
-
+#[cfg(test)]
+mod round_trip;
 #[cfg(test)]
 mod tests;

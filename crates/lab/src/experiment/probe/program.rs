@@ -1,5 +1,6 @@
 //! Program of a rank in a probe: the same on real ranks and in simulation.
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::rc::Rc;
 
@@ -80,7 +81,8 @@ pub struct RankTimes {
     pub ranks: Vec<(NodeId, f64)>,
     pub hosts: Vec<HostTimes>,
     pub within: LinkTimes,
-    pub between: LinkTimes,
+    /// By the other host.
+    pub between: BTreeMap<HostId, LinkTimes>,
     /// By size, by round.
     pub reductions: Vec<Vec<f64>>,
     /// A message each way between two ranks, with the network to themselves, and with all ranks at once.
@@ -120,6 +122,17 @@ pub async fn program(node: Node, spec: Rc<ProbeSpec>, hosts: Rc<RanksByHost>, ze
     // One rank after the other.
     if node.nodes() <= MOST_CLOCKS {
         times.clock_offset = clock_offset(&node).await?;
+    }
+    node.everyone().gather(&node, times).await
+}
+
+/// The same with nothing but the exchanges of all at once.
+pub async fn contention(node: Node, spec: Rc<ProbeSpec>, hosts: Rc<RanksByHost>, zeros: Bytes) -> Result<Vec<RankTimes>> {
+    let probe = Probe::new(&node, &spec, hosts, zeros);
+    let mut times = RankTimes::default();
+    for round in 0..spec.rounds {
+        probe.barrier().await?;
+        probe.contention(round, &mut times).await?;
     }
     node.everyone().gather(&node, times).await
 }
@@ -277,8 +290,8 @@ impl<'a> Probe<'a> {
         self.barrier().await?;
         let all = rounds::rounds(self.hosts.count());
         let Some(host_round) = all.get(round as usize % all.len().max(1)) else { return Ok(()) };
-        if let Some((_, other)) = self.counterpart(*host_round).filter(|_| self.place == 0) {
-            self.link(other, &mut times.between).await?;
+        if let Some((host, other)) = self.counterpart(*host_round).filter(|_| self.place == 0) {
+            self.link(other, times.between.entry(host).or_default()).await?;
         }
         Ok(())
     }

@@ -1,11 +1,14 @@
 //! The simulated network is the oracle: what it is made of must come out.
 
-use equipoise::topology::{HostId, RankId};
-use equipoise::transport::sim::{Model, Network, Rendezvous, Rules};
+use std::collections::BTreeMap;
 
+use equipoise::topology::{HostId, RankId};
+use equipoise::transport::sim::{MeasuredLink, Model, Network, Rendezvous, Rules};
+
+use super::program::on_the_wire;
 use super::*;
 
-fn found(ranks: u32, model: Model, spec: &ProbeSpec) -> ProbeRecord {
+pub(super) fn found(ranks: u32, model: Model, spec: &ProbeSpec) -> ProbeRecord {
     probe(&mut World::simulated(ranks, model), spec, "x.toml", 1).unwrap().unwrap()
 }
 
@@ -27,7 +30,7 @@ fn cluster(hosts: u32, each: u32) -> Measured {
     }
 }
 
-fn simulated(network: Measured) -> (u32, Model) {
+pub(super) fn simulated(network: Measured) -> (u32, Model) {
     let speeds = network.speeds.clone();
     (network.hosts.ranks(), Model { speeds, network: network.network(), ..Model::default() })
 }
