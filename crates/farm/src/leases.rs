@@ -1,13 +1,15 @@
 //! Leases: several jobs on one journal share one list. A job takes blocks of consecutive tasks; what it holds no other runs.
 //!
-//! `DIR/leases/held-K` holds the number of the job that has block K. It appears by a hard link, which only one can make. A lease of a job that is
-//! dead is taken away by renaming it, which only one can do either. When all tasks of a block have their records it is renamed to `done-K`.
+//! `DIR/leases/held-K.G` holds the number of the job that has block K; of several the one with the greatest G counts. Such a file appears by a hard
+//! link, which only one job can make, and stays: when its job is dead, the next G is free to be taken. Nothing is renamed or removed, so that it does not
+//! matter how much time passes between a look at a lease and its taking over. When all tasks of a block have their records, `done-K` appears.
 //!
 //! A job is dead when its process is gone on this host, or, on another one, when its heartbeat (the time of `DIR/job-J`) is older than 30 seconds.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -128,39 +130,38 @@ impl Leases {
     /// # Errors
     /// If the folder cannot be written to.
     pub fn hold(&mut self, seq: u64) -> io::Result<Hold> {
+        let folder = self.folder.clone();
+        self.hold_if(seq, |holder| is_alive(&folder, holder))
+    }
+
+    /// The same, where `lives` says whether the job is alive that has the block.
+    fn hold_if(&mut self, seq: u64, mut lives: impl FnMut(u32) -> bool) -> io::Result<Hold> {
         let block = self.block(seq);
         if self.ours.contains_key(&block) {
             return Ok(Hold::Ours);
         }
-        let (held, done) = (self.leases.join(format!("held-{block}")), self.leases.join(format!("done-{block}")));
+        let (mine, done) = (self.leases.join(format!("mine-{}", self.job)), self.leases.join(format!("done-{block}")));
+        if done.exists() {
+            return Ok(Hold::Done);
+        }
         let mut inherited = false;
-        loop {
-            if done.exists() {
-                return Ok(Hold::Done);
+        for turn in 0.. {
+            let held = self.leases.join(format!("held-{block}.{turn}"));
+            if link(&mine, &held)? {
+                break;
             }
-            match fs::hard_link(self.leases.join(format!("mine-{}", self.job)), &held) {
-                Ok(()) => {
-                    self.ours.insert(block, (0, true));
-                    return Ok(if inherited { Hold::Inherited } else { Hold::Ours });
-                }
-                Err(why) if why.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(why) => return Err(why),
-            }
-            let holder = match fs::read_to_string(&held) {
-                Ok(text) => text.trim().parse().unwrap_or(0),
-                // It has just become done, or was taken away.
-                Err(why) if why.kind() == io::ErrorKind::NotFound => continue,
-                Err(why) => return Err(why),
-            };
-            if holder != self.job && is_alive(&self.folder, holder) {
+            let holder = fs::read_to_string(&held)?.trim().parse().unwrap_or(0);
+            if holder != self.job && lives(holder) {
                 return Ok(Hold::Others);
             }
             inherited = true;
-            match fs::rename(&held, self.leases.join(format!("taken-{block}-{}", self.job))) {
-                Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
-                _ => {}
-            }
         }
+        // The last holder may have done it all before it ended.
+        if inherited && done.exists() {
+            return Ok(Hold::Done);
+        }
+        self.ours.insert(block, (0, true));
+        Ok(if inherited { Hold::Inherited } else { Hold::Ours })
     }
 
     /// A task of ours was taken in; others of its block may follow.
@@ -200,7 +201,7 @@ impl Leases {
 
     fn done_if_done(&mut self, block: u64) -> io::Result<()> {
         if self.ours.get(&block) == Some(&(0, false)) {
-            fs::rename(self.leases.join(format!("held-{block}")), self.leases.join(format!("done-{block}")))?;
+            link(&self.leases.join(format!("mine-{}", self.job)), &self.leases.join(format!("done-{block}")))?;
             // It stays ours, so that nothing of it is asked for again, but it is not looked at any more.
             self.ours.insert(block, (u64::MAX, false));
         }
@@ -219,6 +220,15 @@ impl Leases {
     /// Ends the job: its blocks that are not done become free.
     pub fn end(&self) {
         let _ = fs::write(self.leases.join(format!("ended-{}", self.job)), "");
+    }
+}
+
+/// Gives a file a second name; false if another file has that name. A file server may have made the link although it answers that the name is there.
+fn link(file: &Path, name: &Path) -> io::Result<bool> {
+    match fs::hard_link(file, name) {
+        Ok(()) => Ok(true),
+        Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Ok(fs::metadata(file)?.ino() == fs::metadata(name)?.ino()),
+        Err(why) => Err(why),
     }
 }
 
@@ -295,6 +305,45 @@ mod tests {
         let long_ago = SystemTime::now() - 2 * DEAD;
         File::options().write(true).open(folder.path().join("job-4")).unwrap().set_modified(long_ago).unwrap();
         assert_eq!(alive.hold(5).unwrap(), Hold::Inherited);
+    }
+
+    /// A block of a dead job is taken over by one job, whatever happens between its look at the dead holder and the taking over.
+    #[test]
+    fn a_block_is_taken_over_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut gone = job(folder.path(), &note());
+        let (mut one, mut other) = (job(folder.path(), &note()), job(folder.path(), &note()));
+        let dead = gone.job;
+        assert_eq!([gone.hold(1), gone.hold(3)].map(Result::unwrap), [Hold::Ours; 2]);
+        let late = one.hold_if(1, |holder| {
+            if holder == dead {
+                assert_eq!(other.hold_if(1, |holder| holder != dead).unwrap(), Hold::Inherited);
+            }
+            holder != dead
+        });
+        assert_eq!((late.unwrap(), other.hold(1).unwrap()), (Hold::Others, Hold::Ours));
+        // The holder ends its block between the look for that and the look at its lease.
+        let late = one.hold_if(3, |_| {
+            gone.read_to(None).unwrap();
+            false
+        });
+        assert_eq!(late.unwrap(), Hold::Done);
+    }
+
+    #[test]
+    fn of_many_jobs_at_a_time_one_takes_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut gone = job(folder.path(), &note());
+        (0..40).for_each(|block| assert_eq!(gone.hold(2 * block + 1).unwrap(), Hold::Ours));
+        let dead = gone.job;
+        let mut jobs: Vec<Leases> = (0..6).map(|_| job(folder.path(), &note())).collect();
+        let inherited: usize = std::thread::scope(|scope| {
+            let takes =
+                |leases: &mut Leases, block: u64| leases.hold_if(2 * block + 1, |holder| holder != dead).unwrap() == Hold::Inherited;
+            let all = jobs.iter_mut().map(|leases| scope.spawn(move || (0..40).filter(|block| takes(leases, *block)).count()));
+            all.collect::<Vec<_>>().into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!(inherited, 40);
     }
 
     #[test]
