@@ -4,6 +4,7 @@
 //! have their record by now are counted, tasks of dead jobs are run, and tasks of living jobs are waited for.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 use equipoise::{Error, Result};
@@ -12,6 +13,7 @@ use super::Lead;
 use crate::journal::past::Past;
 use crate::leases::{Hold, Leases};
 use crate::prepare;
+use crate::presence::Presence;
 use crate::task::State;
 
 /// Seconds between two looks at what others hold.
@@ -20,6 +22,7 @@ const LOOK: f64 = 1.0;
 /// Knowledge of others' blocks.
 #[derive(Default)]
 pub struct Sharing {
+    presence: Option<Arc<Presence>>,
     leases: Option<Leases>,
     /// Blocks that others hold or have done, and that are not counted yet.
     others: BTreeSet<u64>,
@@ -44,8 +47,8 @@ fn failed(why: std::io::Error) -> Error {
 }
 
 impl Sharing {
-    pub fn new(leases: Option<Leases>) -> Sharing {
-        Sharing { leases, ..Sharing::default() }
+    pub fn new(presence: Option<Arc<Presence>>, leases: Option<Leases>) -> Sharing {
+        Sharing { presence, leases, ..Sharing::default() }
     }
 
     /// Number of tasks that may be ready before more are read, where `least` are needed to keep all ranks busy.
@@ -73,7 +76,7 @@ impl Sharing {
     }
 
     pub fn end(&self) {
-        self.leases.iter().for_each(Leases::end);
+        self.presence.iter().for_each(|presence| presence.end());
     }
 }
 
@@ -115,10 +118,9 @@ impl Lead {
         }
     }
 
-    /// Shows that the job is alive; looks after what others hold if there is nothing else to do.
+    /// Looks after what others hold if there is nothing else to do.
     pub(super) fn share(&mut self, now: f64) -> Result<()> {
-        let Some(leases) = &mut self.sharing.leases else { return Ok(()) };
-        leases.beat(now);
+        self.sharing.presence.as_ref().map_or(Ok(()), |presence| presence.check())?;
         let is_idle = self.is_read && self.pool.ready() == 0 && self.out.is_empty() && !self.draining;
         if !is_idle || !self.sharing.is_waiting() || now < self.sharing.next_look {
             return Ok(());

@@ -1,0 +1,73 @@
+//! Several jobs on one journal.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::process::{Child, Output, Stdio};
+use std::time::Duration;
+
+use super::{Place, until};
+
+impl Place {
+    fn start(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// The numbers that the tasks of a list have written into `ran`.
+    fn ran(&self) -> Vec<u32> {
+        let text = fs::read_to_string(self.path("ran")).unwrap_or_default();
+        let mut ran: Vec<u32> = text.lines().map(|line| line.parse().unwrap()).collect();
+        ran.sort_unstable();
+        ran
+    }
+
+    fn has_records(&self, records: usize) -> bool {
+        self.path("j/rank-0.log").exists() && self.records("j").len() >= records
+    }
+}
+
+/// The end of a job that writes to standard error.
+fn end(job: Child, status: i32) -> String {
+    let Output { status: ended, stderr, .. } = job.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&stderr).into_owned();
+    assert_eq!(ended.code(), Some(status), "{said}");
+    said
+}
+
+fn list(tasks: u32, seconds: f64) -> String {
+    (1..=tasks).map(|n| format!("sh -c 'sleep {seconds}; echo {n} >>ran'\n")).collect()
+}
+
+/// What a job that ends while another begins has done is not done again.
+#[test]
+fn records_are_read_after_a_job_has_joined() {
+    let place = Place::new();
+    place.list(list(4, 0.3).as_bytes());
+    assert!(std::process::Command::new("mkfifo").arg(place.path("costs")).status().unwrap().success());
+    let first = place.start(&["jobs", "--workers", "1", "--journal", "j"]);
+    until("a record", || place.has_records(1));
+    // The second one reads its estimates until the first one has ended.
+    let second = place.start(&["jobs", "--workers", "1", "--journal", "j", "--costs", "costs"]);
+    end(first, 0);
+    fs::OpenOptions::new().write(true).open(place.path("costs")).unwrap().write_all(b"1\n2\n3\n4\n").unwrap();
+    let said = end(second, 0);
+    assert!(said.contains("4 tasks: 4 done"), "{said}");
+    assert_eq!(place.ran(), [1, 2, 3, 4]);
+}
+
+/// Nobody reads what the job prints, so that it waits; it is alive all the same.
+#[test]
+fn a_job_that_waits_for_its_reader_shows_that_it_is_alive() {
+    let place = Place::new();
+    place.list(b"head -c 3000000 /dev/zero\nhead -c 3000000 /dev/zero\n");
+    let mut job = place.command(&["jobs", "--journal", "j"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    until("a record", || place.has_records(1));
+    std::thread::sleep(Duration::from_secs(1));
+    for _ in 0..2 {
+        let before = fs::read(place.path("j/job-1")).unwrap();
+        until("a heartbeat", || fs::read(place.path("j/job-1")).unwrap() != before);
+    }
+    let mut out = Vec::new();
+    job.stdout.take().unwrap().read_to_end(&mut out).unwrap();
+    assert!(job.wait().unwrap().success() && out.len() == 6_000_000);
+    assert!(place.path("j/job-1.ended").exists());
+}
