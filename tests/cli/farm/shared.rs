@@ -71,3 +71,29 @@ fn a_job_that_waits_for_its_reader_shows_that_it_is_alive() {
     assert!(job.wait().unwrap().success() && out.len() == 6_000_000);
     assert!(place.path("j/job-1.ended").exists());
 }
+
+/// A list from a pipe or with barriers is one job's alone, whether that or a file comes first.
+#[test]
+fn a_list_that_cannot_be_shared_is_refused() {
+    let place = Place::new();
+    place.list(list(2, 1.0).as_bytes());
+    fs::write(place.path("barrier"), "true\n#EQ barrier\ntrue\n").unwrap();
+    let mut first = place.command(&["-", "--journal", "j"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    first.stdin.as_ref().unwrap().write_all(list(2, 1.0).as_bytes()).unwrap();
+    until("it has joined", || place.path("j/job-1.joined").exists());
+    for arguments in [&["jobs", "--journal", "j"][..], &["jobs", "--journal", "j", "--resume"], &["barrier", "--journal", "j"]] {
+        let said = end(place.start(arguments), 2);
+        assert!(
+            said.contains("--journal j: job 1 runs on it, whose list cannot be shared: it grows, has barriers, or comes from a pipe"),
+            "{said}"
+        );
+    }
+    drop(first.stdin.take());
+    end(first, 0);
+    assert_eq!(place.ran(), [1, 2]);
+    let first = place.start(&["jobs", "--journal", "k"]);
+    until("it has joined", || place.path("k/job-1.joined").exists());
+    let said = end(place.start(&["barrier", "--journal", "k"]), 2);
+    assert!(said.contains("--journal k: another job runs on it, and only a list in a file without barriers can be shared"), "{said}");
+    end(first, 0);
+}
