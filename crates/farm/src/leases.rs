@@ -5,7 +5,7 @@
 //! matter how much time passes between a look at a lease and its taking over. When all tasks of a block have their records, `done-K` appears.
 //! J is the job that was the first of those that run ([`crate::joining`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -111,6 +111,18 @@ impl Leases {
         }
         self.ours.insert(block, (0, true));
         Ok(if inherited { Hold::Inherited } else { Hold::Ours })
+    }
+
+    /// The blocks that are done.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn done(&self) -> io::Result<BTreeSet<u64>> {
+        let mut done = BTreeSet::new();
+        for entry in fs::read_dir(&self.folder)? {
+            done.extend(entry?.file_name().to_str().and_then(|name| name.strip_prefix("done-")?.parse::<u64>().ok()));
+        }
+        Ok(done)
     }
 
     /// A task of ours was taken in; others of its block may follow.

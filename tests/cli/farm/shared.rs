@@ -97,3 +97,20 @@ fn a_list_that_cannot_be_shared_is_refused() {
     assert!(said.contains("--journal k: another job runs on it, and only a list in a file without barriers can be shared"), "{said}");
     end(first, 0);
 }
+
+/// All that the second job may read ahead waits for the task that the first one runs.
+#[test]
+fn commands_come_after_those_of_another_job() {
+    let place = Place::new();
+    let list: String = (1..=300).map(|n| if n == 1 { "sleep 2\n".to_string() } else { "true #EQ after=1\n".into() }).collect();
+    place.list(list.as_bytes());
+    let first = place.start(&["jobs", "--workers", "1", "--journal", "j"]);
+    until("it has joined", || place.path("j/job-1.joined").exists());
+    let second = place.start(&["jobs", "--workers", "1", "--journal", "j"]);
+    for job in [first, second] {
+        let said = end(job, 0);
+        assert!(said.contains("300 tasks: 300 done"), "{said}");
+    }
+    let records = place.records("j");
+    assert!(records.len() == 300 && records.values().all(|records| records.len() == 1), "each has one record");
+}
