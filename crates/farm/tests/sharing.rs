@@ -121,6 +121,11 @@ impl Job {
         while self.run(State::Done) {}
     }
 
+    fn signal(&mut self) {
+        self.lead.receive(RankId::FIRST, ToLead::Signalled { again: false }, self.now).unwrap();
+        self.take();
+    }
+
     fn status(&mut self) -> i32 {
         assert!(self.is_ending && self.lead.is_over(), "it waits");
         self.lead.end(self.now).unwrap()
@@ -188,6 +193,44 @@ fn a_task_that_is_tried_again_elsewhere_is_waited_for() {
     other.work();
     assert!(other.ran.is_empty() && other.lead.counts.skipped == 0);
     work(&mut [&mut one, &mut other], 300);
+}
+
+/// A job that is asked to end while it waits for another's tasks says that they are left.
+#[test]
+fn what_another_job_still_runs_is_left_by_one_that_ends() {
+    let place = place(&(1..=6).map(|seq| format!("t{seq}\n")).collect::<String>());
+    let (mut one, mut other) = (Job::new(place.path(), |_| {}), Job::new(place.path(), |_| {}));
+    other.work();
+    assert_eq!((one.held.len(), other.ran.len(), other.is_ending), (1, 4, false));
+    other.signal();
+    let counts = &other.lead.counts;
+    assert_eq!((counts.done, counts.left, counts.read), (4, 2, 6));
+    assert_eq!(other.status(), 4);
+    (0..2).for_each(|_| one.work());
+    assert_eq!(one.status(), 0);
+    // One that ends when all is done says that.
+    let (mut one, mut other) = (Job::new(place.path(), |_| {}), Job::new(place.path(), |_| {}));
+    assert_eq!((one.status(), other.status(), one.ran.len() + other.ran.len()), (0, 0, 0));
+}
+
+/// What the job that ends has not begun another one runs: its blocks are not done.
+#[test]
+fn what_a_job_leaves_another_runs() {
+    let lines = (1..=1000).map(|seq| format!("t{seq}\n")).collect::<String>();
+    for begun in [0, 1, 3, 7] {
+        let place = place(&lines);
+        let mut one = Job::new(place.path(), |_| {});
+        (0..begun).for_each(|_| assert!(one.run(State::Done)));
+        let mut other = Job::new(place.path(), |_| {});
+        one.signal();
+        assert_eq!((one.status(), one.lead.counts.left), (4, 1000 - begun));
+        for _ in 0..20 {
+            if !other.is_ending {
+                other.work();
+            }
+        }
+        assert_eq!((other.status(), other.lead.counts.done, other.ran.len() as u64), (0, 1000, 1000 - begun));
+    }
 }
 
 /// Tasks that are finished by a log of another farm have no record in the journal; nobody waits for that.

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::process::{Child, Output, Stdio};
 use std::time::Duration;
 
-use super::{Place, until};
+use super::{Place, kill, until};
 
 impl Place {
     fn start(&self, arguments: &[&str]) -> Child {
@@ -113,4 +113,20 @@ fn commands_come_after_those_of_another_job() {
     }
     let records = place.records("j");
     assert!(records.len() == 300 && records.values().all(|records| records.len() == 1), "each has one record");
+}
+
+/// Told to end while it waits for a command of another job, a job says that this is left.
+#[test]
+fn a_signal_ends_a_job_that_waits_for_another() {
+    let place = Place::new();
+    place.list(b"sleep 3\n");
+    let first = place.start(&["jobs", "--journal", "j"]);
+    until("it has joined", || place.path("j/job-1.joined").exists());
+    let second = place.start(&["jobs", "--journal", "j"]);
+    until("it has joined", || place.path("j/job-2.joined").exists());
+    std::thread::sleep(Duration::from_millis(500));
+    kill("-TERM", second.id());
+    let said = end(second, 4);
+    assert!(said.contains("1 tasks: 0 done, 0 failed, 0 skipped, 1 left"), "{said}");
+    end(first, 0);
 }

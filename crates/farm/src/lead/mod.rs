@@ -400,6 +400,7 @@ impl Lead {
             self.counts.drained = true;
             self.counts.left += self.pool.take_all();
             self.barrier = None;
+            self.is_read &= !self.sharing.count_again();
         }
         RankId::all(self.ranks.len() as u32).for_each(|rank| self.sends.push((rank, ToHand::Drain { grace })));
     }

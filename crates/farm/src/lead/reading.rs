@@ -52,7 +52,10 @@ impl Lead {
             match entry {
                 None => {
                     self.is_read = true;
-                    self.sharing.read_to(None)?;
+                    // In a job that ends, a block may have tasks that are left.
+                    if !self.draining {
+                        self.sharing.read_to(None)?;
+                    }
                 }
                 // A job that ends does not wait for what may still come.
                 Some(Entry::Later) if self.draining => self.is_read = true,
